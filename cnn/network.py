@@ -1,0 +1,190 @@
+"""The float network: one frozen graph on one screen.
+
+A network is a tuple of nodes in topological order; a node names its inputs by their index in
+that tuple. Node 0 is the input picture. Shapes are channels × height × width throughout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float32]
+
+ACTIVATIONS = ("linear", "leaky", "relu", "relu6", "logistic")
+LEAKY_SLOPE = 0.1
+
+
+@dataclass(frozen=True)
+class Shape:
+    channels: int
+    height: int
+    width: int
+
+    @property
+    def values(self) -> int:
+        return self.channels * self.height * self.width
+
+    def __str__(self) -> str:
+        return f"{self.channels}×{self.height}×{self.width}"
+
+
+@dataclass(frozen=True)
+class Padding:
+    """Rows and columns of padding; zeros before a convolution, never a maximum before a max pool."""
+
+    top: int = 0
+    left: int = 0
+    bottom: int = 0
+    right: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class BatchNorm:
+    """y = scale · (x − mean) / sqrt(variance + epsilon) + bias, each array [filters]."""
+
+    scale: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    epsilon: float = 1e-6  # what darknet adds (to the root: see cnn.darknet)
+
+
+@dataclass(frozen=True)
+class Input:
+    """The picture, RGB, 0…1 after division by 255."""
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution:
+    """weights [filters, channels / groups, kernel height, kernel width], bias [filters]."""
+
+    weights: FloatArray
+    bias: FloatArray
+    batch_norm: BatchNorm | None
+    stride: int
+    padding: Padding
+    groups: int
+    activation: str
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """weights [outputs, inputs]; the input is flattened channel first, as darknet does."""
+
+    weights: FloatArray
+    bias: FloatArray
+    batch_norm: BatchNorm | None
+    activation: str
+
+
+@dataclass(frozen=True)
+class MaxPool:
+    size: int
+    stride: int
+    padding: Padding
+
+
+@dataclass(frozen=True)
+class AveragePool:
+    """The mean over the whole map: one value a channel."""
+
+
+@dataclass(frozen=True)
+class Concat:
+    """All inputs one after the other along the channels (darknet ``route``)."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Channels ``first`` … ``first + channels − 1`` (darknet ``route`` with ``groups``)."""
+
+    first: int
+    channels: int
+
+
+@dataclass(frozen=True)
+class Reorg:
+    """Space to depth in darknet's own order."""
+
+    stride: int
+
+
+@dataclass(frozen=True)
+class Upsample:
+    """Each pixel repeated ``stride`` × ``stride`` times, times ``scale``."""
+
+    stride: int
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Add:
+    """Element-wise sum of both inputs (darknet ``shortcut``)."""
+
+    activation: str
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """Softmax over all values of the input, in ``groups`` equal parts."""
+
+    groups: int = 1
+
+
+@dataclass(frozen=True)
+class Detection:
+    """A YOLO head; ``kind`` is "region" (YOLOv2) or "yolo" (YOLOv3).
+
+    anchors: (width, height) pairs, in grid cells for region, in pixels of the network's input for yolo.
+    """
+
+    kind: str
+    anchors: tuple[tuple[float, float], ...]
+    classes: int
+    softmax: bool
+    coords: int = 4
+
+
+Op = Union[
+    Input, Convolution, Dense, MaxPool, AveragePool, Concat, Slice, Reorg, Upsample, Add, Softmax, Detection
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One layer. ``source`` says where it was declared ("yolo.cfg:35") for error sentences."""
+
+    name: str
+    op: Op
+    inputs: tuple[int, ...]
+    shape: Shape
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """``nodes`` in topological order, node 0 the input; ``labels`` of the classes, may be empty."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    labels: tuple[str, ...] = ()
+
+    @property
+    def input_shape(self) -> Shape:
+        return self.nodes[0].shape
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Indices of the nodes that no other node reads."""
+        read = {i for node in self.nodes for i in node.inputs}
+        return tuple(i for i in range(len(self.nodes)) if i not in read)
+
+
+def macs(node: Node, network: Network) -> int:
+    """Multiply-accumulates of one node (0 where it has no weights)."""
+    if isinstance(node.op, Convolution):
+        return int(node.op.weights.size) * node.shape.height * node.shape.width
+    return int(node.op.weights.size) if isinstance(node.op, Dense) else 0

@@ -1,0 +1,112 @@
+"""The integer network: what the golden models, the scheduler and the generator share.
+
+Tensor value = integer × scale, zero point 0. Every operation that multiplies carries its own
+requantiser, so that the arithmetic contract stands in one place:
+
+    y = saturate(((acc + bias) · m + 2^(s − 1)) >> s),   m = multiplier or, where acc + bias < 0, negative
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.datatype import DataType
+from cnn.network import Add, Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
+
+IntArray = npt.NDArray[np.signedinteger]
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """value = integer × scale."""
+
+    datatype: DataType
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class Requantiser:
+    """Per output channel: bias int64 (accumulator scale), multiplier and negative in 0…65535, shift ≥ 1.
+
+    ``negative`` multiplies where acc + bias < 0: 0 for ReLU, slope · multiplier for leaky ReLU,
+    ``multiplier`` itself for a linear layer.
+    """
+
+    bias: npt.NDArray[np.int64]
+    multiplier: npt.NDArray[np.int64]
+    negative: npt.NDArray[np.int64]
+    shift: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class QInput:
+    """Pixels as they come: uint8, scale 1/255."""
+
+
+@dataclass(frozen=True, eq=False)
+class QConvolution:
+    """weights int [filters, channels / groups, kernel height, kernel width], narrow (−127…127 at 8 bits)."""
+
+    weights: IntArray
+    weight_type: DataType
+    requantiser: Requantiser
+    stride: int
+    padding: Padding
+    groups: int
+
+
+@dataclass(frozen=True, eq=False)
+class QDense:
+    """weights int [outputs, inputs], inputs in channel-first order."""
+
+    weights: IntArray
+    weight_type: DataType
+    requantiser: Requantiser
+
+
+@dataclass(frozen=True, eq=False)
+class QAveragePool:
+    """Sum over the map, then the requantiser (m / 2^s ≈ input scale / (height · width · output scale))."""
+
+    requantiser: Requantiser
+
+
+QOp = Union[
+    QInput, QConvolution, QDense, MaxPool, QAveragePool, Concat, Slice, Reorg, Upsample, Add, Softmax, Detection
+]
+
+
+@dataclass(frozen=True, eq=False)
+class QNode:
+    name: str
+    op: QOp
+    inputs: tuple[int, ...]
+    shape: Shape
+    type: TensorType
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizedNetwork:
+    """Same indices as the float network it came from.
+
+    From the first Softmax or Detection on, nodes run on the host in float: their ``type`` is that of
+    their input and they hold no integers of their own.
+    """
+
+    name: str
+    nodes: tuple[QNode, ...]
+    labels: tuple[str, ...] = ()
+
+    @property
+    def input_shape(self) -> Shape:
+        return self.nodes[0].shape
+
+
+def on_host(op: QOp) -> bool:
+    """True for the float tail that the accelerator leaves to the host."""
+    return isinstance(op, (Softmax, Detection))
