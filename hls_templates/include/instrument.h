@@ -1,0 +1,67 @@
+// Where the pragmas stand, the clock is declared: one macro is the HLS pragma for synthesis, nothing in a
+// plain C++ build, and the tick of a process's clock in a traced one. docs/cycles.md tells what each costs.
+//
+//   __SYNTHESIS__                  the pragma and nothing more
+//   genuine hls_stream.h, g++      nothing
+//   our simulation/hls_stream.h    names for error sentences (once a process, region and stream, never in a loop)
+//   the same with SYSTOLIC_TRACE   events for the cycle solver
+#ifndef SYSTOLIC_INSTRUMENT_H
+#define SYSTOLIC_INSTRUMENT_H
+
+#include "hls_stream.h"
+
+// Two steps, so that a macro given as the interval is replaced before it becomes text.
+#define SYSTOLIC_PRAGMA_TEXT(text) _Pragma(#text)
+#define SYSTOLIC_PRAGMA(text) SYSTOLIC_PRAGMA_TEXT(text)
+
+#if defined(__SYNTHESIS__)
+
+#define SYSTOLIC_DATAFLOW(label) SYSTOLIC_PRAGMA(HLS DATAFLOW)
+#define SYSTOLIC_PROCESS(name)
+#define SYSTOLIC_ENTER
+#define SYSTOLIC_PIPELINE(ii, depth) SYSTOLIC_PRAGMA(HLS PIPELINE II = ii)
+#define SYSTOLIC_STREAM(stream_, depth_) SYSTOLIC_PRAGMA(HLS STREAM variable = stream_ depth = depth_)
+#define SYSTOLIC_SEQUENTIAL(cycles)
+#define SYSTOLIC_BURST_READ(bundle, address, beats)
+#define SYSTOLIC_BURST_WRITE(bundle, address, beats)
+#define SYSTOLIC_LOAD(bundle, pointer, index) ((pointer)[index])
+#define SYSTOLIC_STORE(bundle, pointer, index, ...) ((pointer)[index] = __VA_ARGS__)
+
+#elif defined(SYSTOLIC_TRACE)
+
+#if !defined(SYSTOLIC_SIMULATION_STREAM)
+#error "a traced build needs hls_templates/simulation/hls_stream.h first on the include path"
+#endif
+#define SYSTOLIC_DATAFLOW(label) ::systolic::Region systolic_region_(static_cast<long>(label))
+#define SYSTOLIC_PROCESS(name) ::systolic::Process systolic_process_(name)
+#define SYSTOLIC_ENTER ::systolic::trace::enter()
+#define SYSTOLIC_PIPELINE(ii, depth) ::systolic::trace::Iteration systolic_iteration_((ii), (depth))
+#define SYSTOLIC_STREAM(variable, depth) ::systolic::name_stream((variable), #variable, (depth))
+#define SYSTOLIC_SEQUENTIAL(cycles) ::systolic::trace::sequential(cycles)
+#define SYSTOLIC_BURST_READ(bundle, address, beats) ::systolic::trace::burst_read((bundle), (address), (beats))
+#define SYSTOLIC_BURST_WRITE(bundle, address, beats) ::systolic::trace::burst_write((bundle), (address), (beats))
+#define SYSTOLIC_LOAD(bundle, pointer, index) ((pointer)[::systolic::trace::load((bundle), (index), sizeof((pointer)[0]))])
+#define SYSTOLIC_STORE(bundle, pointer, index, ...) \
+    ((pointer)[::systolic::trace::store((bundle), (index), sizeof((pointer)[0]))] = __VA_ARGS__)
+
+#else
+
+#if defined(SYSTOLIC_SIMULATION_STREAM)
+#define SYSTOLIC_DATAFLOW(label) ::systolic::Region systolic_region_(static_cast<long>(label))
+#define SYSTOLIC_PROCESS(name) ::systolic::Process systolic_process_(name)
+#define SYSTOLIC_STREAM(variable, depth) ::systolic::name_stream((variable), #variable, (depth))
+#else
+#define SYSTOLIC_DATAFLOW(label)
+#define SYSTOLIC_PROCESS(name)
+#define SYSTOLIC_STREAM(variable, depth)
+#endif
+#define SYSTOLIC_ENTER
+#define SYSTOLIC_PIPELINE(ii, depth)
+#define SYSTOLIC_SEQUENTIAL(cycles)
+#define SYSTOLIC_BURST_READ(bundle, address, beats)
+#define SYSTOLIC_BURST_WRITE(bundle, address, beats)
+#define SYSTOLIC_LOAD(bundle, pointer, index) ((pointer)[index])
+#define SYSTOLIC_STORE(bundle, pointer, index, ...) ((pointer)[index] = __VA_ARGS__)
+
+#endif
+#endif  // SYSTOLIC_INSTRUMENT_H

@@ -1,0 +1,311 @@
+// hls::stream for g++: an unbounded queue that costs an element copy and little else.
+//
+// The processes of a DATAFLOW region run one after the other, so a stream holds all that its writer wrote before the
+// reader starts. The elements lie in chunks; a drained chunk goes back to a pool that every stream takes from, so that
+// a chain of processes needs the memory of its largest stream, not of all. What a vendor's simulation prints as a
+// warning is an error here: reading an empty stream, and data left over when the region ends.
+//
+// read_nb and write_nb are missing on purpose: their answer would depend on the order in which C simulation calls the
+// processes, and not on the hardware's clock.
+#ifndef SYSTOLIC_SIMULATION_STREAM
+#define SYSTOLIC_SIMULATION_STREAM
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace systolic {
+
+// A fault of the kernel's own sources; the top's C ABI hands its sentence to Python.
+class StreamError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+// Where C simulation stands, for error sentences.
+struct Context {
+    const char* process = "top";
+    int regions = 0;
+    std::string leftover;
+};
+
+inline Context& context() {
+    static thread_local Context value;
+    return value;
+}
+
+// 64 KiB: large enough that a pool visit is rare (128 visits for 1e6 elements of 8 bytes), small enough that an array
+// of some hundred streams costs a few MB.
+constexpr std::size_t kChunkBytes = std::size_t(1) << 16;
+constexpr std::size_t kChunkHeader = 64;
+
+struct Chunk {
+    Chunk* next;
+};
+
+class ChunkPool {
+public:
+    ChunkPool() = default;
+    ChunkPool(const ChunkPool&) = delete;
+    ChunkPool& operator=(const ChunkPool&) = delete;
+    ~ChunkPool() { release(); }
+
+    Chunk* take() {
+        Chunk* chunk = free_;
+        if (chunk) {
+            free_ = chunk->next;
+        } else {
+            chunk = static_cast<Chunk*>(std::aligned_alloc(kChunkHeader, kChunkBytes));
+            if (!chunk) throw std::bad_alloc();
+        }
+        chunk->next = nullptr;
+        return chunk;
+    }
+
+    void give(Chunk* chunk) {
+        chunk->next = free_;
+        free_ = chunk;
+    }
+
+    void release() {
+        while (free_) std::free(std::exchange(free_, free_->next));
+    }
+
+private:
+    Chunk* free_ = nullptr;  // last in, first out: the next writer gets what is still in the cache
+};
+
+inline ChunkPool& chunk_pool() {
+    static thread_local ChunkPool pool;
+    return pool;
+}
+
+}  // namespace systolic
+
+#if defined(SYSTOLIC_TRACE)
+#include "trace.h"
+#endif
+
+namespace hls {
+
+template <typename T>
+class stream {
+    static constexpr std::size_t kCapacity = (systolic::kChunkBytes - systolic::kChunkHeader) / sizeof(T);
+    static_assert(kCapacity >= 1, "a stream's element must fit a chunk of 64 KiB");
+    static_assert(alignof(T) <= systolic::kChunkHeader, "a stream's element is aligned to at most 64 bytes");
+
+public:
+    stream() = default;
+    explicit stream(const char* name) : name_(name) {}
+    explicit stream(const std::string& name) : name_(name) {}
+    stream(const stream&) = delete;
+    stream& operator=(const stream&) = delete;
+
+    ~stream() noexcept(false) {
+        const std::size_t left = size();
+        drop_all();
+        if (left && !std::uncaught_exceptions()) report_leftover(left);
+    }
+
+    T read() {
+        on_read();
+        if (__builtin_expect(head_ == limit_, 0)) refill();
+        T value(std::move(*head_));
+        head_->~T();
+        ++head_;
+        return value;
+    }
+
+    void read(T& value) {
+        on_read();
+        if (__builtin_expect(head_ == limit_, 0)) refill();
+        value = std::move(*head_);
+        head_->~T();
+        ++head_;
+    }
+
+    void write(const T& value) {
+        on_write();
+        if (__builtin_expect(tail_ == end_, 0)) grow();
+        ::new (static_cast<void*>(tail_)) T(value);
+        ++tail_;
+    }
+
+    void operator>>(T& value) { read(value); }
+    void operator<<(const T& value) { write(value); }
+
+    bool empty() const { return head_ == tail_; }
+    bool full() const { return false; }
+
+    std::size_t size() const {
+        if (first_ == last_) return std::size_t(tail_ - head_);
+        std::size_t count = std::size_t(end_of(first_) - head_) + std::size_t(tail_ - begin_of(last_));
+        for (systolic::Chunk* chunk = first_->next; chunk != last_; chunk = chunk->next) count += kCapacity;
+        return count;
+    }
+
+    const std::string& name() const { return name_; }
+
+    void declare(std::string name, long depth) {
+        name_ = std::move(name);
+#if defined(SYSTOLIC_TRACE)
+        tag_.depth = depth;
+        systolic::trace::declare_stream(tag_, name_);
+#else
+        (void)depth;
+#endif
+    }
+
+private:
+    static T* begin_of(systolic::Chunk* chunk) {
+        return reinterpret_cast<T*>(reinterpret_cast<char*>(chunk) + systolic::kChunkHeader);
+    }
+    static T* end_of(systolic::Chunk* chunk) { return begin_of(chunk) + kCapacity; }
+
+    // The reader's end: where the writer stood when last looked at, or the end of a full chunk.
+    __attribute__((noinline)) void refill() {
+        if (head_ == tail_) fail_empty();
+        if (first_ != last_ && head_ == end_of(first_)) {
+            systolic::Chunk* next = first_->next;
+            systolic::chunk_pool().give(first_);
+            first_ = next;
+            head_ = begin_of(next);
+        }
+        limit_ = first_ == last_ ? tail_ : end_of(first_);
+    }
+
+    __attribute__((noinline)) void grow() {
+        systolic::Chunk* chunk = systolic::chunk_pool().take();
+        if (first_) {
+            last_->next = chunk;
+        } else {
+            first_ = chunk;
+            head_ = limit_ = begin_of(chunk);
+        }
+        last_ = chunk;
+        tail_ = begin_of(chunk);
+        end_ = end_of(chunk);
+    }
+
+    void drop_all() {
+        if constexpr (!std::is_trivially_destructible<T>::value) {
+            while (!empty()) read_untraced();
+        }
+        while (first_) systolic::chunk_pool().give(std::exchange(first_, first_->next));
+        last_ = nullptr;
+        head_ = limit_ = tail_ = end_ = nullptr;
+    }
+
+    void read_untraced() {
+        if (head_ == limit_) refill();
+        head_->~T();
+        ++head_;
+    }
+
+    std::string sentence_name() const { return name_.empty() ? "(not named by SYSTOLIC_STREAM)" : "'" + name_ + "'"; }
+
+    [[noreturn]] __attribute__((cold, noinline)) void fail_empty() const {
+        throw systolic::StreamError("process '" + std::string(systolic::context().process) + "' reads stream " +
+                                    sentence_name() + " while it is empty; its writer, which runs before it, must "
+                                    "write as many elements as are read");
+    }
+
+    // A region's guard throws for its streams: it is destroyed after all of them, none is lost on the way.
+    __attribute__((cold, noinline)) void report_leftover(std::size_t left) const {
+        std::string text = "stream " + sentence_name() + " still holds " + std::to_string(left) +
+                           " elements that no process reads";
+        if (systolic::context().regions == 0) throw systolic::StreamError(text);
+        std::string& all = systolic::context().leftover;
+        all += (all.empty() ? "" : "; ") + text;
+    }
+
+#if defined(SYSTOLIC_TRACE)
+    void on_read() { systolic::trace::on_read(tag_, name_); }
+    void on_write() { systolic::trace::on_write(tag_, name_); }
+    systolic::trace::StreamTag tag_;
+#else
+    void on_read() {}
+    void on_write() {}
+#endif
+
+    T* head_ = nullptr;
+    T* limit_ = nullptr;
+    T* tail_ = nullptr;
+    T* end_ = nullptr;
+    systolic::Chunk* first_ = nullptr;
+    systolic::Chunk* last_ = nullptr;
+    std::string name_;
+};
+
+}  // namespace hls
+
+namespace systolic {
+
+template <typename T>
+void name_stream(hls::stream<T>& stream, const std::string& name, long depth) {
+    stream.declare(name, depth);
+}
+
+// An array of streams, of any rank: name[0], name[1] … or name[0][0] …
+template <typename S, std::size_t count>
+void name_stream(S (&streams)[count], const std::string& name, long depth) {
+    for (std::size_t i = 0; i < count; ++i) name_stream(streams[i], name + "[" + std::to_string(i) + "]", depth);
+}
+
+// Stands first in a process function.
+class Process {
+public:
+    explicit Process(const char* name) : outer_(std::exchange(context().process, name)) {
+#if defined(SYSTOLIC_TRACE)
+        trace::begin_process(name);
+#endif
+    }
+    Process(const Process&) = delete;
+    Process& operator=(const Process&) = delete;
+    ~Process() noexcept(false) {
+        context().process = outer_;
+#if defined(SYSTOLIC_TRACE)
+        if (!std::uncaught_exceptions()) trace::end_process();
+#endif
+    }
+
+private:
+    const char* outer_;
+};
+
+// Stands first in a region function, so that it is destroyed after the region's streams.
+class Region {
+public:
+    explicit Region(long label) : label_(label) {
+        ++context().regions;
+#if defined(SYSTOLIC_TRACE)
+        trace::begin_region(label);
+#endif
+    }
+    Region(const Region&) = delete;
+    Region& operator=(const Region&) = delete;
+    ~Region() noexcept(false) {
+        --context().regions;
+        std::string leftover = std::exchange(context().leftover, std::string());
+        if (std::uncaught_exceptions()) return;
+        if (!leftover.empty()) {
+            throw StreamError("region " + std::to_string(label_) + " ends, and " + leftover);
+        }
+#if defined(SYSTOLIC_TRACE)
+        trace::end_region();
+#endif
+    }
+
+private:
+    long label_;
+};
+
+}  // namespace systolic
+
+#endif  // SYSTOLIC_SIMULATION_STREAM
