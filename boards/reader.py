@@ -1,0 +1,108 @@
+"""A TOML table whose every key is asked for exactly once, with its type and its range.
+
+Board files are written by people: a misspelt or forgotten key must be a sentence with file and key in it,
+and never a default that nobody chose.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from boards.errors import BoardError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+
+_LARGEST_FILE = 1 << 20
+
+
+class Table:
+    """One table of a file. ``done`` tells of keys that nobody asked for."""
+
+    def __init__(self, path: Path, name: str, values: dict[str, Any]) -> None:
+        self._path = path
+        self._name = name
+        self._left = dict(values)
+
+    def text(self, key: str) -> str:
+        value = self._take(key, str, "a text")
+        if not value.strip() or not value.isprintable():
+            raise self._wrong(key, "a text of printable characters", value)
+        return str(value)
+
+    def choice(self, key: str, allowed: Sequence[str]) -> str:
+        value = self.text(key)
+        if value not in allowed:
+            raise self._wrong(key, " or ".join(repr(one) for one in allowed), value)
+        return value
+
+    def boolean(self, key: str) -> bool:
+        return bool(self._take(key, bool, "true or false"))
+
+    def integer(self, key: str, low: int, high: int) -> int:
+        """A whole number in low…high, both included."""
+        value = self._take(key, int, "a whole number")
+        if isinstance(value, bool):  # bool is an int to Python
+            raise self._wrong(key, "a whole number", value)
+        if not low <= value <= high:
+            raise self._wrong(key, f"in {low}…{high}", value)
+        return int(value)
+
+    def number(self, key: str, low: float, high: float) -> float:
+        """A finite number in low…high, both included."""
+        value = self._take(key, (int, float), "a number")
+        if isinstance(value, bool):
+            raise self._wrong(key, "a number", value)
+        if not (math.isfinite(value) and low <= value <= high):
+            raise self._wrong(key, f"in {low:g}…{high:g}", value)
+        return float(value)
+
+    def table(self, key: str) -> Table:
+        return Table(self._path, self._full(key), self._take(key, dict, "a table"))
+
+    def tables(self, key: str) -> list[Table]:
+        """A list of at least one table (``[[key]]``)."""
+        values = self._take(key, list, "a list of tables")
+        if not values or not all(isinstance(value, dict) for value in values):
+            raise self._wrong(key, "a list of at least one table", values)
+        return [Table(self._path, f"{self._full(key)}[{i}]", value) for i, value in enumerate(values)]
+
+    def done(self) -> None:
+        """BoardError where a key is left that is none of ours."""
+        if self._left:
+            key = sorted(self._left)[0]
+            raise BoardError(f"{self._path}: {self._full(key)} is no key of a board file; check its spelling")
+
+    def _take(self, key: str, kind: type | tuple[type, ...], wanted: str) -> Any:
+        if key not in self._left:
+            raise BoardError(f"{self._path}: {self._full(key)} is missing, it must be {wanted}")
+        value = self._left.pop(key)
+        if not isinstance(value, kind):
+            raise self._wrong(key, wanted, value)
+        return value
+
+    def _full(self, key: str) -> str:
+        return f"{self._name}.{key}" if self._name else key
+
+    def _wrong(self, key: str, wanted: str, value: object) -> BoardError:
+        return BoardError(f"{self._path}: {self._full(key)} must be {wanted}, not {value!r}")
+
+
+def parse(path: Path) -> Table:
+    """The root table of a TOML file; BoardError where it cannot be read or is no TOML."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+        if len(content) > _LARGEST_FILE:
+            raise BoardError(f"{path}: a board file has at most {_LARGEST_FILE} bytes, this one has more")
+        return Table(path, "", tomllib.loads(content.decode("utf-8")))
+    except OSError as error:
+        raise BoardError(f"{path}: the board file cannot be read: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BoardError(f"{path}: the board file is not valid TOML: {error}") from error

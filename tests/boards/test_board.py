@@ -1,0 +1,223 @@
+"""boards/board.py: the facts of every board, and what a wrong board file says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from boards import board as boards
+from boards.errors import BoardError
+
+FOLDER = Path(boards.__file__).parent
+ZCU104 = (FOLDER / "zcu104.toml").read_text(encoding="utf-8")
+
+
+@pytest.fixture(params=boards.names())
+def any_board(request: pytest.FixtureRequest) -> boards.Board:
+    return boards.load(request.param)
+
+
+def message(text: str, tmp_path: Path) -> str:
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BoardError) as caught:
+        boards.read_board(path)
+    sentence = str(caught.value)
+    assert sentence.startswith(str(path)), sentence
+    return sentence.removeprefix(f"{path}: ")
+
+
+def changed(old: str, new: str) -> str:
+    assert ZCU104.count(old) >= 1
+    return ZCU104.replace(old, new, 1)
+
+
+def test_the_five_boards_are_there() -> None:
+    assert boards.names() == ("kv260", "pynq-z2", "ultra96-v2", "zcu102", "zcu104")
+
+
+def test_zcu104_is_what_its_data_sheet_says() -> None:
+    board = boards.load("ZCU104")
+    assert board.part == "xczu7ev-ffvc1156-2-e"
+    assert board.resources == boards.Resources(
+        lut=230_400, lutram=101_760, ff=460_800, bram36=312, uram=96, dsp=1728
+    )
+    assert (board.dsp.kind, board.dsp.a_bits, board.dsp.b_bits) == ("DSP48E2", 27, 18)
+    assert board.ddr.peak_gbps == pytest.approx(19.2)
+    assert board.ddr.preset_gbps == pytest.approx(17.064)
+    assert [port.bits for port in board.ports if not port.coherent] == [128] * 4
+    assert board.control.base == 0xA000_0000
+
+
+@pytest.mark.parametrize(
+    ("name", "dsp", "bram36", "uram", "lut", "gbps"),
+    [
+        ("zcu102", 2520, 912, 0, 274_080, 17.064),
+        ("ultra96-v2", 360, 216, 0, 70_560, 4.264),
+        ("kv260", 1248, 144, 64, 117_120, 19.2),
+        ("pynq-z2", 220, 140, 0, 53_200, 2.1),
+    ],
+)
+def test_other_boards(name: str, dsp: int, bram36: int, uram: int, lut: int, gbps: float) -> None:
+    board = boards.load(name)
+    resources = board.resources
+    assert (resources.dsp, resources.bram36, resources.uram, resources.lut) == (dsp, bram36, uram, lut)
+    assert board.ddr.preset_gbps == pytest.approx(gbps)
+
+
+def test_two_flip_flops_a_lut(any_board: boards.Board) -> None:
+    assert any_board.resources.ff == 2 * any_board.resources.lut  # true of 7-series and UltraScale+ alike
+
+
+def test_names_follow_the_family(any_board: boards.Board) -> None:
+    new = any_board.family == "zynq-ultrascale+"
+    assert any_board.ps.ip == ("zynq_ultra_ps_e" if new else "processing_system7")
+    assert any_board.dsp.kind == ("DSP48E2" if new else "DSP48E1")
+    assert {port.bits for port in any_board.ports} == ({128} if new else {64})
+    prefix = "PSU__" if new else "PCW_"
+    keys = [any_board.ps.interrupt_key, any_board.control.enable, any_board.ps.clock_mhz_key]
+    keys += [key for port in any_board.ports for key in (port.enable, port.width)]
+    assert all(key.startswith(prefix) for key in keys)
+
+
+def test_every_group_of_facts_names_its_source() -> None:
+    for path in FOLDER.glob("*.toml"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        seen: set[str] = set()
+        sourced = False
+        for line in lines:
+            sourced |= line.startswith("# Source: ")
+            heading = re.match(r"\[+(\w+)\]+$", line)
+            if heading and heading[1] not in seen:
+                assert sourced, f"{path.name}: [{heading[1]}] names no source"
+                seen.add(heading[1])
+                sourced = False
+        assert seen == {"resources", "dsp", "ddr", "port", "control", "ps", "pll", "fmax"}
+
+
+def test_clocks_of_the_zcu104() -> None:
+    made = [round(clock.mhz, 1) for clock in boards.load("zcu104").clocks(300)]
+    assert made == sorted(made)
+    assert made[-8:] == [125.0, 136.4, 150.0, 166.7, 187.5, 214.3, 250.0, 300.0]
+    assert 100.0 in made
+
+
+def test_clocks_are_what_the_divisors_give(any_board: boards.Board) -> None:
+    frequency = {pll.name: pll.mhz for pll in any_board.plls}
+    for clock in any_board.clocks():
+        assert 1 <= clock.divisor0 <= 63
+        assert 1 <= clock.divisor1 <= 63
+        assert clock.mhz == pytest.approx(frequency[clock.pll] / (clock.divisor0 * clock.divisor1))
+        assert clock.mhz <= any_board.fmax.lowest
+
+
+@pytest.mark.parametrize("mhz", [100, 150, 187.5, 250, 300])
+def test_nearest_clock_is_the_exact_one(mhz: float) -> None:
+    for name in ("zcu104", "zcu102", "ultra96-v2"):
+        assert boards.load(name).nearest_clock(mhz).mhz == pytest.approx(mhz, rel=2e-4)
+
+
+def test_a_clock_between_two_names_both() -> None:
+    with pytest.raises(BoardError) as caught:
+        boards.load("zcu104").nearest_clock(200)
+    assert str(caught.value) == (
+        "200 MHz is not produced by the PS of ZCU104 (IOPLL 1500 MHz / integers); nearest are 187.5 and 214.3"
+    )
+
+
+def test_a_clock_above_the_silicon_names_the_slowest_block() -> None:
+    with pytest.raises(BoardError) as caught:
+        boards.load("zcu104").nearest_clock(900)
+    assert str(caught.value) == (
+        "900 MHz is above what xczu7ev-ffvc1156-2-e can be clocked at: "
+        "its slowest block (AXI) is limited to 333 MHz"
+    )
+
+
+@pytest.mark.parametrize("mhz", [0.0, -100.0, float("nan"), float("inf")])
+def test_a_clock_is_a_positive_number(mhz: float) -> None:
+    with pytest.raises(BoardError, match="a clock is a positive number of MHz, not"):
+        boards.load("zcu104").nearest_clock(mhz)
+
+
+def test_kv260_divides_1000_mhz() -> None:
+    board = boards.load("kv260")
+    assert board.nearest_clock(200).divisor0 == 5
+    with pytest.raises(BoardError, match=r"IOPLL 1000 MHz / integers\); nearest is 250.0"):
+        board.nearest_clock(300)
+
+
+def test_an_unknown_board_names_close_ones() -> None:
+    with pytest.raises(BoardError) as caught:
+        boards.load("zcu14")
+    assert str(caught.value) == (
+        "no board is called 'zcu14': did you mean zcu104 or zcu102? "
+        "known boards are kv260, pynq-z2, ultra96-v2, zcu102, zcu104"
+    )
+    with pytest.raises(BoardError, match=r"no board is called '\.\./zcu104': .*known boards are"):
+        boards.load("../zcu104")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("dsp = 1728\n", "", "resources.dsp is missing, it must be a whole number"),
+        ("dsp = 1728", "dsp = 1728\ndps = 1", "resources.dps is no key of a board file; check its spelling"),
+        (
+            'title = "ZCU104"',
+            'title = "ZCU104"\ncolour = "red"',
+            "colour is no key of a board file; check its spelling",
+        ),
+        ("dsp = 1728", 'dsp = "many"', "resources.dsp must be a whole number, not 'many'"),
+        ("dsp = 1728", "dsp = true", "resources.dsp must be a whole number, not True"),
+        ("dsp = 1728", "dsp = -1", "resources.dsp must be in 1…50000, not -1"),
+        ("lut = 230400", "lut = 10_000_000_000", "resources.lut must be in 1…10000000, not 10000000000"),
+        ("dsp = 775", "dsp = nan", "fmax.dsp must be in 1…2000, not nan"),
+        ("dsp = 775", 'dsp = "775"', "fmax.dsp must be a number, not '775'"),
+        ('kind = "DSP48E2"', 'kind = "DSP58"', "dsp.kind must be 'DSP48E1' or 'DSP48E2', not 'DSP58'"),
+        ("coherent = false", "coherent = 0", "port[0].coherent must be true or false, not 0"),
+        (
+            "preset_mts = 2133",
+            "preset_mts = 2666",
+            "ddr.preset_mts (2666) must not exceed ddr.rated_mts (2400)",
+        ),
+        (
+            "lutram = 101760",
+            "lutram = 300000",
+            "resources.lutram (300000) must not exceed resources.lut (230400)",
+        ),
+        (
+            "uram = 96",
+            "uram = 0",
+            "resources.uram (0) and fmax.uram (600) must both be zero or both be positive",
+        ),
+        (
+            "S_AXI_HP1_FPD",
+            "S_AXI_HP0_FPD",
+            "port.name must differ from entry to entry, 'S_AXI_HP0_FPD' comes twice",
+        ),
+        ('title = "ZCU104"', 'title = ""', "title must be a text of printable characters, not ''"),
+        ('image = "ZCU104"', 'image = "a\\nb"', "image must be a text of printable characters, not 'a\\nb'"),
+        ("[[pll]]", "[pll]", "pll must be a list of tables, not {"),
+        ("[ddr]", "[dddr]", "ddr is missing, it must be a table"),
+    ],
+)
+def test_a_wrong_file_names_file_and_key(old: str, new: str, sentence: str, tmp_path: Path) -> None:
+    assert message(changed(old, new), tmp_path).startswith(sentence)
+
+
+def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
+    assert message("title = ", tmp_path).startswith("the board file is not valid TOML: ")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(
+        BoardError, match=r"none\.toml: the board file cannot be read: No such file or directory"
+    ):
+        boards.read_board(tmp_path / "none.toml")
+
+
+def test_a_huge_file_is_refused(tmp_path: Path) -> None:
+    assert message("# " + "x" * (1 << 20), tmp_path).startswith("a board file has at most 1048576 bytes")

@@ -1,0 +1,18 @@
+"""What every room's tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real networks, pictures and expected values beside the project; skips where it is absent."""
+    beside = Path(__file__).resolve().parents[2] / "shared"
+    folder = Path(os.environ.get("SYSTOLIC_SHARED", beside))
+    if not (folder / "data").is_dir():
+        pytest.skip(f"no real data at {folder}: set SYSTOLIC_SHARED to the folder that holds data/")
+    return folder
