@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of real networks, pictures and expected values beside the project; skips where it is absent."""
+    """The folder of real networks, pictures and expected values; skips where it is absent."""
     beside = Path(__file__).resolve().parents[2] / "shared"
     folder = Path(os.environ.get("SYSTOLIC_SHARED", beside))
     if not (folder / "data").is_dir():
