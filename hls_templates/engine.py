@@ -1,0 +1,57 @@
+"""The systolic engine's sources for one geometry: parameters and wiring; the rest are fixed headers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hls_templates.render import INCLUDE, comment, headers, identifier, render
+
+TOP = "systolic_top"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One compile-time constant of the engine and the reason for its value."""
+
+    name: str
+    value: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class EngineValues:
+    """What the engine's templates need.
+
+    depths: FIFO depth of every stream of the DATAFLOW region. bounds: co-simulation depths of the m_axi ports
+    in words. row_memory, weight_memory: BIND_STORAGE implementations (bram, uram, lutram).
+    """
+
+    title: str
+    parameters: tuple[Parameter, ...]
+    map_ports: int
+    weight_ports: int
+    depths: Mapping[str, int]
+    bounds: Mapping[str, int]
+    burst_words: int
+    row_memory: str
+    weight_memory: str
+    reasons: Sequence[str]
+
+
+def engine_sources(values: EngineValues) -> dict[str, str]:
+    """File name → text: parameters.h, top.h, top.cpp and the fixed headers."""
+    fields = {
+        **vars(values),
+        "title": comment(values.title),
+        "reasons": [comment(line) for line in values.reasons],
+        "parameters": [Parameter(identifier(p.name), p.value, comment(p.reason)) for p in values.parameters],
+        "top": TOP,
+    }
+    generated = {name: render(f"{name}.j2", fields) for name in ("parameters.h", "top.h", "top.cpp")}
+    return {**headers(INCLUDE), **generated}
+
+
+def simulation_source(values: EngineValues) -> str:
+    """simulate.cpp: the top function behind a C interface."""
+    return render("simulate.cpp.j2", {**vars(values), "title": comment(values.title), "top": TOP})

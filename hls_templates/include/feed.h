@@ -1,0 +1,99 @@
+// Loader of weights: owns the circular weight buffer and feeds the array one step's weights every cycle,
+// while the next tile's weights arrive, in the same pipelined loop.
+#ifndef SYSTOLIC_FEED_H
+#define SYSTOLIC_FEED_H
+
+#include <hls_stream.h>
+
+#include "instrument.h"
+#include "pass.h"
+#include "read.h"
+#include "types.h"
+
+// Takes one word from every weight port; ``beat`` and ``step`` say where in the tile it goes.
+struct weight_cursor_t {
+    int step, beat;
+};
+
+inline void take_weights(weight_cursor_t &at, lanes_t buffer[WEIGHT_DEPTH][BEATS],
+                         hls::stream<lanes_t> ports[WEIGHT_PORTS]) {
+#pragma HLS INLINE
+    for (int port = 0; port < WEIGHT_PORTS; ++port) {
+#pragma HLS UNROLL
+        buffer[at.step][at.beat + port] = ports[port].read();
+    }
+    at.beat += WEIGHT_PORTS;
+    if (at.beat == BEATS) {
+        at.beat = 0;
+        at.step = at.step + 1 == WEIGHT_DEPTH ? 0 : at.step + 1;
+    }
+}
+
+inline weights_t give_weights(int step, lanes_t buffer[WEIGHT_DEPTH][BEATS]) {
+#pragma HLS INLINE
+    weights_t out;
+    for (int beat = 0; beat < BEATS; ++beat) {
+#pragma HLS UNROLL
+        for (int l = 0; l < LANES; ++l) {
+#pragma HLS UNROLL
+            out.value[beat * LANES + l] = buffer[step][beat].lane[l];
+        }
+    }
+    return out;
+}
+
+// One phase: use the tile at ``base`` for every column of the map, and take ``loads`` words a port.
+inline void feed_phase(int columns, int steps, int base, int loads, weight_cursor_t &cursor,
+                       lanes_t buffer[WEIGHT_DEPTH][BEATS], hls::stream<lanes_t> ports[WEIGHT_PORTS],
+                       hls::stream<weights_t> &weights) {
+#pragma HLS INLINE off
+    const int feeds = columns * steps;
+    const int cycles = maximum(feeds, loads);
+    int step = 0, credit = 0;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < cycles; ++i) {
+        SYSTOLIC_PIPELINE(1, 4);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS DEPENDENCE variable=buffer type=inter false
+        credit += loads;
+        if (credit >= cycles) {
+            credit -= cycles;
+            take_weights(cursor, buffer, ports);
+        }
+        if (i < feeds) {
+            weights.write(give_weights(wrap_once(base + step, WEIGHT_DEPTH), buffer));
+            step = step + 1 == steps ? 0 : step + 1;
+        }
+    }
+}
+
+inline void feed_weights(pass_t pass, weight_plan_t plan, hls::stream<lanes_t> ports[WEIGHT_PORTS],
+                         hls::stream<weights_t> &weights) {
+    SYSTOLIC_PROCESS("feed_weights");
+    static lanes_t buffer[WEIGHT_DEPTH][BEATS];
+#pragma HLS ARRAY_PARTITION variable=buffer complete dim=2
+    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = buffer type = ram_s2p impl = WEIGHT_MEMORY)
+    // Kept from pass to pass: the first tile of this pass was loaded during the one before.
+    static weight_cursor_t cursor = {0, 0};
+    static int base = 0;
+    if (plan.first) {
+        cursor.step = cursor.beat = 0;
+        base = 0;
+        feed_phase(0, pass.steps, 0, pass.steps * PORT_BEATS, cursor, buffer, ports, weights);
+    }
+    const int uses = pass.channel_tiles * pass.row_tiles;
+    int tile = 0, tile_base = base, loaded = 0;
+    for (int use = 0; use < uses; ++use) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
+        const bool last = use + 1 == uses;
+        const int loads = loaded < plan.loads ? pass.steps : last ? plan.next_steps : 0;
+        feed_phase(pass.out_width, pass.steps, tile_base, loads * PORT_BEATS, cursor, buffer, ports, weights);
+        ++loaded;
+        tile = tile + 1 == pass.channel_tiles ? 0 : tile + 1;
+        tile_base = pass.resident && tile == 0 ? base : wrap_once(tile_base + pass.steps, WEIGHT_DEPTH);
+    }
+    base = cursor.step - plan.next_steps;
+    if (base < 0) base += WEIGHT_DEPTH;
+}
+
+#endif  // SYSTOLIC_FEED_H

@@ -1,0 +1,201 @@
+// Loader of maps: owns the circular row buffers and feeds the array a word a row every cycle, while the
+// next tile's new rows arrive into the rows that are no longer needed, in the same pipelined loop.
+#ifndef SYSTOLIC_LOAD_H
+#define SYSTOLIC_LOAD_H
+
+#include <hls_stream.h>
+
+#include "instrument.h"
+#include "pass.h"
+#include "read.h"
+#include "types.h"
+
+// Row stride q lives in bank q mod ROWS, so that the ROWS rows of a step are always in different banks,
+// whatever the stride; its slot in the bank is circular. Each bank is two interleaved halves, so that
+// two neighbouring words can be read in one cycle (a window of pixels may straddle words).
+struct load_cursor_t {
+    int q, bank, slot;       // of the group's first row stride
+    int phase, word;
+};
+
+struct feed_cursor_t {
+    int x, ky, group, block;
+    int kernel_stride, kernel_phase;  // ky = kernel_stride · stride + kernel_phase
+};
+
+inline int wrap_once(int value, int limit) { return value >= limit ? value - limit : value; }
+
+inline void next_load(const pass_t &pass, load_cursor_t &at) {
+#pragma HLS INLINE
+    if (++at.word < pass.row_words) return;
+    at.word = 0;
+    if (++at.phase < pass.phases) return;
+    at.phase = 0;
+    at.q += MAP_PORTS;
+    at.bank += MAP_PORTS;
+    if (at.bank >= ROWS) {
+        at.bank -= ROWS;
+        at.slot = wrap_once(at.slot + 1, pass.slots);
+    }
+}
+
+inline void next_feed(const pass_t &pass, int first_block, feed_cursor_t &at) {
+#pragma HLS INLINE
+    if (++at.block < first_block + pass.tile_blocks) return;
+    at.block = first_block;
+    if (++at.group < pass.kernel_groups) return;
+    at.group = 0;
+    if (++at.kernel_phase == pass.stride) {
+        at.kernel_phase = 0;
+        ++at.kernel_stride;
+    }
+    if (++at.ky < pass.kernel_height) return;
+    at.ky = 0;
+    at.kernel_stride = at.kernel_phase = 0;
+    ++at.x;
+}
+
+// The window of LANES / PIXEL_LANES pixels that starts ``shift`` pixels into the pair of words.
+inline lanes_t window(const lanes_t &low, const lanes_t &high, int shift, int first, int width) {
+#pragma HLS INLINE
+    lanes_t out;
+    for (int p = 0; p < LANES / PIXEL_LANES; ++p) {
+#pragma HLS UNROLL
+        const bool inside = first + p >= 0 && first + p < width;
+        for (int c = 0; c < PIXEL_LANES; ++c) {
+#pragma HLS UNROLL
+            const int from = (shift + p) * PIXEL_LANES + c;
+            const value_t pixel = from < LANES ? low.lane[from] : high.lane[from - LANES];
+            // uint8 pixels become int8 by subtracting 128, which flips the top bit; the scheduler adds
+            // 128 · Σw to the bias. A padded pixel is 0, hence −128.
+            out.lane[p * PIXEL_LANES + c] = inside ? static_cast<value_t>(pixel ^ value_t(-128)) : value_t(-128);
+        }
+    }
+    return out;
+}
+
+inline void load_words(const pass_t &pass, load_cursor_t &at, int end,
+                       lanes_t rows[ROW_DEPTH / 2][2][ROWS], hls::stream<lanes_t> ports[MAP_PORTS]) {
+#pragma HLS INLINE
+    for (int i = 0; i < MAP_PORTS; ++i) {
+#pragma HLS UNROLL
+        const int q = at.q + i;
+        if (q < end && row_exists(pass, padded_row(pass, q, at.phase))) {
+            const bool wraps = at.bank + i >= ROWS;
+            const int slot = wraps ? wrap_once(at.slot + 1, pass.slots) : at.slot;
+            const int address = (slot * pass.phases + at.phase) * pass.row_words + at.word;
+            rows[address >> 1][address & 1][wraps ? at.bank + i - ROWS : at.bank + i] = ports[q % MAP_PORTS].read();
+        }
+    }
+    next_load(pass, at);
+}
+
+inline activations_t gather(const pass_t &pass, const feed_cursor_t &at, int tile, int tile_slot,
+                            lanes_t rows[ROW_DEPTH / 2][2][ROWS]) {
+#pragma HLS INLINE
+    static const int WORD_PIXELS = LANES / PIXEL_LANES;
+    const int pixel = at.x * pass.stride - pass.pad_left + at.group * pass.group_pixels;
+    const int word = pass.pixel_input ? (pixel >= 0 ? pixel / WORD_PIXELS : -1) : pixel;
+    const int shift = pass.pixel_input ? pixel - word * WORD_PIXELS : 0;
+    const int last_word = pass.block_words - 1;
+    const int low_word = maximum(0, minimum(word, last_word)), high_word = minimum(word + 1, last_word);
+    const int rotate = at.kernel_stride % ROWS, slots_down = at.kernel_stride / ROWS;
+    const bool inside = pixel >= 0 && pixel < pass.in_width && at.block < pass.in_blocks;
+
+    lanes_t low[ROWS], high[ROWS];
+#pragma HLS ARRAY_PARTITION variable=low complete
+#pragma HLS ARRAY_PARTITION variable=high complete
+    for (int bank = 0; bank < ROWS; ++bank) {
+#pragma HLS UNROLL
+        const int slot = wrap_once(tile_slot + slots_down + (bank < rotate ? 1 : 0), pass.slots);
+        const int base = (slot * pass.phases + at.kernel_phase) * pass.row_words + minimum(at.block, pass.in_blocks - 1) * pass.block_words;
+        const int a = base + low_word;
+        low[bank] = rows[a >> 1][a & 1][bank];
+        if (pass.pixel_input) {
+            const int b = base + high_word;
+            high[bank] = rows[b >> 1][b & 1][bank];
+        }
+    }
+
+    activations_t out;
+    for (int m = 0; m < ROWS; ++m) {
+#pragma HLS UNROLL
+        const int bank = wrap_once(m + rotate, ROWS);
+        const bool exists = row_exists(pass, (tile * ROWS + m) * pass.stride + at.ky);
+        if (pass.pixel_input) {
+            out.row[m] = window(low[bank], high[bank], shift, exists ? pixel : -LANES, exists ? pass.in_width : 0);
+        } else {
+            for (int l = 0; l < LANES; ++l) {
+#pragma HLS UNROLL
+                out.row[m].lane[l] = exists && inside ? low[bank].lane[l] : value_t(0);
+            }
+        }
+    }
+    return out;
+}
+
+// One phase: compute tile ``tile`` (none where it is −1) and load the rows up to stride ``end``.
+inline void load_phase(const pass_t &pass, int tile, int tile_slot, load_cursor_t &load, int end,
+                       lanes_t rows[ROW_DEPTH / 2][2][ROWS], hls::stream<lanes_t> ports[MAP_PORTS],
+                       hls::stream<activations_t> &activations) {
+#pragma HLS INLINE off
+    const int feeds = tile < 0 ? 0 : pass.channel_tiles * pass.out_width * pass.steps;
+    const int groups = (end - load.q + MAP_PORTS - 1) / MAP_PORTS;
+    const int loads = maximum(groups, 0) * pass.phases * pass.row_words;
+    const int cycles = maximum(feeds, loads);
+    feed_cursor_t feed = {0, 0, 0, 0, 0, 0};
+    int channel_tile_block = 0, credit = 0;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < cycles; ++i) {
+        SYSTOLIC_PIPELINE(1, 8);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS DEPENDENCE variable=rows type=inter false
+        // Loads are spread evenly over the phase: the readers run ahead, so that the array never waits
+        // for a row that is only needed by the next tile.
+        credit += loads;
+        if (credit >= cycles) {
+            credit -= cycles;
+            load_words(pass, load, end, rows, ports);
+        }
+        if (i < feeds) {
+            activations.write(gather(pass, feed, tile, tile_slot, rows));
+            next_feed(pass, channel_tile_block, feed);
+            if (feed.x == pass.out_width) {
+                feed.x = 0;
+                if (pass.diagonal) channel_tile_block += pass.tile_blocks;
+                feed.block = channel_tile_block;
+            }
+        }
+    }
+    // The next group starts where this one ended, also where the last group was not full.
+    const int excess = load.q - end;
+    if (excess > 0) {
+        load.q -= excess;
+        load.bank -= excess;
+        if (load.bank < 0) {
+            load.bank += ROWS;
+            load.slot = load.slot == 0 ? pass.slots - 1 : load.slot - 1;
+        }
+    }
+}
+
+inline void load(pass_t pass, hls::stream<lanes_t> ports[MAP_PORTS], hls::stream<activations_t> &activations) {
+    SYSTOLIC_PROCESS("load");
+    static lanes_t rows[ROW_DEPTH / 2][2][ROWS];
+#pragma HLS ARRAY_PARTITION variable=rows complete dim=2
+#pragma HLS ARRAY_PARTITION variable=rows complete dim=3
+    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = rows type = ram_s2p impl = ROW_MEMORY)
+    load_cursor_t cursor = {0, 0, 0, 0, 0};
+    int tile_slot = 0;
+    load_phase(pass, -1, 0, cursor, ROWS + pass.ahead, rows, ports, activations);
+    for (int tile = 0; tile < pass.row_tiles; ++tile) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
+        const bool last = tile + 1 == pass.row_tiles;
+        const int next_end = (tile + 2) * ROWS + pass.ahead;
+        load_phase(pass, tile, tile_slot, cursor, pass.overlap && !last ? next_end : cursor.q, rows, ports, activations);
+        if (!pass.overlap && !last) load_phase(pass, -1, 0, cursor, next_end, rows, ports, activations);
+        tile_slot = wrap_once(tile_slot + 1, pass.slots);
+    }
+}
+
+#endif  // SYSTOLIC_LOAD_H

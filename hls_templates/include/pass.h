@@ -1,0 +1,66 @@
+// The run-time layer program: an array of passes in DDR, PASS_WORDS 32-bit words each.
+//
+// A pass is one convolution (or what is expressed as one: a fully connected layer, a pool) with its
+// fused pool, over one strip of columns. Everything that a division would be needed for is divided by
+// the scheduler, so that the engine only counts. "Word" is lanes_t; addresses count words.
+#ifndef SYSTOLIC_PASS_H
+#define SYSTOLIC_PASS_H
+
+#include <cstdint>
+
+// X(field): the order is the layout of the program, shared with scheduler/program.py (a test compares).
+#define SYSTOLIC_PASS_FIELDS(X)                                                                             \
+    /* input map: [row][block][column] of words */                                                          \
+    X(in_base) X(in_row_pitch) X(in_block_pitch)                                                            \
+    X(burst_words)   /* words of one contiguous piece of a row */                                           \
+    X(bursts)        /* pieces of a row */                                                                  \
+    X(row_words)     /* words of a row in the row buffer: burst_words · bursts */                           \
+    X(block_words)   /* words between channel blocks of a row in the row buffer */                          \
+    X(in_blocks) X(in_width) X(in_height)                                                                   \
+    X(pixel_input)   /* 1: uint8 pixels, LANES / PIXEL_LANES to a word, a window of them a cycle */         \
+    /* window */                                                                                            \
+    X(kernel_height) X(kernel_groups) X(group_pixels) X(stride) X(pad_top) X(pad_left)                      \
+    X(diagonal)      /* 1: a channel tile reads only its own channel blocks (depthwise, pools) */           \
+    X(tile_blocks)   /* channel blocks a tile reads */                                                      \
+    X(steps)         /* cycles a position: kernel_height · kernel_groups · tile_blocks */                   \
+    /* tiles */                                                                                             \
+    X(out_height) X(out_width) X(row_tiles) X(channel_tiles)                                                \
+    X(phases)        /* rows of a stride that are read: min(stride, kernel_height) */                       \
+    X(ahead)         /* (kernel_height − 1) / stride */                                                     \
+    X(slots)         /* rows of one bank, in strides */                                                     \
+    X(overlap)       /* 1: the next tile's rows are loaded while this one is computed */                    \
+    /* weights: [channel tile][step][beat] of words, dealt beat by beat to the ports */                     \
+    X(weights_base)                                                                                         \
+    X(resident)      /* 1: all tiles stay in the weight buffer over the row tiles */                        \
+    X(requantiser_base)                                                                                     \
+    /* fused pool and output map: [row][block][column] of words */                                          \
+    X(pool_size) X(pool_stride) X(save_width) X(save_height)                                                \
+    X(out_base) X(out_row_pitch) X(out_block_pitch) X(out_blocks)                                           \
+    X(value_words)   /* words of LANES values: 1 for int8, 2 for int16 */                                   \
+    X(low) X(high)   /* saturation */
+
+#define SYSTOLIC_DECLARE(field) int32_t field;
+struct pass_t {
+    SYSTOLIC_PASS_FIELDS(SYSTOLIC_DECLARE)
+};
+#undef SYSTOLIC_DECLARE
+
+#define SYSTOLIC_COUNT(field) +1
+static const int PASS_FIELDS = 0 SYSTOLIC_PASS_FIELDS(SYSTOLIC_COUNT);
+#undef SYSTOLIC_COUNT
+static const int PASS_WORDS = 64;
+
+inline pass_t decode_pass(const uint32_t words[PASS_WORDS]) {
+#pragma HLS INLINE
+    pass_t pass;
+    int at = 0;
+#define SYSTOLIC_TAKE(field) pass.field = static_cast<int32_t>(words[at++]);
+    SYSTOLIC_PASS_FIELDS(SYSTOLIC_TAKE)
+#undef SYSTOLIC_TAKE
+    return pass;
+}
+
+inline int minimum(int a, int b) { return a < b ? a : b; }
+inline int maximum(int a, int b) { return a > b ? a : b; }
+
+#endif  // SYSTOLIC_PASS_H

@@ -1,0 +1,124 @@
+// Saver, first part: max pool on the exact sums. Requantising never decreases with the sum (multipliers
+// are not negative), so the maximum may be taken before it: a quarter of the requantisers do for a 2 × 2
+// pool, and the bits are the same.
+#ifndef SYSTOLIC_POOL_H
+#define SYSTOLIC_POOL_H
+
+#include <hls_stream.h>
+
+#include "instrument.h"
+#include "pass.h"
+#include "types.h"
+
+// Rows that a row tile gives to the Saver. ``kept`` is 1 when the last row of the tile above waits for
+// its partner, which happens where ROWS is odd or the pool's stride is 1.
+struct tile_rows_t {
+    int kept;   // rows from the tile above: 0 or 1
+    int rows;   // rows of the convolution in this tile
+    int saved;  // rows that leave
+};
+
+inline tile_rows_t rows_of_tile(const pass_t &pass, int tile) {
+#pragma HLS INLINE
+    tile_rows_t out;
+    const bool last = tile + 1 == pass.row_tiles;
+    const int done = tile * ROWS;
+    out.rows = minimum(ROWS, pass.out_height - done);
+    out.kept = pass.pool_size == 1 ? 0 : pass.pool_stride == 2 ? (done & 1) : (tile > 0 ? 1 : 0);
+    const int available = out.kept + out.rows;
+    if (pass.pool_size == 1) out.saved = available;
+    else if (pass.pool_stride == 2) out.saved = last ? (available + 1) / 2 : available / 2;
+    else out.saved = last ? available : available - 1;
+    return out;
+}
+
+// Groups of SAVE_ROWS rows in which a position's results leave.
+inline int groups_of(int rows) {
+#pragma HLS INLINE
+    return (rows + SAVE_ROWS - 1) / SAVE_ROWS;
+}
+
+inline void keep_larger(sums_t &into, const sums_t &other) {
+#pragma HLS INLINE
+    for (int n = 0; n < COLUMNS; ++n) {
+#pragma HLS UNROLL
+        if (other.column[n] > into.column[n]) into.column[n] = other.column[n];
+    }
+}
+
+// The rows that pool together: row i of the window list is the kept row or a row of the tile.
+inline sums_t pooled_row(const pass_t &pass, const tile_rows_t &tile, int row, const sums_t &kept,
+                         const sums_t sums[ROWS]) {
+#pragma HLS INLINE
+    const int first = row * pass.pool_stride - tile.kept;  // −1 is the kept row
+    sums_t out = first < 0 ? kept : sums[minimum(first, ROWS - 1)];
+    if (pass.pool_size == 2 && first + 1 < tile.rows) keep_larger(out, sums[minimum(first + 1, ROWS - 1)]);
+    return out;
+}
+
+inline void pool(pass_t pass, hls::stream<sums_t> sums[ROWS], hls::stream<group_t> &groups) {
+    SYSTOLIC_PROCESS("pool");
+    static sums_t kept[KEPT_DEPTH];  // [channel tile][column]: last rows that wait for the tile below
+#pragma HLS BIND_STORAGE variable=kept type=ram_s2p impl=bram
+    sums_t column[ROWS], before[ROWS], window[ROWS];
+#pragma HLS ARRAY_PARTITION variable=column complete
+#pragma HLS ARRAY_PARTITION variable=before complete
+#pragma HLS ARRAY_PARTITION variable=window complete
+    // A pool of stride 1 gives column x − 1 when column x arrives, and its last one step later.
+    const bool lagging = pass.pool_size == 2 && pass.pool_stride == 1;
+    const int columns = pass.out_width + (lagging ? 1 : 0);
+    const int tiles = pass.row_tiles * pass.channel_tiles;
+    int row_tile = 0, channel_tile = 0, x = 0, group = 0, kept_at = 0;
+    tile_rows_t tile = rows_of_tile(pass, 0);
+    bool more = true;
+    sums_t kept_row;
+    SYSTOLIC_ENTER;
+    while (more) {
+        SYSTOLIC_PIPELINE(1, 4);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS DEPENDENCE variable=kept type=inter false
+        const bool odd = (x & 1) != 0;
+        if (group == 0) {
+            for (int m = 0; m < ROWS; ++m) {
+#pragma HLS UNROLL
+                before[m] = column[m];
+                if (x < pass.out_width) column[m] = sums[m].read();
+                window[m] = lagging && x > 0 ? before[m] : column[m];
+                const bool pair = lagging ? x > 0 && x < pass.out_width : pass.pool_size == 2 && odd;
+                if (pair) keep_larger(window[m], lagging ? column[m] : before[m]);
+            }
+        }
+        // A window is whole: at every column without a pool, from the second on with stride 1, at every
+        // second (and at a lonely last one) with stride 2.
+        const bool whole = pass.pool_size == 1   ? true
+                           : lagging             ? x > 0
+                                                 : odd || x == pass.out_width - 1;
+        const int count = whole ? groups_of(tile.saved) : 0;
+        if (whole && group == 0) {
+            kept_row = kept[kept_at];
+            kept[kept_at] = window[ROWS - 1];
+        }
+        if (group < count) {
+            group_t out;
+            for (int r = 0; r < SAVE_ROWS; ++r) {
+#pragma HLS UNROLL
+                out.row[r] = pooled_row(pass, tile, group * SAVE_ROWS + r, kept_row, window);
+            }
+            groups.write(out);
+        }
+        if (++group >= count) {
+            group = 0;
+            if (whole && pass.pool_size == 2) ++kept_at;
+            if (++x == columns) {
+                x = 0;
+                if (++channel_tile == pass.channel_tiles) {
+                    channel_tile = kept_at = 0;
+                    more = ++row_tile < pass.row_tiles;
+                    tile = rows_of_tile(pass, row_tile);
+                }
+            }
+        }
+    }
+}
+
+#endif  // SYSTOLIC_POOL_H

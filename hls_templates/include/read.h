@@ -1,0 +1,149 @@
+// Readers: one process a port turns DDR bursts into a stream of words, requests running ahead of data.
+#ifndef SYSTOLIC_READ_H
+#define SYSTOLIC_READ_H
+
+#include <hls_burst_maxi.h>
+#include <hls_stream.h>
+
+#include "instrument.h"
+#include "pass.h"
+#include "types.h"
+
+// Bursts requested before the data of the first is taken: hides the DDR's latency, and is what
+// num_read_outstanding of the port must allow.
+static const int BURSTS_AHEAD = 16;
+
+// Where the next row piece of a port starts. Rows are numbered with their padding; a port owns the row
+// strides q ≡ PORT (mod MAP_PORTS), so that the rows which arrive together go to different banks.
+struct row_cursor_t {
+    int q, phase, burst, address;
+    bool done;
+};
+
+inline int padded_row(const pass_t &pass, int q, int phase) {
+#pragma HLS INLINE
+    return q * pass.stride + phase;
+}
+
+inline bool row_exists(const pass_t &pass, int row) {
+#pragma HLS INLINE
+    return row >= pass.pad_top && row < pass.pad_top + pass.in_height;
+}
+
+// The strides of rows that the whole pass reads: its last tile's rows and what the kernel looks ahead.
+inline int row_strides(const pass_t &pass) {
+#pragma HLS INLINE
+    return pass.row_tiles * ROWS + pass.ahead;
+}
+
+inline int burst_address(const pass_t &pass, const row_cursor_t &at) {
+#pragma HLS INLINE
+    return pass.in_base + (padded_row(pass, at.q, at.phase) - pass.pad_top) * pass.in_row_pitch
+           + at.burst * pass.in_block_pitch;
+}
+
+inline void next_burst(const pass_t &pass, row_cursor_t &at) {
+#pragma HLS INLINE
+    if (++at.burst < pass.bursts) return;
+    at.burst = 0;
+    if (++at.phase == pass.phases) {
+        at.phase = 0;
+        at.q += MAP_PORTS;
+    }
+}
+
+template <int PORT>
+int count_bursts(const pass_t &pass) {
+#pragma HLS INLINE off
+    int rows = 0;
+    SYSTOLIC_ENTER;
+    for (int q = PORT; q < row_strides(pass); q += MAP_PORTS) {
+        SYSTOLIC_PIPELINE(1, 2);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=512
+        for (int phase = 0; phase < MAX_STRIDE; ++phase) {
+#pragma HLS UNROLL
+            if (phase < pass.phases && row_exists(pass, padded_row(pass, q, phase))) ++rows;
+        }
+    }
+    return rows * pass.bursts;
+}
+
+template <int PORT>
+void read_rows(pass_t pass, hls::burst_maxi<lanes_t> maps, hls::stream<lanes_t> &rows) {
+    SYSTOLIC_PROCESS("read_rows");
+    const int bursts = count_bursts<PORT>(pass);
+    const int words = bursts * pass.burst_words;
+    row_cursor_t at = {PORT, 0, 0, 0, false};
+    int requested = 0, finished = 0, word = 0;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < words;) {
+        SYSTOLIC_PIPELINE(1, 4);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=100000
+        // A row that is padding has no bytes: step over it without a request.
+        const bool wanted = requested < bursts && requested - finished < BURSTS_AHEAD;
+        const bool exists = row_exists(pass, padded_row(pass, at.q, at.phase));
+        if (wanted && exists) {
+            maps.read_request(burst_address(pass, at), pass.burst_words);
+            ++requested;
+        }
+        if (wanted) next_burst(pass, at);
+        if (finished < requested) {
+            rows.write(maps.read());
+            ++i;
+            if (++word == pass.burst_words) {
+                word = 0;
+                ++finished;
+            }
+        }
+    }
+}
+
+// Weight tiles in the order in which feed_weights takes them: the tiles of this pass that are not in the
+// buffer yet, then the first of the next pass, so that no pass begins by waiting for weights.
+struct weight_plan_t {
+    int first;       // tiles to load before the first is used: 1 at the start of a frame, else 0
+    int loads;       // tiles loaded during this pass, the next pass's first not counted
+    int next_steps;  // steps of the next pass's first tile, 0 where there is no next pass
+};
+
+inline weight_plan_t plan_weights(const pass_t &pass, const pass_t &next, bool is_first, bool is_last) {
+#pragma HLS INLINE
+    weight_plan_t plan;
+    plan.first = is_first ? 1 : 0;
+    plan.loads = (pass.resident ? pass.channel_tiles : pass.channel_tiles * pass.row_tiles) - 1;
+    plan.next_steps = is_last ? 0 : next.steps;
+    return plan;
+}
+
+static const int BEATS = COLUMNS;                       // words of one step's weights
+static const int PORT_BEATS = BEATS / WEIGHT_PORTS;     // of them from one port
+
+inline void read_weights(pass_t pass, pass_t next, weight_plan_t plan, hls::burst_maxi<lanes_t> weights,
+                         hls::stream<lanes_t> &beats) {
+    SYSTOLIC_PROCESS("read_weights");
+    const int tile_words = pass.steps * PORT_BEATS;
+    const int tiles = plan.first + plan.loads;
+    const int total = tiles + (plan.next_steps > 0 ? 1 : 0);
+    int tile = 1 - plan.first, requested = 0, word = 0, finished = 0;
+    const int words = tiles * tile_words + plan.next_steps * PORT_BEATS;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < words;) {
+        SYSTOLIC_PIPELINE(1, 4);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        if (requested < total && requested - finished < 2) {
+            const bool own = requested < tiles;
+            weights.read_request(own ? pass.weights_base + tile * tile_words : next.weights_base,
+                                 own ? tile_words : plan.next_steps * PORT_BEATS);
+            tile = tile + 1 == pass.channel_tiles ? 0 : tile + 1;
+            ++requested;
+        }
+        beats.write(weights.read());
+        ++i;
+        if (++word == (finished < tiles ? tile_words : plan.next_steps * PORT_BEATS)) {
+            word = 0;
+            ++finished;
+        }
+    }
+}
+
+#endif  // SYSTOLIC_READ_H

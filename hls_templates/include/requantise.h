@@ -1,0 +1,64 @@
+// Saver, second part: y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), m = negative where sum + bias < 0.
+#ifndef SYSTOLIC_REQUANTISE_H
+#define SYSTOLIC_REQUANTISE_H
+
+#include <hls_burst_maxi.h>
+#include <hls_stream.h>
+
+#include "instrument.h"
+#include "pass.h"
+#include "pool.h"
+#include "types.h"
+
+inline result_t requantise_value(sum_t sum, const requantiser_t &by, int low, int high) {
+#pragma HLS INLINE
+    const sum_t biased = sum + sum_t(by.bias);
+    const product_t product = product_t(biased) * product_t(biased < 0 ? by.negative : by.multiplier);
+    const product_t rounded = (product + (product_t(1) << (by.shift - 1))) >> by.shift;
+    return result_t(rounded < low ? product_t(low) : rounded > high ? product_t(high) : rounded);
+}
+
+inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requantisers, hls::stream<group_t> &groups,
+                       hls::stream<results_t> &results) {
+    SYSTOLIC_PROCESS("requantise");
+    static requantiser_t channel[CHANNEL_TILES][COLUMNS];
+#pragma HLS ARRAY_PARTITION variable=channel complete dim=2
+    const int channels = pass.channel_tiles * COLUMNS;
+    requantisers.read_request(pass.requantiser_base, channels);
+    SYSTOLIC_ENTER;
+    for (int c = 0; c < channels; ++c) {
+        SYSTOLIC_PIPELINE(1, 3);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=4096
+        channel[c / COLUMNS][c % COLUMNS] = requantisers.read();
+    }
+    int row_tile = 0, channel_tile = 0, x = 0, group = 0;
+    int count = groups_of(rows_of_tile(pass, 0).saved);
+    SYSTOLIC_ENTER;
+    while (row_tile < pass.row_tiles) {
+        SYSTOLIC_PIPELINE(1, 8);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        const group_t in = groups.read();
+        results_t out;
+        for (int n = 0; n < COLUMNS; ++n) {
+#pragma HLS UNROLL
+            const requantiser_t by = channel[channel_tile][n];
+            for (int r = 0; r < SAVE_ROWS; ++r) {
+#pragma HLS UNROLL
+                out.value[r][n] = requantise_value(in.row[r].column[n], by, pass.low, pass.high);
+            }
+        }
+        results.write(out);
+        if (++group == count) {
+            group = 0;
+            if (++x == pass.save_width) {
+                x = 0;
+                if (++channel_tile == pass.channel_tiles) {
+                    channel_tile = 0;
+                    count = groups_of(rows_of_tile(pass, ++row_tile).saved);
+                }
+            }
+        }
+    }
+}
+
+#endif  // SYSTOLIC_REQUANTISE_H

@@ -1,0 +1,192 @@
+// Saver, last part: results come column by column, DDR wants rows. A chunk of columns is arranged in one
+// half of a buffer while the chunk before leaves the other half row by row, each row piece one burst.
+#ifndef SYSTOLIC_SAVE_H
+#define SYSTOLIC_SAVE_H
+
+#include <hls_burst_maxi.h>
+#include <hls_stream.h>
+
+#include "instrument.h"
+#include "pass.h"
+#include "pool.h"
+#include "types.h"
+
+static const int TILE_BLOCKS = COLUMNS / LANES;  // channel blocks of the map that one channel tile fills
+static const int SAVED_ROWS = ROWS + 1;          // a stride-1 pool may leave one row more than the tile has
+static const int ROW_BANKS = SAVE_ROWS > MAP_PORTS ? SAVE_ROWS : MAP_PORTS;
+static const int BANK_ROWS = (SAVED_ROWS + ROW_BANKS - 1) / ROW_BANKS;
+
+// A chunk: up to CHUNK columns of one channel tile of one row tile.
+struct chunk_t {
+    int row_tile, channel_tile, x;  // x: its first column
+    int columns, rows, blocks;
+    int y;                          // the map row of its first row
+};
+
+inline void measure_chunk(const pass_t &pass, chunk_t &chunk) {
+#pragma HLS INLINE
+    chunk.columns = minimum(CHUNK, pass.save_width - chunk.x);
+    chunk.rows = rows_of_tile(pass, chunk.row_tile).saved;
+    chunk.blocks = minimum(TILE_BLOCKS, pass.out_blocks - chunk.channel_tile * TILE_BLOCKS);
+}
+
+inline chunk_t first_chunk(const pass_t &pass) {
+#pragma HLS INLINE
+    chunk_t chunk = {0, 0, 0, 0, 0, 0, 0};
+    measure_chunk(pass, chunk);
+    return chunk;
+}
+
+inline void next_chunk(const pass_t &pass, chunk_t &chunk) {
+#pragma HLS INLINE
+    chunk.x += CHUNK;
+    if (chunk.x >= pass.save_width) {
+        chunk.x = 0;
+        if (++chunk.channel_tile == pass.channel_tiles) {
+            chunk.channel_tile = 0;
+            chunk.y += chunk.rows;
+            ++chunk.row_tile;
+        }
+    }
+    measure_chunk(pass, chunk);
+}
+
+inline int count_chunks(const pass_t &pass) {
+#pragma HLS INLINE
+    return pass.row_tiles * pass.channel_tiles * ((pass.save_width + CHUNK - 1) / CHUNK);
+}
+
+typedef lanes_t arranged_t[2][BANK_ROWS][ROW_BANKS][CHUNK][TILE_BLOCKS][2];
+
+// One row of results becomes words: LANES int8 a word, or LANES int16 in two words, low byte first.
+inline void arrange_row(const result_t values[COLUMNS], int value_words, lanes_t words[TILE_BLOCKS][2]) {
+#pragma HLS INLINE
+    for (int block = 0; block < TILE_BLOCKS; ++block) {
+#pragma HLS UNROLL
+        for (int byte = 0; byte < 2 * LANES; ++byte) {
+#pragma HLS UNROLL
+            const int wide = values[block * LANES + byte / 2];
+            const int narrow = byte < LANES ? int(values[block * LANES + byte]) : 0;
+            words[block][byte / LANES].lane[byte % LANES] =
+                value_t(static_cast<int8_t>(value_words == 2 ? wide >> (8 * (byte % 2)) : narrow));
+        }
+    }
+}
+
+struct place_t {
+    int row, block, x, word;
+};
+
+inline void next_place(const chunk_t &chunk, int value_words, place_t &at) {
+#pragma HLS INLINE
+    if (++at.word < value_words) return;
+    at.word = 0;
+    if (++at.x < chunk.columns) return;
+    at.x = 0;
+    if (++at.block < chunk.blocks) return;
+    at.block = 0;
+    at.row += MAP_PORTS;
+}
+
+inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk_t &out, bool empty, int half,
+                          arranged_t buffer, hls::stream<results_t> &results, hls::stream<lanes_t> ports[MAP_PORTS]) {
+#pragma HLS INLINE off
+    const int groups = groups_of(in.rows);
+    const int fills = fill ? in.columns * groups : 0;
+    const int port_rows = (out.rows + MAP_PORTS - 1) / MAP_PORTS;
+    const int empties = empty ? port_rows * out.blocks * out.columns * pass.value_words : 0;
+    int x = 0, group = 0;
+    place_t place = {0, 0, 0, 0};
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < maximum(fills, empties); ++i) {
+        SYSTOLIC_PIPELINE(1, 4);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=4096
+#pragma HLS DEPENDENCE variable=buffer type=inter false
+        if (i < fills) {
+            const results_t taken = results.read();
+            for (int r = 0; r < SAVE_ROWS; ++r) {
+#pragma HLS UNROLL
+                const int row = group * SAVE_ROWS + r;
+                if (row < in.rows) {
+                    arrange_row(taken.value[r], pass.value_words, buffer[half][row / ROW_BANKS][row % ROW_BANKS][x]);
+                }
+            }
+            if (++group == groups) {
+                group = 0;
+                ++x;
+            }
+        }
+        if (i < empties) {
+            for (int port = 0; port < MAP_PORTS; ++port) {
+#pragma HLS UNROLL
+                const int row = place.row + port;
+                if (row < out.rows) {
+                    ports[port].write(
+                        buffer[1 - half][row / ROW_BANKS][row % ROW_BANKS][place.x][place.block][place.word]);
+                }
+            }
+            next_place(out, pass.value_words, place);
+        }
+    }
+}
+
+inline void arrange(pass_t pass, hls::stream<results_t> &results, hls::stream<lanes_t> ports[MAP_PORTS]) {
+    SYSTOLIC_PROCESS("arrange");
+    static arranged_t buffer;
+#pragma HLS ARRAY_PARTITION variable=buffer complete dim=3
+#pragma HLS ARRAY_PARTITION variable=buffer complete dim=5
+#pragma HLS ARRAY_PARTITION variable=buffer complete dim=6
+    const int chunks = count_chunks(pass);
+    chunk_t in = first_chunk(pass), out = in;
+    for (int i = 0; i <= chunks; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=2 max=1024
+        arrange_phase(pass, in, i < chunks, out, i > 0, i & 1, buffer, results, ports);
+        out = in;
+        next_chunk(pass, in);
+    }
+}
+
+static const int RESPONSES_OPEN = 16;  // bursts written before the oldest must be acknowledged
+
+template <int PORT>
+void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<lanes_t> maps) {
+    SYSTOLIC_PROCESS("write_rows");
+    const int chunks = count_chunks(pass);
+    chunk_t chunk = first_chunk(pass);
+    int open = 0;
+    for (int i = 0; i < chunks; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
+        const int length = chunk.columns * pass.value_words;
+        const int rows = (chunk.rows - PORT + MAP_PORTS - 1) / MAP_PORTS;
+        int row = PORT, block = 0, word = 0;
+        SYSTOLIC_ENTER;
+        for (int w = 0; w < rows * chunk.blocks * length; ++w) {
+            SYSTOLIC_PIPELINE(1, 3);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=4096
+            if (word == 0) {
+                if (open == RESPONSES_OPEN) maps.write_response();
+                else ++open;
+                maps.write_request(pass.out_base + (chunk.y + row) * pass.out_row_pitch
+                                       + (chunk.channel_tile * TILE_BLOCKS + block) * pass.out_block_pitch
+                                       + chunk.x * pass.value_words,
+                                   length);
+            }
+            maps.write(words.read());
+            if (++word == length) {
+                word = 0;
+                if (++block == chunk.blocks) {
+                    block = 0;
+                    row += MAP_PORTS;
+                }
+            }
+        }
+        next_chunk(pass, chunk);
+    }
+    // The next pass reads what was written: it may not start before DDR has answered.
+    for (int i = 0; i < open; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=16
+        maps.write_response();
+    }
+}
+
+#endif  // SYSTOLIC_SAVE_H

@@ -1,0 +1,64 @@
+"""Templates decide text; Python decides numbers.
+
+Every name that a template uses must be given, and every text that a template pastes into C++ or Tcl passes
+``identifier`` or ``comment`` first: a network's name or label is untrusted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import jinja2
+
+from boards.errors import GenerateError
+
+FOLDER = Path(__file__).parent
+INCLUDE = FOLDER / "include"
+SIMULATION = FOLDER / "simulation"
+
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}$")
+
+
+def identifier(text: str) -> str:
+    """``text`` where it is a plain C++ and Tcl identifier; GenerateError else."""
+    if not _IDENTIFIER.match(text):
+        raise GenerateError(f"an identifier is a letter, then letters, digits or '_' (63 at most), not {text!r}")
+    return text
+
+
+def comment(text: str) -> str:
+    """``text`` on one line of printable characters without what ends, splices or escapes a comment."""
+    line = "".join(c if c.isprintable() else " " for c in text)
+    return re.sub(r"[\\?$\[\]{}\"`;]|\*/|/\*", "_", line)[:400]
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    environment.filters.update(identifier=identifier, comment=comment)
+    return environment
+
+
+def render(template: str, values: Mapping[str, object]) -> str:
+    """The text of ``templates/<template>``; GenerateError names template and line."""
+    try:
+        return _environment().get_template(template).render(values)
+    except jinja2.TemplateSyntaxError as error:
+        raise GenerateError(f"template {error.filename or template}:{error.lineno}: {error.message}") from error
+    except jinja2.UndefinedError as error:
+        raise GenerateError(f"template {template}: {error.message}") from error
+
+
+def headers(folder: Path) -> dict[str, str]:
+    """Name → text of the fixed C++ files in ``folder``, sorted."""
+    return {path.name: path.read_text("utf-8") for path in sorted(folder.iterdir()) if path.suffix in (".h", ".cpp")}

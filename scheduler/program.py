@@ -1,0 +1,302 @@
+"""Schedule → what lies in DDR: map regions, the layer program, weight and requantiser images.
+
+Numbers are decided here, never in a template. Addresses count words of ``lanes`` values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import ScheduleError
+from cnn.datatype import DataType
+from cnn.network import Shape
+from cnn.quantized import QuantizedNetwork
+from scheduler.array import PIXEL_LANES, Array
+from scheduler.lower import Job
+from scheduler.tile import Strip, SystolicSchedule, Tiling, blocks, ceil_div, input_columns, row_words
+
+PASS_WORDS = 64
+"""32-bit words of one pass in the program; include/pass.h has the same."""
+
+PASS_FIELDS = (
+    "in_base", "in_row_pitch", "in_block_pitch", "burst_words", "bursts", "row_words", "block_words", "in_blocks",
+    "in_width", "in_height", "pixel_input", "kernel_height", "kernel_groups", "group_pixels", "stride", "pad_top",
+    "pad_left", "diagonal", "tile_blocks", "steps", "out_height", "out_width", "row_tiles", "channel_tiles", "phases",
+    "ahead", "slots", "overlap", "weights_base", "resident", "requantiser_base", "pool_size", "pool_stride",
+    "save_width", "save_height", "out_base", "out_row_pitch", "out_block_pitch", "out_blocks", "value_words", "low",
+    "high",
+)
+"""Order of the fields; a test compares it with include/pass.h."""
+
+
+@dataclass(frozen=True)
+class Map:
+    """A feature map in DDR: [row][block][column] words; ``value_words`` is 2 for int16.
+
+    ``pixels``: the input picture, [row][column] of PIXEL_LANES bytes, rows padded to whole words.
+    """
+
+    node: int
+    base: int
+    shape: Shape
+    blocks: int
+    value_words: int
+    pixels: bool
+    row_words: int
+
+    @property
+    def words(self) -> int:
+        return self.shape.height * self.row_words
+
+    @property
+    def block_pitch(self) -> int:
+        return self.row_words // self.blocks
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Everything that DDR holds before a frame starts.
+
+    words: uint32 [passes, PASS_WORDS]. weights: one int8 [words, lanes] image a port.
+    requantisers: uint32 [channels, 4] (bias, multiplier | negative << 16, shift, 0).
+    maps_words: size of the map arena. maps: node index → its region. pass_job: pass → job index.
+    """
+
+    words: npt.NDArray[np.uint32]
+    weights: tuple[npt.NDArray[np.int8], ...]
+    requantisers: npt.NDArray[np.uint32]
+    maps_words: int
+    maps: dict[int, Map]
+    pass_job: tuple[int, ...]
+
+    def last_pass(self, job: int) -> int:
+        """The pass after which the job's map is whole."""
+        return max(i for i, j in enumerate(self.pass_job) if j == job)
+
+
+def emit(schedule: SystolicSchedule) -> Program:
+    """ScheduleError where a sum would not fit the array's 32-bit accumulators."""
+    maps, maps_words = place_maps(schedule)
+    rows, pass_job = [], []
+    weights, requantisers = [], []
+    weight_base = requantiser_base = 0
+    for index, tiling in enumerate(schedule.tilings):
+        image = weight_image(tiling, schedule.network, schedule.array)
+        channels = requantiser_image(tiling, schedule.array)
+        for strip in tiling.strips:
+            fields = _pass_fields(schedule, tiling, strip, maps, weight_base, requantiser_base)
+            rows.append([fields[name] for name in PASS_FIELDS])
+            pass_job.append(index)
+        weights.append(image)
+        requantisers.append(channels)
+        weight_base += image.shape[0] // schedule.array.weight_ports
+        requantiser_base += channels.shape[0]
+    words = np.zeros((len(rows), PASS_WORDS), np.uint32)
+    words[:, : len(PASS_FIELDS)] = np.array(rows, np.int64).astype(np.uint32)
+    return Program(words, _deal(np.concatenate(weights), schedule.array.weight_ports), np.concatenate(requantisers),
+                   maps_words, maps, tuple(pass_job))
+
+
+def _deal(image: npt.NDArray[np.int8], ports: int) -> tuple[npt.NDArray[np.int8], ...]:
+    """Word i goes to port i mod ports, so that the ports together give one step after the other."""
+    return tuple(np.ascontiguousarray(image[port::ports]) for port in range(ports))
+
+
+# --- maps -------------------------------------------------------------------------------------------------
+
+
+def place_maps(schedule: SystolicSchedule) -> tuple[dict[int, Map], int]:
+    """First-fit by lifetime: a chain of layers gets two alternating regions, a skip pins its region."""
+    last_read = {t.job.input: i for i, t in enumerate(schedule.tilings)}
+    network, array = schedule.network, schedule.array
+    final = len(schedule.tilings)
+    placed: dict[int, Map] = {}
+    live: list[tuple[int, Map]] = []  # (index of the last job that reads it, map)
+    order = [(0, -1)] + [(t.job.output, i) for i, t in enumerate(schedule.tilings)]
+    size = 0
+    for node, written in order:
+        live = [(end, m) for end, m in live if end >= written]
+        where = _map(network, node, array, 0)
+        base = _first_gap([m for _, m in live], where.words)
+        placed[node] = _map(network, node, array, base)
+        live.append((last_read.get(node, final), placed[node]))
+        size = max(size, base + where.words)
+    return placed, size
+
+
+def _first_gap(live: list[Map], words: int) -> int:
+    base = 0
+    for other in sorted(live, key=lambda m: m.base):
+        if base + words <= other.base:
+            break
+        base = max(base, other.base + other.words)
+    return base
+
+
+def _map(network: QuantizedNetwork, node: int, array: Array, base: int) -> Map:
+    shape, datatype = network.nodes[node].shape, network.nodes[node].type.datatype
+    if node == 0:
+        words = ceil_div(shape.width, array.lanes // PIXEL_LANES)
+        return Map(0, base, shape, 1, 1, True, words)
+    value_words = 1 if datatype.bits <= 8 else 2
+    count = blocks(shape.channels, array)
+    return Map(node, base, shape, count, value_words, False, count * shape.width * value_words)
+
+
+# --- passes -----------------------------------------------------------------------------------------------
+
+
+def _pass_fields(schedule: SystolicSchedule, tiling: Tiling, strip: Strip, maps: dict[int, Map], weight_base: int,
+                 requantiser_base: int) -> dict[str, int]:
+    job, array = tiling.job, schedule.array
+    datatype = schedule.network.nodes[job.output].type.datatype
+    return {
+        **_input_fields(schedule, tiling, strip, maps[job.input]),
+        **_output_fields(job, strip, maps[job.output], datatype),
+        "kernel_height": job.kernel[0],
+        "kernel_groups": tiling.steps // (job.kernel[0] * _tile_blocks(tiling, schedule)),
+        "group_pixels": array.lanes // PIXEL_LANES if tiling.pixels else 1,
+        "stride": job.stride,
+        "pad_top": job.padding.top,
+        "diagonal": int(job.diagonal),
+        "tile_blocks": _tile_blocks(tiling, schedule),
+        "steps": tiling.steps,
+        "out_height": job.out.height,
+        "out_width": strip.columns,
+        "row_tiles": tiling.row_tiles,
+        "channel_tiles": tiling.channel_tiles,
+        "phases": min(job.stride, job.kernel[0]),
+        "ahead": (job.kernel[0] - 1) // job.stride,
+        "slots": tiling.slots,
+        "overlap": int(tiling.overlap),
+        "weights_base": weight_base,
+        "resident": int(tiling.resident),
+        "requantiser_base": requantiser_base,
+        "pool_size": job.pool_size,
+        "pool_stride": job.pool_stride,
+    }
+
+
+def _tile_blocks(tiling: Tiling, schedule: SystolicSchedule) -> int:
+    if tiling.pixels:
+        return 1
+    shape = schedule.network.nodes[tiling.job.input].shape
+    return schedule.array.tile_blocks if tiling.job.diagonal else blocks(shape.channels, schedule.array)
+
+
+def _input_fields(schedule: SystolicSchedule, tiling: Tiling, strip: Strip, region: Map) -> dict[str, int]:
+    job, array = tiling.job, schedule.array
+    pixels = array.lanes // PIXEL_LANES if tiling.pixels else 1
+    first, last = input_columns(job, strip, region.shape.width, pixels)
+    words = row_words(schedule.network, job, array, strip)
+    whole = tiling.pixels or last - first == region.shape.width
+    return {
+        "in_base": region.base + first // pixels,
+        "in_row_pitch": region.row_words,
+        "in_block_pitch": region.block_pitch,
+        "burst_words": words if whole else last - first,
+        "bursts": 1 if whole else region.blocks,
+        "row_words": words,
+        "block_words": words // region.blocks,
+        "in_blocks": region.blocks,
+        "in_width": last - first,
+        "in_height": region.shape.height,
+        "pixel_input": int(tiling.pixels),
+        "pad_left": job.padding.left - (strip.first * job.stride - first),
+    }
+
+
+def _output_fields(job: Job, strip: Strip, region: Map, datatype: DataType) -> dict[str, int]:
+    first = strip.first // job.pool_stride
+    width = ceil_div(strip.columns, job.pool_stride)
+    return {
+        "save_width": width,
+        "save_height": job.saved.height,
+        "out_base": region.base + first * region.value_words,
+        "out_row_pitch": region.row_words,
+        "out_block_pitch": region.block_pitch,
+        "out_blocks": region.blocks,
+        "value_words": region.value_words,
+        "low": datatype.low,
+        "high": datatype.high,
+    }
+
+
+# --- weights ----------------------------------------------------------------------------------------------
+
+
+def weight_image(tiling: Tiling, network: QuantizedNetwork, array: Array) -> npt.NDArray[np.int8]:
+    """int8 [channel tiles · steps · columns, lanes]: the flat bytes of a step are [lane][column]."""
+    job = tiling.job
+    channels = network.nodes[job.input].shape.channels
+    if tiling.pixels:
+        steps = _pixel_steps(job, array)
+    elif job.diagonal:
+        steps = _diagonal_steps(job, array)
+    else:
+        steps = _channel_steps(job, channels, array)
+    return np.ascontiguousarray(steps).reshape(-1, array.lanes)
+
+
+def _pad_axis(array: npt.NDArray[np.int8], axis: int, multiple: int) -> npt.NDArray[np.int8]:
+    widths = [(0, 0)] * array.ndim
+    widths[axis] = (0, -array.shape[axis] % multiple)
+    return np.pad(array, widths)
+
+
+def _channel_steps(job: Job, channels: int, array: Array) -> npt.NDArray[np.int8]:
+    """[tile, ky, kx, block, lane, column]."""
+    weights = _pad_axis(_pad_axis(job.weights.astype(np.int8), 0, array.columns), 1, array.lanes)
+    height, width = job.kernel
+    split = weights.reshape(-1, array.columns, weights.shape[1] // array.lanes, array.lanes, height, width)
+    return split.transpose(0, 4, 5, 2, 3, 1)
+
+
+def _pixel_steps(job: Job, array: Array) -> npt.NDArray[np.int8]:
+    """[tile, ky, group of kernel columns, pixel, channel, column]: pixel and channel together are the lane."""
+    weights = _pad_axis(_pad_axis(job.weights.astype(np.int8), 0, array.columns), 1, PIXEL_LANES)
+    weights = _pad_axis(weights, 3, array.lanes // PIXEL_LANES)
+    height = job.kernel[0]
+    split = weights.reshape(-1, array.columns, PIXEL_LANES, height, weights.shape[3] // (array.lanes // PIXEL_LANES),
+                            array.lanes // PIXEL_LANES)
+    return split.transpose(0, 3, 4, 5, 2, 1)
+
+
+def _diagonal_steps(job: Job, array: Array) -> npt.NDArray[np.int8]:
+    """[tile, ky, kx, block, lane, column], non-zero only where block · lanes + lane = column."""
+    weights = _pad_axis(job.weights.astype(np.int8), 0, array.columns)
+    height, width = job.kernel
+    tiles = weights.reshape(-1, array.columns, height, width).transpose(0, 2, 3, 1)
+    out = np.zeros((*tiles.shape[:3], array.columns, array.columns), np.int8)
+    diagonal = np.arange(array.columns)
+    out[..., diagonal, diagonal] = tiles
+    return out
+
+
+def requantiser_image(tiling: Tiling, array: Array) -> npt.NDArray[np.uint32]:
+    """uint32 [channel tiles · columns, 4]; filters that do not exist give 0."""
+    job, by = tiling.job, tiling.job.requantiser
+    bias = by.bias.astype(np.int64)
+    if tiling.pixels:  # pixels enter the array as p − 128 (include/load.h)
+        bias = bias + 128 * job.weights.astype(np.int64).sum(axis=(1, 2, 3))
+    _check_sums(job, bias)
+    image = np.zeros((tiling.channel_tiles * array.columns, 4), np.uint32)
+    image[:, 2] = 1
+    count = len(bias)
+    image[:count, 0] = bias.astype(np.int32).view(np.uint32)
+    image[:count, 1] = (by.multiplier | (by.negative << 16)).astype(np.uint32)
+    image[:count, 2] = by.shift.astype(np.uint32)
+    return image
+
+
+def _check_sums(job: Job, bias: npt.NDArray[np.int64]) -> None:
+    """Exact sums fit int32 whatever the map holds: Σ|w| · 128 + |bias| < 2^31."""
+    largest = np.abs(job.weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128 + np.abs(bias)
+    if int(largest.max()) >= 1 << 31:
+        channel = int(largest.argmax())
+        raise ScheduleError(
+            f"{job.name}: the array's accumulators are 32 bits, but channel {channel} may reach {int(largest.max())}; "
+            "check the layer's bias, or quantise it to fewer bits")
