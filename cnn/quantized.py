@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.datatype import DataType
-from cnn.network import Add, Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
+from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
 
 IntArray = npt.NDArray[np.signedinteger]
 
@@ -75,8 +75,31 @@ class QAveragePool:
     requantiser: Requantiser
 
 
+@dataclass(frozen=True, eq=False)
+class QAdd:
+    """acc = Σ input · multiplier, one multiplier an input, 1…16384; then the requantiser.
+
+    The multipliers bring inputs of different scales to one accumulator scale; all are 1 where the
+    scales are equal already.
+    """
+
+    multipliers: tuple[int, ...]
+    requantiser: Requantiser
+
+
 QOp = Union[
-    QInput, QConvolution, QDense, MaxPool, QAveragePool, Concat, Slice, Reorg, Upsample, Add, Softmax, Detection
+    QInput,
+    QConvolution,
+    QDense,
+    MaxPool,
+    QAveragePool,
+    Concat,
+    Slice,
+    Reorg,
+    Upsample,
+    QAdd,
+    Softmax,
+    Detection,
 ]
 
 

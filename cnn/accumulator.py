@@ -1,0 +1,37 @@
+"""How wide an accumulator is: counted from the weights, never assumed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cnn.datatype import DataType
+from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense
+
+Accumulating = QConvolution | QDense | QAveragePool | QAdd
+
+
+def magnitude(datatype: DataType) -> int:
+    """max|a| over every value of the datatype."""
+    return max(-datatype.low, datatype.high)
+
+
+def accumulator_bound(op: Accumulating, *inputs: DataType, positions: int = 1) -> int:
+    """The greatest |acc + bias|, and so of every partial sum in any order: Σ|w|·max|a| + |bias|.
+
+    inputs: one datatype an input of ``op``. positions: height · width of the map that a QAveragePool
+    sums over.
+    """
+    bias = np.abs(op.requantiser.bias)
+    if isinstance(op, QAdd):
+        sums = sum(m * magnitude(t) for m, t in zip(op.multipliers, inputs, strict=True))
+    elif isinstance(op, QAveragePool):
+        sums = positions * magnitude(inputs[0])
+    else:
+        weights = op.weights.reshape(op.weights.shape[0], -1)
+        return int(np.max(np.abs(weights.astype(np.int64)).sum(axis=1) * magnitude(inputs[0]) + bias))
+    return int(np.max(sums + bias))
+
+
+def accumulator_bits(op: Accumulating, *inputs: DataType, positions: int = 1) -> int:
+    """Bits of the two's complement integer that holds ± ``accumulator_bound``."""
+    return accumulator_bound(op, *inputs, positions=positions).bit_length() + 1

@@ -1,0 +1,167 @@
+"""Calibration: what range of values each layer's output has over some pictures.
+
+Memory is bounded whatever the number of pictures: per node one exact maximum and one histogram of
+|x| whose limit is a power of two. Where a greater value comes, the limit doubles and bins merge in
+pairs, so that the counts are the same in whatever order the pictures come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import QuantiseError
+from cnn.float_model import run_float
+from cnn.network import FloatArray, Network
+
+BINS = 4096
+METHODS = ("max", "percentile", "mse")
+PERCENTILE = 99.99
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """|x| of one node: ``counts`` [BINS] over 0…``limit``; ``zeros`` are apart: they cost nothing."""
+
+    counts: Counts
+    zeros: int
+    limit: float
+    greatest: float
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """What was seen at each node over ``pictures`` pictures."""
+
+    histograms: tuple[Histogram, ...]
+    pictures: int
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Per node the |x| that the greatest integer shall stand for, and the greatest |x| that was seen."""
+
+    method: str
+    values: tuple[float, ...]
+    greatest: tuple[float, ...]
+
+
+def calibrate(
+    network: Network,
+    pictures: Iterable[FloatArray],
+    method: str = "max",
+    *,
+    bits: int = 8,
+    percentile: float = PERCENTILE,
+    progress: Callable[[int], None] | None = None,
+) -> Ranges:
+    """Run the float network over pictures (float32 [C, H, W], 0…1) and choose a range a node.
+
+    method: "max" the greatest |x|; "percentile" the |x| that ``percentile`` % of all non-zero values
+    stay below; "mse" the range with the least mean squared error at ``bits`` bits.
+    progress: called after each picture with the number done. Raises QuantiseError.
+    """
+    return choose_ranges(
+        observe(network, pictures, progress=progress), method, bits=bits, percentile=percentile
+    )
+
+
+def observe(
+    network: Network, pictures: Iterable[FloatArray], *, progress: Callable[[int], None] | None = None
+) -> Statistics:
+    """Statistics of every node, for as many ``choose_ranges`` as one likes. Raises QuantiseError."""
+    histograms: tuple[Histogram, ...] = tuple(_empty() for _ in network.nodes)
+    done = 0
+    for picture in pictures:
+        outputs = run_float(network, picture)
+        histograms = tuple(
+            _observe(h, output, f"{node.name!r} ({node.source})")
+            for h, output, node in zip(histograms, outputs, network.nodes, strict=True)
+        )
+        done += 1
+        if progress is not None:
+            progress(done)
+    if done == 0:
+        raise QuantiseError("calibration needs at least one picture, and none came; name some pictures")
+    return Statistics(histograms, done)
+
+
+def choose_ranges(
+    statistics: Statistics, method: str = "max", *, bits: int = 8, percentile: float = PERCENTILE
+) -> Ranges:
+    """Ranges by a method: see ``calibrate``."""
+    if method not in METHODS:
+        raise QuantiseError(f"a calibrator is one of {', '.join(METHODS)}, not {method!r}")
+    if not 50 <= percentile <= 100:
+        raise QuantiseError(f"the percentile must be 50…100, not {percentile:g}")
+    choose: dict[str, Callable[[Histogram], float]] = {
+        "max": lambda h: h.greatest,
+        "percentile": lambda h: _percentile(h, percentile),
+        "mse": lambda h: _least_error(h, bits),
+    }
+    values = tuple(choose[method](h) for h in statistics.histograms)
+    return Ranges(method, values, tuple(h.greatest for h in statistics.histograms))
+
+
+def _empty() -> Histogram:
+    return Histogram(np.zeros(BINS, np.int64), 0, 0.0, 0.0)
+
+
+def _observe(histogram: Histogram, output: FloatArray, where: str) -> Histogram:
+    values = np.abs(output.ravel())
+    greatest = float(values.max(initial=0.0))
+    if not np.isfinite(greatest):
+        raise QuantiseError(
+            f"calibration needs finite values, but {where} gave an infinite or undefined one; "
+            "the weights file is damaged or belongs to another network"
+        )
+    if greatest == 0.0:
+        return Histogram(histogram.counts, histogram.zeros + values.size, histogram.limit, histogram.greatest)
+    grown = _grow(histogram, greatest)
+    bins = np.minimum((values * (BINS / grown.limit)).astype(np.int64), BINS - 1)
+    zeros = int(np.count_nonzero(values == 0))
+    counts = grown.counts + np.bincount(bins, minlength=BINS)
+    counts[0] -= zeros
+    return Histogram(counts, grown.zeros + zeros, grown.limit, max(grown.greatest, greatest))
+
+
+def _grow(histogram: Histogram, greatest: float) -> Histogram:
+    """The same counts under a limit, a power of two above ``greatest``."""
+    limit = histogram.limit or float(np.ldexp(1.0, int(np.frexp(greatest)[1])))
+    counts = histogram.counts
+    while limit <= greatest:
+        counts = np.concatenate([counts.reshape(-1, 2).sum(axis=1), np.zeros(BINS // 2, np.int64)])
+        limit *= 2
+    return Histogram(counts, histogram.zeros, limit, histogram.greatest)
+
+
+def _percentile(histogram: Histogram, percentile: float) -> float:
+    # Zeros are left out: after ReLU most values are zero, and the tail alone decides.
+    total = int(histogram.counts.sum())
+    if total == 0 or percentile == 100:
+        return histogram.greatest
+    reached = int(np.searchsorted(np.cumsum(histogram.counts), total * percentile / 100))
+    return min((reached + 1) * histogram.limit / BINS, histogram.greatest)
+
+
+def _least_error(histogram: Histogram, bits: int) -> float:
+    """The range of 100 candidates, 1 %…100 % of the greatest value, with the least squared error."""
+    if histogram.greatest == 0.0:
+        return 0.0
+    candidates = histogram.greatest * np.arange(1, 101) / 100
+    return float(min(candidates, key=lambda r: _squared_error(histogram, float(r), bits)))
+
+
+def _squared_error(histogram: Histogram, reach: float, bits: int) -> float:
+    """Σ (x − quantised x)² with every value at the middle of its bin."""
+    top = (1 << (bits - 1)) - 1
+    step = reach / top
+    middles = (np.arange(BINS) + 0.5) * (histogram.limit / BINS)
+    rounded = np.minimum(np.rint(middles / step), top) * step
+    # A bin much wider than a step has rounding errors that its middle does not show.
+    return float(np.sum(histogram.counts * (middles - rounded) ** 2))

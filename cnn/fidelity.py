@@ -1,0 +1,91 @@
+"""How near the integers come to the floats, layer by layer, as a signal-to-quantisation-noise ratio."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import QuantiseError
+from cnn.float_model import run_float
+from cnn.integer_model import Integers, dequantise, run_integer
+from cnn.network import FloatArray, Network
+from cnn.quantized import QNode, QuantizedNetwork
+
+
+@dataclass(frozen=True)
+class LayerFidelity:
+    """One node that has integers.
+
+    values: how many. sqnr_db: 10·log10(Σ float² / Σ (float − dequantised)²), inf where they are equal.
+    worst: the greatest |float − dequantised|. saturated: the share of values at an end of the datatype.
+    """
+
+    name: str
+    values: int
+    sqnr_db: float
+    worst: float
+    saturated: float
+
+
+def fidelity(
+    network: Network, quantized: QuantizedNetwork, picture: npt.NDArray[np.uint8]
+) -> tuple[LayerFidelity, ...]:
+    """One entry a node that the accelerator runs, in order, for one picture uint8 [C, H, W].
+
+    Raises QuantiseError where the two are not the same network.
+    """
+    _check_same(network, quantized)
+    integers = run_integer(quantized, picture)
+    floats = run_float(network, picture.astype(np.float32) / np.float32(255))
+    return tuple(
+        _layer(node, exact, array)
+        for node, exact, array in zip(quantized.nodes, floats, integers, strict=True)
+        if array is not None
+    )
+
+
+def sqnr_db(exact: FloatArray, approximate: FloatArray) -> float:
+    """10·log10(Σ exact² / Σ (exact − approximate)²) in dB."""
+    signal = float(np.sum(exact.astype(np.float64) ** 2))
+    noise = float(np.sum((exact.astype(np.float64) - approximate) ** 2))
+    if noise == 0:
+        return math.inf
+    return 10 * math.log10(signal / noise) if signal > 0 else -math.inf
+
+
+def table(layers: Sequence[LayerFidelity]) -> str:
+    """The report as text, one line a layer."""
+    width = max([len("layer"), *(len(layer.name) for layer in layers)])
+    head = f"{'layer':{width}}  {'values':>9}  {'SQNR dB':>8}  {'worst':>10}  {'saturated':>9}"
+    rows = [
+        f"{one.name:{width}}  {one.values:9d}  {one.sqnr_db:8.2f}  {one.worst:10.4g}  {one.saturated:9.3%}"
+        for one in layers
+    ]
+    return "\n".join([head, *rows])
+
+
+def _layer(node: QNode, exact: FloatArray, integers: Integers) -> LayerFidelity:
+    approximate = dequantise(integers, node.type)
+    datatype = node.type.datatype
+    ends = (integers <= datatype.low) & datatype.signed | (integers >= datatype.high)
+    return LayerFidelity(
+        node.name,
+        int(integers.size),
+        sqnr_db(exact, approximate),
+        float(np.max(np.abs(exact - approximate))),
+        float(np.mean(ends)),
+    )
+
+
+def _check_same(network: Network, quantized: QuantizedNetwork) -> None:
+    ours = [(node.name, node.shape) for node in network.nodes]
+    theirs = [(node.name, node.shape) for node in quantized.nodes]
+    if ours != theirs:
+        raise QuantiseError(
+            f"fidelity compares a network with its own quantised form, but {network.name!r} and "
+            f"{quantized.name!r} differ in their layers; quantise this network again"
+        )

@@ -1,0 +1,250 @@
+"""The numpy golden model: what every integer of every layer must be.
+
+Integers travel in floating point through BLAS, which is exact as long as every partial sum stays
+within the significand: |sum| ≤ 2^24 for float32, 2^53 for float64. Where Σ|w|·max|a| is above 2^24
+the input channels are cut into a few parts that each keep the float32 bound, and the parts are
+added in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import QuantiseError
+from cnn.accumulator import magnitude
+from cnn.datatype import DataType
+from cnn.network import Concat, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, Upsample
+from cnn.quantized import (
+    QAdd,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    QInput,
+    QNode,
+    QuantizedNetwork,
+    Requantiser,
+    TensorType,
+    on_host,
+)
+
+Integers = npt.NDArray[Any]
+Floats = npt.NDArray[Any]
+
+FLOAT32_EXACT = 1 << 24
+MAX_PARTS = 8
+COLUMN_BYTES = 1 << 20  # of im2col at a time: stays in the second-level cache
+
+
+def run_integer(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> list[Integers | None]:
+    """Every node's integers in its datatype's carrier, [C, H, W]; None for nodes that run on the host.
+
+    picture: uint8 [C, H, W] of the network's input shape, else QuantiseError.
+    """
+    _check_picture(network, picture)
+    outputs: list[Integers | None] = []
+    for node in network.nodes:
+        outputs.append(None if on_host(node.op) else _run_node(node, network, outputs, picture))
+    return outputs
+
+
+def dequantise(array: Integers, type: TensorType) -> FloatArray:
+    """integer × scale as float32."""
+    return np.asarray(array * np.float64(type.scale), dtype=np.float32)
+
+
+def requantise(accumulators: npt.NDArray[np.int64], requantiser: Requantiser, datatype: DataType) -> Integers:
+    """The contract itself, in int64: accumulators [C, …] → the datatype's carrier [C, …].
+
+    |acc + bias| < 2^31, m < 2^16 and s ≤ 47, so every intermediate fits 49 bits.
+    """
+    column = (-1, *(1,) * (accumulators.ndim - 1))
+    total = accumulators + requantiser.bias.reshape(column)
+    m = np.where(total < 0, requantiser.negative.reshape(column), requantiser.multiplier.reshape(column))
+    shift = requantiser.shift.reshape(column)
+    shifted = (total * m + (np.int64(1) << (shift - 1))) >> shift
+    return _carried(np.clip(shifted, datatype.low, datatype.high), datatype)
+
+
+def _requantise_floats(accumulators: Floats, requantiser: Requantiser, datatype: DataType) -> Integers:
+    """``requantise`` for integers in floats [C, n], several times faster.
+
+    Exact: every intermediate has at most 49 bits, scaling by 2^-s only moves the exponent, and floor
+    is the arithmetic shift.
+    """
+    total = accumulators.astype(np.float64)
+    total += requantiser.bias[:, None]
+    positive = requantiser.multiplier[:, None].astype(np.float64)
+    negative = requantiser.negative[:, None].astype(np.float64)
+    if np.array_equal(positive, negative):
+        total *= positive
+    elif np.all(negative <= positive):  # then the greater product is the one that the sign selects
+        total = np.maximum(total * positive, total * negative)
+    else:
+        total *= np.where(total < 0, negative, positive)
+    shift = requantiser.shift[:, None].astype(np.int32)
+    total *= np.ldexp(1.0, -shift)
+    total += 0.5
+    np.floor(total, out=total)
+    np.clip(total, datatype.low, datatype.high, out=total)
+    return _carried(total, datatype)
+
+
+def _carried(values: Integers, datatype: DataType) -> Integers:
+    carried: Integers = values.astype(datatype.carrier)
+    return carried
+
+
+def _check_picture(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> None:
+    shape = network.input_shape
+    if picture.dtype != np.uint8 or picture.shape != (shape.channels, shape.height, shape.width):
+        sides = "×".join(str(side) for side in picture.shape)
+        raise QuantiseError(
+            f"the picture for {network.name!r} must be uint8 {shape}, not {picture.dtype} {sides}; "
+            "resize it and put the channels first"
+        )
+
+
+def _run_node(
+    node: QNode, network: QuantizedNetwork, outputs: list[Integers | None], picture: Integers
+) -> Integers:
+    inputs = [output for i in node.inputs if (output := outputs[i]) is not None]
+    types = [network.nodes[i].type.datatype for i in node.inputs]
+    op, out = node.op, node.type.datatype
+    if isinstance(op, QInput):
+        return picture.copy()
+    if isinstance(op, QConvolution):
+        return convolve(inputs[0], types[0], op, node.shape, out)
+    if isinstance(op, QDense):
+        return _dense(inputs[0], types[0], op, out)
+    if isinstance(op, QAveragePool):
+        return requantise(inputs[0].sum(axis=(1, 2), keepdims=True, dtype=np.int64), op.requantiser, out)
+    if isinstance(op, QAdd):
+        total = sum(i.astype(np.int64) * m for i, m in zip(inputs, op.multipliers, strict=True))
+        return requantise(np.asarray(total), op.requantiser, out)
+    return _move(node, inputs, out)
+
+
+def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
+    """Operations that compute nothing: they keep or move integers."""
+    op = node.op
+    if isinstance(op, MaxPool):
+        return max_pool(inputs[0], op, node.shape, datatype)
+    if isinstance(op, Concat):
+        return np.concatenate(inputs)
+    if isinstance(op, Slice):
+        return inputs[0][op.first : op.first + op.channels]
+    if isinstance(op, Reorg):
+        return _reorg(inputs[0], op.stride)
+    if isinstance(op, Upsample):
+        return inputs[0].repeat(op.stride, axis=1).repeat(op.stride, axis=2)
+    raise QuantiseError(f"{node.name!r} ({node.source}): {type(op).__name__} is not an integer layer")
+
+
+def max_pool(array: Integers, op: MaxPool, shape: Shape, datatype: DataType) -> Integers:
+    """The greatest integer of each window; padding has the least value, so that it never wins."""
+    padded = _pad(array, op.padding, array.dtype, datatype.low)
+    taps = _taps(padded, (op.size, op.size), op.stride, shape)
+    result: Integers = next(taps).copy()
+    for tap in taps:
+        np.maximum(result, tap, out=result)
+    return result
+
+
+def _pad(array: Integers, padding: Padding, dtype: npt.DTypeLike, value: int) -> Integers:
+    channels, height, width = array.shape
+    high, wide = height + padding.top + padding.bottom, width + padding.left + padding.right
+    padded = (
+        np.full((channels, high, wide), value, dtype) if value else np.zeros((channels, high, wide), dtype)
+    )
+    padded[:, padding.top : padding.top + height, padding.left : padding.left + width] = array
+    return padded
+
+
+def _taps(padded: Integers, window: tuple[int, int], stride: int, shape: Shape) -> Iterator[Integers]:
+    """For each position in the window, row by row, what it sees: views [C, H, W] with the output's H and W."""
+    for y in range(window[0]):
+        for x in range(window[1]):
+            rows = slice(y, y + (shape.height - 1) * stride + 1, stride)
+            yield padded[:, rows, x : x + (shape.width - 1) * stride + 1 : stride]
+
+
+def _reorg(array: Integers, stride: int) -> Integers:
+    """darknet's reorg_cpu as its layer calls it: the input's memory read as C/s² × H·s × W·s."""
+    channels, height, width = array.shape
+    blocks = array.reshape(channels // stride**2, height, stride, width, stride)
+    deep = blocks.transpose(2, 4, 0, 1, 3)
+    return np.reshape(deep, (channels * stride**2, height // stride, width // stride))
+
+
+def _dense(array: Integers, datatype: DataType, op: QDense, out: DataType) -> Integers:
+    weights = op.weights.reshape(1, *op.weights.shape, 1)
+    columns = array.reshape(1, -1, 1, 1)
+    parts = _parts(weights, magnitude(datatype))
+    total = _multiply(parts, columns.astype(np.float64))
+    return _requantise_floats(total.reshape(-1, 1), op.requantiser, out)[:, :, None]
+
+
+def convolve(array: Integers, datatype: DataType, op: QConvolution, shape: Shape, out: DataType) -> Integers:
+    """Some output rows at a time: im2col into a buffer that stays in cache, product, requantise."""
+    filters, channels, high, wide = op.weights.shape
+    weights = op.weights.reshape(op.groups, filters // op.groups, channels, high * wide)
+    parts = _parts(weights, magnitude(datatype))
+    padded = _pad(array, op.padding, parts[0][1].dtype, 0)
+    result = np.empty((filters, shape.height, shape.width), out.carrier)
+    for first, last in _row_blocks(shape, array.shape[0] * high * wide * padded.itemsize):
+        block = Shape(filters, last - first, shape.width)
+        columns = _columns(padded[:, first * op.stride :], (high, wide), op.stride, block)
+        total = _multiply(parts, columns.reshape(op.groups, channels, high * wide, -1))
+        result[:, first:last] = _requantise_floats(total, op.requantiser, out).reshape(
+            filters, -1, shape.width
+        )
+    return result
+
+
+def _row_blocks(shape: Shape, column_bytes: int) -> Iterator[tuple[int, int]]:
+    rows = max(1, COLUMN_BYTES // (column_bytes * shape.width))
+    # Thin blocks would read all weights again and again: at least 128 columns a product.
+    rows = max(rows, -(-128 // shape.width))
+    return ((first, min(first + rows, shape.height)) for first in range(0, shape.height, rows))
+
+
+def _columns(padded: Floats, window: tuple[int, int], stride: int, shape: Shape) -> Floats:
+    """im2col [C, taps, H · W]: what each output position sees through each tap of the window."""
+    columns = np.empty((padded.shape[0], window[0] * window[1], shape.height, shape.width), padded.dtype)
+    for i, tap in enumerate(_taps(padded, window, stride, shape)):
+        columns[:, i] = tap
+    return columns.reshape(padded.shape[0], window[0] * window[1], -1)
+
+
+def _parts(weights: Integers, most: int) -> list[tuple[slice, Floats]]:
+    """weights [groups, filters, channels, taps] cut along channels so that each part is exact in its float.
+
+    Float32 where Σ|w|·max|a| ≤ 2^24 in every filter of a part and no more than MAX_PARTS are needed,
+    else one part in float64, which the 32-bit bound on accumulators makes exact.
+    """
+    groups, filters, channels, _ = weights.shape
+    size = np.abs(weights.astype(np.int32)).sum(axis=3, dtype=np.int64).cumsum(axis=2) * most
+    edges = [0]
+    while edges[-1] < channels and len(edges) <= MAX_PARTS:
+        done = size[:, :, edges[-1] - 1, None] if edges[-1] else 0
+        edges.append(int(np.all(size - done <= FLOAT32_EXACT, axis=(0, 1)).nonzero()[0].max(initial=-1)) + 1)
+        if edges[-1] == edges[-2]:
+            break
+    dtype = np.float32 if edges[-1] == channels else np.float64
+    cuts = [slice(a, b) for a, b in pairwise(edges)] if edges[-1] == channels else [slice(0, channels)]
+    return [(cut, weights[:, :, cut].astype(dtype).reshape(groups, filters, -1)) for cut in cuts]
+
+
+def _multiply(parts: list[tuple[slice, Floats]], columns: Floats) -> Floats:
+    """Σ over parts of weights × columns [groups, channels, taps, n] → [groups · filters, n]."""
+    groups, _, _, n = columns.shape
+    products = (weights @ columns[:, cut].reshape(groups, -1, n) for cut, weights in parts)
+    total = next(products)
+    for product in products:
+        total = total.astype(np.float64, copy=False) + product
+    return total.reshape(-1, n)

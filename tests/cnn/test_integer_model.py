@@ -1,0 +1,340 @@
+"""The golden model against slow definitions written straight from the contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boards.errors import QuantiseError
+from cnn.datatype import INT8, INT16, UINT8, DataType
+from cnn.integer_model import (
+    _parts,
+    _requantise_floats,
+    convolve,
+    dequantise,
+    max_pool,
+    requantise,
+    run_integer,
+)
+from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Upsample
+from cnn.quantized import (
+    QAdd,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    QInput,
+    QNode,
+    QuantizedNetwork,
+    Requantiser,
+    TensorType,
+)
+
+# ---------------------------------------------------------------- the slow reference: Python integers
+
+
+def slow_requantise(acc: int, r: Requantiser, c: int, datatype: DataType) -> int:
+    total = acc + int(r.bias[c])
+    m = int(r.negative[c]) if total < 0 else int(r.multiplier[c])
+    s = int(r.shift[c])
+    return min(max((total * m + (1 << (s - 1))) >> s, datatype.low), datatype.high)
+
+
+def slow_convolution(a, op: QConvolution, shape: Shape, datatype: DataType):
+    filters, channels, high, wide = op.weights.shape
+    out = np.zeros((shape.channels, shape.height, shape.width), np.int64)
+    for f, y, x in product(range(filters), range(shape.height), range(shape.width)):
+        first = f // (filters // op.groups) * channels
+        acc = 0
+        for c, i, j in product(range(channels), range(high), range(wide)):
+            row, column = y * op.stride + i - op.padding.top, x * op.stride + j - op.padding.left
+            if 0 <= row < a.shape[1] and 0 <= column < a.shape[2]:
+                acc += int(op.weights[f, c, i, j]) * int(a[first + c, row, column])
+        out[f, y, x] = slow_requantise(acc, op.requantiser, f, datatype)
+    return out
+
+
+def slow_max_pool(a, op: MaxPool, shape: Shape):
+    out = np.zeros((shape.channels, shape.height, shape.width), np.int64)
+    for c, y, x in product(range(shape.channels), range(shape.height), range(shape.width)):
+        rows = [y * op.stride + i - op.padding.top for i in range(op.size)]
+        columns = [x * op.stride + j - op.padding.left for j in range(op.size)]
+        out[c, y, x] = max(
+            int(a[c, i, j]) for i in rows for j in columns if 0 <= i < a.shape[1] and 0 <= j < a.shape[2]
+        )
+    return out
+
+
+def slow_reorg(a, stride: int):
+    """darknet's reorg_cpu with forward = 0, index by index over flat memory."""
+    c, h, w = a.shape
+    x, out, out_c = a.reshape(-1), np.zeros(a.size, a.dtype), c // stride**2
+    for k, j, i in product(range(c), range(h), range(w)):
+        w2, h2 = i * stride + (k // out_c) % stride, j * stride + (k // out_c) // stride
+        out[i + w * (j + h * k)] = x[w2 + w * stride * (h2 + h * stride * (k % out_c))]
+    return out.reshape(c * stride**2, h // stride, w // stride)
+
+
+# ---------------------------------------------------------------- requantisation
+
+
+def requantiser(random, channels: int, *, slope: str = "leaky", bias: int = 1 << 20) -> Requantiser:
+    m = random.integers(1, 1 << 16, channels)
+    negative = {"leaky": np.rint(0.1 * m).astype(np.int64), "relu": np.zeros_like(m), "linear": m}[slope]
+    shift = random.integers(1, 48, channels)
+    return Requantiser(random.integers(-bias, bias + 1, channels), m, negative, shift)
+
+
+SLOPES = st.sampled_from(["leaky", "relu", "linear"])
+SEEDS = st.integers(0, 1 << 30)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEEDS, SLOPES, st.sampled_from([INT8, INT16]), st.integers(1, 30))
+def test_requantise_is_the_contract_in_int64_and_in_floats(seed, slope, datatype, bits):
+    random = np.random.default_rng(seed)
+    r = requantiser(random, 5, slope=slope, bias=1 << bits)
+    acc = random.integers(-(1 << 31) + (1 << 30) + 1, 1 << 30, (5, 40))
+    acc[:, :4] = np.array([-1, 0, 1, -(1 << 31) + (1 << 30) + 1])
+    acc[:, 4:9] = -r.bias[:, None] + np.arange(-2, 3)  # around the change of sign
+    expected = [[slow_requantise(int(v), r, c, datatype) for v in acc[c]] for c in range(5)]
+    np.testing.assert_array_equal(requantise(acc, r, datatype), expected)
+    np.testing.assert_array_equal(_requantise_floats(acc.astype(np.float64), r, datatype), expected)
+    assert requantise(acc, r, datatype).dtype == datatype.carrier
+
+
+def test_requantise_rounds_half_up_and_saturates():
+    r = Requantiser(*(np.array([v]) for v in (0, 1, 1, 1)))
+    acc = np.array([[-3, -1, 0, 1, 3, 253, 255, 1000, -257, -1000]])
+    assert requantise(acc, r, INT8).tolist() == [[-1, 0, 0, 1, 2, 127, 127, 127, -128, -128]]
+
+
+def test_a_negative_multiplier_above_the_positive_one_is_selected_by_sign():
+    r = Requantiser(*(np.array([v]) for v in (0, 2, 6, 1)))
+    acc = np.array([[-10.0, 10.0]])
+    assert _requantise_floats(acc, r, INT8).tolist() == [[-30, 10]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS, SLOPES)
+def test_requantise_never_decreases_in_the_accumulator(seed, slope):
+    """So that a maximum may be taken before or after it."""
+    random = np.random.default_rng(seed)
+    r = requantiser(random, 4, slope=slope)
+    span = int(random.integers(2, 1 << 30))
+    acc = np.sort(random.integers(-span, span, (4, 500)), axis=1)
+    assert np.all(np.diff(requantise(acc, r, INT16).astype(np.int64), axis=1) >= 0)
+
+
+# ---------------------------------------------------------------- layers
+
+
+@dataclass(frozen=True)
+class Window:
+    height: int
+    width: int
+    kernel: int
+    stride: int
+    padding: Padding
+
+    def shape(self, channels: int) -> Shape:
+        p = self.padding
+        high, wide = self.height + p.top + p.bottom, self.width + p.left + p.right
+        return Shape(
+            channels, (high - self.kernel) // self.stride + 1, (wide - self.kernel) // self.stride + 1
+        )
+
+
+@st.composite
+def windows(draw, kernels, padding_below: int = 4) -> Window:
+    kernel = draw(st.sampled_from(kernels))
+    sides = st.integers(0, min(kernel, padding_below) - 1) if kernel > 1 else st.just(0)
+    padding = Padding(*(draw(sides) for _ in range(4)))
+    size = st.integers(max(1, kernel - 1), 10)
+    height, width = draw(size), draw(size)
+    height = max(height, kernel - padding.top - padding.bottom)
+    width = max(width, kernel - padding.left - padding.right)
+    return Window(height, width, kernel, draw(st.integers(1, 3)), padding)
+
+
+@settings(max_examples=60, deadline=None)
+@given(windows([1, 3, 5, 7]), SEEDS, SLOPES, st.sampled_from([INT8, UINT8]), st.sampled_from([1, 2, 3]))
+def test_convolution_equals_its_definition(window, seed, slope, datatype, groups):
+    random = np.random.default_rng(seed)
+    channels, filters = groups * int(random.integers(1, 4)), groups * int(random.integers(1, 3))
+    a = random.integers(datatype.low, datatype.high + 1, (channels, window.height, window.width))
+    a = a.astype(datatype.carrier)
+    k = window.kernel
+    weights = random.integers(-127, 128, (filters, channels // groups, k, k)).astype(np.int8)
+    r = requantiser(random, filters, slope=slope)
+    op = QConvolution(weights, INT8, r, window.stride, window.padding, groups)
+    shape = window.shape(filters)
+    out = DataType(8, True) if seed % 2 else INT16
+    result = convolve(a, datatype, op, shape, out)
+    assert result.dtype == out.carrier
+    np.testing.assert_array_equal(result, slow_convolution(a, op, shape, out))
+
+
+@pytest.mark.parametrize(("channels", "parts", "dtype"), [(100, 1, np.float32), (300, 3, np.float32)])
+def test_parts_keep_the_float32_bound_at_its_worst(channels, parts, dtype):
+    weights = np.full((1, 2, channels, 9), 127, np.int8)
+    cut = _parts(weights, 128)
+    assert len(cut) == parts
+    assert all(w.dtype == dtype and w.sum(axis=2).max() * 128 <= 1 << 24 for _, w in cut)
+    np.testing.assert_array_equal(np.concatenate([w for _, w in cut], axis=2), weights.reshape(1, 2, -1))
+
+
+def test_where_float32_would_need_too_many_parts_the_product_is_float64():
+    ((cut, weights),) = _parts(np.full((1, 1, 3000, 9), 127, np.int8), 128)
+    assert weights.dtype == np.float64
+    assert cut == slice(0, 3000)
+
+
+@pytest.mark.parametrize("channels", [100, 300, 1000, 3000])
+def test_the_greatest_accumulators_are_exact(channels):
+    """All weights and activations at their ends and an odd sum: any rounding in the product shows."""
+    random = np.random.default_rng(channels)
+    weights = random.choice(np.array([-127, 126, 127], np.int8), (2, channels, 3, 3))
+    a = random.choice(np.array([-128, -127, 127], np.int8), (channels, 3, 3))
+    exact = np.einsum("fckl,ckl->f", weights.astype(np.int64), a.astype(np.int64))
+    one = np.ones(2, np.int64)
+    op = QConvolution(weights, INT8, Requantiser(-exact + one, one * 2, one * 2, one), 1, Padding(), 1)
+    assert convolve(a, INT8, op, Shape(2, 1, 1), INT8).ravel().tolist() == [1, 1]
+
+
+def test_a_picture_of_many_row_blocks_equals_one_block():
+    random = np.random.default_rng(3)
+    a = random.integers(-128, 128, (64, 200, 200)).astype(np.int8)
+    weights = random.integers(-127, 128, (4, 64, 3, 3)).astype(np.int8)
+    op = QConvolution(weights, INT8, requantiser(random, 4), 2, Padding(1, 1, 1, 1), 1)
+    result = convolve(a, INT8, op, Shape(4, 100, 100), INT8)
+    for y, x in ((0, 0), (99, 99), (50, 3), (37, 64)):
+        corner = np.pad(a, ((0, 0), (1, 1), (1, 1)))[:, 2 * y : 2 * y + 3, 2 * x : 2 * x + 3].astype(np.int64)
+        acc = np.einsum("fckl,ckl->f", weights.astype(np.int64), corner)
+        assert result[:, y, x].tolist() == [
+            slow_requantise(int(acc[f]), op.requantiser, f, INT8) for f in range(4)
+        ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(windows([1, 2, 3, 5], padding_below=5), SEEDS, st.sampled_from([INT8, UINT8]))
+def test_max_pool_equals_its_definition(window, seed, datatype):
+    random = np.random.default_rng(seed)
+    low = datatype.low
+    a = random.integers(low, low + 60, (2, window.height, window.width)).astype(datatype.carrier)
+    op = MaxPool(window.kernel, window.stride, window.padding)
+    shape = window.shape(2)
+    if any_window_of_padding_only(window, shape):
+        return
+    np.testing.assert_array_equal(max_pool(a, op, shape, datatype), slow_max_pool(a, op, shape))
+
+
+def any_window_of_padding_only(window: Window, shape: Shape) -> bool:
+    """Not legal for a pool that is narrower than its input and its padding together."""
+    p = window.padding
+    spans = ((p.top, window.height, shape.height), (p.left, window.width, shape.width))
+    return any(
+        all(not before <= o * window.stride + i < before + size for i in range(window.kernel))
+        for before, size, outputs in spans
+        for o in range(outputs)
+    )
+
+
+def test_padding_never_wins_a_maximum():
+    a = np.full((1, 3, 3), -128, np.int8)
+    a[0, 2, 2] = -5
+    pooled = max_pool(a, MaxPool(2, 1, Padding(bottom=1, right=1)), Shape(1, 3, 3), INT8)
+    assert pooled[0].tolist() == [[-128] * 3, [-128, -5, -5], [-128, -5, -5]]
+
+
+# ---------------------------------------------------------------- whole networks
+
+
+def all_operations(seed: int = 0) -> QuantizedNetwork:
+    random = np.random.default_rng(seed)
+    pixel, eight, last = TensorType(UINT8, 1 / 255), TensorType(INT8, 0.02), TensorType(INT16, 0.001)
+
+    def scaled(channels: int, slope: str = "leaky") -> Requantiser:
+        m = random.integers(1 << 15, 1 << 16, channels)
+        negative = {"leaky": m // 10, "linear": m}[slope]
+        return Requantiser(random.integers(-99, 99, channels), m, negative, np.full(channels, 22))
+
+    weights = random.integers(-127, 128, (8, 4, 3, 3)).astype(np.int8)
+    head = random.integers(-127, 128, (3, 40)).astype(np.int8)
+    nodes = (
+        QNode("input", QInput(), (), Shape(4, 6, 4), pixel, "t:1"),
+        QNode(
+            "conv",
+            QConvolution(weights, INT8, scaled(8), 1, Padding(1, 1, 1, 1), 1),
+            (0,),
+            Shape(8, 6, 4),
+            eight,
+            "t:2",
+        ),
+        QNode("slice", Slice(2, 4), (1,), Shape(4, 6, 4), eight, "t:3"),
+        QNode("add", QAdd((3, 5), scaled(4, "linear")), (0, 2), Shape(4, 6, 4), eight, "t:4"),
+        QNode("reorg", Reorg(2), (3,), Shape(16, 3, 2), eight, "t:5"),
+        QNode("up", Upsample(2), (4,), Shape(16, 6, 4), eight, "t:6"),
+        QNode("concat", Concat(), (5, 1, 5), Shape(40, 6, 4), eight, "t:7"),
+        QNode("pool", QAveragePool(scaled(40, "linear")), (6,), Shape(40, 1, 1), eight, "t:8"),
+        QNode("dense", QDense(head, INT8, scaled(3, "linear")), (7,), Shape(3, 1, 1), last, "t:9"),
+        QNode("yolo", Detection("yolo", ((1.0, 1.0),), 1, False), (8,), Shape(3, 1, 1), last, "t:10"),
+    )
+    return QuantizedNetwork("all", nodes)
+
+
+def test_every_operation_in_a_network_equals_its_definition():
+    q = all_operations()
+    random = np.random.default_rng(5)
+    picture = random.integers(0, 256, (4, 6, 4)).astype(np.uint8)
+    out = run_integer(q, picture)
+    ops = [node.op for node in q.nodes]
+    assert out[9] is None
+    arrays = [a.astype(np.int64) for a in out[:9] if a is not None]
+    np.testing.assert_array_equal(arrays[1], slow_convolution(picture, ops[1], q.nodes[1].shape, INT8))
+    np.testing.assert_array_equal(arrays[2], arrays[1][2:6])
+    sums = arrays[0] * 3 + arrays[2] * 5
+    for c, y, x in product(range(4), range(6), range(4)):
+        assert arrays[3][c, y, x] == slow_requantise(int(sums[c, y, x]), ops[3].requantiser, c, INT8)
+    np.testing.assert_array_equal(arrays[4], slow_reorg(arrays[3], 2))
+    for y, x in product(range(6), range(4)):
+        assert arrays[5][:, y, x].tolist() == arrays[4][:, y // 2, x // 2].tolist()
+    np.testing.assert_array_equal(arrays[6], np.concatenate([arrays[5], arrays[1], arrays[5]]))
+    means = [slow_requantise(int(arrays[6][c].sum()), ops[7].requantiser, c, INT8) for c in range(40)]
+    assert arrays[7].ravel().tolist() == means
+    products = (ops[8].weights.astype(np.int64) * np.array(means)).sum(axis=1)
+    heads = [slow_requantise(int(products[c]), ops[8].requantiser, c, INT16) for c in range(3)]
+    assert arrays[8].ravel().tolist() == heads
+
+
+def test_integers_come_in_their_carriers_and_shapes_and_the_picture_is_not_shared():
+    q = all_operations()
+    picture = np.zeros((4, 6, 4), np.uint8)
+    out = run_integer(q, picture)
+    for node, array in zip(q.nodes[:9], out[:9], strict=True):
+        assert array is not None
+        assert array.dtype == node.type.datatype.carrier
+        assert array.shape == (node.shape.channels, node.shape.height, node.shape.width)
+    assert not np.shares_memory(out[0], picture)
+
+
+@pytest.mark.parametrize(
+    ("picture", "came"),
+    [(np.zeros((4, 6, 5), np.uint8), "uint8 4×6×5"), (np.zeros((4, 6, 4), np.float32), "float32 4×6×4")],
+)
+def test_a_wrong_picture_is_refused(picture, came):
+    with pytest.raises(QuantiseError) as error:
+        run_integer(all_operations(), picture)
+    assert str(error.value) == (
+        f"the picture for 'all' must be uint8 4×6×4, not {came}; resize it and put the channels first"
+    )
+
+
+def test_dequantise_multiplies_by_the_scale():
+    values = dequantise(np.array([[[-128, 0, 127]]], np.int8), TensorType(INT8, 0.5))
+    assert values.dtype == np.float32
+    assert values.ravel().tolist() == [-64.0, 0.0, 63.5]
