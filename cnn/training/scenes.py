@@ -1,0 +1,161 @@
+"""Scenes to train on: one to five objects on a background, drawn from a seed, with their true boxes.
+
+The same (seed, width, height, background) gives the same picture with the same version of Pillow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageDraw, ImageFilter
+
+from cnn.training import backgrounds
+from cnn.training.objects import DRAWERS, LABELS, Patch, Points, Random, darker
+
+MOST_OBJECTS = 5
+SUPERSAMPLE = 2  # drawn so many times larger and averaged: smooth edges
+SMALLEST, LARGEST = 0.22, 0.5  # an object's length as a share of the picture's shorter side
+MOST_COVERED = 0.15  # share of an object's box that another one's box may cover
+GREY = 128  # letterbox bars, as darknet has them
+
+Pixels = npt.NDArray[np.uint8]
+Truths = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """``picture`` uint8 [height, width, 3] RGB; ``truths`` float32 [n, 5]: class, x0, y0, x1, y1, pixels."""
+
+    picture: Pixels
+    truths: Truths
+
+
+def draw_scene(seed: int, width: int, height: int, background: str | None = None) -> Scene:
+    """One scene of width × height pixels; ``background`` is a key of backgrounds.KINDS, or any at random."""
+    random = np.random.default_rng(seed)
+    wide, high = width * SUPERSAMPLE, height * SUPERSAMPLE
+    kind = background or str(random.choice(list(backgrounds.KINDS), p=[0.4, 0.1, 0.2, 0.1, 0.1, 0.1]))
+    picture = backgrounds.KINDS[kind](random, wide, high)
+    backgrounds.add_distractors(random, picture)
+    boxes: list[tuple[float, ...]] = []
+    for _ in range(int(random.integers(1, MOST_OBJECTS + 1))):
+        label = int(random.integers(len(LABELS)))
+        box = _place(random, picture, LABELS[label], [b[1:] for b in boxes])
+        boxes += [(float(label), *box)] if box else []
+    truths = np.array(boxes, np.float32).reshape(-1, 5)
+    truths[:, 1:] /= SUPERSAMPLE
+    return Scene(_finish(random, picture, width, height), truths)
+
+
+def letterboxed(seed: int, size: int) -> Scene:
+    """A size × size scene; about half are wide or tall pictures with grey bars, as a camera's would be."""
+    width, height = [(size, size), (size, size * 3 // 4), (size * 3 // 4, size), (size, size * 9 // 16)][
+        int(np.random.default_rng([seed, 1]).choice(4, p=[0.45, 0.35, 0.1, 0.1]))
+    ]
+    scene = draw_scene(seed, width, height)
+    left, top = (size - width) // 2, (size - height) // 2
+    picture = np.full((size, size, 3), GREY, np.uint8)
+    picture[top : top + height, left : left + width] = scene.picture
+    return Scene(picture, scene.truths + np.array([0, left, top, left, top], np.float32))
+
+
+def _finish(random: Random, picture: Image.Image, width: int, height: int) -> Pixels:
+    """Averaged down to its size, with the grain of a camera."""
+    pixels = np.asarray(picture.resize((width, height), Image.Resampling.BOX), np.float32)
+    grain = random.uniform(0, 5) * random.standard_normal(pixels.shape, np.float32)
+    return np.clip(pixels + grain, 0, 255).astype(np.uint8)
+
+
+def _place(
+    random: Random, picture: Image.Image, name: str, boxes: list[tuple[float, ...]]
+) -> tuple[float, ...] | None:
+    """Draw one object where it covers little of the others; nothing (None) where 20 tries find no place."""
+    patches = DRAWERS[name](random)
+    outline = bool(random.random() < 0.5)
+    for _ in range(20):
+        length = random.uniform(SMALLEST, LARGEST) * min(picture.size)
+        placed = _moved(random, patches, length, picture.size)
+        box = _box(placed)
+        if all(_covered(box, other) <= MOST_COVERED for other in boxes):
+            _paint(random, picture, placed, outline)
+            return box
+    return None
+
+
+def _moved(random: Random, patches: list[Patch], length: float, size: tuple[int, int]) -> list[Patch]:
+    """Mirrored, stretched a little, turned a little, scaled, and put wholly inside the picture."""
+    angle = np.radians(random.normal(0, 7))
+    cos, sin = np.cos(angle), np.sin(angle)
+    stretch = np.array([random.choice([-1, 1]) * random.uniform(0.85, 1.15), 1.0])
+    turn = np.array([[cos, sin], [-sin, cos]])
+    turned = [Patch((p.points * stretch) @ turn * length, p.colour) for p in patches]
+    x0, y0, x1, y1 = _box(turned)
+    room = np.maximum(np.array(size) - (x1 - x0, y1 - y0), 0)
+    shift = random.random(2) * room - (x0, y0)
+    return [Patch(p.points + shift, p.colour) for p in turned]
+
+
+def _box(patches: list[Patch]) -> tuple[float, float, float, float]:
+    points: Points = np.concatenate([p.points for p in patches])
+    (x0, y0), (x1, y1) = points.min(0), points.max(0)
+    return float(x0), float(y0), float(x1), float(y1)
+
+
+def _covered(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """The common area as a share of the smaller box."""
+    wide = min(one[2], other[2]) - max(one[0], other[0])
+    high = min(one[3], other[3]) - max(one[1], other[1])
+    areas = [(b[2] - b[0]) * (b[3] - b[1]) for b in (one, other)]
+    return max(wide, 0) * max(high, 0) / min(areas)
+
+
+def _paint(random: Random, picture: Image.Image, patches: list[Patch], outline: bool) -> None:
+    """The object with light from one side and a soft shadow, onto the picture in place."""
+    x0, y0, x1, y1 = _box(patches)
+    margin = 0.15 * max(x1 - x0, y1 - y0)
+    left, top = int(x0 - margin), int(y0 - margin)
+    size = (int(x1 + margin) - left, int(y1 + margin) - top)
+    line = max(1, round(0.005 * min(picture.size) * random.uniform(0.7, 1.4))) if outline else 0
+    layer, mask = _layer(patches, (left, top), size, line)
+    under = picture.crop((left, top, left + size[0], top + size[1]))
+    under = _shadowed(random, under, mask, margin)
+    under.paste(_lit(random, layer), (0, 0), mask)
+    picture.paste(under, (left, top))
+
+
+def _layer(
+    patches: list[Patch], corner: tuple[int, int], size: tuple[int, int], line: int
+) -> tuple[Image.Image, Image.Image]:
+    """The object alone, and where it is (255) or not (0)."""
+    layer, mask = Image.new("RGB", size), Image.new("L", size)
+    draw, where = ImageDraw.Draw(layer), ImageDraw.Draw(mask)
+    for patch in patches:
+        corners = [(float(x), float(y)) for x, y in patch.points - corner]
+        draw.polygon(corners, fill=patch.colour)
+        where.polygon(corners, fill=255)
+        if line:
+            draw.line([*corners, corners[0]], fill=darker(patch.colour, 0.45), width=line)
+    return layer, mask
+
+
+def _shadowed(random: Random, under: Image.Image, mask: Image.Image, margin: float) -> Image.Image:
+    shift = (int(margin * random.uniform(-0.3, 0.3)), int(margin * random.uniform(0.1, 0.35)))
+    shadow = Image.new("L", mask.size)
+    shadow.paste(mask, shift)
+    shadow = shadow.filter(ImageFilter.GaussianBlur(margin * 0.2))
+    strength = random.uniform(0, 0.45)
+    return Image.composite(
+        Image.new("RGB", under.size), under, shadow.point([int(v * strength) for v in range(256)])
+    )
+
+
+def _lit(random: Random, layer: Image.Image) -> Image.Image:
+    """Brighter towards one side by up to 20 %."""
+    y, x = np.mgrid[0 : layer.height, 0 : layer.width].astype(np.float32)
+    slope = random.uniform(-0.2, 0.2, 2)
+    light = (
+        random.uniform(0.9, 1.05) + slope[0] * (x / layer.width - 0.5) + slope[1] * (y / layer.height - 0.5)
+    )
+    return Image.fromarray(np.clip(np.asarray(layer) * light[..., None], 0, 255).astype(np.uint8))

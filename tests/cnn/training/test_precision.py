@@ -1,0 +1,89 @@
+"""Average precision against cases worked by hand."""
+
+import numpy as np
+import pytest
+
+from boards.errors import NetworkError
+from cnn.training.precision import average_precision, evaluate, iou, mean_average_precision
+
+BOX = (10.0, 10.0, 30.0, 30.0)
+FAR = (60.0, 60.0, 80.0, 80.0)
+
+
+def rows(*values, columns):
+    return np.array(values, float).reshape(-1, columns)
+
+
+def test_iou_by_hand():
+    others = np.array([BOX, FAR, (20, 10, 40, 30), (10, 10, 20, 30)], float)
+    assert iou(np.array(BOX), others) == pytest.approx([1, 0, 200 / 600, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("right", "truths", "area"),
+    [
+        ([True, True], 2, 1.0),
+        ([True], 2, 0.5),
+        ([True, False, True], 2, 0.5 + 0.5 * 2 / 3),
+        ([False, True], 1, 0.5),
+        ([False, True, True, False], 4, 0.25 * 2 / 3 * 2),  # the envelope lifts 1/2 to the later 2/3
+        ([], 3, 0.0),
+    ],
+)
+def test_average_precision_is_the_area_under_the_envelope(right, truths, area):
+    assert average_precision(np.array(right, bool), truths) == pytest.approx(area)
+
+
+def test_a_second_detection_of_the_same_truth_is_wrong():
+    truths = [rows((0, *BOX), (0, *FAR), columns=5)]
+    found = [rows((0, 0.9, *BOX), (0, 0.8, *BOX), (0, 0.7, *FAR), columns=6)]
+    assert mean_average_precision(found, truths, 1).mean == pytest.approx(0.5 + 0.5 * 2 / 3)
+
+
+def test_the_most_probable_detection_claims_the_truth_whatever_the_order_of_rows():
+    truths = [rows((0, *BOX), columns=5)]
+    found = [rows((0, 0.2, *FAR), (0, 0.6, 12, 10, 32, 30), (0, 0.9, *BOX), columns=6)]
+    assert mean_average_precision(found, truths, 1).mean == 1.0
+
+
+def test_overlap_of_exactly_the_threshold_counts():
+    truths, found = [rows((0, *BOX), columns=5)], [rows((0, 0.9, 10, 10, 20, 30), columns=6)]
+    assert mean_average_precision(found, truths, 1).mean == 1.0
+    assert mean_average_precision(found, truths, 1, threshold=0.51).mean == 0.0
+
+
+def test_ranking_runs_across_pictures():
+    truths = [rows((0, *BOX), columns=5), rows((0, *BOX), columns=5)]
+    found = [rows((0, 0.5, *BOX), columns=6), rows((0, 0.9, *FAR), (0, 0.8, *BOX), columns=6)]
+    assert mean_average_precision(found, truths, 1).mean == pytest.approx(2 / 3)  # wrong, right, right
+
+
+def test_classes_are_apart_and_those_without_truths_do_not_count():
+    truths = [rows((0, *BOX), (1, *FAR), columns=5)]
+    found = [rows((0, 0.9, *BOX), (1, 0.9, *BOX), (2, 0.9, *FAR), columns=6)]
+    precision = mean_average_precision(found, truths, 3)
+    assert precision.by_class[:2] == (1.0, 0.0)
+    assert np.isnan(precision.by_class[2])
+    assert precision.mean == 0.5
+
+
+def test_evaluate_runs_the_network_on_every_picture():
+    pictures = [np.full((4, 4, 3), v, np.uint8) for v in (0, 1)]
+    truths = [rows(columns=5), rows((0, *BOX), columns=5)]
+
+    def run_network(picture):
+        return rows((0, 0.9, *BOX), columns=6) if picture.max() else rows(columns=6)
+
+    assert evaluate(run_network, pictures, truths, 1).mean == 1.0
+
+
+def test_a_missing_picture_is_refused():
+    with pytest.raises(NetworkError, match="same pictures, got 0 and 1 pictures; pass one array a picture"):
+        mean_average_precision([], [rows(columns=5)], 1)
+
+
+def test_rows_of_the_wrong_length_are_refused():
+    with pytest.raises(
+        NetworkError, match=r"detections as rows of 6 values, got shape \(1, 5\) for picture 0"
+    ):
+        mean_average_precision([np.zeros((1, 5))], [rows(columns=5)], 1)
