@@ -24,6 +24,7 @@
 #define SYSTOLIC_SEQUENTIAL(cycles)
 #define SYSTOLIC_BURST_READ(bundle, address, beats)
 #define SYSTOLIC_BURST_WRITE(bundle, address, beats)
+#define SYSTOLIC_BURST_RESPONSE(bundle)
 #define SYSTOLIC_LOAD(bundle, pointer, index) ((pointer)[index])
 #define SYSTOLIC_STORE(bundle, pointer, index, ...) ((pointer)[index] = __VA_ARGS__)
 
@@ -40,6 +41,7 @@
 #define SYSTOLIC_SEQUENTIAL(cycles) ::systolic::trace::sequential(cycles)
 #define SYSTOLIC_BURST_READ(bundle, address, beats) ::systolic::trace::burst_read((bundle), (address), (beats))
 #define SYSTOLIC_BURST_WRITE(bundle, address, beats) ::systolic::trace::burst_write((bundle), (address), (beats))
+#define SYSTOLIC_BURST_RESPONSE(bundle) ::systolic::trace::burst_response(bundle)
 #define SYSTOLIC_LOAD(bundle, pointer, index) ((pointer)[::systolic::trace::load((bundle), (index), sizeof((pointer)[0]))])
 #define SYSTOLIC_STORE(bundle, pointer, index, ...) \
     ((pointer)[::systolic::trace::store((bundle), (index), sizeof((pointer)[0]))] = __VA_ARGS__)
@@ -60,6 +62,7 @@
 #define SYSTOLIC_SEQUENTIAL(cycles)
 #define SYSTOLIC_BURST_READ(bundle, address, beats)
 #define SYSTOLIC_BURST_WRITE(bundle, address, beats)
+#define SYSTOLIC_BURST_RESPONSE(bundle)
 #define SYSTOLIC_LOAD(bundle, pointer, index) ((pointer)[index])
 #define SYSTOLIC_STORE(bundle, pointer, index, ...) ((pointer)[index] = __VA_ARGS__)
 

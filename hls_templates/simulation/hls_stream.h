@@ -228,7 +228,7 @@ private:
 #if defined(SYSTOLIC_TRACE)
     void on_read() { systolic::trace::on_read(tag_, name_); }
     void on_write() { systolic::trace::on_write(tag_, name_); }
-    systolic::trace::StreamTag tag_;
+    systolic::trace::StreamTag tag_{sizeof(T)};
 #else
     void on_read() {}
     void on_write() {}
