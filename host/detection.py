@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import HostError
-from host.picture import Placement
+from host.placement import Placement
 
 FloatArray = npt.NDArray[np.float32]
 DoubleArray = npt.NDArray[np.float64]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,37 +9,15 @@ import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from boards.errors import PictureError
+from host.placement import Placement
 
 Pixels = npt.NDArray[np.uint8]
 
+# Pillow knows more formats, but hands some to other programs (EPS) or reads them with little-used code.
+FORMATS = ("JPEG", "PNG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 LARGEST_PICTURE = 64_000_000  # pixels; as RGB that is 192 MB, which a board with 512 MB still holds
 LARGEST_INPUT = 8192  # pixels a side of the network's input
 GREY = 128  # the bars of a letterbox: darknet's 0.5, rounded to a pixel
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where the picture lies in the network's input, all in pixels.
-
-    The picture of ``picture_width`` × ``picture_height`` fills the rectangle of ``width`` × ``height`` at
-    (``left``, ``top``) of the input of ``input_width`` × ``input_height``.
-    """
-
-    picture_width: int
-    picture_height: int
-    input_width: int
-    input_height: int
-    left: int
-    top: int
-    width: int
-    height: int
-
-    def to_picture(self, boxes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Boxes [n, 4] (x0, y0, x1, y1) as fractions of the input → in pixels of the picture, not clipped."""
-        size = np.array([self.input_width, self.input_height] * 2, np.float64)
-        origin = np.array([self.left, self.top] * 2, np.float64)
-        scale = np.array([self.picture_width / self.width, self.picture_height / self.height] * 2)
-        return np.asarray((boxes * size - origin) * scale, np.float64)
 
 
 def load_picture(path: Path | str) -> Pixels:
@@ -52,19 +28,18 @@ def load_picture(path: Path | str) -> Pixels:
     cut off or has more than ``LARGEST_PICTURE`` pixels, which is found out before they are decoded.
     """
     try:
-        # Pillow's own bound only warns at first; ours is checked below, before anything is decoded.
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as image:
-                _check_size(path, image)
-                image.load()
-                return _pixels(ImageOps.exif_transpose(image))
+        with Image.open(path, formats=FORMATS) as image:
+            _check_size(path, image)
+            image.load()
+            return _pixels(ImageOps.exif_transpose(image))
     except PictureError:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise PictureError(f"{path}: {_TOO_LARGE}") from error
     except UnidentifiedImageError as error:
-        raise PictureError(f"{path}: the file is no picture that Pillow can read (JPEG, PNG, …)") from error
+        raise PictureError(
+            f"{path}: the file is none of the pictures that are read ({', '.join(FORMATS)})"
+        ) from error
     except FileNotFoundError as error:
         raise PictureError(f"{path}: there is no such file") from error
     except Exception as error:  # decoders of damaged files raise nearly anything
@@ -164,7 +139,7 @@ def _blend(
     second: npt.NDArray[np.float32] | Pixels,
     weight: npt.NDArray[np.float32],
 ) -> npt.NDArray[np.float32]:
-    """first + (second − first) · weight, in place: this runs on every frame and memory traffic is its cost."""
+    """first + (second − first) · weight, in place: memory traffic is what a frame costs here."""
     step = np.subtract(second, first, dtype=np.float32)
     step *= weight
     first += step

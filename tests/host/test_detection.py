@@ -1,0 +1,215 @@
+"""host/detection.py: boxes equal to those of a float reference, and to the formulas written out."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boards.errors import HostError
+from host.detection import Detection, Head, decode_region, decode_yolo, detect, suppress
+from host.picture import load_picture, resize
+from host.placement import Placement
+
+VOC_HEAD = Head("region", ((1.08, 1.19), (3.42, 4.41), (6.63, 11.38), (9.42, 5.11), (16.62, 10.52)), 20)
+SQUARE = Placement(100, 100, 64, 64, 0, 0, 64, 64)
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def test_boxes_of_the_dog_are_those_of_the_float_reference(shared: Path) -> None:
+    data = shared / "data"
+    layers = np.load(data / "expected/yolo-lite-voc-trial3-noBatch_dog_224_layers.npz")
+    labels = (data / "networks/voc.names").read_text().split()
+    _, placement = resize(load_picture(data / "pictures/dog.jpg"), 224, 224)
+    found = detect([layers["l11_convolutional"][0]], [VOC_HEAD], placement, labels)
+    expected = json.loads((data / "expected/yolo-lite-voc-trial3-noBatch_dog_224.json").read_text())
+    assert [one.label for one in found] == [one["label"] for one in expected]
+    for one, wanted in zip(found, expected, strict=True):
+        assert one.probability == pytest.approx(wanted["prob"], abs=1e-3)
+        assert one.box == pytest.approx(wanted["box_xyxy"], abs=0.5)
+
+
+def quiet_output(head: Head, height: int, width: int) -> np.ndarray:
+    """An output that sees nothing anywhere."""
+    output = np.zeros((len(head.anchors), 5 + head.classes, height, width), np.float32)
+    output[:, 4] = -20
+    return output
+
+
+def test_a_region_box_by_the_formula() -> None:
+    head = Head("region", ((1.0, 2.0), (3.0, 0.5)), 3)
+    output = quiet_output(head, 4, 8)
+    output[1, :, 2, 5] = (0.3, -0.7, 0.2, -0.4, 2.0, 1.0, 3.0, 0.5)
+    found = decode_region(output.reshape(-1, 4, 8), head)
+    x, y = (5 + sigmoid(0.3)) / 8, (2 + sigmoid(-0.7)) / 4
+    w, h = 3.0 * math.exp(0.2) / 8, 0.5 * math.exp(-0.4) / 4
+    assert found.boxes[0] == pytest.approx([x - w / 2, y - h / 2, x + w / 2, y + h / 2], rel=1e-6)
+    powers = [math.exp(v) for v in (1.0, 3.0, 0.5)]
+    assert found.probabilities[0] == pytest.approx([sigmoid(2.0) * p / sum(powers) for p in powers], rel=1e-6)
+    assert len(found.boxes) == 1
+
+
+def test_a_region_head_without_softmax_takes_each_class_alone() -> None:
+    head = Head("region", ((1.0, 2.0),), 2, softmax=False)
+    output = quiet_output(head, 1, 1)
+    output[0, :, 0, 0] = (0, 0, 0, 0, 1.0, 2.0, -1.0)
+    found = decode_region(output.reshape(-1, 1, 1), head)
+    assert found.probabilities[0] == pytest.approx([sigmoid(1) * sigmoid(2), sigmoid(1) * sigmoid(-1)])
+
+
+def test_a_yolo_box_by_the_formula() -> None:
+    head = Head("yolo", ((10, 14), (23, 27)), 2)
+    output = quiet_output(head, 13, 26)
+    output[0, :, 3, 7] = (0.1, 0.2, 0.3, 0.4, 3.0, 2.0, 1.5)
+    found = decode_yolo(output.reshape(-1, 13, 26), head, 416, 832)
+    x, y = (7 + sigmoid(0.1)) / 26, (3 + sigmoid(0.2)) / 13
+    w, h = 10 * math.exp(0.3) / 832, 14 * math.exp(0.4) / 416
+    assert found.boxes[0] == pytest.approx([x - w / 2, y - h / 2, x + w / 2, y + h / 2], rel=1e-6)
+    # Classes of YOLOv3 do not exclude each other: their sum exceeds 1.
+    assert found.probabilities[0] == pytest.approx([sigmoid(3) * sigmoid(2), sigmoid(3) * sigmoid(1.5)])
+
+
+def test_one_box_can_be_of_two_classes() -> None:
+    head = Head("yolo", ((32, 32),), 2)
+    output = quiet_output(head, 2, 2)
+    output[0, :, 0, 0] = (0, 0, 0, 0, 5.0, 5.0, 4.0)
+    found = detect([output.reshape(-1, 2, 2)], [head], SQUARE, ["dog", "animal"])
+    assert [one.label for one in found] == ["dog", "animal"]
+    assert found[0].box == found[1].box == pytest.approx((0, 0, 50, 50))
+
+
+def test_several_heads_suppress_each_other() -> None:
+    coarse, fine = Head("yolo", ((32, 32),), 1), Head("yolo", ((32, 32),), 1)
+    first, second = quiet_output(coarse, 2, 2), quiet_output(fine, 4, 4)
+    first[0, :, 0, 0] = (0, 0, 0, 0, 3.0, 5.0)  # centre 16, 16
+    second[0, :, 0, 0] = (9, 9, 0, 0, 5.0, 5.0)  # centre 16, 16 too
+    second[0, :, 3, 3] = (0, 0, 0, 0, 2.0, 5.0)
+    found = detect([first.reshape(-1, 2, 2), second.reshape(-1, 4, 4)], [coarse, fine], SQUARE, ["dog"])
+    assert [round(one.probability, 3) for one in found] == [
+        round(sigmoid(5) * sigmoid(5), 3),
+        round(sigmoid(2) * sigmoid(5), 3),
+    ]
+
+
+def test_boxes_of_different_classes_do_not_suppress_each_other() -> None:
+    head = Head("region", ((1.0, 1.0), (1.0, 1.0)), 2)
+    output = quiet_output(head, 1, 1)
+    output[0, :, 0, 0] = (0, 0, 0, 0, 5, 9, 0)
+    output[1, :, 0, 0] = (0, 0, 0, 0, 5, 0, 9)
+    assert len(detect([output.reshape(-1, 1, 1)], [head], SQUARE, ["a", "b"])) == 2
+    output[1, :, 0, 0] = (0, 0, 0, 0, 4, 9, 0)
+    assert len(detect([output.reshape(-1, 1, 1)], [head], SQUARE, ["a", "b"])) == 1
+
+
+def test_a_class_without_a_label_goes_by_its_number() -> None:
+    head = Head("region", ((1.0, 1.0),), 2)
+    output = quiet_output(head, 1, 1)
+    output[0, :, 0, 0] = (0, 0, 0, 0, 9, 0, 9)
+    assert detect([output.reshape(-1, 1, 1)], [head], SQUARE, ["only"])[0].label == "class 1"
+
+
+def slow_suppress(boxes: np.ndarray, probabilities: np.ndarray, overlap: float) -> list[int]:
+    """darknet's do_nms_sort, written out."""
+
+    def area(box: np.ndarray) -> float:
+        return max(box[2] - box[0], 0) * max(box[3] - box[1], 0)
+
+    kept: list[int] = []
+    for i in sorted(range(len(boxes)), key=lambda i: -probabilities[i]):
+        for j in kept:
+            corner, end = np.maximum(boxes[i][:2], boxes[j][:2]), np.minimum(boxes[i][2:], boxes[j][2:])
+            shared = area(np.concatenate([corner, end])) if (end > corner).all() else 0.0
+            if shared / (area(boxes[i]) + area(boxes[j]) - shared) > overlap:
+                break
+        else:
+            kept.append(i)
+    return kept
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_suppression_is_darknets(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    start = rng.uniform(0, 1, (60, 2))
+    boxes = np.concatenate([start, start + rng.uniform(0.05, 0.6, (60, 2))], 1)
+    probabilities = rng.uniform(0, 1, 60)
+    kept = suppress(boxes, probabilities, 0.45).tolist()
+    assert kept == slow_suppress(boxes, probabilities, 0.45)
+    assert 1 < len(kept) < 60
+
+
+def test_nothing_seen_is_nothing_found() -> None:
+    output = quiet_output(VOC_HEAD, 7, 7).reshape(-1, 7, 7)
+    assert detect([output], [VOC_HEAD], SQUARE, []) == ()
+    assert detect([], [], SQUARE, []) == ()
+
+
+def test_extreme_values_give_finite_boxes() -> None:
+    head = Head("region", ((1.0, 1.0),), 2)
+    output = np.full((7, 3, 3), 3e38, np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = detect([output], [head], SQUARE, ["a", "b"])
+        assert detect([-output], [head], SQUARE, ["a", "b"]) == ()
+    assert found
+    assert all(math.isfinite(value) for one in found for value in (*one.box, one.probability))
+
+
+def test_boxes_are_clipped_only_on_request() -> None:
+    detection = Detection("a", 0.5, (-5.0, 10.0, 120.0, 90.0))
+    assert detection.clipped(100, 80) == Detection("a", 0.5, (0.0, 10.0, 100.0, 80.0))
+
+
+def test_an_output_of_another_shape_is_refused() -> None:
+    with pytest.raises(HostError) as caught:
+        detect([np.zeros((120, 7, 7), np.float32)], [VOC_HEAD], SQUARE, [])
+    assert str(caught.value) == (
+        "a region head of 5 anchors and 20 classes reads [125, height, width], not [120, 7, 7]"
+    )
+
+
+def test_an_output_with_nan_is_refused() -> None:
+    output = np.zeros((125, 2, 2), np.float32)
+    output[3, 1, 1] = np.nan
+    with pytest.raises(HostError, match="the output for the region head holds values that are not finite"):
+        detect([output], [VOC_HEAD], SQUARE, [])
+
+
+def test_outputs_and_heads_come_in_pairs() -> None:
+    with pytest.raises(HostError, match="each output needs its head: there are 0 outputs and 1 heads"):
+        detect([], [VOC_HEAD], SQUARE, [])
+
+
+def test_a_head_goes_through_json() -> None:
+    head = Head("yolo", ((10.0, 14.0), (23.0, 27.0)), 80, 4, False)
+    assert Head.from_json(json.loads(json.dumps(head.to_json()))) == head
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("kind", "ssd", "a head is of kind 'region' or 'yolo', not 'ssd'"),
+        ("coords", 5, "a head has 4 coordinates a box, not 5"),
+        ("classes", 0, "a head has at least one class, not 0"),
+        ("anchors", [], r"the anchors of a head are pairs of positive numbers, not \(\)"),
+        ("anchors", [[1, -1]], "the anchors of a head are pairs of positive numbers"),
+        ("anchors", [[1, float("nan")]], "the anchors of a head are pairs of positive numbers"),
+        ("anchors", [[1, 2, 3]], "the description of a head is not usable: too many values"),
+        ("anchors", 7, "the description of a head is not usable: 'int' object is not iterable"),
+        ("classes", None, "the description of a head is not usable: int"),
+    ],
+)
+def test_a_wrong_description_of_a_head(key: str, value: object, sentence: str) -> None:
+    with pytest.raises(HostError, match=sentence):
+        Head.from_json({**VOC_HEAD.to_json(), key: value})
+
+
+def test_a_description_that_lacks_a_key() -> None:
+    with pytest.raises(HostError, match="the description of a head lacks 'anchors'"):
+        Head.from_json({"kind": "region"})

@@ -1,0 +1,230 @@
+"""host/picture.py: every kind of picture file, the network's input, and what is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from boards.errors import PictureError
+from host.picture import GREY, Placement, letterbox, load_picture, resize
+
+RED, BLUE = (255, 0, 0), (0, 0, 255)
+
+
+def saved(image: Image.Image, path: Path, **options: object) -> Path:
+    image.save(path, **options)
+    return path
+
+
+def two_pixels() -> Image.Image:
+    """Red on the left, blue on the right."""
+    image = Image.new("RGB", (2, 1), RED)
+    image.putpixel((1, 0), BLUE)
+    return image
+
+
+def test_rgb_is_taken_as_it_is(tmp_path: Path) -> None:
+    pixels = load_picture(saved(two_pixels(), tmp_path / "a.png"))
+    assert pixels.dtype == np.uint8
+    assert pixels.tolist() == [[list(RED), list(BLUE)]]
+
+
+def test_the_camera_s_rotation_is_applied(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the picture has to be turned clockwise to be upright
+    pixels = load_picture(saved(two_pixels(), tmp_path / "a.png", exif=exif))
+    assert pixels.tolist() == [[list(RED)], [list(BLUE)]]
+
+
+@pytest.mark.parametrize("mode", ["L", "P", "1", "CMYK", "LA", "RGBA"])
+def test_every_mode_becomes_rgb(mode: str, tmp_path: Path) -> None:
+    image = Image.new("RGB", (3, 2), (255, 255, 255)).convert(mode)
+    path = saved(image, tmp_path / ("a.tif" if mode == "CMYK" else "a.png"))
+    assert load_picture(path).tolist() == np.full((2, 3, 3), 255).tolist()
+
+
+def test_what_is_transparent_shows_white(tmp_path: Path) -> None:
+    pixels = load_picture(saved(Image.new("RGBA", (1, 1), (255, 0, 0, 0)), tmp_path / "a.png"))
+    assert pixels.tolist() == [[[255, 255, 255]]]
+    half = load_picture(saved(Image.new("RGBA", (1, 1), (255, 0, 0, 128)), tmp_path / "b.png"))
+    assert half[0, 0].tolist() == [255, 127, 127]
+
+
+def test_a_transparent_palette_shows_white(tmp_path: Path) -> None:
+    image = Image.new("P", (1, 1), 0)
+    image.putpalette([10, 20, 30])
+    path = saved(image, tmp_path / "a.png", transparency=0)
+    assert load_picture(path).tolist() == [[[255, 255, 255]]]
+
+
+def test_sixteen_bits_keep_their_high_byte(tmp_path: Path) -> None:
+    values = np.array([[0, 0x1234, 0xFFFF]], np.uint16)
+    path = saved(Image.fromarray(values), tmp_path / "a.png")
+    assert load_picture(path)[0, :, 0].tolist() == [0, 0x12, 0xFF]
+
+
+def test_a_float_picture_is_clipped(tmp_path: Path) -> None:
+    values = np.array([[-5, 100.9, 999]], np.float32)
+    path = saved(Image.fromarray(values), tmp_path / "a.tif")
+    assert load_picture(path)[0, :, 2].tolist() == [0, 100, 255]
+
+
+def test_a_file_that_is_no_picture(tmp_path: Path) -> None:
+    path = tmp_path / "notes.jpg"
+    path.write_text("no picture")
+    with pytest.raises(PictureError) as caught:
+        load_picture(path)
+    assert str(caught.value) == (
+        f"{path}: the file is none of the pictures that are read (JPEG, PNG, BMP, GIF, PPM, TIFF, WEBP)"
+    )
+
+
+def test_postscript_is_not_handed_to_another_program(tmp_path: Path) -> None:
+    path = saved(two_pixels(), tmp_path / "a.eps")
+    with pytest.raises(PictureError, match="none of the pictures that are read"):
+        load_picture(path)
+
+
+def test_a_file_that_is_not_there_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(PictureError, match=r"none\.png: there is no such file"):
+        load_picture(tmp_path / "none.png")
+    with pytest.raises(PictureError, match=r"the picture cannot be read, is it cut off\? \(.*Is a directory"):
+        load_picture(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["png", "jpg", "gif", "bmp", "tif", "ppm"])
+def test_a_file_that_is_cut_off(kind: str, tmp_path: Path) -> None:
+    noise = np.random.default_rng(1).integers(0, 256, (64, 64, 3), np.uint8)
+    path = saved(Image.fromarray(noise), tmp_path / f"a.{kind}")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(PictureError, match="is it cut off"):
+        load_picture(path)
+
+
+def test_an_empty_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    path.touch()
+    with pytest.raises(PictureError, match="none of the pictures"):
+        load_picture(path)
+
+
+def huge_png(width: int, height: int) -> bytes:
+    """A few bytes that claim ``width`` × ``height`` pixels."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(b"\0"))
+        + chunk(b"IEND", b"")
+    )
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("width", "height"), [(8001, 8000), (12_000, 9_000), (40_000, 40_000)])
+def test_a_huge_picture_is_refused_before_it_is_decoded(width: int, height: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    path.write_bytes(huge_png(width, height))
+    with pytest.raises(PictureError, match="a picture has at most 64 million pixels; make it smaller first"):
+        load_picture(path)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # TIFF complains of its tags before it gives up
+def test_damaged_files_raise_nothing_but_picture_errors(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    path = tmp_path / "a"
+    for kind in ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP"):
+        buffer = io.BytesIO()
+        Image.fromarray(rng.integers(0, 256, (16, 16, 3), np.uint8)).save(buffer, kind)
+        whole = np.frombuffer(buffer.getvalue(), np.uint8)
+        for _ in range(40):
+            damaged = whole.copy()
+            damaged[rng.integers(0, min(damaged.size, 200), 4)] = rng.integers(0, 256, 4)
+            path.write_bytes(damaged.tobytes())
+            with contextlib.suppress(PictureError):
+                assert load_picture(path).ndim == 3
+
+
+def test_resize_is_what_the_float_reference_was_given(shared: Path) -> None:
+    layers = np.load(shared / "data/expected/yolo-lite-voc-trial3-noBatch_dog_224_layers.npz")
+    pixels, _ = resize(load_picture(shared / "data/pictures/dog.jpg"), 224, 224)
+    # Half a grey level is what rounding to a pixel costs; the reference kept floats.
+    assert np.abs(pixels / 255 - layers["input"][0]).max() < 0.51 / 255
+
+
+def test_resize_keeps_corners_and_interpolates_between() -> None:
+    picture = np.zeros((2, 2, 3), np.uint8)
+    picture[0, 1], picture[1, 0], picture[1, 1] = 100, 50, 150
+    pixels, placement = resize(picture, 3, 5)
+    assert pixels.shape == (3, 3, 5)
+    assert pixels[0].tolist() == [[0, 25, 50, 75, 100], [25, 50, 75, 100, 125], [50, 75, 100, 125, 150]]
+    assert placement == Placement(2, 2, 5, 3, 0, 0, 5, 3)
+
+
+def test_resize_to_the_same_size_changes_nothing() -> None:
+    picture = np.random.default_rng(3).integers(0, 256, (7, 9, 3), np.uint8)
+    assert (resize(picture, 7, 9)[0] == picture.transpose(2, 0, 1)).all()
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (1, 5), (4, 1)])
+def test_one_pixel_either_way(height: int, width: int) -> None:
+    picture = np.full((height, width, 3), 77, np.uint8)
+    assert (resize(picture, 3, 3)[0] == 77).all()
+    assert (resize(np.full((3, 3, 3), 77, np.uint8), height, width)[0] == 77).all()
+
+
+def test_letterbox_puts_grey_bars_above_and_below() -> None:
+    pixels, placement = letterbox(np.full((50, 100, 3), 9, np.uint8), 64, 64)
+    assert placement == Placement(100, 50, 64, 64, 0, 16, 64, 32)
+    assert (pixels[:, :16] == GREY).all()
+    assert (pixels[:, 16:48] == 9).all()
+    assert (pixels[:, 48:] == GREY).all()
+
+
+def test_letterbox_puts_grey_bars_left_and_right() -> None:
+    pixels, placement = letterbox(np.full((100, 50, 3), 9, np.uint8), 64, 128)
+    assert placement == Placement(50, 100, 128, 64, 48, 0, 32, 64)
+    assert (pixels[:, :, :48] == GREY).all()
+    assert (pixels[:, :, 48:80] == 9).all()
+
+
+sides = st.integers(1, 40)
+
+
+@settings(max_examples=60, deadline=None)
+@given(tall=sides, wide=sides, height=sides, width=sides)
+def test_the_placement_leads_back_to_the_picture(tall: int, wide: int, height: int, width: int) -> None:
+    picture = np.full((tall, wide, 3), 5, np.uint8)
+    for pixels, placement in (resize(picture, height, width), letterbox(picture, height, width)):
+        assert pixels.shape == (3, height, width)
+        rows, columns = np.nonzero(pixels[0] == 5)
+        corners = np.array([[columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]], np.float64)
+        boxes = placement.to_picture(corners / [width, height, width, height])
+        assert boxes[0] == pytest.approx([0, 0, wide, tall], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "bad", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)]
+)
+def test_a_picture_of_another_shape_is_refused(bad: np.ndarray) -> None:
+    with pytest.raises(PictureError, match=r"a picture is uint8 \[height, width, 3\] and not empty, not"):
+        resize(bad, 8, 8)
+
+
+@pytest.mark.parametrize("side", [0, -1, 8193])
+def test_an_absurd_input_is_refused(side: int) -> None:
+    with pytest.raises(PictureError, match=rf"the network's input is 1…8192 pixels a side, not 8 × {side}"):
+        letterbox(np.zeros((4, 4, 3), np.uint8), 8, side)

@@ -1,0 +1,103 @@
+"""The layout of the project: imports point downward only, and our package names are ours alone."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ALLOWED = {
+    "boards": set(),
+    "cnn": {"boards"},
+    "scheduler": {"boards", "cnn"},
+    "hls_templates": {"boards"},
+    "host": {"boards"},
+    "systolic": {"boards", "cnn", "scheduler", "hls_templates", "host"},
+}
+# hls_templates and host are rooms of their own: of the ground floor they see the errors and nothing else.
+ONLY_ERRORS = ("hls_templates", "host")
+# What the board's own image has. pynq is imported there and by nothing else of the host.
+ON_THE_BOARD = {"numpy", "PIL", "pynq"}
+LONGEST_FUNCTION = 60  # lines
+
+
+def sources(package: str) -> list[Path]:
+    found = sorted((ROOT / package).rglob("*.py"))
+    assert found, f"no sources in {package}"
+    return found
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def imported(path: Path) -> set[str]:
+    """Full names of the modules a file imports, also inside functions."""
+    names: set[str] = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: imports name their package in full"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+    return names
+
+
+@pytest.mark.parametrize("package", sorted(ALLOWED))
+def test_imports_point_downward_only(package: str) -> None:
+    for path in sources(package):
+        rooms = {name.split(".")[0] for name in imported(path)} & set(ALLOWED)
+        wrong = rooms - ALLOWED[package] - {package}
+        assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}, which is not below {package}"
+
+
+@pytest.mark.parametrize("package", ONLY_ERRORS)
+def test_rooms_of_their_own_see_only_the_errors(package: str) -> None:
+    for path in sources(package):
+        below = {name for name in imported(path) if name.split(".")[0] == "boards"}
+        wrong = {name for name in below if not name.startswith("boards.errors") and name != "boards"}
+        assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}, but may only see boards.errors"
+
+
+def test_the_host_needs_nothing_that_a_board_lacks() -> None:
+    for path in sources("host"):
+        foreign = (
+            {name.split(".")[0] for name in imported(path)}
+            - set(sys.stdlib_module_names)
+            - {"host", "boards"}
+        )
+        assert foreign <= ON_THE_BOARD, f"{path.relative_to(ROOT)} imports {sorted(foreign - ON_THE_BOARD)}"
+
+
+@pytest.mark.parametrize("package", sorted(ALLOWED))
+def test_every_package_is_typed_and_regular(package: str) -> None:
+    assert (ROOT / package / "py.typed").is_file()
+    folders = {path.parent for path in sources(package)}
+    for folder in folders:
+        assert (folder / "__init__.py").is_file(), f"{folder.relative_to(ROOT)} lacks an __init__.py"
+
+
+@pytest.mark.parametrize("package", sorted(ALLOWED))
+def test_functions_fit_a_screen(package: str) -> None:
+    long = []
+    for path in sources(package):
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno:
+                lines = node.end_lineno - node.lineno + 1
+                if lines > LONGEST_FUNCTION:
+                    long.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name} has {lines} lines")
+    assert not long, "\n".join(long)
+
+
+def test_no_other_distribution_owns_our_names() -> None:
+    """The names are common ones; PyPI's ``scheduler`` and ``boards`` would overwrite ours without a word."""
+    owners = importlib.metadata.packages_distributions()
+    if not any("systolic-cnn" in owners.get(package, []) for package in ALLOWED):
+        pytest.skip("systolic-cnn is not installed here: pip install -e .")
+    others = {package: set(owners.get(package, [])) - {"systolic-cnn"} for package in ALLOWED}
+    taken = {package: sorted(names) for package, names in others.items() if names}
+    assert not taken, f"other distributions have packages of our names; uninstall them: {taken}"
