@@ -1,0 +1,271 @@
+"""The text of a darknet cfg: sections with their options, each remembering its line.
+
+What is known is data, below: an option that changes what a layer computes is either read, or
+refused unless it has the value that changes nothing; options of training are let through.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from boards.errors import NetworkError
+
+MAX_CFG_BYTES = 1 << 20
+MAX_SECTIONS = 1024
+
+ALIASES = {
+    "network": "net",
+    "conv": "convolutional",
+    "conn": "connected",
+    "max": "maxpool",
+    "avg": "avgpool",
+    "soft": "softmax",
+}
+
+# What decides shapes and numbers.
+READ: dict[str, frozenset[str]] = {
+    "net": frozenset({"width", "height", "channels"}),
+    "convolutional": frozenset(
+        {"batch_normalize", "filters", "size", "stride", "pad", "padding", "groups", "activation"}
+    ),
+    "maxpool": frozenset({"size", "stride", "padding"}),
+    "avgpool": frozenset(),
+    "connected": frozenset({"output", "activation", "batch_normalize"}),
+    "route": frozenset({"layers", "groups", "group_id"}),
+    "reorg": frozenset({"stride"}),
+    "upsample": frozenset({"stride", "scale"}),
+    "shortcut": frozenset({"from", "activation"}),
+    "dropout": frozenset(),
+    "cost": frozenset(),
+    "softmax": frozenset({"groups"}),
+    "region": frozenset({"anchors", "classes", "coords", "num", "softmax"}),
+    "yolo": frozenset({"anchors", "classes", "num", "mask"}),
+}
+
+# Options that would change the result; accepted with the one value that does not.
+NEUTRAL: dict[str, dict[str, float]] = {
+    "net": {"letter_box": 0},
+    "convolutional": {
+        "antialiasing": 0,
+        "binary": 0,
+        "bin_output": 0,
+        "dilation": 1,
+        "dontload": 0,
+        "dontloadscales": 0,
+        "flipped": 0,
+        "xnor": 0,
+    },
+    "maxpool": {"antialiasing": 0, "maxpool_depth": 0},
+    "connected": {"dontload": 0, "dontloadscales": 0, "flipped": 0},
+    "reorg": {"reverse": 0, "flatten": 0, "extra": 0},
+    "softmax": {"temperature": 1, "spatial": 0},
+    "region": {"background": 0},
+    "yolo": {"new_coords": 0, "scale_x_y": 1},
+}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_TRAINING_OF_ANY = _words("learning_rate onlyforward stopbackward burnin_update train_only_bn dont_update")
+
+# Options of training, augmentation, evaluation or logging: no effect on what a trained network computes.
+TRAINING: dict[str, frozenset[str]] = {
+    "net": _words(
+        """adam angle aspect augment_speed b1 b2 batch batches_per_cycle blur burn_in center cutmix decay
+        dynamic_minibatch ema_alpha eps exposure flip gamma hue label_smooth_eps learning_rate_min loss_scale
+        max_batches max_chart_loss max_crop min_crop min_ratio max_ratio mixup momentum mosaic notruth
+        optimized_memory policy power random resize_step saturation scale scales seq_scales
+        sequential_subdivisions sgdr_cycle sgdr_mult step steps subdivisions time_steps track try_fix_nan
+        use_cuda_graph workspace_size_limit_mb zero"""
+    ),
+    "convolutional": frozenset({"dot", "angle", "assisted_excitation"}),
+    "dropout": frozenset({"probability", "dropblock", "dropblock_size_abs", "dropblock_size_rel"}),
+    "cost": frozenset({"type", "scale", "ratio"}),
+    "softmax": frozenset({"noloss"}),
+    "region": _words(
+        """absolute bias_match class_scale classfix coord_scale focal_loss jitter log mask_scale max
+        noobject_scale object_scale random rescore sqrt thresh"""
+    ),
+    "yolo": _words(
+        """beta_nms cls_normalizer counters_per_class focal_loss ignore_thresh iou_loss iou_normalizer
+        iou_thresh iou_thresh_kind jitter label_smooth_eps max max_delta nms_kind obj_normalizer
+        objectness_smooth random resize rescore show_details track_history_size truth_thresh"""
+    ),
+}
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
+
+
+@dataclass(frozen=True)
+class Option:
+    value: str
+    source: str  # "file:line"
+
+
+@dataclass(frozen=True)
+class Section:
+    """``kind`` without aliases; ``source`` is "file:line" of its header."""
+
+    kind: str
+    options: dict[str, Option]
+    source: str
+
+    def at(self, key: str) -> str:
+        """Where the option stands, or the section's header where it was left out."""
+        return self.options[key].source if key in self.options else self.source
+
+    def integer(self, key: str, default: int | None, low: int, high: int) -> int:
+        """The option within low … high; NetworkError otherwise, or where it is missing without default."""
+        if key not in self.options and default is not None:
+            return default
+        values = self.integers(key)
+        if len(values) != 1 or not low <= values[0] <= high:
+            raise NetworkError(
+                f"{self.at(key)}: [{self.kind}] needs {key} = {low}…{high}, not {self.options[key].value!r}"
+            )
+        return values[0]
+
+    def integers(self, key: str) -> tuple[int, ...]:
+        parts = self._parts(key)
+        if not all(_INTEGER.fullmatch(part) for part in parts):
+            raise NetworkError(self._not_numbers(key, "whole numbers of at most 9 digits"))
+        return tuple(int(part) for part in parts)
+
+    def numbers(self, key: str) -> tuple[float, ...]:
+        try:
+            values = tuple(float(part) for part in self._parts(key))
+        except ValueError:
+            raise NetworkError(self._not_numbers(key, "numbers")) from None
+        if not all(math.isfinite(value) for value in values):
+            raise NetworkError(self._not_numbers(key, "finite numbers"))
+        return values
+
+    def choice(self, key: str, default: str, choices: Iterable[str]) -> str:
+        value = self.options[key].value if key in self.options else default
+        if value not in choices:
+            raise NetworkError(
+                f"{self.at(key)}: {key} of [{self.kind}] must be one of {', '.join(choices)}, not {value!r}; "
+                "train with one of these"
+            )
+        return value
+
+    def _parts(self, key: str) -> list[str]:
+        if key not in self.options:
+            raise NetworkError(f"{self.source}: [{self.kind}] needs the option {key!r}; add it")
+        # darknet's own files end some lists with a comma
+        return self.options[key].value.rstrip(",").split(",")
+
+    def _not_numbers(self, key: str, wanted: str) -> str:
+        value = self.options[key].value
+        return f"{self.at(key)}: {key} of [{self.kind}] must be {wanted}, not {value[:80]!r}"
+
+
+def read_bounded(path: Path, limit: int, what: str) -> bytes:
+    """The file's bytes; NetworkError where it cannot be read or is longer than ``limit``."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise NetworkError(f"the {what} {path} cannot be read: {error.strerror or error}") from error
+    if len(data) > limit:
+        raise NetworkError(f"the {what} {path} must have at most {limit:,} bytes; this is no {what}")
+    return data
+
+
+def read_text(path: Path, limit: int, what: str) -> str:
+    data = read_bounded(path, limit, what)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise NetworkError(
+            f"{path.name}:{line}: the {what} must be UTF-8 text, but byte {error.start} is not; "
+            "is this the right file?"
+        ) from error
+
+
+def parse_cfg(text: str, file: str) -> tuple[Section, ...]:
+    """Sections in order, the first is [net]; every unknown section and option in one NetworkError."""
+    sections = _split(text, file)
+    if not sections or sections[0].kind != "net":
+        found = f"[{sections[0].kind}]" if sections else "no section at all"
+        raise NetworkError(f"{file}:1: a cfg starts with [net], but {found} came; is this a cfg file?")
+    faults = [fault for section in sections for fault in _faults(section)]
+    if faults:
+        raise NetworkError("; ".join(faults))
+    return sections
+
+
+def _split(text: str, file: str) -> tuple[Section, ...]:
+    sections: list[Section] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        # darknet drops all white space and reads a number as far as it goes: remarks behind it work
+        bare = re.sub(r"\s+", "", re.split("[#;]", line, maxsplit=1)[0])
+        source = f"{file}:{number}"
+        if bare.startswith("["):
+            name = _header(bare, source)
+            sections.append(Section(ALIASES.get(name, name), {}, source))
+        elif bare:
+            _add_option(sections, bare, source)
+        if len(sections) > MAX_SECTIONS:
+            raise NetworkError(f"{source}: a cfg has at most {MAX_SECTIONS} sections, this one has more")
+    return tuple(sections)
+
+
+def _header(bare: str, source: str) -> str:
+    if not bare.endswith("]"):
+        raise NetworkError(f"{source}: a section header is [name], not {bare[:80]!r}; close the bracket")
+    return bare[1:-1]
+
+
+def _add_option(sections: list[Section], bare: str, source: str) -> None:
+    key, equals, value = bare.partition("=")
+    if not equals or not key:
+        raise NetworkError(f"{source}: a line is [section] or option=value, not {bare[:80]!r}")
+    if not sections:
+        raise NetworkError(f"{source}: the option {key[:80]!r} stands before any section, not after [net]")
+    section = sections[-1]
+    if key in section.options and key in READ.get(section.kind, ()):
+        raise NetworkError(
+            f"{source}: {key} is given again after {section.options[key].source}; leave one of the two"
+        )
+    section.options.setdefault(key, Option(value, source))  # darknet takes the first
+
+
+def _faults(section: Section) -> list[str]:
+    if section.kind not in READ:
+        return [f"{section.source}: unknown section [{section.kind[:80]}]{_close(section.kind, READ)}"]
+    return [fault for key in section.options if (fault := _option_fault(section, key))]
+
+
+def _option_fault(section: Section, key: str) -> str:
+    kind, option = section.kind, section.options[key]
+    neutral = NEUTRAL.get(kind, {})
+    if key in READ[kind] or key in _TRAINING_OF_ANY or key.lower() in TRAINING.get(kind, ()):
+        return ""
+    if key in neutral:
+        return _neutral_fault(section, key, neutral[key])
+    known = READ[kind] | neutral.keys()
+    return f"{option.source}: unknown option {key[:80]!r} in [{kind}]{_close(key, known)}"
+
+
+def _neutral_fault(section: Section, key: str, neutral: float) -> str:
+    if section.numbers(key) == (neutral,):
+        return ""
+    option = section.options[key]
+    given = f"{key}={option.value[:80]}"
+    return f"{option.source}: {given} in [{section.kind}] is not supported, only {key}={neutral:g}"
+
+
+def _close(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word[:80], sorted(known))
+    if close:
+        return f", did you mean {' or '.join(close)}?"
+    return f"; known are {', '.join(sorted(known)) or 'none'}"

@@ -1,0 +1,196 @@
+"""The float reference: what a network computes in float32, as darknet does it.
+
+Convolutions run some output rows at a time, so that im2col stays in cache whatever the picture's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from boards.errors import NetworkError
+from cnn.network import (
+    LEAKY_SLOPE,
+    Add,
+    AveragePool,
+    BatchNorm,
+    Concat,
+    Convolution,
+    Dense,
+    Detection,
+    FloatArray,
+    Input,
+    MaxPool,
+    Network,
+    Node,
+    Padding,
+    Reorg,
+    Shape,
+    Slice,
+    Softmax,
+    Upsample,
+)
+
+COLUMN_VALUES = 1 << 19  # of im2col at a time: stays in the second-level cache
+LEAST_COLUMNS = 256  # thinner products would read all weights again and again
+
+
+def run_float(network: Network, picture: FloatArray) -> list[FloatArray]:
+    """Every node's output, float32 [C, H, W], in the order of ``network.nodes``.
+
+    picture: float32 [channels, height, width], 0…1, of the network's input shape, else NetworkError.
+    Detection nodes pass their raw input on: decoding boxes is the host's.
+    """
+    _check_picture(network, picture)
+    outputs: list[FloatArray] = []
+    for node in network.nodes:
+        if isinstance(node.op, Input):
+            outputs.append(picture.copy())
+        else:
+            outputs.append(_run_node(node, [outputs[i] for i in node.inputs]))
+    return outputs
+
+
+def _check_picture(network: Network, picture: FloatArray) -> None:
+    shape = network.input_shape
+    if picture.dtype != np.float32 or picture.shape != (shape.channels, shape.height, shape.width):
+        sides = "×".join(str(side) for side in picture.shape)
+        raise NetworkError(
+            f"the picture for {network.name!r} must be float32 {shape}, not {picture.dtype} {sides}; "
+            "resize it, put the channels first and divide by 255"
+        )
+
+
+def _run_node(node: Node, inputs: list[FloatArray]) -> FloatArray:
+    op, first = node.op, inputs[0]
+    if isinstance(op, Convolution):
+        return _convolve(first, op, node.shape)
+    if isinstance(op, Dense):
+        product: FloatArray = op.weights @ first.reshape(-1, 1)
+        return _finish(product, op).reshape(-1, 1, 1)
+    if isinstance(op, MaxPool):
+        return _max_pool(first, op, node.shape)
+    if isinstance(op, AveragePool):
+        return np.asarray(first.mean(axis=(1, 2), keepdims=True, dtype=np.float64), dtype=np.float32)
+    if isinstance(op, Add):
+        return activate(inputs[0] + inputs[1], op.activation)
+    if isinstance(op, Softmax):
+        return _softmax(first, op.groups)
+    return _move(node, inputs)
+
+
+def _move(node: Node, inputs: list[FloatArray]) -> FloatArray:
+    """Operations that compute nothing, or next to nothing."""
+    op, first = node.op, inputs[0]
+    if isinstance(op, Concat):
+        return np.concatenate(inputs)
+    if isinstance(op, Slice):
+        return first[op.first : op.first + op.channels]
+    if isinstance(op, Reorg):
+        return _reorg(first, op.stride)
+    if isinstance(op, Upsample):
+        larger: FloatArray = first.repeat(op.stride, axis=1).repeat(op.stride, axis=2) * np.float32(op.scale)
+        return larger
+    if isinstance(op, Detection):
+        return first
+    raise NetworkError(f"{node.source}: {type(op).__name__} of {node.name!r} has no float reference")
+
+
+def activate(array: FloatArray, name: str) -> FloatArray:
+    """An activation of cnn.network.ACTIVATIONS, float32 in and out; ``array`` may be overwritten."""
+    if name == "leaky":
+        np.maximum(array, array * np.float32(LEAKY_SLOPE), out=array)
+    elif name == "relu":
+        np.maximum(array, np.float32(0), out=array)
+    elif name == "relu6":
+        np.clip(array, np.float32(0), np.float32(6), out=array)
+    elif name == "logistic":  # 1 / (1 + exp(−x)), in the form that cannot overflow
+        np.tanh(array * np.float32(0.5), out=array)
+        array += np.float32(1)
+        array *= np.float32(0.5)
+    elif name != "linear":
+        raise NetworkError(f"the activation {name!r} has no float reference")
+    return array
+
+
+def _finish(products: FloatArray, op: Convolution | Dense) -> FloatArray:
+    """Batch norm or bias, then the activation, in place: [filters, n]."""
+    if op.batch_norm is not None:
+        products -= op.batch_norm.mean[:, None]
+        products *= _gain(op.batch_norm)[:, None]
+    products += op.bias[:, None]
+    return activate(products, op.activation)
+
+
+def _gain(norm: BatchNorm) -> FloatArray:
+    root = np.sqrt(norm.variance.astype(np.float64) + norm.epsilon)
+    return np.asarray(norm.scale / root, dtype=np.float32)
+
+
+def _convolve(array: FloatArray, op: Convolution, shape: Shape) -> FloatArray:
+    filters, channels, high, wide = op.weights.shape
+    weights = op.weights.reshape(op.groups, filters // op.groups, -1)
+    padded = _pad(array, op.padding, 0.0)
+    result = np.empty((filters, shape.height, shape.width), np.float32)
+    for first, last in _row_blocks(shape, channels * op.groups * high * wide):
+        block = Shape(filters, last - first, shape.width)
+        columns = _columns(padded[:, first * op.stride :], (high, wide), op.stride, block)
+        products = weights @ columns.reshape(op.groups, channels * high * wide, -1)
+        result[:, first:last] = _finish(products.reshape(filters, -1), op).reshape(filters, -1, shape.width)
+    return result
+
+
+def _row_blocks(shape: Shape, column: int) -> Iterator[tuple[int, int]]:
+    rows = max(COLUMN_VALUES // (column * shape.width), -(-LEAST_COLUMNS // shape.width), 1)
+    return ((first, min(first + rows, shape.height)) for first in range(0, shape.height, rows))
+
+
+def _columns(padded: FloatArray, window: tuple[int, int], stride: int, shape: Shape) -> FloatArray:
+    """im2col [C, taps, H · W]: what each output position sees through each tap of the window."""
+    columns = np.empty((padded.shape[0], window[0] * window[1], shape.height, shape.width), np.float32)
+    for i, tap in enumerate(_taps(padded, window, stride, shape)):
+        columns[:, i] = tap
+    return columns.reshape(padded.shape[0], window[0] * window[1], -1)
+
+
+def _taps(padded: FloatArray, window: tuple[int, int], stride: int, shape: Shape) -> Iterator[FloatArray]:
+    """For each position in the window, row by row, what it sees: views [C, H, W] of the output's H and W."""
+    for y in range(window[0]):
+        for x in range(window[1]):
+            rows = slice(y, y + (shape.height - 1) * stride + 1, stride)
+            yield padded[:, rows, x : x + (shape.width - 1) * stride + 1 : stride]
+
+
+def _pad(array: FloatArray, padding: Padding, value: float) -> FloatArray:
+    if padding == Padding():
+        return array
+    channels, height, width = array.shape
+    high, wide = height + padding.top + padding.bottom, width + padding.left + padding.right
+    padded = np.full((channels, high, wide), value, np.float32)
+    padded[:, padding.top : padding.top + height, padding.left : padding.left + width] = array
+    return padded
+
+
+def _max_pool(array: FloatArray, op: MaxPool, shape: Shape) -> FloatArray:
+    padded = _pad(array, op.padding, -np.inf)
+    taps = _taps(padded, (op.size, op.size), op.stride, shape)
+    result: FloatArray = next(taps).copy()
+    for tap in taps:
+        np.maximum(result, tap, out=result)
+    return result
+
+
+def _softmax(array: FloatArray, groups: int) -> FloatArray:
+    parts = array.reshape(groups, -1).astype(np.float64)
+    powers = np.exp(parts - parts.max(axis=1, keepdims=True))
+    shares = powers / powers.sum(axis=1, keepdims=True)
+    return np.asarray(shares, dtype=np.float32).reshape(array.shape)
+
+
+def _reorg(array: FloatArray, stride: int) -> FloatArray:
+    """darknet's reorg_cpu as its layer calls it: the input's memory read as C/s² × H·s × W·s."""
+    channels, height, width = array.shape
+    blocks = array.reshape(channels // stride**2, height, stride, width, stride)
+    shape = (channels * stride**2, height // stride, width // stride)
+    return np.asarray(blocks.transpose(2, 4, 0, 1, 3), dtype=np.float32).reshape(shape)
