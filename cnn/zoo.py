@@ -1,0 +1,115 @@
+"""The built-in networks: each a folder ``models/NAME`` with NAME.cfg and, if there are any, NAME.weights
+and NAME.names.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from boards.errors import NetworkError
+from cnn.darknet import WeightSource, read_darknet
+from cnn.network import LEAKY_SLOPE, BatchNorm, Convolution, Dense, FloatArray, Network, Node
+
+MODELS = Path(__file__).parent / "models"
+LARGEST_SEED = (1 << 64) - 1
+_HALF = 127  # weights are sums of two whole numbers −127…127: a triangle, nearly normal
+
+
+def names() -> tuple[str, ...]:
+    """The built-in networks, sorted."""
+    return tuple(sorted(path.stem for path in MODELS.glob("*/*.cfg") if path.stem == path.parent.name))
+
+
+def folder(name: str) -> Path:
+    """Where the files of a built-in network are; NetworkError for a name that is none."""
+    if name not in names():
+        close = difflib.get_close_matches(name, names(), n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise NetworkError(f"there is no built-in network {name!r}, there are {', '.join(names())}{hint}")
+    return MODELS / name
+
+
+def load(name: str, seed: int | None = None) -> Network:
+    """A built-in network with its trained numbers, or with random ones from ``seed``, 0…2^64 − 1.
+
+    Raises NetworkError where the name is unknown, or where it has no trained numbers and no seed came.
+    """
+    at = folder(name)
+    weights, labels = (_beside(at, name, ending) for ending in ("weights", "names"))
+    if seed is not None:
+        return read_darknet(at / f"{name}.cfg", None, labels, weight_source=seeded(seed))
+    if weights is None:
+        raise NetworkError(
+            f"the built-in network {name!r} comes without trained numbers: "
+            "give --weights FILE, or --seed NUMBER for random ones"
+        )
+    return read_darknet(at / f"{name}.cfg", weights, labels)
+
+
+def _beside(at: Path, name: str, ending: str) -> Path | None:
+    path = at / f"{name}.{ending}"
+    return path if path.is_file() else None
+
+
+def seeded(seed: int) -> WeightSource:
+    """Random numbers for a topology, the same for a seed on every machine.
+
+    They keep the signal alive through any depth: He scaling for leaky ReLU (K. He et al., "Delving Deep
+    into Rectifiers", ICCV 2015), filters without a constant part, and batch norms spread about what such
+    filters produce. Only operations that IEEE 754 rounds exactly are used, no sums in floating point and
+    no logarithms, so that results do not depend on the processor.
+    """
+    if not 0 <= seed <= LARGEST_SEED:
+        raise NetworkError(f"a seed is a whole number 0…2^64 − 1, not {seed}")
+
+    def source(network: Network) -> Network:
+        random = np.random.Generator(np.random.PCG64(seed))
+        return replace(network, nodes=tuple(_seed_node(node, random) for node in network.nodes))
+
+    return source
+
+
+def _seed_node(node: Node, random: np.random.Generator) -> Node:
+    op = node.op
+    if not isinstance(op, (Convolution, Dense)):
+        return node
+    norm = _batch_norm(node, op.batch_norm, random) if op.batch_norm is not None else None
+    weights = _weights(op.weights.shape, random)
+    bias = _uniform(op.bias.size, -0.5, 0.3, random)
+    return replace(node, op=replace(op, weights=weights, bias=bias, batch_norm=norm))
+
+
+def _weights(shape: tuple[int, ...], random: np.random.Generator) -> FloatArray:
+    """[filters, …] of mean 0 in every filter and variance 2 / (1 + slope²) / values in a filter."""
+    fan = math.prod(shape[1:])
+    drawn = random.integers(-_HALF, _HALF, (2, shape[0], fan), dtype=np.int16, endpoint=True)
+    total = drawn[0] + drawn[1]
+    variance = 2 * ((2 * _HALF + 1) ** 2 - 1) / 12  # of ``total``
+    scale = math.sqrt(2 / (1 + LEAKY_SLOPE**2) / fan / variance)
+    values = total.astype(np.float64)
+    if fan > 1:
+        # Without its mean a filter does not answer to the brightness that all its inputs share, which would
+        # otherwise grow from layer to layer until every position looks the same.
+        values *= fan  # exact, as is the difference: whole numbers below 2^53
+        values -= total.sum(axis=1, keepdims=True, dtype=np.int64)
+        scale /= fan
+    return np.asarray(values * scale, dtype=np.float32).reshape(shape)
+
+
+def _batch_norm(node: Node, like: BatchNorm, random: np.random.Generator) -> BatchNorm:
+    # A picture's values spread about 1/4, those of a layer about 1.
+    spread = 0.25 if node.inputs == (0,) else 1.0
+    filters = like.scale.size
+    scale = _uniform(filters, 0.8, 1.6, random)
+    mean = _uniform(filters, -0.3 * spread, 0.3 * spread, random)
+    variance = _uniform(filters, 0.5 * spread**2, 2 * spread**2, random)
+    return BatchNorm(scale, mean, variance, like.epsilon)
+
+
+def _uniform(count: int, low: float, high: float, random: np.random.Generator) -> FloatArray:
+    return np.asarray(low + (high - low) * random.random(count), dtype=np.float32)
