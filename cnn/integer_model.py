@@ -95,8 +95,7 @@ def _requantise_floats(accumulators: Floats, requantiser: Requantiser, datatype:
 
 
 def _carried(values: Integers, datatype: DataType) -> Integers:
-    carried: Integers = values.astype(datatype.carrier)
-    return carried
+    return np.asarray(values, dtype=np.dtype(datatype.carrier))
 
 
 def _check_picture(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> None:
@@ -116,7 +115,7 @@ def _run_node(
     types = [network.nodes[i].type.datatype for i in node.inputs]
     op, out = node.op, node.type.datatype
     if isinstance(op, QInput):
-        return picture.copy()
+        return np.array(picture)
     if isinstance(op, QConvolution):
         return convolve(inputs[0], types[0], op, node.shape, out)
     if isinstance(op, QDense):
@@ -166,7 +165,7 @@ def _pad(array: Integers, padding: Padding, dtype: npt.DTypeLike, value: int) ->
 
 
 def _taps(padded: Integers, window: tuple[int, int], stride: int, shape: Shape) -> Iterator[Integers]:
-    """For each position in the window, row by row, what it sees: views [C, H, W] with the output's H and W."""
+    """For each position in the window, row by row, what it sees: views [C, H, W] of the output's shape."""
     for y in range(window[0]):
         for x in range(window[1]):
             rows = slice(y, y + (shape.height - 1) * stride + 1, stride)

@@ -167,7 +167,7 @@ def _quantise_add(activation: str, inputs: tuple[TensorType, ...], output: Tenso
 def _quantise_weighted(
     op: Convolution | Dense, source: TensorType, output: TensorType, weight_type: DataType, node: Node
 ) -> QConvolution | QDense:
-    weights, bias, ratio = _integers(op, source, output, weight_type)
+    weights, bias, ratio = _integers(op, source, output, weight_type, node)
     requantiser = _requantiser(ratio, bias, op.activation, node)
     if isinstance(op, Dense):
         return QDense(weights, weight_type, requantiser)
@@ -183,13 +183,13 @@ class _Filters:
 
 
 def _integers(
-    op: Convolution | Dense, source: TensorType, output: TensorType, weight_type: DataType
+    op: Convolution | Dense, source: TensorType, output: TensorType, weight_type: DataType, node: Node
 ) -> tuple[IntArray, Longs, Doubles]:
     """Integer weights, bias at accumulator scale, and accumulator scale / output scale per channel."""
     filters = _Filters(
         op.weights.reshape(op.weights.shape[0], -1).astype(np.float64), op.bias.astype(np.float64)
     )
-    scale = _weight_scales(filters, source, output, weight_type)
+    scale = _weight_scales(filters, source, output, weight_type, node)
     weights = np.clip(np.rint(filters.rows / scale[:, None]), -weight_type.high, weight_type.high)
     bias = np.rint(filters.bias / (source.scale * scale)).astype(np.int64)
     integers = weights.astype(weight_type.carrier).reshape(op.weights.shape)
@@ -197,18 +197,24 @@ def _integers(
 
 
 def _weight_scales(
-    filters: _Filters, source: TensorType, output: TensorType, weight_type: DataType
+    filters: _Filters, source: TensorType, output: TensorType, weight_type: DataType, node: Node
 ) -> Doubles:
     """Per channel the least scale whose integers are narrow and whose acc + bias fits int32.
 
     With A = max|a|, K weights, each rounded by at most ½:
     Σ|w/scale|·A + K·A/2 + |bias|/(source scale · scale) + ½ ≤ 2³¹ − 1, solved for the scale.
     The second condition decides in channels that are almost dead (a tiny gamma beside a bias) and for
-    wide weights; it may be impossible, which the check of the result then says.
+    wide weights.
     """
     most = magnitude(source.datatype)
     size = np.abs(filters.rows)
-    room = max(ACCUMULATOR_LIMIT - filters.rows.shape[1] * most / 2 - 1, 1.0)
+    room = ACCUMULATOR_LIMIT - filters.rows.shape[1] * most / 2 - 1
+    if room <= 0:
+        raise QuantiseError(
+            f"a filter needs fewer than {2 * ACCUMULATOR_LIMIT // most} weights for {source.datatype.name} "
+            f"inputs and a 32-bit accumulator, but {node.name!r} ({node.source}) has "
+            f"{filters.rows.shape[1]}; use fewer bits for activations"
+        )
     narrow = size.max(axis=1) / weight_type.high
     fits = (size.sum(axis=1) * most + np.abs(filters.bias) / source.scale) / room
     scale = np.maximum(narrow, fits)

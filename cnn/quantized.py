@@ -9,7 +9,6 @@ requantiser, so that the arithmetic contract stands in one place:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 import numpy as np
 import numpy.typing as npt
@@ -87,20 +86,20 @@ class QAdd:
     requantiser: Requantiser
 
 
-QOp = Union[
-    QInput,
-    QConvolution,
-    QDense,
-    MaxPool,
-    QAveragePool,
-    Concat,
-    Slice,
-    Reorg,
-    Upsample,
-    QAdd,
-    Softmax,
-    Detection,
-]
+QOp = (
+    QInput
+    | QConvolution
+    | QDense
+    | MaxPool
+    | QAveragePool
+    | Concat
+    | Slice
+    | Reorg
+    | Upsample
+    | QAdd
+    | Softmax
+    | Detection
+)
 
 
 @dataclass(frozen=True, eq=False)

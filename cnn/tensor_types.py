@@ -108,8 +108,9 @@ def _check_relu6(network: Network, producers: list[int], scale: float, datatype:
     for node in (network.nodes[i] for i in producers):
         if _activation(node) == "relu6" and scale > 6.0 / datatype.high:
             raise QuantiseError(
-                f"relu6 of {node.name!r} ({node.source}) needs the scale 6/{datatype.high}, but a concat "
-                f"ties it to layers that need {scale:g}; give all layers of that concat relu6, or this one relu"
+                f"relu6 of {node.name!r} ({node.source}) needs the scale 6/{datatype.high}, but a "
+                f"concat ties it to layers that need {scale:g}; give all layers of that concat relu6, "
+                "or this one relu"
             )
 
 

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from boards.errors import QuantiseError
+from cnn.calibrate import BINS, calibrate, choose_ranges, observe
+from cnn.float_model import run_float
+from cnn.network import Shape
+from tests.cnn import networks
+
+IDENTITY = networks.network(Shape(1, 1, 20000), name="identity")
+
+
+def picture(values) -> np.ndarray:
+    array = np.zeros((1, 1, 20000), np.float32)
+    array[0, 0, : len(values)] = values
+    return array
+
+
+def test_max_is_the_greatest_magnitude_over_all_pictures():
+    network = networks.tiny_yolo()
+    pictures = networks.pictures(network.input_shape, 3)
+    ranges = calibrate(network, iter(pictures))
+    outputs = [run_float(network, p) for p in pictures]
+    expected = tuple(float(max(np.abs(o[i]).max() for o in outputs)) for i in range(len(network.nodes)))
+    assert ranges.values == ranges.greatest == expected
+    assert ranges.method == "max"
+
+
+def test_percentile_leaves_the_tail_out_and_zeros_do_not_count():
+    values = np.linspace(0.0001, 1, 10000)
+    values[-5:] = 100
+    ranges = calibrate(IDENTITY, [picture(values)], "percentile", percentile=99.9)
+    assert ranges.values[0] == pytest.approx(0.999, abs=2 * 128 / BINS)
+    assert ranges.greatest[0] == 100
+    # with the 10000 zeros counted, 99.9 % would be about 0.998 of 20000 values: inside the last ten
+    assert calibrate(IDENTITY, [picture(values)], "percentile", percentile=100).values[0] == 100
+
+
+def test_mse_clips_a_lone_outlier_but_not_an_even_spread():
+    random = np.random.default_rng(0)
+    spread = calibrate(IDENTITY, [picture(random.uniform(-1, 1, 20000))], "mse")
+    assert spread.values[0] > 0.97
+    values = random.normal(0, 1, 20000)
+    values[0] = 60
+    narrow = calibrate(IDENTITY, [picture(values)], "mse", bits=4)
+    assert 2 < narrow.values[0] < 30
+
+
+def test_the_order_of_pictures_does_not_matter_though_the_histogram_grows():
+    random = np.random.default_rng(1)
+    pictures = [picture(random.normal(0, 10.0**e, 20000)) for e in (0, -3, 2, 1)]
+    pictures.append(picture([1.0, 2.0, 64.0]))  # exact powers of two
+    one, two = observe(IDENTITY, pictures), observe(IDENTITY, pictures[::-1])
+    np.testing.assert_array_equal(one.histograms[0].counts, two.histograms[0].counts)
+    assert one.histograms[0].limit == two.histograms[0].limit
+    assert one.histograms[0].counts.sum() + one.histograms[0].zeros == 5 * 20000
+    assert len(one.histograms[0].counts) == BINS
+
+
+def test_statistics_are_seen_once_and_ranges_chosen_often():
+    network = networks.tiny_yolo()
+    pictures = networks.pictures(network.input_shape)
+    seen = observe(network, pictures)
+    assert seen.pictures == 4
+    for method in ("max", "percentile", "mse"):
+        assert choose_ranges(seen, method) == calibrate(network, pictures, method)
+
+
+def test_progress_is_told_after_each_picture():
+    told: list[int] = []
+    calibrate(IDENTITY, [picture([1])] * 3, progress=told.append)
+    assert told == [1, 2, 3]
+
+
+def test_all_zero_is_a_range_of_zero():
+    for method in ("max", "percentile", "mse"):
+        assert calibrate(IDENTITY, [picture([])], method).values == (0.0,)
+
+
+def test_refusals():
+    with pytest.raises(QuantiseError, match="needs at least one picture, and none came"):
+        calibrate(IDENTITY, [])
+    with pytest.raises(QuantiseError, match="one of max, percentile, mse, not 'entropy'"):
+        calibrate(IDENTITY, [picture([1])], "entropy")
+    with pytest.raises(QuantiseError, match="percentile must be 50…100, not 3"):
+        calibrate(IDENTITY, [picture([1])], "percentile", percentile=3)
+    with pytest.raises(QuantiseError, match=r"finite values, but 'input' \(test:1\) gave an infinite"):
+        calibrate(IDENTITY, [picture([np.nan])])

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from boards.errors import QuantiseError
+from cnn.calibrate import calibrate
+from cnn.fidelity import LayerFidelity, fidelity, sqnr_db, table
+from cnn.network import Network
+from cnn.quantise import quantise
+from tests.cnn import networks
+
+
+def measured(network: Network, **options) -> dict[str, LayerFidelity]:
+    pictures = networks.pictures(network.input_shape, 8)
+    q = quantise(network, calibrate(network, pictures), **options)
+    report = fidelity(network, q, networks.picture(network.input_shape, 3))
+    return {layer.name: layer for layer in report}
+
+
+def test_sqnr_by_hand():
+    exact = np.array([3.0, 4.0], np.float32)
+    assert sqnr_db(exact, np.array([3.0, 3.5], np.float32)) == pytest.approx(10 * math.log10(25 / 0.25))
+    assert sqnr_db(exact, exact) == math.inf
+    assert sqnr_db(np.zeros(2, np.float32), exact) == -math.inf
+
+
+@pytest.mark.parametrize(
+    ("make", "least"), [(networks.tiny_yolo, 33), (networks.branches, 26), (networks.classifier, 21)]
+)
+def test_eight_bits_stay_near_the_floats_in_every_layer(make, least):
+    network = make()
+    report = measured(network)
+    tail = {"region", "softmax"}
+    assert list(report) == [node.name for node in network.nodes if node.name not in tail]
+    assert {name: layer.sqnr_db for name, layer in report.items() if layer.sqnr_db < least} == {}
+
+
+def test_the_picture_is_exact_but_for_float_rounding():
+    assert measured(networks.tiny_yolo())["input"].sqnr_db > 130
+
+
+@pytest.mark.parametrize("make", [networks.tiny_yolo, networks.branches, networks.classifier])
+def test_more_bits_come_nearer(make):
+    """About 6 dB a bit: 4 → 8 → 16 bits of weights and activations."""
+    head = [list(measured(make(), bits=b, activation_bits=b).values())[-1].sqnr_db for b in (4, 8, 16)]
+    assert head[0] + 12 < head[1]
+    assert head[1] + 24 < head[2]
+
+
+def test_values_worst_and_saturation_are_counted():
+    network = networks.tiny_yolo()
+    ranges = calibrate(network, networks.pictures(network.input_shape))
+    picture = networks.picture(network.input_shape, 1)
+    whole = fidelity(network, quantise(network, ranges), picture)[1]
+    assert whole.values == network.nodes[1].shape.values
+    assert whole.saturated < 0.001
+    clipped = replace(ranges, values=tuple(r / 4 for r in ranges.values))
+    small = fidelity(network, quantise(network, clipped), picture)[1]
+    assert small.saturated > 0.01
+    assert small.worst > ranges.values[1] / 4 > whole.worst
+
+
+def test_the_table_has_a_line_a_layer():
+    text = table([LayerFidelity("conv1", 10, 40.5, 0.25, 0.125), LayerFidelity("input", 3, math.inf, 0, 0)])
+    assert text == (
+        "layer     values   SQNR dB       worst  saturated\n"
+        "conv1         10     40.50        0.25    12.500%\n"
+        "input          3       inf           0     0.000%"
+    )
+
+
+def test_networks_that_differ_are_refused():
+    network = networks.tiny_yolo()
+    q = quantise(network, calibrate(network, networks.pictures(network.input_shape)))
+    with pytest.raises(
+        QuantiseError, match="'tiny' and 'tiny' differ in their layers; quantise this network"
+    ):
+        fidelity(networks.branches(), q, networks.picture(network.input_shape))

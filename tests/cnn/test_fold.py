@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from boards.errors import QuantiseError
+from cnn.fold import fold
+from cnn.network import BatchNorm, Convolution, Dense, Node, Shape
+from tests.cnn import networks
+
+
+def normalised_dense(norm: BatchNorm) -> tuple[Dense, Node]:
+    random = np.random.default_rng(0)
+    op = replace(networks.dense(random, 6, 4), batch_norm=norm)
+    return op, Node("fc", op, (0,), Shape(4, 1, 1), "net.cfg:9")
+
+
+def as_network(node: Node):
+    base = networks.network(Shape(6, 1, 1))
+    return replace(base, nodes=(*base.nodes, node))
+
+
+def norm(variance: float = 0.5, scale: float = -1.5) -> BatchNorm:
+    one = np.ones(4, np.float32)
+    return BatchNorm(scale * one, 0.3 * one, variance * one, epsilon=1e-3)
+
+
+def test_a_folded_layer_computes_what_the_batch_norm_did():
+    op, node = normalised_dense(norm())
+    folded = fold(as_network(node)).nodes[1].op
+    x = np.random.default_rng(1).normal(size=6)
+    expected = -1.5 * (op.weights.astype(np.float64) @ x - 0.3) / np.sqrt(0.5 + 1e-3) + op.bias
+    assert folded.batch_norm is None
+    np.testing.assert_allclose(folded.weights @ x + folded.bias, expected, rtol=1e-5)
+
+
+def test_folding_a_convolution_scales_whole_filters():
+    random = np.random.default_rng(2)
+    op = networks.convolution(random, 2, 3, batch_norm=True)
+    network = networks.network(Shape(2, 5, 5), ("conv", op, [0], Shape(3, 5, 5)))
+    folded = fold(network).nodes[1].op
+    assert isinstance(folded, Convolution)
+    gain = op.batch_norm.scale / np.sqrt(op.batch_norm.variance + op.batch_norm.epsilon)
+    np.testing.assert_allclose(folded.weights, op.weights * gain[:, None, None, None], rtol=1e-5)
+    np.testing.assert_allclose(folded.bias, op.bias - op.batch_norm.mean * gain, rtol=1e-4, atol=1e-6)
+    assert folded.weights.dtype == np.float32
+    assert network.nodes[1].op.batch_norm is not None, "the network that came stays as it was"
+
+
+def test_a_network_without_batch_norm_keeps_its_nodes():
+    network = networks.branches()
+    assert fold(network).nodes == network.nodes
+
+
+def test_a_variance_below_zero_is_refused():
+    _, node = normalised_dense(norm(variance=-0.5))
+    with pytest.raises(QuantiseError) as error:
+        fold(as_network(node))
+    assert str(error.value) == (
+        "a batch norm needs variance + epsilon > 0, not -0.499 in channel 0 of 'fc' (net.cfg:9); "
+        "the weights file is damaged or belongs to another network"
+    )
+
+
+def test_a_scale_that_overflows_is_refused():
+    _, node = normalised_dense(norm(scale=3e38, variance=1e-20))
+    with pytest.raises(QuantiseError, match=r"batch norm of 'fc' \(net.cfg:9\) must give finite float32"):
+        fold(as_network(node))

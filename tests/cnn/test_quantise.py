@@ -1,0 +1,331 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boards.errors import QuantiseError
+from cnn.accumulator import accumulator_bits, accumulator_bound
+from cnn.calibrate import Ranges, calibrate
+from cnn.datatype import INT8, INT16, UINT8, DataType
+from cnn.fold import fold
+from cnn.integer_model import run_integer
+from cnn.network import Add, Concat, Convolution, Dense, MaxPool, Network, Padding, Shape, Softmax, Upsample
+from cnn.quantise import quantise
+from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, Requantiser, TensorType
+from cnn.quantized_check import check_quantized
+from tests.cnn import networks
+
+SEEDS = st.integers(0, 1 << 30)
+
+
+def calibrated(network: Network) -> Ranges:
+    return calibrate(network, networks.pictures(network.input_shape))
+
+
+def one_layer(op: Convolution, size: int = 6) -> Network:
+    channels, filters = op.weights.shape[1] * op.groups, op.weights.shape[0]
+    shape = Shape(filters, size, size)
+    after = networks.convolution(np.random.default_rng(9), filters, 2, activation="linear")
+    layers = (("conv", op, [0], shape), ("head", after, [1], Shape(2, size, size)))
+    return networks.network(Shape(channels, size, size), *layers)
+
+
+def flat(network: Network, value: float = 1.0) -> Ranges:
+    return Ranges("max", (value,) * len(network.nodes), (value,) * len(network.nodes))
+
+
+def by_name(network, name: str):
+    return next(node for node in network.nodes if node.name == name)
+
+
+# ---------------------------------------------------------------- weights, bias, multipliers
+
+
+@pytest.mark.parametrize(("bits", "high", "carrier"), [(4, 7, "i1"), (8, 127, "i1"), (16, 32767, "i2")])
+def test_weights_are_narrow_and_every_channel_uses_its_whole_range(bits, high, carrier):
+    network = networks.tiny_yolo()
+    q = quantise(network, calibrated(network), bits=bits)
+    for node in q.nodes:
+        if isinstance(node.op, QConvolution):
+            greatest = np.abs(node.op.weights.astype(int)).reshape(node.op.weights.shape[0], -1).max(axis=1)
+            assert greatest.tolist() == [high] * len(greatest)
+            assert node.op.weight_type == DataType(bits, True)
+            assert node.op.weights.dtype == np.dtype(carrier)
+
+
+@settings(max_examples=25, deadline=None)
+@given(SEEDS, st.sampled_from(["linear", "leaky", "relu"]))
+def test_integers_stand_for_the_floats(seed, activation):
+    """weights·scale ≈ weights, bias·scale ≈ bias, m / 2^s ≈ accumulator scale / output scale."""
+    random = np.random.default_rng(seed)
+    op = networks.convolution(random, 3, 4, activation=activation)
+    network = one_layer(op)
+    q = quantise(network, flat(network, 3.0)).nodes[1]
+    scale = np.abs(op.weights).reshape(4, -1).max(axis=1).astype(float) / 127
+    wide = scale[:, None, None, None]
+    assert np.all(np.abs(q.op.weights * wide - op.weights) <= wide * 0.5001)
+    r = q.op.requantiser
+    np.testing.assert_allclose(r.bias * scale / 255, op.bias, atol=float(scale.max()) / 255)
+    ratio = scale / 255 / (3.0 / 127)
+    np.testing.assert_allclose(r.multiplier / 2.0**r.shift, ratio, rtol=2**-16)
+    assert np.all(r.multiplier >= 1 << 15), "m uses all its 16 bits"
+    slope = {"linear": 1.0, "leaky": 0.1, "relu": 0.0}[activation]
+    np.testing.assert_allclose(
+        r.negative / 2.0**r.shift, slope * ratio, atol=float((0.5 / 2.0**r.shift).max())
+    )
+
+
+def test_the_slope_of_leaky_is_rounded_from_the_exact_ratio_not_from_m():
+    """ratio = 1.5 / 65536 · …: 0.1·m rounds otherwise than 0.1·ratio·2^s somewhere among many channels."""
+    random = np.random.default_rng(1)
+    op = networks.convolution(random, 1, 256)
+    network = one_layer(op)
+    r = quantise(network, flat(network)).nodes[1].op.requantiser
+    scale = np.abs(op.weights.astype(np.float64)).reshape(256, -1).max(axis=1) / 127
+    exact = scale * (1 / 255) / (1 / 127) * 2.0**r.shift
+    assert r.negative.tolist() == np.rint(0.1 * exact).astype(int).tolist()
+    assert r.negative.tolist() != np.rint(0.1 * r.multiplier).astype(int).tolist()
+
+
+def test_an_almost_dead_channel_keeps_its_bias():
+    """A bias of 2^40 accumulator steps does not fit: its weights' scale grows instead."""
+    op = networks.convolution(np.random.default_rng(2), 3, 4)
+    weights, bias = op.weights.copy(), op.bias.copy()
+    weights[1], bias[1] = 1e-12, -0.75
+    weights[2], bias[2] = 0, 0.51
+    weights[3], bias[3] = 0, 0
+    network = one_layer(replace(op, weights=weights, bias=bias, activation="linear"))
+    q = quantise(network, flat(network))
+    result = run_integer(q, np.full((3, 6, 6), 200, np.uint8))[1]
+    assert result is not None
+    assert set(result[1].ravel()) == {round(-0.75 * 127)}
+    assert set(result[2].ravel()) == {round(0.51 * 127)}
+    assert not result[3].any()
+    assert accumulator_bound(q.nodes[1].op, UINT8) <= (1 << 31) - 1
+
+
+def test_wide_weights_shrink_until_the_accumulator_fits():
+    random = np.random.default_rng(3)
+    weights = random.choice([-1.0, 1.0], (2, 1024, 3, 3)).astype(np.float32)
+    op = Convolution(weights, np.ones(2, np.float32), None, 1, Padding(1, 1, 1, 1), 1, "leaky")
+    network = one_layer(op, 3)
+    q = quantise(network, flat(network), bits=16).nodes[1].op
+    assert (1 << 30) < accumulator_bound(q, UINT8) < 1 << 31
+    assert np.abs(q.weights).max() == (1 << 31) // (1024 * 9 * 255)
+
+
+# ---------------------------------------------------------------- types
+
+
+def test_the_picture_stays_pixels_layers_are_int8_and_the_head_is_int16_with_headroom():
+    network = networks.tiny_yolo()
+    ranges = calibrated(network)
+    types = [node.type for node in quantise(network, ranges).nodes]
+    assert types[0] == TensorType(UINT8, 1 / 255)
+    assert types[1] == types[2] == TensorType(INT8, max(ranges.values[1], 0) / 127)
+    assert types[3] == types[4]
+    assert types[5] == TensorType(INT16, 2 * ranges.greatest[5] / 32767)
+    assert types[6] == types[5], "the host tail has the type of its input"
+
+
+def test_a_concat_has_one_scale_the_greatest_of_all_that_it_joins():
+    network = networks.branches()
+    ranges = calibrated(network)
+    q = quantise(network, ranges)
+    index = {node.name: i for i, node in enumerate(network.nodes)}
+    tied = ["add", "reorg", "down", "deep", "up", "concat"]
+    expected = max(ranges.values[index[name]] for name in ("add", "down", "deep")) / 127
+    assert [by_name(q, name).type.scale for name in tied] == [expected] * 6
+    assert by_name(q, "stem").type == by_name(q, "half").type
+    assert by_name(q, "stem").type != by_name(q, "mix").type
+
+
+def test_a_layer_that_another_layer_reads_is_not_int16_even_where_it_also_leaves():
+    random = np.random.default_rng(0)
+    network = networks.network(
+        Shape(3, 4, 4),
+        ("conv", networks.convolution(random, 3, 2), [0], Shape(2, 4, 4)),
+        ("softmax", Softmax(), [1], Shape(2, 4, 4)),
+        ("head", networks.convolution(random, 2, 2), [1], Shape(2, 4, 4)),
+        ("pool", MaxPool(2, 2, Padding()), [3], Shape(2, 2, 2)),
+    )
+    names = [node.type.datatype.name for node in quantise(network, flat(network)).nodes]
+    assert names == ["UINT8", "INT8", "INT8", "INT16", "INT16"]
+
+
+def test_relu6_saturates_exactly_at_six():
+    network = networks.classifier()
+    q = quantise(network, calibrated(network))
+    assert q.nodes[1].type == q.nodes[2].type == TensorType(INT8, 6 / 127)
+    bright = quantise(network, flat(network))
+    op = bright.nodes[1].op
+    strong = replace(op.requantiser, bias=np.full(8, 1 << 28))
+    nodes = list(bright.nodes)
+    nodes[1] = replace(nodes[1], op=replace(op, requantiser=strong))
+    out = run_integer(replace(bright, nodes=tuple(nodes)), np.full((3, 12, 12), 255, np.uint8))[1]
+    assert out is not None
+    assert set((out * nodes[1].type.scale).ravel()) == {6.0}
+
+
+def test_average_pool_divides_by_the_positions_of_the_map():
+    network = networks.classifier()
+    q = quantise(network, calibrated(network))
+    pool = by_name(q, "pool")
+    assert isinstance(pool.op, QAveragePool)
+    ratio = pool.op.requantiser.multiplier / 2.0**pool.op.requantiser.shift
+    np.testing.assert_allclose(ratio, 6 / 127 / 36 / pool.type.scale, rtol=2**-16)
+    assert isinstance(by_name(q, "dense").op, QDense)
+    assert by_name(q, "dense").type.datatype == INT16
+
+
+def test_an_add_brings_its_inputs_to_one_scale():
+    q = quantise(networks.branches(), calibrated(networks.branches()))
+    add = by_name(q, "add")
+    assert isinstance(add.op, QAdd)
+    scales = [by_name(q, name).type.scale for name in ("half", "mix")]
+    assert max(add.op.multipliers) == 1 << 14
+    m = add.op.requantiser.multiplier / 2.0**add.op.requantiser.shift
+    for one, scale in zip(add.op.multipliers, scales, strict=True):
+        np.testing.assert_allclose(one * m * add.type.scale, scale, rtol=1e-4)
+
+
+def test_an_add_of_equal_scales_adds_the_integers_as_they_are():
+    random = np.random.default_rng(0)
+    conv = networks.convolution(random, 3, 3, activation="relu")
+    network = networks.network(
+        Shape(3, 4, 4),
+        ("conv", conv, [0], Shape(3, 4, 4)),
+        ("pool", MaxPool(1, 1, Padding()), [1], Shape(3, 4, 4)),
+        ("add", Add("linear"), [1, 2], Shape(3, 4, 4)),
+    )
+    assert quantise(network, flat(network)).nodes[3].op.multipliers == (1, 1)
+
+
+@pytest.mark.parametrize("make", [networks.tiny_yolo, networks.branches, networks.classifier])
+@pytest.mark.parametrize("bits", [4, 8, 16])
+def test_every_requantiser_keeps_its_limits_and_every_accumulator_is_within_its_bits(make, bits):
+    network = make()
+    q = quantise(network, calibrated(network), bits=bits, activation_bits=bits)
+    assert check_quantized(q) is q
+    picture = networks.picture(network.input_shape, 7)
+    outputs = run_integer(q, picture)
+    for node, array in zip(q.nodes, outputs, strict=True):
+        if array is not None and hasattr(node.op, "requantiser"):
+            assert np.ptp(array.astype(int)) > 0, f"{node.name} is not constant"
+
+
+# ---------------------------------------------------------------- accumulators
+
+
+def plain(channels: int, bias: int = 0) -> Requantiser:
+    one = np.ones(channels, np.int64)
+    return Requantiser(one * bias, one, one, one)
+
+
+@pytest.mark.parametrize(
+    ("weight", "bias", "datatype", "bits"),
+    [(127, 0, INT8, 17), (127, 0, UINT8, 18), (1, 0, INT8, 10), (1, 127, INT8, 10), (1, 128, INT8, 11)],
+)
+def test_accumulator_bits_count_weights_activations_and_bias(weight, bias, datatype, bits):
+    """3·127·128 = 48768 → 17 bits; 3·127·255 = 97155 → 18; 3·128 + 127 = 511 → 10; 512 → 11."""
+    op = QDense(np.full((1, 3), -weight, np.int8), INT8, plain(1, -bias))
+    assert accumulator_bits(op, datatype) == bits
+
+
+def test_accumulator_bits_of_pools_and_adds():
+    assert accumulator_bound(QAveragePool(plain(2, 5)), INT8, positions=169) == 169 * 128 + 5
+    assert accumulator_bound(QAdd((3, 5), plain(2)), UINT8, INT8) == 3 * 255 + 5 * 128
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def test_all_unsupported_layers_are_listed_at_once():
+    random = np.random.default_rng(0)
+    network = networks.network(
+        Shape(3, 4, 4),
+        ("a", networks.convolution(random, 3, 2, activation="logistic"), [0], Shape(2, 4, 4)),
+        ("up", Upsample(2, 0.5), [1], Shape(2, 8, 8)),
+        ("softmax", Softmax(), [2], Shape(2, 8, 8)),
+        ("b", networks.convolution(random, 2, 2), [3], Shape(2, 8, 8)),
+    )
+    with pytest.raises(QuantiseError) as error:
+        quantise(network, flat(network))
+    assert str(error.value) == (
+        "3 layer(s) of 'tiny' cannot be quantised: "
+        "'a' (test:2): activation logistic, only linear, leaky, relu and relu6 are one multiplication; "
+        "'up' (test:3): upsample with scale 0.5, only 1 keeps the integers; "
+        "'b' (test:5): it reads a layer that runs on the host in float; "
+        "replace them and train again, or leave them to the host behind the last integer layer"
+    )
+
+
+def test_a_concat_of_the_picture_and_a_layer_is_refused():
+    random = np.random.default_rng(0)
+    network = networks.network(
+        Shape(3, 4, 4),
+        ("conv", networks.convolution(random, 3, 2), [0], Shape(2, 4, 4)),
+        ("concat", Concat(), [0, 1], Shape(5, 4, 4)),
+    )
+    with pytest.raises(QuantiseError, match=r"joins the picture \(UINT8\) with 'conv' \(test:2\)"):
+        quantise(network, flat(network))
+
+
+def test_relu6_tied_to_a_greater_range_is_refused():
+    random = np.random.default_rng(0)
+    network = networks.network(
+        Shape(3, 4, 4),
+        ("six", networks.convolution(random, 3, 2, activation="relu6"), [0], Shape(2, 4, 4)),
+        ("far", networks.convolution(random, 3, 2), [0], Shape(2, 4, 4)),
+        ("concat", Concat(), [1, 2], Shape(4, 4, 4)),
+        ("head", networks.convolution(random, 4, 2), [3], Shape(2, 4, 4)),
+    )
+    quantise(network, flat(network, 5.0))
+    with pytest.raises(QuantiseError, match=r"relu6 of 'six' \(test:2\) needs the scale 6/127, but a concat"):
+        quantise(network, flat(network, 12.7))
+
+
+def test_a_layer_with_too_many_inputs_for_32_bits_is_refused():
+    weights = np.ones((1, 1 << 17), np.float32)
+    network = networks.network(
+        Shape(2, 256, 256),
+        ("conv", networks.convolution(np.random.default_rng(0), 2, 2, kernel=1), [0], Shape(2, 256, 256)),
+        ("fc", Dense(weights, np.zeros(1, np.float32), None, "linear"), [1], Shape(1, 1, 1)),
+    )
+    with pytest.raises(
+        QuantiseError, match=r"fewer than 131071 weights for INT16 inputs .* 'fc' \(test:3\) has 131072"
+    ):
+        quantise(network, flat(network), activation_bits=16)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1.0])
+def test_ranges_must_be_finite(wrong):
+    network = networks.tiny_yolo()
+    with pytest.raises(QuantiseError, match=r"range of 'input' \(test:1\) must be finite and ≥ 0"):
+        quantise(network, flat(network, wrong))
+
+
+def test_ranges_of_another_network_are_refused():
+    with pytest.raises(QuantiseError, match=r"one a node, 7 for 'tiny', but 11 came; calibrate this network"):
+        quantise(networks.tiny_yolo(), flat(networks.branches()))
+
+
+@pytest.mark.parametrize(
+    ("options", "what"), [({"bits": 1}, "weights"), ({"activation_bits": 17}, "activations")]
+)
+def test_bits_are_2_to_16(options, what):
+    network = networks.tiny_yolo()
+    with pytest.raises(QuantiseError, match=f"{what} have 2…16 bits"):
+        quantise(network, flat(network), **options)
+
+
+def test_batch_norms_are_folded_on_the_way():
+    network = networks.tiny_yolo()
+    ranges = calibrated(network)
+    ours, folded = quantise(network, ranges), quantise(fold(network), ranges)
+    np.testing.assert_array_equal(ours.nodes[1].op.weights, folded.nodes[1].op.weights)
+    assert ours.nodes[1].op.requantiser.bias.any()
