@@ -92,6 +92,8 @@ class Accesses:
         parent = whole.parent
         if parent is not None and parent.type == "argument_list" and parent.parent is not None:
             yield from self._argument(parent.parent, whole, root, path, scope)
+        elif parent is not None and _only_renamed(parent):
+            return
         elif parent is not None and parent.type == "field_expression":
             yield from self._method(parent, root, path, scope)
         else:
@@ -146,12 +148,18 @@ class Accesses:
 
 def _alias(variable: Variable, scope: Scope) -> tuple[str, str] | None:
     """``auto &row = rows[i];`` → rows: what a local pointer or reference stands for."""
-    if variable.kind not in ("pointer", "reference") or variable.value is None:
+    if not variable.refers or variable.value is None:
         return None
     for node in walk(variable.value):
         if node.type == "identifier" and not _names_only(node) and (found := _resolve(text_of(node), scope)):
             return found[0], _whole(node, found[1])[1]
     return None
+
+
+def _only_renamed(parent: Node) -> bool:
+    """The initialiser of a reference or pointer: an alias, which is followed where it is used."""
+    declarator = parent.child_by_field_name("declarator") if parent.type == "init_declarator" else None
+    return declarator is not None and declarator.type in ("reference_declarator", "pointer_declarator")
 
 
 def _resolve(name: str, scope: Scope) -> tuple[str, str] | None:

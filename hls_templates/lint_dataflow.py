@@ -18,6 +18,7 @@ from hls_templates.lint_tree import (
     block_of,
     called,
     candidates,
+    is_assert,
     is_constant,
     members,
     owner_of,
@@ -113,7 +114,7 @@ def check(program: Program, accesses: Accesses) -> Iterator[Fault]:
 def _statements(block: Node) -> Iterator[Node]:
     for node in block.children:
         plain = node.named_children[-1] if node.type == "labeled_statement" else node
-        if plain.type not in _HARMLESS and text_of(plain).strip() != ";":
+        if plain.type not in _HARMLESS and text_of(plain).strip() != ";" and not is_assert(plain):
             yield plain
 
 

@@ -23,7 +23,9 @@ from hls_templates.lint_rules import (
 )
 from hls_templates.lint_tree import (
     Program,
+    ancestors,
     block_of,
+    is_assert,
     is_constant,
     is_pragma,
     members,
@@ -169,11 +171,7 @@ def _constant_text(program: Program, where: Node, value: str) -> bool:
     tree = Parser(Language(tree_sitter_cpp.language())).parse(f"int x = {value};".encode()).root_node
     if tree.has_error:
         return False
-    names = {
-        text_of(n)
-        for n in walk(tree)
-        if n.type == "identifier" and (n.parent is None or n.parent.type != "qualified_identifier")
-    }
+    names = {text_of(n) for n in walk(tree) if n.type == "identifier" and not _of_type(n)}
     scope = visible(program, where)
     known = program.enumerators | template_values(where)
     fixed = (
@@ -182,6 +180,11 @@ def _constant_text(program: Program, where: Node, value: str) -> bool:
     return all(
         name in scope or name in known or (program.open and name.isupper()) for name in names - {"x"}
     ) and all(fixed)
+
+
+def _of_type(node: Node) -> bool:
+    """Part of ``Traits::value`` or of ``sizeof(word_t)``: constants whatever they name."""
+    return any(a.type in ("qualified_identifier", "sizeof_expression") for a in ancestors(node))
 
 
 _IMPLS = frozenset().union(*STORAGE_IMPLS.values())
@@ -253,7 +256,8 @@ def _headless(node: Node) -> bool:
 
 def _late(block: Node, pragma: Node) -> bool:
     before = [c for c in block.children if c.start_byte < pragma.start_byte]
-    return any(c.type not in _PLAIN_STATEMENTS and text_of(c).strip() != ";" for c in before)
+    plain = (c.type in _PLAIN_STATEMENTS or text_of(c).strip() == ";" or is_assert(c) for c in before)
+    return not all(plain)
 
 
 # ------------------------------------------------------------------------------------------ 3. names

@@ -30,6 +30,7 @@ class Variable:
     const: bool
     start: int
     value: Node | None = None
+    refers: bool = False  # a pointer or reference
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,11 @@ def is_pragma(node: Node) -> bool:
     return node.type == "preproc_call" and text_of(node).split()[:2] == ["#pragma", "HLS"]
 
 
+def is_assert(node: Node) -> bool:
+    """``assert(…);``: synthesis reads it as a hint and builds nothing."""
+    return node.type == "expression_statement" and text_of(node).startswith(("assert(", "assert ("))
+
+
 def enclosing_loops(node: Node) -> Iterator[Node]:
     return (a for a in ancestors(node) if a.type in LOOPS)
 
@@ -199,9 +205,9 @@ def _variable(node: Node, declarator: Node, streams: frozenset[str]) -> Variable
     if value is None:
         value = node.child_by_field_name("default_value")
     const = bool(qualifiers & {"const", "constexpr"})
-    return Variable(
-        text_of(name), _kind(around, type_text, streams), type_text, const, name.start_byte, value
-    )
+    refers = bool({"pointer_declarator", "reference_declarator"} & set(around))
+    kind = _kind(around, type_text, streams)
+    return Variable(text_of(name), kind, type_text, const, name.start_byte, value, refers)
 
 
 def variables(node: Node, streams: frozenset[str] = frozenset()) -> list[Variable]:

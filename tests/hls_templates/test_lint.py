@@ -527,7 +527,8 @@ def test_documented_directives_are_clean_in_a_function(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["II=2 style=flp", "II=DEPTH", "ii=2*LANES rewind", "rewind=true", "off=false"]
+    "text",
+    ["II=2 style=flp", "II=DEPTH", "II=sizeof(word_t)/4", "ii=2*LANES rewind", "rewind=true", "off=false"],
 )
 def test_documented_pipelines_are_clean_in_a_loop(text: str) -> None:
     assert faults("        SYSTOLIC_PIPELINE(1, 2);\n", f"#pragma HLS PIPELINE {text}\n") == ()
@@ -618,6 +619,43 @@ def test_a_dataflow_loop_stands_alone_with_a_plain_header() -> None:
     assert [f.rule for f in lint({"top.cpp": beside}, "top")] == ["dataflow-loop"]
     (found,) = lint({"top.cpp": FRAMES.replace("f = 0", "f = frames")}, "top")
     assert "declare its counter in the header with a constant start" in found.sentence
+
+
+STREAMS = """#include <hls_stream.h>
+struct links_t {
+    hls::stream<int> left, right;
+};
+static void split(hls::stream<int> &in, links_t &links) {
+    hls::stream<int> &left = links.left;
+    left.write(in.read());
+    links.right.write(in.read());
+}
+static void take_left(links_t &links, hls::stream<int> &out) { out.write(links.left.read()); }
+static void join(hls::stream<int> &left, links_t &links, int *out) {
+    out[0] = left.read() + links.right.read();
+}
+void top(hls::stream<int> &in, int *out) {
+    links_t links;
+    hls::stream<int> rest;
+    assert(out != 0);
+#pragma HLS DATAFLOW
+    split(in, links);
+    take_left(links, rest);
+    join(rest, links, out);
+}
+"""
+
+
+def test_each_stream_of_a_struct_is_a_channel_of_its_own() -> None:
+    assert lint({"top.cpp": STREAMS}, "top") == ()
+    (found,) = lint(
+        {"top.cpp": STREAMS.replace("left.read() + links.right", "left.read() + links.left")}, "top"
+    )[:1]
+    assert found.sentence.startswith(
+        "channel links.left must have exactly one reader, but take_left and join read it"
+    )
+    (found,) = lint({"top.cpp": STREAMS.replace("    left.write(in.read());\n", "")}, "top")
+    assert found.sentence.startswith("channel links.left must have exactly one writer, but none write it")
 
 
 BURSTS = """#include <hls_burst_maxi.h>
