@@ -119,6 +119,12 @@ def test_nearest_clock_is_the_exact_one(mhz: float) -> None:
         assert boards.load(name).nearest_clock(mhz).mhz == pytest.approx(mhz, rel=2e-4)
 
 
+def test_slow_clocks_need_both_divisors() -> None:
+    clock = boards.load("zcu104").nearest_clock(10)
+    assert clock.divisor0 * clock.divisor1 == 150
+    assert min(one.mhz for one in boards.load("zcu104").clocks()) == pytest.approx(1500 / 63**2)
+
+
 def test_a_clock_between_two_names_both() -> None:
     with pytest.raises(BoardError) as caught:
         boards.load("zcu104").nearest_clock(200)

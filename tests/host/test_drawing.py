@@ -47,6 +47,11 @@ def test_the_label_stays_within_the_picture(box: tuple[float, float, float, floa
     assert 0 <= y <= 300 - tag[1]
 
 
+def test_the_label_of_a_flat_picture_is_moved_up() -> None:
+    assert _tag_position((0, 8, 10, 12), (40, 16), (400, 20)) == (0, 4)
+    assert _tag_position((0, 8, 10, 12), (40, 30), (30, 20)) == (0, 0)  # larger than the picture
+
+
 def test_the_more_probable_lies_on_top() -> None:
     same = (50.0, 50.0, 200.0, 200.0)
     drawn = draw(GREY, [Detection("dog", 0.9, same), Detection("cat", 0.3, same)])
