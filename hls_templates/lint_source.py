@@ -75,6 +75,10 @@ def _preprocess(root: Path, lines: str, sources: Mapping[str, str]) -> str:
         raise GenerateError(
             "the linter needs g++ to expand macros, and it is not installed; install g++"
         ) from error
+    except subprocess.TimeoutExpired as error:
+        raise GenerateError(
+            "the preprocessor must end within 60 s, and it did not; lint fewer files"
+        ) from error
     if done.returncode or len(done.stdout) > _MOST_BYTES:
         first = done.stderr.replace(f"{root}/", "").strip().splitlines()[:3]
         raise GenerateError(
