@@ -23,8 +23,6 @@ struct feed_cursor_t {
     int kernel_stride, kernel_phase;  // ky = kernel_stride · stride + kernel_phase
 };
 
-inline int wrap_once(int value, int limit) { return value >= limit ? value - limit : value; }
-
 inline void next_load(const pass_t &pass, load_cursor_t &at) {
 #pragma HLS INLINE
     if (++at.word < pass.row_words) return;
@@ -95,10 +93,11 @@ inline activations_t gather(const pass_t &pass, const feed_cursor_t &at, int til
 #pragma HLS INLINE
     static const int WORD_PIXELS = LANES / PIXEL_LANES;
     const int pixel = at.x * pass.stride - pass.pad_left + at.group * pass.group_pixels;
-    const int word = pass.pixel_input ? (pixel >= 0 ? pixel / WORD_PIXELS : -1) : pixel;
+    // Rounded down, also left of the map: a kernel is narrower than 64 words.
+    const int word = pass.pixel_input ? (pixel + 64 * WORD_PIXELS) / WORD_PIXELS - 64 : pixel;
     const int shift = pass.pixel_input ? pixel - word * WORD_PIXELS : 0;
     const int last_word = pass.block_words - 1;
-    const int low_word = maximum(0, minimum(word, last_word)), high_word = minimum(word + 1, last_word);
+    const int low_word = maximum(0, minimum(word, last_word)), high_word = maximum(0, minimum(word + 1, last_word));
     const int rotate = at.kernel_stride % ROWS, slots_down = at.kernel_stride / ROWS;
     const bool inside = pixel >= 0 && pixel < pass.in_width && at.block < pass.in_blocks;
 

@@ -62,5 +62,6 @@ inline pass_t decode_pass(const uint32_t words[PASS_WORDS]) {
 
 inline int minimum(int a, int b) { return a < b ? a : b; }
 inline int maximum(int a, int b) { return a > b ? a : b; }
+inline int wrap_once(int value, int limit) { return value >= limit ? value - limit : value; }
 
 #endif  // SYSTOLIC_PASS_H

@@ -67,7 +67,8 @@ inline void pool(pass_t pass, hls::stream<sums_t> sums[ROWS], hls::stream<group_
     // A pool of stride 1 gives column x − 1 when column x arrives, and its last one step later.
     const bool lagging = pass.pool_size == 2 && pass.pool_stride == 1;
     const int columns = pass.out_width + (lagging ? 1 : 0);
-    const int tiles = pass.row_tiles * pass.channel_tiles;
+    // Windows straddle row tiles where ROWS is odd or the pool's stride is 1; only then are sums kept.
+    const bool keeps = pass.pool_size == 2 && pass.row_tiles > 1 && (pass.pool_stride == 1 || ROWS % 2 == 1);
     int row_tile = 0, channel_tile = 0, x = 0, group = 0, kept_at = 0;
     tile_rows_t tile = rows_of_tile(pass, 0);
     bool more = true;
@@ -94,7 +95,7 @@ inline void pool(pass_t pass, hls::stream<sums_t> sums[ROWS], hls::stream<group_
                            : lagging             ? x > 0
                                                  : odd || x == pass.out_width - 1;
         const int count = whole ? groups_of(tile.saved) : 0;
-        if (whole && group == 0) {
+        if (keeps && whole && group == 0) {
             kept_row = kept[kept_at];
             kept[kept_at] = window[ROWS - 1];
         }
@@ -108,7 +109,7 @@ inline void pool(pass_t pass, hls::stream<sums_t> sums[ROWS], hls::stream<group_
         }
         if (++group >= count) {
             group = 0;
-            if (whole && pass.pool_size == 2) ++kept_at;
+            if (keeps && whole) ++kept_at;
             if (++x == columns) {
                 x = 0;
                 if (++channel_tile == pass.channel_tiles) {
