@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from boards.errors import QuantiseError
-from cnn.calibrate import calibrate
+from cnn.calibrate import calibrate, choose_ranges, observe
+from cnn.darknet import read_darknet
 from cnn.fidelity import LayerFidelity, fidelity, sqnr_db, table
 from cnn.network import Network
 from cnn.quantise import quantise
@@ -80,3 +83,33 @@ def test_networks_that_differ_are_refused():
         QuantiseError, match="'tiny' and 'tiny' differ in their layers; quantise this network"
     ):
         fidelity(networks.branches(), q, networks.picture(network.input_shape))
+
+
+# ---------------------------------------------------------------- a trained network on photographs
+
+
+def photograph(path: Path, side: int) -> np.ndarray:
+    image = Image.open(path).convert("RGB").resize((side, side), Image.Resampling.BILINEAR)
+    return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
+
+
+@pytest.mark.shared
+def test_yolo_lite_keeps_20_db_at_its_head_on_a_picture_it_was_not_calibrated_with(shared):
+    folder = shared / "data"
+    name = folder / "networks" / "yolo-lite-voc-trial3-noBatch"
+    network = read_darknet(name.with_suffix(".cfg"), name.with_suffix(".weights"))
+    side = network.input_shape.height
+    seen = observe(
+        network,
+        (
+            photograph(folder / "pictures" / p, side).astype(np.float32) / 255
+            for p in ("chelsea.png", "china.jpg")
+        ),
+    )
+    dog = photograph(folder / "pictures" / "dog.jpg", side)
+    head = {}
+    for method in ("max", "mse"):
+        report = fidelity(network, quantise(network, choose_ranges(seen, method)), dog)
+        head[method] = report[-1].sqnr_db
+        assert min(layer.sqnr_db for layer in report) > 18
+    assert min(head.values()) > 20

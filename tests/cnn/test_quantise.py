@@ -12,7 +12,7 @@ from cnn.accumulator import accumulator_bits, accumulator_bound
 from cnn.calibrate import Ranges, calibrate
 from cnn.datatype import INT8, INT16, UINT8, DataType
 from cnn.fold import fold
-from cnn.integer_model import run_integer
+from cnn.integer_model import convolve, run_integer
 from cnn.network import Add, Concat, Convolution, Dense, MaxPool, Network, Padding, Shape, Softmax, Upsample
 from cnn.quantise import quantise
 from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, Requantiser, TensorType
@@ -116,6 +116,26 @@ def test_wide_weights_shrink_until_the_accumulator_fits():
     q = quantise(network, flat(network), bits=16).nodes[1].op
     assert (1 << 30) < accumulator_bound(q, UINT8) < 1 << 31
     assert np.abs(q.weights).max() == (1 << 31) // (1024 * 9 * 255)
+
+
+def test_the_example_of_the_documentation():
+    """docs/quantisation.md, "Before → after": an identity layer brings inputs of scale 0.02."""
+    eye = np.eye(2, dtype=np.float32)[:, :, None, None]
+    none = np.zeros(2, np.float32)
+    pass_on = Convolution(eye, none, None, 1, Padding(), 1, "linear")
+    weights = np.array([[0.5, -1.27]], np.float32)[:, :, None, None]
+    op = Convolution(weights, np.array([0.1], np.float32), None, 1, Padding(), 1, "leaky")
+    shape = Shape(2, 1, 1)
+    layers = (("in", pass_on, [0], shape), ("conv", op, [1], Shape(1, 1, 1)))
+    after = ("head", Convolution(eye[:1, :1], none[:1], None, 1, Padding(), 1, "linear"), [2], Shape(1, 1, 1))
+    q = quantise(networks.network(shape, *layers, after), flat(networks.network(shape, *layers, after), 2.54))
+    node = q.nodes[2]
+    r = node.op.requantiser
+    assert node.op.weights.ravel().tolist() == [50, -127]
+    assert [int(a[0]) for a in (r.bias, r.multiplier, r.negative, r.shift)] == [500, 41943, 4194, 22]
+    for inputs, output in (((50, 15), 11), ((15, 50), -5)):
+        array = np.array(inputs, np.int8).reshape(2, 1, 1)
+        assert convolve(array, INT8, node.op, node.shape, INT8).item() == output
 
 
 # ---------------------------------------------------------------- types
