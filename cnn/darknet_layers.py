@@ -45,7 +45,8 @@ MAX_WEIGHTS = 1 << 28  # 1 GiB of float32
 
 # Darknet adds 1e-6 to the root itself, (x − mean) / (sqrt(variance) + 0.000001), in normalize_cpu of its
 # src/blas.c; its CUDA kernel takes sqrt(variance + 0.00001). Of a trained YOLO-LITE the outputs by the former
-# differ from those by sqrt(variance + 1e-6) by 8e-6 of their greatest, and by 9e-5 with 1e-5.
+# differ from those by sqrt(variance + 1e-6) by 8e-6 of their greatest, and by 9e-5 with 1e-5; a reference's
+# probabilities for a picture agree in all four printed digits with the first two, and not with the third.
 DARKNET_EPSILON = 1e-6
 
 

@@ -1,6 +1,7 @@
 # ruff: noqa: E501 (a cfg and the sentence that refuses it stay on one line)
 from __future__ import annotations
 
+import contextlib
 import struct
 from pathlib import Path
 
@@ -196,6 +197,32 @@ def test_all_unknown_names_come_at_once(tmp_path: Path) -> None:
     assert "net.cfg:6: unknown section [lstm]" in sentence
     assert "net.cfg:8: unknown option 'fliters'" in sentence
     assert "net.cfg:9: unknown section [gru]" in sentence
+
+
+EVERYTHING = (
+    NET + NORMED + POOL + CONV + "[dropout]\n[route]\nlayers=-2,1\ngroups=2\n[shortcut]\nfrom=1\n[reorg]\nstride=2\n"
+    "[upsample]\nstride=2\n[conv]\nfilters=14\nactivation=linear\n[region]\nanchors=1,2,3,4\nnum=2\nclasses=2\n"
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_a_damaged_cfg_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    text = EVERYTHING
+    for _ in range(data.draw(st.integers(1, 3))):
+        first = data.draw(st.integers(0, len(text)))
+        last = data.draw(st.integers(first, min(first + 3, len(text))))
+        text = text[:first] + data.draw(st.text("0189-,.=[]\n#eax\u0663 \x00", max_size=4)) + text[last:]
+    network = None
+    with contextlib.suppress(NetworkError):
+        network = topology(tmp_path_factory.getbasetemp(), text)
+    if network is not None:
+        assert all(min(n.shape.channels, n.shape.height, n.shape.width) >= 1 for n in network.nodes)
+        assert all(i < at for at, n in enumerate(network.nodes) for i in n.inputs)
+
+
+def test_everything_at_once(tmp_path: Path) -> None:
+    assert len(topology(tmp_path, EVERYTHING).nodes) == 11
 
 
 def test_a_huge_topology_takes_no_memory(tmp_path: Path) -> None:
