@@ -48,23 +48,27 @@
 
 #else
 
+// Not evaluated, but used: a bundle or a depth that only a trace needs is no warning of the compiler.
+#define SYSTOLIC_UNUSED(value) static_cast<void>(sizeof(value))
 #if defined(SYSTOLIC_SIMULATION_STREAM)
 #define SYSTOLIC_DATAFLOW(label) ::systolic::Region systolic_region_(static_cast<long>(label))
 #define SYSTOLIC_PROCESS(name) ::systolic::Process systolic_process_(name)
 #define SYSTOLIC_STREAM(variable, depth) ::systolic::name_stream((variable), #variable, (depth))
 #else
-#define SYSTOLIC_DATAFLOW(label)
-#define SYSTOLIC_PROCESS(name)
-#define SYSTOLIC_STREAM(variable, depth)
+#define SYSTOLIC_DATAFLOW(label) SYSTOLIC_UNUSED(label)
+#define SYSTOLIC_PROCESS(name) SYSTOLIC_UNUSED(name)
+#define SYSTOLIC_STREAM(variable, depth) SYSTOLIC_UNUSED(depth)
 #endif
-#define SYSTOLIC_ENTER
-#define SYSTOLIC_PIPELINE(ii, depth)
-#define SYSTOLIC_SEQUENTIAL(cycles)
-#define SYSTOLIC_BURST_READ(bundle, address, beats)
-#define SYSTOLIC_BURST_WRITE(bundle, address, beats)
-#define SYSTOLIC_BURST_RESPONSE(bundle)
-#define SYSTOLIC_LOAD(bundle, pointer, index) ((pointer)[index])
-#define SYSTOLIC_STORE(bundle, pointer, index, ...) ((pointer)[index] = __VA_ARGS__)
+#define SYSTOLIC_ENTER static_cast<void>(0)
+#define SYSTOLIC_PIPELINE(ii, depth) (SYSTOLIC_UNUSED(ii), SYSTOLIC_UNUSED(depth))
+#define SYSTOLIC_SEQUENTIAL(cycles) SYSTOLIC_UNUSED(cycles)
+#define SYSTOLIC_BURST_READ(bundle, address, beats) \
+    (SYSTOLIC_UNUSED(bundle), SYSTOLIC_UNUSED(address), SYSTOLIC_UNUSED(beats))
+#define SYSTOLIC_BURST_WRITE(bundle, address, beats) \
+    (SYSTOLIC_UNUSED(bundle), SYSTOLIC_UNUSED(address), SYSTOLIC_UNUSED(beats))
+#define SYSTOLIC_BURST_RESPONSE(bundle) SYSTOLIC_UNUSED(bundle)
+#define SYSTOLIC_LOAD(bundle, pointer, index) (SYSTOLIC_UNUSED(bundle), (pointer)[index])
+#define SYSTOLIC_STORE(bundle, pointer, index, ...) (SYSTOLIC_UNUSED(bundle), (pointer)[index] = __VA_ARGS__)
 
 #endif
 #endif  // SYSTOLIC_INSTRUMENT_H

@@ -1,0 +1,227 @@
+"""How long it took: the frozen results of solving a trace, and the memory that is solved for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html import escape
+
+from boards.errors import SimulationError
+
+
+@dataclass(frozen=True)
+class Memory:
+    """DDR behind the accelerator's ports; the defaults are the ZCU104's.
+
+    peak_gbps: 10⁹ bytes a second at full rate, all ports together, both directions.
+    efficiency: the share of it that carries data (refresh, row misses, turn-arounds take the rest).
+    read_latency_ns: from a request to its first beat; write_latency_ns: from the last beat to the response.
+    Vitis HLS schedules for 64 kernel cycles, 213 ns at 300 MHz (UG1399, m_axi ``latency``).
+    read_outstanding, write_outstanding, max_burst_beats: the m_axi options ``num_read_outstanding``,
+    ``num_write_outstanding``, ``max_*_burst_length``.
+    """
+
+    peak_gbps: float = 19.2
+    efficiency: float = 0.85
+    read_latency_ns: float = 213.0
+    write_latency_ns: float = 107.0
+    read_outstanding: int = 16
+    write_outstanding: int = 16
+    max_burst_beats: int = 256
+
+    def __post_init__(self) -> None:
+        _require(0 < self.efficiency <= 1, "efficiency", "in (0, 1]", self.efficiency)
+        _require(self.peak_gbps > 0, "peak_gbps", "above 0", self.peak_gbps)
+        _require(self.read_latency_ns >= 0, "read_latency_ns", "at least 0", self.read_latency_ns)
+        _require(self.write_latency_ns >= 0, "write_latency_ns", "at least 0", self.write_latency_ns)
+        _require(1 <= self.read_outstanding <= 256, "read_outstanding", "in 1…256", self.read_outstanding)
+        _require(1 <= self.write_outstanding <= 256, "write_outstanding", "in 1…256", self.write_outstanding)
+        _require(1 <= self.max_burst_beats <= 256, "max_burst_beats", "in 1…256", self.max_burst_beats)
+
+    def bytes_per_cycle(self, clock_mhz: float) -> float:
+        return self.peak_gbps * self.efficiency * 1000 / clock_mhz
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """Cycles that the HLS tool's own logic takes; docs/cycles.md gives the source of each.
+
+    fifo_latency: from a write to the first cycle in which it can be read.
+    loop_entry: the state that starts a pipelined loop.
+    region_start, region_stop: hand-shakes around a DATAFLOW region.
+    """
+
+    fifo_latency: int = 1
+    loop_entry: int = 1
+    region_start: int = 2
+    region_stop: int = 2
+
+
+def _require(holds: bool, name: str, what: str, value: object) -> None:
+    if not holds:
+        raise SimulationError(f"the memory model needs {name} {what}, not {value}")
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Cycles a bin of ``bin_cycles`` that a process waited, by reason."""
+
+    bin_cycles: int
+    wait_input: tuple[int, ...]
+    wait_space: tuple[int, ...]
+    wait_memory: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ProcessTiming:
+    """Cycles of one process in one region: busy + waits + idle = the region's cycles."""
+
+    name: str
+    busy: int
+    wait_input: int
+    wait_space: int
+    wait_memory: int
+    idle: int
+    iterations: int
+    lane: Lane | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class StreamTiming:
+    """One FIFO: the most elements it held, and the cycles that its two ends waited for each other."""
+
+    name: str
+    writer: str
+    reader: str
+    depth: int
+    elements: int
+    element_bytes: int
+    max_occupancy: int
+    stall_input: int
+    stall_space: int
+
+
+@dataclass(frozen=True)
+class BundleTiming:
+    """One direction of one memory port; busy: cycles in which a beat moved."""
+
+    bundle: int
+    write: bool
+    bytes: int
+    busy: int
+    bursts: int
+
+
+@dataclass(frozen=True)
+class RegionTiming:
+    """One execution of a DATAFLOW region, or of the top's sequential code (``top``).
+
+    cycles: of its processes; overhead: start and stop hand-shakes beside them.
+    """
+
+    label: int
+    top: bool
+    cycles: int
+    overhead: int
+    processes: tuple[ProcessTiming, ...]
+    streams: tuple[StreamTiming, ...]
+    bundles: tuple[BundleTiming, ...]
+
+    @property
+    def total(self) -> int:
+        return self.cycles + self.overhead
+
+    @property
+    def bound_by(self) -> str:
+        """The process that the others wait for: it works, or waits for memory, longest of all."""
+        worst = max(self.processes, key=lambda process: process.busy + process.wait_memory)
+        if worst.wait_memory > worst.busy:
+            return f"DDR ({worst.name})"
+        return worst.name
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Every region in order; ``cycles`` is from the top's start to its end."""
+
+    clock_mhz: float
+    memory: Memory
+    regions: tuple[RegionTiming, ...]
+
+    @property
+    def cycles(self) -> int:
+        return sum(region.total for region in self.regions)
+
+    @property
+    def seconds(self) -> float:
+        return self.cycles / (self.clock_mhz * 1e6)
+
+    @property
+    def cycles_by_label(self) -> dict[int, int]:
+        """Cycles of all regions with the same label; the top's sequential code stands under -1."""
+        cycles: dict[int, int] = {}
+        for region in self.regions:
+            cycles[region.label] = cycles.get(region.label, 0) + region.total
+        return cycles
+
+    def _repr_html_(self) -> str:
+        rows = "".join(_html_region(region) for region in self.regions)
+        rate = 1 / self.seconds if self.cycles else 0
+        ddr = f"{self.memory.peak_gbps:g} GB/s × {self.memory.efficiency:g}"
+        return (
+            f"<p><b>{self.cycles:,} cycles</b> · {rate:.1f} a second at {self.clock_mhz:g} MHz (target), "
+            f"DDR {ddr}</p>"
+            "<table><tr><th>region</th><th>cycles</th><th>bound by</th><th>process</th><th>computes</th>"
+            f"<th>waits for input</th><th>space</th><th>DDR</th><th>ended</th></tr>{rows}</table>"
+        )
+
+
+def _html_region(region: RegionTiming) -> str:
+    name = "top" if region.top else str(region.label)
+    span = f'rowspan="{len(region.processes)}"'
+    head = f"<td {span}>{name}</td><td {span}>{region.total:,}</td><td {span}>{escape(region.bound_by)}</td>"
+    rows = [_html_process(process, region.cycles) for process in region.processes]
+    return "".join(f"<tr>{head if i == 0 else ''}{row}</tr>" for i, row in enumerate(rows))
+
+
+def _html_process(process: ProcessTiming, cycles: int) -> str:
+    parts = (process.busy, process.wait_input, process.wait_space, process.wait_memory, process.idle)
+    cells = "".join(f"<td>{part / max(cycles, 1):.1%}</td>" for part in parts)
+    return f"<td>{escape(process.name)}</td>{cells}"
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A process of a deadlock: ``waits_for`` "data" or "space" of ``stream``, or "memory"."""
+
+    process: str
+    waits_for: str
+    stream: str
+    element: int
+    depth: int
+
+    def __str__(self) -> str:
+        if self.waits_for == "data":
+            return f"'{self.process}' waits for element {self.element} of '{self.stream}'"
+        if self.waits_for == "space":
+            full = f"'{self.stream}' (depth {self.depth})"
+            return f"'{self.process}' waits for space in {full} for element {self.element}"
+        return f"'{self.process}' waits for memory"
+
+
+class DeadlockError(SimulationError):
+    """Processes wait for each other in a ring.
+
+    label: the region; ring: who waits for what, each for the next, the last for the first; remedy: one
+    stream and the least depth that frees it, or None where no single depth does.
+    """
+
+    def __init__(self, label: int, ring: tuple[Waiting, ...], remedy: tuple[str, int] | None) -> None:
+        self.label = label
+        self.ring = ring
+        self.remedy = remedy
+        cure = (
+            f"a depth of {remedy[1]} for '{remedy[0]}' frees it"
+            if remedy
+            else "no single FIFO depth frees it: use advise() for depths of all streams"
+        )
+        super().__init__(f"region {label} deadlocks: {'; '.join(map(str, ring))}; {cure}")

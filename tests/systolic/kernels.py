@@ -1,0 +1,45 @@
+"""Builds tests/hls_templates/kernels for the tests of the cycle solver."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from pathlib import Path
+
+from systolic.cycles import Trace
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATES = ROOT / "hls_templates"
+KERNELS = ROOT / "tests/hls_templates/kernels/kernels.cpp"
+RECORDER = [
+    TEMPLATES / "simulation" / name for name in ("trace.cpp", "solve.cpp", "memory.cpp", "cycles.cpp")
+]
+
+
+def compile_library(sources: list[Path], library: Path, *options: str) -> Path:
+    """A shared library of the sources; the compiler's words are the failure of the test."""
+    command = ["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", *options]
+    command += [f"-I{TEMPLATES / 'include'}", "-o", str(library), *map(str, sources)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return library
+
+
+def our_stream() -> str:
+    return f"-I{TEMPLATES / 'simulation'}"
+
+
+def run(library: ctypes.CDLL, name: str, *arguments: object) -> str | None:
+    """The kernel's error sentence, or None."""
+    function = getattr(library, name)
+    function.restype = ctypes.c_char_p
+    sentence = function(*arguments)
+    return None if sentence is None else sentence.decode()
+
+
+def traced(library: ctypes.CDLL, name: str, *arguments: object) -> Trace:
+    trace = Trace(library)
+    trace.begin()
+    assert run(library, name, *arguments) is None
+    trace.end()
+    return trace

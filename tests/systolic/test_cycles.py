@@ -1,0 +1,301 @@
+"""The solver against cycles derived on paper, and against a simulator that steps every clock.
+
+Notation: W[i] and R[i] are the cycles in which element i is written and read. Each loop starts one cycle
+after its process (Fabric.loop_entry), a written element is readable in the next cycle, and a read frees its
+slot for the next cycle.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from boards.errors import SimulationError
+from systolic.cycles import DeadlockError, Fabric, Memory, Timing, Trace
+from tests.systolic.kernels import KERNELS, RECORDER, compile_library, our_stream, run, traced
+
+# 10 ns a cycle, 64 bytes a cycle, first beat 20 cycles after its request, response 10 after the last beat
+CLOCK = 100.0
+FAST = Memory(peak_gbps=6.4, efficiency=1.0, read_latency_ns=200, write_latency_ns=100)
+
+Run = Callable[..., Trace]
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    folder = tmp_path_factory.mktemp("kernels")
+    path = compile_library([KERNELS, *RECORDER], folder / "traced.so", "-DSYSTOLIC_TRACE", our_stream())
+    return ctypes.CDLL(str(path))
+
+
+@pytest.fixture
+def kernel(library: ctypes.CDLL) -> Run:
+    return lambda name, *arguments: traced(library, name, *arguments)
+
+
+def solve(trace: Trace, memory: Memory = FAST, **options: object) -> Timing:
+    return trace.solve(memory, CLOCK, **options)  # type: ignore[arg-type]
+
+
+def region_cycles(trace: Trace, memory: Memory = FAST, **options: object) -> int:
+    (region,) = solve(trace, memory, **options).regions
+    return region.cycles
+
+
+def process(timing: Timing, name: str) -> tuple[int, int, int, int, int]:
+    (found,) = (p for p in timing.regions[0].processes if p.name == name)
+    return found.busy, found.wait_input, found.wait_space, found.wait_memory, found.idle
+
+
+def test_pipeline_of_ii_1(kernel: Run) -> None:
+    # entry 1, the last of 10 iterations starts 9 later and is 5 deep: 1 + 9 + 5
+    assert region_cycles(kernel("run_pipeline", 10, 1, 0, 5)) == 15
+
+
+def test_pipeline_of_ii_3(kernel: Run) -> None:
+    assert region_cycles(kernel("run_pipeline", 10, 3, 0, 5)) == 1 + 9 * 3 + 5
+
+
+def test_a_second_loop_waits_until_the_first_has_drained(kernel: Run) -> None:
+    assert region_cycles(kernel("run_pipeline", 10, 1, 3, 5)) == 15 + 33
+
+
+def test_loop_entry_counts_for_each_loop(kernel: Run) -> None:
+    assert region_cycles(kernel("run_pipeline", 10, 1, 3, 5), fabric=Fabric(loop_entry=4)) == 48 + 2 * 3
+
+
+# W[i] = 1 + i; R[i] = 2 + i; the sink ends one cycle after R[7] = 9.
+# Depth 2: W[2] = 3 needs R[0] + 1 = 3, so nothing is lost.
+# Depth 1: W[i + 1] = R[i] + 1 and R[i] = W[i] + 1, so R[7] = 2 + 2·7 = 16.
+@pytest.mark.parametrize(("depth", "cycles"), [(1, 17), (2, 10), (64, 10)])
+def test_pair_with_a_fifo(kernel: Run, depth: int, cycles: int) -> None:
+    assert region_cycles(kernel("run_pair", 8, depth)) == cycles
+
+
+def test_depths_and_fifo_latency_are_solved_again_without_a_run(kernel: Run) -> None:
+    trace = kernel("run_pair", 8, 64)
+    assert region_cycles(trace, depths={"pipe": 1}) == 17
+    # latency 2: R[i] = W[i] + 2, W[i + 1] = R[i] + 1, so R[7] = 3 + 3·7 = 24
+    assert region_cycles(trace, depths={"pipe": 1}, fabric=Fabric(fifo_latency=2)) == 25
+    assert region_cycles(trace) == 10
+
+
+# The sink takes one of 16 elements each 4 cycles. R[i] = 3 + 4·i, the sink ends at 3 + 60 + 1 = 64.
+# The relay writes element j ≥ 2 at R[j − 2] + 1 = 4·j − 4, and reads in the same cycle;
+# the source writes element i ≥ 4 when that frees a slot, at 4·(i − 2) − 4 + 1 = 4·i − 11: the last at 49.
+def test_back_pressure_from_the_last_to_the_first(kernel: Run) -> None:
+    timing = solve(kernel("run_chain", 16, 4))
+    assert timing.regions[0].cycles == 64
+    assert process(timing, "source") == (17, 0, 33, 0, 64 - 50)
+    assert process(timing, "sink") == (62, 2, 0, 0, 0)
+    first, second = timing.regions[0].streams
+    assert (first.max_occupancy, second.max_occupancy) == (2, 2)
+    assert first.stall_space == 33
+
+
+# The source writes at 1…4, pauses 10 and enters a loop, writes at 16…19. The relay, 6 deep, reads 0…3 at 2…5,
+# and stands still for element 4 until 17 with all four in flight: element 0 leaves at 18 (7 if it could flow
+# on), element 7 at 25. The sink reads one later and ends at 27.
+def test_a_stall_freezes_what_is_in_flight(kernel: Run) -> None:
+    timing = solve(kernel("run_deep"))
+    assert timing.regions[0].cycles == 27
+    assert process(timing, "relay") == (1 + 7 + 6, 1 + 11, 0, 0, 1)
+
+
+# join needs sums[0], that is left[0…3]: fork must have written right[0…3] before join reads the first.
+def test_fork_and_join_deadlock_at_depth_1(kernel: Run) -> None:
+    with pytest.raises(DeadlockError) as caught:
+        solve(kernel("run_fork", 16, 1))
+    sentence = str(caught.value)
+    assert "region 4 deadlocks" in sentence
+    assert "'fork' waits for space in 'right' (depth 1) for element 1" in sentence
+    assert "'gather' waits for element 1 of 'left'" in sentence
+    assert "'join' waits for element 0 of 'sums'" in sentence
+    assert sentence.endswith("a depth of 4 for 'right' frees it")
+    assert caught.value.remedy == ("right", 4)
+    assert {waiting.process for waiting in caught.value.ring} == {"fork", "gather", "join"}
+
+
+def test_the_depth_that_is_named_frees_the_deadlock_and_one_less_does_not(kernel: Run) -> None:
+    trace = kernel("run_fork", 16, 1)
+    assert region_cycles(trace, depths={"right": 4}) > 0
+    with pytest.raises(DeadlockError, match="depth of 4 for 'right'"):
+        solve(trace, depths={"right": 3})
+
+
+# fork writes element i at 1 + i, gather sums 0…3 at 5, join reads right[i] at 6 + i: with W[5] = 6 before
+# R[0] = 6 frees a slot, right needs 6, and the region ends at 6 + 15 + 1 = 22.
+def test_advice_loses_nothing_and_one_less_does(kernel: Run) -> None:
+    trace = kernel("run_fork", 16, 1)
+    advice = trace.advise(FAST, CLOCK, slack=0)
+    assert advice.best_cycles == advice.cycles == 22
+    assert advice.declared_cycles is None
+    assert advice.depths == {"left": 2, "right": 6, "sums": 1}
+    assert region_cycles(trace, depths=advice.depths) == 22
+    assert region_cycles(trace, depths={**advice.depths, "right": 5}) > 22
+    caps = dict(advice.curve)
+    assert caps[1] is None
+    assert caps[2] is None
+    assert caps[6] == 22
+    assert (caps[4] or 0) > 22
+
+
+# The request is at 0, the loop starts at 2, beat j arrives at 20 + j and the last of 64 at 83.
+def test_reader_bound_by_its_port(kernel: Run) -> None:
+    timing = solve(kernel("run_read", 0, 64, 1))
+    assert timing.regions[0].cycles == 84
+    assert process(timing, "reader") == (66, 0, 0, 18, 0)
+    (bundle,) = timing.regions[0].bundles
+    assert (bundle.bytes, bundle.busy, bundle.bursts, bundle.write) == (1024, 64, 1, False)
+
+
+# 8 bytes a cycle: a beat of 16 each 2 cycles, the last of 64 at 20 + 126 = 146.
+def test_reader_bound_by_ddr(kernel: Run) -> None:
+    slow = Memory(peak_gbps=1.6, efficiency=0.5, read_latency_ns=200, write_latency_ns=100)
+    timing = solve(kernel("run_read", 0, 64, 1), slow)
+    assert timing.regions[0].cycles == 147
+    assert process(timing, "reader") == (66, 0, 0, 81, 0)
+    assert timing.regions[0].bound_by == "DDR (reader)"
+
+
+# 16 bytes a cycle for two: chunks of 4 beats take 4 cycles and alternate, the last starts at 4 + 15·8 = 124
+# and its last beat arrives at 124 + 20 + 3.
+def test_two_readers_share_the_bandwidth(kernel: Run) -> None:
+    half = Memory(peak_gbps=1.6, efficiency=1.0, read_latency_ns=200, write_latency_ns=100)
+    timing = solve(kernel("run_read", 0, 64, 2), half)
+    assert [p.name for p in timing.regions[0].processes] == ["reader[0]", "reader[1]"]
+    assert timing.regions[0].cycles == 148
+
+
+# 8 beats from beat 252: four before the page's end, four after.
+# One outstanding: beats at 20…23, then a request at 24, beats at 44…47. Two: the port goes on without a gap.
+@pytest.mark.parametrize(
+    ("address", "outstanding", "bursts", "cycles"), [(252, 1, 2, 48), (252, 2, 2, 28), (0, 1, 1, 28)]
+)
+def test_burst_that_straddles_4_kb(
+    kernel: Run, address: int, outstanding: int, bursts: int, cycles: int
+) -> None:
+    memory = Memory(6.4, 1.0, 200, 100, read_outstanding=outstanding)
+    timing = solve(kernel("run_read", address, 8, 1), memory)
+    assert timing.regions[0].cycles == cycles
+    assert timing.regions[0].bundles[0].bursts == bursts
+
+
+def test_bursts_are_cut_at_the_ports_length(kernel: Run) -> None:
+    # 16 beats in parts of 4 with one outstanding: each part takes 20 + 4 cycles, then the next is asked for
+    memory = Memory(6.4, 1.0, 200, 100, read_outstanding=1, max_burst_beats=4)
+    assert region_cycles(kernel("run_read", 0, 16, 1), memory) == 4 * 24
+
+
+# Beats stored at 2…9, moved at 10…17, answered at 27.
+def test_a_writer_ends_when_memory_has_answered(kernel: Run) -> None:
+    timing = solve(kernel("run_write", 8, 0))
+    assert process(timing, "writer") == (10, 0, 0, 17, 0)
+    # the explicit wait is a cycle of its own: the answer at 27 is seen in cycle 27
+    assert region_cycles(kernel("run_write", 8, 1)) == 28
+
+
+def test_top_is_a_process_between_regions(kernel: Run) -> None:
+    timing = solve(kernel("run_top"))
+    assert [region.top for region in timing.regions] == [True, False, True, False]
+    assert timing.cycles == 5 + (2 + 10 + 2) + 7 + (2 + 10 + 2)
+    assert timing.cycles_by_label == {-1: 12, 1: 28}
+
+
+def step_chain(count: int, ii: list[int], depth: list[int], fifo: list[int]) -> int:
+    """Every clock of a chain: source, relays, sink, each a pipeline that holds as a whole."""
+    stages = [(1, 1), *zip(ii, [*depth, 1], strict=True)]
+    tau = [-1] * len(stages)  # -1: the loop's entry
+    written, taken, now = [0] * len(fifo), [0] * len(fifo), 0
+    ends = [1 + (count - 1) * interval + deep for interval, deep in stages]
+    while any(tau[p] + 1 < ends[p] for p in range(len(stages))):
+        visible, space = list(written), [f + t - w for f, w, t in zip(fifo, written, taken, strict=True)]
+        for p, (interval, deep) in enumerate(stages):
+            if tau[p] + 1 >= ends[p]:
+                continue
+            at, out = tau[p], tau[p] - (deep - 1)
+            reads = p > 0 and at >= 0 and at % interval == 0 and at // interval < count
+            writes = p < len(stages) - 1 and out >= 0 and out % interval == 0 and out // interval < count
+            if (reads and visible[p - 1] <= taken[p - 1]) or (writes and space[p] < 1):
+                continue
+            taken[p - 1] += reads
+            if writes:
+                written[p] += 1
+            tau[p] += 1
+        now += 1
+    return now
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_chain_agrees_with_a_simulation_of_every_clock(library: ctypes.CDLL, seed: int) -> None:
+    choose = random.Random(seed)
+    stages, count = choose.randint(1, 6), choose.randint(1, 40)
+    ii = [choose.randint(1, 4) for _ in range(stages + 1)]
+    depth = [choose.randint(1, 9) for _ in range(stages)]
+    fifo = [choose.randint(1, 5) for _ in range(stages + 1)]
+    ints = [(ctypes.c_int * len(values))(*values) for values in (ii, depth, fifo)]
+    trace = traced(library, "run_any_chain", stages, count, *ints)
+    assert region_cycles(trace) == step_chain(count, ii, depth, fifo)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "sentence"),
+    [
+        (
+            "run_greedy",
+            (),
+            "process 'greedy' writes stream 'pipe' 2 times in an iteration of II 1 and depth 2",
+        ),
+        ("run_short", (), "process 'short' declares bursts of 4 beats on bundle 3 and loads 1 fewer"),
+        ("run_two_sinks", (), "stream 'pipe' is read by process 'sink' and by process 'sink'"),
+        ("run_nested", (), "region 1 stands inside region 11"),
+        (
+            "run_uneven",
+            (4, 3),
+            "region 12 ends, and stream 'pipe' still holds 1 elements that no process reads",
+        ),
+        ("run_uneven", (3, 4), "process 'sink' reads stream 'pipe' while it is empty"),
+        ("run_pair", (4, 0), "stream 'pipe' needs a depth of at least 1, not 0"),
+    ],
+)
+def test_faults_of_a_kernel_are_sentences(
+    library: ctypes.CDLL, name: str, arguments: tuple[int, ...], sentence: str
+) -> None:
+    Trace(library).begin()
+    assert sentence in (run(library, name, *arguments) or "nothing")
+
+
+def test_a_fault_does_not_spoil_the_next_trace(library: ctypes.CDLL, kernel: Run) -> None:
+    Trace(library).begin()
+    assert run(library, "run_two_sinks")
+    assert region_cycles(kernel("run_pair", 8, 2)) == 10
+
+
+def test_solving_wrongly_is_a_sentence(library: ctypes.CDLL, kernel: Run) -> None:
+    trace = kernel("run_pair", 8, 2)
+    with pytest.raises(SimulationError, match="no stream is named 'tube'; the trace has pipe"):
+        solve(trace, depths={"tube": 4})
+    with pytest.raises(SimulationError, match="stream 'pipe' needs a depth of at least 1, not 0"):
+        solve(trace, depths={"pipe": 0})
+    with pytest.raises(SimulationError, match="efficiency in"):
+        Memory(efficiency=1.5)
+    trace.reset()
+    with pytest.raises(SimulationError, match="nothing was traced"):
+        solve(trace)
+
+
+def test_a_library_without_a_trace_is_a_sentence(tmp_path: Path) -> None:
+    path = compile_library([KERNELS], tmp_path / "native.so", our_stream())
+    with pytest.raises(SimulationError, match="holds no trace: build it with SYSTOLIC_TRACE"):
+        Trace(ctypes.CDLL(str(path)))
+
+
+def test_html_names_regions_and_processes(kernel: Run) -> None:
+    text = solve(kernel("run_chain", 16, 4))._repr_html_()
+    assert "<b>68 cycles</b>" in text
+    assert "<td>relay</td>" in text
+    assert text.count("<tr>") == 1 + 3
