@@ -1,0 +1,192 @@
+"""Schedule → design: every file of the generated folder, in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from boards.board import Board, Clock
+from cnn.network import Detection
+from cnn.quantized import QuantizedNetwork, on_host
+from cnn.quantized_file import to_npz
+from hls_templates.engine import TOP, EngineValues, Parameter, engine_sources, simulation_source
+from hls_templates.render import SIMULATION, headers
+from scheduler.array import PACK_SHIFT, PIXEL_LANES, Array
+from scheduler.lower import resolve
+from scheduler.program import PASS_WORDS, Map, Program, emit
+from scheduler.resources import FIFO_DEPTH, usage, weights_in_uram
+from scheduler.tile import SystolicSchedule
+from systolic.design import MANIFEST, Design, design
+
+MANIFEST_VERSION = 1
+MAX_STRIDE = 4
+WAIT_DEPTH = 4
+"""FIFO depth between processes that run in step; the cycle trace tells whether more would help."""
+
+AXI_BURST_BYTES = 4096
+"""AXI4: a burst stays within 4 KB and 256 beats."""
+
+
+def generate(schedule: SystolicSchedule, board: Board, clock: Clock) -> Design:
+    """The whole folder; the same schedule, board and clock give the same bytes."""
+    program = emit(schedule)
+    values = engine_values(schedule, program, board, clock)
+    files: dict[str, bytes] = {f"src/{name}": text.encode() for name, text in engine_sources(values).items()}
+    files |= {f"simulation/{name}": text.encode() for name, text in headers(SIMULATION).items()}
+    files["simulation/simulate.cpp"] = simulation_source(values).encode()
+    files |= images(program)
+    files["network.npz"] = to_npz(schedule.network)
+    files[MANIFEST] = _json(manifest(schedule, program, board, clock))
+    return design(files)
+
+
+def images(program: Program) -> dict[str, bytes]:
+    """What the host uploads once: little-endian, as it lies in DDR."""
+    weights = {f"data/weights_{port}.bin": image.tobytes() for port, image in enumerate(program.weights)}
+    return {
+        **weights,
+        "data/requantisers.bin": program.requantisers.astype("<u4").tobytes(),
+        "data/program.bin": program.words.astype("<u4").tobytes(),
+    }
+
+
+def _json(values: Mapping[str, Any]) -> bytes:
+    return (json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+# --- engine ------------------------------------------------------------------------------------------------
+
+
+def engine_values(schedule: SystolicSchedule, program: Program, board: Board, clock: Clock) -> EngineValues:
+    array = schedule.array
+    reasons = [f"{board.title}, array {array}, target clock {clock.mhz:g} MHz"]
+    for tiling in schedule.tilings:
+        reasons += tiling.reasons(array)
+    bounds = {
+        "maps": program.maps_words,
+        "weights": program.weights[0].shape[0],
+        "requantisers": program.requantisers.shape[0],
+        "program": program.words.size,
+        "passes": len(program.pass_job),
+    }
+    ports = {"rows": FIFO_DEPTH, "beats": FIFO_DEPTH, "saved": FIFO_DEPTH}
+    steps = dict.fromkeys(("activations", "weights", "sums", "groups", "results"), WAIT_DEPTH)
+    return EngineValues(
+        title=f"{schedule.network.name} on a {array} systolic array",
+        parameters=_parameters(array),
+        map_ports=array.map_ports,
+        weight_ports=array.weight_ports,
+        depths={**ports, **steps},
+        bounds=bounds,
+        burst_words=min(256, AXI_BURST_BYTES // array.lanes),
+        row_memory="bram",
+        weight_memory="uram" if weights_in_uram(board) else "bram",
+        reasons=reasons,
+    )
+
+
+def _parameters(array: Array) -> tuple[Parameter, ...]:
+    return (
+        Parameter("ROWS", array.rows, "M: output rows computed together"),
+        Parameter("COLUMNS", array.columns, "N: output channels computed together, two to a DSP"),
+        Parameter("LANES", array.lanes, "L: input channels a PE multiplies in a cycle"),
+        Parameter("PIXEL_LANES", PIXEL_LANES, "lanes of one input pixel"),
+        Parameter("VALUE_BITS", 8, "bits of an activation and of a weight"),
+        Parameter("PACK_SHIFT", PACK_SHIFT[array.dsp], f"where the second product starts in a {array.dsp}"),
+        Parameter("PACK_CHAIN", array.pack_chain, "packed products summed before they are taken apart"),
+        Parameter("SAVE_ROWS", array.save_rows, "rows of a position requantised a cycle"),
+        Parameter("MAP_PORTS", array.map_ports, "AXI ports for maps"),
+        Parameter("WEIGHT_PORTS", array.weight_ports, "AXI ports for weights"),
+        Parameter("ROW_DEPTH", array.row_depth, "words of a row-buffer bank"),
+        Parameter("WEIGHT_DEPTH", array.weight_depth, "steps of the weight buffer"),
+        Parameter("KEPT_DEPTH", array.kept_depth, "sums that may wait for the tile below"),
+        Parameter("CHUNK", array.chunk, "columns arranged before a row piece is written"),
+        Parameter("CHANNEL_TILES", array.channel_tiles, "channel tiles whose requantisers are kept"),
+        Parameter("MAX_STRIDE", MAX_STRIDE, "largest stride of a convolution"),
+    )
+
+
+# --- manifest ----------------------------------------------------------------------------------------------
+
+
+def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: Clock) -> dict[str, Any]:
+    """The host's contract: everything it needs to know, and nothing that it would have to look up elsewhere."""
+    network, array = schedule.network, schedule.array
+    return {
+        "format": "systolic-manifest",
+        "version": MANIFEST_VERSION,
+        "style": "systolic",
+        "network": network.name,
+        "labels": list(network.labels),
+        "board": board.name,
+        "clock_mhz": clock.mhz,
+        "top": TOP,
+        "array": asdict(array),
+        "estimate": asdict(usage(array, board)),
+        "map_ports": array.map_ports,
+        "weight_ports": array.weight_ports,
+        "lanes": array.lanes,
+        "maps_bytes": program.maps_words * array.lanes,
+        "input": {**_shape(network, 0), **_region(program.maps[0], array), "pixel_bytes": PIXEL_LANES,
+                  "row_bytes": program.maps[0].row_words * array.lanes},
+        "images": {
+            "weights": [f"data/weights_{port}.bin" for port in range(array.weight_ports)],
+            "requantisers": "data/requantisers.bin",
+            "program": "data/program.bin",
+        },
+        "pass_words": PASS_WORDS,
+        "passes": len(program.pass_job),
+        "layers": [_layer(schedule, program, index) for index in range(len(schedule.tilings))],
+        "heads": heads(network, schedule),
+    }
+
+
+def _layer(schedule: SystolicSchedule, program: Program, index: int) -> dict[str, Any]:
+    tiling = schedule.tilings[index]
+    job = tiling.job
+    node = schedule.network.nodes[job.output]
+    passes = [i for i, j in enumerate(program.pass_job) if j == index]
+    return {
+        "name": job.name,
+        "output_name": node.name,
+        "node": job.output,
+        "source": node.source,
+        "first_pass": passes[0],
+        "last_pass": passes[-1],
+        "macs": job.macs,
+        "compute_cycles": tiling.cycles,
+        "output": {**_shape(schedule.network, job.output), **_region(program.maps[job.output], schedule.array)},
+    }
+
+
+def _shape(network: QuantizedNetwork, index: int) -> dict[str, Any]:
+    node = network.nodes[index]
+    shape = node.shape
+    return {"channels": shape.channels, "height": shape.height, "width": shape.width,
+            "datatype": node.type.datatype.name, "scale": node.type.scale}
+
+
+def _region(region: Map, array: Array) -> dict[str, int]:
+    """Bytes in the map arena: [row][block][column][lane] of 1 or 2 byte values."""
+    return {"offset": region.base * array.lanes, "bytes": region.words * array.lanes, "blocks": region.blocks,
+            "value_bytes": region.value_words}
+
+
+def heads(network: QuantizedNetwork, schedule: SystolicSchedule) -> list[dict[str, Any]]:
+    """One object a detection head: the layer (by index in ``layers``) whose output it reads, and how."""
+    layer_of = {tiling.job.output: i for i, tiling in enumerate(schedule.tilings)}
+    found = []
+    for node in network.nodes:
+        if on_host(node.op) and isinstance(node.op, Detection):
+            op = node.op
+            found.append({
+                "layer": layer_of[resolve(network, node.inputs[0])],
+                "kind": op.kind,
+                "anchors": [list(pair) for pair in op.anchors],
+                "classes": op.classes,
+                "coords": op.coords,
+                "softmax": op.softmax,
+            })
+    return found

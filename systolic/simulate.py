@@ -1,0 +1,176 @@
+"""Executes the generated code and compares every layer, every bit, with the golden model."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import SimulationError
+from cnn.datatype import DataType
+from cnn.integer_model import Integers, run_integer
+from cnn.quantized import QuantizedNetwork
+from cnn.quantized_file import from_npz
+from systolic.build import Variant, build
+from systolic.design import MANIFEST, is_design
+
+MESSAGE_ROOM = 4096
+MAX_ARENA_BYTES = 1 << 31
+
+
+@dataclass(frozen=True, eq=False)
+class Folder:
+    """A generated folder, read: its manifest, its images and its network."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    network: QuantizedNetwork
+    weights: tuple[npt.NDArray[np.int8], ...]
+    requantisers: npt.NDArray[np.uint32]
+    program: npt.NDArray[np.uint32]
+
+    @property
+    def lanes(self) -> int:
+        return int(self.manifest["lanes"])
+
+
+@dataclass(frozen=True)
+class LayerResult:
+    """One layer of a simulation: how many integers, and how many differ from the golden model."""
+
+    name: str
+    values: int
+    mismatches: int
+    first: tuple[int, int, int] | None  # (channel, row, column) of the first that differs
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """``outputs``: the integers of every layer [channels, height, width], as the generated code left them."""
+
+    layers: tuple[LayerResult, ...]
+    outputs: tuple[Integers, ...]
+    variant: Variant
+
+    @property
+    def mismatches(self) -> int:
+        return sum(layer.mismatches for layer in self.layers)
+
+
+def open_folder(path: Path) -> Folder:
+    """SimulationError where ``path`` is not a whole generated design."""
+    if not is_design(path):
+        raise SimulationError(f"{path} is not a generated design ({MANIFEST} is missing or not one); run systolic generate first")
+    manifest = json.loads((path / MANIFEST).read_text("utf-8"))
+    names = manifest["images"]
+    lanes = int(manifest["lanes"])
+    try:
+        weights = tuple(np.fromfile(path / name, np.int8).reshape(-1, lanes) for name in names["weights"])
+        requantisers = np.fromfile(path / names["requantisers"], "<u4").reshape(-1, 4)
+        program = np.fromfile(path / names["program"], "<u4").reshape(-1, int(manifest["pass_words"]))
+        network = from_npz((path / "network.npz").read_bytes(), "network.npz")
+    except (OSError, ValueError) as error:
+        raise SimulationError(f"{path} is not whole: {error}; generate it again") from error
+    return Folder(path, manifest, network, weights, requantisers, program)
+
+
+def pack_input(folder: Folder, picture: npt.NDArray[np.uint8], maps: npt.NDArray[np.int8]) -> None:
+    """Writes uint8 [channels, height, width] into the map arena: rows of PIXEL_LANES-byte pixels."""
+    to = folder.manifest["input"]
+    shape = (to["channels"], to["height"], to["width"])
+    if picture.shape != shape or picture.dtype != np.uint8:
+        raise SimulationError(f"the input is uint8 of shape {shape}, not {picture.dtype} of shape {picture.shape}")
+    rows = np.zeros((shape[1], to["row_bytes"]), np.uint8)
+    pixels = rows[:, : shape[2] * to["pixel_bytes"]].reshape(shape[1], shape[2], to["pixel_bytes"])
+    pixels[:, :, : shape[0]] = picture.transpose(1, 2, 0)
+    rows[:, : shape[2] * to["pixel_bytes"]] = pixels.reshape(shape[1], -1)
+    flat = maps.reshape(-1).view(np.uint8)
+    flat[to["offset"] : to["offset"] + rows.size] = rows.reshape(-1)
+
+
+def unpack_output(layer: Mapping[str, Any], lanes: int, maps: npt.NDArray[np.int8]) -> Integers:
+    """The map of one layer as integers [channels, height, width]."""
+    out = layer["output"]
+    data = maps.reshape(-1)[out["offset"] : out["offset"] + out["bytes"]]
+    carrier = np.dtype(f"<i{out['value_bytes']}")
+    blocks = data.view(carrier).reshape(out["height"], out["blocks"], out["width"], lanes)
+    whole = blocks.transpose(1, 3, 0, 2).reshape(-1, out["height"], out["width"])[: out["channels"]]
+    return np.ascontiguousarray(whole.astype(DataType.parse(out["datatype"]).carrier))
+
+
+class Library:
+    """A built simulation library. ``run`` is the frame: one start, all passes."""
+
+    def __init__(self, path: Path) -> None:
+        self.library = ctypes.CDLL(str(path))
+        self._callback = ctypes.CFUNCTYPE(None, ctypes.c_uint32)
+
+    def run(self, folder: Folder, maps: npt.NDArray[np.int8], first: int = 0, count: int | None = None,
+            after_pass: Callable[[int], None] | None = None) -> None:
+        """Executes passes over the arena ``maps`` [words, lanes] in place.
+
+        ``after_pass(index)`` sees the arena after each pass. SimulationError with the engine's sentence.
+        """
+        count = len(folder.program) - first if count is None else count
+        images = (ctypes.c_void_p * len(folder.weights))(*(image.ctypes.data for image in folder.weights))
+        message = ctypes.create_string_buffer(MESSAGE_ROOM)
+        current = ctypes.c_uint32()
+        failed = self.library.systolic_simulate(
+            *_array(maps), images, ctypes.c_size_t(len(folder.weights[0])), *_array(folder.requantisers),
+            ctypes.c_void_p(folder.program.ctypes.data), ctypes.c_size_t(folder.program.size),
+            ctypes.c_uint32(first), ctypes.c_uint32(count), ctypes.byref(current),
+            self._callback(after_pass or (lambda _: None)), message, ctypes.c_size_t(MESSAGE_ROOM))
+        if failed:
+            raise SimulationError(f"the generated code stopped in pass {current.value}: {message.value.decode('utf-8', 'replace')}")
+
+
+def _array(words: npt.NDArray[Any]) -> tuple[ctypes.c_void_p, ctypes.c_size_t]:
+    return ctypes.c_void_p(words.ctypes.data), ctypes.c_size_t(len(words))
+
+
+def arena(folder: Folder) -> npt.NDArray[np.int8]:
+    """The map arena, filled with a pattern as uninitialised DDR is: nothing may rely on zeros."""
+    size = int(folder.manifest["maps_bytes"])
+    if not 0 < size <= MAX_ARENA_BYTES:
+        raise SimulationError(f"maps_bytes is 1…{MAX_ARENA_BYTES}, not {size}; {MANIFEST} is damaged, generate again")
+    return np.full((size // folder.lanes, folder.lanes), 0x55, np.int8)
+
+
+def simulate(folder: Folder, picture: npt.NDArray[np.uint8], variant: Variant = Variant(),  # noqa: B008 (frozen)
+             progress: Callable[[str], None] | None = None) -> Simulation:
+    """One frame, uint8 [channels, height, width], through the generated code and the golden model."""
+    tell = progress or (lambda _: None)
+    tell(f"compiling ({variant.name})")
+    library = Library(build(folder.path, variant))
+    tell("golden model")
+    golden = run_integer(folder.network, picture)
+    maps = arena(folder)
+    pack_input(folder, picture, maps)
+    layers = folder.manifest["layers"]
+    at_pass = {layer["last_pass"]: layer for layer in layers}
+    outputs: list[Integers] = []
+
+    def keep(index: int) -> None:
+        tell(f"executing pass {index + 1} of {len(folder.program)}")
+        if index in at_pass:
+            outputs.append(unpack_output(at_pass[index], folder.lanes, maps))
+
+    library.run(folder, maps, after_pass=keep)
+    results = tuple(compare(layer["output_name"], golden[layer["node"]], output)
+                    for layer, output in zip(layers, outputs, strict=True))
+    return Simulation(results, tuple(outputs), variant)
+
+
+def compare(name: str, wanted: Integers | None, found: Integers) -> LayerResult:
+    if wanted is None or wanted.shape != found.shape:
+        raise SimulationError(f"{name}: the golden model has {None if wanted is None else wanted.shape}, the design {found.shape}")
+    differs = wanted != found
+    where = np.argwhere(differs)
+    first = (int(where[0][0]), int(where[0][1]), int(where[0][2])) if len(where) else None
+    return LayerResult(name, int(found.size), len(where), first)
