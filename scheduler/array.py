@@ -84,18 +84,32 @@ def _power_of_two(value: int) -> bool:
 
 
 RULES = (
-    Rule("every number of the array is at least 1", lambda a: all(
-        getattr(a, f.name) >= 1 for f in fields(a) if f.name != "dsp")),
+    Rule(
+        "every number of the array is at least 1",
+        lambda a: all(getattr(a, f.name) >= 1 for f in fields(a) if f.name != "dsp"),
+    ),
     Rule("rows is at least 2, so that a pool finds two rows in a tile", lambda a: a.rows >= 2),
     Rule("columns is even, because two output channels share a DSP", lambda a: a.columns % 2 == 0),
-    Rule("columns is a multiple of lanes, so that a channel tile fills whole words of the output map",
-         lambda a: a.columns % a.lanes == 0),
-    Rule(f"lanes is a power of two of at least {PIXEL_LANES} and at most 64 (an AXI word of 512 bits)",
-         lambda a: PIXEL_LANES <= a.lanes <= 64 and _power_of_two(a.lanes)),
-    Rule("map_ports is 1, 2 or 4 and not more than rows", lambda a: a.map_ports in (1, 2, 4) and a.map_ports <= a.rows),
-    Rule("weight_ports is 1, 2 or 4 and divides columns",
-         lambda a: a.weight_ports in (1, 2, 4) and a.columns % a.weight_ports == 0),
-    Rule("save_rows is a power of two and not more than rows", lambda a: _power_of_two(a.save_rows) and a.save_rows <= a.rows),
+    Rule(
+        "columns is a multiple of lanes, so that a channel tile fills whole words of the output map",
+        lambda a: a.columns % a.lanes == 0,
+    ),
+    Rule(
+        f"lanes is a power of two of at least {PIXEL_LANES} and at most 64 (an AXI word of 512 bits)",
+        lambda a: PIXEL_LANES <= a.lanes <= 64 and _power_of_two(a.lanes),
+    ),
+    Rule(
+        "map_ports is 1, 2 or 4 and not more than rows",
+        lambda a: a.map_ports in (1, 2, 4) and a.map_ports <= a.rows,
+    ),
+    Rule(
+        "weight_ports is 1, 2 or 4 and divides columns",
+        lambda a: a.weight_ports in (1, 2, 4) and a.columns % a.weight_ports == 0,
+    ),
+    Rule(
+        "save_rows is a power of two and not more than rows",
+        lambda a: _power_of_two(a.save_rows) and a.save_rows <= a.rows,
+    ),
     Rule("row_depth is even, because a bank is two interleaved halves", lambda a: a.row_depth % 2 == 0),
     Rule("dsp is DSP48E2 or DSP48E1", lambda a: a.dsp in PACK_CHAIN),
 )

@@ -54,8 +54,15 @@ def _plain(network: QuantizedNetwork, board: Board, rows: int, columns: int, lan
     widest = max(node.shape.channels * node.shape.width for node in network.nodes[1:])
     channels = max(node.shape.channels for node in network.nodes)
     return Array(
-        rows, columns, lanes, save_rows=2, map_ports=min(ports, rows), weight_ports=ports,
-        kept_depth=max(16, ceil_div(widest, columns)), chunk=64, channel_tiles=ceil_div(channels, columns),
+        rows,
+        columns,
+        lanes,
+        save_rows=2,
+        map_ports=min(ports, rows),
+        weight_ports=ports,
+        kept_depth=max(16, ceil_div(widest, columns)),
+        chunk=64,
+        channel_tiles=ceil_div(channels, columns),
         dsp=board.dsp.kind,
     )
 

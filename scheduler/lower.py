@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import ScheduleError
-from cnn.network import MaxPool, Padding, Shape
+from cnn.network import Concat, MaxPool, Padding, Shape
 from cnn.quantized import (
-    Concat,
     IntArray,
     QAveragePool,
     QConvolution,
@@ -67,7 +66,11 @@ class Job:
 
 def lower(network: QuantizedNetwork) -> tuple[Job, ...]:
     """Jobs in execution order; ScheduleError lists every layer that the array cannot map, with its line."""
-    unsupported = [f"{node.source}: {node.name}: {reason}" for node in network.nodes if (reason := _refusal(network, node))]
+    unsupported = [
+        f"{node.source}: {node.name}: {reason}"
+        for node in network.nodes
+        if (reason := _refusal(network, node))
+    ]
     if unsupported:
         raise ScheduleError(
             f"the systolic back-end cannot map {len(unsupported)} layer(s) of {network.name} yet:\n  "
@@ -112,12 +115,15 @@ def _refusal(network: QuantizedNetwork, node: QNode) -> str | None:
 
 def _refuse_groups(op: QConvolution) -> str | None:
     depthwise = op.weights.shape[1] == 1 and op.weights.shape[0] == op.groups
-    return None if op.groups == 1 or depthwise else f"groups={op.groups} (1, or as many as filters and channels)"
+    return (
+        None if op.groups == 1 or depthwise else f"groups={op.groups} (1, or as many as filters and channels)"
+    )
 
 
 def _refuse_pool(op: MaxPool, before: Shape, after: Shape) -> str | None:
     if op.padding.top or op.padding.left or (op.size, op.stride) not in ((2, 2), (2, 1)):
-        return f"max pool of size {op.size} stride {op.stride} (size 2 with stride 2, or stride 1 padded right and bottom)"
+        wanted = "size 2 with stride 2, or stride 1 padded right and bottom"
+        return f"max pool of size {op.size} stride {op.stride} ({wanted})"
     if op.stride == 1 and (after.height, after.width) != (before.height, before.width):
         return "max pool of size 2 stride 1 that is not padded right and bottom"
     return None
@@ -126,8 +132,12 @@ def _refuse_pool(op: MaxPool, before: Shape, after: Shape) -> str | None:
 def _fuses(network: QuantizedNetwork, index: int, jobs: list[Job]) -> bool:
     """A pool is fused when it is the only reader of the job just before it."""
     source = resolve(network, network.nodes[index].inputs[0])
-    readers = sum(resolve(network, i) == source for node in network.nodes for i in node.inputs
-                  if not isinstance(node.op, Concat))
+    readers = sum(
+        resolve(network, i) == source
+        for node in network.nodes
+        for i in node.inputs
+        if not isinstance(node.op, Concat)
+    )
     return bool(jobs) and jobs[-1].output == source and jobs[-1].pool_size == 1 and readers == 1
 
 
@@ -144,12 +154,31 @@ def _read_by(pool: MaxPool, before: Shape, after: Shape) -> tuple[int, int]:
 def _job(network: QuantizedNetwork, index: int, node: QNode) -> Job:
     source = resolve(network, node.inputs[0])
     before = network.nodes[source].shape
-    base = Job(node.name, source, index, _NO_WEIGHTS, _identity(before.channels), 1, Padding(), False, 1, 1,
-               node.shape, node.shape, index)
+    base = Job(
+        node.name,
+        source,
+        index,
+        _NO_WEIGHTS,
+        _identity(before.channels),
+        1,
+        Padding(),
+        False,
+        1,
+        1,
+        node.shape,
+        node.shape,
+        index,
+    )
     op = node.op
     if isinstance(op, QConvolution):
-        return replace(base, weights=op.weights, requantiser=op.requantiser, stride=op.stride, padding=op.padding,
-                       diagonal=op.groups > 1)
+        return replace(
+            base,
+            weights=op.weights,
+            requantiser=op.requantiser,
+            stride=op.stride,
+            padding=op.padding,
+            diagonal=op.groups > 1,
+        )
     if isinstance(op, QDense):
         weights = op.weights.reshape(-1, before.channels, before.height, before.width)
         return replace(base, weights=weights, requantiser=op.requantiser)
@@ -166,6 +195,8 @@ _NO_WEIGHTS: IntArray = np.zeros((1, 1, 1, 1), np.int8)
 
 def _identity(channels: int) -> Requantiser:
     """y = (2 · acc + 1) >> 1 = acc."""
+
     def full(value: int) -> npt.NDArray[np.int64]:
         return np.full(channels, value, np.int64)
+
     return Requantiser(full(0), full(2), full(2), full(1))

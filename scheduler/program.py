@@ -18,15 +18,53 @@ from scheduler.array import PIXEL_LANES, Array
 from scheduler.lower import Job
 from scheduler.tile import Strip, SystolicSchedule, Tiling, blocks, ceil_div, input_columns, row_words
 
+Bytes = npt.NDArray[np.int8]
+
 PASS_WORDS = 64
 """32-bit words of one pass in the program; include/pass.h has the same."""
 
 PASS_FIELDS = (
-    "in_base", "in_row_pitch", "in_block_pitch", "burst_words", "bursts", "row_words", "block_words", "in_blocks",
-    "in_width", "in_height", "pixel_input", "kernel_height", "kernel_groups", "group_pixels", "stride", "pad_top",
-    "pad_left", "diagonal", "tile_blocks", "steps", "out_height", "out_width", "row_tiles", "channel_tiles", "phases",
-    "ahead", "slots", "overlap", "weights_base", "resident", "requantiser_base", "pool_size", "pool_stride",
-    "save_width", "save_height", "out_base", "out_row_pitch", "out_block_pitch", "out_blocks", "value_words", "low",
+    "in_base",
+    "in_row_pitch",
+    "in_block_pitch",
+    "burst_words",
+    "bursts",
+    "row_words",
+    "block_words",
+    "in_blocks",
+    "in_width",
+    "in_height",
+    "pixel_input",
+    "kernel_height",
+    "kernel_groups",
+    "group_pixels",
+    "stride",
+    "pad_top",
+    "pad_left",
+    "diagonal",
+    "tile_blocks",
+    "steps",
+    "out_height",
+    "out_width",
+    "row_tiles",
+    "channel_tiles",
+    "phases",
+    "ahead",
+    "slots",
+    "overlap",
+    "weights_base",
+    "resident",
+    "requantiser_base",
+    "pool_size",
+    "pool_stride",
+    "save_width",
+    "save_height",
+    "out_base",
+    "out_row_pitch",
+    "out_block_pitch",
+    "out_blocks",
+    "value_words",
+    "low",
     "high",
 )
 """Order of the fields; a test compares it with include/pass.h."""
@@ -66,7 +104,7 @@ class Program:
     """
 
     words: npt.NDArray[np.uint32]
-    weights: tuple[npt.NDArray[np.int8], ...]
+    weights: tuple[Bytes, ...]
     requantisers: npt.NDArray[np.uint32]
     maps_words: int
     maps: dict[int, Map]
@@ -96,11 +134,17 @@ def emit(schedule: SystolicSchedule) -> Program:
         requantiser_base += channels.shape[0]
     words = np.zeros((len(rows), PASS_WORDS), np.uint32)
     words[:, : len(PASS_FIELDS)] = np.array(rows, np.int64).astype(np.uint32)
-    return Program(words, _deal(np.concatenate(weights), schedule.array.weight_ports), np.concatenate(requantisers),
-                   maps_words, maps, tuple(pass_job))
+    return Program(
+        words,
+        _deal(np.concatenate(weights), schedule.array.weight_ports),
+        np.concatenate(requantisers),
+        maps_words,
+        maps,
+        tuple(pass_job),
+    )
 
 
-def _deal(image: npt.NDArray[np.int8], ports: int) -> tuple[npt.NDArray[np.int8], ...]:
+def _deal(image: Bytes, ports: int) -> tuple[Bytes, ...]:
     """Word i goes to port i mod ports, so that the ports together give one step after the other."""
     return tuple(np.ascontiguousarray(image[port::ports]) for port in range(ports))
 
@@ -149,8 +193,14 @@ def _map(network: QuantizedNetwork, node: int, array: Array, base: int) -> Map:
 # --- passes -----------------------------------------------------------------------------------------------
 
 
-def _pass_fields(schedule: SystolicSchedule, tiling: Tiling, strip: Strip, maps: dict[int, Map], weight_base: int,
-                 requantiser_base: int) -> dict[str, int]:
+def _pass_fields(
+    schedule: SystolicSchedule,
+    tiling: Tiling,
+    strip: Strip,
+    maps: dict[int, Map],
+    weight_base: int,
+    requantiser_base: int,
+) -> dict[str, int]:
     job, array = tiling.job, schedule.array
     datatype = schedule.network.nodes[job.output].type.datatype
     return {
@@ -228,7 +278,7 @@ def _output_fields(job: Job, strip: Strip, region: Map, datatype: DataType) -> d
 # --- weights ----------------------------------------------------------------------------------------------
 
 
-def weight_image(tiling: Tiling, network: QuantizedNetwork, array: Array) -> npt.NDArray[np.int8]:
+def weight_image(tiling: Tiling, network: QuantizedNetwork, array: Array) -> Bytes:
     """int8 [channel tiles · steps · columns, lanes]: the flat bytes of a step are [lane][column]."""
     job = tiling.job
     channels = network.nodes[job.input].shape.channels
@@ -241,31 +291,33 @@ def weight_image(tiling: Tiling, network: QuantizedNetwork, array: Array) -> npt
     return np.ascontiguousarray(steps).reshape(-1, array.lanes)
 
 
-def _pad_axis(array: npt.NDArray[np.int8], axis: int, multiple: int) -> npt.NDArray[np.int8]:
+def _pad_axis(array: Bytes, axis: int, multiple: int) -> Bytes:
     widths = [(0, 0)] * array.ndim
     widths[axis] = (0, -array.shape[axis] % multiple)
     return np.pad(array, widths)
 
 
-def _channel_steps(job: Job, channels: int, array: Array) -> npt.NDArray[np.int8]:
+def _channel_steps(job: Job, channels: int, array: Array) -> Bytes:
     """[tile, ky, kx, block, lane, column]."""
     weights = _pad_axis(_pad_axis(job.weights.astype(np.int8), 0, array.columns), 1, array.lanes)
     height, width = job.kernel
-    split = weights.reshape(-1, array.columns, weights.shape[1] // array.lanes, array.lanes, height, width)
-    return split.transpose(0, 4, 5, 2, 3, 1)
+    split = weights.reshape(
+        -1, array.columns, weights.shape[1] // array.lanes, array.lanes, height, width
+    )
+    return np.transpose(split, (0, 4, 5, 2, 3, 1))
 
 
-def _pixel_steps(job: Job, array: Array) -> npt.NDArray[np.int8]:
+def _pixel_steps(job: Job, array: Array) -> Bytes:
     """[tile, ky, group of kernel columns, pixel, channel, column]: pixel and channel together are the lane."""
     weights = _pad_axis(_pad_axis(job.weights.astype(np.int8), 0, array.columns), 1, PIXEL_LANES)
     weights = _pad_axis(weights, 3, array.lanes // PIXEL_LANES)
     height = job.kernel[0]
-    split = weights.reshape(-1, array.columns, PIXEL_LANES, height, weights.shape[3] // (array.lanes // PIXEL_LANES),
-                            array.lanes // PIXEL_LANES)
-    return split.transpose(0, 3, 4, 5, 2, 1)
+    pixels = array.lanes // PIXEL_LANES
+    split = weights.reshape(-1, array.columns, PIXEL_LANES, height, weights.shape[3] // pixels, pixels)
+    return np.transpose(split, (0, 3, 4, 5, 2, 1))
 
 
-def _diagonal_steps(job: Job, array: Array) -> npt.NDArray[np.int8]:
+def _diagonal_steps(job: Job, array: Array) -> Bytes:
     """[tile, ky, kx, block, lane, column], non-zero only where block · lanes + lane = column."""
     weights = _pad_axis(job.weights.astype(np.int8), 0, array.columns)
     height, width = job.kernel
@@ -298,5 +350,6 @@ def _check_sums(job: Job, bias: npt.NDArray[np.int64]) -> None:
     if int(largest.max()) >= 1 << 31:
         channel = int(largest.argmax())
         raise ScheduleError(
-            f"{job.name}: the array's accumulators are 32 bits, but channel {channel} may reach {int(largest.max())}; "
-            "check the layer's bias, or quantise it to fewer bits")
+            f"{job.name}: the array's accumulators are 32 bits, but channel {channel} may reach "
+            f"{int(largest.max())}; check the layer's bias, or quantise it to fewer bits"
+        )

@@ -53,16 +53,24 @@ class Tiling:
         job = self.job
         weights = self.channel_tiles * self.steps
         order = (
-            f"weights resident: {weights} steps in the buffer, read once a pass" if self.resident
+            f"weights resident: {weights} steps in the buffer, read once a pass"
+            if self.resident
             else f"weights streamed: {weights} steps do not stay in {array.weight_depth}, read once a row tile "
-                 f"({self.row_tiles} of them)"
+            f"({self.row_tiles} of them)"
         )
-        rows = "next rows load during compute" if self.overlap else "rows of a tile load before it is computed"
-        lanes = "kernel columns × channels unrolled over the lanes" if self.pixels else "input channels over the lanes"
+        rows = (
+            "next rows load during compute" if self.overlap else "rows of a tile load before it is computed"
+        )
+        lanes = (
+            "kernel columns × channels unrolled over the lanes"
+            if self.pixels
+            else "input channels over the lanes"
+        )
         return (
             f"{job.name}: {job.weights.shape[0]}×{job.out.height}×{job.out.width} in {self.row_tiles} row tile(s) × "
             f"{self.channel_tiles} channel tile(s) × {len(self.strips)} strip(s), {self.steps} cycles a position",
-            f"{lanes}; {order}; {rows}" + (f"; max pool {job.pool_size}/{job.pool_stride} fused" if job.pool_size > 1 else ""),
+            f"{lanes}; {order}; {rows}"
+            + (f"; max pool {job.pool_size}/{job.pool_stride} fused" if job.pool_size > 1 else ""),
         )
 
 
@@ -95,7 +103,9 @@ def tile(network: QuantizedNetwork, array: Array) -> SystolicSchedule:
             problems.append(str(error))
     if problems:
         raise ScheduleError(
-            f"{len(problems)} layer(s) of {network.name} do not fit the array {array}:\n  " + "\n  ".join(problems))
+            f"{len(problems)} layer(s) of {network.name} do not fit the array {array}:\n  "
+            + "\n  ".join(problems)
+        )
     return SystolicSchedule(network, array, tuple(tilings))
 
 
@@ -121,24 +131,37 @@ def _tile_job(network: QuantizedNetwork, job: Job, array: Array, following: int)
     row_tiles = ceil_div(job.out.height, array.rows)
     channel_tiles = ceil_div(int(job.weights.shape[0]), array.columns)
     strips, overlap = _fit_rows(network, job, array, row_tiles)
-    following = max(following, steps) if len(strips) > 1 else following  # the next strip begins with this layer's weights
+    following = (
+        max(following, steps) if len(strips) > 1 else following
+    )  # the next strip begins with this layer's weights
     _fit_weights(job, array, steps, following, channel_tiles)
     resident = row_tiles > 1 and channel_tiles * steps + following <= array.weight_depth
-    return Tiling(job, strips, row_tiles, channel_tiles, steps, resident, overlap,
-                  _slots(job, array, overlap), reads_pixels(network, job))
+    return Tiling(
+        job,
+        strips,
+        row_tiles,
+        channel_tiles,
+        steps,
+        resident,
+        overlap,
+        _slots(job, array, overlap),
+        reads_pixels(network, job),
+    )
 
 
 def _fit_weights(job: Job, array: Array, steps: int, following: int, channel_tiles: int) -> None:
     needed = steps + max(steps if channel_tiles > 1 else 0, following)
     if needed > array.weight_depth:
         raise ScheduleError(
-            f"{job.name}: the weight buffer holds {array.weight_depth} steps of {array.columns}×{array.lanes} weights, but "
-            f"this layer's tile of {steps} and the one that follows need {needed} ({needed - array.weight_depth} too many); "
-            f"weight_depth={needed} would fit, or more lanes")
+            f"{job.name}: the weight buffer holds {array.weight_depth} steps of {array.columns}×{array.lanes} "
+            f"weights, but this layer's tile of {steps} and the one that follows need {needed} "
+            f"({needed - array.weight_depth} too many); weight_depth={needed} would fit, or more lanes"
+        )
     if channel_tiles > array.channel_tiles:
         raise ScheduleError(
-            f"{job.name}: {job.weights.shape[0]} filters are {channel_tiles} channel tiles of {array.columns}, but the Saver "
-            f"keeps requantisers for {array.channel_tiles}; channel_tiles={channel_tiles} would fit")
+            f"{job.name}: {job.weights.shape[0]} filters are {channel_tiles} channel tiles of {array.columns}, "
+            f"but the Saver keeps requantisers for {array.channel_tiles}; channel_tiles={channel_tiles} would fit"
+        )
 
 
 def _span(job: Job, array: Array) -> int:
@@ -168,17 +191,23 @@ def row_words(network: QuantizedNetwork, job: Job, array: Array, strip: Strip) -
     return blocks(shape.channels, array) * (last - first)
 
 
-def _fit_rows(network: QuantizedNetwork, job: Job, array: Array, row_tiles: int) -> tuple[tuple[Strip, ...], bool]:
+def _fit_rows(
+    network: QuantizedNetwork, job: Job, array: Array, row_tiles: int
+) -> tuple[tuple[Strip, ...], bool]:
     """The fewest strips with overlapped loading; without it only where no strip is narrow enough."""
     for overlap in ([True] if row_tiles > 1 else []) + [False]:
         for strips in _strip_choices(job):
-            if _row_depth(network, job, array, strips, overlap) <= array.row_depth and _sums_fit(job, array, strips):
+            if _row_depth(network, job, array, strips, overlap) <= array.row_depth and _sums_fit(
+                job, array, strips
+            ):
                 return strips, overlap
     narrowest = list(_strip_choices(job))[-1]
     raise ScheduleError(_row_sentence(network, job, array, narrowest))
 
 
-def _row_depth(network: QuantizedNetwork, job: Job, array: Array, strips: Sequence[Strip], overlap: bool) -> int:
+def _row_depth(
+    network: QuantizedNetwork, job: Job, array: Array, strips: Sequence[Strip], overlap: bool
+) -> int:
     phases = min(job.stride, job.kernel[0])
     widest = max(row_words(network, job, array, strip) for strip in strips)
     return _slots(job, array, overlap) * phases * widest
@@ -190,20 +219,30 @@ def _sums_fit(job: Job, array: Array, strips: Sequence[Strip]) -> bool:
 
 def _kept(job: Job, array: Array, strips: Sequence[Strip]) -> int:
     """Sums that wait for the tile below: none where the pool's rows never straddle a tile."""
-    straddles = job.pool_size > 1 and job.out.height > array.rows and (job.pool_stride == 1 or array.rows % 2 == 1)
+    straddles = (
+        job.pool_size > 1 and job.out.height > array.rows and (job.pool_stride == 1 or array.rows % 2 == 1)
+    )
     widest = max(strip.columns for strip in strips)
-    return ceil_div(int(job.weights.shape[0]), array.columns) * ceil_div(widest, job.pool_stride) if straddles else 0
+    return (
+        ceil_div(int(job.weights.shape[0]), array.columns) * ceil_div(widest, job.pool_stride)
+        if straddles
+        else 0
+    )
 
 
 def _row_sentence(network: QuantizedNetwork, job: Job, array: Array, strips: Sequence[Strip]) -> str:
     depth = _row_depth(network, job, array, strips, False)
     kept = _kept(job, array, strips)
     if depth > array.row_depth:
-        return (f"{job.name}: the row buffer holds {array.row_depth} words a bank, but the narrowest strip "
-                f"({strips[0].columns} column(s)) needs {depth} ({depth - array.row_depth} too many); row_depth={depth + depth % 2} "
-                f"would fit, or more rows")
-    return (f"{job.name}: {kept} sums wait for the tile below, but the Saver keeps {array.kept_depth} "
-            f"({kept - array.kept_depth} too many); kept_depth={kept} would fit, or an even number of rows")
+        return (
+            f"{job.name}: the row buffer holds {array.row_depth} words a bank, but the narrowest strip "
+            f"({strips[0].columns} column(s)) needs {depth} ({depth - array.row_depth} too many); "
+            f"row_depth={depth + depth % 2} would fit, or more rows"
+        )
+    return (
+        f"{job.name}: {kept} sums wait for the tile below, but the Saver keeps {array.kept_depth} "
+        f"({kept - array.kept_depth} too many); kept_depth={kept} would fit, or an even number of rows"
+    )
 
 
 def _strip_choices(job: Job) -> Iterator[tuple[Strip, ...]]:

@@ -34,14 +34,16 @@ class Variant:
         return "-".join(part for part in parts if part)
 
 
-def build(folder: Path, variant: Variant = Variant()) -> Path:  # noqa: B008 (a frozen value)
+def build(folder: Path, variant: Variant = Variant()) -> Path:
     """The shared library for the sources in ``folder``; compiled only where they changed.
 
     SimulationError says what is missing: the design, g++, the ap_int headers; or what the compiler said.
     """
     sources = sorted([*(folder / "src").glob("*"), *(folder / "simulation").glob("*")])
     if not (folder / "src" / "top.cpp").is_file():
-        raise SimulationError(f"{folder} holds no generated design (src/top.cpp is missing); run systolic generate first")
+        raise SimulationError(
+            f"{folder} holds no generated design (src/top.cpp is missing); run systolic generate first"
+        )
     command = _command(folder, variant)
     key = _key(command, sources)
     kept = _kept_at(folder, f"{variant.name}-{key}.so")
@@ -51,8 +53,11 @@ def build(folder: Path, variant: Variant = Variant()) -> Path:  # noqa: B008 (a 
 
 
 def _command(folder: Path, variant: Variant) -> list[str]:
-    flags = ["-O3", "-march=native"] if not variant.sanitize else ["-O1", "-g", "-fsanitize=address,undefined",
-                                                                  "-fno-sanitize-recover=all"]
+    flags = (
+        ["-O3", "-march=native"]
+        if not variant.sanitize
+        else ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    )
     # Two designs may be loaded into one process: their statics must not be merged.
     flags += ["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w"]
     includes = [folder / "src", folder / "simulation"]
@@ -72,14 +77,18 @@ def _compiler() -> str:
     if found is None:
         raise SimulationError(
             f"executing the generated code needs a C++17 compiler, and {wanted!r} is not on this machine: "
-            "install it (Debian and Ubuntu: apt install g++), or name another one in CXX")
+            "install it (Debian and Ubuntu: apt install g++), or name another one in CXX"
+        )
     return found
 
 
 def ap_int_folder() -> Path:
     """Where ap_int.h is: SYSTOLIC_AP_TYPES, XILINX_HLS/include, or the copy in the da4ml package."""
-    candidates = [Path(os.environ[name]) / sub for name, sub in (("SYSTOLIC_AP_TYPES", "."), ("XILINX_HLS", "include"))
-                  if name in os.environ]
+    candidates = [
+        Path(os.environ[name]) / sub
+        for name, sub in (("SYSTOLIC_AP_TYPES", "."), ("XILINX_HLS", "include"))
+        if name in os.environ
+    ]
     spec = importlib.util.find_spec("da4ml")
     if spec is not None and spec.submodule_search_locations:
         candidates.append(Path(spec.submodule_search_locations[0]) / "codegen/hls/source/ap_types/include")
@@ -88,7 +97,8 @@ def ap_int_folder() -> Path:
             return candidate
     raise SimulationError(
         "--ap-int needs the vendor's ap_int.h, which was not found: pip install da4ml==0.6.0, "
-        "or set SYSTOLIC_AP_TYPES to the folder that holds it")
+        "or set SYSTOLIC_AP_TYPES to the folder that holds it"
+    )
 
 
 def _key(command: list[str], sources: list[Path]) -> str:
@@ -125,11 +135,20 @@ def _compile(command: list[str], library: Path) -> None:
     with tempfile.TemporaryDirectory(dir=library.parent) as work:
         made = Path(work) / library.name
         try:
-            done = subprocess.run([*command, "-o", str(made)], capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
-                                  check=False)
+            done = subprocess.run(
+                [*command, "-o", str(made)],
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_SECONDS,
+                check=False,
+            )
         except subprocess.TimeoutExpired as error:
-            raise SimulationError(f"the compiler did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?") from error
+            raise SimulationError(
+                f"the compiler did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?"
+            ) from error
         if done.returncode != 0:
             first = "\n".join(line for line in done.stderr.splitlines() if "error" in line)[:2000]
-            raise SimulationError(f"the generated code does not compile ({command[0]}):\n{first or done.stderr[:2000]}")
+            raise SimulationError(
+                f"the generated code does not compile ({command[0]}):\n{first or done.stderr[:2000]}"
+            )
         made.rename(library)

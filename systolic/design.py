@@ -50,7 +50,9 @@ def write(made: Design, folder: Path, *, replace: bool = False) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     except OSError as error:
-        raise GenerateError(f"{folder} cannot be written: {error.strerror}; choose another output folder") from error
+        raise GenerateError(
+            f"{folder} cannot be written: {error.strerror}; choose another output folder"
+        ) from error
     try:
         for name, data in made.files.items():
             path = beside / name
@@ -72,9 +74,13 @@ def _check_target(folder: Path, replace: bool) -> None:
     if not any(folder.iterdir()):
         return
     if not is_design(folder):
-        raise GenerateError(f"{folder} exists and is not a generated design, so it is left alone; choose another folder")
+        raise GenerateError(
+            f"{folder} exists and is not a generated design, so it is left alone; choose another folder"
+        )
     if not replace:
-        raise GenerateError(f"{folder} holds a generated design already; add --force to replace it, or choose another folder")
+        raise GenerateError(
+            f"{folder} holds a generated design already; add --force to replace it, or choose another folder"
+        )
 
 
 def is_design(folder: Path) -> bool:

@@ -129,8 +129,12 @@ def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: 
         "weight_ports": array.weight_ports,
         "lanes": array.lanes,
         "maps_bytes": program.maps_words * array.lanes,
-        "input": {**_shape(network, 0), **_region(program.maps[0], array), "pixel_bytes": PIXEL_LANES,
-                  "row_bytes": program.maps[0].row_words * array.lanes},
+        "input": {
+            **_shape(network, 0),
+            **_region(program.maps[0], array),
+            "pixel_bytes": PIXEL_LANES,
+            "row_bytes": program.maps[0].row_words * array.lanes,
+        },
         "images": {
             "weights": [f"data/weights_{port}.bin" for port in range(array.weight_ports)],
             "requantisers": "data/requantisers.bin",
@@ -157,21 +161,33 @@ def _layer(schedule: SystolicSchedule, program: Program, index: int) -> dict[str
         "last_pass": passes[-1],
         "macs": job.macs,
         "compute_cycles": tiling.cycles,
-        "output": {**_shape(schedule.network, job.output), **_region(program.maps[job.output], schedule.array)},
+        "output": {
+            **_shape(schedule.network, job.output),
+            **_region(program.maps[job.output], schedule.array),
+        },
     }
 
 
 def _shape(network: QuantizedNetwork, index: int) -> dict[str, Any]:
     node = network.nodes[index]
     shape = node.shape
-    return {"channels": shape.channels, "height": shape.height, "width": shape.width,
-            "datatype": node.type.datatype.name, "scale": node.type.scale}
+    return {
+        "channels": shape.channels,
+        "height": shape.height,
+        "width": shape.width,
+        "datatype": node.type.datatype.name,
+        "scale": node.type.scale,
+    }
 
 
 def _region(region: Map, array: Array) -> dict[str, int]:
     """Bytes in the map arena: [row][block][column][lane] of 1 or 2 byte values."""
-    return {"offset": region.base * array.lanes, "bytes": region.words * array.lanes, "blocks": region.blocks,
-            "value_bytes": region.value_words}
+    return {
+        "offset": region.base * array.lanes,
+        "bytes": region.words * array.lanes,
+        "blocks": region.blocks,
+        "value_bytes": region.value_words,
+    }
 
 
 def heads(network: QuantizedNetwork, schedule: SystolicSchedule) -> list[dict[str, Any]]:
@@ -181,12 +197,14 @@ def heads(network: QuantizedNetwork, schedule: SystolicSchedule) -> list[dict[st
     for node in network.nodes:
         if on_host(node.op) and isinstance(node.op, Detection):
             op = node.op
-            found.append({
-                "layer": layer_of[resolve(network, node.inputs[0])],
-                "kind": op.kind,
-                "anchors": [list(pair) for pair in op.anchors],
-                "classes": op.classes,
-                "coords": op.coords,
-                "softmax": op.softmax,
-            })
+            found.append(
+                {
+                    "layer": layer_of[resolve(network, node.inputs[0])],
+                    "kind": op.kind,
+                    "anchors": [list(pair) for pair in op.anchors],
+                    "classes": op.classes,
+                    "coords": op.coords,
+                    "softmax": op.softmax,
+                }
+            )
     return found

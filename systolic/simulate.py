@@ -66,7 +66,9 @@ class Simulation:
 def open_folder(path: Path) -> Folder:
     """SimulationError where ``path`` is not a whole generated design."""
     if not is_design(path):
-        raise SimulationError(f"{path} is not a generated design ({MANIFEST} is missing or not one); run systolic generate first")
+        raise SimulationError(
+            f"{path} is not a generated design ({MANIFEST} is missing or not one); run systolic generate first"
+        )
     manifest = json.loads((path / MANIFEST).read_text("utf-8"))
     names = manifest["images"]
     lanes = int(manifest["lanes"])
@@ -85,7 +87,9 @@ def pack_input(folder: Folder, picture: npt.NDArray[np.uint8], maps: npt.NDArray
     to = folder.manifest["input"]
     shape = (to["channels"], to["height"], to["width"])
     if picture.shape != shape or picture.dtype != np.uint8:
-        raise SimulationError(f"the input is uint8 of shape {shape}, not {picture.dtype} of shape {picture.shape}")
+        raise SimulationError(
+            f"the input is uint8 of shape {shape}, not {picture.dtype} of shape {picture.shape}"
+        )
     rows = np.zeros((shape[1], to["row_bytes"]), np.uint8)
     pixels = rows[:, : shape[2] * to["pixel_bytes"]].reshape(shape[1], shape[2], to["pixel_bytes"])
     pixels[:, :, : shape[0]] = picture.transpose(1, 2, 0)
@@ -111,8 +115,14 @@ class Library:
         self.library = ctypes.CDLL(str(path))
         self._callback = ctypes.CFUNCTYPE(None, ctypes.c_uint32)
 
-    def run(self, folder: Folder, maps: npt.NDArray[np.int8], first: int = 0, count: int | None = None,
-            after_pass: Callable[[int], None] | None = None) -> None:
+    def run(
+        self,
+        folder: Folder,
+        maps: npt.NDArray[np.int8],
+        first: int = 0,
+        count: int | None = None,
+        after_pass: Callable[[int], None] | None = None,
+    ) -> None:
         """Executes passes over the arena ``maps`` [words, lanes] in place.
 
         ``after_pass(index)`` sees the arena after each pass. SimulationError with the engine's sentence.
@@ -122,12 +132,23 @@ class Library:
         message = ctypes.create_string_buffer(MESSAGE_ROOM)
         current = ctypes.c_uint32()
         failed = self.library.systolic_simulate(
-            *_array(maps), images, ctypes.c_size_t(len(folder.weights[0])), *_array(folder.requantisers),
-            ctypes.c_void_p(folder.program.ctypes.data), ctypes.c_size_t(folder.program.size),
-            ctypes.c_uint32(first), ctypes.c_uint32(count), ctypes.byref(current),
-            self._callback(after_pass or (lambda _: None)), message, ctypes.c_size_t(MESSAGE_ROOM))
+            *_array(maps),
+            images,
+            ctypes.c_size_t(len(folder.weights[0])),
+            *_array(folder.requantisers),
+            ctypes.c_void_p(folder.program.ctypes.data),
+            ctypes.c_size_t(folder.program.size),
+            ctypes.c_uint32(first),
+            ctypes.c_uint32(count),
+            ctypes.byref(current),
+            self._callback(after_pass or (lambda _: None)),
+            message,
+            ctypes.c_size_t(MESSAGE_ROOM),
+        )
         if failed:
-            raise SimulationError(f"the generated code stopped in pass {current.value}: {message.value.decode('utf-8', 'replace')}")
+            raise SimulationError(
+                f"the generated code stopped in pass {current.value}: {message.value.decode('utf-8', 'replace')}"
+            )
 
 
 def _array(words: npt.NDArray[Any]) -> tuple[ctypes.c_void_p, ctypes.c_size_t]:
@@ -138,12 +159,18 @@ def arena(folder: Folder) -> npt.NDArray[np.int8]:
     """The map arena, filled with a pattern as uninitialised DDR is: nothing may rely on zeros."""
     size = int(folder.manifest["maps_bytes"])
     if not 0 < size <= MAX_ARENA_BYTES:
-        raise SimulationError(f"maps_bytes is 1…{MAX_ARENA_BYTES}, not {size}; {MANIFEST} is damaged, generate again")
+        raise SimulationError(
+            f"maps_bytes is 1…{MAX_ARENA_BYTES}, not {size}; {MANIFEST} is damaged, generate again"
+        )
     return np.full((size // folder.lanes, folder.lanes), 0x55, np.int8)
 
 
-def simulate(folder: Folder, picture: npt.NDArray[np.uint8], variant: Variant = Variant(),  # noqa: B008 (frozen)
-             progress: Callable[[str], None] | None = None) -> Simulation:
+def simulate(
+    folder: Folder,
+    picture: npt.NDArray[np.uint8],
+    variant: Variant = Variant(),  # noqa: B008 (frozen)
+    progress: Callable[[str], None] | None = None,
+) -> Simulation:
     """One frame, uint8 [channels, height, width], through the generated code and the golden model."""
     tell = progress or (lambda _: None)
     tell(f"compiling ({variant.name})")
@@ -162,14 +189,18 @@ def simulate(folder: Folder, picture: npt.NDArray[np.uint8], variant: Variant = 
             outputs.append(unpack_output(at_pass[index], folder.lanes, maps))
 
     library.run(folder, maps, after_pass=keep)
-    results = tuple(compare(layer["output_name"], golden[layer["node"]], output)
-                    for layer, output in zip(layers, outputs, strict=True))
+    results = tuple(
+        compare(layer["output_name"], golden[layer["node"]], output)
+        for layer, output in zip(layers, outputs, strict=True)
+    )
     return Simulation(results, tuple(outputs), variant)
 
 
 def compare(name: str, wanted: Integers | None, found: Integers) -> LayerResult:
     if wanted is None or wanted.shape != found.shape:
-        raise SimulationError(f"{name}: the golden model has {None if wanted is None else wanted.shape}, the design {found.shape}")
+        raise SimulationError(
+            f"{name}: the golden model has {None if wanted is None else wanted.shape}, the design {found.shape}"
+        )
     differs = wanted != found
     where = np.argwhere(differs)
     first = (int(where[0][0]), int(where[0][1]), int(where[0][2])) if len(where) else None
