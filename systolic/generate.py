@@ -29,8 +29,13 @@ AXI_BURST_BYTES = 4096
 """AXI4: a burst stays within 4 KB and 256 beats."""
 
 
-def generate(schedule: SystolicSchedule, board: Board, clock: Clock) -> Design:
-    """The whole folder; the same schedule, board and clock give the same bytes."""
+def generate(
+    schedule: SystolicSchedule, board: Board, clock: Clock, model: Mapping[str, bytes], fit: str = "plain"
+) -> Design:
+    """The whole folder; the same arguments give the same bytes.
+
+    model: files of the float network, kept for the float reference. fit: how pictures are brought to size.
+    """
     program = emit(schedule)
     values = engine_values(schedule, program, board, clock)
     files: dict[str, bytes] = {f"src/{name}": text.encode() for name, text in engine_sources(values).items()}
@@ -38,7 +43,8 @@ def generate(schedule: SystolicSchedule, board: Board, clock: Clock) -> Design:
     files["simulation/simulate.cpp"] = simulation_source(values).encode()
     files |= images(program)
     files["network.npz"] = to_npz(schedule.network)
-    files[MANIFEST] = _json(manifest(schedule, program, board, clock))
+    files |= model
+    files[MANIFEST] = _json({**manifest(schedule, program, board, clock), "fit": fit})
     return design(files)
 
 

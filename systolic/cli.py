@@ -1,0 +1,155 @@
+"""The ``systolic`` command: thin argparse over one callable a command (systolic/commands.py)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from boards.errors import SystolicError
+from host.detection import OVERLAP, THRESHOLD
+from systolic import commands
+
+Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse has no public name for it
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0 done, 1 mismatches found, 2 unusable input (the sentence goes to stderr)."""
+    options = parser().parse_args(arguments)
+    try:
+        result: int = options.command(options)
+        return result
+    except SystolicError as error:
+        print(f"systolic: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("systolic: stopped", file=sys.stderr)
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="systolic",
+        description="From a trained CNN to an FPGA accelerator that is proven before a vendor tool is opened.",
+        epilog="example: systolic demo",
+    )
+    subparsers = top.add_subparsers(metavar="COMMAND", required=True)
+    _demo(subparsers)
+    _boards(subparsers)
+    _generate(subparsers)
+    _simulate(subparsers)
+    _run(subparsers)
+    return top
+
+
+def _command(
+    subparsers: Parsers, name: str, command: Callable[[argparse.Namespace], int], text: str, example: str
+) -> argparse.ArgumentParser:
+    one = subparsers.add_parser(
+        name,
+        help=text,
+        description=text,
+        epilog=f"example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    one.set_defaults(command=command)
+    return one
+
+
+def _json_option(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--json", metavar="FILE", help="write one JSON object to FILE, - for standard output")
+
+
+def _demo(subparsers: Parsers) -> None:
+    one = _command(
+        subparsers,
+        "demo",
+        commands.demo,
+        "walk the whole path with the embedded trained network and picture",
+        "systolic demo -o my-demo",
+    )
+    one.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("systolic-demo"),
+        metavar="DIR",
+        help="where the accelerator and the annotated picture go (default: %(default)s)",
+    )
+    one.add_argument("--board", default="zcu104", help="board (default: %(default)s)")
+    _json_option(one)
+
+
+def _boards(subparsers: Parsers) -> None:
+    one = _command(subparsers, "boards", commands.boards, "list the boards and their facts", "systolic boards zcu104")
+    one.add_argument("board", nargs="?", help="all facts of one board")
+    _json_option(one)
+
+
+def _generate(subparsers: Parsers) -> None:
+    one = _command(
+        subparsers,
+        "generate",
+        commands.generate_design,
+        "generate the accelerator of a trained network",
+        "systolic generate yolo.cfg --weights yolo.weights --names voc.names --calibrate a.jpg b.jpg -o DIR",
+    )
+    one.add_argument("network", metavar="NET", help="a darknet .cfg, or a built-in network: see systolic generate list")
+    one.add_argument("-o", "--output", type=Path, metavar="DIR", help="new folder for the design")
+    one.add_argument("--weights", type=Path, help="darknet weights")
+    one.add_argument("--names", type=Path, help="labels, one a line")
+    one.add_argument("--seed", type=int, help="random weights from this seed instead of trained ones")
+    one.add_argument("--board", default="zcu104", help="board (default: %(default)s)")
+    one.add_argument(
+        "--clock", type=float, metavar="MHZ", help="target clock; default: the highest that the board makes"
+    )
+    one.add_argument(
+        "--calibrate",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="PICTURE",
+        help="pictures to measure activation ranges on (default: the embedded samples)",
+    )
+    one.add_argument("--method", default="mse", choices=("max", "percentile", "mse"), help="how ranges are chosen")
+    one.add_argument("--fit", default="plain", choices=("plain", "letterbox"), help="how pictures are brought to size")
+    one.add_argument("--force", action="store_true", help="replace a design that is in DIR already")
+    _json_option(one)
+
+
+def _simulate(subparsers: Parsers) -> None:
+    one = _command(
+        subparsers,
+        "simulate",
+        commands.simulate_design,
+        "execute the generated code and compare every layer with the golden model",
+        "systolic simulate DIR --picture dog.jpg --ap-int",
+    )
+    one.add_argument("folder", type=Path, metavar="DIR", help="a generated design")
+    one.add_argument("--picture", type=Path, required=True, metavar="P", help="the picture to run")
+    one.add_argument("--ap-int", action="store_true", help="with the vendor's ap_int types and packed products")
+    _json_option(one)
+
+
+def _run(subparsers: Parsers) -> None:
+    one = _command(
+        subparsers,
+        "run",
+        commands.run_picture,
+        "find the objects on a picture with the executed design",
+        "systolic run DIR dog.jpg -o boxes.png",
+    )
+    one.add_argument("folder", type=Path, metavar="DIR", help="a generated design")
+    one.add_argument("picture", type=Path, metavar="P", help="the picture")
+    one.add_argument("-o", "--output", type=Path, metavar="FILE", help="the picture with its boxes")
+    one.add_argument("--threshold", type=float, default=THRESHOLD, help="least probability (default: %(default)s)")
+    one.add_argument(
+        "--overlap", type=float, default=OVERLAP, help="greatest overlap of two boxes of a class (default: %(default)s)"
+    )
+    _json_option(one)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,282 @@
+"""One callable a command. Each prints a table, or with ``--json`` one object and nothing else on stdout."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boards import board as board_room
+from boards.errors import GenerateError
+from cnn import zoo
+from cnn.fidelity import sqnr_db
+from cnn.float_model import run_float
+from cnn.integer_model import dequantise
+from host.picture import Pixels, load_picture
+from systolic.build import Variant
+from systolic.design import write
+from systolic.flow import Generated, default_calibration, make_design
+from systolic.model import load_model, reload, sample_pictures
+from systolic.progress import StatusLine
+from systolic.run import Run, fit_picture, run, save_annotated
+from systolic.simulate import Folder, Simulation, open_folder, simulate
+from systolic.tables import Cell, table
+
+
+def _give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> None:
+    """The object to where --json says, the text to stdout unless the object goes there."""
+    if options.json == "-":
+        print(json.dumps(values, indent=1, ensure_ascii=False))
+        return
+    if options.json:
+        try:
+            Path(options.json).write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        except OSError as error:
+            raise GenerateError(f"{options.json} cannot be written: {error.strerror}") from error
+    print(text)
+
+
+# --- boards ------------------------------------------------------------------------------------------------
+
+
+def boards(options: argparse.Namespace) -> int:
+    """JSON: {boards: [every fact of each board]}."""
+    names = [options.board] if options.board else list(board_room.names())
+    loaded = [board_room.load(name) for name in names]
+    values = {"boards": [{**asdict(one), "clocks_mhz": [c.mhz for c in one.clocks()]} for one in loaded]}
+    _give(options, values, _board_facts(loaded[0]) if options.board else _board_table(loaded))
+    return 0
+
+
+def _board_table(loaded: list[board_room.Board]) -> str:
+    rows = [
+        (
+            b.name,
+            b.title,
+            b.part,
+            b.resources.dsp,
+            b.resources.bram36,
+            b.resources.uram,
+            b.resources.lut,
+            b.ddr.preset_gbps,
+            len(b.ports),
+            b.clocks()[-1].mhz,
+        )
+        for b in loaded
+    ]
+    head = ("board", "title", "part", "DSP", "BRAM36", "URAM", "LUT", "DDR GB/s", "ports", "MHz")
+    return table(head, rows) + "\n\nDDR GB/s: peak at the speed the board's preset programs. MHz: highest PL clock."
+
+
+def _board_facts(one: board_room.Board) -> str:
+    clocks = ", ".join(f"{c.mhz:g}" for c in one.clocks()[-12:])
+    rows: list[tuple[str, str]] = []
+    for section, facts in asdict(one).items():
+        if isinstance(facts, dict):
+            rows += [(f"{section}.{name}", str(value)) for name, value in facts.items()]
+        elif isinstance(facts, (list, tuple)):
+            rows += [(section, ", ".join(f"{k}={v}" for k, v in entry.items())) for entry in facts]
+        else:
+            rows.append((section, str(facts)))
+    return table(("fact", one.title), [*rows, ("clocks (MHz)", clocks)])
+
+
+# --- generate ----------------------------------------------------------------------------------------------
+
+
+def generate_design(options: argparse.Namespace) -> int:
+    """JSON: {folder, digest, network, board, clock_mhz, array, layers, compute_cycles}."""
+    if options.network == "list":
+        print("\n".join(zoo.names()))
+        return 0
+    if options.output is None:
+        raise GenerateError("generate needs -o DIR, the new folder for the design")
+    board = board_room.load(options.board)
+    samples = sample_pictures()
+    if not options.calibrate:
+        print(
+            f"systolic: calibrating on the {len(samples)} embedded samples; for real use give --calibrate PICTURE...",
+            file=sys.stderr,
+        )
+    calibration = default_calibration(options.calibrate, samples, options.method, options.fit)
+    with StatusLine() as status:
+        status.tell("reading the network")
+        model = load_model(options.network, options.weights, options.names, options.seed)
+        made = make_design(model, board, options.clock, calibration, status.tell)
+        status.tell("writing")
+        write(made.design, options.output, replace=options.force)
+    _give(options, _generated(made, board, options.output), _generated_text(made, board, options.output))
+    return 0
+
+
+def _generated(made: Generated, board: board_room.Board, folder: Path) -> dict[str, Any]:
+    schedule = made.schedule
+    return {
+        "folder": str(folder),
+        "digest": made.design.digest,
+        "network": schedule.network.name,
+        "board": board.name,
+        "clock_mhz": made.clock.mhz,
+        "array": asdict(schedule.array),
+        "layers": [{"name": t.job.name, "macs": t.job.macs, "compute_cycles": t.cycles} for t in schedule.tilings],
+        "compute_cycles": schedule.cycles,
+    }
+
+
+def _generated_text(made: Generated, board: board_room.Board, folder: Path) -> str:
+    schedule = made.schedule
+    array = schedule.array
+    rows = [
+        (
+            t.job.name,
+            t.job.macs,
+            t.cycles,
+            t.job.macs / (t.cycles * array.macs_per_cycle) * 100,
+            "resident" if t.resident else "streamed",
+            t.row_tiles,
+            t.channel_tiles,
+            len(t.strips),
+        )
+        for t in schedule.tilings
+    ]
+    head = ("layer", "MACs", "cycles", "PEs busy %", "weights", "row tiles", "channel tiles", "strips")
+    return (
+        f"{table(head, rows)}\n\n{schedule.network.name} on {board.title}: array {array}, {array.dsps} of "
+        f"{board.resources.dsp} DSPs (estimate), target clock {made.clock.mhz:g} MHz\n"
+        f"{schedule.cycles:,} cycles of compute a frame (modelled, without loads and drains)\n"
+        f"written to {folder}, digest {made.design.digest[:16]}"
+    )
+
+
+# --- simulate ----------------------------------------------------------------------------------------------
+
+
+def simulate_design(options: argparse.Namespace) -> int:
+    """JSON: {network, variant, layers: [{name, values, mismatches, first, sqnr_db}], mismatches}."""
+    folder = open_folder(options.folder)
+    pixels, _ = fit_picture(folder, load_picture(options.picture))
+    with StatusLine() as status:
+        result = simulate(folder, pixels, Variant(ap_int=options.ap_int), status.tell)
+        status.tell("float reference")
+        values = simulated(folder, pixels, result)
+    _give(options, values, _simulated_text(values))
+    return 0 if result.mismatches == 0 else 1
+
+
+def simulated(folder: Folder, pixels: Pixels, result: Simulation) -> dict[str, Any]:
+    """What ``simulate --json`` prints; SQNR is of the executed integers against the float network."""
+    floats = run_float(reload(folder.path), pixels.astype(np.float32) / np.float32(255))
+    layers = []
+    for layer, described, output in zip(result.layers, folder.manifest["layers"], result.outputs, strict=True):
+        node = folder.network.nodes[described["node"]]
+        noise = sqnr_db(floats[described["node"]], dequantise(output, node.type))
+        layers.append({**asdict(layer), "sqnr_db": round(noise, 2)})
+    return {
+        "network": folder.manifest["network"],
+        "variant": result.variant.name,
+        "layers": layers,
+        "mismatches": result.mismatches,
+    }
+
+
+def _simulated_text(values: Mapping[str, Any]) -> str:
+    rows = [
+        (
+            one["name"],
+            one["values"],
+            one["mismatches"],
+            one["sqnr_db"],
+            "" if one["first"] is None else "first at channel {}, row {}, column {}".format(*one["first"]),
+        )
+        for one in values["layers"]
+    ]
+    total = sum(one["values"] for one in values["layers"])
+    verdict = "every bit equal" if values["mismatches"] == 0 else "THE DESIGN IS NOT RIGHT"
+    return (
+        f"{table(('layer', 'values', 'mismatches', 'SQNR dB', ''), rows)}\n\n"
+        f"{values['mismatches']:,} mismatches in {total:,} values: {verdict} "
+        f"(executed {values['variant']} code against the golden model; SQNR against the float network)"
+    )
+
+
+# --- run ---------------------------------------------------------------------------------------------------
+
+
+def run_picture(options: argparse.Namespace) -> int:
+    """JSON: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}."""
+    folder = open_folder(options.folder)
+    with StatusLine() as status:
+        result = run(folder, options.picture, options.threshold, options.overlap, progress=status.tell)
+    if options.output is not None:
+        save_annotated(result, list(folder.manifest["labels"]), options.output)
+    _give(options, detected(result, options.picture), _detected_text(result, options.output))
+    return 0 if result.simulation.mismatches == 0 else 1
+
+
+def detected(result: Run, path: Path) -> dict[str, Any]:
+    height, width = result.picture.shape[:2]
+    found = [
+        {"label": one.label, "probability": round(one.probability, 4), "box": [round(v, 1) for v in one.box]}
+        for one in result.detections
+    ]
+    return {
+        "picture": str(path),
+        "width": width,
+        "height": height,
+        "detections": found,
+        "mismatches": result.simulation.mismatches,
+    }
+
+
+def _detected_text(result: Run, output: Path | None) -> str:
+    rows: list[list[Cell]] = [
+        [one.label, one.probability, *(round(v) for v in one.box)] for one in result.detections
+    ]
+    text = table(("label", "probability", "x0", "y0", "x1", "y1"), rows) if rows else "no object found"
+    return text + (f"\n\nwritten to {output}" if output is not None else "")
+
+
+# --- demo --------------------------------------------------------------------------------------------------
+
+
+def demo(options: argparse.Namespace) -> int:
+    """JSON: {generate, simulate, run}: the objects of the three commands."""
+    board = board_room.load(options.board)
+    samples = sample_pictures()
+    _check_demo_folder(options.output)
+    picture = samples[0]
+    design_folder = options.output / "accelerator"
+    with StatusLine() as status:
+        model = load_model("shapes")
+        made = make_design(model, board, None, default_calibration((), samples, "mse", "plain"), status.tell)
+        write(made.design, design_folder, replace=True)
+        folder = open_folder(design_folder)
+        result = run(folder, picture, progress=status.tell)
+        pixels, _ = fit_picture(folder, result.picture)
+        compared = simulated(folder, pixels, result.simulation)
+    annotated = options.output / "boxes.png"
+    save_annotated(result, list(folder.manifest["labels"]), annotated)
+    values = {
+        "generate": _generated(made, board, design_folder),
+        "simulate": compared,
+        "run": detected(result, picture),
+    }
+    text = "\n\n".join(
+        (_generated_text(made, board, design_folder), _simulated_text(compared), _detected_text(result, annotated))
+    )
+    _give(options, values, text)
+    return 0 if result.simulation.mismatches == 0 else 1
+
+
+def _check_demo_folder(folder: Path) -> None:
+    """The demo may be repeated: it replaces its own folder and no other."""
+    if folder.exists() and any(folder.iterdir()) and not (folder / "accelerator" / "manifest.json").is_file():
+        raise GenerateError(f"{folder} exists and is not the demo's, so it is left alone; choose another with -o DIR")
+    shutil.rmtree(folder / "accelerator" / "build", ignore_errors=True)

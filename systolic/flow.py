@@ -1,0 +1,63 @@
+"""The pipeline, as a table of contents: model → integers → schedule → design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from boards.board import Board, Clock
+from cnn.calibrate import calibrate
+from cnn.network import Network
+from cnn.quantise import quantise
+from cnn.quantized import QuantizedNetwork
+from scheduler.choose import choose
+from scheduler.tile import SystolicSchedule
+from systolic.design import Design
+from systolic.generate import generate
+from systolic.model import Model, calibration_inputs
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """pictures: what activation ranges are measured on. method: max, percentile or mse. fit: plain or letterbox."""
+
+    pictures: tuple[Path, ...]
+    method: str = "mse"
+    fit: str = "plain"
+
+
+@dataclass(frozen=True, eq=False)
+class Generated:
+    network: QuantizedNetwork
+    schedule: SystolicSchedule
+    clock: Clock
+    design: Design
+
+
+def quantise_model(network: Network, calibration: Calibration, tell: Progress) -> QuantizedNetwork:
+    inputs = calibration_inputs(network, calibration.pictures, calibration.fit)
+    total = len(inputs)
+    ranges = calibrate(
+        network, inputs, calibration.method, progress=lambda done: tell(f"calibrating, picture {done} of {total}")
+    )
+    return quantise(network, ranges)
+
+
+def make_design(
+    model: Model, board: Board, clock_mhz: float | None, calibration: Calibration, tell: Progress = lambda _: None
+) -> Generated:
+    """Everything between a model and the files of its accelerator; the errors are those of each step."""
+    clock = board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
+    tell("quantising")
+    network = quantise_model(model.network, calibration, tell)
+    tell("scheduling")
+    schedule = choose(network, board)
+    tell("generating")
+    return Generated(network, schedule, clock, generate(schedule, board, clock, model.files, calibration.fit))
+
+
+def default_calibration(pictures: Sequence[Path], samples: Sequence[Path], method: str, fit: str) -> Calibration:
+    return Calibration(tuple(pictures) or tuple(samples), method, fit)

@@ -1,0 +1,30 @@
+"""Plain text tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Cell = str | int | float | None
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    """Columns of numbers to the right, of text to the left; None is a dash."""
+    cells = [[_text(cell) for cell in row] for row in rows]
+    widths = [max(len(line[i]) for line in [list(head), *cells]) for i in range(len(head))]
+    numeric = [all(not isinstance(row[i], str) for row in rows) for i in range(len(head))]
+    lines = [_line(list(head), widths, numeric)]
+    lines += [_line(row, widths, numeric) for row in cells]
+    return "\n".join(lines)
+
+
+def _text(cell: Cell) -> str:
+    if cell is None:
+        return "–"
+    if isinstance(cell, float):
+        return f"{cell:.2f}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    parts = [c.rjust(w) if n else c.ljust(w) for c, w, n in zip(cells, widths, numeric, strict=True)]
+    return "  ".join(parts).rstrip()
