@@ -58,6 +58,13 @@ def _command(
     return one
 
 
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.lower().partition("x")
+    if not (width.isdigit() and height.isdigit()):
+        raise argparse.ArgumentTypeError(f"a size is WIDTHxHEIGHT in pixels, such as 416x416, not {text!r}")
+    return int(width), int(height)
+
+
 def _json_option(one: argparse.ArgumentParser) -> None:
     one.add_argument("--json", metavar="FILE", help="write one JSON object to FILE, - for standard output")
 
@@ -101,6 +108,7 @@ def _generate(subparsers: Parsers) -> None:
     one.add_argument("--weights", type=Path, help="darknet weights")
     one.add_argument("--names", type=Path, help="labels, one a line")
     one.add_argument("--seed", type=int, help="random weights from this seed instead of trained ones")
+    one.add_argument("--size", type=_size, metavar="WxH", help="input size instead of the network's own")
     one.add_argument("--board", default="zcu104", help="board (default: %(default)s)")
     one.add_argument(
         "--clock", type=float, metavar="MHZ", help="target clock; default: the highest that the board makes"

@@ -108,7 +108,7 @@ def generate_design(options: argparse.Namespace) -> int:
     calibration = default_calibration(options.calibrate, samples, options.method, options.fit)
     with StatusLine() as status:
         status.tell("reading the network")
-        model = load_model(options.network, options.weights, options.names, options.seed)
+        model = load_model(options.network, options.weights, options.names, options.seed, options.size)
         made = make_design(model, board, options.clock, calibration, status.tell)
         status.tell("writing")
         write(made.design, options.output, replace=options.force)

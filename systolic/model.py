@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import numpy as np
 from boards.errors import NetworkError
 from cnn import zoo
 from cnn.darknet import read_darknet, write_darknet_weights
+from cnn.darknet_cfg import MAX_CFG_BYTES, read_text
 from cnn.network import FloatArray, Network
 from host.picture import letterbox, load_picture, resize
 
@@ -26,24 +30,49 @@ class Model:
     files: Mapping[str, bytes]
 
 
-def load_model(name: str, weights: Path | None = None, names: Path | None = None, seed: int | None = None) -> Model:
-    """A cfg file with its weights, or a built-in network; NetworkError says what is missing."""
+def load_model(
+    name: str,
+    weights: Path | None = None,
+    names: Path | None = None,
+    seed: int | None = None,
+    size: tuple[int, int] | None = None,
+) -> Model:
+    """A cfg file with its weights, or a built-in network; NetworkError says what is missing.
+
+    size: (width, height) of the input instead of the cfg's: a fully convolutional network takes any.
+    """
     if weights is not None and seed is not None:
         raise NetworkError("--weights and --seed exclude each other: trained numbers, or random ones")
-    cfg = Path(name) if name.endswith(".cfg") else zoo.folder(name) / f"{name}.cfg"
-    labels = names if names is not None else _labels_beside(cfg) if not name.endswith(".cfg") else None
-    if weights is None and seed is None and not name.endswith(".cfg"):
-        network = zoo.load(name)
-    else:
-        source = None if seed is None else zoo.seeded(seed)
-        network = read_darknet(cfg, weights, labels, weight_source=source)
-    files = {"model/network.cfg": cfg.read_bytes(), "model/network.weights": write_darknet_weights(network)}
+    given = name.endswith(".cfg")
+    cfg = Path(name) if given else zoo.folder(name) / f"{name}.cfg"
+    if not given:
+        names = names or _beside(cfg, ".names")
+        weights = weights or (_beside(cfg, ".weights") if seed is None else None)
+    source = None if seed is None else zoo.seeded(seed)
+    with _sized(cfg, size) as sized:
+        network = read_darknet(sized, weights, names, weight_source=source)
+        files = {"model/network.cfg": sized.read_bytes(), "model/network.weights": write_darknet_weights(network)}
     return Model(network, files)
 
 
-def _labels_beside(cfg: Path) -> Path | None:
-    names = cfg.with_suffix(".names")
-    return names if names.is_file() else None
+def _beside(cfg: Path, ending: str) -> Path | None:
+    path = cfg.with_suffix(ending)
+    return path if path.is_file() else None
+
+
+@contextmanager
+def _sized(cfg: Path, size: tuple[int, int] | None) -> Iterator[Path]:
+    """The cfg itself, or a copy under the same name whose [net] asks for ``size``, line for line alike."""
+    if size is None:
+        yield cfg
+        return
+    text = read_text(cfg, MAX_CFG_BYTES, "cfg file")
+    for key, value in zip(("width", "height"), size, strict=True):
+        text = re.sub(rf"(?m)^\s*{key}\s*=.*$", f"{key}={value}", text, count=1)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / cfg.name
+        copy.write_text(text, "utf-8")
+        yield copy
 
 
 def reload(folder: Path) -> Network:
