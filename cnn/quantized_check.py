@@ -53,13 +53,11 @@ def _inputs(network: QuantizedNetwork, index: int) -> tuple[QNode, ...]:
     _require(all(0 <= i < index for i in node.inputs), node, f"inputs must come before it, not {node.inputs}")
     _require(isinstance(node.op, QInput) == (index == 0), node, "only node 0 is the input picture")
     inputs = tuple(network.nodes[i] for i in node.inputs)
-    count = "no" if index == 0 else "two or more" if isinstance(node.op, (Concat, QAdd)) else "one"
-    right = {"no": not inputs, "two or more": len(inputs) >= 1, "one": len(inputs) == 1}[count]
+    count = "no" if index == 0 else "one or more" if isinstance(node.op, (Concat, QAdd)) else "one"
+    right = {"no": not inputs, "one or more": len(inputs) >= 1, "one": len(inputs) == 1}[count]
     _require(right, node, f"{type(node.op).__name__} has {count} input(s), not {len(inputs)}")
     if not on_host(node.op):
-        _require(
-            not any(on_host(i.op) for i in inputs), node, "no integer layer reads one that runs on the host"
-        )
+        _require(not any(on_host(i.op) for i in inputs), node, "no integer layer reads one that runs on the host")
     return inputs
 
 
@@ -68,9 +66,7 @@ def _check_type(node: QNode) -> None:
     _require(math.isfinite(scale) and scale > 0, node, f"a scale is finite and above 0, not {scale}")
     sides = (node.shape.channels, node.shape.height, node.shape.width)
     _require(min(sides) >= 1, node, f"a shape is at least 1×1×1, not {node.shape}")
-    _require(
-        node.shape.values <= MAP_LIMIT, node, f"a tensor has at most {MAP_LIMIT} values, not {node.shape}"
-    )
+    _require(node.shape.values <= MAP_LIMIT, node, f"a tensor has at most {MAP_LIMIT} values, not {node.shape}")
 
 
 def _check_shape(node: QNode, inputs: tuple[QNode, ...]) -> None:
@@ -110,14 +106,10 @@ def _moved(node: QNode, inputs: tuple[QNode, ...]) -> Shape:
     if isinstance(op, Reorg):
         s = op.stride
         fits = s >= 1 and not (first.channels % (s * s) or first.height % s or first.width % s)
-        _require(
-            fits, node, f"reorg by {s} needs channels % {s}², height % {s} and width % {s} to be 0: {first}"
-        )
+        _require(fits, node, f"reorg by {s} needs channels % {s}², height % {s} and width % {s} to be 0: {first}")
         return Shape(first.channels * s * s, first.height // s, first.width // s)
     if isinstance(op, Upsample):
-        _require(
-            op.stride >= 1 and op.scale == 1.0, node, f"upsample keeps integers with scale 1, not {op.scale}"
-        )
+        _require(op.stride >= 1 and op.scale == 1.0, node, f"upsample keeps integers with scale 1, not {op.scale}")
         return Shape(first.channels, first.height * op.stride, first.width * op.stride)
     if isinstance(op, QAdd):
         _require(all(i.shape == first for i in inputs), node, "an add needs inputs of one shape")
@@ -153,17 +145,11 @@ def _sides(padding: Padding) -> tuple[int, int, int, int]:
     return padding.top, padding.left, padding.bottom, padding.right
 
 
-def _slid(
-    node: QNode, first: Shape, channels: int, window: tuple[int, int], stride: int, padding: Padding
-) -> Shape:
-    _require(
-        min(_sides(padding)) >= 0 and max(_sides(padding)) < 256, node, f"padding is 0…255, not {padding}"
-    )
+def _slid(node: QNode, first: Shape, channels: int, window: tuple[int, int], stride: int, padding: Padding) -> Shape:
+    _require(min(_sides(padding)) >= 0 and max(_sides(padding)) < 256, node, f"padding is 0…255, not {padding}")
     high = first.height + padding.top + padding.bottom - window[0]
     wide = first.width + padding.left + padding.right - window[1]
-    _require(
-        min(high, wide) >= 0, node, f"a window of {window[0]}×{window[1]} is larger than the padded {first}"
-    )
+    _require(min(high, wide) >= 0, node, f"a window of {window[0]}×{window[1]} is larger than the padded {first}")
     return Shape(channels, high // stride + 1, wide // stride + 1)
 
 
@@ -196,13 +182,9 @@ def _check_computing(node: QNode, inputs: tuple[QNode, ...]) -> None:
 def _check_weights(node: QNode, op: QConvolution | QDense) -> None:
     high = op.weight_type.high
     signed = op.weight_type.signed and op.weights.dtype == op.weight_type.carrier
-    _require(
-        signed, node, f"weights must be a signed {op.weight_type.name} in its carrier, not {op.weights.dtype}"
-    )
+    _require(signed, node, f"weights must be a signed {op.weight_type.name} in its carrier, not {op.weights.dtype}")
     narrow = int(op.weights.min()) >= -high and int(op.weights.max()) <= high
-    _require(
-        narrow, node, f"weights must be narrow, {-high}…{high}, not {op.weights.min()}…{op.weights.max()}"
-    )
+    _require(narrow, node, f"weights must be narrow, {-high}…{high}, not {op.weights.min()}…{op.weights.max()}")
 
 
 def _check_requantiser(node: QNode, requantiser: Requantiser) -> None:
@@ -215,8 +197,6 @@ def _check_requantiser(node: QNode, requantiser: Requantiser) -> None:
     for field, (low, high) in limits.items():
         array = getattr(requantiser, field)
         fits = array.dtype == np.int64 and array.shape == (node.shape.channels,)
-        _require(
-            fits, node, f"{field} must be int64 [{node.shape.channels}], not {array.dtype} {array.shape}"
-        )
+        _require(fits, node, f"{field} must be int64 [{node.shape.channels}], not {array.dtype} {array.shape}")
         inside = low <= int(array.min()) and int(array.max()) <= high
         _require(inside, node, f"{field} must be {low}…{high}, not {array.min()}…{array.max()}")

@@ -44,6 +44,9 @@ TEXT_LIMIT = 1000
 
 Array = npt.NDArray[Any]
 
+# What zipfile raises for bytes that are no archive, beside its own error.
+_DAMAGE = (zipfile.BadZipFile, struct.error, NotImplementedError, EOFError, RuntimeError, ValueError, OSError)
+
 _OPS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
@@ -89,10 +92,8 @@ def from_npz(data: bytes, where: str = "network.npz") -> QuantizedNetwork:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = _members(archive)
         return check_quantized(_read_network(members))
-    except (zipfile.BadZipFile, struct.error, NotImplementedError, EOFError, RuntimeError) as error:
-        raise NetworkError(
-            f"{where} must be an .npz file, but is damaged: {error}; write it again"
-        ) from error
+    except _DAMAGE as error:
+        raise NetworkError(f"{where} must be an .npz file, but is damaged: {error}; write it again") from error
     except (_UnusableError, QuantiseError) as error:
         raise NetworkError(f"{where} must hold a quantised network: {error}; write it again") from error
 
@@ -217,9 +218,7 @@ def _is(value: Any, kind: type[Any]) -> bool:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > TEXT_LIMIT or not value.isprintable():
-        raise _UnusableError(
-            f"a text must be printable and at most {TEXT_LIMIT} long, not {str(value)[:80]!r}"
-        )
+        raise _UnusableError(f"a text must be printable and at most {TEXT_LIMIT} long, not {str(value)[:80]!r}")
     return value
 
 
@@ -293,10 +292,7 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "multipliers": lambda options: _whole(_get(options, "multipliers", list), "multipliers"),
     "scale": lambda options: float(_get(options, "scale", float)),
     "softmax": _option("softmax", bool),
-    **{
-        name: _option(name, int)
-        for name in ("stride", "groups", "size", "first", "channels", "classes", "coords")
-    },
+    **{name: _option(name, int) for name in ("stride", "groups", "size", "first", "channels", "classes", "coords")},
 }
 
 
@@ -313,10 +309,12 @@ def _read_array(name: str, members: Mapping[str, bytes]) -> Array:
     if version != (1, 0) or fortran or dtype.str not in ("|i1", "<i2", "<i8"):
         raise _UnusableError(f"{name!r} must be int8, int16 or int64 in C order, not {dtype.str}")
     rest = data[stream.tell() :]
+    if any(side < 1 for side in shape):
+        raise _UnusableError(f"{name!r} must have no empty side, not {shape}")
     # Python integers, so that a product of huge sides cannot wrap around to the right size.
     size = dtype.itemsize
     for side in shape:
         size *= side
-    if any(side < 1 for side in shape) or size != len(rest):
+    if size != len(rest):
         raise _UnusableError(f"{name!r} of shape {shape} must have {size} bytes, not {len(rest)}")
     return np.frombuffer(rest, dtype).reshape(shape).astype(dtype.newbyteorder("="))

@@ -59,6 +59,12 @@ def test_the_order_of_pictures_does_not_matter_though_the_histogram_grows():
     assert len(one.histograms[0].counts) == BINS
 
 
+def test_a_power_of_two_has_the_same_limit_whether_it_comes_first_or_last():
+    pictures = [picture([1.0]), picture([0.9])]
+    limits = [observe(IDENTITY, order).histograms[0].limit for order in (pictures, pictures[::-1])]
+    assert limits == [2.0, 2.0]
+
+
 def test_statistics_are_seen_once_and_ranges_chosen_often():
     network = networks.tiny_yolo()
     pictures = networks.pictures(network.input_shape)

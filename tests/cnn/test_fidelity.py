@@ -67,6 +67,14 @@ def test_values_worst_and_saturation_are_counted():
     assert small.worst > ranges.values[1] / 4 > whole.worst
 
 
+def test_zero_of_an_unsigned_tensor_is_not_saturated():
+    network = networks.tiny_yolo()
+    q = quantise(network, calibrate(network, networks.pictures(network.input_shape)))
+    dark = networks.picture(network.input_shape) // 2
+    dark[0] = 0
+    assert fidelity(network, q, dark)[0].saturated == 0
+
+
 def test_the_table_has_a_line_a_layer():
     text = table([LayerFidelity("conv1", 10, 40.5, 0.25, 0.125), LayerFidelity("input", 3, math.inf, 0, 0)])
     assert text == (
@@ -79,9 +87,7 @@ def test_the_table_has_a_line_a_layer():
 def test_networks_that_differ_are_refused():
     network = networks.tiny_yolo()
     q = quantise(network, calibrate(network, networks.pictures(network.input_shape)))
-    with pytest.raises(
-        QuantiseError, match="'tiny' and 'tiny' differ in their layers; quantise this network"
-    ):
+    with pytest.raises(QuantiseError, match="'tiny' and 'tiny' differ in their layers; quantise this network"):
         fidelity(networks.branches(), q, networks.picture(network.input_shape))
 
 
@@ -101,10 +107,7 @@ def test_yolo_lite_keeps_20_db_at_its_head_on_a_picture_it_was_not_calibrated_wi
     side = network.input_shape.height
     seen = observe(
         network,
-        (
-            photograph(folder / "pictures" / p, side).astype(np.float32) / 255
-            for p in ("chelsea.png", "china.jpg")
-        ),
+        (photograph(folder / "pictures" / p, side).astype(np.float32) / 255 for p in ("chelsea.png", "china.jpg")),
     )
     dog = photograph(folder / "pictures" / "dog.jpg", side)
     head = {}

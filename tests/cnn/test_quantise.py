@@ -74,9 +74,7 @@ def test_integers_stand_for_the_floats(seed, activation):
     np.testing.assert_allclose(r.multiplier / 2.0**r.shift, ratio, rtol=2**-16)
     assert np.all(r.multiplier >= 1 << 15), "m uses all its 16 bits"
     slope = {"linear": 1.0, "leaky": 0.1, "relu": 0.0}[activation]
-    np.testing.assert_allclose(
-        r.negative / 2.0**r.shift, slope * ratio, atol=float((0.5 / 2.0**r.shift).max())
-    )
+    np.testing.assert_allclose(r.negative / 2.0**r.shift, slope * ratio, atol=float((0.5 / 2.0**r.shift).max()))
 
 
 def test_the_slope_of_leaky_is_rounded_from_the_exact_ratio_not_from_m():
@@ -136,6 +134,23 @@ def test_the_example_of_the_documentation():
     for inputs, output in (((50, 15), 11), ((15, 50), -5)):
         array = np.array(inputs, np.int8).reshape(2, 1, 1)
         assert convolve(array, INT8, node.op, node.shape, INT8).item() == output
+
+
+@pytest.mark.parametrize("below", [2.0**-20, 2.0**-18, 0.0])
+def test_a_ratio_just_below_a_power_of_two_does_not_round_m_up_to_65536(below):
+    """One weight w, so that ratio = w/127 · 1/255 / (output scale): choose w for ratio = (1 − below) / 4."""
+    ratio = (1 - below) / 4
+    weight = np.full((1, 1, 1, 1), ratio * 255 / 127, np.float32)
+    op = Convolution(weight, np.zeros(1, np.float32), None, 1, Padding(), 1, "relu")
+    network = networks.network(
+        Shape(1, 2, 2),
+        ("conv", op, [0], Shape(1, 2, 2)),
+        ("head", replace(op, activation="linear"), [1], Shape(1, 2, 2)),
+    )
+    reach = float(weight.item()) / 127 / 255 / ratio * 127
+    r = quantise(network, flat(network, reach)).nodes[1].op.requantiser
+    assert 1 << 15 <= r.multiplier[0] <= 65535
+    assert r.multiplier[0] / 2.0 ** r.shift[0] == pytest.approx(ratio, rel=2**-16)
 
 
 # ---------------------------------------------------------------- types
@@ -334,9 +349,7 @@ def test_ranges_of_another_network_are_refused():
         quantise(networks.tiny_yolo(), flat(networks.branches()))
 
 
-@pytest.mark.parametrize(
-    ("options", "what"), [({"bits": 1}, "weights"), ({"activation_bits": 17}, "activations")]
-)
+@pytest.mark.parametrize(("options", "what"), [({"bits": 1}, "weights"), ({"activation_bits": 17}, "activations")])
 def test_bits_are_2_to_16(options, what):
     network = networks.tiny_yolo()
     with pytest.raises(QuantiseError, match=f"{what} have 2…16 bits"):

@@ -155,6 +155,7 @@ def option(index: int, **values: object) -> Callable[[dict], None]:
             changed(**{"1__weights__npy": npy(np.full((8, 3, 3, 3), -128, np.int8))}),
             "weights must be narrow, -127…127, not -128…-128",
         ),
+        (changed(**{"1__shift__npy": npy(np.zeros(0, np.int64))}), "'1.shift.npy' must have no empty side, not (0,)"),
         (changed(**{"1__shift__npy": npy(np.full(8, 48))}), "shift must be 1…47, not 48…48"),
         (changed(**{"1__shift__npy": npy(np.full(8, 0))}), "shift must be 1…47, not 0…0"),
         (changed(**{"1__multiplier__npy": npy(np.full(8, 65536))}), "multiplier must be 1…65535"),
