@@ -110,14 +110,19 @@ private:
     bool late_ = false;
 };
 
-void add_wait(Lane& lane, std::int64_t bins, std::int64_t start, std::int64_t length, int kind) {
-    while ((start + length) >> lane.shift >= bins) {
+// Bins as wide as it takes that cycle `end` has one.
+void widen(Lane& lane, std::int64_t bins, std::int64_t end) {
+    while (end >> lane.shift >= bins) {
         for (auto& waits : lane.waits) {
             for (std::int64_t i = 0; i < bins / 2; ++i) waits[i] = waits[2 * i] + waits[2 * i + 1];
             std::fill(waits.begin() + bins / 2, waits.end(), 0);
         }
         ++lane.shift;
     }
+}
+
+void add_wait(Lane& lane, std::int64_t bins, std::int64_t start, std::int64_t length, int kind) {
+    widen(lane, bins, start + length);
     while (length > 0) {
         const std::int64_t bin = start >> lane.shift;
         const std::int64_t part = std::min(length, ((bin + 1) << lane.shift) - start);
@@ -463,6 +468,9 @@ RegionResult RegionSolver::collect() {
     for (Process& process : processes_) {
         stuck |= !process.finished;
         result.cycles = std::max(result.cycles, process.result.end);
+    }
+    for (Process& process : processes_) {
+        if (options_.timeline_bins > 0) widen(process.result.lane, options_.timeline_bins, result.cycles);
         result.processes.push_back(process.result);
     }
     for (Fifo& fifo : fifos_) {

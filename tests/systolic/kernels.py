@@ -11,9 +11,7 @@ from systolic.cycles import Trace
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "hls_templates"
 KERNELS = ROOT / "tests/hls_templates/kernels/kernels.cpp"
-RECORDER = [
-    TEMPLATES / "simulation" / name for name in ("trace.cpp", "solve.cpp", "memory.cpp", "cycles.cpp")
-]
+RECORDER = [TEMPLATES / "simulation" / name for name in ("trace.cpp", "solve.cpp", "memory.cpp", "cycles.cpp")]
 
 
 def compile_library(sources: list[Path], library: Path, *options: str) -> Path:

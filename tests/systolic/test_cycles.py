@@ -176,9 +176,7 @@ def test_two_readers_share_the_bandwidth(kernel: Run) -> None:
 @pytest.mark.parametrize(
     ("address", "outstanding", "bursts", "cycles"), [(252, 1, 2, 48), (252, 2, 2, 28), (0, 1, 1, 28)]
 )
-def test_burst_that_straddles_4_kb(
-    kernel: Run, address: int, outstanding: int, bursts: int, cycles: int
-) -> None:
+def test_burst_that_straddles_4_kb(kernel: Run, address: int, outstanding: int, bursts: int, cycles: int) -> None:
     memory = Memory(6.4, 1.0, 200, 100, read_outstanding=outstanding)
     timing = solve(kernel("run_read", address, 8, 1), memory)
     assert timing.regions[0].cycles == cycles

@@ -179,6 +179,28 @@ void any_chain(int stages, int count, const int *ii, const int *depth, const int
     sink(pipe[stages], count, ii[stages]);
 }
 
+// A row of output-stationary PEs: PE j works at stage j, the sums of a tile leave at stage pes.
+void pe_row(stream &in, stream &out, int tiles, int steps, int pes) {
+    SYSTOLIC_PROCESS("pe_row");
+    int sum = 0;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < tiles * steps; ++i) {
+        SYSTOLIC_PIPELINE(1, pes + 1);
+        sum = (i % steps ? sum : 0) + in.read() * pes;
+        if (i % steps == steps - 1) out.write(sum);
+    }
+}
+
+void row_region(int tiles, int steps, int pes, int sink_ii, int first, int second) {
+    SYSTOLIC_DATAFLOW(13);
+    stream activations, sums;
+    SYSTOLIC_STREAM(activations, first);
+    SYSTOLIC_STREAM(sums, second);
+    source(activations, tiles * steps);
+    pe_row(activations, sums, tiles, steps, pes);
+    sink(sums, tiles, sink_ii);
+}
+
 void two_reads_a_cycle() {
     SYSTOLIC_PROCESS("greedy");
     stream pipe;
@@ -266,6 +288,9 @@ const char *run_read(int address, int beats, int readers) {
 const char *run_write(int beats, int wait) { return guarded([=] { write_region(memory, beats, wait); }); }
 const char *run_any_chain(int stages, int count, const int *ii, const int *depth, const int *fifo) {
     return guarded([=] { any_chain(stages, count, ii, depth, fifo); });
+}
+const char *run_row(int tiles, int steps, int pes, int sink_ii, int first, int second) {
+    return guarded([=] { row_region(tiles, steps, pes, sink_ii, first, second); });
 }
 const char *run_top() {
     return guarded([] {

@@ -1,0 +1,108 @@
+"""The macros in each kind of build, and the native stream."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+INCLUDE = ROOT / "hls_templates/include"
+SIMULATION = ROOT / "hls_templates/simulation"
+KERNELS = ROOT / "tests/hls_templates/kernels"
+STRICT = ["g++", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", f"-I{INCLUDE}"]
+
+
+def genuine_headers() -> Path:
+    """The folder of the vendor's hls_stream.h; skips where no installed package has it."""
+    found = importlib.util.find_spec("hls4ml")
+    folder = Path(found.origin or "").parent / "templates/vivado/ap_types" if found else Path("absent")
+    if not (folder / "hls_stream.h").is_file():
+        pytest.skip("no genuine hls_stream.h: pip install --no-deps hls4ml==1.3.0")
+    return folder
+
+
+def run(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def body(source: str, tmp_path: Path, *options: str) -> str:
+    """What the macros in the source become, without white space and line markers."""
+    path = tmp_path / "source.cpp"
+    path.write_text(f'#include "instrument.h"\n===\n{source}\n')
+    text = run(["g++", "-E", f"-I{INCLUDE}", f"-I{SIMULATION}", *options, str(path)])
+    lines = text.rpartition("===")[2].splitlines()
+    return " ".join(" ".join(line for line in lines if not re.match(r"# \d", line)).split())
+
+
+@pytest.mark.parametrize(
+    ("macro", "pragma"),
+    [
+        ("SYSTOLIC_DATAFLOW(3)", "#pragma HLS DATAFLOW"),
+        ("SYSTOLIC_PIPELINE(2, 9)", "#pragma HLS PIPELINE II = 2"),
+        ("SYSTOLIC_STREAM(rows, DEPTH)", "#pragma HLS STREAM variable = rows depth = 64"),
+        ('SYSTOLIC_PROCESS("load")', ""),
+        ("SYSTOLIC_ENTER", ""),
+        ("SYSTOLIC_SEQUENTIAL(4)", ""),
+        ("SYSTOLIC_BURST_READ(0, a, n)", ""),
+        ("SYSTOLIC_BURST_WRITE(0, a, n)", ""),
+        ("SYSTOLIC_BURST_RESPONSE(0)", ""),
+        ("x = SYSTOLIC_LOAD(1, words, i + 1)", "x = ((words)[i + 1])"),
+        ("SYSTOLIC_STORE(1, words, i, pair{1, 2})", "((words)[i] = pair{1, 2})"),
+    ],
+)
+def test_synthesis_sees_the_pragma_and_nothing_more(macro: str, pragma: str, tmp_path: Path) -> None:
+    assert body(macro, tmp_path, "-D__SYNTHESIS__", "-DDEPTH=64") == pragma
+
+
+def test_native_stream_keeps_order_owners_and_names(tmp_path: Path) -> None:
+    program = tmp_path / "streams"
+    source = KERNELS / "streams.cpp"
+    run(
+        [
+            *STRICT,
+            "-std=c++17",
+            "-O1",
+            f"-I{SIMULATION}",
+            "-fsanitize=address,undefined",
+            "-o",
+            str(program),
+            str(source),
+        ]
+    )
+    assert run([str(program)]) == ""
+
+
+def test_a_loop_reads_and_writes_without_a_call(tmp_path: Path) -> None:
+    """The native build must not trace: its object holds no symbol of the recorder."""
+    built = tmp_path / "kernels.o"
+    run([*STRICT, "-std=c++17", f"-I{SIMULATION}", "-c", "-o", str(built), str(KERNELS / "kernels.cpp")])
+    assert "systolic5trace" not in run(["nm", str(built)])
+
+
+@pytest.mark.parametrize("standard", ["c++14", "c++17"])
+def test_kernels_compile_with_the_genuine_stream(standard: str, tmp_path: Path) -> None:
+    genuine = genuine_headers()
+    command = [*STRICT, f"-std={standard}", f"-isystem{genuine}", "-c", "-o", str(tmp_path / "kernels.o")]
+    run([*command, str(KERNELS / "kernels.cpp")])
+
+
+def test_synthesis_build_of_the_kernels_compiles_with_the_genuine_stream(tmp_path: Path) -> None:
+    genuine = genuine_headers()
+    command = [*STRICT, "-std=c++14", "-D__SYNTHESIS__", "-Wno-unused-parameter", "-Wno-empty-body"]
+    command += [f"-isystem{genuine}", "-c", "-o", str(tmp_path / "kernels.o"), str(KERNELS / "kernels.cpp")]
+    run(command)
+
+
+def test_a_traced_build_refuses_the_genuine_stream(tmp_path: Path) -> None:
+    (tmp_path / "hls_stream.h").write_text("namespace hls { template <typename T> class stream {}; }\n")
+    (tmp_path / "traced.cpp").write_text('#include "instrument.h"\n')
+    command = [*STRICT, "-DSYSTOLIC_TRACE", f"-I{tmp_path}", "-c", "-o", str(tmp_path / "x.o"), "traced.cpp"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode != 0
+    assert "needs hls_templates/simulation/hls_stream.h first on the include path" in done.stderr

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from boards.errors import SimulationError
+from systolic import timeline
+from systolic.cycles import Memory, Timing
+from systolic.timing import RegionTiming
+from tests.systolic.kernels import KERNELS, RECORDER, compile_library, our_stream, traced
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    path = tmp_path_factory.mktemp("timeline") / "traced.so"
+    return ctypes.CDLL(str(compile_library([KERNELS, *RECORDER], path, "-DSYSTOLIC_TRACE", our_stream())))
+
+
+def solved(library: ctypes.CDLL, name: str, *arguments: object) -> Timing:
+    return traced(library, name, *arguments).solve(Memory(), 300.0, timeline=True)
+
+
+def cycles_in_lane(region: RegionTiming, number: int) -> np.ndarray:
+    width, parts = timeline.shares(region.processes[number], region.cycles)
+    widths = np.minimum(width, region.cycles - np.arange(parts.shape[1]) * width)
+    return np.asarray((parts * widths).sum(axis=1).round())
+
+
+# derived in test_cycles: the relay waits 1 + 11 of 26 cycles, the second time from 6 to 16
+def test_lane_shows_when_a_process_waited(library: ctypes.CDLL) -> None:
+    (region,) = solved(library, "run_deep").regions
+    width, parts = timeline.shares(region.processes[1], region.cycles)
+    assert width == 1
+    assert np.flatnonzero(parts[1]).tolist() == [1, *range(6, 17)]
+    assert parts[:, 26].tolist() == [0, 0, 0, 0]  # ended
+
+
+def test_bins_grow_with_the_region_and_lose_no_cycle(library: ctypes.CDLL) -> None:
+    (region,) = solved(library, "run_chain", 5000, 7).regions
+    assert region.cycles > 30_000
+    for number, process in enumerate(region.processes):
+        told = [process.busy, process.wait_input, process.wait_space, process.wait_memory]
+        assert cycles_in_lane(region, number).tolist() == told
+        assert len(timeline.shares(process, region.cycles)[1][0]) <= 512
+
+
+def test_picture_has_the_colours_of_what_happens(library: ctypes.CDLL, tmp_path: Path) -> None:
+    timeline.save(solved(library, "run_chain", 5000, 7), tmp_path / "chain.png")
+    pixels = {pixel for _, pixel in Image.open(tmp_path / "chain.png").convert("RGB").getcolors(1 << 24) or []}
+    assert (0x56, 0xB4, 0xE9) in pixels
+    assert (0xE6, 0x9F, 0x00) in pixels
+
+
+def test_a_region_is_chosen_by_its_label(library: ctypes.CDLL) -> None:
+    timing = solved(library, "run_top")
+    assert len(timeline.draw(timing, label=1).axes[0].get_yticklabels()) == 2
+    with pytest.raises(SimulationError, match="no region has the label 9; the trace has -1, 1, -1, 1"):
+        timeline.draw(timing, label=9)
+
+
+def test_a_picture_needs_lanes(library: ctypes.CDLL) -> None:
+    timing = traced(library, "run_deep").solve()
+    with pytest.raises(SimulationError, match="process 'source' has no lane: solve with timeline=True"):
+        timeline.draw(timing)
