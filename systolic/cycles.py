@@ -47,6 +47,7 @@ class SolverOptions(ctypes.Structure):
         ("max_burst_beats", ctypes.c_int64),
         ("fifo_latency", ctypes.c_int64),
         ("loop_entry", ctypes.c_int64),
+        ("request_stages", ctypes.c_int64),
         ("timeline_bins", ctypes.c_int64),
         ("limit", ctypes.c_int64),
     )
@@ -64,6 +65,7 @@ def _options(
         memory.max_burst_beats,
         fabric.fifo_latency,
         fabric.loop_entry,
+        fabric.request_stages,
         timeline_bins,
         limit,
     )

@@ -47,18 +47,33 @@ class Fabric:
 
     fifo_latency: from a write to the first cycle in which it can be read.
     loop_entry: the state that starts a pipelined loop.
+    request_stages: from a read request to its load where one pipelined loop does both; the m_axi option
+    ``latency``, for which HLS makes the pipeline deeper.
     region_start, region_stop: hand-shakes around a DATAFLOW region.
     """
 
     fifo_latency: int = 1
     loop_entry: int = 1
+    request_stages: int = 64
     region_start: int = 2
     region_stop: int = 2
+
+    def __post_init__(self) -> None:
+        """A load in the cycle of its own request could never be served, hence the least of 1."""
+        for name, least in (
+            ("fifo_latency", 1),
+            ("loop_entry", 0),
+            ("request_stages", 1),
+            ("region_start", 0),
+            ("region_stop", 0),
+        ):
+            value = getattr(self, name)
+            _require(value >= least, name, f"of at least {least}", value)
 
 
 def _require(holds: bool, name: str, what: str, value: object) -> None:
     if not holds:
-        raise SimulationError(f"the memory model needs {name} {what}, not {value}")
+        raise SimulationError(f"the cycle model needs {name} {what}, not {value}")
 
 
 @dataclass(frozen=True)

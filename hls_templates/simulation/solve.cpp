@@ -37,12 +37,12 @@ struct Fifo {
     StreamResult result;
 };
 
-// Walks one of a run's two sorted lists of accesses.
+// Walks one of a run's sorted lists of accesses.
 class Cursor {
 public:
-    void open(const ProcessRecord& process, const Run& run, std::size_t end, std::int64_t base, bool late) {
+    void open(const ProcessRecord& process, const Run& run, std::size_t end, std::int64_t base, Place place) {
         process_ = &process;
-        late_ = late;
+        place_ = place;
         ii_ = run.ii;
         entry_ = process.entries.data() + run.first;
         end_ = process.entries.data() + end;
@@ -69,7 +69,7 @@ public:
 private:
     void take_entry() {
         const Pattern& pattern = process_->patterns[entry_->pattern];
-        const std::vector<Group>& groups = late_ ? pattern.late : pattern.early;
+        const std::vector<Group>& groups = pattern.groups[place_];
         left_ = entry_->count;
         codes_ = pattern.codes.data();
         first_ = groups.data();
@@ -107,7 +107,7 @@ private:
     std::int64_t start_ = 0;
     std::int64_t ii_ = 1;
     std::uint32_t left_ = 0;
-    bool late_ = false;
+    Place place_ = kFront;
 };
 
 // Bins as wide as it takes that cycle `end` has one.
@@ -139,8 +139,8 @@ struct Process {
     bool finished = false;
     std::int64_t tau = 0;     // pipeline time at which the next run may begin
     std::int64_t offset = 0;  // cycles stalled so far: T(τ) = τ + offset
-    Cursor early;
-    Cursor late;
+    std::int64_t shift = 0;   // stages of the open run from its requests to its loads
+    Cursor cursors[kPlaces];
     std::size_t next_burst = 0;
     Code blocked = 0;
     Channel* blocked_on = nullptr;
@@ -262,19 +262,18 @@ bool RegionSolver::advance(Process& process) {
 bool RegionSolver::step(Process& process) {
     if (process.finished) return false;
     if (!process.open) return open_run(process);
-    Cursor& early = process.early;
-    Cursor& late = process.late;
-    const std::int64_t tau = std::min(early.tau, late.tau);
+    Cursor* const cursors = process.cursors;
+    const std::int64_t tau = std::min(std::min(cursors[kFront].tau, cursors[kLoads].tau), cursors[kBack].tau);
     if (tau == kNever) {
         close_run(process);
         return true;
     }
-    const bool front = early.tau == tau;
-    const bool back = late.tau == tau;
     const std::int64_t now = tau + process.offset;
     std::int64_t latest = now;
     Code cause = 0;
-    const auto look = [&](const Cursor& cursor) {
+    for (int place = 0; place < kPlaces; ++place) {
+        const Cursor& cursor = cursors[place];
+        if (cursor.tau != tau) continue;
         for (std::uint32_t i = 0; i < cursor.count(); ++i) {
             const std::int64_t time = ready(process, cursor.codes()[i]);
             if (time == kUnknown) return false;
@@ -283,17 +282,13 @@ bool RegionSolver::step(Process& process) {
                 cause = cursor.codes()[i];
             }
         }
-        return true;
-    };
-    if ((front && !look(early)) || (back && !look(late))) return false;
-    if (latest > now) stall(process, now, latest, cause);
-    if (front) {
-        for (std::uint32_t i = 0; i < early.count(); ++i) commit(process, early.codes()[i], latest);
-        early.next();
     }
-    if (back) {
-        for (std::uint32_t i = 0; i < late.count(); ++i) commit(process, late.codes()[i], latest);
-        late.next();
+    if (latest > now) stall(process, now, latest, cause);
+    for (int place = 0; place < kPlaces; ++place) {
+        Cursor& cursor = cursors[place];
+        if (cursor.tau != tau) continue;
+        for (std::uint32_t i = 0; i < cursor.count(); ++i) commit(process, cursor.codes()[i], latest);
+        cursor.next();
     }
     return true;
 }
@@ -305,15 +300,18 @@ bool RegionSolver::open_run(Process& process) {
     const std::size_t end =
         process.next_run + 1 < runs.size() ? runs[process.next_run + 1].first : process.record->entries.size();
     process.tau += run.gap + std::int64_t(run.enters) * options_.loop_entry;
-    process.early.open(*process.record, run, end, process.tau, false);
-    process.late.open(*process.record, run, end, process.tau, true);
+    process.shift = run.requests ? options_.request_stages : 0;
+    for (int place = 0; place < kPlaces; ++place) {
+        const std::int64_t base = process.tau + (place == kFront ? 0 : process.shift);
+        process.cursors[place].open(*process.record, run, end, base, Place(place));
+    }
     process.open = true;
     return true;
 }
 
 void RegionSolver::close_run(Process& process) {
     const Run& run = process.record->runs[process.next_run++];
-    if (run.iterations > 0) process.tau += std::int64_t(run.iterations - 1) * run.ii + run.depth;
+    if (run.iterations > 0) process.tau += std::int64_t(run.iterations - 1) * run.ii + run.depth + process.shift;
     process.result.iterations += run.iterations;
     process.open = false;
     latest_ = std::max(latest_, process.tau + process.offset);

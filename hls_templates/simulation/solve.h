@@ -25,6 +25,7 @@ struct Options {
     std::int64_t max_burst_beats;
     std::int64_t fifo_latency;
     std::int64_t loop_entry;
+    std::int64_t request_stages;  // from a request to its load in a loop that holds both
     std::int64_t timeline_bins;  // 0: none
     std::int64_t limit;          // cycles at which a solution is given up as too slow; 0: none
 };

@@ -155,22 +155,26 @@ std::string port_name(Code code) {
                       "; a port serves one access a cycle: raise the II or widen the element");
 }
 
-bool is_late(Kind kind) { return kind != kRead && kind != kLoad && kind != kBurstRead; }
+Place place_of(Kind kind) {
+    if (kind == kLoad) return kLoads;
+    return kind == kRead || kind == kBurstRead ? kFront : kBack;
+}
+
 bool is_port(Kind kind) { return kind <= kStore; }
 
 // (stage, code) of each access: the first read at stage 0, the last write at stage depth - 1.
-std::vector<std::pair<std::int64_t, Code>> staged(const std::vector<Code>& raw, const Run& run, bool late) {
+std::vector<std::pair<std::int64_t, Code>> staged(const std::vector<Code>& raw, const Run& run, Place place) {
     const std::vector<std::int64_t> order = ordinals(raw);
     std::unordered_map<Code, std::int64_t> total;
     for (std::size_t i = 0; i < raw.size(); ++i) total[raw[i]] = order[i] + 1;
     std::vector<std::pair<std::int64_t, Code>> result;
     for (std::size_t i = 0; i < raw.size(); ++i) {
         const Kind kind = kind_of(raw[i]);
-        if (is_late(kind) != late) continue;
+        if (place_of(kind) != place) continue;
         const std::int64_t times = total[raw[i]];
         if (is_port(kind) && times > std::min(run.ii, run.depth)) fail_port(raw[i], times, run);
-        std::int64_t stage = late ? run.depth - 1 : 0;
-        if (is_port(kind)) stage += late ? order[i] - (times - 1) : order[i];
+        std::int64_t stage = place == kBack ? run.depth - 1 : 0;
+        if (is_port(kind)) stage += place == kBack ? order[i] - (times - 1) : order[i];
         result.emplace_back(stage, raw[i]);
     }
     std::stable_sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -190,8 +194,10 @@ void append_groups(Pattern& pattern, std::vector<Group>& groups, const std::vect
 Pattern make_pattern(const std::vector<Code>& raw, const Run& run) {
     Pattern pattern;
     pattern.raw = raw;
-    append_groups(pattern, pattern.early, staged(raw, run, false));
-    append_groups(pattern, pattern.late, staged(raw, run, true));
+    for (Code code : raw) pattern.requests |= kind_of(code) == kBurstRead;
+    for (int place = 0; place < kPlaces; ++place) {
+        append_groups(pattern, pattern.groups[place], staged(raw, run, Place(place)));
+    }
     return pattern;
 }
 
@@ -214,6 +220,7 @@ void add_entry() {
     const std::uint32_t pattern = intern();
     recorder.count = 0;
     Run& run = process.runs.back();
+    if (recorder.ii != kNoRun) run.requests |= process.patterns[pattern].requests;
     const bool same = process.entries.size() > run.first && process.entries.back().pattern == pattern &&
                       process.entries.back().count != UINT32_MAX;
     if (same) {

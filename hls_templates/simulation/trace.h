@@ -32,13 +32,16 @@ struct Group {
     std::uint32_t count;
 };
 
-// Reads stand at the front of the pipeline, writes at its end; each of the two lists is in order of time even where
-// iterations overlap, so that a solver merges two sorted lists.
+// Stream reads and requests stand at the front of the pipeline, writes at its end, loads at the front or, in a loop
+// that makes its own requests, later. Each list is in order of time even where iterations overlap, so that a solver
+// merges sorted lists.
+enum Place { kFront = 0, kLoads = 1, kBack = 2, kPlaces = 3 };
+
 struct Pattern {
     std::vector<Code> raw;
     std::vector<Code> codes;
-    std::vector<Group> early;
-    std::vector<Group> late;
+    std::vector<Group> groups[kPlaces];
+    bool requests = false;  // holds a kBurstRead
 };
 
 struct Entry {
@@ -51,6 +54,7 @@ struct Run {
     std::int64_t depth = 1;
     std::int64_t gap = 0;      // sequential cycles before it
     std::uint32_t enters = 0;  // loop entries before it
+    bool requests = false;     // a pipelined loop that asks for what it loads
     std::uint64_t first = 0;   // entry
     std::uint64_t iterations = 0;
 };

@@ -189,6 +189,24 @@ def test_bursts_are_cut_at_the_ports_length(kernel: Run) -> None:
     assert region_cycles(kernel("run_read", 0, 16, 1), memory) == 4 * 24
 
 
+# The loop starts at 1, asks at 1, 2, 5, 9 …; HLS puts the loads 30 stages later, when memory, 20 away, has
+# them: beat i is loaded at 31 + i, the last of 16 at 46, and 2 more stages follow.
+# With loads 5 stages later the first waits from 6 until 21, and the requests behind it wait too: that of 5 was
+# made in time, that of 9 is made at 24 and its first beat, wanted at 33, is there at 44.
+@pytest.mark.parametrize(("stages", "waited"), [(30, 0), (5, 15 + 11)])
+def test_a_loop_that_asks_and_loads(kernel: Run, stages: int, waited: int) -> None:
+    timing = solve(kernel("run_asking", 4), fabric=Fabric(request_stages=stages))
+    assert process(timing, "reader") == (1 + 15 + 3 + stages, 0, 0, waited, 0)
+
+
+# A request at 0 and a load that waits from 1 until 20; in a loop, one request a cycle, the loads 64 later.
+@pytest.mark.parametrize(("loop", "cycles"), [(0, 21), (1, 9 + 64 + 3)])
+def test_access_without_a_burst_is_a_burst_of_one(kernel: Run, loop: int, cycles: int) -> None:
+    timing = solve(kernel("run_single", 10, loop))
+    assert timing.regions[0].cycles == cycles
+    assert timing.regions[0].bundles[0].bursts == (10 if loop else 1)
+
+
 # Beats stored at 2…9, moved at 10…17, answered at 27.
 def test_a_writer_ends_when_memory_has_answered(kernel: Run) -> None:
     timing = solve(kernel("run_write", 8, 0))

@@ -105,6 +105,34 @@ void reader(const beat_t *memory, int bundle, int address, int beats) {
     }
 }
 
+// Asks for bursts of four while it takes them, two ahead.
+void asking_reader(const beat_t *memory, int bursts) {
+    SYSTOLIC_PROCESS("reader");
+    int asked = 0;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < 4 * bursts; ++i) {
+        SYSTOLIC_PIPELINE(1, 3);
+        if (asked < bursts && asked < i / 4 + 2) {
+            SYSTOLIC_BURST_READ(0, 4 * asked, 4);
+            ++asked;
+        }
+        (void)SYSTOLIC_LOAD(0, memory, i);
+    }
+}
+
+// No burst: each access is a request of one beat.
+void single_reader(const beat_t *memory, int count, bool loop) {
+    SYSTOLIC_PROCESS("reader");
+    if (!loop) {
+        (void)SYSTOLIC_LOAD(0, memory, 0);
+        return;
+    }
+    for (int i = 0; i < count; ++i) {
+        SYSTOLIC_PIPELINE(1, 3);
+        (void)SYSTOLIC_LOAD(0, memory, 7 * i);
+    }
+}
+
 void writer(beat_t *memory, int beats, bool wait) {
     SYSTOLIC_PROCESS("writer");
     SYSTOLIC_BURST_WRITE(0, 0, beats);
@@ -162,6 +190,16 @@ void fork_region(int count, int depth) {
 void read_region(const beat_t *memory, int address, int beats, int readers) {
     SYSTOLIC_DATAFLOW(5);
     for (int i = 0; i < readers; ++i) reader(memory, i, address, beats);
+}
+
+void asking_region(const beat_t *memory, int bursts) {
+    SYSTOLIC_DATAFLOW(14);
+    asking_reader(memory, bursts);
+}
+
+void single_region(const beat_t *memory, int count, bool loop) {
+    SYSTOLIC_DATAFLOW(15);
+    single_reader(memory, count, loop);
 }
 
 void write_region(beat_t *memory, int beats, bool wait) {
@@ -285,6 +323,8 @@ const char *run_fork(int count, int depth) { return guarded([=] { fork_region(co
 const char *run_read(int address, int beats, int readers) {
     return guarded([=] { read_region(memory, address, beats, readers); });
 }
+const char *run_asking(int bursts) { return guarded([=] { asking_region(memory, bursts); }); }
+const char *run_single(int count, int loop) { return guarded([=] { single_region(memory, count, loop); }); }
 const char *run_write(int beats, int wait) { return guarded([=] { write_region(memory, beats, wait); }); }
 const char *run_any_chain(int stages, int count, const int *ii, const int *depth, const int *fifo) {
     return guarded([=] { any_chain(stages, count, ii, depth, fifo); });
