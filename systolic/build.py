@@ -59,7 +59,7 @@ def _command(folder: Path, variant: Variant) -> list[str]:
         else ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     )
     # Two designs may be loaded into one process: their statics must not be merged.
-    flags += ["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w"]
+    flags += ["-std=c++17", "-shared", "-fPIC", "-fno-gnu-unique", "-w"]
     includes = [folder / "src", folder / "simulation"]
     if variant.ap_int:
         flags.append("-DSYSTOLIC_AP_INT")

@@ -78,13 +78,16 @@ def engine_values(schedule: SystolicSchedule, program: Program, board: Board, cl
         "passes": len(program.pass_job),
     }
     ports = {"rows": FIFO_DEPTH, "beats": FIFO_DEPTH, "saved": FIFO_DEPTH}
-    steps = dict.fromkeys(("activations", "weights", "sums", "groups", "results"), WAIT_DEPTH)
+    steps = dict.fromkeys(("activations", "weights", "groups", "results"), WAIT_DEPTH)
+    # Row m gives its sums m cycles after row 0, and the Saver takes all rows at once: a shallower FIFO deadlocks
+    # at one step a position.
+    sums = {"sums": array.rows + WAIT_DEPTH}
     return EngineValues(
         title=f"{schedule.network.name} on a {array} systolic array",
         parameters=_parameters(array),
         map_ports=array.map_ports,
         weight_ports=array.weight_ports,
-        depths={**ports, **steps},
+        depths={**ports, **steps, **sums},
         bounds=bounds,
         burst_words=min(256, AXI_BURST_BYTES // array.lanes),
         row_memory="bram",

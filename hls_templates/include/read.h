@@ -12,12 +12,12 @@
 // Bursts requested before the data of the first is taken: hides the DDR's latency, and is what
 // num_read_outstanding of the port must allow.
 static const int BURSTS_AHEAD = 16;
+static const int TILES_AHEAD = 2;
 
 // Where the next row piece of a port starts. Rows are numbered with their padding; a port owns the row
 // strides q ≡ PORT (mod MAP_PORTS), so that the rows which arrive together go to different banks.
 struct row_cursor_t {
-    int q, phase, burst, address;
-    bool done;
+    int q, phase, burst;
 };
 
 inline int padded_row(const pass_t &pass, int q, int phase) {
@@ -73,26 +73,31 @@ void read_rows(pass_t pass, hls::burst_maxi<lanes_t> maps, hls::stream<lanes_t> 
     SYSTOLIC_PROCESS("read_rows");
     const int bursts = count_bursts<PORT>(pass);
     const int words = bursts * pass.burst_words;
-    row_cursor_t at = {PORT, 0, 0, 0, false};
-    int requested = 0, finished = 0, word = 0;
+    row_cursor_t at = {PORT, 0, 0};
+    int requested = 0;
     SYSTOLIC_ENTER;
-    for (int i = 0; i < words;) {
-        SYSTOLIC_PIPELINE(1, 4);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=100000
-        // A row that is padding has no bytes: step over it without a request.
-        const bool wanted = requested < bursts && requested - finished < BURSTS_AHEAD;
-        const bool exists = row_exists(pass, padded_row(pass, at.q, at.phase));
-        if (wanted && exists) {
+    while (requested < minimum(bursts, BURSTS_AHEAD)) {
+        SYSTOLIC_PIPELINE(1, 3);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=32
+        // Padding above the map has no bytes: step over it without a request. Below it nothing is wanted.
+        if (row_exists(pass, padded_row(pass, at.q, at.phase))) {
             maps.read_request(burst_address(pass, at), pass.burst_words);
             ++requested;
         }
-        if (wanted) next_burst(pass, at);
-        if (finished < requested) {
-            rows.write(maps.read());
-            ++i;
-            if (++word == pass.burst_words) {
-                word = 0;
-                ++finished;
+        next_burst(pass, at);
+    }
+    int word = 0;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < words; ++i) {
+        SYSTOLIC_PIPELINE(1, 4);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=100000
+        rows.write(maps.read());
+        if (++word == pass.burst_words) {
+            word = 0;
+            if (requested < bursts) {
+                maps.read_request(burst_address(pass, at), pass.burst_words);
+                next_burst(pass, at);
+                ++requested;
             }
         }
     }
@@ -118,30 +123,43 @@ inline weight_plan_t plan_weights(const pass_t &pass, const pass_t &next, bool i
 static const int BEATS = COLUMNS;                       // words of one step's weights
 static const int PORT_BEATS = BEATS / WEIGHT_PORTS;     // of them from one port
 
+struct tile_cursor_t {
+    int tile, requested;
+};
+
+inline void request_tile(const pass_t &pass, const pass_t &next, const weight_plan_t &plan, int own,
+                         hls::burst_maxi<lanes_t> &weights, tile_cursor_t &at) {
+#pragma HLS INLINE
+    const int words = pass.steps * PORT_BEATS;
+    if (at.requested < own) weights.read_request(pass.weights_base + at.tile * words, words);
+    else weights.read_request(next.weights_base, plan.next_steps * PORT_BEATS);
+    at.tile = at.tile + 1 == pass.channel_tiles ? 0 : at.tile + 1;
+    ++at.requested;
+}
+
 inline void read_weights(pass_t pass, pass_t next, weight_plan_t plan, hls::burst_maxi<lanes_t> weights,
                          hls::stream<lanes_t> &beats) {
     SYSTOLIC_PROCESS("read_weights");
-    const int tile_words = pass.steps * PORT_BEATS;
-    const int tiles = plan.first + plan.loads;
-    const int total = tiles + (plan.next_steps > 0 ? 1 : 0);
-    int tile = 1 - plan.first, requested = 0, word = 0, finished = 0;
-    const int words = tiles * tile_words + plan.next_steps * PORT_BEATS;
+    const int own = plan.first + plan.loads;
+    const int total = own + (plan.next_steps > 0 ? 1 : 0);
+    const int words = (own * pass.steps + plan.next_steps) * PORT_BEATS;
+    tile_cursor_t at = {plan.first ? 0 : 1 % pass.channel_tiles, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < words;) {
+    while (at.requested < minimum(total, TILES_AHEAD)) {
+        SYSTOLIC_PIPELINE(1, 3);
+#pragma HLS LOOP_TRIPCOUNT min=0 max=2
+        request_tile(pass, next, plan, own, weights, at);
+    }
+    int word = 0, finished = 0;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < words; ++i) {
         SYSTOLIC_PIPELINE(1, 4);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
-        if (requested < total && requested - finished < 2) {
-            const bool own = requested < tiles;
-            weights.read_request(own ? pass.weights_base + tile * tile_words : next.weights_base,
-                                 own ? tile_words : plan.next_steps * PORT_BEATS);
-            tile = tile + 1 == pass.channel_tiles ? 0 : tile + 1;
-            ++requested;
-        }
         beats.write(weights.read());
-        ++i;
-        if (++word == (finished < tiles ? tile_words : plan.next_steps * PORT_BEATS)) {
+        if (++word == (finished < own ? pass.steps : plan.next_steps) * PORT_BEATS) {
             word = 0;
             ++finished;
+            if (at.requested < total) request_tile(pass, next, plan, own, weights, at);
         }
     }
 }

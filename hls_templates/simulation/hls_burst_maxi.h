@@ -48,6 +48,7 @@ class burst_maxi {
     void write_response() {
         if (state_->unanswered == 0) state_->fail("a write response is awaited that no request asked for");
         --state_->unanswered;
+        SYSTOLIC_BURST_RESPONSE(state_->bundle);
     }
 
   private:
