@@ -138,6 +138,16 @@ def _simulate(subparsers: Parsers) -> None:
     one.add_argument("folder", type=Path, metavar="DIR", help="a generated design")
     one.add_argument("--picture", type=Path, required=True, metavar="P", help="the picture to run")
     one.add_argument("--ap-int", action="store_true", help="with the vendor's ap_int types and packed products")
+    one.add_argument("--cycles", action="store_true", help="trace the execution: cycles, stalls, frames a second")
+    one.add_argument("--clock", type=float, metavar="MHZ", help="with --cycles: another clock than the design's target")
+    one.add_argument(
+        "--ddr-efficiency",
+        type=float,
+        metavar="SHARE",
+        help="with --cycles: the share of the DDR's peak that carries data (default: 0.85)",
+    )
+    one.add_argument("--timeline", type=Path, metavar="FILE", help="with --cycles: a picture, a lane a process")
+    one.add_argument("--fifos", action="store_true", help="with --cycles: the least FIFO depths that lose nothing")
     _json_option(one)
 
 

@@ -21,13 +21,16 @@ from cnn.float_model import run_float
 from cnn.integer_model import dequantise
 from host.picture import Pixels, load_picture
 from systolic.build import Variant
+from systolic.depths import Advice
 from systolic.design import write
 from systolic.flow import Generated, default_calibration, make_design
+from systolic.measure import Report, advise, board_memory, measure, trace_frame
 from systolic.model import load_model, reload, sample_pictures
 from systolic.progress import StatusLine
 from systolic.run import Run, fit_picture, run, save_annotated
 from systolic.simulate import Folder, Simulation, open_folder, simulate
 from systolic.tables import Cell, table
+from systolic.timeline import save as save_timeline
 
 
 def _give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> None:
@@ -159,9 +162,12 @@ def _generated_text(made: Generated, board: board_room.Board, folder: Path) -> s
 
 
 def simulate_design(options: argparse.Namespace) -> int:
-    """JSON: {network, variant, layers: [{name, values, mismatches, first, sqnr_db}], mismatches}."""
+    """JSON: {network, variant, layers: [{name, values, mismatches, first, sqnr_db}], mismatches}; with
+    ``--cycles`` what ``time_design`` gives."""
     folder = open_folder(options.folder)
     pixels, _ = fit_picture(folder, load_picture(options.picture))
+    if options.cycles:
+        return time_design(options, folder, pixels)
     with StatusLine() as status:
         result = simulate(folder, pixels, Variant(ap_int=options.ap_int), status.tell)
         status.tell("float reference")
@@ -206,6 +212,109 @@ def _simulated_text(values: Mapping[str, Any]) -> str:
     )
 
 
+# --- cycles ------------------------------------------------------------------------------------------------
+
+
+def time_design(options: argparse.Namespace, folder: Folder, pixels: Pixels) -> int:
+    """JSON: {network, clock_mhz, cycles_per_frame, frames_per_second, dsp, dsp_efficiency, memory,
+    layers: [{name, cycles, macs, efficiency, bound_by, modelled_cycles}],
+    processes: [{layer, name, busy, wait_input, wait_space, wait_memory, idle}], fifos}."""
+    memory = board_memory(folder, options.ddr_efficiency)
+    with StatusLine() as status:
+        trace = trace_frame(folder, pixels, status.tell)
+        status.tell("solving")
+        report = measure(folder, trace, memory, options.clock)
+        fifos = None
+        if options.fifos:
+            status.tell("searching FIFO depths")
+            fifos = advise(trace, memory, report.clock_mhz)
+        if options.timeline is not None:
+            status.tell("drawing")
+            save_timeline(report.timing, options.timeline, title=_time_title(report))
+    values = timed(report, fifos)
+    _give(options, values, _timed_text(values, report))
+    return 0
+
+
+def timed(report: Report, fifos: Advice | None) -> dict[str, Any]:
+    processes = [
+        {
+            "pass": region.label,
+            "name": one.name,
+            "busy": one.busy,
+            "wait_input": one.wait_input,
+            "wait_space": one.wait_space,
+            "wait_memory": one.wait_memory,
+            "idle": one.idle,
+        }
+        for region in report.timing.regions
+        if not region.top
+        for one in region.processes
+    ]
+    values: dict[str, Any] = {
+        "network": report.network,
+        "clock_mhz": report.clock_mhz,
+        "cycles_per_frame": report.cycles_per_frame,
+        "frames_per_second": round(report.frames_per_second, 2),
+        "dsp": report.dsp,
+        "dsp_efficiency": round(report.dsp_efficiency, 4),
+        "memory": asdict(report.timing.memory),
+        "layers": [asdict(layer) for layer in report.layers],
+        "processes": processes,
+    }
+    if fifos is not None:
+        values["fifos"] = {
+            "least": dict(fifos.depths),
+            "declared": dict(fifos.declared),
+            "best_cycles": fifos.best_cycles,
+            "curve": [list(point) for point in fifos.curve],
+        }
+    return values
+
+
+def _time_title(report: Report) -> str:
+    return (
+        f"{report.network}: {report.cycles_per_frame:,} cycles traced, "
+        f"{report.frames_per_second:.1f} frames/s at {report.clock_mhz:g} MHz (target)"
+    )
+
+
+def _timed_text(values: Mapping[str, Any], report: Report) -> str:
+    rows: list[list[Cell]] = [
+        [
+            one.name,
+            one.cycles,
+            one.modelled_cycles,
+            100 * (one.modelled_cycles / one.cycles - 1),
+            one.macs,
+            100 * one.efficiency,
+            one.bound_by,
+        ]
+        for one in report.layers
+    ]
+    head = ("layer", "cycles", "modelled", "error %", "MACs", "PEs busy %", "bound by")
+    waits: list[list[Cell]] = []
+    for name in dict.fromkeys(one["name"] for one in values["processes"]):
+        mine = [one for one in values["processes"] if one["name"] == name]
+        waits.append([name, *(sum(one[key] for one in mine) for key in _WAITS)])
+    memory = report.timing.memory
+    text = (
+        f"{table(head, rows)}\n\n"
+        f"{table(('process', 'computes', 'waits for input', 'for space', 'for DDR', 'ended'), waits)}\n\n"
+        f"{_time_title(report)}\n{report.dsp} DSPs multiply, {100 * report.dsp_efficiency:.1f} % of two MACs each a "
+        f"cycle; DDR {memory.peak_gbps:g} GB/s × {memory.efficiency:g} (cycles traced on the generated code; "
+        "the clock is a target)"
+    )
+    if "fifos" in values:
+        fifos = values["fifos"]
+        depths: list[list[Cell]] = [[name, fifos["declared"][name], least] for name, least in fifos["least"].items()]
+        text += f"\n\n{table(('stream', 'declared depth', 'least that loses nothing'), depths)}"
+    return text
+
+
+_WAITS = ("busy", "wait_input", "wait_space", "wait_memory", "idle")
+
+
 # --- run ---------------------------------------------------------------------------------------------------
 
 
@@ -236,9 +345,7 @@ def detected(result: Run, path: Path) -> dict[str, Any]:
 
 
 def _detected_text(result: Run, output: Path | None) -> str:
-    rows: list[list[Cell]] = [
-        [one.label, one.probability, *(round(v) for v in one.box)] for one in result.detections
-    ]
+    rows: list[list[Cell]] = [[one.label, one.probability, *(round(v) for v in one.box)] for one in result.detections]
     text = table(("label", "probability", "x0", "y0", "x1", "y1"), rows) if rows else "no object found"
     return text + (f"\n\nwritten to {output}" if output is not None else "")
 

@@ -1,0 +1,117 @@
+"""Time of the generated code itself: one traced execution of a design, solved for its board's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards import board as board_room
+from boards.errors import SimulationError
+from systolic.build import Variant, build
+from systolic.cycles import Memory, Trace
+from systolic.depths import Advice
+from systolic.simulate import Folder, Library, arena, pack_input
+from systolic.timing import RegionTiming, Timing
+
+DDR_EFFICIENCY = 0.85
+"""Share of the DDR's peak that carries data where none is given: refresh, row misses and turn-arounds take the rest."""
+
+
+@dataclass(frozen=True)
+class LayerTime:
+    """cycles: traced, all passes of the layer. modelled_cycles: the scheduler's formula for the same."""
+
+    name: str
+    cycles: int
+    macs: int
+    efficiency: float
+    bound_by: str
+    modelled_cycles: int
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Traced cycles of one frame. dsp: of the multiply-accumulates; frames_per_second at the target clock.
+
+    dsp_efficiency: MACs executed / (2 · dsp · cycles).
+    """
+
+    network: str
+    clock_mhz: float
+    dsp: int
+    layers: tuple[LayerTime, ...]
+    timing: Timing
+
+    @property
+    def cycles_per_frame(self) -> int:
+        return self.timing.cycles
+
+    @property
+    def frames_per_second(self) -> float:
+        return self.clock_mhz * 1e6 / self.cycles_per_frame
+
+    @property
+    def dsp_efficiency(self) -> float:
+        return sum(layer.macs for layer in self.layers) / (2 * self.dsp * self.cycles_per_frame)
+
+    def _repr_html_(self) -> str:
+        return self.timing._repr_html_()
+
+
+def trace_frame(folder: Folder, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None) -> Trace:
+    """Executes one frame, uint8 [channels, height, width], with every process's clock recorded."""
+    tell("compiling (native-trace)")
+    library = Library(build(folder.path, Variant(trace=True)))
+    maps = arena(folder)
+    pack_input(folder, picture, maps)
+    tell("tracing")
+    trace = Trace(library.library)
+    trace.begin()
+    library.run(folder, maps)
+    trace.end()
+    return trace
+
+
+def board_memory(folder: Folder, efficiency: float | None = None, peak_gbps: float | None = None) -> Memory:
+    """The DDR of the design's board, at its rated speed unless ``peak_gbps`` says otherwise."""
+    board = board_room.load(folder.manifest["board"])
+    return Memory(
+        peak_gbps=board.ddr.peak_gbps if peak_gbps is None else peak_gbps,
+        efficiency=DDR_EFFICIENCY if efficiency is None else efficiency,
+    )
+
+
+def measure(folder: Folder, trace: Trace, memory: Memory, clock_mhz: float | None = None) -> Report:
+    """Solves the trace: no execution. clock_mhz: another than the design's target."""
+    clock = float(folder.manifest["clock_mhz"]) if clock_mhz is None else clock_mhz
+    timing = trace.solve(memory, clock, timeline=True)
+    regions = {region.label: region for region in timing.regions if not region.top}
+    layers = tuple(_layer(folder, layer, regions) for layer in folder.manifest["layers"])
+    array = folder.manifest["array"]
+    return Report(
+        folder.manifest["network"], clock, array["rows"] * array["columns"] * array["lanes"] // 2, layers, timing
+    )
+
+
+def advise(trace: Trace, memory: Memory, clock_mhz: float) -> Advice:
+    """Least FIFO depths that lose no throughput, and the curve of depth against cycles."""
+    return trace.advise(memory, clock_mhz)
+
+
+def _layer(folder: Folder, layer: dict[str, Any], regions: dict[int, RegionTiming]) -> LayerTime:
+    try:
+        own = [regions[index] for index in range(layer["first_pass"], layer["last_pass"] + 1)]
+    except KeyError as error:
+        raise SimulationError(f"pass {error} of {layer['name']} was not traced; generate the design again") from error
+    array = folder.manifest["array"]
+    cycles = sum(region.total for region in own)
+    peak = array["rows"] * array["columns"] * array["lanes"]
+    longest = max(own, key=lambda region: region.total)
+    modelled = layer.get("modelled_cycles", layer["compute_cycles"])
+    return LayerTime(
+        layer["output_name"], cycles, layer["macs"], layer["macs"] / (peak * cycles), longest.bound_by, modelled
+    )
