@@ -7,7 +7,7 @@ that tuple. Node 0 is the input picture. Shapes are channels × height × width 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -148,9 +148,9 @@ class Detection:
     coords: int = 4
 
 
-Op = Union[
-    Input, Convolution, Dense, MaxPool, AveragePool, Concat, Slice, Reorg, Upsample, Add, Softmax, Detection
-]
+Op: TypeAlias = (
+    Input | Convolution | Dense | MaxPool | AveragePool | Concat | Slice | Reorg | Upsample | Add | Softmax | Detection
+)
 
 
 @dataclass(frozen=True, eq=False)
