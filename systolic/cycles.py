@@ -53,9 +53,7 @@ class SolverOptions(ctypes.Structure):
     )
 
 
-def _options(
-    memory: Memory, clock_mhz: float, fabric: Fabric, timeline_bins: int, limit: int
-) -> SolverOptions:
+def _options(memory: Memory, clock_mhz: float, fabric: Fabric, timeline_bins: int, limit: int) -> SolverOptions:
     return SolverOptions(
         memory.bytes_per_cycle(clock_mhz),
         round(memory.read_latency_ns * clock_mhz / 1000),
@@ -104,9 +102,7 @@ class RegionFacts:
 
 def _stream_facts(stream: dict[str, Any], names: Sequence[str]) -> StreamFacts:
     writer, reader = (names[stream[end]] if stream[end] >= 0 else "" for end in ("writer", "reader"))
-    return StreamFacts(
-        stream["name"], stream["depth"], stream["elements"], stream["element_bytes"], writer, reader
-    )
+    return StreamFacts(stream["name"], stream["depth"], stream["elements"], stream["element_bytes"], writer, reader)
 
 
 def _region_facts(region: dict[str, Any]) -> RegionFacts:
@@ -144,9 +140,7 @@ def _region_timing(facts: RegionFacts, result: dict[str, Any], fabric: Fabric) -
             for name, process in zip(facts.processes, result["processes"], strict=True)
         ),
         streams=tuple(
-            StreamTiming(
-                s.name, s.writer, s.reader, element_bytes=s.element_bytes, elements=s.elements, **seen
-            )
+            StreamTiming(s.name, s.writer, s.reader, element_bytes=s.element_bytes, elements=s.elements, **seen)
             for s, seen in zip(facts.streams, result["streams"], strict=True)
         ),
         bundles=tuple(BundleTiming(**bundle) for bundle in result["bundles"]),
@@ -250,9 +244,7 @@ class Trace:
         array = (ctypes.c_int64 * len(depths))(*depths)
         cycles = int(self._library.systolic_trace_cycles(number, ctypes.byref(options), array))
         if cycles == -3:
-            raise SimulationError(
-                f"region {number} of the trace cannot be solved; it has {len(self.regions)} regions"
-            )
+            raise SimulationError(f"region {number} of the trace cannot be solved; it has {len(self.regions)} regions")
         return None if cycles < 0 else cycles
 
     def advise(
@@ -260,7 +252,7 @@ class Trace:
         memory: Memory | None = None,
         clock_mhz: float = 300.0,
         fabric: Fabric | None = None,
-        slack: float = 0.001,
+        slack: float = 0.005,
     ) -> Advice:
         """Least FIFO depths that cost at most ``slack`` of the cycles with unbounded FIFOs, and the curve."""
         from systolic.depths import advise
@@ -268,9 +260,7 @@ class Trace:
         self._check(clock_mhz, {})
         return advise(self, _options(memory or Memory(), clock_mhz, fabric or Fabric(), 0, 0), slack)
 
-    def _solve_region(
-        self, number: int, depths: Sequence[int], options: SolverOptions, fabric: Fabric
-    ) -> RegionTiming:
+    def _solve_region(self, number: int, depths: Sequence[int], options: SolverOptions, fabric: Fabric) -> RegionTiming:
         facts = self.regions[number]
         array = (ctypes.c_int64 * len(depths))(*depths)
         result = _answer(self._library.systolic_trace_solve(number, ctypes.byref(options), array))
@@ -278,9 +268,7 @@ class Trace:
             self._deadlock(number, depths, options, result)
         return _region_timing(facts, result, fabric)
 
-    def _deadlock(
-        self, number: int, depths: Sequence[int], options: SolverOptions, result: dict[str, Any]
-    ) -> None:
+    def _deadlock(self, number: int, depths: Sequence[int], options: SolverOptions, result: dict[str, Any]) -> None:
         from systolic.depths import remedy
 
         facts = self.regions[number]
@@ -297,9 +285,7 @@ class Trace:
         known = {stream.name for stream in streams} | {stream.group for stream in streams}
         for name, depth in depths.items():
             if name not in known:
-                raise SimulationError(
-                    f"no stream is named '{name}'; the trace has {', '.join(sorted(known))}"
-                )
+                raise SimulationError(f"no stream is named '{name}'; the trace has {', '.join(sorted(known))}")
             if depth < 1:
                 raise SimulationError(f"stream '{name}' needs a depth of at least 1, not {depth}")
 

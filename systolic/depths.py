@@ -40,9 +40,7 @@ class Advice:
             f"<tr><td>{name}</td><td>{self.declared[name]}</td><td>{depth}</td></tr>"
             for name, depth in self.depths.items()
         )
-        points = "".join(
-            f"<tr><td>{cap}</td><td>{_cycles_text(cycles)}</td></tr>" for cap, cycles in self.curve
-        )
+        points = "".join(f"<tr><td>{cap}</td><td>{_cycles_text(cycles)}</td></tr>" for cap, cycles in self.curve)
         return (
             "<table><tr><th>stream</th><th>declared</th><th>least</th></tr>"
             f"{rows}</table><table><tr><th>no deeper than</th><th>cycles</th></tr>{points}</table>"
@@ -65,23 +63,20 @@ def bisect(holds: Callable[[int], bool], high: int) -> int:
     return low
 
 
-def _unbounded(facts: RegionFacts) -> list[int]:
-    return [max(stream.elements, 1) for stream in facts.streams]
-
-
 def remedy(
     trace: Trace, number: int, depths: Sequence[int], full: Sequence[int], options: SolverOptions
 ) -> tuple[str, int] | None:
-    """The first of the full streams whose depth alone frees a deadlock, with its least such depth."""
-    most = _unbounded(trace.regions[number])
-    for stream in full:
+    """The first of the full streams that frees a deadlock, with its least depth; an array is deepened as a whole."""
+    streams = trace.regions[number].streams
+    for group in dict.fromkeys(streams[i].group for i in full):
 
-        def frees(depth: int, stream: int = stream) -> bool:
-            tried = [depth if i == stream else given for i, given in enumerate(depths)]
-            return trace.region_cycles(number, tried, _limited(options, 0)) is not None
+        def frees(depth: int, group: str = group) -> bool:
+            tried = [depth if s.group == group else given for s, given in zip(streams, depths, strict=True)]
+            return trace.region_cycles(number, tried, options) is not None
 
-        if frees(most[stream]):
-            return trace.regions[number].streams[stream].name, bisect(frees, most[stream])
+        most = max(stream.elements for stream in streams if stream.group == group)
+        if frees(most):
+            return group, bisect(frees, most)
     return None
 
 
@@ -171,9 +166,7 @@ def _largest(answers: Sequence[Mapping[str, int]]) -> dict[str, int]:
 def _curve(searches: Sequence[_Search], depths: Mapping[str, int]) -> tuple[tuple[int, int | None], ...]:
     deepest = max(depths.values(), default=1)
     caps = [cap for cap in CURVE if cap < deepest] + [deepest]
-    return tuple(
-        (cap, _total(searches, {name: min(depth, cap) for name, depth in depths.items()})) for cap in caps
-    )
+    return tuple((cap, _total(searches, {name: min(depth, cap) for name, depth in depths.items()})) for cap in caps)
 
 
 def advise(trace: Trace, options: SolverOptions, slack: float) -> Advice:
@@ -185,9 +178,7 @@ def advise(trace: Trace, options: SolverOptions, slack: float) -> Advice:
         raise SimulationError(f"the slack of FIFO advice must be at least 0, not {slack}")
     searches = [_Search(trace, number, options) for number in range(len(trace.regions))]
     best = [search.best() for search in searches]
-    depths = _largest(
-        [search.least(int(cycles * (1 + slack))) for search, cycles in zip(searches, best, strict=True)]
-    )
+    depths = _largest([search.least(int(cycles * (1 + slack))) for search, cycles in zip(searches, best, strict=True)])
     return Advice(
         depths=depths,
         declared=_largest([{s.group: s.depth for s in search.facts.streams} for search in searches]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,16 +55,17 @@ def _padded(part: tuple[int, ...], bins: int) -> NDArray[np.int64]:
 
 
 def _lane_names(regions: tuple[RegionTiming, ...]) -> list[str]:
-    """Process names in order of first appearance, which is that of the data."""
-    return list(dict.fromkeys(process.name for region in regions for process in region.processes))
+    """Process names in order of first appearance, which is that of the data; the top's own last."""
+    ordered = sorted(regions, key=lambda region: region.top)
+    return list(dict.fromkeys(process.name for region in ordered for process in region.processes))
 
 
 def _draw_process(axes: Axes, process: ProcessTiming, cycles: int, start: int, row: int) -> None:
     width, parts = shares(process, cycles)
     edges = np.append(start + np.arange(parts.shape[1]) * width, start + cycles)
-    base = np.full(parts.shape[1], row + 0.1)
+    base = np.full(parts.shape[1], row + 0.9)  # the axis points down
     for share, colour in zip(parts, COLOURS.values(), strict=True):
-        top = base + 0.8 * share
+        top = base - 0.8 * share
         axes.stairs(top, edges, baseline=base, fill=True, color=colour, linewidth=0)
         base = top
 
@@ -76,51 +78,59 @@ def _chosen(timing: Timing, label: int | None) -> tuple[RegionTiming, ...]:
     return regions
 
 
-def draw(timing: Timing, label: int | None = None, title: str = "") -> Figure:
+def draw(timing: Timing, label: int | None = None, title: str = "", names: Mapping[int, str] | None = None) -> Figure:
     """The regions with this label, or all of them one after the other; timing solved with ``timeline=True``.
 
-    Raises SimulationError for a label that is not there.
+    names: of the labels, to be written above their regions. Raises SimulationError for a label that is not there.
     """
     from matplotlib.figure import Figure
 
     regions = _chosen(timing, label)
-    names = _lane_names(regions)
-    figure = Figure(figsize=(12, 1.2 + 0.32 * len(names)), layout="constrained")
+    lanes = _lane_names(regions)
+    figure = Figure(figsize=(12, 1.5 + 0.32 * len(lanes)), layout="constrained")
     axes = figure.add_subplot()
     start = 0
     for region in regions:
         for process in region.processes:
-            _draw_process(axes, process, region.cycles, start, names.index(process.name))
+            _draw_process(axes, process, region.cycles, start, lanes.index(process.name))
         start += region.total
         axes.axvline(start, color="black", linewidth=0.4)
-    _label(axes, names, start, timing, regions)
-    axes.set_title(title or f"{start:,} cycles at {timing.clock_mhz:g} MHz (target)", loc="left")
+    _label(axes, lanes, start)
+    _label_regions(axes, regions, start, names or {})
+    text = title or f"{start:,} cycles at {timing.clock_mhz:g} MHz (target)"
+    axes.set_title(text, loc="left", pad=20, fontsize=11)
     return figure
 
 
-def _label(axes: Axes, names: list[str], end: int, timing: Timing, regions: tuple[RegionTiming, ...]) -> None:
+def _label(axes: Axes, lanes: list[str], end: int) -> None:
     from matplotlib.patches import Patch
 
     axes.set_xlim(0, max(end, 1))
-    axes.set_ylim(len(names), 0)
-    axes.set_yticks([row + 0.5 for row in range(len(names))], names)
+    axes.set_ylim(len(lanes), 0)
+    axes.set_yticks([row + 0.5 for row in range(len(lanes))], lanes)
     axes.set_xlabel("cycles")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
-    _label_regions(axes, regions, end)
     handles = [Patch(color=colour, label=name) for name, colour in COLOURS.items()]
-    axes.legend(handles=handles, ncols=4, loc="lower right", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
+    axes.legend(handles=handles, ncols=4, loc="lower right", bbox_to_anchor=(1, 1.03), frameon=False, fontsize=8)
 
 
-def _label_regions(axes: Axes, regions: tuple[RegionTiming, ...], end: int) -> None:
-    """Each region's label at its middle, where it is wide enough to be read."""
+def _label_regions(axes: Axes, regions: tuple[RegionTiming, ...], end: int, names: Mapping[int, str]) -> None:
+    """Each region's name at its middle, where it is wide enough to be read."""
     start = 0
     for region in regions:
-        if len(regions) > 1 and not region.top and region.total > end / 50:
-            middle = start + region.total / 2
-            axes.text(middle, 0.02, str(region.label), ha="center", va="bottom", fontsize=7)
+        if len(regions) > 1 and not region.top and region.total > end / 40:
+            name = names.get(region.label, str(region.label))
+            axes.text(start + region.total / 2, 0, name, ha="center", va="bottom", fontsize=7)
         start += region.total
 
 
-def save(timing: Timing, path: Path, label: int | None = None, title: str = "") -> None:
+def save(
+    timing: Timing,
+    path: Path,
+    label: int | None = None,
+    title: str = "",
+    names: Mapping[int, str] | None = None,
+) -> None:
     """Writes the picture; the suffix of ``path`` (.png, .svg, .pdf) chooses the format."""
-    draw(timing, label, title).savefig(path, dpi=150)
+    draw(timing, label, title, names).savefig(path, dpi=150)

@@ -127,6 +127,17 @@ def test_the_depth_that_is_named_frees_the_deadlock_and_one_less_does_not(kernel
         solve(trace, depths={"right": 3})
 
 
+# Deepening one of the two would not help: the array is deepened as a whole, as its pragma does.
+def test_an_array_of_streams_is_deepened_as_a_whole(kernel: Run) -> None:
+    trace = kernel("run_paired", 16, 2)
+    with pytest.raises(DeadlockError, match="a depth of 4 for 'right' frees it") as caught:
+        solve(trace)
+    assert {waiting.stream for waiting in caught.value.ring} == {"right[0]", "left[0]", "sums"}
+    assert region_cycles(trace, depths={"right": 4}) > 0
+    with pytest.raises(DeadlockError, match="no single FIFO depth frees it"):
+        solve(trace, depths={"right": 1, "left": 1})
+
+
 # fork writes element i at 1 + i, gather sums 0…3 at 5, join reads right[i] at 6 + i: with W[5] = 6 before
 # R[0] = 6 frees a slot, right needs 6, and the region ends at 6 + 15 + 1 = 22.
 def test_advice_loses_nothing_and_one_less_does(kernel: Run) -> None:

@@ -57,6 +57,9 @@ def test_picture_has_the_colours_of_what_happens(library: ctypes.CDLL, tmp_path:
 
 def test_a_region_is_chosen_by_its_label(library: ctypes.CDLL) -> None:
     timing = solved(library, "run_top")
+    whole = timeline.draw(timing, names={1: "conv1"}).axes[0]
+    assert [text.get_text() for text in whole.texts] == ["conv1", "conv1"]
+    assert [tick.get_text() for tick in whole.get_yticklabels()] == ["source", "sink", "top"]
     assert len(timeline.draw(timing, label=1).axes[0].get_yticklabels()) == 2
     with pytest.raises(SimulationError, match="no region has the label 9; the trace has -1, 1, -1, 1"):
         timeline.draw(timing, label=9)

@@ -207,6 +207,41 @@ void write_region(beat_t *memory, int beats, bool wait) {
     writer(memory, beats, wait);
 }
 
+// Fork and join over arrays of two streams, which one pragma makes equally deep.
+void paired_fork(stream left[2], stream right[2], int count) {
+    SYSTOLIC_PROCESS("fork");
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < count; ++i) {
+        SYSTOLIC_PIPELINE(1, 1);
+        for (int s = 0; s < 2; ++s) {
+            left[s].write(i);
+            right[s].write(i);
+        }
+    }
+}
+
+void paired_join(stream &sums, stream left[2], stream right[2], int count) {
+    SYSTOLIC_PROCESS("join");
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < count; ++i) {
+        SYSTOLIC_PIPELINE(1, 1);
+        if (i % 4 == 0) sums.read();
+        left[1].read();
+        for (int s = 0; s < 2; ++s) right[s].read();
+    }
+}
+
+void paired_region(int count, int depth) {
+    SYSTOLIC_DATAFLOW(16);
+    stream left[2], right[2], sums;
+    SYSTOLIC_STREAM(left, 8);
+    SYSTOLIC_STREAM(right, depth);
+    SYSTOLIC_STREAM(sums, 2);
+    paired_fork(left, right, count);
+    gather(left[0], sums, count);
+    paired_join(sums, left, right, count);
+}
+
 // A chain of any processes, for the comparison with a simulator that steps every clock.
 void any_chain(int stages, int count, const int *ii, const int *depth, const int *fifo) {
     SYSTOLIC_DATAFLOW(7);
@@ -320,6 +355,7 @@ const char *run_pair(int count, int depth) { return guarded([=] { pair_region(co
 const char *run_chain(int count, int sink_ii) { return guarded([=] { chain_region(count, sink_ii); }); }
 const char *run_deep() { return guarded([] { deep_region(); }); }
 const char *run_fork(int count, int depth) { return guarded([=] { fork_region(count, depth); }); }
+const char *run_paired(int count, int depth) { return guarded([=] { paired_region(count, depth); }); }
 const char *run_read(int address, int beats, int readers) {
     return guarded([=] { read_region(memory, address, beats, readers); });
 }

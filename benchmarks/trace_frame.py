@@ -1,0 +1,48 @@
+"""How long a traced frame and its solutions take: python benchmarks/trace_frame.py DIR (a generated design)."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from systolic.build import Variant, build
+from systolic.cycles import Memory, Trace
+from systolic.simulate import Library, arena, open_folder, pack_input
+
+T = TypeVar("T")
+
+
+def timed(name: str, action: Callable[[], T]) -> T:
+    start = time.perf_counter()
+    result = action()
+    print(f"{name:<28}{time.perf_counter() - start:8.3f} s")
+    return result
+
+
+def main(path: Path) -> None:
+    folder = open_folder(path)
+    library = Library(timed("compile (or find)", lambda: build(folder.path, Variant(trace=True))))
+    maps = arena(folder)
+    shape = tuple(folder.manifest["input"][name] for name in ("channels", "height", "width"))
+    pack_input(folder, np.zeros(shape, np.uint8), maps)
+    trace = Trace(library.library)
+    trace.begin()
+    timed("execute and record", lambda: library.run(folder, maps))
+    trace.end()
+    timing = timed("solve", trace.solve)
+    timed("solve for half the DDR", lambda: trace.solve(Memory(efficiency=0.425)))
+    timed("FIFO advice", trace.advise)
+    accesses = sum(region.accesses for region in trace.regions)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{accesses:,} accesses in {trace.bytes / 1e6:.1f} MB of trace; {peak:.0f} MiB of memory at most")
+    print(f"{timing.cycles:,} cycles, {1 / timing.seconds:.1f} frames/s at {timing.clock_mhz:g} MHz (target)")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
