@@ -122,7 +122,11 @@ def _generate(subparsers: Parsers) -> None:
         help="pictures to measure activation ranges on (default: the embedded samples)",
     )
     one.add_argument("--method", default="mse", choices=("max", "percentile", "mse"), help="how ranges are chosen")
-    one.add_argument("--fit", default="plain", choices=("plain", "letterbox"), help="how pictures are brought to size")
+    one.add_argument(
+        "--fit",
+        choices=("plain", "letterbox"),
+        help="how pictures are brought to size (default: as the network was trained)",
+    )
     one.add_argument("--force", action="store_true", help="replace a design that is in DIR already")
     _json_option(one)
 

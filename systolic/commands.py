@@ -23,7 +23,7 @@ from host.picture import Pixels, load_picture
 from systolic.build import Variant
 from systolic.depths import Advice
 from systolic.design import write
-from systolic.flow import Generated, default_calibration, make_design
+from systolic.flow import Calibration, Generated, make_design
 from systolic.measure import Report, advise, board_memory, measure, trace_frame
 from systolic.model import load_model, reload, sample_pictures
 from systolic.progress import StatusLine
@@ -108,7 +108,7 @@ def generate_design(options: argparse.Namespace) -> int:
             f"systolic: calibrating on the {len(samples)} embedded samples; for real use give --calibrate PICTURE...",
             file=sys.stderr,
         )
-    calibration = default_calibration(options.calibrate, samples, options.method, options.fit)
+    calibration = Calibration(tuple(options.calibrate) or samples, options.method, options.fit)
     with StatusLine() as status:
         status.tell("reading the network")
         model = load_model(options.network, options.weights, options.names, options.seed, options.size)
@@ -353,16 +353,19 @@ def _detected_text(result: Run, output: Path | None) -> str:
 # --- demo --------------------------------------------------------------------------------------------------
 
 
+DEMO_PICTURE = "hills"
+
+
 def demo(options: argparse.Namespace) -> int:
     """JSON: {generate, simulate, run}: the objects of the three commands."""
     board = board_room.load(options.board)
     samples = sample_pictures()
     _check_demo_folder(options.output)
-    picture = samples[0]
+    picture = next(path for path in samples if path.stem == DEMO_PICTURE)
     design_folder = options.output / "accelerator"
     with StatusLine() as status:
         model = load_model("shapes")
-        made = make_design(model, board, None, default_calibration((), samples, "mse", "plain"), status.tell)
+        made = make_design(model, board, None, Calibration(samples), status.tell)
         write(made.design, design_folder, replace=True)
         folder = open_folder(design_folder)
         result = run(folder, picture, progress=status.tell)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,11 +22,14 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Calibration:
-    """pictures: what activation ranges are measured on. method: max, percentile or mse. fit: plain or letterbox."""
+    """pictures: what activation ranges are measured on. method: max, percentile or mse.
+
+    fit: plain or letterbox; the model's own where it is None.
+    """
 
     pictures: tuple[Path, ...]
     method: str = "mse"
-    fit: str = "plain"
+    fit: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +40,8 @@ class Generated:
     design: Design
 
 
-def quantise_model(network: Network, calibration: Calibration, tell: Progress) -> QuantizedNetwork:
-    inputs = calibration_inputs(network, calibration.pictures, calibration.fit)
+def quantise_model(network: Network, calibration: Calibration, fit: str, tell: Progress) -> QuantizedNetwork:
+    inputs = calibration_inputs(network, calibration.pictures, fit)
     total = len(inputs)
     ranges = calibrate(
         network, inputs, calibration.method, progress=lambda done: tell(f"calibrating, picture {done} of {total}")
@@ -52,12 +55,9 @@ def make_design(
     """Everything between a model and the files of its accelerator; the errors are those of each step."""
     clock = board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
     tell("quantising")
-    network = quantise_model(model.network, calibration, tell)
+    fit = calibration.fit or model.fit
+    network = quantise_model(model.network, calibration, fit, tell)
     tell("scheduling")
     schedule = choose(network, board)
     tell("generating")
-    return Generated(network, schedule, clock, generate(schedule, board, clock, model.files, calibration.fit))
-
-
-def default_calibration(pictures: Sequence[Path], samples: Sequence[Path], method: str, fit: str) -> Calibration:
-    return Calibration(tuple(pictures) or tuple(samples), method, fit)
+    return Generated(network, schedule, clock, generate(schedule, board, clock, model.files, fit))

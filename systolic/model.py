@@ -21,12 +21,19 @@ from host.picture import letterbox, load_picture, resize
 FITS = {"plain": resize, "letterbox": letterbox}
 """How a picture is brought to the network's input size."""
 
+TRAINED_FIT = {"shapes": "letterbox"}
+"""The fit that a built-in network was trained with; darknet's YOLOv2 of the time stretched pictures plainly."""
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """``files``: the network in darknet's own form, kept in the design so that its float reference can be run."""
+    """``files``: the network in darknet's own form, kept in the design so that its float reference can be run.
+
+    fit: how pictures are brought to size where the user does not say.
+    """
 
     network: Network
+    fit: str
     files: Mapping[str, bytes]
 
 
@@ -52,7 +59,7 @@ def load_model(
     with _sized(cfg, size) as sized:
         network = read_darknet(sized, weights, names, weight_source=source)
         files = {"model/network.cfg": sized.read_bytes(), "model/network.weights": write_darknet_weights(network)}
-    return Model(network, files)
+    return Model(network, TRAINED_FIT.get(name, "plain"), files)
 
 
 def _beside(cfg: Path, ending: str) -> Path | None:

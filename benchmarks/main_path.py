@@ -1,0 +1,85 @@
+"""Seconds of the main path on one core, against their targets: python benchmarks/main_path.py
+
+Full-size tiny-YOLOv2 VOC at 416×416 with seeded weights on ZCU104: generation without compiling, numpy golden model,
+native simulation of a frame, traced execution, solving for another memory. Best of three; wall-clock on this machine.
+"""
+
+# ruff: noqa: E402  (one core has to be asked for before numpy is imported)
+from __future__ import annotations
+
+import os
+
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from boards.board import load
+from cnn.integer_model import run_integer
+from systolic.build import Variant, build
+from systolic.cycles import Memory
+from systolic.design import write
+from systolic.flow import Calibration, make_design
+from systolic.measure import board_memory, trace_frame
+from systolic.model import load_model, sample_pictures
+from systolic.simulate import Library, arena, open_folder, pack_input
+from systolic.tables import Cell, table
+
+
+def best(action: Callable[[], object], times: int = 3) -> float:
+    seconds = []
+    for _ in range(times):
+        start = time.perf_counter()
+        action()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def main() -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    board = load("zcu104")
+    model = load_model("tiny-yolov2-voc", seed=1)
+    calibration = Calibration(sample_pictures()[:1])
+    rows: list[list[Cell]] = []
+    with tempfile.TemporaryDirectory() as work:
+        folder_path = Path(work) / "design"
+
+        def generate() -> None:
+            write(make_design(model, board, None, calibration).design, folder_path, replace=True)
+
+        rows.append(["generation, without compiling", best(generate), 10.0])
+        folder = open_folder(folder_path)
+        shape = folder.network.input_shape
+        picture = np.random.default_rng(0).integers(
+            0, 256, (shape.channels, shape.height, shape.width), dtype=np.uint8
+        )
+        rows.append(["numpy golden model", best(lambda: run_integer(folder.network, picture)), 0.5])
+        library = Library(build(folder.path, Variant()))
+        maps = arena(folder)
+
+        def frame() -> None:
+            pack_input(folder, picture, maps)
+            library.run(folder, maps)
+
+        rows.append(["native simulation of a frame", best(frame), 2.0])
+        build(folder.path, Variant(trace=True))
+        start = time.perf_counter()
+        trace = trace_frame(folder, picture)
+        traced = time.perf_counter() - start
+        first = best(lambda: trace.solve(board_memory(folder), 300.0), 1)
+        rows.append(["traced execution and solving", traced + first, 60.0])
+        again = best(lambda: trace.solve(Memory(peak_gbps=12.8), 300.0, {"rows": 64}))
+        rows.append(["solving for another memory and depth", again, 6.0])
+    print(table(("step", "seconds", "target"), rows))
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB (target 2)")
+
+
+if __name__ == "__main__":
+    main()
