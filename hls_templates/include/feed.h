@@ -70,11 +70,13 @@ inline void feed_phase(int columns, int steps, int base, int loads, weight_curso
 inline void feed_weights(pass_t pass, weight_plan_t plan, hls::stream<lanes_t> ports[WEIGHT_PORTS],
                          hls::stream<weights_t> &weights) {
     SYSTOLIC_PROCESS("feed_weights");
+    // lint: allow(static-local) holds the next pass's first tile when a pass ends
     static lanes_t buffer[WEIGHT_DEPTH][BEATS];
 #pragma HLS ARRAY_PARTITION variable=buffer complete dim=2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = buffer type = ram_s2p impl = WEIGHT_MEMORY)
-    // Kept from pass to pass: the first tile of this pass was loaded during the one before.
+    // lint: allow(static-local) the first tile of this pass was loaded during the one before
     static weight_cursor_t cursor = {0, 0};
+    // lint: allow(static-local) where that tile starts
     static int base = 0;
     if (plan.first) {
         cursor.step = cursor.beat = 0;

@@ -58,7 +58,9 @@ inline sums_t pooled_row(const pass_t &pass, const tile_rows_t &tile, int row, c
 
 inline void pool(pass_t pass, hls::stream<sums_t> sums[ROWS], hls::stream<group_t> &groups) {
     SYSTOLIC_PROCESS("pool");
-    static sums_t kept[KEPT_DEPTH];  // [channel tile][column]: last rows that wait for the tile below
+    // [channel tile][column]: last rows that wait for the tile below.
+    // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
+    static sums_t kept[KEPT_DEPTH];
 #pragma HLS BIND_STORAGE variable=kept type=ram_s2p impl=bram
     sums_t column[ROWS], before[ROWS], window[ROWS];
 #pragma HLS ARRAY_PARTITION variable=column complete

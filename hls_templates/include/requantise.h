@@ -21,6 +21,7 @@ inline result_t requantise_value(sum_t sum, const requantiser_t &by, int low, in
 inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requantisers, hls::stream<group_t> &groups,
                        hls::stream<results_t> &results) {
     SYSTOLIC_PROCESS("requantise");
+    // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
     static requantiser_t channel[CHANNEL_TILES][COLUMNS];
 #pragma HLS ARRAY_PARTITION variable=channel complete dim=2
     const int channels = pass.channel_tiles * COLUMNS;
