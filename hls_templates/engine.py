@@ -34,6 +34,7 @@ class EngineValues:
     depths: Mapping[str, int]
     bounds: Mapping[str, int]
     burst_words: int
+    outstanding: int
     row_memory: str
     weight_memory: str
     reasons: Sequence[str]

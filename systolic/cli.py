@@ -151,6 +151,7 @@ def _simulate(subparsers: Parsers) -> None:
         help="with --cycles: the share of the DDR's peak that carries data (default: 0.85)",
     )
     one.add_argument("--timeline", type=Path, metavar="FILE", help="with --cycles: a picture, a lane a process")
+    one.add_argument("--layer", metavar="NAME", help="with --timeline: draw this layer instead of the frame")
     one.add_argument("--fifos", action="store_true", help="with --cycles: the least FIFO depths that lose nothing")
     _json_option(one)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from boards import board as board_room
-from boards.errors import GenerateError
+from boards.errors import GenerateError, SimulationError
 from cnn import zoo
 from cnn.fidelity import sqnr_db
 from cnn.float_model import run_float
@@ -230,7 +230,7 @@ def time_design(options: argparse.Namespace, folder: Folder, pixels: Pixels) -> 
             fifos = advise(trace, memory, report.clock_mhz)
         if options.timeline is not None:
             status.tell("drawing")
-            save_timeline(report.timing, options.timeline, title=_time_title(report))
+            _draw_timeline(report, folder, options.timeline, options.layer)
     values = timed(report, fifos)
     _give(options, values, _timed_text(values, report))
     return 0
@@ -270,6 +270,20 @@ def timed(report: Report, fifos: Advice | None) -> dict[str, Any]:
             "curve": [list(point) for point in fifos.curve],
         }
     return values
+
+
+def _draw_timeline(report: Report, folder: Folder, path: Path, layer: str | None) -> None:
+    """The whole frame, or the passes of one layer."""
+    names = {one["first_pass"]: one["output_name"] for one in folder.manifest["layers"]}
+    label = None
+    if layer is not None:
+        label = next((number for number, name in names.items() if name == layer), None)
+        if label is None:
+            raise SimulationError(f"there is no layer {layer!r} to draw; there are {', '.join(names.values())}")
+    try:
+        save_timeline(report.timing, path, label, _time_title(report), names)
+    except (OSError, ValueError) as error:
+        raise SimulationError(f"{path} cannot be written: {error}; choose another --timeline FILE.png") from error
 
 
 def _time_title(report: Report) -> str:

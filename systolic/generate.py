@@ -16,7 +16,7 @@ from hls_templates.render import SIMULATION, headers
 from scheduler.array import PACK_SHIFT, PIXEL_LANES, Array
 from scheduler.lower import resolve
 from scheduler.program import PASS_WORDS, Map, Program, emit
-from scheduler.resources import FIFO_DEPTH, usage, weights_in_uram
+from scheduler.resources import BURST_WORDS, FIFO_DEPTH, OUTSTANDING, usage, weights_in_uram
 from scheduler.tile import SystolicSchedule
 from systolic.design import MANIFEST, Design, design
 
@@ -25,8 +25,6 @@ MAX_STRIDE = 4
 WAIT_DEPTH = 4
 """FIFO depth between processes that run in step; the cycle trace tells whether more would help."""
 
-AXI_BURST_BYTES = 4096
-"""AXI4: a burst stays within 4 KB and 256 beats."""
 
 
 def generate(
@@ -89,7 +87,8 @@ def engine_values(schedule: SystolicSchedule, program: Program, board: Board, cl
         weight_ports=array.weight_ports,
         depths={**ports, **steps, **sums},
         bounds=bounds,
-        burst_words=min(256, AXI_BURST_BYTES // array.lanes),
+        burst_words=BURST_WORDS,
+        outstanding=OUTSTANDING,
         row_memory="bram",
         weight_memory="uram" if weights_in_uram(board) else "bram",
         reasons=reasons,
@@ -113,6 +112,7 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
         Parameter("KEPT_DEPTH", array.kept_depth, "sums that may wait for the tile below"),
         Parameter("CHUNK", array.chunk, "columns arranged before a row piece is written"),
         Parameter("CHANNEL_TILES", array.channel_tiles, "channel tiles whose requantisers are kept"),
+        Parameter("OUTSTANDING", OUTSTANDING, "bursts on their way at a port"),
         Parameter("MAX_STRIDE", MAX_STRIDE, "largest stride of a convolution"),
     )
 
@@ -137,6 +137,8 @@ def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: 
         "map_ports": array.map_ports,
         "weight_ports": array.weight_ports,
         "lanes": array.lanes,
+        "burst_words": BURST_WORDS,
+        "outstanding": OUTSTANDING,
         "maps_bytes": program.maps_words * array.lanes,
         "input": {
             **_shape(network, 0),

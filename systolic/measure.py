@@ -82,6 +82,9 @@ def board_memory(folder: Folder, efficiency: float | None = None, peak_gbps: flo
     return Memory(
         peak_gbps=board.ddr.peak_gbps if peak_gbps is None else peak_gbps,
         efficiency=DDR_EFFICIENCY if efficiency is None else efficiency,
+        read_outstanding=folder.manifest["outstanding"],
+        write_outstanding=folder.manifest["outstanding"],
+        max_burst_beats=folder.manifest["burst_words"],
     )
 
 

@@ -9,9 +9,8 @@
 #include "pass.h"
 #include "types.h"
 
-// Bursts requested before the data of the first is taken: hides the DDR's latency, and is what
-// num_read_outstanding of the port must allow.
-static const int BURSTS_AHEAD = 16;
+// Row pieces requested before the data of the first is taken: hides the DDR's latency.
+static const int BURSTS_AHEAD = OUTSTANDING;
 static const int TILES_AHEAD = 2;
 
 // Where the next row piece of a port starts. Rows are numbered with their padding; a port owns the row

@@ -147,7 +147,7 @@ inline void arrange(pass_t pass, hls::stream<results_t> &results, hls::stream<la
     }
 }
 
-static const int RESPONSES_OPEN = 16;  // bursts written before the oldest must be acknowledged
+static const int RESPONSES_OPEN = OUTSTANDING;  // bursts written before the oldest must be acknowledged
 
 template <int PORT>
 void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<lanes_t> maps) {
