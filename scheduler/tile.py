@@ -8,7 +8,7 @@ schedule into numbers for the engine.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
@@ -28,8 +28,9 @@ class Strip:
 class Tiling:
     """How one job is tiled.
 
-    resident: every weight tile stays in the weight buffer over all row tiles; else weights are streamed
-    once a row tile. overlap: the next row tile's rows arrive while this one is computed.
+    resident: every weight tile stays in the weight buffer over all row tiles. inputs_resident: every row of a
+    strip stays in the row buffer, and weights are streamed once a strip. Neither: weights are streamed once a
+    row tile. overlap: the next row tile's rows arrive while this one is computed.
     slots: row strides that one row-buffer bank holds. steps: cycles a position takes.
     """
 
@@ -39,9 +40,15 @@ class Tiling:
     channel_tiles: int
     steps: int
     resident: bool
+    inputs_resident: bool
     overlap: bool
     slots: int
     pixels: bool
+
+    @property
+    def order(self) -> str:
+        """What stays on chip while the other streams past."""
+        return "weights resident" if self.resident else "inputs resident" if self.inputs_resident else "both streamed"
 
     @property
     def cycles(self) -> int:
@@ -55,6 +62,8 @@ class Tiling:
         order = (
             f"weights resident: {weights} steps in the buffer, read once a pass"
             if self.resident
+            else f"inputs resident: all rows in the buffer, {weights} steps of weights streamed once a strip"
+            if self.inputs_resident
             else f"weights streamed: {weights} steps do not stay in {array.weight_depth}, read once a row tile "
             f"({self.row_tiles} of them)"
         )
@@ -131,22 +140,42 @@ def _tile_job(network: QuantizedNetwork, job: Job, array: Array, following: int)
     row_tiles = ceil_div(job.out.height, array.rows)
     channel_tiles = ceil_div(int(job.weights.shape[0]), array.columns)
     strips, overlap = _fit_rows(network, job, array, row_tiles)
-    following = (
-        max(following, steps) if len(strips) > 1 else following
-    )  # the next strip begins with this layer's weights
-    _fit_weights(job, array, steps, following, channel_tiles)
-    resident = row_tiles > 1 and channel_tiles * steps + following <= array.weight_depth
-    return Tiling(
+    # The strip after the first begins with this layer's own weights.
+    after = max(following, steps) if len(strips) > 1 else following
+    _fit_weights(job, array, steps, after, channel_tiles)
+    resident = row_tiles > 1 and channel_tiles * steps + after <= array.weight_depth
+    streamed = Tiling(
         job,
         strips,
         row_tiles,
         channel_tiles,
         steps,
         resident,
+        False,
         overlap,
         _slots(job, array, overlap),
         reads_pixels(network, job),
     )
+    if row_tiles == 1 or resident:
+        return streamed
+    return _keep_inputs(network, streamed, array, following) or streamed
+
+
+def _keep_inputs(network: QuantizedNetwork, streamed: Tiling, array: Array, following: int) -> Tiling | None:
+    """The same with all rows of a strip on chip, where that streams the weights fewer times."""
+    job = streamed.job
+    slots = streamed.row_tiles - 1 + _span(job, array)
+    for strips in _strip_choices(job):
+        if len(strips) >= len(streamed.strips) * streamed.row_tiles:
+            return None
+        widest = max(row_words(network, job, array, strip) for strip in strips)
+        fits_rows = slots * min(job.stride, job.kernel[0]) * widest <= array.row_depth
+        after = max(following, streamed.steps) if len(strips) > 1 else following
+        fits_weights = streamed.steps + max(streamed.steps, after) <= array.weight_depth
+        kept = _kept(job, array, strips) // streamed.channel_tiles  # one channel tile at a time
+        if fits_rows and fits_weights and kept <= array.kept_depth:
+            return replace(streamed, strips=strips, inputs_resident=True, overlap=True, slots=slots)
+    return None
 
 
 def _fit_weights(job: Job, array: Array, steps: int, following: int, channel_tiles: int) -> None:

@@ -142,14 +142,14 @@ def _generated_text(made: Generated, board: board_room.Board, folder: Path) -> s
             t.job.macs,
             t.cycles,
             t.job.macs / (t.cycles * array.macs_per_cycle) * 100,
-            "resident" if t.resident else "streamed",
+            t.order,
             t.row_tiles,
             t.channel_tiles,
             len(t.strips),
         )
         for t in schedule.tilings
     ]
-    head = ("layer", "MACs", "cycles", "PEs busy %", "weights", "row tiles", "channel tiles", "strips")
+    head = ("layer", "MACs", "cycles", "PEs busy %", "order", "row tiles", "channel tiles", "strips")
     return (
         f"{table(head, rows)}\n\n{schedule.network.name} on {board.title}: array {array}, {array.dsps} of "
         f"{board.resources.dsp} DSPs (estimate), target clock {made.clock.mhz:g} MHz\n"

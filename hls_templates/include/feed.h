@@ -83,13 +83,15 @@ inline void feed_weights(pass_t pass, weight_plan_t plan, hls::stream<lanes_t> p
         base = 0;
         feed_phase(0, pass.steps, 0, pass.steps * PORT_BEATS, cursor, buffer, ports, weights);
     }
-    const int uses = pass.channel_tiles * pass.row_tiles;
+    // With all rows on chip a tile is used for every row tile before the next one.
+    const int uses = pass.inputs_resident ? pass.channel_tiles : pass.channel_tiles * pass.row_tiles;
+    const int columns = pass.inputs_resident ? pass.out_width * pass.row_tiles : pass.out_width;
     int tile = 0, tile_base = base, loaded = 0;
     for (int use = 0; use < uses; ++use) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1024
         const bool last = use + 1 == uses;
         const int loads = loaded < plan.loads ? pass.steps : last ? plan.next_steps : 0;
-        feed_phase(pass.out_width, pass.steps, tile_base, loads * PORT_BEATS, cursor, buffer, ports, weights);
+        feed_phase(columns, pass.steps, tile_base, loads * PORT_BEATS, cursor, buffer, ports, weights);
         ++loaded;
         tile = tile + 1 == pass.channel_tiles ? 0 : tile + 1;
         tile_base = pass.resident && tile == 0 ? base : wrap_once(tile_base + pass.steps, WEIGHT_DEPTH);

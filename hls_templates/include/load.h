@@ -133,17 +133,19 @@ inline activations_t gather(const pass_t &pass, const feed_cursor_t &at, int til
     return out;
 }
 
-// One phase: compute tile ``tile`` (none where it is −1) and load the rows up to stride ``end``.
-inline void load_phase(const pass_t &pass, int tile, int tile_slot, load_cursor_t &load, int end,
+// One phase: compute row tile ``tile`` for ``channel_tiles`` channel tiles from ``channel_tile`` on (nothing where
+// that is 0 tiles), and load the rows up to stride ``end``.
+inline void load_phase(const pass_t &pass, int tile, int tile_slot, int channel_tile, int channel_tiles,
+                       load_cursor_t &load, int end,
                        lanes_t rows[ROW_DEPTH / 2][2][ROWS], hls::stream<lanes_t> ports[MAP_PORTS],
                        hls::stream<activations_t> &activations) {
 #pragma HLS INLINE off
-    const int feeds = tile < 0 ? 0 : pass.channel_tiles * pass.out_width * pass.steps;
+    const int feeds = channel_tiles * pass.out_width * pass.steps;
     const int groups = (end - load.q + MAP_PORTS - 1) / MAP_PORTS;
     const int loads = maximum(groups, 0) * pass.phases * pass.row_words;
     const int cycles = maximum(feeds, loads);
-    feed_cursor_t feed = {0, 0, 0, 0, 0, 0};
-    int channel_tile_block = 0, credit = 0;
+    int first_block = pass.diagonal ? channel_tile * pass.tile_blocks : 0, credit = 0;
+    feed_cursor_t feed = {0, 0, 0, first_block, 0, 0};
     SYSTOLIC_ENTER;
     for (int i = 0; i < cycles; ++i) {
         SYSTOLIC_PIPELINE(1, 8);
@@ -158,11 +160,11 @@ inline void load_phase(const pass_t &pass, int tile, int tile_slot, load_cursor_
         }
         if (i < feeds) {
             activations.write(gather(pass, feed, tile, tile_slot, rows));
-            next_feed(pass, channel_tile_block, feed);
+            next_feed(pass, first_block, feed);
             if (feed.x == pass.out_width) {
                 feed.x = 0;
-                if (pass.diagonal) channel_tile_block += pass.tile_blocks;
-                feed.block = channel_tile_block;
+                if (pass.diagonal) first_block += pass.tile_blocks;
+                feed.block = first_block;
             }
         }
     }
@@ -186,15 +188,21 @@ inline void load(pass_t pass, hls::stream<lanes_t> ports[MAP_PORTS], hls::stream
 #pragma HLS ARRAY_PARTITION variable=rows complete dim=3
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = rows type = ram_s2p impl = ROW_MEMORY)
     load_cursor_t cursor = {0, 0, 0, 0, 0};
-    int tile_slot = 0;
-    load_phase(pass, -1, 0, cursor, ROWS + pass.ahead, rows, ports, activations);
-    for (int tile = 0; tile < pass.row_tiles; ++tile) {
+    load_phase(pass, 0, 0, 0, 0, cursor, ROWS + pass.ahead, rows, ports, activations);
+    const int rounds = pass.inputs_resident ? pass.channel_tiles : 1;
+    const int channel_tiles = pass.inputs_resident ? 1 : pass.channel_tiles;
+    for (int round = 0; round < rounds; ++round) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=64
-        const bool last = tile + 1 == pass.row_tiles;
-        const int next_end = (tile + 2) * ROWS + pass.ahead;
-        load_phase(pass, tile, tile_slot, cursor, pass.overlap && !last ? next_end : cursor.q, rows, ports, activations);
-        if (!pass.overlap && !last) load_phase(pass, -1, 0, cursor, next_end, rows, ports, activations);
-        tile_slot = wrap_once(tile_slot + 1, pass.slots);
+        int tile_slot = 0;
+        for (int tile = 0; tile < pass.row_tiles; ++tile) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
+            const bool more = round == 0 && tile + 1 < pass.row_tiles;
+            const int next_end = (tile + 2) * ROWS + pass.ahead;
+            load_phase(pass, tile, tile_slot, round, channel_tiles, cursor, more && pass.overlap ? next_end : cursor.q,
+                       rows, ports, activations);
+            if (more && !pass.overlap) load_phase(pass, 0, 0, 0, 0, cursor, next_end, rows, ports, activations);
+            tile_slot = wrap_once(tile_slot + 1, pass.slots);
+        }
     }
 }
 

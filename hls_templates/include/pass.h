@@ -29,6 +29,7 @@
     X(ahead)         /* (kernel_height − 1) / stride */                                                     \
     X(slots)         /* rows of one bank, in strides */                                                     \
     X(overlap)       /* 1: the next tile's rows are loaded while this one is computed */                    \
+    X(inputs_resident) /* 1: all rows stay in the row buffer, channel tiles are the outer loop */           \
     /* weights: [channel tile][step][beat] of words, dealt beat by beat to the ports */                     \
     X(weights_base)                                                                                         \
     X(resident)      /* 1: all tiles stay in the weight buffer over the row tiles */                        \
@@ -58,6 +59,24 @@ inline pass_t decode_pass(const uint32_t words[PASS_WORDS]) {
     SYSTOLIC_PASS_FIELDS(SYSTOLIC_TAKE)
 #undef SYSTOLIC_TAKE
     return pass;
+}
+
+// The order of the tiles: every channel tile over one row tile, or, where all rows stay on chip, every row
+// tile under one channel tile. False after the last.
+struct tile_t {
+    int row, channel;
+};
+
+inline bool next_tile(const pass_t &pass, tile_t &tile) {
+#pragma HLS INLINE
+    if (pass.inputs_resident) {
+        if (++tile.row < pass.row_tiles) return true;
+        tile.row = 0;
+        return ++tile.channel < pass.channel_tiles;
+    }
+    if (++tile.channel < pass.channel_tiles) return true;
+    tile.channel = 0;
+    return ++tile.row < pass.row_tiles;
 }
 
 inline int minimum(int a, int b) { return a < b ? a : b; }

@@ -71,7 +71,8 @@ inline void pool(pass_t pass, hls::stream<sums_t> sums[ROWS], hls::stream<group_
     const int columns = pass.out_width + (lagging ? 1 : 0);
     // Windows straddle row tiles where ROWS is odd or the pool's stride is 1; only then are sums kept.
     const bool keeps = pass.pool_size == 2 && pass.row_tiles > 1 && (pass.pool_stride == 1 || ROWS % 2 == 1);
-    int row_tile = 0, channel_tile = 0, x = 0, group = 0, kept_at = 0;
+    int x = 0, group = 0, kept_at = 0;
+    tile_t at = {0, 0};
     tile_rows_t tile = rows_of_tile(pass, 0);
     bool more = true;
     sums_t kept_row;
@@ -114,11 +115,10 @@ inline void pool(pass_t pass, hls::stream<sums_t> sums[ROWS], hls::stream<group_
             if (keeps && whole) ++kept_at;
             if (++x == columns) {
                 x = 0;
-                if (++channel_tile == pass.channel_tiles) {
-                    channel_tile = kept_at = 0;
-                    more = ++row_tile < pass.row_tiles;
-                    tile = rows_of_tile(pass, row_tile);
-                }
+                const int row_tile = at.row;
+                more = next_tile(pass, at);
+                if (at.row != row_tile) kept_at = 0;
+                tile = rows_of_tile(pass, at.row);
             }
         }
     }

@@ -114,7 +114,8 @@ inline weight_plan_t plan_weights(const pass_t &pass, const pass_t &next, bool i
 #pragma HLS INLINE
     weight_plan_t plan;
     plan.first = is_first ? 1 : 0;
-    plan.loads = (pass.resident ? pass.channel_tiles : pass.channel_tiles * pass.row_tiles) - 1;
+    const bool once = pass.resident || pass.inputs_resident;
+    plan.loads = (once ? pass.channel_tiles : pass.channel_tiles * pass.row_tiles) - 1;
     plan.next_steps = is_last ? 0 : next.steps;
     return plan;
 }

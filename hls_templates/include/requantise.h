@@ -32,17 +32,19 @@ inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requantisers,
 #pragma HLS LOOP_TRIPCOUNT min=1 max=4096
         channel[c / COLUMNS][c % COLUMNS] = requantisers.read();
     }
-    int row_tile = 0, channel_tile = 0, x = 0, group = 0;
+    int x = 0, group = 0;
+    tile_t tile = {0, 0};
+    bool more = true;
     int count = groups_of(rows_of_tile(pass, 0).saved);
     SYSTOLIC_ENTER;
-    while (row_tile < pass.row_tiles) {
+    while (more) {
         SYSTOLIC_PIPELINE(1, 8);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         const group_t in = groups.read();
         results_t out;
         for (int n = 0; n < COLUMNS; ++n) {
 #pragma HLS UNROLL
-            const requantiser_t by = channel[channel_tile][n];
+            const requantiser_t by = channel[tile.channel][n];
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
                 out.value[r][n] = requantise_value(in.row[r].column[n], by, pass.low, pass.high);
@@ -53,10 +55,8 @@ inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requantisers,
             group = 0;
             if (++x == pass.save_width) {
                 x = 0;
-                if (++channel_tile == pass.channel_tiles) {
-                    channel_tile = 0;
-                    count = groups_of(rows_of_tile(pass, ++row_tile).saved);
-                }
+                more = next_tile(pass, tile);
+                count = groups_of(rows_of_tile(pass, tile.row).saved);
             }
         }
     }

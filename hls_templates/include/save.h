@@ -18,7 +18,8 @@ static const int BANK_ROWS = (SAVED_ROWS + ROW_BANKS - 1) / ROW_BANKS;
 
 // A chunk: up to CHUNK columns of one channel tile of one row tile.
 struct chunk_t {
-    int row_tile, channel_tile, x;  // x: its first column
+    tile_t tile;
+    int x;                          // its first column
     int columns, rows, blocks;
     int y;                          // the map row of its first row
 };
@@ -26,13 +27,13 @@ struct chunk_t {
 inline void measure_chunk(const pass_t &pass, chunk_t &chunk) {
 #pragma HLS INLINE
     chunk.columns = minimum(CHUNK, pass.save_width - chunk.x);
-    chunk.rows = rows_of_tile(pass, chunk.row_tile).saved;
-    chunk.blocks = minimum(TILE_BLOCKS, pass.out_blocks - chunk.channel_tile * TILE_BLOCKS);
+    chunk.rows = rows_of_tile(pass, chunk.tile.row).saved;
+    chunk.blocks = minimum(TILE_BLOCKS, pass.out_blocks - chunk.tile.channel * TILE_BLOCKS);
 }
 
 inline chunk_t first_chunk(const pass_t &pass) {
 #pragma HLS INLINE
-    chunk_t chunk = {0, 0, 0, 0, 0, 0, 0};
+    chunk_t chunk = {{0, 0}, 0, 0, 0, 0, 0};
     measure_chunk(pass, chunk);
     return chunk;
 }
@@ -42,11 +43,9 @@ inline void next_chunk(const pass_t &pass, chunk_t &chunk) {
     chunk.x += CHUNK;
     if (chunk.x >= pass.save_width) {
         chunk.x = 0;
-        if (++chunk.channel_tile == pass.channel_tiles) {
-            chunk.channel_tile = 0;
-            chunk.y += chunk.rows;
-            ++chunk.row_tile;
-        }
+        const int row_tile = chunk.tile.row;
+        next_tile(pass, chunk.tile);
+        if (chunk.tile.row != row_tile) chunk.y = chunk.tile.row == 0 ? 0 : chunk.y + chunk.rows;
     }
     measure_chunk(pass, chunk);
 }
@@ -168,7 +167,7 @@ void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<lanes_
                 if (open == RESPONSES_OPEN) maps.write_response();
                 else ++open;
                 maps.write_request(pass.out_base + (chunk.y + row) * pass.out_row_pitch
-                                       + (chunk.channel_tile * TILE_BLOCKS + block) * pass.out_block_pitch
+                                       + (chunk.tile.channel * TILE_BLOCKS + block) * pass.out_block_pitch
                                        + chunk.x * pass.value_words,
                                    length);
             }
