@@ -1,0 +1,84 @@
+"""The standalone C++ golden program of one network: generic functions, and one call a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from boards.errors import GenerateError
+from hls_templates.render import comment, identifier, render
+
+MAGIC = "GOLDEN01"
+OPERATIONS = (
+    "input",
+    "convolution",
+    "dense",
+    "average_pool",
+    "add",
+    "max_pool",
+    "concat",
+    "slice",
+    "reorg",
+    "upsample",
+)
+
+
+@dataclass(frozen=True)
+class GoldenType:
+    """A datatype by its QONNX name, and the C integer that carries it in a dump."""
+
+    name: str
+    carrier: str
+    bytes: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class GoldenLayer:
+    """One call. ``values``: the constants that the template reads for this operation, by name.
+
+    index: which map it writes; inputs: which it reads. type: the name of one of the program's GoldenTypes.
+    """
+
+    index: int
+    name: str
+    operation: str
+    inputs: tuple[int, ...]
+    type: str
+    values: Mapping[str, int] = field(default_factory=dict)
+    multipliers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class GoldenValues:
+    """channels, height, width: of the picture. parameter_bytes, blocks: size and layers of golden.bin."""
+
+    title: str
+    channels: int
+    height: int
+    width: int
+    parameter_bytes: int
+    blocks: int
+    types: tuple[GoldenType, ...]
+    layers: tuple[GoldenLayer, ...]
+
+
+def golden_source(values: GoldenValues) -> str:
+    """golden.cpp; GenerateError for a layer whose name is no identifier, is there twice, or does nothing known."""
+    layers = [_checked(layer) for layer in values.layers]
+    names = [layer.name for layer in layers]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise GenerateError(f"every layer needs a name of its own, but {twice[0]!r} is there twice; rename one")
+    types = [replace(t, name=identifier(t.name), carrier=identifier(t.carrier)) for t in values.types]
+    fields = {**vars(values), "title": comment(values.title), "layers": layers, "types": types, "magic": MAGIC}
+    return render("golden.cpp.j2", fields)
+
+
+def _checked(layer: GoldenLayer) -> GoldenLayer:
+    if layer.operation not in OPERATIONS:
+        raise GenerateError(
+            f"the golden program knows {', '.join(OPERATIONS)}, but {layer.name!r} is a {layer.operation!r}"
+        )
+    return replace(layer, name=identifier(layer.name), type=identifier(layer.type))

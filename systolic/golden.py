@@ -1,0 +1,221 @@
+"""A quantised network as a C++ program of its own, which shares nothing with the accelerator.
+
+It says what every integer of every layer must be; it includes no header of the engine and reads none of its
+images, so that a fault there cannot hide in both.
+"""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import SimulationError
+from cnn.datatype import DataType
+from cnn.network import Concat, MaxPool, Padding, Reorg, Slice, Upsample
+from cnn.quantized import (
+    QAdd,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    QInput,
+    QNode,
+    QOp,
+    QuantizedNetwork,
+    on_host,
+)
+from cnn.quantized_check import check_quantized
+from hls_templates.golden import MAGIC, GoldenLayer, GoldenType, GoldenValues, golden_source
+from systolic.build import _compile, _compiler, _kept_at, _key
+
+Integers = npt.NDArray[Any]
+
+SOURCE, PARAMETERS = "golden.cpp", "golden.bin"
+FLAGS = ("-std=c++17", "-O3")
+TIMEOUT_SECONDS = 600
+_GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / φ, the step of SplitMix64
+_CHUNK = 1 << 15  # values at a time: the temporary arrays stay in cache
+
+_OPERATIONS: dict[type[Any], str] = {
+    QInput: "input",
+    QConvolution: "convolution",
+    QDense: "dense",
+    QAveragePool: "average_pool",
+    QAdd: "add",
+    MaxPool: "max_pool",
+    Concat: "concat",
+    Slice: "slice",
+    Reorg: "reorg",
+    Upsample: "upsample",
+}
+_Computing = QConvolution | QDense | QAveragePool | QAdd
+
+
+# ---------------------------------------------------------------- generating
+
+
+def golden_files(network: QuantizedNetwork) -> dict[str, bytes]:
+    """golden.cpp and golden.bin; the same network gives the same bytes.
+
+    QuantiseError where the network breaks the arithmetic contract, GenerateError where a layer's name is no
+    identifier or is there twice. Layers that run on the host are left out.
+    """
+    nodes = [(i, node) for i, node in enumerate(check_quantized(network).nodes) if not on_host(node.op)]
+    parameters = _parameters([node for _, node in nodes])
+    types = {node.type.datatype.name: node.type.datatype for _, node in nodes}
+    values = GoldenValues(
+        title=network.name,
+        channels=network.input_shape.channels,
+        height=network.input_shape.height,
+        width=network.input_shape.width,
+        parameter_bytes=len(parameters),
+        blocks=sum(isinstance(node.op, _Computing) for _, node in nodes),
+        types=tuple(_type(datatype) for _, datatype in sorted(types.items())),
+        layers=tuple(_layer(index, node) for index, node in nodes),
+    )
+    return {SOURCE: golden_source(values).encode(), PARAMETERS: parameters}
+
+
+def _type(datatype: DataType) -> GoldenType:
+    carrier = np.dtype(datatype.carrier)
+    return GoldenType(datatype.name, carrier.name, carrier.itemsize, datatype.low, datatype.high)
+
+
+def _layer(index: int, node: QNode) -> GoldenLayer:
+    multipliers = node.op.multipliers if isinstance(node.op, QAdd) else ()
+    operation, type_name = _OPERATIONS[type(node.op)], node.type.datatype.name
+    return GoldenLayer(index, node.name, operation, node.inputs, type_name, _values(node.op), multipliers)
+
+
+def _values(op: QOp) -> dict[str, int]:
+    if isinstance(op, QConvolution):
+        high, wide = op.weights.shape[2:]
+        window = {"height": high, "width": wide, "stride": op.stride, "groups": op.groups}
+        return {**window, **_sides(op.padding), **_counts(op)}
+    if isinstance(op, MaxPool):
+        return {"height": op.size, "width": op.size, "stride": op.stride, **_sides(op.padding)}
+    if isinstance(op, Slice):
+        return {"first": op.first, "channels": op.channels}
+    if isinstance(op, (Reorg, Upsample)):
+        return {"stride": op.stride}
+    return _counts(op) if isinstance(op, _Computing) else {}
+
+
+def _sides(padding: Padding) -> dict[str, int]:
+    return dict(vars(padding))
+
+
+def _counts(op: _Computing) -> dict[str, int]:
+    weights = _weights(op)
+    channels = op.requantiser.bias.size
+    return {"channels": channels, "weights": weights.size, "weight_bytes": weights.itemsize if weights.size else 0}
+
+
+def _weights(op: _Computing) -> Integers:
+    if isinstance(op, (QConvolution, QDense)):
+        return op.weights
+    return np.zeros(0, np.int8)
+
+
+def _parameters(nodes: Sequence[QNode]) -> bytes:
+    """golden.bin, as the comment in golden.cpp describes it."""
+    blocks = [_block(node.op) for node in nodes if isinstance(node.op, _Computing)]
+    return MAGIC.encode() + struct.pack("<I", len(blocks)) + b"".join(blocks)
+
+
+def _block(op: _Computing) -> bytes:
+    counts, weights, r = _counts(op), _weights(op), op.requantiser
+    head = struct.pack("<IQI", counts["channels"], counts["weights"], counts["weight_bytes"])
+    little = weights.astype(weights.dtype.newbyteorder("<"), copy=False)
+    requantiser = np.stack([r.bias, r.multiplier, r.negative, r.shift]).astype("<i4")
+    return head + little.tobytes() + requantiser.tobytes()
+
+
+# ---------------------------------------------------------------- checksums
+
+
+def checksum(array: Integers) -> int:
+    """Σ mix(value + (position + 1) · 2^64/φ) modulo 2^64, over the integers in C order.
+
+    mix is the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). A value counts with where it stands,
+    so that exchanged values show; the sum may be taken in any order, so that numpy takes it at once. It
+    depends on the values and not on the dtype that carries them.
+    """
+    flat = np.ascontiguousarray(array).reshape(-1)
+    starts = range(0, flat.size, _CHUNK)
+    return sum(_chunk_sum(flat[start : start + _CHUNK], start) for start in starts) & ((1 << 64) - 1)
+
+
+def _chunk_sum(values: Integers, start: int) -> int:
+    places = np.arange(start + 1, start + 1 + values.size, dtype=np.uint64)
+    z = values.astype(np.int64).view(np.uint64) + places * _GOLDEN_RATIO
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return int((z ^ (z >> np.uint64(31))).sum(dtype=np.uint64))
+
+
+def checksums(network: QuantizedNetwork, outputs: Sequence[Integers | None]) -> dict[str, int]:
+    """Layer name → checksum of its integers, for ``outputs`` as ``cnn.integer_model.run_integer`` returns them."""
+    pairs = zip(network.nodes, outputs, strict=True)
+    return {node.name: checksum(output) for node, output in pairs if output is not None}
+
+
+def first_difference(expected: Mapping[str, int], found: Mapping[str, int]) -> str | None:
+    """The first layer of ``expected`` that ``found`` lacks or has another checksum for; None where all agree."""
+    return next((name for name, value in expected.items() if found.get(name) != value), None)
+
+
+# ---------------------------------------------------------------- running
+
+
+def build_golden(folder: Path, flags: Sequence[str] = FLAGS) -> Path:
+    """The program made of ``folder``/golden.cpp, in ``folder``/build; compiled only where the text changed.
+
+    SimulationError where the file or the compiler is missing, and with what the compiler said.
+    """
+    source = folder / SOURCE
+    if not source.is_file():
+        raise SimulationError(f"{folder} holds no {SOURCE}; generate the design first")
+    command = [_compiler(), *flags]
+    kept = _kept_at(folder, f"golden-{_key(command, [source])}")
+    if not kept.is_file():
+        _compile([*command, str(source)], kept)
+    return kept
+
+
+def run_golden(folder: Path, picture: npt.NDArray[np.uint8], dump: Path | None = None) -> dict[str, int]:
+    """Layer name → checksum, from the C++ program in ``folder`` (golden.cpp and golden.bin).
+
+    picture: uint8 [C, H, W] of the network's input shape. dump: an existing folder that receives every layer's
+    integers as name.int8 (uint8, int16 …). SimulationError where it cannot be compiled or refuses its input.
+    """
+    if picture.dtype != np.uint8 or picture.ndim != 3:
+        sides = "×".join(str(side) for side in picture.shape)
+        raise SimulationError(f"the picture must be uint8 [channels, height, width], not {picture.dtype} {sides}")
+    program = build_golden(folder)
+    with tempfile.TemporaryDirectory() as work:
+        raw = Path(work) / "picture"
+        raw.write_bytes(picture.tobytes())
+        options = [] if dump is None else ["--dump", str(dump)]
+        text = _execute([str(program), str(folder / PARAMETERS), str(raw), *options])
+    lines = (line.split() for line in text.splitlines())
+    return {name: int(value, 16) for name, _, value in lines}
+
+
+def _execute(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise SimulationError(
+            f"the golden program did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?"
+        ) from error
+    if done.returncode != 0:
+        said = done.stderr.strip() or f"it ended with code {done.returncode}"
+        raise SimulationError(f"the golden program stopped: {said[:1000]}")
+    return done.stdout

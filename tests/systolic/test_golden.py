@@ -1,0 +1,536 @@
+"""The C++ golden program against the numpy golden model, and what it says of files that are wrong."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boards.errors import GenerateError, QuantiseError, SimulationError
+from cnn.datatype import INT8, INT16, INT32, UINT8, DataType
+from cnn.integer_model import run_integer
+from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
+from cnn.quantized import (
+    QAdd,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    QInput,
+    QNode,
+    QOp,
+    QuantizedNetwork,
+    Requantiser,
+    TensorType,
+)
+from systolic.golden import (
+    build_golden,
+    checksum,
+    checksums,
+    first_difference,
+    golden_files,
+    run_golden,
+)
+
+UINT4, INT3, UINT32 = DataType(4, False), DataType(3, True), DataType(32, False)
+NONE, AROUND = Padding(), Padding(1, 1, 1, 1)
+
+# ---------------------------------------------------------------- networks with every operation
+
+
+@dataclass
+class Builder:
+    """Adds layers with random numbers; each method returns the index of the new node."""
+
+    random: np.random.Generator
+    picture: Shape
+    nodes: list[QNode] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.nodes.append(QNode("input", QInput(), (), self.picture, TensorType(UINT8, 1 / 255), "test:1"))
+
+    def put(self, name: str, op: QOp, inputs: tuple[int, ...], shape: Shape, out: DataType | None = None) -> int:
+        type = self.nodes[inputs[0]].type if out is None else TensorType(out, 0.1)
+        self.nodes.append(QNode(name, op, inputs, shape, type, f"test:{len(self.nodes) + 1}"))
+        return len(self.nodes) - 1
+
+    def requantiser(self, channels: int, spread: float, out: DataType) -> Requantiser:
+        """Brings sums of ``spread`` to about the output's range, so that some saturate; any slope."""
+        multiplier = self.random.integers(1 << 14, 1 << 15, channels)
+        slope = self.random.choice([0.0, 0.1, 1.0, 1.9], channels)
+        wanted = np.log2(multiplier * max(spread, 1) / max(out.high, 1)) - self.random.uniform(-2, 1, channels)
+        bias = self.random.integers(-int(spread / 2) - 1, int(spread / 2) + 2, channels)
+        return Requantiser(
+            bias, multiplier, np.rint(multiplier * slope).astype(np.int64), np.clip(wanted, 1, 47).astype(np.int64)
+        )
+
+    def convolution(
+        self,
+        name: str,
+        at: int,
+        filters: int,
+        kernel: tuple[int, int] = (3, 3),
+        stride: int = 1,
+        padding: Padding = AROUND,
+        groups: int = 1,
+        weight_type: DataType = INT8,
+        out: DataType = INT8,
+    ) -> int:
+        source = self.nodes[at]
+        weights = self.weights((filters, source.shape.channels // groups, *kernel), weight_type)
+        spread = self.spread(at, weights[0].size, weight_type)
+        op = QConvolution(weights, weight_type, self.requantiser(filters, spread, out), stride, padding, groups)
+        high = (source.shape.height + padding.top + padding.bottom - kernel[0]) // stride + 1
+        wide = (source.shape.width + padding.left + padding.right - kernel[1]) // stride + 1
+        return self.put(name, op, (at,), Shape(filters, high, wide), out)
+
+    def dense(self, name: str, at: int, outputs: int, out: DataType = INT16) -> int:
+        weights = self.weights((outputs, self.nodes[at].shape.values), INT8)
+        r = self.requantiser(outputs, self.spread(at, weights.shape[1], INT8), out)
+        return self.put(name, QDense(weights, INT8, r), (at,), Shape(outputs, 1, 1), out)
+
+    def average(self, name: str, at: int) -> int:
+        shape = self.nodes[at].shape
+        spread = shape.height * shape.width * self.nodes[at].type.datatype.high / 4
+        op = QAveragePool(self.requantiser(shape.channels, spread, INT8))
+        return self.put(name, op, (at,), Shape(shape.channels, 1, 1), INT8)
+
+    def add(self, name: str, *at: int, out: DataType = INT8) -> int:
+        multipliers = tuple(int(m) for m in self.random.integers(1, 1 << 14, len(at)))
+        shape = self.nodes[at[0]].shape
+        r = self.requantiser(shape.channels, max(multipliers) * self.nodes[at[0]].type.datatype.high, out)
+        return self.put(name, QAdd(multipliers, r), at, shape, out)
+
+    def pool(self, name: str, at: int, size: int, stride: int, padding: Padding = NONE) -> int:
+        shape = self.nodes[at].shape
+        high = (shape.height + padding.top + padding.bottom - size) // stride + 1
+        wide = (shape.width + padding.left + padding.right - size) // stride + 1
+        return self.put(name, MaxPool(size, stride, padding), (at,), Shape(shape.channels, high, wide))
+
+    def concat(self, name: str, *at: int) -> int:
+        shape = self.nodes[at[0]].shape
+        return self.put(name, Concat(), at, replace(shape, channels=sum(self.nodes[i].shape.channels for i in at)))
+
+    def slice(self, name: str, at: int, first: int, channels: int) -> int:
+        return self.put(name, Slice(first, channels), (at,), replace(self.nodes[at].shape, channels=channels))
+
+    def reorg(self, name: str, at: int, s: int) -> int:
+        shape = self.nodes[at].shape
+        return self.put(name, Reorg(s), (at,), Shape(shape.channels * s * s, shape.height // s, shape.width // s))
+
+    def upsample(self, name: str, at: int, s: int) -> int:
+        shape = self.nodes[at].shape
+        return self.put(name, Upsample(s), (at,), Shape(shape.channels, shape.height * s, shape.width * s))
+
+    def weights(self, shape: tuple[int, ...], type: DataType) -> np.ndarray:
+        return self.random.integers(-type.high, type.high + 1, shape).astype(type.carrier)
+
+    def spread(self, at: int, terms: int, weight_type: DataType) -> float:
+        return 0.3 * weight_type.high * self.nodes[at].type.datatype.high * terms**0.5
+
+    def network(self) -> QuantizedNetwork:
+        return QuantizedNetwork("random \\ */ network", tuple(self.nodes))
+
+
+def branches(seed: int) -> QuantizedNetwork:
+    """Slice, groups, depthwise, adds of two and three, reorg by 2, upsample, concat; even sides."""
+    b = Builder(np.random.default_rng(seed), Shape(3, 14, 10))
+    stem = b.convolution("stem", 0, 8)
+    half = b.slice("half", stem, 3, 4)
+    mixed = b.convolution("mixed", half, 4, groups=2)
+    summed = b.add("summed", half, mixed, half)
+    deep = b.reorg("deep", summed, 2)
+    down = b.convolution("down", stem, 8, stride=2, groups=8)
+    low = b.convolution("low", down, 6, (5, 5), 2, Padding(2, 2, 2, 2))
+    up = b.upsample("up", low, 2)
+    cut = b.convolution("cut", up, 6, (2, 2), padding=Padding(0, 0, 0, 1))
+    met = b.add("met", down, b.convolution("other", down, 8, (1, 1), padding=NONE))
+    both = b.concat("both", deep, down, met, deep)
+    head = b.convolution("head", both, 7, (1, 1), padding=NONE, out=INT16)
+    b.dense("unread", cut, 3, INT32)
+    b.put("region", Detection("region", ((1.0, 2.0),), 2, True), (head,), b.nodes[head].shape)
+    return b.network()
+
+
+def pools(seed: int) -> QuantizedNetwork:
+    """Odd sides; pools 2/2, 2/1, 3/2, 3/3 with padding; stride 3; a chain down to dense and softmax."""
+    b = Builder(np.random.default_rng(seed), Shape(3, 23, 19))
+    c1 = b.convolution("int", 0, 5, padding=Padding(1, 0, 2, 1))
+    p1 = b.pool("main", c1, 2, 2)
+    c2 = b.convolution("c2", p1, 6)
+    p2 = b.pool("p2", c2, 2, 1, Padding(bottom=1, right=1))
+    p3 = b.pool("p3", p2, 3, 2, Padding(1, 1, 1, 1))
+    p4 = b.pool("p4", p2, 3, 3, Padding(2, 0, 2, 2))
+    c3 = b.convolution("c3", p3, 4, (3, 1), padding=Padding(1, 0, 1, 0))
+    b.average("mean", p4)
+    b.convolution("far", p2, 3, (3, 5), 3, Padding(0, 4, 0, 4))
+    d1 = b.dense("d1", c3, 9, INT8)
+    d2 = b.dense("d2", d1, 5)
+    b.put("softmax", Softmax(), (d2,), b.nodes[d2].shape)
+    return b.network()
+
+
+def types(seed: int) -> QuantizedNetwork:
+    """Datatypes from UINT4 to UINT32, weights in one, two and four bytes; reorg by 3."""
+    b = Builder(np.random.default_rng(seed), Shape(9, 15, 9))
+    r3 = b.reorg("r3", 0, 3)
+    c1 = b.convolution("c1", r3, 4, out=UINT4)
+    c2 = b.convolution("c2", c1, 4, weight_type=INT3, out=INT16)
+    c3 = b.convolution("c3", c2, 3, (1, 1), padding=NONE, weight_type=DataType(12, True), out=INT32)
+    b.pool("wide", c3, 2, 1, Padding(1, 1, 0, 0))
+    c4 = b.convolution("c4", c1, 3, (1, 1), padding=NONE, weight_type=DataType(20, True), out=UINT32)
+    b.pool("unsigned", c4, 2, 2, Padding(1, 1, 1, 1))
+    b.add("narrow", c2, c2, out=INT3)
+    return b.network()
+
+
+NETWORKS: dict[str, Callable[[], QuantizedNetwork]] = {
+    "branches": lambda: branches(1),
+    "pools": lambda: pools(2),
+    "types": lambda: types(3),
+}
+
+
+def picture_of(network: QuantizedNetwork, seed: int = 0) -> np.ndarray:
+    shape = network.input_shape
+    random = np.random.default_rng(seed)
+    return random.integers(0, 256, (shape.channels, shape.height, shape.width), np.uint8)
+
+
+def expected(network: QuantizedNetwork, picture: np.ndarray) -> dict[str, int]:
+    return checksums(network, run_integer(network, picture))
+
+
+def write(folder: Path, files: dict[str, bytes]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Each network's files; programs are compiled where a test first runs them."""
+    at = tmp_path_factory.mktemp("golden")
+    return {name: write(at / name, golden_files(make())) for name, make in NETWORKS.items()}
+
+
+@pytest.fixture
+def branches_copy(folders: dict[str, Path], tmp_path: Path) -> Path:
+    """A folder to spoil, with its program compiled already."""
+    build_golden(folders["branches"])
+    return Path(shutil.copytree(folders["branches"], tmp_path / "copy"))
+
+
+# ---------------------------------------------------------------- bit for bit
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_integer_of_every_layer(name: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    network = NETWORKS[name]()
+    picture = picture_of(network)
+    outputs = run_integer(network, picture)
+    assert run_golden(folders[name], picture, dump=tmp_path) == checksums(network, outputs)
+    for node, output in zip(network.nodes, outputs, strict=True):
+        if output is not None:
+            dumped = np.fromfile(tmp_path / f"{node.name}.{output.dtype.name}", output.dtype.newbyteorder("<"))
+            np.testing.assert_array_equal(dumped.reshape(output.shape), output, node.name)
+    assert len(list(tmp_path.iterdir())) == sum(output is not None for output in outputs)
+
+
+@pytest.mark.parametrize("value", [0, 1, 255])
+def test_flat_pictures(value: int, folders: dict[str, Path]) -> None:
+    network = pools(2)
+    picture = np.full_like(picture_of(network), value)
+    assert first_difference(expected(network, picture), run_golden(folders["pools"], picture)) is None
+
+
+def test_the_networks_reach_what_they_are_for() -> None:
+    """Every operation; where a layer computes, both ends of the range, values between and negative ones."""
+    moves = {"MaxPool", "Concat", "Slice", "Reorg", "Upsample", "Softmax", "Detection"}
+    operations: set[str] = set()
+    for name, make in NETWORKS.items():
+        network = make()
+        parts: list[np.ndarray] = []
+        for node, output in zip(network.nodes, run_integer(network, picture_of(network)), strict=True):
+            operations.add(type(node.op).__name__)
+            if isinstance(node.op, (QConvolution, QAdd)):
+                low, high = node.type.datatype.low, node.type.datatype.high
+                parts.append(np.stack([output == low, output == high, output < 0]).reshape(3, -1))
+        at_low, at_high, negative = np.concatenate(parts, axis=1).mean(axis=1)
+        assert min(at_low, at_high) > 0.02, name
+        assert at_low + at_high < 0.7, name
+        assert negative > 0.1, name
+    assert operations == {"QInput", "QConvolution", "QDense", "QAveragePool", "QAdd"} | moves
+
+
+def test_no_warning_and_no_undefined_behaviour(folders: dict[str, Path], tmp_path: Path) -> None:
+    checks = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-D_GLIBCXX_ASSERTIONS")
+    warnings = ("-Wall", "-Wextra", "-Wshadow", "-pedantic", "-Werror")
+    for name in ("branches", "pools"):
+        network = NETWORKS[name]()
+        picture = picture_of(network)
+        program = build_golden(folders[name], ("-std=c++17", "-O1", *checks, *warnings))
+        picture.tofile(tmp_path / "picture")
+        done = _start(program, folders[name] / "golden.bin", tmp_path / "picture")
+        assert (done.returncode, done.stderr) == (0, "")
+        lines = [line.split() for line in done.stdout.splitlines()]
+        values = [node.shape.values for node in network.nodes][: len(lines)]
+        assert [int(count) for _, count, _ in lines] == values
+        assert {name: int(value, 16) for name, _, value in lines} == expected(network, picture)
+
+
+# ---------------------------------------------------------------- planted faults
+
+
+def shift_offset(network: QuantizedNetwork, data: bytes, name: str) -> int:
+    """Where the first shift of a layer is in golden.bin, by the layout that golden.cpp describes."""
+    position = 12
+    for node in network.nodes:
+        if not isinstance(node.op, (QConvolution, QDense, QAveragePool, QAdd)):
+            continue
+        channels, weights, weight_bytes = struct.unpack_from("<IQI", data, position)
+        position += 16 + weights * weight_bytes + 3 * 4 * channels
+        if node.name == name:
+            return position
+        position += 4 * channels
+    raise AssertionError(name)
+
+
+def below(network: QuantizedNetwork, name: str) -> set[str]:
+    """The layer and every layer that reads it, however far."""
+    found: set[int] = set()
+    for index, node in enumerate(network.nodes):
+        if node.name == name or found & set(node.inputs):
+            found.add(index)
+    return {network.nodes[i].name for i in found}
+
+
+@pytest.mark.parametrize("layer", ["stem", "summed", "down", "low", "head"])
+def test_a_changed_shift_is_seen_in_its_layer_and_only_after_it(layer: str, branches_copy: Path) -> None:
+    network = branches(1)
+    picture = picture_of(network)
+    file = branches_copy / "golden.bin"
+    data = bytearray(file.read_bytes())
+    at = shift_offset(network, data, layer)
+    shift = struct.unpack_from("<i", data, at)[0]
+    assert shift == next(n for n in network.nodes if n.name == layer).op.requantiser.shift[0]
+    struct.pack_into("<i", data, at, shift + 2)
+    file.write_bytes(data)
+    wanted, found = expected(network, picture), run_golden(branches_copy, picture)
+    assert first_difference(wanted, found) == layer
+    differing = {name for name in wanted if wanted[name] != found[name]}
+    assert differing <= below(network, layer)
+
+
+def test_a_changed_pixel_is_seen_in_the_input(folders: dict[str, Path]) -> None:
+    network = branches(1)
+    picture = picture_of(network)
+    wanted = expected(network, picture)
+    picture[2, 13, 9] ^= 1
+    assert first_difference(wanted, run_golden(folders["branches"], picture)) == "input"
+
+
+# ---------------------------------------------------------------- files that are wrong
+
+
+def _spoil(at: int, value: bytes) -> Callable[[bytes], bytes]:
+    return lambda data: data[:at] + value + data[at + len(value) :]
+
+
+def _spoil_shift(value: int) -> Callable[[bytes], bytes]:
+    return lambda data: _spoil(shift_offset(branches(1), data, "mixed"), struct.pack("<i", value))(data)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda data: data[:-1], r"golden\.bin must have (\d+) bytes, but has \d+; is it truncated"),
+        (lambda data: b"", r"golden\.bin must have \d+ bytes, but has 0; is it truncated"),
+        (lambda data: data + b"\0", r"golden\.bin must have \d+ bytes, but has more; is it of another network\?"),
+        (_spoil(0, b"PK"), r"golden\.bin must begin with GOLDEN01"),
+        (_spoil(8, b"\x07"), r"golden\.bin: its count of layers must be 10, not 7"),
+        (_spoil(12, b"\x09"), r"golden\.bin: stem: the channels must be 8, not 9"),
+        (_spoil(23, b"\x80"), r"golden\.bin: stem: the count of weights must be 216, not -\d+"),
+        (_spoil(24, b"\x02"), r"golden\.bin: stem: the bytes of a weight must be 1, not 2"),
+        (_spoil_shift(0), r"golden\.bin: mixed: a shift must be 1 to 47, not 0"),
+        (_spoil_shift(64), r"golden\.bin: mixed: a shift must be 1 to 47, not 64"),
+    ],
+)
+def test_a_parameter_file_that_does_not_fit(
+    spoil: Callable[[bytes], bytes], sentence: str, branches_copy: Path
+) -> None:
+    file = branches_copy / "golden.bin"
+    file.write_bytes(spoil(file.read_bytes()))
+    with pytest.raises(SimulationError, match=r"^the golden program stopped: .*" + sentence):
+        run_golden(branches_copy, picture_of(branches(1)))
+
+
+def test_an_accumulator_beyond_32_bits_is_an_error(branches_copy: Path) -> None:
+    """A bias near 2^31, which no network that keeps the contract has beside these weights."""
+    network, file = branches(1), branches_copy / "golden.bin"
+    data = file.read_bytes()
+    at = shift_offset(network, data, "head") - 3 * 4 * 7
+    file.write_bytes(_spoil(at, struct.pack("<7i", *(7 * [(1 << 31) - 1])))(data))
+    with pytest.raises(SimulationError, match="head: an accumulator does not fit 32 bits"):
+        run_golden(branches_copy, picture_of(network))
+
+
+def test_pictures_that_do_not_fit(folders: dict[str, Path]) -> None:
+    picture = picture_of(branches(1))
+    with pytest.raises(SimulationError, match=r"picture must have 420 bytes, but has 406; is it truncated"):
+        run_golden(folders["branches"], np.zeros((1, 29, 14), np.uint8))
+    with pytest.raises(SimulationError, match="must have 420 bytes, but has more"):
+        run_golden(folders["branches"], np.zeros((3, 14, 11), np.uint8))
+    with pytest.raises(SimulationError, match=r"must be uint8 \[channels, height, width\], not float32 3×14×10"):
+        run_golden(folders["branches"], picture.astype(np.float32))
+    with pytest.raises(SimulationError, match=r"must be uint8 \[channels, height, width\], not uint8 420"):
+        run_golden(folders["branches"], picture.reshape(-1))
+
+
+def _start(*command: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+
+
+def test_the_command_line(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = folders["branches"]
+    program, parameters = build_golden(folder), folder / "golden.bin"
+    picture_of(branches(1)).tofile(tmp_path / "picture")
+    for arguments in ([], [parameters], [parameters, "p", "--dumb", "d"], [parameters, "p", "--dump"]):
+        done = _start(program, *arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == "use: golden golden.bin PICTURE [--dump DIR]\n"
+    done = _start(program, parameters, tmp_path / "absent")
+    assert (done.returncode, done.stderr) == (1, f"{tmp_path}/absent cannot be opened\n")
+    done = _start(program, parameters, tmp_path / "picture", "--dump", tmp_path / "absent")
+    assert done.returncode == 1
+    assert done.stderr == f"{tmp_path}/absent/input.uint8 cannot be opened for writing; DIR must exist\n"
+
+
+# ---------------------------------------------------------------- compiling
+
+
+def test_a_program_is_compiled_once(folders: dict[str, Path]) -> None:
+    first = build_golden(folders["branches"])
+    written = first.stat().st_mtime_ns
+    assert build_golden(folders["branches"]) == first
+    assert first.stat().st_mtime_ns == written
+
+
+def test_no_compiler(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(SimulationError, match=r"'no-such-compiler' is not on this machine: install it .*apt install g"):
+        run_golden(folders["branches"], picture_of(branches(1)))
+
+
+def test_a_text_that_does_not_compile(folders: dict[str, Path], tmp_path: Path) -> None:
+    text = (folders["branches"] / "golden.cpp").read_bytes().replace(b"struct window_t", b"struct glass_t")
+    folder = write(tmp_path / "broken", {"golden.cpp": text})
+    with pytest.raises(SimulationError, match=r"does not compile .*\n.*golden\.cpp:\d+:.*error: .*window_t"):
+        run_golden(folder, picture_of(branches(1)))
+
+
+def test_a_folder_without_a_program(tmp_path: Path) -> None:
+    with pytest.raises(SimulationError, match=r"holds no golden\.cpp; generate the design first"):
+        run_golden(tmp_path, picture_of(branches(1)))
+
+
+# ---------------------------------------------------------------- the text
+
+
+def renamed(network: QuantizedNetwork, index: int, name: str) -> QuantizedNetwork:
+    nodes = list(network.nodes)
+    nodes[index] = replace(nodes[index], name=name)
+    return replace(network, nodes=tuple(nodes))
+
+
+def test_the_same_network_gives_the_same_files() -> None:
+    files = [golden_files(branches(1)), golden_files(branches(1))]
+    assert files[0] == files[1]
+    assert sorted(files[0]) == ["golden.bin", "golden.cpp"]
+    assert golden_files(branches(2))["golden.bin"] != files[0]["golden.bin"]
+
+
+def test_only_the_standard_library_is_included() -> None:
+    lines = golden_files(types(3))["golden.cpp"].decode().splitlines()
+    includes = [line for line in lines if "#include" in line]
+    assert len(includes) == 9
+    assert all(line.endswith(">") and ".h" not in line for line in includes)
+    assert not any("using namespace" in line for line in lines)
+    assert lines[0].startswith("// random _ _ network: what every integer")
+    assert lines[1].startswith("// Build:  g++ ")
+    assert lines[2].endswith("PICTURE: raw uint8 [9][15][9], 1215 bytes")
+
+
+@pytest.mark.parametrize("name", ["../stem", 'a"b', "1st", "", "été", "conv/1"])
+def test_a_name_that_is_no_identifier(name: str) -> None:
+    with pytest.raises(GenerateError, match="an identifier is a letter, then letters, digits or '_'"):
+        golden_files(renamed(branches(1), 4, name))
+
+
+def test_a_name_of_a_host_layer_is_not_in_the_text() -> None:
+    network = branches(1)
+    text = golden_files(renamed(network, len(network.nodes) - 1, "*/ #error"))["golden.cpp"]
+    assert text == golden_files(network)["golden.cpp"]
+
+
+def test_a_name_that_is_there_twice() -> None:
+    with pytest.raises(GenerateError, match="a name of its own, but 'head' is there twice; rename one"):
+        golden_files(renamed(branches(1), 3, "head"))
+
+
+def test_a_network_outside_the_contract() -> None:
+    network = branches(1)
+    stem = network.nodes[1]
+    shift = np.zeros(8, np.int64)
+    op = replace(stem.op, requantiser=replace(stem.op.requantiser, shift=shift))
+    wrong = replace(network, nodes=(network.nodes[0], replace(stem, op=op), *network.nodes[2:]))
+    with pytest.raises(QuantiseError, match=r"'stem' \(test:2\): shift must be 1…47, not 0…0"):
+        golden_files(wrong)
+
+
+# ---------------------------------------------------------------- checksums
+
+
+def slow_checksum(values: list[int]) -> int:
+    total, mask = 0, (1 << 64) - 1
+    for position, value in enumerate(values):
+        z = (value + (position + 1) * 0x9E3779B97F4A7C15) & mask
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
+        total += z ^ z >> 31
+    return total & mask
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 7), (2, 128, 257)])
+def test_the_checksum_is_its_definition(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(prod(shape)).integers(-(1 << 31), 1 << 31, shape)
+    assert checksum(values) == slow_checksum(values.reshape(-1).tolist())
+    assert checksum(values.astype(np.int32)) == checksum(values)
+    assert checksum(values.transpose(2, 1, 0)) == checksum(values.transpose(2, 1, 0).copy())
+
+
+def test_the_checksum_is_splitmix64() -> None:
+    """Zeros make the generator's own sequence from seed 0: its published first outputs."""
+    outputs = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    for count in (1, 2, 3):
+        assert checksum(np.zeros(count, np.int8)) == sum(outputs[:count]) % (1 << 64)
+
+
+def test_exchanged_and_changed_values_change_the_checksum() -> None:
+    values = np.arange(-60, 60, dtype=np.int8).reshape(2, 6, 10)
+    others = [values[::-1], values[:, ::-1], values[:, :, ::-1], values + np.int8(1), values.reshape(-1)[:-1]]
+    others += [np.where(np.arange(120).reshape(values.shape) == i, 100, values) for i in range(120)]
+    assert len({checksum(other) for other in [values, *others]}) == 1 + len(others)
+
+
+def test_the_first_difference() -> None:
+    assert first_difference({"a": 1, "b": 2}, {"a": 1, "b": 2}) is None
+    assert first_difference({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 0, "c": 0}) == "b"
+    assert first_difference({"a": 1, "b": 2}, {"a": 1}) == "b"
