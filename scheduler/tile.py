@@ -48,7 +48,9 @@ class Tiling:
     @property
     def order(self) -> str:
         """What stays on chip while the other streams past."""
-        return "weights resident" if self.resident else "inputs resident" if self.inputs_resident else "both streamed"
+        if self.resident:
+            return "weights resident"
+        return "inputs resident" if self.inputs_resident or self.row_tiles == 1 else "both streamed"
 
     @property
     def cycles(self) -> int:
