@@ -13,9 +13,9 @@ import numpy.typing as npt
 from boards.errors import ScheduleError
 from cnn.datatype import DataType
 from cnn.network import Shape
-from cnn.quantized import QuantizedNetwork
+from cnn.quantized import QuantizedNetwork, on_host
 from scheduler.array import PIXEL_LANES, Array
-from scheduler.lower import Job
+from scheduler.lower import Job, resolve
 from scheduler.tile import Strip, SystolicSchedule, Tiling, blocks, ceil_div, input_columns, row_words
 
 Bytes = npt.NDArray[np.int8]
@@ -155,9 +155,11 @@ def _deal(image: Bytes, ports: int) -> tuple[Bytes, ...]:
 
 def place_maps(schedule: SystolicSchedule) -> tuple[dict[int, Map], int]:
     """First-fit by lifetime: a chain of layers gets two alternating regions, a skip pins its region."""
-    last_read = {t.job.input: i for i, t in enumerate(schedule.tilings)}
     network, array = schedule.network, schedule.array
     final = len(schedule.tilings)
+    last_read = {t.job.input: i for i, t in enumerate(schedule.tilings)}
+    # What the host reads has to stand until the frame is done, also where a later layer reads it too.
+    last_read |= {resolve(network, i): final for node in network.nodes if on_host(node.op) for i in node.inputs}
     placed: dict[int, Map] = {}
     live: list[tuple[int, Map]] = []  # (index of the last job that reads it, map)
     order = [(0, -1)] + [(t.job.output, i) for i, t in enumerate(schedule.tilings)]

@@ -48,11 +48,12 @@ def build(folder: Path, variant: Variant = Variant()) -> Path:
     key = _key(command, sources)
     kept = _kept_at(folder, f"{variant.name}-{key}.so")
     if not kept.is_file():
-        _compile(command, kept)
+        _compile(command, kept, folder)
     return kept
 
 
 def _command(folder: Path, variant: Variant) -> list[str]:
+    """To be run in ``folder``: paths are relative, so that a design which moves keeps its libraries."""
     flags = (
         ["-O3", "-march=native"]
         if not variant.sanitize
@@ -60,14 +61,15 @@ def _command(folder: Path, variant: Variant) -> list[str]:
     )
     # Two designs may be loaded into one process: their statics must not be merged.
     flags += ["-std=c++17", "-shared", "-fPIC", "-fno-gnu-unique", "-w"]
-    includes = [folder / "src", folder / "simulation"]
+    includes = [Path("src"), Path("simulation")]
     if variant.ap_int:
         flags.append("-DSYSTOLIC_AP_INT")
         includes.append(ap_int_folder())
-    units = [folder / "src" / "top.cpp", folder / "simulation" / "simulate.cpp"]
+    units = [Path("src/top.cpp"), Path("simulation/simulate.cpp")]
     if variant.trace:
         flags.append("-DSYSTOLIC_TRACE")
-        units += sorted(path for path in (folder / "simulation").glob("*.cpp") if path.name != "simulate.cpp")
+        others = sorted(path.name for path in (folder / "simulation").glob("*.cpp") if path.name != "simulate.cpp")
+        units += [Path("simulation") / name for name in others]
     return [_compiler(), *flags, *(f"-I{path}" for path in includes), *map(str, units)]
 
 
@@ -79,7 +81,7 @@ def _compiler() -> str:
             f"executing the generated code needs a C++17 compiler, and {wanted!r} is not on this machine: "
             "install it (Debian and Ubuntu: apt install g++), or name another one in CXX"
         )
-    return found
+    return str(Path(found).absolute())
 
 
 def ap_int_folder() -> Path:
@@ -94,7 +96,7 @@ def ap_int_folder() -> Path:
         candidates.append(Path(spec.submodule_search_locations[0]) / "codegen/hls/source/ap_types/include")
     for candidate in candidates:
         if (candidate / "ap_int.h").is_file():
-            return candidate
+            return candidate.resolve()
     raise SimulationError(
         "--ap-int needs the vendor's ap_int.h, which was not found: pip install da4ml==0.6.0, "
         "or set SYSTOLIC_AP_TYPES to the folder that holds it"
@@ -125,18 +127,30 @@ def _kept_at(folder: Path, name: str) -> Path:
     try:
         build_folder.mkdir(exist_ok=True)
     except OSError:
-        build_folder = Path(tempfile.gettempdir()) / f"systolic-{os.getuid()}"
-        build_folder.mkdir(mode=0o700, exist_ok=True)
-    return build_folder / name
+        return _temporary_folder() / name
+    return (build_folder if os.access(build_folder, os.W_OK) else _temporary_folder()) / name
 
 
-def _compile(command: list[str], library: Path) -> None:
+def _temporary_folder() -> Path:
+    """The user's own: a library from a folder that somebody else made is not loaded."""
+    made = Path(tempfile.gettempdir()) / f"systolic-{os.geteuid()}"
+    try:
+        made.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise SimulationError(f"{made} cannot be made: {error.strerror}; name another folder in TMPDIR") from error
+    if made.is_symlink() or made.stat().st_uid != os.geteuid():
+        raise SimulationError(f"{made} belongs to somebody else; name another folder in TMPDIR")
+    return made
+
+
+def _compile(command: list[str], library: Path, folder: Path | None = None) -> None:
     """Into a temporary name, then renamed, so that a library is whole or not there."""
     with tempfile.TemporaryDirectory(dir=library.parent) as work:
-        made = Path(work) / library.name
+        made = Path(work).resolve() / library.name
         try:
             done = subprocess.run(
                 [*command, "-o", str(made)],
+                cwd=folder,
                 capture_output=True,
                 text=True,
                 timeout=TIMEOUT_SECONDS,

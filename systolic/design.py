@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from boards.errors import GenerateError
 
 MANIFEST = "manifest.json"
+MANIFEST_VERSION = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +46,11 @@ def write(made: Design, folder: Path, *, replace: bool = False) -> None:
 
     An existing folder is replaced only where ``replace`` is set and it holds a design; GenerateError else.
     """
-    _check_target(folder, replace)
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        _check_target(folder, replace)
+        target = folder.resolve()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     except OSError as error:
         raise GenerateError(
             f"{folder} cannot be written: {error.strerror}; choose another output folder"
@@ -59,7 +61,7 @@ def write(made: Design, folder: Path, *, replace: bool = False) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         beside.chmod(0o755)
-        _swap(beside, folder)
+        _swap(beside, target)
     except OSError as error:
         raise GenerateError(f"{folder} cannot be written: {error.strerror}; nothing was changed") from error
     finally:

@@ -18,9 +18,8 @@ from scheduler.lower import resolve
 from scheduler.program import PASS_WORDS, Map, Program, emit
 from scheduler.resources import BURST_WORDS, FIFO_DEPTH, OUTSTANDING, usage, weights_in_uram
 from scheduler.tile import SystolicSchedule
-from systolic.design import MANIFEST, Design, design
+from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
 
-MANIFEST_VERSION = 1
 MAX_STRIDE = 4
 WAIT_DEPTH = 4
 """FIFO depth between processes that run in step; the cycle trace tells whether more would help."""

@@ -18,7 +18,7 @@ from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import from_npz
 from systolic.build import Variant, build
-from systolic.design import MANIFEST, is_design
+from systolic.design import MANIFEST, MANIFEST_VERSION, is_design
 
 MESSAGE_ROOM = 4096
 MAX_ARENA_BYTES = 1 << 31
@@ -70,14 +70,21 @@ def open_folder(path: Path) -> Folder:
             f"{path} is not a generated design ({MANIFEST} is missing or not one); run systolic generate first"
         )
     manifest = json.loads((path / MANIFEST).read_text("utf-8"))
-    names = manifest["images"]
-    lanes = int(manifest["lanes"])
+    if manifest.get("version") != MANIFEST_VERSION:
+        raise SimulationError(
+            f"{path} is a design of version {manifest.get('version')!r}, but version {MANIFEST_VERSION} is read here; "
+            "generate it again"
+        )
     try:
+        names = manifest["images"]
+        lanes = int(manifest["lanes"])
         weights = tuple(np.fromfile(path / name, np.int8).reshape(-1, lanes) for name in names["weights"])
         requantisers = np.fromfile(path / names["requantisers"], "<u4").reshape(-1, 4)
         program = np.fromfile(path / names["program"], "<u4").reshape(-1, int(manifest["pass_words"]))
         network = from_npz((path / "network.npz").read_bytes(), "network.npz")
-    except (OSError, ValueError) as error:
+    except KeyError as error:
+        raise SimulationError(f"{path} is not whole: {MANIFEST} lacks {error}; generate it again") from error
+    except (OSError, ValueError, TypeError) as error:
         raise SimulationError(f"{path} is not whole: {error}; generate it again") from error
     return Folder(path, manifest, network, weights, requantisers, program)
 
@@ -112,7 +119,10 @@ class Library:
     """A built simulation library. ``run`` is the frame: one start, all passes."""
 
     def __init__(self, path: Path) -> None:
-        self.library = ctypes.CDLL(str(path))
+        try:
+            self.library = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise SimulationError(f"a simulation library cannot be loaded ({error}); remove it and try again") from error
         self._callback = ctypes.CFUNCTYPE(None, ctypes.c_uint32)
 
     def run(
