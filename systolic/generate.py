@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -15,10 +16,11 @@ from hls_templates.engine import TOP, EngineValues, Parameter, engine_sources, s
 from hls_templates.render import SIMULATION, headers
 from scheduler.array import PACK_SHIFT, PIXEL_LANES, Array
 from scheduler.lower import resolve
-from scheduler.program import PASS_WORDS, Map, Program, emit
+from scheduler.program import PASS_FIELDS, PASS_WORDS, Map, Program, emit
 from scheduler.resources import BURST_WORDS, FIFO_DEPTH, OUTSTANDING, usage, weights_in_uram
 from scheduler.tile import SystolicSchedule
 from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
+from systolic.golden import golden_files
 
 MAX_STRIDE = 4
 WAIT_DEPTH = 4
@@ -39,6 +41,7 @@ def generate(
     files |= {f"simulation/{name}": text.encode() for name, text in headers(SIMULATION).items()}
     files["simulation/simulate.cpp"] = simulation_source(values).encode()
     files |= images(program)
+    files |= {f"golden/{name}": data for name, data in golden_files(schedule.network).items()}
     files["network.npz"] = to_npz(schedule.network)
     files |= model
     files[MANIFEST] = _json({**manifest(schedule, program, board, clock), "fit": fit})
@@ -150,7 +153,9 @@ def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: 
             "requantisers": "data/requantisers.bin",
             "program": "data/program.bin",
         },
+        "crc32": {name: zlib.crc32(image) for name, image in images(program).items()},
         "pass_words": PASS_WORDS,
+        "pass_fields": {name: PASS_FIELDS.index(name) for name in ("in_base", "out_base")},
         "passes": len(program.pass_job),
         "layers": [_layer(schedule, program, index) for index in range(len(schedule.tilings))],
         "heads": heads(network, schedule),
@@ -166,6 +171,7 @@ def _layer(schedule: SystolicSchedule, program: Program, index: int) -> dict[str
         "name": job.name,
         "output_name": node.name,
         "node": job.output,
+        "input_node": job.input,
         "source": node.source,
         "first_pass": passes[0],
         "last_pass": passes[-1],
