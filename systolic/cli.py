@@ -142,6 +142,7 @@ def _simulate(subparsers: Parsers) -> None:
     one.add_argument("folder", type=Path, metavar="DIR", help="a generated design")
     one.add_argument("--picture", type=Path, required=True, metavar="P", help="the picture to run")
     one.add_argument("--ap-int", action="store_true", help="with the vendor's ap_int types and packed products")
+    one.add_argument("--golden", action="store_true", help="also compile and run the standalone C++ golden program")
     one.add_argument("--cycles", action="store_true", help="trace the execution: cycles, stalls, frames a second")
     one.add_argument("--clock", type=float, metavar="MHZ", help="with --cycles: another clock than the design's target")
     one.add_argument(

@@ -18,12 +18,13 @@ from boards.errors import GenerateError, SimulationError
 from cnn import zoo
 from cnn.fidelity import sqnr_db
 from cnn.float_model import run_float
-from cnn.integer_model import dequantise
+from cnn.integer_model import dequantise, run_integer
 from host.picture import Pixels, load_picture
 from systolic.build import Variant
 from systolic.depths import Advice
 from systolic.design import write
 from systolic.flow import Calibration, Generated, make_design
+from systolic.golden import checksums, first_difference, run_golden
 from systolic.measure import Report, advise, board_memory, measure, trace_frame
 from systolic.model import load_model, reload, sample_pictures
 from systolic.progress import StatusLine
@@ -162,8 +163,8 @@ def _generated_text(made: Generated, board: board_room.Board, folder: Path) -> s
 
 
 def simulate_design(options: argparse.Namespace) -> int:
-    """JSON: {network, variant, layers: [{name, values, mismatches, first, sqnr_db}], mismatches}; with
-    ``--cycles`` what ``time_design`` gives."""
+    """JSON: {network, variant, layers: [{name, values, mismatches, first, sqnr_db}], mismatches}, with ``--golden`` also
+    golden_program: {agrees, first_difference}; with ``--cycles`` what ``time_design`` gives."""
     folder = open_folder(options.folder)
     pixels, _ = fit_picture(folder, load_picture(options.picture))
     if options.cycles:
@@ -172,8 +173,19 @@ def simulate_design(options: argparse.Namespace) -> int:
         result = simulate(folder, pixels, Variant(ap_int=options.ap_int), status.tell)
         status.tell("float reference")
         values = simulated(folder, pixels, result)
+        differs = None
+        if options.golden:
+            status.tell("compiling and running the standalone C++ golden program")
+            differs = golden_difference(folder, pixels)
+            values["golden_program"] = {"agrees": differs is None, "first_difference": differs}
     _give(options, values, _simulated_text(values))
-    return 0 if result.mismatches == 0 else 1
+    return 0 if result.mismatches == 0 and differs is None else 1
+
+
+def golden_difference(folder: Folder, pixels: Pixels) -> str | None:
+    """The first layer in which the standalone C++ program differs from the numpy model; None where none does."""
+    expected = checksums(folder.network, run_integer(folder.network, pixels))
+    return first_difference(expected, run_golden(folder.path / "golden", pixels))
 
 
 def simulated(folder: Folder, pixels: Pixels, result: Simulation) -> dict[str, Any]:
@@ -205,10 +217,18 @@ def _simulated_text(values: Mapping[str, Any]) -> str:
     ]
     total = sum(one["values"] for one in values["layers"])
     verdict = "every bit equal" if values["mismatches"] == 0 else "THE DESIGN IS NOT RIGHT"
+    golden = ""
+    if "golden_program" in values:
+        differs = values["golden_program"]["first_difference"]
+        golden = (
+            "\nthe standalone C++ golden program agrees in every layer"
+            if differs is None
+            else (f"\nthe standalone C++ golden program DIFFERS, first in {differs}")
+        )
     return (
         f"{table(('layer', 'values', 'mismatches', 'SQNR dB', ''), rows)}\n\n"
         f"{values['mismatches']:,} mismatches in {total:,} values: {verdict} "
-        f"(executed {values['variant']} code against the golden model; SQNR against the float network)"
+        f"(executed {values['variant']} code against the golden model; SQNR against the float network){golden}"
     )
 
 
