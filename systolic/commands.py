@@ -163,8 +163,10 @@ def _generated_text(made: Generated, board: board_room.Board, folder: Path) -> s
 
 
 def simulate_design(options: argparse.Namespace) -> int:
-    """JSON: {network, variant, layers: [{name, values, mismatches, first, sqnr_db}], mismatches}, with ``--golden`` also
-    golden_program: {agrees, first_difference}; with ``--cycles`` what ``time_design`` gives."""
+    """JSON: {network, variant, layers: [{name, values, mismatches, first, sqnr_db}], mismatches}.
+
+    With ``--golden`` also golden_program: {agrees, first_difference}; with ``--cycles`` what ``time_design`` gives.
+    """
     folder = open_folder(options.folder)
     pixels, _ = fit_picture(folder, load_picture(options.picture))
     if options.cycles:
