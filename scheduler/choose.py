@@ -10,6 +10,7 @@ from boards.board import Board
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
+from scheduler.lower import lower
 from scheduler.resources import usage
 from scheduler.tile import SystolicSchedule, ceil_div, tile
 
@@ -22,6 +23,7 @@ DEPTHS = ((2048, 4096), (2048, 2048), (1024, 2048), (1024, 1024), (512, 1024), (
 
 def choose(network: QuantizedNetwork, board: Board) -> SystolicSchedule:
     """ScheduleError with the last reason where no geometry fits both the board and every layer."""
+    lower(network)  # what no array can map is said once, not as a lack of room
     best: SystolicSchedule | None = None
     reason = f"no geometry fits {board.title}"
     for array in _candidates(network, board):

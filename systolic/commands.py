@@ -22,7 +22,7 @@ from cnn.integer_model import dequantise, run_integer
 from host.picture import Pixels, load_picture
 from systolic.build import Variant
 from systolic.depths import Advice
-from systolic.design import write
+from systolic.design import check_target, write
 from systolic.flow import Calibration, Generated, make_design
 from systolic.golden import checksums, first_difference, run_golden
 from systolic.measure import Report, advise, board_memory, measure, trace_frame
@@ -104,11 +104,7 @@ def generate_design(options: argparse.Namespace) -> int:
         raise GenerateError("generate needs -o DIR, the new folder for the design")
     board = board_room.load(options.board)
     samples = sample_pictures()
-    if not options.calibrate:
-        print(
-            f"systolic: calibrating on the {len(samples)} embedded samples; for real use give --calibrate PICTURE...",
-            file=sys.stderr,
-        )
+    check_target(options.output, options.force)
     calibration = Calibration(tuple(options.calibrate) or samples, options.method, options.fit)
     with StatusLine() as status:
         status.tell("reading the network")
@@ -116,6 +112,11 @@ def generate_design(options: argparse.Namespace) -> int:
         made = make_design(model, board, options.clock, calibration, status.tell)
         status.tell("writing")
         write(made.design, options.output, replace=options.force)
+    if not options.calibrate:
+        print(
+            f"systolic: calibrated on the {len(samples)} embedded samples; for real use give --calibrate PICTURE...",
+            file=sys.stderr,
+        )
     _give(options, _generated(made, board, options.output), _generated_text(made, board, options.output))
     return 0
 

@@ -47,7 +47,7 @@ def write(made: Design, folder: Path, *, replace: bool = False) -> None:
     An existing folder is replaced only where ``replace`` is set and it holds a design; GenerateError else.
     """
     try:
-        _check_target(folder, replace)
+        check_target(folder, replace)
         target = folder.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
@@ -68,7 +68,8 @@ def write(made: Design, folder: Path, *, replace: bool = False) -> None:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _check_target(folder: Path, replace: bool) -> None:
+def check_target(folder: Path, replace: bool) -> None:
+    """GenerateError where ``write`` would refuse the folder: worth asking before long work."""
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():
