@@ -122,7 +122,7 @@ class Library:
         try:
             self.library = ctypes.CDLL(str(path))
         except OSError as error:
-            raise SimulationError(f"a simulation library cannot be loaded ({error}); remove it and try again") from error
+            raise SimulationError(f"a library cannot be loaded ({error}); remove it and try again") from error
         self._callback = ctypes.CFUNCTYPE(None, ctypes.c_uint32)
 
     def run(

@@ -67,7 +67,7 @@ inline void feed_phase(int columns, int steps, int base, int loads, weight_curso
     }
 }
 
-inline void feed_weights(pass_t pass, weight_plan_t plan, hls::stream<lanes_t> ports[WEIGHT_PORTS],
+static inline void feed_weights(pass_t pass, weight_plan_t plan, hls::stream<lanes_t> ports[WEIGHT_PORTS],
                          hls::stream<weights_t> &weights) {
     SYSTOLIC_PROCESS("feed_weights");
     // lint: allow(static-local) holds the next pass's first tile when a pass ends

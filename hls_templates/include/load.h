@@ -180,7 +180,7 @@ inline void load_phase(const pass_t &pass, int tile, int tile_slot, int channel_
     }
 }
 
-inline void load(pass_t pass, hls::stream<lanes_t> ports[MAP_PORTS], hls::stream<activations_t> &activations) {
+static inline void load(pass_t pass, hls::stream<lanes_t> ports[MAP_PORTS], hls::stream<activations_t> &activations) {
     SYSTOLIC_PROCESS("load");
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
     static lanes_t rows[ROW_DEPTH / 2][2][ROWS];

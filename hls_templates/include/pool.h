@@ -56,7 +56,7 @@ inline sums_t pooled_row(const pass_t &pass, const tile_rows_t &tile, int row, c
     return out;
 }
 
-inline void pool(pass_t pass, hls::stream<sums_t> sums[ROWS], hls::stream<group_t> &groups) {
+static inline void pool(pass_t pass, hls::stream<sums_t> sums[ROWS], hls::stream<group_t> &groups) {
     SYSTOLIC_PROCESS("pool");
     // [channel tile][column]: last rows that wait for the tile below.
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large

@@ -18,7 +18,7 @@ inline result_t requantise_value(sum_t sum, const requantiser_t &by, int low, in
     return result_t(rounded < low ? product_t(low) : rounded > high ? product_t(high) : rounded);
 }
 
-inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requantisers, hls::stream<group_t> &groups,
+static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requantisers, hls::stream<group_t> &groups,
                        hls::stream<results_t> &results) {
     SYSTOLIC_PROCESS("requantise");
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large

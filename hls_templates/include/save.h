@@ -129,7 +129,7 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
     }
 }
 
-inline void arrange(pass_t pass, hls::stream<results_t> &results, hls::stream<lanes_t> ports[MAP_PORTS]) {
+static inline void arrange(pass_t pass, hls::stream<results_t> &results, hls::stream<lanes_t> ports[MAP_PORTS]) {
     SYSTOLIC_PROCESS("arrange");
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
     static arranged_t buffer;

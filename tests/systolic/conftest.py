@@ -1,0 +1,57 @@
+"""Designs that are compiled once and shared by the tests, and by the workers of a parallel run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from accelerators import GEOMETRIES, Accelerator, compiled, locked
+from detectors import tiny_files
+
+from boards.board import load
+from systolic.build import Variant, build
+from systolic.design import write
+from systolic.flow import Calibration, make_design
+from systolic.model import load_model, sample_pictures
+
+GiveAccelerator = Callable[..., Accelerator]
+
+
+@pytest.fixture(scope="session")
+def build_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all workers of a run."""
+    base = tmp_path_factory.getbasetemp()
+    root = (base.parent if base.name.startswith("popen-") else base) / "designs"
+    root.mkdir(exist_ok=True)
+    return root
+
+
+@pytest.fixture(scope="session")
+def accelerator(build_root: Path, tmp_path_factory: pytest.TempPathFactory) -> GiveAccelerator:
+    """geometry, variants → this worker's own copy of the accelerator, compiled."""
+    own: dict[str, Accelerator] = {}
+
+    def give(geometry: str, *variants: Variant) -> Accelerator:
+        wanted = variants or (Variant(),)
+        made = compiled(GEOMETRIES[geometry], build_root / geometry.replace(" ", "-"), *wanted)
+        key = "+".join([geometry, *(variant.name for variant in wanted)])
+        if key not in own:
+            own[key] = made.copy(tmp_path_factory.mktemp("accelerator") / "design")
+        return own[key]
+
+    return give
+
+
+@pytest.fixture(scope="session")
+def tiny_design(build_root: Path) -> Path:
+    """A compiled design of a small detection network with random weights. To be read only."""
+    folder = build_root / "tiny"
+    with locked(build_root / "tiny.lock"):
+        if not folder.exists():
+            cfg, names = tiny_files(build_root)
+            model = load_model(str(cfg), None, names, 1)
+            made = make_design(model, load("pynq-z2"), None, Calibration(sample_pictures()[:2]))
+            write(made.design, folder)
+            build(folder)
+    return folder

@@ -1,0 +1,401 @@
+"""The generated code, executed, against the golden model; and that a planted error is seen."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from accelerators import GEOMETRIES, Accelerator, Chain, networks, picture_for, start
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from boards.errors import ScheduleError, SimulationError
+from cnn.network import Padding
+from scheduler.program import PASS_FIELDS
+from scheduler.tile import tile
+from systolic.build import Variant
+from systolic.simulate import (
+    LayerResult,
+    Library,
+    arena,
+    compare,
+    open_folder,
+    pack_input,
+    simulate,
+    unpack_output,
+)
+
+GiveAccelerator = Callable[..., Accelerator]
+NETWORKS = networks()
+AP_INT = Variant(ap_int=True)
+SANITISE = Variant(sanitize=True)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def mismatches(made: Accelerator, name: str, variant: Variant = Variant()) -> dict[str, int]:
+    """Layer → mismatches of a network of the grid; its layers have to be alive, or equality says nothing."""
+    network = NETWORKS[name]
+    found = simulate(made.load(network), picture_for(network), variant)
+    for layer, output in zip(found.layers, found.outputs, strict=True):
+        assert len(np.unique(output)) > min(5, output.size // 2), f"{layer.name} is constant"
+    return {layer.name: layer.mismatches for layer in found.layers}
+
+
+# ------------------------------------------------------------------------------------- every bit
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_layer_equals_the_golden_model(name: str, geometry: str, accelerator: GiveAccelerator) -> None:
+    assert set(mismatches(accelerator(geometry), name).values()) == {0}
+
+
+@pytest.mark.parametrize("geometry", ["odd rows", "narrow"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_ap_int_and_packed_products_give_the_same_bits(
+    name: str, geometry: str, accelerator: GiveAccelerator
+) -> None:
+    """"narrow" packs for a DSP48E1: chains of 4, second product at bit 17."""
+    assert set(mismatches(accelerator(geometry, AP_INT), name, AP_INT).values()) == {0}
+
+
+def test_the_grid_meets_every_way_of_tiling() -> None:
+    """Else the tests above would leave some of the engine unused."""
+    tilings = [t for a in GEOMETRIES.values() for network in NETWORKS.values() for t in tile(network, a).tilings]
+    assert {t.resident for t in tilings if t.row_tiles > 1} == {True, False}
+    assert {t.overlap for t in tilings if t.row_tiles > 1} == {True, False}
+    assert {len(t.strips) > 1 for t in tilings} == {True, False}
+    assert {t.job.pool_size for t in tilings if t.pixels} == {1, 2}
+    assert {(t.job.pool_stride, len(t.strips) > 1) for t in tilings if t.job.pool_size == 2} >= {(2, True), (1, False)}
+    assert {t.job.kernel[0] for t in tilings} >= {1, 3, 5, 7}
+    assert {t.job.stride for t in tilings} >= {1, 2, 3}
+    assert {t.job.diagonal for t in tilings} == {True, False}
+    assert {t.channel_tiles > 1 for t in tilings} == {True, False}
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> Chain:
+    """One to four random layers on a random input."""
+    made = start(draw(st.integers(1, 4)), draw(st.integers(1, 26)), draw(st.integers(1, 40)), draw(st.integers(0, 99)))
+    for _ in range(draw(st.integers(1, 4))):
+        _draw_layer(draw, made)
+    return made
+
+
+def _draw_layer(draw: st.DrawFn, made: Chain) -> None:
+    kind = draw(st.sampled_from(("conv", "conv", "conv", "depthwise", "pool", "pool 1", "pool cut", "dense")))
+    if len(made.nodes) > 1 and kind.startswith("pool"):
+        assume(min(made.last.height, made.last.width) >= 2)
+        made.pool(1 if kind == "pool 1" else 2, padded=kind != "pool cut")
+    elif len(made.nodes) > 1 and kind == "dense":
+        assume(made.last.height * made.last.width <= 64)
+        made.dense(draw(st.integers(1, 40)), draw(st.sampled_from((0.0, 0.1, 1.0))))
+    else:
+        kernel = draw(st.sampled_from((1, 2, 3, 5, 7)))
+        pads = Padding(*(draw(st.integers(0, kernel - 1)) for _ in range(4)))
+        assume(made.last.height + pads.top + pads.bottom >= kernel)
+        assume(made.last.width + pads.left + pads.right >= kernel)
+        depthwise = kind == "depthwise" and len(made.nodes) > 1
+        filters = made.last.channels if depthwise else draw(st.integers(1, 40))
+        slope, bits = draw(st.sampled_from((0.0, 0.1, 1.0))), draw(st.sampled_from((8, 8, 5)))
+        stride = draw(st.sampled_from((1, 1, 2, 3, 4)))
+        made.convolution(filters, kernel, stride, pads, slope=slope, bits=bits, depthwise=depthwise)
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_random_networks_equal_the_golden_model(geometry: str, accelerator: GiveAccelerator) -> None:
+    made = accelerator(geometry)
+    ran = []
+
+    @settings(
+        max_examples=60,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(chains())
+    def every_bit(chain: Chain) -> None:
+        network = chain.network()
+        try:
+            folder = made.load(network)
+        except ScheduleError:
+            return
+        ran.append(len(chain.nodes))
+        found = simulate(folder, picture_for(network))
+        assert found.mismatches == 0, found.layers
+
+    every_bit()
+    assert len(ran) >= 40, "too few of the random networks fit, so the test says little"
+
+
+def test_extreme_values_saturate_alike(accelerator: GiveAccelerator) -> None:
+    """Weights of −127 and 127 on pixels of 0 and 255, and results on both rails."""
+    made = start(4, 9, 10).convolution(8, slope=1.0).convolution(8, 3, slope=1.0)
+    signs = np.where(np.arange(8) % 2, 1, -1)
+    for index, inputs in ((1, np.ones(4, int)), (2, signs)):
+        op = made.nodes[index].op
+        signed = 127 * np.outer(signs, inputs)[:, :, None, None]
+        weights = np.broadcast_to(signed, op.weights.shape).astype(np.int8)  # type: ignore[union-attr]
+        made.nodes[index] = replace(made.nodes[index], op=replace(op, weights=weights))  # type: ignore[arg-type]
+    network = made.network()
+    picture = np.zeros((4, 9, 10), np.uint8)
+    picture[:, :, 5:] = 255
+    for variant in (Variant(), AP_INT):
+        found = simulate(accelerator("odd rows", variant).load(network), picture, variant)
+        assert found.mismatches == 0
+        assert {-128, 127} <= set(found.outputs[1].reshape(-1).tolist())
+
+
+def test_nothing_is_left_from_the_frame_before(accelerator: GiveAccelerator) -> None:
+    """Statics of the engine keep weights from pass to pass: a second frame must start anew."""
+    network = NETWORKS["pools"]
+    folder = accelerator("odd rows").load(network)
+    first = [simulate(folder, picture_for(network, seed)) for seed in (1, 2, 1)]
+    assert [one.mismatches for one in first] == [0, 0, 0]
+    assert not np.array_equal(first[0].outputs[0], first[1].outputs[0])
+
+
+def test_a_frame_may_be_started_pass_by_pass(accelerator: GiveAccelerator) -> None:
+    network = NETWORKS["pools"]
+    folder = accelerator("odd rows").load(network)
+    whole = simulate(folder, picture_for(network))
+    library, maps = Library(sorted((folder.path / "build").glob("native-*.so"))[0]), arena(folder)
+    pack_input(folder, picture_for(network), maps)
+    for index in range(len(folder.program)):
+        library.run(folder, maps, first=index, count=1)
+    last = unpack_output(folder.manifest["layers"][-1], folder.lanes, maps)
+    assert np.array_equal(last, whole.outputs[-1])
+
+
+def test_progress_tells_the_variant_and_every_pass(accelerator: GiveAccelerator) -> None:
+    network = NETWORKS["classifier"]
+    told: list[str] = []
+    folder = accelerator("odd rows").load(network)
+    simulate(folder, picture_for(network), progress=told.append)
+    assert told[:2] == ["compiling (native)", "golden model"]
+    assert told[-1] == f"executing pass {len(folder.program)} of {len(folder.program)}"
+
+
+# -------------------------------------------------------------------------------- planted errors
+
+
+def broken_layers(made: Accelerator, network_name: str = "pools", variant: Variant = Variant()) -> list[str]:
+    """Names of the layers that differ, the folder's data taken as they lie there."""
+    network = NETWORKS[network_name]
+    return [one.name for one in simulate(open_folder(made.path), picture_for(network), variant).layers if one.mismatches]
+
+
+@pytest.fixture
+def planted(accelerator: GiveAccelerator, tmp_path: Path) -> Accelerator:
+    """A copy with the network "pools" that may be damaged."""
+    made = accelerator("odd rows").copy(tmp_path / "design")
+    made.load(NETWORKS["pools"])
+    assert broken_layers(made) == []
+    return made
+
+
+def field_of(made: Accelerator, layer: int, name: str) -> int:
+    folder = open_folder(made.path)
+    return int(folder.program[folder.manifest["layers"][layer]["first_pass"]][PASS_FIELDS.index(name)])
+
+
+LAYERS = ["pool2", "pool4", "conv5", "pool7", "conv8"]
+
+
+@pytest.mark.parametrize("layer", range(5))
+def test_one_changed_weight_shows_from_its_layer_on(layer: int, planted: Accelerator) -> None:
+    path = planted.path / "data" / "weights_0.bin"
+    data = bytearray(path.read_bytes())
+    at = field_of(planted, layer, "weights_base") * planted.array.lanes
+    at += next(i for i in range(1 << 20) if data[at + i])
+    data[at] ^= 0xC0
+    path.write_bytes(data)
+    assert broken_layers(planted)[0] == LAYERS[layer]
+
+
+@pytest.mark.parametrize("layer", range(5))
+def test_one_changed_shift_shows_from_its_layer_on(layer: int, planted: Accelerator) -> None:
+    path = planted.path / "data" / "requantisers.bin"
+    words = np.fromfile(path, "<u4").reshape(-1, 4)
+    words[field_of(planted, layer, "requantiser_base") + 3, 2] += 1
+    words.tofile(path)
+    assert broken_layers(planted)[0] == LAYERS[layer]
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "wrong"),
+    [
+        ("load.h", "at.slot = wrap_once(at.slot + 1, pass.slots);\n    }\n}", "}\n}"),
+        ("load.h", "slots_down + (bank < rotate ? 1 : 0)", "slots_down"),
+        ("load.h", "tile_slot = wrap_once(tile_slot + 1, pass.slots);", ""),
+    ],
+    ids=["slot of the rows that load", "slot of the rows below the tile", "slot of the tile"],
+)
+def test_a_wrong_reuse_of_rows_shows_in_the_layer_that_reuses(
+    file: str, line: str, wrong: str, accelerator: GiveAccelerator, tmp_path: Path
+) -> None:
+    """conv1 is one tile high and one row deep, so that it reuses nothing; conv2 reuses rows."""
+    made = accelerator("odd rows").copy(tmp_path / "design")
+    network = start(3, 18, 18).convolution(8, 1, 4, Padding()).convolution(8, 3, padding=Padding(4, 4, 4, 4)).network()
+    folder = made.load(network)
+    assert simulate(folder, picture_for(network)).mismatches == 0
+    source = made.path / "src" / file
+    text = source.read_text()
+    assert text.count(line) == 1, "the line to break is no longer in the engine: choose another"
+    source.write_text(text.replace(line, wrong))
+    found = simulate(folder, picture_for(network))
+    assert [bool(one.mismatches) for one in found.layers] == [False, True]
+
+
+def test_a_changed_weight_stops_the_ap_int_build_too(planted: Accelerator, accelerator: GiveAccelerator) -> None:
+    made = accelerator("odd rows", AP_INT)
+    made.load(NETWORKS["pools"])
+    path = made.path / "data" / "weights_1.bin"
+    path.write_bytes(bytes([path.read_bytes()[0] ^ 0xC0]) + path.read_bytes()[1:])
+    assert broken_layers(made, variant=AP_INT)[0] == "pool2"
+
+
+def test_a_request_outside_the_maps_stops_with_its_pass(planted: Accelerator) -> None:
+    path = planted.path / "data" / "program.bin"
+    words = np.fromfile(path, "<u4").reshape(-1, 64)
+    words[2, PASS_FIELDS.index("in_base")] = 1_000_000
+    words.tofile(path)
+    with pytest.raises(SimulationError) as caught:
+        broken_layers(planted)
+    assert "the generated code stopped in pass 2: port maps_0: a read of" in str(caught.value)
+    assert "lies outside the buffer of" in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------- sanitizers
+
+SANITISED = """
+import sys
+from pathlib import Path
+import numpy as np
+from systolic.build import Variant
+from systolic.simulate import open_folder, simulate
+for path in sys.argv[1:]:
+    folder = open_folder(Path(path))
+    picture = np.load(Path(path) / "picture.npy")
+    print(simulate(folder, picture, Variant(sanitize=True)).mismatches)
+"""
+
+
+def run_sanitised(*folders: Path) -> subprocess.CompletedProcess[str]:
+    """Each folder in turn, in one process that has the sanitizers' libraries loaded before all else."""
+    libraries = (
+        subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+        for name in ("libasan.so", "libubsan.so")
+    )
+    environment = {**os.environ, "LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": "detect_leaks=0"}
+    environment["PYTHONPATH"] = str(ROOT)
+    command = [sys.executable, "-c", SANITISED, *map(str, folders)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+
+def test_sanitizers_find_nothing_and_would(accelerator: GiveAccelerator, tmp_path: Path) -> None:
+    made = accelerator("odd rows", SANITISE)
+    folders = []
+    for number, network in enumerate(NETWORKS.values()):
+        made.load(network)
+        folders.append(made.copy(tmp_path / str(number)).path)
+        np.save(folders[-1] / "picture.npy", picture_for(network))
+    clean = run_sanitised(*folders)
+    assert (clean.returncode, clean.stderr) == (0, "")
+    assert clean.stdout.split() == ["0"] * len(NETWORKS)
+
+    words = np.fromfile(folders[0] / "data/program.bin", "<u4").reshape(-1, 64)
+    # Across the end of the row buffer: the sanitizer's red zone behind it is only a few words wide.
+    words[1, PASS_FIELDS.index("block_words")] = made.array.row_depth - 8
+    words.tofile(folders[0] / "data/program.bin")
+    damaged = run_sanitised(folders[0])
+    assert damaged.returncode != 0
+    assert "load.h" in damaged.stderr
+    assert "out of bounds" in damaged.stderr or "AddressSanitizer" in damaged.stderr
+
+
+# ------------------------------------------------------------------------------- folders and input
+
+
+def test_a_folder_that_is_no_design(tmp_path: Path) -> None:
+    sentence = r"is not a generated design \(manifest.json is missing or not one\); run systolic generate first"
+    with pytest.raises(SimulationError, match=sentence):
+        open_folder(tmp_path / "nothing")
+    (tmp_path / "manifest.json").write_text('{"format": "another"}')
+    with pytest.raises(SimulationError, match=sentence):
+        open_folder(tmp_path)
+
+
+def test_a_design_of_another_version(planted: Accelerator) -> None:
+    path = planted.path / "manifest.json"
+    path.write_text(path.read_text().replace('"version": 1', '"version": 99'))
+    with pytest.raises(SimulationError, match="is a design of version 99, but version 1 is read here; generate it again"):
+        open_folder(planted.path)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("data/weights_1.bin", "is not whole: .*weights_1.bin.*; generate it again"),
+        ("data/program.bin", "is not whole: .*program.bin.*; generate it again"),
+        ("network.npz", "is not whole: .*network.npz.*; generate it again"),
+    ],
+)
+def test_a_file_of_the_design_is_missing(name: str, sentence: str, planted: Accelerator) -> None:
+    (planted.path / name).unlink()
+    with pytest.raises(SimulationError, match=sentence):
+        open_folder(planted.path)
+
+
+def test_a_file_of_the_design_is_cut_off(planted: Accelerator) -> None:
+    path = planted.path / "data" / "requantisers.bin"
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(SimulationError, match="is not whole: .*; generate it again"):
+        open_folder(planted.path)
+
+
+def test_a_manifest_without_its_images(planted: Accelerator) -> None:
+    path = planted.path / "manifest.json"
+    path.write_text(path.read_text().replace('"images"', '"pictures"'))
+    with pytest.raises(SimulationError, match="is not whole: manifest.json lacks 'images'; generate it again"):
+        open_folder(planted.path)
+
+
+def test_an_arena_beyond_all_memory_is_refused_before_it_is_taken(planted: Accelerator) -> None:
+    folder = open_folder(planted.path)
+    damaged = replace(folder, manifest={**folder.manifest, "maps_bytes": 1 << 50})
+    with pytest.raises(SimulationError, match=r"maps_bytes is 1…2147483648, not 1125899906842624; manifest.json is dam"):
+        arena(damaged)
+
+
+def test_a_picture_of_another_shape_or_type(planted: Accelerator) -> None:
+    folder = open_folder(planted.path)
+    with pytest.raises(SimulationError, match=r"the input is uint8 of shape \(3, 23, 17\), not uint8 of shape \(3, 17"):
+        pack_input(folder, np.zeros((3, 17, 23), np.uint8), arena(folder))
+    with pytest.raises(SimulationError, match=r"the input is uint8 of shape \(3, 23, 17\), not float32"):
+        pack_input(folder, np.zeros((3, 23, 17), np.float32), arena(folder))  # type: ignore[arg-type]
+
+
+def test_a_library_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.so"
+    path.write_bytes(b"no library")
+    with pytest.raises(SimulationError, match=r"a library cannot be loaded \(.*damaged.so.*\); remove it and try again"):
+        Library(path)
+
+
+def test_compare_counts_and_names_the_first() -> None:
+    wanted = np.zeros((2, 3, 4), np.int8)
+    found = wanted.copy()
+    found[1, 0, 2] = found[1, 2, 0] = 1
+    assert compare("conv", wanted, found) == LayerResult("conv", 24, 2, (1, 0, 2))
+    assert compare("conv", wanted, wanted) == LayerResult("conv", 24, 0, None)
+    with pytest.raises(SimulationError, match=r"conv: the golden model has \(2, 3, 4\), the design \(1, 3, 4\)"):
+        compare("conv", wanted, found[:1])
