@@ -53,6 +53,29 @@ def mean_average_precision(
     return Precision(float(np.mean(known)) if known else float("nan"), by_class)
 
 
+def wholly_right(
+    detections: Sequence[Floats], truths: Sequence[Floats], probability: float = 0.5, threshold: float = 0.5
+) -> float:
+    """Share of pictures in which every object is found once and nothing else is, above ``probability``.
+
+    What somebody sees who looks at the pictures. mAP does not show false boxes that rank below nearly all
+    true ones, however probable the network calls them. NaN without pictures. Raises as mean_average_precision.
+    """
+    _check(detections, truths)
+    pairs = zip(detections, truths, strict=True)
+    right = [_picture_right(d[d[:, 1] > probability], t, threshold) for d, t in pairs]
+    return float(np.mean(right)) if right else float("nan")
+
+
+def _picture_right(found: Floats, wanted: Floats, threshold: float) -> bool:
+    if len(found) != len(wanted):
+        return False
+    labels = np.unique(found[:, 0])
+    return all(
+        _claim(found[found[:, 0] == c, 1:], wanted[wanted[:, 0] == c, 1:], threshold).all() for c in labels
+    )
+
+
 def iou(one: Floats, others: Floats) -> Floats:
     """Intersection over union of the box ``one`` [4] with each of ``others`` [n, 4], as x0, y0, x1, y1."""
     sides = np.minimum(one[2:], others[:, 2:]) - np.maximum(one[:2], others[:, :2])

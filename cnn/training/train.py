@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from boards.errors import NetworkError
 from cnn.training.objects import LABELS
-from cnn.training.precision import Precision, iou, mean_average_precision
+from cnn.training.precision import Precision, iou, mean_average_precision, wholly_right
 from cnn.training.scenes import Scene, letterboxed
 
 if TYPE_CHECKING:
@@ -154,8 +154,12 @@ def region_loss(output: Tensor, truths: list[npt.NDArray[np.float32]]) -> Tensor
         grid[..., 4], torch.zeros(grid.shape[:-1]), reduction="none"
     )
     kinds = functional.cross_entropy(mine[:, 5:], labels, reduction="none")
+    near, near_labels = near_truths(boxes.detach(), truths, where)
+    alike = functional.cross_entropy(grid[near][:, 5:], near_labels, reduction="sum")
+    empty = empty * ~near
+    empty[where] = 0.0
     counted = (weight * (position + 2.0 * extent + 4.0 * apart) + 2.0 * objects + kinds).sum()
-    return (counted + (empty * far_from_truths(boxes.detach(), truths, where)).sum()) / len(truths)
+    return (counted + alike + empty.sum()) / len(truths)
 
 
 def generalised_iou(one: Tensor, other: Tensor) -> Tensor:
@@ -207,15 +211,24 @@ def _tensor(values: npt.NDArray[Any]) -> Tensor:
     return torch.from_numpy(values.astype(np.float32))
 
 
-def far_from_truths(boxes: Tensor, truths: list[npt.NDArray[np.float32]], where: Any) -> Tensor:
-    """1 where a predicted box overlaps no truth by 0.6 and is not a truth's own: it should say "empty"."""
-    padded = np.zeros((len(truths), 1, 1, 1, max(len(t) for t in truths), 4), np.float32)
+def near_truths(boxes: Tensor, truths: list[npt.NDArray[np.float32]], where: Any) -> tuple[Tensor, Tensor]:
+    """Which predicted boxes overlap a truth by 0.6 without being its own, and that truth's class for each.
+
+    Darknet only excuses these from saying "empty". Their class is then never learnt, so that a second box of
+    another class appears on an object, which suppression within a class cannot remove: so teach it.
+    """
+    import torch
+
+    padded = np.zeros((len(truths), 1, 1, 1, max(len(t) for t in truths), 5), np.float32)
     for i, t in enumerate(truths):
-        padded[i, 0, 0, 0, : len(t)] = t[:, 1:]
-    common, union = common_and_union(boxes[..., None, :], _tensor(padded))
-    far = ((common / union).amax(-1) < 0.6).float()
-    far[where] = 0.0
-    return far
+        padded[i, 0, 0, 0, : len(t)] = t
+    all_truths = _tensor(padded)
+    common, union = common_and_union(boxes[..., None, :], all_truths[..., 1:])
+    overlap, index = (common / union).max(-1)
+    near = overlap >= 0.6
+    near[where] = False
+    labels = all_truths[..., 0].expand(*index.shape, -1).gather(-1, index[..., None])[..., 0]
+    return near, labels[near].to(torch.int64)
 
 
 def decode_boxes(grid: Tensor) -> Tensor:
@@ -263,8 +276,8 @@ def _kept(boxes: npt.NDArray[Any], probability: npt.NDArray[Any], least: float) 
     return kept
 
 
-def precision_of(network: torch.nn.Sequential, scenes: list[Scene]) -> Precision:
-    """mAP of the float network on letterboxed scenes."""
+def precision_of(network: torch.nn.Sequential, scenes: list[Scene]) -> tuple[Precision, float]:
+    """mAP of the float network on letterboxed scenes, and the share of them that is wholly right."""
     import torch
 
     network.eval()
@@ -274,7 +287,8 @@ def precision_of(network: torch.nn.Sequential, scenes: list[Scene]) -> Precision
             pictures = np.stack([s.picture for s in scenes[start : start + 50]]).astype(np.float32) / 255
             found += detect(network(_tensor(pictures.transpose(0, 3, 1, 2))))
     network.train()
-    return mean_average_precision(found, [s.truths for s in scenes], CLASSES)
+    truths = [s.truths for s in scenes]
+    return mean_average_precision(found, truths, CLASSES), wholly_right(found, truths)
 
 
 # ---------------------------------------------------------------- darknet files
@@ -380,10 +394,15 @@ def _epochs(
             if share >= 1:
                 break
         epoch += 1
-        precision = precision_of(network, checks).mean
+        measured, right = precision_of(network, checks)
+        precision = measured.mean
         write_model(settings.out, network, seen)
         minutes = (time.monotonic() - start) / 60
-        print(f"epoch {epoch:3}  {minutes:5.1f} min  loss {loss:7.3f}  mAP@0.5 {precision:.4f}", flush=True)
+        print(
+            f"epoch {epoch:3}  {minutes:5.1f} min  loss {loss:7.3f}  mAP@0.5 {precision:.4f}  "
+            f"wholly right {right:.3f}",
+            flush=True,
+        )
         pool.renew()
     return precision
 

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from boards.errors import NetworkError
-from cnn.training.precision import average_precision, evaluate, iou, mean_average_precision
+from cnn.training.precision import (
+    average_precision,
+    evaluate,
+    iou,
+    mean_average_precision,
+    wholly_right,
+)
 
 BOX = (10.0, 10.0, 30.0, 30.0)
 FAR = (60.0, 60.0, 80.0, 80.0)
@@ -87,3 +93,19 @@ def test_rows_of_the_wrong_length_are_refused():
         NetworkError, match=r"detections as rows of 6 values, got shape \(1, 5\) for picture 0"
     ):
         mean_average_precision([np.zeros((1, 5))], [rows(columns=5)], 1)
+
+
+def test_a_probable_second_class_on_an_object_leaves_the_mean_but_not_the_picture():
+    truths = [rows((0, *BOX), (1, *FAR), columns=5)]
+    right = [rows((0, 0.99, *BOX), (1, 0.98, *FAR), columns=6)]
+    doubled = [rows((0, 0.99, *BOX), (1, 0.98, *FAR), (1, 0.9, *BOX), columns=6)]
+    assert mean_average_precision(doubled, truths, 2).mean == 1.0
+    assert wholly_right(right, truths) == 1.0
+    assert wholly_right(doubled, truths) == 0.0
+    assert wholly_right(doubled, truths, probability=0.95) == 1.0
+
+
+def test_a_lost_object_a_wrong_class_or_a_loose_box_is_not_wholly_right():
+    truths = [rows((0, *BOX), columns=5)] * 4
+    found = [(0, 0.9, *BOX), (1, 0.9, *BOX), (0, 0.4, *BOX), (0, 0.9, *FAR)]
+    assert wholly_right([rows(f, columns=6) for f in found], truths) == 0.25

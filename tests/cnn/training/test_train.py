@@ -102,3 +102,23 @@ def test_a_truth_lands_in_its_cell_and_decodes_back():
     grid = torch.zeros(1, len(train.ANCHORS), train.CELLS, train.CELLS, 5 + train.CLASSES)
     grid[where] = torch.cat([torch.logit(goal[0, :2]), goal[0, 2:], torch.zeros(1 + train.CLASSES)])
     assert train.decode_boxes(grid)[where][0].tolist() == pytest.approx([40, 70, 88, 102], abs=1e-3)
+
+
+def test_a_box_near_a_truth_is_taught_its_class_and_others_are_not():
+    torch = pytest.importorskip("torch")
+    truths = [np.array([[4, 10, 10, 50, 50], [2, 90, 90, 130, 130]], np.float32)] * 2
+    boxes = torch.zeros(2, len(train.ANCHORS), train.CELLS, train.CELLS, 4)
+    boxes[..., 2:] = 1
+    boxes[1, 3, 2, 1] = torch.tensor([92.0, 90, 130, 130])
+    boxes[0, 0, 0, 0] = torch.tensor([10.0, 10, 50, 45])
+    boxes[0, 1, 0, 0] = torch.tensor([10.0, 10, 50, 50])
+    own = tuple(torch.tensor([v]) for v in (0, 1, 0, 0))
+    near, labels = train.near_truths(boxes, truths, own)
+    assert near.nonzero().tolist() == [[0, 0, 0, 0], [1, 3, 2, 1]]
+    assert labels.tolist() == [4, 2]
+
+
+def test_generalised_iou_by_hand():
+    torch = pytest.importorskip("torch")
+    one, other = torch.tensor([[0.0, 0, 2, 2], [0, 0, 1, 1]]), torch.tensor([[0.0, 0, 2, 2], [2, 2, 3, 3]])
+    assert train.generalised_iou(one, other).tolist() == pytest.approx([1, -7 / 9])
