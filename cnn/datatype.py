@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from boards.errors import QuantiseError
 
-_NAME = re.compile(r"(U?)INT([1-9][0-9]?)$")
+_NAME = re.compile(r"(U?)INT([1-9][0-9]?)\Z")
 
 
 @dataclass(frozen=True)

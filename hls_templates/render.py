@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent
 INCLUDE = FOLDER / "include"
 SIMULATION = FOLDER / "simulation"
 
-_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}$")
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}\Z")
 
 
 def identifier(text: str) -> str:

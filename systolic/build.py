@@ -45,10 +45,10 @@ def build(folder: Path, variant: Variant = Variant()) -> Path:
             f"{folder} holds no generated design (src/top.cpp is missing); run systolic generate first"
         )
     command = _command(folder, variant)
-    key = _key(command, sources)
-    kept = _kept_at(folder, f"{variant.name}-{key}.so")
+    key = build_key(command, sources)
+    kept = kept_at(folder, f"{variant.name}-{key}.so")
     if not kept.is_file():
-        _compile(command, kept, folder)
+        compile_to(command, kept, folder)
     return kept
 
 
@@ -70,10 +70,10 @@ def _command(folder: Path, variant: Variant) -> list[str]:
         flags.append("-DSYSTOLIC_TRACE")
         others = sorted(path.name for path in (folder / "simulation").glob("*.cpp") if path.name != "simulate.cpp")
         units += [Path("simulation") / name for name in others]
-    return [_compiler(), *flags, *(f"-I{path}" for path in includes), *map(str, units)]
+    return [compiler(), *flags, *(f"-I{path}" for path in includes), *map(str, units)]
 
 
-def _compiler() -> str:
+def compiler() -> str:
     wanted = os.environ.get("CXX", "g++")
     found = shutil.which(wanted)
     if found is None:
@@ -103,7 +103,7 @@ def ap_int_folder() -> Path:
     )
 
 
-def _key(command: list[str], sources: list[Path]) -> str:
+def build_key(command: list[str], sources: list[Path]) -> str:
     """Of sources and flags, and of the processor, since the code is compiled for the machine it runs on."""
     total = hashlib.sha256("\0".join(command[1:]).encode())
     total.update(_processor().encode())
@@ -121,7 +121,7 @@ def _processor() -> str:
     return next((line for line in lines if line.startswith(("flags", "Features"))), "")
 
 
-def _kept_at(folder: Path, name: str) -> Path:
+def kept_at(folder: Path, name: str) -> Path:
     """In the design's own build folder; in a temporary one where that cannot be written."""
     build_folder = folder / "build"
     try:
@@ -143,7 +143,7 @@ def _temporary_folder() -> Path:
     return made
 
 
-def _compile(command: list[str], library: Path, folder: Path | None = None) -> None:
+def compile_to(command: list[str], library: Path, folder: Path | None = None) -> None:
     """Into a temporary name, then renamed, so that a library is whole or not there."""
     with tempfile.TemporaryDirectory(dir=library.parent) as work:
         made = Path(work).resolve() / library.name

@@ -32,7 +32,7 @@ from cnn.quantized import (
 )
 from cnn.quantized_check import check_quantized
 from hls_templates.golden import MAGIC, GoldenLayer, GoldenType, GoldenValues, golden_source
-from systolic.build import _compile, _compiler, _kept_at, _key
+from systolic.build import build_key, compile_to, compiler, kept_at
 
 Integers = npt.NDArray[Any]
 
@@ -182,10 +182,10 @@ def build_golden(folder: Path, flags: Sequence[str] = FLAGS) -> Path:
     source = folder / SOURCE
     if not source.is_file():
         raise SimulationError(f"{folder} holds no {SOURCE}; generate the design first")
-    command = [_compiler(), *flags]
-    kept = _kept_at(folder, f"golden-{_key(command, [source])}")
+    command = [compiler(), *flags]
+    kept = kept_at(folder, f"golden-{build_key(command, [source])}")
     if not kept.is_file():
-        _compile([*command, str(source)], kept)
+        compile_to([*command, str(source)], kept)
     return kept
 
 

@@ -468,7 +468,7 @@ def test_only_the_standard_library_is_included() -> None:
     assert lines[2].endswith("PICTURE: raw uint8 [9][15][9], 1215 bytes")
 
 
-@pytest.mark.parametrize("name", ["../stem", 'a"b', "1st", "", "été", "conv/1"])
+@pytest.mark.parametrize("name", ["../stem", "a\n", 'a"b', "1st", "", "été", "conv/1"])
 def test_a_name_that_is_no_identifier(name: str) -> None:
     with pytest.raises(GenerateError, match="an identifier is a letter, then letters, digits or '_'"):
         golden_files(renamed(branches(1), 4, name))
