@@ -1,0 +1,153 @@
+"""The register map that Vitis HLS gives the top function's s_axilite slave, and its memory bundles.
+
+Source: UG1399, "S_AXILITE Control Register Map" and "S_AXILITE Offset Option" (block control protocol ap_ctrl_hs at
+0x00, interrupts at 0x04-0x0c, then the arguments in the order of the C++ signature from 0x10). The spacing is that of
+generated driver headers (x<top>_hw.h of 2022.2): a 32-bit scalar takes 8 bytes, a 64-bit pointer 12, an output with
+its ap_vld control word 16.
+
+A host takes offsets from the .hwh by name, never from here: what the vendor's tool writes there is what counts on a
+board. This map is for the simulated board, whose .hwh no vendor tool has written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from boards.errors import GenerateError
+
+SLAVE = "s_axi_control"
+"""Interface of the IP: m_axi offsets, scalars and block control share the default bundle, ``control``."""
+
+Kind = Literal["pointer", "scalar", "output"]
+
+_BYTES: dict[Kind, int] = {"pointer": 12, "scalar": 8, "output": 16}
+_ARGUMENTS_AT = 0x10
+_PORTS = (1, 2, 4)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of the top function. pointer: 64-bit address of an m_axi port; output: ``T *`` with ap_vld."""
+
+    name: str
+    kind: Kind
+    bundle: str = ""
+
+
+@dataclass(frozen=True)
+class Field:
+    """Bits ``bit`` … ``bit + width − 1`` of a register."""
+
+    name: str
+    bit: int
+    width: int
+    access: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Register:
+    """A 32-bit register; ``access`` is read-write or read-only, as IP-XACT writes it."""
+
+    name: str
+    offset: int
+    access: str
+    description: str
+    fields: tuple[Field, ...] = ()
+
+
+CONTROL = (
+    Register("CTRL", 0x00, "read-write", "Control signals", (
+        Field("AP_START", 0, 1, "read-write", "starts; cleared on handshake"),
+        Field("AP_DONE", 1, 1, "read-only", "has finished; clear on read"),
+        Field("AP_IDLE", 2, 1, "read-only", "does not run"),
+        Field("AP_READY", 3, 1, "read-only", "takes the next start; clear on read"),
+        Field("AUTO_RESTART", 7, 1, "read-write", "starts again when ready"),
+        Field("INTERRUPT", 9, 1, "read-only", "state of the interrupt line"),
+    )),
+    Register("GIER", 0x04, "read-write", "Global Interrupt Enable Register", (
+        Field("Enable", 0, 1, "read-write", "enables the interrupt line"),
+    )),
+    Register("IP_IER", 0x08, "read-write", "IP Interrupt Enable Register", (
+        Field("CHAN0_INT_EN", 0, 1, "read-write", "interrupt on ap_done"),
+        Field("CHAN1_INT_EN", 1, 1, "read-write", "interrupt on ap_ready"),
+    )),
+    Register("IP_ISR", 0x0C, "read-write", "IP Interrupt Status Register", (
+        Field("CHAN0_INT_ST", 0, 1, "read-write", "ap_done was seen; toggle on write"),
+        Field("CHAN1_INT_ST", 1, 1, "read-write", "ap_ready was seen; toggle on write"),
+    )),
+)
+"""Block control protocol ap_ctrl_hs."""
+
+
+def arguments(map_ports: int, weight_ports: int) -> tuple[Argument, ...]:
+    """The top function's arguments in the order of templates/top.h.j2 (a test compares)."""
+    _check_ports("map_ports", map_ports)
+    _check_ports("weight_ports", weight_ports)
+    maps = [
+        Argument(f"maps_{way}_{port}", "pointer", f"maps_{port}")
+        for port in range(map_ports)
+        for way in ("read", "write")
+    ]
+    weights = [Argument(f"weights_{port}", "pointer", f"weights_{port}") for port in range(weight_ports)]
+    return (
+        *maps,
+        *weights,
+        Argument("requantisers", "pointer", "program"),
+        Argument("program", "pointer", "layers"),
+        Argument("first", "scalar"),
+        Argument("count", "scalar"),
+        Argument("current", "output"),
+    )
+
+
+def bundles(map_ports: int, weight_ports: int) -> tuple[str, ...]:
+    """Every m_axi bundle once; the IP's interface is ``m_axi_<bundle>``."""
+    return tuple(dict.fromkeys(a.bundle for a in arguments(map_ports, weight_ports) if a.bundle))
+
+
+def registers(map_ports: int, weight_ports: int) -> tuple[Register, ...]:
+    """The whole register map, ascending."""
+    return (*CONTROL, *place(arguments(map_ports, weight_ports)))
+
+
+def place(placed: Iterable[Argument]) -> tuple[Register, ...]:
+    """Registers of arguments from 0x10 on, in their order."""
+    found: list[Register] = []
+    offset = _ARGUMENTS_AT
+    for argument in placed:
+        found += _registers_of(argument, offset)
+        offset += _BYTES[argument.kind]
+    return tuple(found)
+
+
+def address_bits(found: Iterable[Register]) -> int:
+    """Bits of the slave's byte address: the least that reaches its last register."""
+    return max(register.offset + 3 for register in found).bit_length()
+
+
+def _registers_of(argument: Argument, offset: int) -> list[Register]:
+    name = argument.name
+    if argument.kind == "pointer":
+        return [
+            _word(f"{name}_1", offset, f"Data signal of {name}, bits 31 to 0", name),
+            _word(f"{name}_2", offset + 4, f"Data signal of {name}, bits 63 to 32", name),
+        ]
+    if argument.kind == "scalar":
+        return [_word(name, offset, f"Data signal of {name}", name)]
+    valid = Field(f"{name}_ap_vld", 0, 1, "read-only", f"{name} was written since this was last read; clear on read")
+    return [
+        _word(name, offset, f"Data signal of {name}", name, "read-only"),
+        Register(f"{name}_ctrl", offset + 4, "read-only", f"Control signal of {name}", (valid,)),
+    ]
+
+
+def _word(name: str, offset: int, description: str, field: str, access: str = "read-write") -> Register:
+    return Register(name, offset, access, description, (Field(field, 0, 32, access, description),))
+
+
+def _check_ports(what: str, count: int) -> None:
+    if count not in _PORTS:
+        raise GenerateError(f"{what} must be 1, 2 or 4, not {count}: the register map has a pointer for each")

@@ -1,0 +1,105 @@
+"""The register map against the engine's real signature and against maps that Vitis HLS published."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from boards.errors import GenerateError
+from hls_templates.engine import EngineValues, engine_sources
+from hls_templates.registers import CONTROL, Argument, address_bits, arguments, bundles, place, registers
+
+PORTS = [(1, 1), (2, 2), (4, 2), (4, 4)]
+
+
+def sources(map_ports: int, weight_ports: int) -> dict[str, str]:
+    """The engine as it is generated; only its ports matter here."""
+    streams = ("rows", "beats", "saved", "activations", "weights", "sums", "groups", "results")
+    bounds = ("maps", "weights", "requantisers", "program", "passes")
+    return engine_sources(
+        EngineValues(
+            title="registers",
+            parameters=(),
+            map_ports=map_ports,
+            weight_ports=weight_ports,
+            depths=dict.fromkeys(streams, 4),
+            bounds=dict.fromkeys(bounds, 4),
+            burst_words=16,
+            outstanding=16,
+            row_memory="bram",
+            weight_memory="bram",
+            reasons=(),
+        )
+    )
+
+
+@pytest.mark.parametrize(("map_ports", "weight_ports"), PORTS)
+def test_arguments_are_those_of_the_top_function(map_ports: int, weight_ports: int) -> None:
+    header = sources(map_ports, weight_ports)["top.h"]
+    signature = re.search(r"void systolic_top\((.*?)\);", header, re.S)
+    assert signature
+    found = [
+        (name, "pointer" if type_.startswith("hls::burst_maxi") else "output" if star else "scalar")
+        for type_, star, name in re.findall(r"(hls::burst_maxi<\w+>|uint32_t)\s+(\*?)(\w+)", signature[1])
+    ]
+    assert found == [(a.name, a.kind) for a in arguments(map_ports, weight_ports)]
+
+
+@pytest.mark.parametrize(("map_ports", "weight_ports"), PORTS)
+def test_bundles_are_those_of_the_interface_pragmas(map_ports: int, weight_ports: int) -> None:
+    source = sources(map_ports, weight_ports)["top.cpp"]
+    pragmas = dict(re.findall(r"mode=m_axi port=(\w+) bundle=(\w+)", source))
+    assert pragmas == {a.name: a.bundle for a in arguments(map_ports, weight_ports) if a.bundle}
+    assert set(bundles(map_ports, weight_ports)) == set(pragmas.values())
+    assert len(bundles(map_ports, weight_ports)) == map_ports + weight_ports + 2
+
+
+def test_a_map_that_vitis_hls_2022_2_generated() -> None:
+    """Eight scalars, an output, three pointers: offsets of a published x<top>_hw.h."""
+    scalars = [Argument(f"s{i}", "scalar") for i in range(8)]
+    pointers = [Argument(name, "pointer", "g") for name in ("inputs", "outputs", "paras")]
+    found = {r.name: r.offset for r in place([*scalars, Argument("done", "output"), *pointers])}
+    assert found == {
+        **{f"s{i}": 0x10 + 8 * i for i in range(8)},
+        **{"done": 0x50, "done_ctrl": 0x54, "inputs_1": 0x60, "inputs_2": 0x64},
+        **{"outputs_1": 0x6C, "outputs_2": 0x70, "paras_1": 0x78, "paras_2": 0x7C},
+    }
+
+
+def test_pointers_are_12_bytes_apart_and_scalars_8() -> None:
+    found = {r.name: r.offset for r in registers(2, 2)}
+    assert found["maps_read_0_1"] == 0x10
+    assert found["maps_read_0_2"] == 0x14
+    assert found["maps_write_0_1"] == 0x1C
+    assert found["first"] == 0x10 + 8 * 0x0C
+    assert found["count"] == found["first"] + 8
+    assert found["current"] == found["count"] + 8
+    assert found["current_ctrl"] == found["current"] + 4
+
+
+def test_nothing_overlaps_and_the_address_reaches_the_last() -> None:
+    found = registers(4, 4)
+    offsets = [r.offset for r in found]
+    assert offsets == sorted(set(offsets))
+    assert all(offset % 4 == 0 for offset in offsets)
+    assert offsets[-1] < 1 << address_bits(found) <= 2 * (offsets[-1] + 4)
+    assert len({r.name for r in found}) == len(found)
+
+
+def test_block_control_is_ap_ctrl_hs() -> None:
+    bits = {f.name: (r.offset, f.bit) for r in CONTROL for f in r.fields}
+    assert bits["AP_START"] == (0, 0)
+    assert bits["AP_DONE"] == (0, 1)
+    assert bits["AP_IDLE"] == (0, 2)
+    assert bits["AP_READY"] == (0, 3)
+    assert bits["Enable"] == (4, 0)
+    assert bits["CHAN0_INT_EN"] == (8, 0)
+    assert bits["CHAN0_INT_ST"] == (12, 0)
+
+
+def test_three_ports_are_refused() -> None:
+    with pytest.raises(GenerateError, match=r"^map_ports must be 1, 2 or 4, not 3: the register map"):
+        registers(3, 2)
+    with pytest.raises(GenerateError, match=r"^weight_ports must be 1, 2 or 4, not 0:"):
+        bundles(2, 0)
