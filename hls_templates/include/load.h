@@ -180,6 +180,7 @@ inline void load_phase(const pass_t &pass, int tile, int tile_slot, int channel_
     }
 }
 
+// static, here and wherever a function keeps a memory: sanitizers do not watch what the linker might share.
 static inline void load(pass_t pass, hls::stream<lanes_t> ports[MAP_PORTS], hls::stream<activations_t> &activations) {
     SYSTOLIC_PROCESS("load");
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large

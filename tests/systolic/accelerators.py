@@ -34,7 +34,7 @@ from systolic.design import Design, write
 from systolic.generate import generate
 from systolic.simulate import Folder, open_folder
 
-HOSTILE = 'a"b\' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\'
+HOSTILE = "a\"b' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\"
 """Ends a string, a comment, a line and a Tcl word, if it is let through."""
 
 GEOMETRIES = {
@@ -161,8 +161,8 @@ def networks() -> dict[str, QuantizedNetwork]:
         "lopsided": start(3, 14, 13)
         .convolution(8, 3, padding=Padding(2, 0, 1, 3)).convolution(8, 5, 3, Padding(0, 4, 2, 1)).network(),
         "skip": start(3, 16, 16)
-        .convolution(8).convolution(16, source=1).pool().route(1).pool().convolution(9, 3, 2).convolution(6, 1, source=2)
-        .network(),
+        .convolution(8).convolution(16, source=1).pool().route(1).pool().convolution(9, 3, 2)
+        .convolution(6, 1, source=2).network(),
         "streamed": start(3, 14, 10).convolution(32).convolution(80).convolution(20).network(),
         "deep": start(3, 9, 9).convolution(48).convolution(8, 5).network(),
         "wide": start(3, 6, 90).convolution(16).convolution(16, 3, 2).convolution(120, 1).network(),

@@ -1,0 +1,277 @@
+"""The engine's sources: what a vendor tool would refuse, and that two products in one DSP are exact."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+import itertools
+import os
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from boards.board import load
+from boards.errors import GenerateError
+from cnn.datatype import INT8, UINT8
+from cnn.network import Padding, Shape
+from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
+from hls_templates.engine import TOP, EngineValues, Parameter, engine_sources, simulation_source
+from hls_templates.lint import lint
+from hls_templates.render import INCLUDE, SIMULATION
+from scheduler.array import PACK_CHAIN, PACK_SHIFT, Array
+from scheduler.program import emit
+from scheduler.tile import tile
+from systolic.build import ap_int_folder
+from systolic.generate import engine_values
+
+KERNEL = Path(__file__).parent / "kernels" / "packed.cpp"
+PACKINGS = {dsp: (PACK_SHIFT[dsp], PACK_CHAIN[dsp]) for dsp in PACK_CHAIN}  # second product's bit, products a chain
+WEIGHTS, VALUES = (-127, 127), (-128, 127)
+HOSTILE = "a\"b' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\"
+
+SMALL = Array(5, 8, 8, row_depth=512, weight_depth=256, kept_depth=64, chunk=8, channel_tiles=16)
+E1 = replace(SMALL, dsp="DSP48E1")
+
+Integers = npt.NDArray[np.int8]
+
+
+def values(array: Array = SMALL) -> EngineValues:
+    """What the generator gives for one small layer on ``array``."""
+    requantiser = Requantiser(*(np.full(3, value, np.int64) for value in (0, 1, 1, 1)))
+    op = QConvolution(np.ones((3, 3, 3, 3), np.int8), INT8, requantiser, 1, Padding(1, 1, 1, 1), 1)
+    shape, pixels = Shape(3, 9, 9), QNode("input", QInput(), (), Shape(3, 9, 9), TensorType(UINT8, 1.0), "net:1")
+    network = QuantizedNetwork("net", (pixels, QNode("conv1", op, (0,), shape, TensorType(INT8, 1.0), "net:2")))
+    board = load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
+    schedule = tile(network, array)
+    return engine_values(schedule, emit(schedule), board, board.clocks()[-1])
+
+
+GEOMETRIES = {
+    "two ports": values(),
+    "one port": values(Array(4, 16, 4, save_rows=1, map_ports=1, weight_ports=1)),
+    "four ports": values(Array(13, 16, 16, save_rows=4, map_ports=4, weight_ports=4)),
+    "DSP48E1": values(E1),
+}
+
+
+FIXED = {path.name for path in INCLUDE.glob("*.h")}
+
+
+# --------------------------------------------------------------------------------- what tools refuse
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES.values(), ids=GEOMETRIES)
+def test_the_linter_finds_nothing(geometry: EngineValues) -> None:
+    assert [str(finding) for finding in lint(engine_sources(geometry), TOP)] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong", "rule"),
+    [
+        ("top.cpp", "bundle=weights_0 offset=slave", "bundle=weights_0 ofset=slave", "unknown-option"),
+        ("top.cpp", "    pool(pass, sums, groups);", "    if (index) pool(pass, sums, groups);", "dataflow-statement"),
+        ("top.cpp", "    load(pass, rows, activations);", "", "channel-readers"),
+        ("load.h", "DEPENDENCE variable=rows", "DEPENDENCE variable=row", "undeclared-variable"),
+        ("pool.h", "#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000", "", "unbounded-loop"),
+    ],
+)
+def test_the_linter_would_find_it(file: str, right: str, wrong: str, rule: str) -> None:
+    sources = engine_sources(GEOMETRIES["two ports"])
+    assert right in sources[file]
+    found = lint({**sources, file: sources[file].replace(right, wrong)}, TOP)
+    assert any(finding.rule == rule for finding in found), found
+
+
+def genuine_types() -> Path:
+    """The vendor's hls_stream.h and ap_int.h; skips where they are not on this machine."""
+    given_folder = os.environ.get("SYSTOLIC_HLS4ML_TYPES")
+    package = importlib.util.find_spec("hls4ml")
+    inside = Path(next(iter(package.submodule_search_locations or [""]), "")) if package else Path("absent")
+    folder = Path(given_folder) if given_folder else inside / "templates" / "vivado" / "ap_types"
+    if not (folder / "hls_stream.h").is_file():
+        pytest.skip("no genuine hls_stream.h: unpack hls4ml 1.3.0, set SYSTOLIC_HLS4ML_TYPES to its vivado/ap_types")
+    return folder
+
+
+@pytest.mark.parametrize("standard", ["c++14", "c++17"])
+def test_sources_compile_unchanged_against_the_vendors_headers(standard: str, tmp_path: Path) -> None:
+    """The vendor's ap_int and stream; only burst_maxi, which no package has, is ours."""
+    genuine, alone = genuine_types(), tmp_path / "burst"
+    alone.mkdir()
+    (alone / "hls_burst_maxi.h").write_text((SIMULATION / "hls_burst_maxi.h").read_text())
+    write_sources(tmp_path, values())
+    command = ["g++", f"-std={standard}", "-Wall", "-Wno-unknown-pragmas", "-DSYSTOLIC_AP_INT", "-fsyntax-only"]
+    command += [f"-I{tmp_path}", f"-I{alone}", f"-isystem{genuine}", str(tmp_path / "top.cpp")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    dependencies = subprocess.run([*command, "-M"], capture_output=True, text=True, check=True).stdout
+    assert f"{genuine}/hls_stream.h" in dependencies
+    assert f"{genuine}/ap_int.h" in dependencies
+
+
+def test_native_sources_compile_without_a_warning(tmp_path: Path) -> None:
+    write_sources(tmp_path, values())
+    command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-fsyntax-only"]
+    command += [f"-I{tmp_path}", f"-I{SIMULATION}", str(tmp_path / "simulate.cpp"), str(tmp_path / "top.cpp")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def write_sources(folder: Path, engine: EngineValues) -> None:
+    for name, text in engine_sources(engine).items():
+        (folder / name).write_text(text)
+    (folder / "simulate.cpp").write_text(simulation_source(engine))
+
+
+# ----------------------------------------------------------------------------------------- rendering
+
+
+def test_fixed_headers_are_copied_as_they_are() -> None:
+    sources = engine_sources(values())
+    for path in INCLUDE.glob("*.h"):
+        assert sources[path.name] == path.read_text()
+    assert set(sources) == FIXED | {"parameters.h", "top.h", "top.cpp"}
+
+
+@pytest.mark.parametrize("ports", [(1, 1), (2, 4), (4, 2)])
+def test_every_port_has_its_own_reader_and_interface(ports: tuple[int, int]) -> None:
+    top = engine_sources(values(replace(SMALL, map_ports=ports[0], weight_ports=ports[1])))["top.cpp"]
+    for kind, count in zip(("maps", "weights"), ports, strict=True):
+        assert set(re.findall(rf"bundle={kind}_(\d)", top)) == {str(port) for port in range(count)}
+    assert re.findall(r"read_rows<(\d)>\(pass", top) == [str(port) for port in range(ports[0])]
+    assert len(re.findall(r"^    read_weights\(pass", top, re.M)) == ports[1]
+
+
+def test_parameters_carry_their_reasons() -> None:
+    text = engine_sources(values())["parameters.h"]
+    assert "static const int ROWS = 5;  // M: output rows computed together\n" in text
+    assert "#define WEIGHT_MEMORY uram\n" in text
+
+
+def test_hostile_titles_and_reasons_stay_in_their_comments(tmp_path: Path) -> None:
+    """The same code without comments, and no line more."""
+    plain = replace(values(), reasons=("why",))
+    hostile = replace(plain, title=HOSTILE, reasons=(HOSTILE,))
+    hostile = replace(hostile, parameters=tuple(replace(p, reason=HOSTILE) for p in hostile.parameters))
+    for name, text in {**engine_sources(hostile), "simulate.cpp": simulation_source(hostile)}.items():
+        wanted = {**engine_sources(plain), "simulate.cpp": simulation_source(plain)}[name]
+        assert uncommented(text) == uncommented(wanted)
+        assert text.count("\n") == wanted.count("\n")
+        if name in FIXED:
+            continue
+        for part in ('a"b', "${evil}", "[exec", "*/ int", "\n#error"):
+            assert part not in text, f"{name} holds {part!r}"
+
+
+def uncommented(text: str) -> str:
+    """What the preprocessor leaves of a text's code, its directives kept."""
+    command = ["g++", "-x", "c++", "-fpreprocessed", "-dD", "-E", "-P", "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_parameter_that_is_no_identifier_is_refused() -> None:
+    wrong = replace(values(), parameters=(Parameter("ROWS = 1; int x", 1, ""),))
+    with pytest.raises(GenerateError, match=r"an identifier is a letter, then letters, digits or '_' \(63 at most\)"):
+        engine_sources(wrong)
+
+
+# ----------------------------------------------------------------------------- two products in a DSP
+
+
+@functools.cache
+def packed_library(packing: str, ap_int: bool, folder: Path) -> ctypes.CDLL:
+    (folder / "parameters.h").write_text(engine_sources(values(replace(SMALL, dsp=packing)))["parameters.h"])
+    library = folder / f"{packing}-{ap_int}.so"
+    command = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", "-Wno-unknown-pragmas", f"-I{folder}", f"-I{INCLUDE}"]
+    if ap_int:
+        command += ["-DSYSTOLIC_AP_INT", f"-I{ap_int_folder()}"]
+    done = subprocess.run([*command, str(KERNEL), "-o", str(library)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return ctypes.CDLL(str(library))
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["native", "ap_int"])
+def ap_int(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+@pytest.fixture(scope="module", params=PACKINGS)
+def packing(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def library(packing: str, ap_int: bool, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    return packed_library(packing, ap_int, tmp_path_factory.mktemp("packed"))
+
+
+def check_packed(library: ctypes.CDLL, w0: Integers, w1: Integers, a: Integers, before: npt.ArrayLike = 0) -> None:
+    """Arguments [count, chain]: the packed sums equal the plain ones, added to ``before``."""
+    sums = np.broadcast_to(np.asarray(before, np.int32), (len(a), 2)).copy()
+    pointers = [np.ascontiguousarray(one, np.int8).ctypes.data_as(ctypes.c_void_p) for one in (w0, w1, a)]
+    chain = library.packed_chains(ctypes.c_long(len(a)), *pointers, sums.ctypes.data_as(ctypes.c_void_p))
+    assert chain == a.shape[1]
+    wide = a.astype(np.int64)
+    wanted = np.stack([(w0 * wide).sum(axis=1), (w1 * wide).sum(axis=1)], axis=1) + np.asarray(before)
+    wrong = np.argwhere(sums != wanted)
+    assert not len(wrong), [(w0[i], w1[i], a[i]) for i in wrong[:1, 0]]
+
+
+def test_every_pair_of_weights_by_every_extreme_value(library: ctypes.CDLL, packing: str) -> None:
+    """The whole chain alike: all 255 × 255 weights by the values at and beside the ends and about 0."""
+    chain = PACKINGS[packing][1]
+    extremes = np.array([-128, -127, -126, -1, 0, 1, 126, 127], np.int8)
+    weights = np.arange(-127, 128, dtype=np.int8)
+    grid = np.stack(np.meshgrid(weights, weights, extremes, indexing="ij"), -1).reshape(-1, 3)
+    w0, w1, a = (np.repeat(grid[:, i : i + 1], chain, axis=1) for i in range(3))
+    check_packed(library, w0, w1, a)
+
+
+def test_every_value_by_the_extreme_weights(library: ctypes.CDLL, packing: str) -> None:
+    chain = PACKINGS[packing][1]
+    grid = np.array(list(itertools.product((-127, -1, 0, 1, 127), (-127, -1, 0, 1, 127), range(-128, 128))), np.int8)
+    w0, w1, a = (np.repeat(grid[:, i : i + 1], chain, axis=1) for i in range(3))
+    check_packed(library, w0, w1, a)
+
+
+def test_every_sign_along_a_chain(library: ctypes.CDLL, packing: str) -> None:
+    """Extremes of either sign at each place, so that partial sums walk to both ends and back."""
+    chain = PACKINGS[packing][1]
+    signs = np.array(list(itertools.product((0, 1), repeat=chain)))
+    weights, activations = np.array(WEIGHTS)[signs], np.array(VALUES)[signs]
+    for fixed in (-127, 127):
+        same = np.full_like(weights, fixed)
+        check_packed(library, weights, same, activations)
+        check_packed(library, same, weights, activations)
+        check_packed(library, weights, weights[::-1], np.full_like(activations, -128))
+
+
+def chains(length: int) -> st.SearchStrategy[tuple[Integers, Integers, Integers]]:
+    weights = arrays(np.int8, (1, length), elements=st.sampled_from((-127, 127)) | st.integers(-127, 127))
+    return st.tuples(weights, weights, arrays(np.int8, (1, length), elements=st.integers(-128, 127)))
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@given(data=st.data(), before=st.tuples(*2 * (st.integers(-(2**30), 2**30),)))
+def test_any_chain_added_to_any_sum(
+    library: ctypes.CDLL, packing: str, data: st.DataObject, before: tuple[int, int]
+) -> None:
+    check_packed(library, *data.draw(chains(PACKINGS[packing][1])), before)
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_a_chain_stays_within_its_field_and_a_weight_within_its_port(packing: str) -> None:
+    """Σ|w0 · a| stays below half of the low field, and the packed weight fits the multiplier's 27 or 25 bits."""
+    shift, chain = PACKINGS[packing]
+    assert chain * 127 * 128 < 1 << (shift - 1)
+    port = 27 if packing == "DSP48E2" else 25
+    assert 127 * (1 << shift) + 127 < 1 << (port - 1)
