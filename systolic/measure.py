@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,17 @@ class Report:
         return sum(layer.macs for layer in self.layers) / (2 * self.dsp * self.cycles_per_frame)
 
     def _repr_html_(self) -> str:
-        return self.timing._repr_html_()
+        rows = "".join(
+            f"<tr><td>{escape(one.name)}</td><td>{one.cycles:,}</td><td>{one.modelled_cycles:,}</td>"
+            f"<td>{one.macs:,}</td><td>{one.efficiency:.1%}</td><td>{escape(one.bound_by)}</td></tr>"
+            for one in self.layers
+        )
+        return (
+            f"<p><b>{escape(self.network)}</b>: {self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz "
+            f"(target), {self.dsp_efficiency:.1%} of two MACs in each of {self.dsp} DSPs (cycles traced)</p>"
+            "<table><tr><th>layer</th><th>cycles</th><th>modelled</th><th>MACs</th><th>PEs busy</th>"
+            f"<th>bound by</th></tr>{rows}</table>{self.timing._repr_html_()}"
+        )
 
 
 def trace_frame(folder: Folder, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None) -> Trace:
