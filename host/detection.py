@@ -114,9 +114,7 @@ def detect(
     class that overlap more than ``overlap`` the most probable stays. HostError where an output does not fit.
     """
     if len(outputs) != len(heads):
-        raise HostError(
-            f"each output needs its head: there are {len(outputs)} outputs and {len(heads)} heads"
-        )
+        raise HostError(f"each output needs its head: there are {len(outputs)} outputs and {len(heads)} heads")
     found = [decode(output, head, placement, threshold) for output, head in zip(outputs, heads, strict=True)]
     detections: list[Detection] = []
     for index in range(max((head.classes for head in heads), default=0)):
@@ -160,9 +158,7 @@ def decode_yolo(
     return _candidates(values, columns, rows, sizes, output.shape[1:], _sigmoid(values[:, 5:]))
 
 
-def suppress(
-    boxes: DoubleArray, probabilities: DoubleArray, overlap: float = OVERLAP
-) -> npt.NDArray[np.intp]:
+def suppress(boxes: DoubleArray, probabilities: DoubleArray, overlap: float = OVERLAP) -> npt.NDArray[np.intp]:
     """Indices of the boxes [n, 4] that stay, the most probable first: greedy non-maximum suppression.
 
     A box goes where its intersection over union with a more probable one that stays exceeds ``overlap``.

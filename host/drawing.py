@@ -83,9 +83,7 @@ def _on_picture(detection: Detection, size: tuple[int, int]) -> tuple[int, int, 
     return x0, y0, min(max(x1, x0), size[0] - 1), min(max(y1, y0), size[1] - 1)
 
 
-def _draw_label(
-    canvas: ImageDraw.ImageDraw, detection: Detection, colour: Colour, font: Font, pad: int
-) -> None:
+def _draw_label(canvas: ImageDraw.ImageDraw, detection: Detection, colour: Colour, font: Font, pad: int) -> None:
     size = canvas.im.size
     text = _drawable(caption(detection), font)
     left, top, right, bottom = font.getbbox(text)
@@ -95,9 +93,7 @@ def _draw_label(
     canvas.text((x + pad - left, y + pad - top), text, fill=text_colour(colour), font=font)
 
 
-def _tag_position(
-    box: tuple[int, int, int, int], tag: tuple[int, int], size: tuple[int, int]
-) -> tuple[int, int]:
+def _tag_position(box: tuple[int, int, int, int], tag: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
     """Above the box where there is room, else inside it at the top; always within the picture."""
     x = max(min(box[0], size[0] - tag[0]), 0)
     above = box[1] - tag[1]
@@ -108,9 +104,7 @@ def _tag_position(
 def _drawable(text: str, font: Font) -> str:
     """The text in the font's own glyphs: accents are dropped where it has none, the rest becomes "?"."""
     if not isinstance(font, ImageFont.FreeTypeFont):
-        return text.encode("latin-1", "replace").decode(
-            "latin-1"
-        )  # Pillow without FreeType has a bitmap font
+        return text.encode("latin-1", "replace").decode("latin-1")  # Pillow without FreeType has a bitmap font
     missing = _shape(_NO_CHARACTER, font)
     return "".join(_glyph(character, font, missing) for character in text)
 

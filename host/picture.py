@@ -37,9 +37,7 @@ def load_picture(path: Path | str) -> Pixels:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise PictureError(f"{path}: {_TOO_LARGE}") from error
     except UnidentifiedImageError as error:
-        raise PictureError(
-            f"{path}: the file is none of the pictures that are read ({', '.join(FORMATS)})"
-        ) from error
+        raise PictureError(f"{path}: the file is none of the pictures that are read ({', '.join(FORMATS)})") from error
     except FileNotFoundError as error:
         raise PictureError(f"{path}: there is no such file") from error
     except Exception as error:  # decoders of damaged files raise nearly anything
@@ -123,9 +121,7 @@ def _bilinear(picture: Pixels, height: int, width: int) -> Pixels:
     return pixels.astype(np.uint8)
 
 
-def _taps(
-    size: int, wanted: int
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.float32]]:
+def _taps(size: int, wanted: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.float32]]:
     """For each of ``wanted`` samples its two neighbours among ``size`` and the weight of the second."""
     step = (size - 1) / (wanted - 1) if wanted > 1 else 0.0
     position = np.arange(wanted) * step

@@ -1,0 +1,370 @@
+"""A generated design, ready for pictures: on the board, or on a simulated one where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import shutil
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import HostError
+from host.buffers import Buffers, FrameSet
+from host.detection import OVERLAP, THRESHOLD, Detection, detect
+from host.frame import Result, Span, Timing
+from host.layout import pack_input, to_floats, unpack_map
+from host.manifest import MANIFEST, read_manifest
+from host.picture import Pixels, letterbox, load_picture, resize
+from host.placement import Placement
+
+T = TypeVar("T")
+Frame = Path | str | Pixels
+Integers = npt.NDArray[np.signedinteger[Any]]
+
+BOARD_TIMEOUT_S = 5.0
+SIMULATED_TIMEOUT_S = 300.0
+"""A simulated frame of a large network takes seconds, its first one on a busy machine more."""
+
+_FITS: dict[str, Callable[[Pixels, int, int], tuple[Pixels, Placement]]] = {"plain": resize, "letterbox": letterbox}
+
+
+class Accelerator:
+    """A design's folder → detections.
+
+    folder: of the generated design, or its .bit, .hwh or manifest.json. device: a pynq device; by default the
+    board, or a simulated one where there is none. library: for a simulated board, the simulation library, if it
+    is not in the folder's build/. wait: "poll" (2 register writes a frame) or "interrupt" (3, and 4 of pynq's
+    interrupt controller). timeout_s: for a start. sets: frames in flight of ``stream``.
+    time_scale: a simulated board takes the design's own time times this; None for as fast as it executes.
+
+    HostError says what is missing, and what to do. Use it as a context manager: ``close`` frees every buffer.
+    """
+
+    def __init__(
+        self,
+        folder: Path | str,
+        *,
+        device: Any = None,
+        library: Path | str | None = None,
+        wait: str = "poll",
+        timeout_s: float | None = None,
+        sets: int = 2,
+        time_scale: float | None = None,
+        threshold: float = THRESHOLD,
+        overlap: float = OVERLAP,
+    ) -> None:
+        _require_pynq()
+        self.folder = _folder_of(Path(folder))
+        self.manifest = read_manifest(self.folder)
+        if wait not in ("poll", "interrupt"):
+            raise HostError(f"wait is 'poll' or 'interrupt', not {wait!r}")
+        if not 1 <= sets <= 16:
+            raise HostError(f"sets is 1…16 frames in flight, not {sets}")
+        self.wait, self.sets = wait, sets
+        self.threshold, self.overlap = threshold, overlap
+        self._busy = threading.Lock()
+        self._stack = contextlib.ExitStack()
+        self._broken = ""
+        self._buffers: Buffers | None = None
+        try:
+            self._loop = self._stack.enter_context(_loop())
+            self.device = device or self._find_device(library, time_scale)
+            self.simulated = hasattr(self.device, "faults")
+            self.timeout_s = timeout_s or (SIMULATED_TIMEOUT_S if self.simulated else BOARD_TIMEOUT_S)
+            self._bit = self._bitstream()
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    # --- one picture
+
+    def detect(self, picture: Frame) -> Result:
+        """The objects on a picture: a file, or uint8 [height, width, 3]."""
+        with self._alone():
+            return self._detect(picture, self.wait)
+
+    async def detect_async(self, picture: Frame) -> Result:
+        """As ``detect``, by the accelerator's interrupt; other coroutines run meanwhile."""
+        with self._alone():
+            return await asyncio.to_thread(self._detect, picture, "interrupt")
+
+    def run(self, pixels: Pixels) -> tuple[Integers, ...]:
+        """Network input uint8 [channels, height, width] → integers [channels, height, width] of each kept map."""
+        with self._alone():
+            one = self.buffers.sets[0]
+            self.load(one, pixels)
+            self.execute(one)
+            return self.collect(one)
+
+    def _detect(self, picture: Frame, wait: str) -> Result:
+        clock = _Clock()
+        image, pixels, placement = clock("resize", lambda: self.prepare(picture))
+        one = self.buffers.sets[0]
+        clock("load", lambda: self.load(one, pixels))
+        clock("accelerate", lambda: self.execute(one, wait))
+        outputs, found = clock("decode", lambda: self.decode(self.collect(one), image, placement))
+        return Result(image, placement, outputs, found, Timing(tuple(clock.spans)), self.manifest.labels)
+
+    # --- the stages of a frame
+
+    def prepare(self, picture: Frame) -> tuple[Pixels, Pixels, Placement]:
+        """→ picture uint8 [h, w, 3], network input uint8 [channels, height, width], where it lies there."""
+        image = picture if isinstance(picture, np.ndarray) else load_picture(picture)
+        to = self.manifest.input
+        pixels, placement = _FITS[self.manifest.fit](image, to.height, to.width)
+        return image, pixels, placement
+
+    def load(self, one: FrameSet, pixels: Pixels) -> None:
+        """Into DDR."""
+        pack_input(self.manifest, pixels, np.asarray(one.input))
+        one.input.flush()
+
+    def execute(self, one: FrameSet, wait: str | None = None) -> None:
+        """One frame, one start."""
+        self._start(one.first_pass, self.manifest.passes, wait or self.wait)
+
+    def collect(self, one: FrameSet) -> tuple[Integers, ...]:
+        """Out of DDR: a copy of each kept map."""
+        found = []
+        for layer, buffer in zip(self.manifest.kept_layers(), one.results, strict=True):
+            buffer.invalidate()
+            found.append(unpack_map(self.manifest.layers[layer].output, self.manifest.lanes, buffer))
+        return tuple(found)
+
+    def decode(
+        self, outputs: tuple[Integers, ...], image: Pixels, placement: Placement
+    ) -> tuple[tuple[Integers, ...], tuple[Detection, ...]]:
+        """Boxes in pixels of the picture; none where the network has no detection head."""
+        if not self.manifest.heads:
+            return outputs, ()
+        kept = self.manifest.kept_layers()
+        values = [
+            to_floats(self.manifest.layers[one.layer].output, outputs[kept.index(one.layer)])
+            for one in self.manifest.heads
+        ]
+        heads = [one.head for one in self.manifest.heads]
+        found = detect(values, heads, placement, self.manifest.labels, self.threshold, self.overlap)
+        height, width = image.shape[:2]
+        return outputs, tuple(one.clipped(width, height) for one in found)
+
+    # --- starts
+
+    def _start(self, first: int, count: int, wait: str) -> None:
+        if self._broken:
+            raise HostError(f"the accelerator stopped earlier ({self._broken}); call reset() first")
+        if wait == "interrupt" and self.has_interrupt:
+            done = self._in_loop(self._by_interrupt(first, count))
+        else:
+            self.ip.start(first, count)
+            done = self.ip.poll(self.timeout_s)
+        if not done:
+            self._give_up()
+
+    async def _by_interrupt(self, first: int, count: int) -> bool:
+        self.ip.enable_interrupt()
+        self.ip.start(first, count)
+        return bool(await self.ip.interrupted(self.timeout_s))
+
+    def _give_up(self) -> None:
+        current = self.ip.current_pass % self.manifest.passes
+        layer = self.manifest.layer_of_pass(current)
+        where = f"pass {current}, layer {layer.name} ({layer.source})" if layer else f"pass {current}"
+        said = getattr(self.device, "trouble", "")
+        self._broken = f"no end within {self.timeout_s:g} s, at {where}"
+        raise HostError(
+            f"the accelerator did not finish within {self.timeout_s:g} s: it stands at {where}; {self.ip.state()}"
+            + (f"; the simulated board says: {said}" if said else "")
+            + "; call reset() and then check(), which runs layer by layer and compares; if the first layer hangs "
+            "too, the PL clock or the AXI ports of the block design are not those of the .hwh"
+        )
+
+    # --- the device
+
+    @property
+    def buffers(self) -> Buffers:
+        if self._buffers is None:
+            raise HostError("the accelerator is closed; make a new one")
+        return self._buffers
+
+    @property
+    def has_interrupt(self) -> bool:
+        return getattr(self.ip, "interrupt", None) is not None
+
+    def reset(self) -> None:
+        """Loads the bitstream and everything in DDR again, after a timeout for instance."""
+        with self._alone():
+            self._open()
+
+    def verify(self) -> None:
+        """Reads weights, requantisers and program back from DDR; HostError where one has changed."""
+        with self._alone():
+            self.buffers.verify()
+
+    def close(self) -> None:
+        """Frees every buffer; a hung accelerator is stopped first, so that it writes into none of them."""
+        try:
+            if self._buffers is not None and self._broken:
+                self.overlay.download()
+        finally:
+            self._free()
+            self._stack.close()
+
+    def _free(self) -> None:
+        buffers, self._buffers = self._buffers, None
+        if buffers is not None:
+            buffers.free()
+
+    def _open(self) -> None:
+        """Bitstream first: from here on nothing writes into the buffers that are freed next."""
+        from pynq import Overlay, allocate
+
+        import host.driver  # registers the driver for the IP
+
+        assert host.driver.SystolicIP.bindto == [self.manifest.vlnv]
+        self.overlay = Overlay(str(self._bit), device=self.device)
+        self._broken = ""
+        self._free()
+        self.ip = self._in_loop(self._driver())
+
+        def take(shape: tuple[int, ...], dtype: Any, **options: Any) -> Any:
+            return allocate(shape, dtype, target=self.device, **options)
+
+        self._buffers = Buffers(self.manifest, self.folder, self.sets, take)
+        self._point(self._buffers)
+
+    async def _driver(self) -> Any:
+        """In the loop's own thread: there pynq attaches the interrupt."""
+        found = [name for name, entry in self.overlay.ip_dict.items() if entry["type"] == self.manifest.vlnv]
+        if len(found) != 1:
+            others = ", ".join(entry["type"] for entry in self.overlay.ip_dict.values())
+            raise HostError(
+                f"{self._bit.with_suffix('.hwh')} must hold one IP {self.manifest.vlnv}, it holds {len(found)} "
+                f"(there are: {others}); copy .bit, .hwh and {MANIFEST} of one design"
+            )
+        return getattr(self.overlay, found[0])
+
+    def _point(self, buffers: Buffers) -> None:
+        for port in range(self.manifest.map_ports):
+            for way in ("read", "write"):
+                self.ip.put_pointer(f"maps_{way}_{port}", buffers.map_base)
+        for port, image in enumerate(buffers.weights):
+            self.ip.put_pointer(f"weights_{port}", image.device_address)
+        self.ip.put_pointer("requantisers", buffers.requantisers.device_address)
+        self.ip.put_pointer("program", buffers.program.device_address)
+
+    def _find_device(self, library: Path | str | None, time_scale: float | None) -> Any:
+        board = board_device()
+        if board is not None and library is None:
+            return board
+        from host.simulated import SimulatedBoard
+        from host.simulation_library import find_library, pace
+
+        path = find_library(self.folder, library)
+        board = SimulatedBoard(self.manifest, path, pace(self.folder, self.manifest, time_scale))
+        self._stack.callback(board.close)
+        return board
+
+    def _bitstream(self) -> Path:
+        """The .bit with its .hwh beside it; for a simulated board an empty one."""
+        hwh = _one(self.folder, "*.hwh", "the hardware description that the generator writes")
+        if not self.simulated:
+            return _one(self.folder, "*.bit", "what Vivado makes: run the design's Tcl on a machine that has it")
+        work = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="systolic-board-")))
+        shutil.copyfile(hwh, work / "design.hwh")
+        (work / "design.bit").write_bytes(b"")
+        return work / "design.bit"
+
+    def _in_loop(self, coroutine: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        if not self._busy.acquire(blocking=False):
+            raise HostError("the accelerator is at work already; finish or close that stream first")
+        try:
+            yield
+        finally:
+            self._busy.release()
+
+    def __enter__(self) -> Accelerator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Clock:
+    """Calls a stage and notes when."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+
+    def __call__(self, stage: str, work: Callable[[], T]) -> T:
+        begin = time.perf_counter()
+        value = work()
+        self.spans.append(Span(stage, begin, time.perf_counter()))
+        return value
+
+
+def board_device() -> Any:
+    """The device of the board this runs on; None elsewhere."""
+    from pynq import Device
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = Device.devices
+    return found[0] if found else None
+
+
+@contextlib.contextmanager
+def _loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """An event loop of our own: pynq's interrupts stay bound to the loop that first waits for them."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="accelerator interrupts", daemon=True)
+    thread.start()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def _require_pynq() -> None:
+    if importlib.util.find_spec("pynq") is None:
+        raise HostError(
+            "the host needs pynq, which is part of the board's image; off the board: pip install "
+            "'systolic-cnn[board]' in an environment of its own (pynq wants numpy below 2)"
+        )
+
+
+def _folder_of(path: Path) -> Path:
+    """Where the manifest is, for whatever of the design was named."""
+    for folder in (path, path.parent, path.parent.parent):
+        if (folder / MANIFEST).is_file():
+            return folder
+    raise HostError(
+        f"{path} is not a generated design, there is no {MANIFEST}; run systolic generate first, "
+        "or copy the whole folder to the board"
+    )
+
+
+def _one(folder: Path, pattern: str, what: str) -> Path:
+    found = sorted([*folder.glob(pattern), *folder.glob(f"*/{pattern}")])
+    if len(found) != 1:
+        names = ", ".join(str(path.relative_to(folder)) for path in found) or "none"
+        raise HostError(f"{folder} must hold one {pattern} ({what}), there is {names}")
+    return found[0]

@@ -1,0 +1,81 @@
+"""What can go wrong with an accelerator, to be injected into the simulated board."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from boards.errors import HostError
+
+KINDS = (
+    "hang",
+    "late interrupt",
+    "lost interrupt",
+    "double interrupt",
+    "corrupt word",
+    "allocation failure",
+    "missing flush",
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that goes wrong once.
+
+    at: which start (hang, interrupts, corrupt word), which ``allocate`` or which flush from now on, from 0.
+    in_pass: of a hang, counted from the start's first. buffer, word: whose 32-bit word is corrupted before the
+    start: weights_0 …, requantisers or program. seconds: how late an interrupt is, or comes again.
+    """
+
+    kind: str
+    at: int = 0
+    in_pass: int = 0
+    buffer: str = "weights_0"
+    word: int = 0
+    seconds: float = 0.01
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise HostError(f"a fault is one of {', '.join(KINDS)}, not {self.kind!r}")
+
+
+class Faults:
+    """The faults that are still to come. Counts start when a fault is injected."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Fault] = []
+        self._counts = {"allocation failure": 0, "missing flush": 0}
+        self._lock = threading.Lock()
+
+    def inject(self, *faults: Fault) -> None:
+        with self._lock:
+            self._waiting += faults
+            for fault in faults:
+                if fault.kind in self._counts:
+                    self._counts[fault.kind] = 0
+
+    def take(self, kind: str, number: int) -> Fault | None:
+        """The fault of this kind whose time has come; it happens once."""
+        with self._lock:
+            found = next((one for one in self._waiting if one.kind == kind and one.at == number), None)
+            if found is not None:
+                self._waiting.remove(found)
+            return found
+
+    def corruptions(self, number: int) -> list[Fault]:
+        found = []
+        while (fault := self.take("corrupt word", number)) is not None:
+            found.append(fault)
+        return found
+
+    def allocation(self) -> bool:
+        return self._counted("allocation failure")
+
+    def flush(self) -> bool:
+        return self._counted("missing flush")
+
+    def _counted(self, kind: str) -> bool:
+        with self._lock:
+            number = self._counts[kind]
+            self._counts[kind] += 1
+        return self.take(kind, number) is not None

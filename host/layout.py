@@ -1,0 +1,104 @@
+"""Where maps lie in DDR, and the program that finds them there. Needs numpy alone.
+
+The generator places every map in one arena. The host takes three kinds of maps out of it, because each wants
+another treatment: the **input** and the **results** get buffers of their own, twice, so that the CPU fills and reads
+one set while the accelerator works on the other, and so that flush and invalidate, which since pynq 3.1 cover whole
+buffers, touch a frame's pixels and results and nothing else. All other maps stay in one **inner** arena. The
+accelerator knows none of this: it gets a copy of the program for each set, with the addresses moved, and a frame
+chooses its set by the number of its first pass, in a single register write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import HostError
+from host.manifest import Manifest, Region
+
+Pixels = npt.NDArray[np.uint8]
+Integers = npt.NDArray[np.signedinteger[Any]]
+Words = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Physical addresses of one set's buffers; ``results`` in the order of ``Manifest.kept_layers``."""
+
+    input: int
+    results: tuple[int, ...]
+
+
+def map_base(inner: int, sets: Sequence[Addresses]) -> int:
+    """What all map pointers of the accelerator are set to: the lowest of the buffers' addresses."""
+    return min([inner, *(address for one in sets for address in (one.input, *one.results))])
+
+
+def place_program(manifest: Manifest, program: Words, inner: int, sets: Sequence[Addresses]) -> Words:
+    """program [passes, words] with addresses in the arena → [sets · passes, words] with those of the buffers.
+
+    HostError where a buffer does not start at a whole word from the lowest, or is too far away to be addressed.
+    """
+    base = map_base(inner, sets)
+    return np.concatenate([_moved(manifest, program, base, inner, one) for one in sets])
+
+
+def _moved(manifest: Manifest, program: Words, base: int, inner: int, one: Addresses) -> Words:
+    at = _node_addresses(manifest, one)
+    moved = program.astype(np.int64)
+    for layer in manifest.layers:
+        for index in range(layer.first_pass, layer.last_pass + 1):
+            for field, node in ((manifest.in_base, layer.input_node), (manifest.out_base, layer.node)):
+                own = at.get(node)
+                moved[index, field] += _words(manifest, (inner if own is None else own) - base)
+    return (moved & 0xFFFFFFFF).astype(np.uint32)
+
+
+def _node_addresses(manifest: Manifest, one: Addresses) -> dict[int, int]:
+    """node → where its arena would start, were it only this map's: its buffer's address less its offset."""
+    kept = [manifest.layers[index] for index in manifest.kept_layers()]
+    own = {layer.node: address - layer.output.offset for layer, address in zip(kept, one.results, strict=True)}
+    return {0: one.input - manifest.input.offset, **own}
+
+
+def _words(manifest: Manifest, distance: int) -> int:
+    words, rest = divmod(distance, manifest.lanes)
+    if rest or not -(1 << 31) <= words < 1 << 31:
+        raise HostError(
+            f"the map buffers must be whole words of {manifest.lanes} bytes and less than 2^31 words apart, "
+            f"not {distance} bytes; free other buffers or restart the kernel"
+        )
+    return words
+
+
+def pack_input(manifest: Manifest, picture: Pixels, to: Pixels) -> None:
+    """uint8 [channels, height, width] → ``to`` uint8 [bytes]: rows of ``pixel_bytes`` wide pixels.
+
+    Bytes of a pixel beyond its channels, and of a row beyond its pixels, are left as they are: no weight meets them.
+    """
+    region = manifest.input
+    shape = (region.channels, region.height, region.width)
+    if picture.shape != shape or picture.dtype != np.uint8:
+        raise HostError(f"the input is uint8 of shape {shape}, not {picture.dtype} of shape {picture.shape}")
+    rows = to.reshape(region.height, manifest.row_bytes)[:, : region.width * manifest.pixel_bytes]
+    pixels = rows.reshape(region.height, region.width, manifest.pixel_bytes)
+    for channel in range(region.channels):
+        pixels[:, :, channel] = picture[channel]
+
+
+def unpack_map(region: Region, lanes: int, data: npt.NDArray[Any]) -> Integers:
+    """The bytes of a map → its integers [channels, height, width], a copy."""
+    carrier = np.dtype(f"<{'u' if region.datatype.startswith('U') else 'i'}{region.value_bytes}")
+    values = np.asarray(data).view(np.uint8)[: region.size].view(carrier)
+    blocks = values.reshape(region.height, region.blocks, region.width, lanes)
+    whole = blocks.transpose(1, 3, 0, 2).reshape(-1, region.height, region.width)[: region.channels]
+    return np.array(whole, order="C")
+
+
+def to_floats(region: Region, integers: Integers) -> npt.NDArray[np.float32]:
+    """integer × scale, rounded once to float32."""
+    return np.asarray(integers.astype(np.float64) * region.scale, np.float32)

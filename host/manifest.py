@@ -1,0 +1,304 @@
+"""The host's contract: manifest.json of a generated folder, read and checked once."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from boards.errors import HostError
+from host.detection import Head
+
+MANIFEST = "manifest.json"
+VERSION = 1
+LARGEST_MANIFEST = 16 << 20  # bytes
+LARGEST_BUFFER = 1 << 31  # bytes; more than any of the boards gives to contiguous memory
+MOST_LAYERS = 4096
+FITS = ("plain", "letterbox")
+DATATYPES = {"INT8": 1, "INT16": 2, "UINT8": 1}
+"""Datatypes that a map has, and their bytes."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """A map in DDR, [row][block][column][lane] of ``value_bytes`` wide integers; offset and size in bytes.
+
+    Tensor value = integer × scale.
+    """
+
+    channels: int
+    height: int
+    width: int
+    datatype: str
+    scale: float
+    offset: int
+    size: int
+    blocks: int
+    value_bytes: int
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Passes ``first_pass`` … ``last_pass`` of the program read the map of one node and write that of another.
+
+    source: file and line of the network that it came from. cycles: of its compute, modelled.
+    """
+
+    name: str
+    output_name: str
+    source: str
+    node: int
+    input_node: int
+    first_pass: int
+    last_pass: int
+    macs: int
+    cycles: int
+    output: Region
+
+
+@dataclass(frozen=True)
+class NetworkHead:
+    """A detection head reads the output of the layer with index ``layer``."""
+
+    layer: int
+    head: Head
+
+
+@dataclass(frozen=True)
+class Image:
+    """A file that is uploaded once, and the CRC-32 that it has."""
+
+    path: str
+    crc32: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything that the host needs to know of a design. Sizes are bytes."""
+
+    network: str
+    labels: tuple[str, ...]
+    board: str
+    clock_mhz: float
+    top: str
+    style: str
+    fit: str
+    map_ports: int
+    weight_ports: int
+    lanes: int
+    maps_bytes: int
+    input: Region
+    pixel_bytes: int
+    row_bytes: int
+    weights: tuple[Image, ...]
+    requantisers: Image
+    program: Image
+    pass_words: int
+    in_base: int
+    out_base: int
+    passes: int
+    layers: tuple[Layer, ...]
+    heads: tuple[NetworkHead, ...]
+
+    @property
+    def vlnv(self) -> str:
+        """The IP that Vitis HLS exports for this design."""
+        return f"systolic:cnn:{self.top}:1.0"
+
+    @property
+    def cycles(self) -> int:
+        """Of compute a frame, modelled."""
+        return sum(layer.cycles for layer in self.layers)
+
+    def layer_of_pass(self, index: int) -> Layer | None:
+        """The layer whose pass ``index`` is, counted within one frame."""
+        return next((one for one in self.layers if one.first_pass <= index <= one.last_pass), None)
+
+    def kept_layers(self) -> tuple[int, ...]:
+        """Layers whose maps the host reads after a frame: those of the heads, or the last one."""
+        return tuple(dict.fromkeys(one.layer for one in self.heads)) or (len(self.layers) - 1,)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a generated folder; HostError says what is missing or wrong, and what to do."""
+    path = folder / MANIFEST
+    try:
+        if path.stat().st_size > LARGEST_MANIFEST:
+            raise HostError(f"{path}: a manifest has at most {LARGEST_MANIFEST} bytes; generate the design again")
+        values = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise HostError(
+            f"{folder} is not a generated design, {MANIFEST} cannot be read ({error.strerror}); "
+            "run systolic generate first, or copy the whole folder to the board"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise HostError(f"{path} is damaged, it is no JSON ({error}); copy or generate the design again") from error
+    return parse_manifest(values, str(path))
+
+
+def parse_manifest(values: object, source: str) -> Manifest:
+    """``read_manifest`` for what the JSON holds."""
+    if not isinstance(values, dict) or values.get("format") != "systolic-manifest":
+        raise HostError(f"{source} is no manifest of a generated design; run systolic generate first")
+    if values.get("version") != VERSION:
+        raise HostError(
+            f"{source} has version {values.get('version')!r}, this host reads version {VERSION}; "
+            "generate the design again with the systolic package that the host came with"
+        )
+    try:
+        found = _manifest(values)
+        _check(found)
+    except KeyError as error:
+        raise HostError(f"{source} lacks {error}; generate the design again") from error
+    except (TypeError, ValueError, OverflowError, HostError) as error:
+        raise HostError(f"{source} is not usable: {error}; generate the design again") from error
+    return found
+
+
+def read_image(folder: Path, image: Image) -> bytes:
+    """The bytes of an image; HostError where the file is not what the manifest says."""
+    path = folder / image.path
+    try:
+        if path.stat().st_size > LARGEST_BUFFER:
+            raise HostError(f"{path}: an image has at most {LARGEST_BUFFER} bytes; copy the design again")
+        data = path.read_bytes()
+    except OSError as error:
+        raise HostError(f"{path} cannot be read ({error.strerror}); copy the whole folder to the board") from error
+    found = zlib.crc32(data)
+    if found != image.crc32:
+        raise HostError(
+            f"{path} has checksum {found:08x}, {MANIFEST} says {image.crc32:08x}: the folder holds files of two "
+            "designs or was cut off; copy it again"
+        )
+    return data
+
+
+def _manifest(values: Mapping[str, Any]) -> Manifest:
+    images, sums = values["images"], values["crc32"]
+    return Manifest(
+        network=str(values["network"]),
+        labels=tuple(str(label) for label in values["labels"]),
+        board=str(values["board"]),
+        clock_mhz=float(values["clock_mhz"]),
+        top=str(values["top"]),
+        style=str(values["style"]),
+        fit=str(values["fit"]),
+        map_ports=int(values["map_ports"]),
+        weight_ports=int(values["weight_ports"]),
+        lanes=int(values["lanes"]),
+        maps_bytes=int(values["maps_bytes"]),
+        input=_region(values["input"]),
+        pixel_bytes=int(values["input"]["pixel_bytes"]),
+        row_bytes=int(values["input"]["row_bytes"]),
+        weights=tuple(_image(name, sums) for name in images["weights"]),
+        requantisers=_image(images["requantisers"], sums),
+        program=_image(images["program"], sums),
+        pass_words=int(values["pass_words"]),
+        in_base=int(values["pass_fields"]["in_base"]),
+        out_base=int(values["pass_fields"]["out_base"]),
+        passes=int(values["passes"]),
+        layers=tuple(_layer(layer) for layer in values["layers"]),
+        heads=tuple(NetworkHead(int(head["layer"]), Head.from_json(head)) for head in values["heads"]),
+    )
+
+
+def _image(name: str, sums: Mapping[str, Any]) -> Image:
+    path = PurePosixPath(str(name))
+    if path.is_absolute() or ".." in path.parts or "\\" in str(name):
+        raise HostError(f"an image stays inside the folder, {str(name)!r} does not")
+    return Image(str(name), int(sums[name]))
+
+
+def _region(values: Mapping[str, Any]) -> Region:
+    return Region(
+        channels=int(values["channels"]),
+        height=int(values["height"]),
+        width=int(values["width"]),
+        datatype=str(values["datatype"]),
+        scale=float(values["scale"]),
+        offset=int(values["offset"]),
+        size=int(values["bytes"]),
+        blocks=int(values["blocks"]),
+        value_bytes=int(values["value_bytes"]),
+    )
+
+
+def _layer(values: Mapping[str, Any]) -> Layer:
+    return Layer(
+        name=str(values["name"]),
+        output_name=str(values["output_name"]),
+        source=str(values["source"]),
+        node=int(values["node"]),
+        input_node=int(values["input_node"]),
+        first_pass=int(values["first_pass"]),
+        last_pass=int(values["last_pass"]),
+        macs=int(values["macs"]),
+        cycles=int(values["compute_cycles"]),
+        output=_region(values["output"]),
+    )
+
+
+# --- what must hold ----------------------------------------------------------------------------------------
+
+
+def _check(found: Manifest) -> None:
+    _require(found.style in ("systolic", "streaming"), "style is 'systolic' or 'streaming'", found.style)
+    _require(found.fit in FITS, f"fit is one of {', '.join(FITS)}", found.fit)
+    _require(0 < found.clock_mhz < 2000, "clock_mhz is 0…2000", found.clock_mhz)
+    _require(found.map_ports in (1, 2, 4), "map_ports is 1, 2 or 4", found.map_ports)
+    _require(found.weight_ports == len(found.weights), "each weight port has an image", len(found.weights))
+    _require(1 <= found.lanes <= 256, "lanes is 1…256", found.lanes)
+    _require(0 < found.maps_bytes <= LARGEST_BUFFER, f"maps_bytes is 1…{LARGEST_BUFFER}", found.maps_bytes)
+    _require(1 <= len(found.layers) <= MOST_LAYERS, f"there are 1…{MOST_LAYERS} layers", len(found.layers))
+    fields = (found.in_base, found.out_base)
+    _require(all(0 <= at < found.pass_words <= 1024 for at in fields), "pass_fields lie in a pass", fields)
+    _check_input(found)
+    _check_layers(found)
+
+
+def _check_input(found: Manifest) -> None:
+    region = found.input
+    _check_region("input", region, found)
+    _require(region.channels <= found.pixel_bytes <= 16, "a pixel holds its channels", found.pixel_bytes)
+    _require(found.row_bytes >= region.width * found.pixel_bytes, "a row holds its pixels", found.row_bytes)
+    _require(region.size == region.height * found.row_bytes, "input.bytes is height · row_bytes", region.size)
+
+
+def _check_layers(found: Manifest) -> None:
+    expected = 0
+    for layer in found.layers:
+        region = layer.output
+        _check_region(layer.name, region, found)
+        held = region.height * region.blocks * region.width * found.lanes * region.value_bytes
+        _require(region.size == held, f"{layer.name}: bytes is {held}, the size of its rows", region.size)
+        whole = region.blocks * found.lanes >= region.channels
+        _require(whole, f"{layer.name}: blocks hold all channels", region.blocks)
+        _require(layer.first_pass == expected, f"{layer.name}: first_pass is {expected}", layer.first_pass)
+        _require(layer.last_pass >= expected, f"{layer.name}: last_pass is at least {expected}", layer.last_pass)
+        expected = layer.last_pass + 1
+    _require(found.passes == expected, f"passes is {expected}", found.passes)
+    for one in found.heads:
+        _require(0 <= one.layer < len(found.layers), "a head reads one of the layers", one.layer)
+        channels = found.layers[one.layer].output.channels
+        _require(one.head.channels == channels, f"a head of {channels} channels", one.head.channels)
+
+
+def _check_region(name: str, region: Region, found: Manifest) -> None:
+    _require(region.datatype in DATATYPES, f"{name}: datatype is one of {', '.join(DATATYPES)}", region.datatype)
+    _require(region.value_bytes == DATATYPES[region.datatype], f"{name}: value_bytes is that of the datatype",
+             region.value_bytes)  # fmt: skip
+    sizes = (region.channels, region.height, region.width, region.blocks)
+    _require(all(0 < size <= 1 << 16 for size in sizes), f"{name}: channels, height, width, blocks are 1…65536", sizes)
+    _require(math.isfinite(region.scale) and region.scale > 0, f"{name}: scale is above 0", region.scale)
+    inside = region.offset >= 0 and 0 < region.size <= found.maps_bytes - region.offset
+    _require(inside, f"{name}: the map lies within maps_bytes", (region.offset, region.size))
+    _require(region.offset % found.lanes == 0, f"{name}: offset is whole words", region.offset)
+
+
+def _require(holds: bool, what: str, came: object) -> None:
+    if not holds:
+        raise HostError(f"{what}, not {came!r}")

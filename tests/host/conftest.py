@@ -1,0 +1,47 @@
+"""Designs on the simulated board, under the real pynq."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hardware import Open, described
+
+from boards.board import load
+from systolic.build import build
+from systolic.design import write
+from systolic.flow import Calibration, make_design
+from systolic.model import load_model, sample_pictures
+
+
+@pytest.fixture(scope="session")
+def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The embedded network on a ZCU104, compiled. To be read only."""
+    folder = tmp_path_factory.mktemp("designs") / "shapes"
+    made = make_design(load_model("shapes"), load("zcu104"), None, Calibration(sample_pictures()))
+    write(made.design, folder)
+    build(folder)
+    return described(folder)
+
+
+@pytest.fixture
+def accelerator() -> Iterator[Open]:
+    """Accelerators that are closed at the end, and must then have given everything back."""
+    pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+    from host import Accelerator
+
+    opened: list[Any] = []
+
+    def give(folder: Path, **options: Any) -> Any:
+        opened.append(Accelerator(folder, **options))
+        return opened[-1]
+
+    yield give
+    for one in opened:
+        one.close()
+        one.__dict__.pop("overlay", None)
+    gc.collect()
+    assert [one.device.allocations for one in opened] == [0] * len(opened), "a buffer was not freed"

@@ -1,0 +1,101 @@
+"""The least .hwh that pynq turns into an overlay with the accelerator, as Vivado would have written it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from hls_templates.registers import SLAVE, Register, registers
+
+Open = Callable[..., Any]
+"""A folder and options → an accelerator that the fixture closes."""
+
+BASE, INTERRUPTS = 0xA0000000, 0xA0010000
+
+
+def described(folder: Path) -> Path:
+    """With a .hwh, if the generator has not written one."""
+    if not [*folder.glob("*.hwh"), *folder.glob("*/*.hwh")]:
+        manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+        (folder / "design.hwh").write_text(description(manifest["map_ports"], manifest["weight_ports"]))
+    return folder
+
+
+def description(map_ports: int, weight_ports: int, *, interrupt: bool = True) -> str:
+    accelerator = _module(
+        "systolic_top_0",
+        "systolic:cnn:systolic_top:1.0",
+        _bus(SLAVE, "SLAVE"),
+        _port("interrupt", "O", "axi_intc_0", "intr") if interrupt else "",
+        registers(map_ports, weight_ports),
+    )
+    controller = _module(
+        "axi_intc_0",
+        "xilinx.com:ip:axi_intc:4.1",
+        _bus("s_axi", "SLAVE"),
+        _port("intr", "I", "systolic_top_0", "interrupt") + _port("irq", "O", "zynq_ultra_ps_e_0", "pl_ps_irq0"),
+    )
+    modules = accelerator + (controller if interrupt else "") + _processor(interrupt)
+    return (
+        '<?xml version="1.0"?><EDKSYSTEM><SYSTEMINFO ARCH="zynquplus" DEVICE="xczu7ev" NAME="design"/>'
+        f"<EXTERNALPORTS/><EXTERNALINTERFACES/><MODULES>{modules}</MODULES></EDKSYSTEM>"
+    )
+
+
+def _processor(interrupt: bool) -> str:
+    ranges = _range("systolic_top_0", SLAVE, BASE) + (_range("axi_intc_0", "s_axi", INTERRUPTS) if interrupt else "")
+    clocks = ""
+    for i in range(4):
+        stem = f"PSU__CRL_APB__PL{i}_REF_CTRL__"
+        values = {f"{stem}DIVISOR0": 8, f"{stem}DIVISOR1": 1, f"{stem}SRCSEL": "IOPLL", f"{stem}ACT_FREQMHZ": 187.5}
+        values[f"PSU__FPGA_PL{i}_ENABLE"] = int(i == 0)
+        clocks += "".join(f'<PARAMETER NAME="{name}" VALUE="{value}"/>' for name, value in values.items())
+    ports = _port("pl_ps_irq0", "I", "axi_intc_0", "irq") if interrupt else ""
+    return (
+        '<MODULE FULLNAME="/zynq_ultra_ps_e_0" INSTANCE="zynq_ultra_ps_e_0" MODTYPE="zynq_ultra_ps_e" '
+        f'VLNV="xilinx.com:ip:zynq_ultra_ps_e:3.5"><PARAMETERS>{clocks}</PARAMETERS><PORTS>{ports}</PORTS>'
+        f"<BUSINTERFACES>{_bus('M_AXI_HPM0_FPD', 'MASTER')}</BUSINTERFACES><MEMORYMAP>{ranges}</MEMORYMAP></MODULE>"
+    )
+
+
+def _module(name: str, vlnv: str, bus: str, ports: str, found: Sequence[Register] = ()) -> str:
+    inner = "".join(map(_register, found))
+    block = f'<ADDRESSBLOCK INTERFACE="{SLAVE}" USAGE="register"><REGISTERS>{inner}</REGISTERS></ADDRESSBLOCK>'
+    blocks = f"<ADDRESSBLOCKS>{block}</ADDRESSBLOCKS>" if found else ""
+    return (
+        f'<MODULE FULLNAME="/{name}" INSTANCE="{name}" MODTYPE="{vlnv.split(":")[2]}" VLNV="{vlnv}">{blocks}'
+        f"<PARAMETERS/><PORTS>{ports}</PORTS><BUSINTERFACES>{bus}</BUSINTERFACES></MODULE>"
+    )
+
+
+def _register(one: Register) -> str:
+    fields = "".join(
+        f"<FIELD NAME={quoteattr(f.name)}>{_property('BIT_OFFSET', f.bit)}{_property('BIT_WIDTH', f.width)}"
+        f"{_property('ACCESS', f.access)}</FIELD>"
+        for f in one.fields
+    )
+    facts = _property("ADDRESS_OFFSET", hex(one.offset)) + _property("SIZE", 32) + _property("ACCESS", one.access)
+    return f"<REGISTER NAME={quoteattr(one.name)}>{facts}<FIELDS>{fields}</FIELDS></REGISTER>"
+
+
+def _property(name: str, value: object) -> str:
+    return f'<PROPERTY NAME="{name}" VALUE="{value}"/>'
+
+
+def _bus(name: str, kind: str) -> str:
+    return f'<BUSINTERFACE NAME="{name}" TYPE="{kind}" VLNV="xilinx.com:interface:aximm:1.0"/>'
+
+
+def _port(name: str, way: str, other: str, at: str) -> str:
+    to = f'<CONNECTIONS><CONNECTION INSTANCE="{other}" PORT="{at}"/></CONNECTIONS>'
+    return f'<PORT DIR="{way}" NAME="{name}" SIGIS="undef">{to}</PORT>'
+
+
+def _range(name: str, bus: str, base: int) -> str:
+    return (
+        f'<MEMRANGE ADDRESSBLOCK="Reg" BASEVALUE="{base:#x}" HIGHVALUE="{base + 0xFFFF:#x}" INSTANCE="{name}" '
+        f'MASTERBUSINTERFACE="M_AXI_HPM0_FPD" MEMTYPE="REGISTER" SLAVEBUSINTERFACE="{bus}"/>'
+    )
