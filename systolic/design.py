@@ -52,9 +52,7 @@ def write(made: Design, folder: Path, *, replace: bool = False) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     except OSError as error:
-        raise GenerateError(
-            f"{folder} cannot be written: {error.strerror}; choose another output folder"
-        ) from error
+        raise GenerateError(f"{folder} cannot be written: {error.strerror}; choose another output folder") from error
     try:
         for name, data in made.files.items():
             path = beside / name
@@ -70,6 +68,9 @@ def write(made: Design, folder: Path, *, replace: bool = False) -> None:
 
 def check_target(folder: Path, replace: bool) -> None:
     """GenerateError where ``write`` would refuse the folder: worth asking before long work."""
+    above = next((parent for parent in folder.parents if parent.exists()), folder.parent)
+    if not above.is_dir():
+        raise GenerateError(f"{folder} cannot be a folder, because {above} is a file; choose another output folder")
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():

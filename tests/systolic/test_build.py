@@ -1,0 +1,155 @@
+"""g++ and the simulation library: compiled once, and what is said where it cannot be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from accelerators import Accelerator
+
+from boards.errors import SimulationError
+from systolic import build as room
+from systolic.build import Variant, build
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def made(accelerator: Callable[..., Accelerator], tmp_path: Path) -> Path:
+    """A copy of a compiled design, to be changed."""
+    return accelerator("odd rows").copy(tmp_path / "design").path
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("variant", "name"),
+    [
+        (Variant(), "native"),
+        (Variant(ap_int=True, trace=True), "ap_int-trace"),
+        (Variant(sanitize=True), "native-sanitize"),
+    ],
+)
+def test_variants_have_names(variant: Variant, name: str) -> None:
+    assert variant.name == name
+
+
+def test_a_design_that_moved_is_not_compiled_again(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``made`` is a copy elsewhere; with a compiler that fails, its library can only be the copied one."""
+    monkeypatch.setenv("CXX", "false")
+    assert build(made).parent == made / "build"
+
+
+def test_a_changed_source_is_compiled_again(made: Path) -> None:
+    before = build(made)
+    path = made / "src" / "parameters.h"
+    path.write_text(path.read_text() + "// changed\n")
+    after = build(made)
+    assert after != before
+    assert after.stat().st_mtime >= before.stat().st_mtime
+    assert build(made) == after
+
+
+def test_no_compiler_on_the_machine(made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(SimulationError) as caught:
+        build(made)
+    assert str(caught.value) == (
+        "executing the generated code needs a C++17 compiler, and 'g++' is not on this machine: "
+        "install it (Debian and Ubuntu: apt install g++), or name another one in CXX"
+    )
+
+
+def test_a_compiler_that_does_not_exist(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "nonsense++")
+    with pytest.raises(SimulationError, match=r"needs a C\+\+17 compiler, and 'nonsense\+\+' is not on this machine"):
+        build(made)
+
+
+def test_another_compiler_is_called(made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (made / "src" / "types.h").open("a").write("// changed\n")
+    monkeypatch.setenv("CXX", str(script(tmp_path / "mine", f'echo called > {tmp_path}/log\nexec g++ "$@"')))
+    assert build(made).is_file()
+    assert (tmp_path / "log").read_text() == "called\n"
+
+
+def test_what_the_compiler_says_is_told_and_nothing_is_left(made: Path) -> None:
+    before = set((made / "build").iterdir())
+    (made / "src" / "pass.h").open("a").write("#error planted\n")
+    with pytest.raises(SimulationError, match=r"(?s)the generated code does not compile \(.*\):\n.*#error planted"):
+        build(made)
+    assert set((made / "build").iterdir()) == before
+
+
+def test_a_compiler_that_never_ends(made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (made / "src" / "types.h").open("a").write("// changed\n")
+    monkeypatch.setenv("CXX", str(script(tmp_path / "slow", "exec sleep 60")))
+    monkeypatch.setattr(room, "TIMEOUT_SECONDS", 0.2)
+    with pytest.raises(SimulationError, match=r"the compiler did not finish in 0.2 s; is the machine overloaded\?"):
+        build(made)
+
+
+def test_a_folder_without_sources(tmp_path: Path) -> None:
+    with pytest.raises(SimulationError) as caught:
+        build(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path} holds no generated design (src/top.cpp is missing); run systolic generate first"
+    )
+
+
+def test_a_design_that_cannot_be_written_is_built_beside(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in (made / "build").iterdir():
+        path.rename(made.parent / path.name)
+    (made / "build").rmdir()
+    (made / "build").write_text("a file where the folder should be")
+    monkeypatch.setattr("tempfile.tempdir", str(made.parent))
+    monkeypatch.setenv("CXX", "false")
+    with pytest.raises(SimulationError, match="does not compile"):
+        build(made)
+    assert (made.parent / f"systolic-{os.geteuid()}").is_dir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_library_of_somebody_else_is_not_loaded(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    room_of_mine = made.parent / f"systolic-{os.geteuid()}"
+    room_of_mine.mkdir()
+    os.chown(room_of_mine, 65534, 65534)
+    monkeypatch.setattr("tempfile.tempdir", str(made.parent))
+    for path in (made / "build").iterdir():
+        path.rename(made.parent / path.name)
+    (made / "build").rmdir()
+    (made / "build").write_text("")
+    with pytest.raises(SimulationError, match="belongs to somebody else; name another folder in TMPDIR"):
+        build(made)
+
+
+def test_ap_int_is_missing() -> None:
+    """An interpreter without site-packages, as on a machine where da4ml is not installed."""
+    code = "from systolic.build import ap_int_folder; ap_int_folder()"
+    environment = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
+    done = subprocess.run([sys.executable, "-S", "-c", code], env=environment, capture_output=True, text=True)
+    assert done.stderr.strip().endswith(
+        "SimulationError: --ap-int needs the vendor's ap_int.h, which was not found: pip install da4ml==0.6.0, "
+        "or set SYSTOLIC_AP_TYPES to the folder that holds it"
+    )
+
+
+def test_ap_int_from_a_named_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ap_int.h").write_text("")
+    monkeypatch.setenv("SYSTOLIC_AP_TYPES", str(tmp_path))
+    assert room.ap_int_folder() == tmp_path
+    monkeypatch.delenv("SYSTOLIC_AP_TYPES")
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "ap_int.h").write_text("")
+    monkeypatch.setenv("XILINX_HLS", str(tmp_path))
+    assert room.ap_int_folder() == tmp_path / "include"
