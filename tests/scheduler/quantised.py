@@ -1,0 +1,102 @@
+"""Quantised networks with random integers, built layer by layer: what the scheduler and the engine take.
+
+Numbers are drawn, not calibrated, so that a network costs milliseconds; shifts keep results off saturation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cnn.datatype import INT8, UINT8, DataType
+from cnn.network import MaxPool, Padding, Shape
+from cnn.quantized import QAveragePool, QConvolution, QDense, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
+
+
+class Builder:
+    """``Builder(3, 32, 32).conv(16, 3).pool().conv(8, 1).network()``."""
+
+    def __init__(self, channels: int, height: int, width: int, seed: int = 0, bits: int = 8) -> None:
+        self.random = np.random.default_rng(seed)
+        self.type = TensorType(DataType(bits, True), 1.0)
+        self.weight_type = DataType(bits, True)
+        shape = Shape(channels, height, width)
+        self.nodes = [QNode("input", QInput(), (), shape, TensorType(UINT8, 1 / 255), "test:1")]
+
+    @property
+    def shape(self) -> Shape:
+        return self.nodes[-1].shape
+
+    def conv(
+        self,
+        filters: int,
+        kernel: int | tuple[int, int],
+        stride: int = 1,
+        padding: Padding | None = None,
+        depthwise: bool = False,
+        wide: bool = False,
+    ) -> Builder:
+        """``wide``: the result leaves as INT16, as the last layer may."""
+        height, width = (kernel, kernel) if isinstance(kernel, int) else kernel
+        pad = padding or Padding(height // 2, width // 2, height // 2, width // 2)
+        before = self.shape
+        channels, groups = (1, before.channels) if depthwise else (before.channels, 1)
+        filters = before.channels if depthwise else filters
+        weights = self._weights((filters, channels, height, width))
+        rows = (before.height + pad.top + pad.bottom - height) // stride + 1
+        columns = (before.width + pad.left + pad.right - width) // stride + 1
+        op = QConvolution(weights, self.weight_type, self._requantiser(weights), stride, pad, groups)
+        kind = TensorType(DataType(16, True), 1.0) if wide else self.type
+        return self._add(f"conv{len(self.nodes)}", op, Shape(filters, rows, columns), kind)
+
+    def pool(self, stride: int = 2) -> Builder:
+        """Size 2: with stride 2 an odd edge is padded, with stride 1 right and bottom are (darknet)."""
+        before = self.shape
+        if stride == 1:
+            return self._add(f"pool{len(self.nodes)}", MaxPool(2, 1, Padding(0, 0, 1, 1)), before)
+        padding = Padding(0, 0, before.height % 2, before.width % 2)
+        half = Shape(before.channels, (before.height + 1) // 2, (before.width + 1) // 2)
+        return self._add(f"pool{len(self.nodes)}", MaxPool(2, 2, padding), half)
+
+    def dense(self, outputs: int) -> Builder:
+        weights = self._weights((outputs, self.shape.values))
+        op = QDense(weights, self.weight_type, self._requantiser(weights))
+        return self._add(f"dense{len(self.nodes)}", op, Shape(outputs, 1, 1))
+
+    def average(self) -> Builder:
+        ones = np.ones((self.shape.channels, self.shape.height * self.shape.width), np.int8)
+        op = QAveragePool(self._requantiser(ones))
+        return self._add(f"average{len(self.nodes)}", op, Shape(self.shape.channels, 1, 1))
+
+    def network(self, name: str = "drawn") -> QuantizedNetwork:
+        return QuantizedNetwork(name, tuple(self.nodes))
+
+    def _add(self, name: str, op: object, shape: Shape, kind: TensorType | None = None) -> Builder:
+        source = f"test:{len(self.nodes) + 1}"
+        node = QNode(name, op, (len(self.nodes) - 1,), shape, kind or self.nodes[-1].type, source)  # type: ignore[arg-type]
+        if len(self.nodes) == 1 and kind is None:
+            node = QNode(name, op, (0,), shape, self.type, source)  # type: ignore[arg-type]
+        self.nodes.append(node)
+        return self
+
+    def _weights(self, shape: tuple[int, ...]) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
+        top = self.weight_type.high
+        return self.random.integers(-top, top + 1, shape).astype(self.weight_type.carrier)
+
+    def _requantiser(self, weights: np.ndarray[tuple[int, ...], np.dtype[np.int8]]) -> Requantiser:
+        """y ≈ acc · 1.5 · 2^(15 − s): the typical sum, √fan · w · a, ends near a third of full scale."""
+        count, high = len(weights), self.weight_type.high
+        typical = np.sqrt(weights[0].size) * high / 2 * high / 2
+        shift = 15 + max(0, int(np.log2(typical / (high / 3))))
+        multiplier = self.random.integers(30_000, 65_536, count)
+        negative = np.where(self.random.random(count) < 0.5, multiplier // 10, multiplier)
+        bias = self.random.integers(-int(typical), int(typical) + 1, count)
+        return Requantiser(bias, multiplier, negative, np.full(count, shift))
+
+
+def tiny_yolo(size: int = 416, seed: int = 0) -> QuantizedNetwork:
+    """The layers of tiny-YOLOv2 VOC in its shapes, with drawn integers."""
+    build = Builder(3, size, size, seed)
+    for filters in (16, 32, 64, 128, 256):
+        build.conv(filters, 3).pool()
+    build.conv(512, 3).pool(1).conv(1024, 3).conv(1024, 3).conv(125, 1, wide=True)
+    return build.network(f"tiny-yolo-{size}")
