@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
 import sys
 from collections.abc import Mapping
@@ -96,7 +97,7 @@ def _board_facts(one: board_room.Board) -> str:
 
 
 def generate_design(options: argparse.Namespace) -> int:
-    """JSON: {folder, digest, network, board, clock_mhz, array, layers, compute_cycles}."""
+    """JSON: {folder, digest, network, board, clock_mhz, array, layers, modelled_cycles}."""
     if options.network == "list":
         print("\n".join(zoo.names()))
         return 0
@@ -130,32 +131,44 @@ def _generated(made: Generated, board: board_room.Board, folder: Path) -> dict[s
         "board": board.name,
         "clock_mhz": made.clock.mhz,
         "array": asdict(schedule.array),
-        "layers": [{"name": t.job.name, "macs": t.job.macs, "compute_cycles": t.cycles} for t in schedule.tilings],
-        "compute_cycles": schedule.cycles,
+        "layers": [
+            {
+                "name": t.job.name,
+                "macs": t.job.macs,
+                "order": t.order,
+                "compute_cycles": t.cycles,
+                "modelled_cycles": layer.total,
+                "bound_by": layer.bound_by,
+            }
+            for t, layer in zip(schedule.tilings, made.cost.layers, strict=True)
+        ],
+        "modelled_cycles": made.cost.cycles,
     }
 
 
 def _generated_text(made: Generated, board: board_room.Board, folder: Path) -> str:
     schedule = made.schedule
     array = schedule.array
-    rows = [
-        (
+    rows: list[list[Cell]] = [
+        [
             t.job.name,
             t.job.macs,
-            t.cycles,
-            t.job.macs / (t.cycles * array.macs_per_cycle) * 100,
+            layer.total,
+            100 * made.cost.efficiency(layer),
+            layer.bound_by,
             t.order,
             t.row_tiles,
             t.channel_tiles,
             len(t.strips),
-        )
-        for t in schedule.tilings
+        ]
+        for t, layer in zip(schedule.tilings, made.cost.layers, strict=True)
     ]
-    head = ("layer", "MACs", "cycles", "PEs busy %", "order", "row tiles", "channel tiles", "strips")
+    head = ("layer", "MACs", "cycles", "PEs busy %", "bound by", "order", "row tiles", "channel tiles", "strips")
     return (
         f"{table(head, rows)}\n\n{schedule.network.name} on {board.title}: array {array}, {array.dsps} of "
         f"{board.resources.dsp} DSPs (estimate), target clock {made.clock.mhz:g} MHz\n"
-        f"{schedule.cycles:,} cycles of compute a frame (modelled, without loads and drains)\n"
+        f"{made.cost.cycles:,} cycles a frame modelled, {made.cost.frames_per_second:.1f} frames/s at that clock; "
+        "systolic simulate --cycles traces the generated code\n"
         f"written to {folder}, digest {made.design.digest[:16]}"
     )
 
@@ -192,13 +205,14 @@ def golden_difference(folder: Folder, pixels: Pixels) -> str | None:
 
 
 def simulated(folder: Folder, pixels: Pixels, result: Simulation) -> dict[str, Any]:
-    """What ``simulate --json`` prints; SQNR is of the executed integers against the float network."""
+    """What ``simulate --json`` prints; SQNR is of the executed integers against the float network,
+    null where a layer is all zeros or exact."""
     floats = run_float(reload(folder.path), pixels.astype(np.float32) / np.float32(255))
     layers = []
     for layer, described, output in zip(result.layers, folder.manifest["layers"], result.outputs, strict=True):
         node = folder.network.nodes[described["node"]]
         noise = sqnr_db(floats[described["node"]], dequantise(output, node.type))
-        layers.append({**asdict(layer), "sqnr_db": round(noise, 2)})
+        layers.append({**asdict(layer), "sqnr_db": round(noise, 2) if math.isfinite(noise) else None})
     return {
         "network": folder.manifest["network"],
         "variant": result.variant.name,
@@ -340,7 +354,7 @@ def _timed_text(values: Mapping[str, Any], report: Report) -> str:
         f"{table(('process', 'computes', 'waits for input', 'for space', 'for DDR', 'ended'), waits)}\n\n"
         f"{_time_title(report)}\n{report.dsp} DSPs multiply, {100 * report.dsp_efficiency:.1f} % of two MACs each a "
         f"cycle; DDR {memory.peak_gbps:g} GB/s × {memory.efficiency:g} (cycles traced on the generated code; "
-        "the clock is a target)"
+        "the clock is a target; modelled: the scheduler's formula at the design's clock and 85 % of the board's DDR)"
     )
     if "fifos" in values:
         fifos = values["fifos"]

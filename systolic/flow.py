@@ -12,6 +12,7 @@ from cnn.network import Network
 from cnn.quantise import quantise
 from cnn.quantized import QuantizedNetwork
 from scheduler.choose import choose
+from scheduler.cost import Cost, cost, link_of
 from scheduler.tile import SystolicSchedule
 from systolic.design import Design
 from systolic.generate import generate
@@ -36,6 +37,7 @@ class Calibration:
 class Generated:
     network: QuantizedNetwork
     schedule: SystolicSchedule
+    cost: Cost
     clock: Clock
     design: Design
 
@@ -60,4 +62,5 @@ def make_design(
     tell("scheduling")
     schedule = choose(network, board)
     tell("generating")
-    return Generated(network, schedule, clock, generate(schedule, board, clock, model.files, fit))
+    priced = cost(schedule, link_of(board, clock.mhz))
+    return Generated(network, schedule, priced, clock, generate(schedule, board, clock, model.files, fit))

@@ -15,6 +15,7 @@ from cnn.quantized_file import to_npz
 from hls_templates.engine import TOP, EngineValues, Parameter, engine_sources, simulation_source
 from hls_templates.render import SIMULATION, headers
 from scheduler.array import PACK_SHIFT, PIXEL_LANES, Array
+from scheduler.cost import cost, link_of
 from scheduler.lower import resolve
 from scheduler.program import PASS_FIELDS, PASS_WORDS, Map, Program, emit
 from scheduler.resources import BURST_WORDS, FIFO_DEPTH, OUTSTANDING, usage, weights_in_uram
@@ -157,7 +158,10 @@ def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: 
         "pass_words": PASS_WORDS,
         "pass_fields": {name: PASS_FIELDS.index(name) for name in ("in_base", "out_base")},
         "passes": len(program.pass_job),
-        "layers": [_layer(schedule, program, index) for index in range(len(schedule.tilings))],
+        "layers": [
+            {**_layer(schedule, program, index), "modelled_cycles": layer.total}
+            for index, layer in enumerate(cost(schedule, link_of(board, clock.mhz)).layers)
+        ],
         "heads": heads(network, schedule),
     }
 

@@ -24,7 +24,8 @@ DDR_EFFICIENCY = 0.85
 
 @dataclass(frozen=True)
 class LayerTime:
-    """cycles: traced, all passes of the layer. modelled_cycles: the scheduler's formula for the same."""
+    """cycles: traced, all passes of the layer. modelled_cycles: the scheduler's formula for the same, at the design's
+    clock and the board's DDR at its rated speed and DDR_EFFICIENCY."""
 
     name: str
     cycles: int
@@ -125,7 +126,7 @@ def _layer(folder: Folder, layer: dict[str, Any], regions: dict[int, RegionTimin
     cycles = sum(region.total for region in own)
     peak = array["rows"] * array["columns"] * array["lanes"]
     longest = max(own, key=lambda region: region.total)
-    modelled = layer.get("modelled_cycles", layer["compute_cycles"])
+    modelled = layer["modelled_cycles"]
     return LayerTime(
         layer["output_name"], cycles, layer["macs"], layer["macs"] / (peak * cycles), longest.bound_by, modelled
     )
