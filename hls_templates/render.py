@@ -32,7 +32,7 @@ def identifier(text: str) -> str:
 def comment(text: str) -> str:
     """``text`` on one line of printable characters without what ends, splices or escapes a comment."""
     line = "".join(c if c.isprintable() else " " for c in text)
-    return re.sub(r"[\\?$\[\]{}\"`;]|\*/|/\*", "_", line)[:400]
+    return re.sub(r"[\\?$\[\]{}\"`]|\*/|/\*", "_", line)[:400]
 
 
 @cache

@@ -1,0 +1,265 @@
+"""The generated folder: the same bytes for the same arguments, readable, and no name that does harm."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from accelerators import GEOMETRIES, HOSTILE, design_of, networks, start
+
+from boards.board import load
+from boards.errors import ScheduleError
+from cnn.datatype import INT8
+from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape
+from cnn.quantized import QNode, QuantizedNetwork, TensorType
+from hls_templates.engine import TOP
+from hls_templates.lint import lint
+from hls_templates.render import INCLUDE
+from scheduler.array import Array
+from scheduler.choose import choose
+from scheduler.program import PASS_FIELDS, PASS_WORDS, emit, place_maps
+from scheduler.tile import tile
+from systolic.design import Design
+
+ODD = GEOMETRIES["odd rows"]
+CODE = (".cpp", ".h", ".tcl")
+
+
+def manifest_of(made: Design) -> dict:  # type: ignore[type-arg]
+    values = json.loads(made.files["manifest.json"])
+    assert isinstance(values, dict)
+    return values
+
+
+def detector(name: str = "small", labels: tuple[str, ...] = ()) -> QuantizedNetwork:
+    made = start(3, 12, 12).convolution(8).pool().convolution(16, 1, slope=1.0, bits=16)
+    head = made.nodes[-1]
+    op = Detection("region", ((1.0, 1.0), (2.0, 3.0)), 3, True)
+    made.nodes.append(QNode("region4", op, (3,), head.shape, head.type, "net.cfg:40"))
+    return made.network(name, labels)
+
+
+def test_the_same_arguments_give_the_same_bytes() -> None:
+    one, two = design_of(networks()["pools"], ODD), design_of(networks()["pools"], ODD)
+    assert one.digest == two.digest
+    assert one.files == two.files
+    assert one.digest != design_of(networks()["pools"], GEOMETRIES["narrow"]).digest
+
+
+def test_the_folder_is_whole() -> None:
+    files = design_of(networks()["pools"], GEOMETRIES["two rows"]).files
+    weights = {f"data/weights_{port}.bin" for port in range(4)}
+    sources = {f"src/{name}" for name in ("top.cpp", "top.h", "parameters.h", "load.h", "pe_array.h", "packed.h")}
+    others = {"manifest.json", "network.npz", "data/program.bin", "data/requantisers.bin", "simulation/simulate.cpp"}
+    assert weights | sources | others <= set(files)
+    assert all(files.values()), "an empty file"
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_the_linter_accepts_what_is_generated(geometry: str) -> None:
+    files = design_of(networks()["streamed"], GEOMETRIES[geometry]).files
+    sources = {name.removeprefix("src/"): data.decode() for name, data in files.items() if name.startswith("src/")}
+    assert [str(finding) for finding in lint(sources, TOP)] == []
+
+
+def test_comments_carry_the_reasons_of_the_schedule() -> None:
+    schedule = tile(networks()["streamed"], ODD)
+    top = design_of(networks()["streamed"], ODD).files["src/top.cpp"].decode()
+    for tiling in schedule.tilings:
+        for reason in tiling.reasons(ODD):
+            assert f"//   {reason}\n" in top
+    assert "weights resident: 24 steps in the buffer, read once a pass" in top
+
+
+def test_the_program_has_the_fields_of_the_header() -> None:
+    text = (INCLUDE / "pass.h").read_text()
+    listing = text.partition("#define SYSTOLIC_PASS_FIELDS(X)")[2].partition("#define SYSTOLIC_DECLARE")[0]
+    assert tuple(re.findall(r"X\((\w+)\)", listing)) == PASS_FIELDS
+    assert f"static const int PASS_WORDS = {PASS_WORDS};" in text
+
+
+# ------------------------------------------------------------------------------------------ manifest
+
+
+def test_the_manifest_is_the_contract_of_the_host() -> None:
+    made = design_of(networks()["skip"], ODD)
+    values = manifest_of(made)
+    assert (values["format"], values["version"], values["board"]) == ("systolic-manifest", 1, "zcu104")
+    assert values["input"]["datatype"] == "UINT8"
+    for name, size in zip(values["images"]["weights"], [16] * 2, strict=True):
+        assert len(made.files[name]) % size == 0
+    assert len(made.files[values["images"]["program"]]) == 4 * values["pass_words"] * values["passes"]
+    assert [layer["first_pass"] for layer in values["layers"]] == sorted(
+        layer["first_pass"] for layer in values["layers"]
+    )
+    for layer in values["layers"]:
+        out = layer["output"]
+        assert 0 <= out["offset"] <= out["offset"] + out["bytes"] <= values["maps_bytes"]
+        assert out["bytes"] == out["height"] * out["width"] * out["blocks"] * values["lanes"] * out["value_bytes"]
+
+
+def test_heads_name_the_layer_that_they_read() -> None:
+    values = manifest_of(design_of(detector(labels=("a", "b", "c")), ODD))
+    (head,) = values["heads"]
+    assert values["layers"][head["layer"]]["output_name"] == "conv3"
+    assert (head["kind"], head["classes"], head["anchors"]) == ("region", 3, [[1.0, 1.0], [2.0, 3.0]])
+    assert values["layers"][head["layer"]]["output"]["value_bytes"] == 2
+
+
+def test_what_the_host_reads_stands_until_the_frame_is_done() -> None:
+    """A head's map that a later layer reads too must not be given to a third."""
+    network = detector()
+    made = start(3, 12, 12)
+    made.nodes[:] = network.nodes
+    made.convolution(8, source=3).convolution(8).convolution(8)
+    schedule = tile(made.network(), ODD)
+    maps, _ = place_maps(schedule)
+    head = maps[3]
+    for node in (5, 6, 7):
+        assert maps[node].base >= head.base + head.words or maps[node].base + maps[node].words <= head.base
+
+
+# ------------------------------------------------------------------------------------- hostile names
+
+
+def test_no_name_or_label_ends_in_code() -> None:
+    made = design_of(detector(HOSTILE, (HOSTILE, "${bird}", 'a "dog"\nsecond line')), ODD)
+    plain = design_of(detector("small", ("a", "b", "c")), ODD)
+    assert set(made.files) == set(plain.files)
+    for name, data in made.files.items():
+        if name.endswith(CODE) and data != plain.files[name]:
+            text = data.decode()
+            assert text.count("\n") == plain.files[name].decode().count("\n"), f"{name} has another line"
+            for part in ('a"b', "${evil}", "[exec x]", "*/ int", "\n#error", "${bird}", "second line"):
+                assert part not in text, f"{name} holds {part!r}"
+    values = manifest_of(made)
+    assert values["network"] == HOSTILE
+    assert values["labels"] == [HOSTILE, "${bird}", 'a "dog"\nsecond line']
+    sources = {name.removeprefix("src/"): data.decode() for name, data in made.files.items() if "src/" in name}
+    assert lint(sources, TOP) == ()
+
+
+# ----------------------------------------------------------------------------------- what cannot be mapped
+
+
+def sentence(network: QuantizedNetwork, array: Array = ODD) -> str:
+    with pytest.raises(ScheduleError) as caught:
+        design_of(network, array)
+    return str(caught.value)
+
+
+def test_every_layer_without_a_mapping_is_listed_with_its_line() -> None:
+    made = start(3, 16, 16).convolution(8).convolution(8)
+    eight, type = Shape(8, 16, 16), TensorType(INT8, 0.1)
+    made.nodes.append(QNode("route3", Concat(), (1, 2), Shape(16, 16, 16), type, "net.cfg:30"))
+    made.nodes.append(QNode("reorg4", Reorg(2), (2,), Shape(32, 8, 8), type, "net.cfg:40"))
+    made.nodes.append(QNode("pool5", MaxPool(3, 2, Padding()), (2,), Shape(8, 7, 7), type, "net.cfg:50"))
+    made.nodes.append(QNode("pool6", MaxPool(2, 2, Padding(1, 1)), (2,), Shape(8, 8, 8), type, "net.cfg:60"))
+    made.convolution(8, source=2)
+    assert eight == made.nodes[2].shape
+    assert sentence(made.network("odd one")) == (
+        "the systolic back-end cannot map 4 layer(s) of odd one yet:\n"
+        "  net.cfg:30: route3: concat has no mapping\n"
+        "  net.cfg:40: reorg4: reorg has no mapping\n"
+        "  net.cfg:50: pool5: max pool of size 3 stride 2 (size 2 with stride 2, or stride 1 padded right and bottom)\n"
+        "  net.cfg:60: pool6: max pool of size 2 stride 2 (size 2 with stride 2, or stride 1 padded right and bottom)"
+    )
+
+
+def test_the_first_layer_and_its_channels() -> None:
+    assert "input: an input of 5 channels (at most 4)" in sentence(start(5, 8, 8).convolution(8).network())
+    assert "pool1: the first layer has to be a convolution or connected" in sentence(start(3, 8, 8).pool().network())
+
+
+def test_all_layers_that_do_not_fit_are_told_with_what_would() -> None:
+    """Weights beyond the weight buffer, rows beyond the row buffer, filters beyond the requantisers."""
+    small = Array(4, 8, 8, row_depth=64, weight_depth=100, kept_depth=8, chunk=8, channel_tiles=4)
+    made = start(3, 8, 8).convolution(48, 1).convolution(40, 3).convolution(8, 7)
+    text = sentence(made.network("large"), small)
+    assert text.startswith("3 layer(s) of large do not fit the array 4×8×8:\n")
+    assert "  conv1: 48 filters are 6 channel tiles of 8, but the Saver keeps requantisers for 4; channel_tiles=" in text
+    assert re.search(
+        r"  conv2: .*weight buffer holds 100 steps of 8×8 weights, but this layer's tile of 54 and the one that "
+        r"follows need \d+ \(\d+ too many\); weight_depth=\d+ would fit, or more lanes",
+        text,
+    )
+    assert (
+        "  conv3: the row buffer holds 64 words a bank, but the narrowest strip (1 column(s)) needs 105 (41 too many); "
+        "row_depth=106 would fit, or more rows"
+    ) in text
+
+
+@pytest.mark.parametrize("number", ["row_depth", "weight_depth"])
+def test_what_is_said_to_fit_does(number: str) -> None:
+    """The numbers of the sentence are followed until the layer fits."""
+    values = {"row_depth": 16, "weight_depth": 16}
+    network = start(3, 20, 20).convolution(24, 5).pool().convolution(24, 5).network()
+    for _ in range(8):
+        array = Array(4, 8, 8, **values, channel_tiles=8)
+        try:
+            tile(network, array)
+            break
+        except ScheduleError as error:
+            asked = dict(re.findall(r"(row_depth|weight_depth)=(\d+) would fit", str(error)))
+            if not asked:
+                raise
+            values |= {name: int(value) for name, value in asked.items()}
+    else:
+        pytest.fail(f"still does not fit with {values}")
+    assert values[number] > 16
+
+
+def test_a_pool_whose_sums_wait_in_vain() -> None:
+    array = Array(5, 8, 8, kept_depth=8, channel_tiles=8)
+    assert sentence(start(3, 12, 30).convolution(16).pool(1).network(), array).endswith(
+        "conv1: 60 sums wait for the tile below, but the Saver keeps 8 (52 too many); "
+        "kept_depth=60 would fit, or an even number of rows"
+    )
+
+
+def test_a_network_that_no_array_on_the_board_holds() -> None:
+    """A connected layer on a large map: its one tile of weights is beyond every weight buffer."""
+    network = start(3, 64, 64).convolution(64).dense(10).network("huge")
+    with pytest.raises(ScheduleError, match=r"(?s)huge does not fit PYNQ-Z2: .*weight buffer holds .* would fit"):
+        choose(network, load("pynq-z2"))
+
+
+def test_sums_beyond_32_bits_are_refused() -> None:
+    made = start(3, 8, 8).convolution(8)
+    made.nodes[1].op.requantiser.bias[3] = 2**31 - 10  # type: ignore[union-attr]
+    with pytest.raises(
+        ScheduleError, match=r"conv1: the array's accumulators are 32 bits, but channel 3 may reach \d+; "
+    ):
+        emit(tile(made.network(), ODD))
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"rows": 1}, "rows is at least 2"),
+        ({"columns": 9}, "columns is even"),
+        ({"columns": 12}, "columns is a multiple of lanes"),
+        ({"lanes": 6}, "lanes is a power of two"),
+        ({"map_ports": 3}, "map_ports is 1, 2 or 4 and not more than rows"),
+        ({"weight_ports": 3}, "weight_ports is 1, 2 or 4 and divides columns"),
+        ({"save_rows": 3}, "save_rows is a power of two"),
+        ({"row_depth": 101}, "row_depth is even"),
+        ({"dsp": "DSP58"}, "dsp is DSP48E2 or DSP48E1"),
+        ({"chunk": 0}, "every number of the array is at least 1"),
+    ],
+)
+def test_an_array_that_is_not_legal(change: dict[str, object], rule: str) -> None:
+    with pytest.raises(ScheduleError, match=rf"the array .* is not legal: .*{rule}"):
+        tile(networks()["pools"], replace(ODD, **change))  # type: ignore[arg-type]
+
+
+def test_images_are_little_endian_words(tmp_path: Path) -> None:
+    made = design_of(networks()["pools"], ODD)
+    words = np.frombuffer(made.files["data/program.bin"], "<u4").reshape(-1, PASS_WORDS)
+    assert words[0, PASS_FIELDS.index("in_height")] == 23
+    assert words[0, PASS_FIELDS.index("low")] == 2**32 - 128
+    assert words[-1, PASS_FIELDS.index("high")] == 32767
