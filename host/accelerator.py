@@ -10,7 +10,8 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ from host.frame import Result, Span, Timing
 from host.layout import pack_input, to_floats, unpack_map
 from host.manifest import MANIFEST, read_manifest
 from host.picture import Pixels, letterbox, load_picture, resize
+from host.pipeline import Channel, Measured, Stage, measure, stream
 from host.placement import Placement
 
 T = TypeVar("T")
@@ -115,6 +117,92 @@ class Accelerator:
         clock("accelerate", lambda: self.execute(one, wait))
         outputs, found = clock("decode", lambda: self.decode(self.collect(one), image, placement))
         return Result(image, placement, outputs, found, Timing(tuple(clock.spans)), self.manifest.labels)
+
+    # --- many pictures
+
+    def stream(self, frames: Iterable[Frame], *, workers: int = 2, verify_every: int | None = None) -> Iterator[Result]:
+        """Results in the order of the frames, while resize, load, accelerator and decode work at once.
+
+        workers: frames that are resized at once. verify_every: after so many frames everything in DDR is read back
+        and compared. A frame that fails raises ``FrameError`` after all results before it. ``measured`` tells
+        what bounded it.
+        """
+        if workers < 1 or (verify_every is not None and verify_every < 1):
+            raise HostError(f"workers and verify_every are at least 1, not {workers} and {verify_every}")
+        with self._alone():
+            self._spans: list[tuple[Span, ...]] = []
+            self._workers = {"resize": workers}
+            free: Channel[FrameSet] = Channel(len(self.buffers.sets))
+            for one in self.buffers.sets:
+                free.put(one)
+            flow = stream(frames, self._stages(free, workers, verify_every))
+            with contextlib.closing(flow):
+                for job in flow:
+                    self._spans.append(job.spans)
+                    yield replace(job.value, timing=Timing(job.spans), index=job.index)
+
+    @property
+    def measured(self) -> Measured:
+        """Of the last stream: stage times, throughput, latency, and which stage bounds."""
+        return measure(getattr(self, "_spans", []), getattr(self, "_workers", {}), self.label)
+
+    @property
+    def label(self) -> str:
+        """What kind of numbers the times of this accelerator are."""
+        if not self.simulated:
+            return f"measured on {self.device.name}"
+        pace = self.device.pace
+        if pace is None:
+            return "simulated board at the speed of its execution: not the design's speed"
+        seconds = pace.seconds(0, self.manifest.passes) / pace.time_scale
+        late = f", {self.device.overruns} frames took longer to execute" if self.device.overruns else ""
+        return (
+            f"simulated board {pace.time_scale:g} × slower than the design, whose frame takes {1e3 * seconds:.3f} ms "
+            f"({pace.source} cycles at {pace.clock_mhz:g} MHz, a target){late}"
+        )
+
+    def _stages(self, free: Channel[FrameSet], workers: int, verify_every: int | None) -> tuple[Stage, ...]:
+        def load(prepared: tuple[FrameSet, tuple[Pixels, Pixels, Placement]]) -> tuple[Any, ...]:
+            one, (image, pixels, placement) = prepared
+            self.load(one, pixels)
+            return one, image, pixels, placement
+
+        done = 0
+
+        def accelerate(loaded: tuple[Any, ...]) -> tuple[Any, ...]:
+            nonlocal done
+            one, image, pixels, placement = loaded
+            self.execute(one)
+            done += 1
+            if verify_every is not None and done % verify_every == 0:
+                self._verify(one, pixels)
+            return one, image, placement
+
+        def decode(executed: tuple[Any, ...]) -> Result:
+            one, image, placement = executed
+            outputs = self.collect(one)
+            free.put(one)
+            outputs, found = self.decode(outputs, image, placement)
+            return Result(image, placement, outputs, found, Timing(()), self.manifest.labels)
+
+        return (
+            Stage("resize", self.prepare, workers),
+            Stage("load", load, claim=free),
+            Stage("accelerate", accelerate),
+            Stage("decode", decode),
+        )
+
+    def _verify(self, one: FrameSet, pixels: Pixels) -> None:
+        """Weights, program and this frame's input, as DDR holds them."""
+        self.buffers.verify()
+        wanted = np.zeros(self.manifest.input.size, np.uint8)
+        pack_input(self.manifest, pixels, wanted)
+        one.input.invalidate()
+        if not np.array_equal(np.asarray(one.input), wanted):
+            raise HostError(
+                "the picture in DDR is not the one that was loaded: the cache was not flushed or something else "
+                "writes there; this frame's result is not to be trusted"
+            )
 
     # --- the stages of a frame
 

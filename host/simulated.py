@@ -25,17 +25,13 @@ import numpy.typing as npt
 from pynq import Device
 from pynq.buffer import PynqBuffer
 from pynq.interrupt import _InterruptController
+from pynq.metadata.runtime_metadata_parser import RuntimeMetadataParser
 from pynq.ps import Clocks
 from pynqmetadata.frontends import Metadata
 
 from boards.errors import HostError
 from host.faults import Fault, Faults
 from host.manifest import Manifest
-
-try:
-    from pynqmetadata.views.runtime import RuntimeMetadataParser  # pynq 4
-except ImportError:
-    from pynq.metadata.runtime_metadata_parser import RuntimeMetadataParser  # pynq 3
 
 DDR_BASE = 0x8_0000_0000
 """The upper DDR of a Zynq UltraScale+: an address whose upper half is forgotten points elsewhere."""

@@ -21,7 +21,7 @@ ALLOWED = {
 # hls_templates and host are rooms of their own: of the ground floor they see the errors and nothing else.
 ONLY_ERRORS = ("hls_templates", "host")
 # What the board's own image has. pynq is imported there and by nothing else of the host.
-ON_THE_BOARD = {"numpy", "PIL", "pynq"}
+ON_THE_BOARD = {"numpy", "PIL", "pynq", "pynqmetadata"}
 LONGEST_FUNCTION = 60  # lines
 
 

@@ -45,3 +45,49 @@ def accelerator() -> Iterator[Open]:
         one.__dict__.pop("overlay", None)
     gc.collect()
     assert [one.device.allocations for one in opened] == [0] * len(opened), "a buffer was not freed"
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A network of two layers with a detection head, compiled: a frame is about a millisecond. To be read only."""
+    work = tmp_path_factory.mktemp("tiny")
+    (work / "tiny.cfg").write_text(TINY_CFG)
+    (work / "tiny.names").write_text("circle\nsquare\nstar\n")
+    model = load_model(str(work / "tiny.cfg"), None, work / "tiny.names", 1)
+    made = make_design(model, load("pynq-z2"), None, Calibration(sample_pictures()[:2]))
+    write(made.design, work / "design")
+    build(work / "design")
+    return described(work / "design")
+
+
+TINY_CFG = """\
+[net]
+width=18
+height=14
+channels=3
+
+[convolutional]
+batch_normalize=1
+filters=8
+size=3
+stride=1
+pad=1
+activation=leaky
+
+[maxpool]
+size=2
+stride=2
+
+[convolutional]
+filters=16
+size=1
+stride=1
+activation=linear
+
+[region]
+anchors=1,1, 2,3
+classes=3
+coords=4
+num=2
+softmax=1
+"""

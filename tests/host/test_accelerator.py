@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import json
+import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
-from hardware import Open
+import pytest
+from hardware import Open, described, description
 
-from systolic.model import sample_pictures
+from boards.board import load
+from boards.errors import HostError
+from systolic.design import write
+from systolic.flow import Calibration, make_design
+from systolic.model import load_model, sample_pictures
 from systolic.run import run
 from systolic.simulate import open_folder
 
@@ -23,3 +33,147 @@ def test_detects_what_the_golden_model_does_in_every_bit(shapes: Path, accelerat
         assert len(found.detections) >= 3
         assert np.array_equal(found.outputs[0], wanted.simulation.outputs[-1])
     assert wanted.simulation.mismatches == 0
+
+
+def test_the_shared_network_finds_the_same_dog(shared: Path, tmp_path: Path, accelerator: Open) -> None:
+    data = shared / "data"
+    model = load_model(
+        str(data / "networks/yolo-lite-voc-trial3-noBatch.cfg"),
+        data / "networks/yolo-lite-voc-trial3-noBatch.weights",
+        data / "networks/voc.names",
+    )
+    picture = data / "pictures/dog.jpg"
+    made = make_design(model, load("zcu104"), None, Calibration((picture,)))
+    write(made.design, tmp_path / "design")
+    wanted = run(open_folder(tmp_path / "design"), picture)
+    found = accelerator(described(tmp_path / "design")).detect(picture)
+    assert found.detections == wanted.detections
+    assert "dog" in {one.label for one in found.detections}
+    assert np.array_equal(found.outputs[0], wanted.simulation.outputs[-1])
+
+
+def test_other_coroutines_run_while_a_frame_does(shapes: Path, accelerator: Open) -> None:
+    yolo = accelerator(shapes)
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0.001)
+
+    async def both() -> object:
+        ticking = asyncio.create_task(tick())
+        result = await yolo.detect_async(sample_pictures()[0])
+        ticking.cancel()
+        return result
+
+    assert asyncio.run(both()).detections == yolo.detect(sample_pictures()[0]).detections  # type: ignore[attr-defined]
+    assert ticks > 5
+
+
+def test_without_an_interrupt_it_polls(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "design")
+    ports = json.loads((folder / "manifest.json").read_text())
+    for path in [*folder.glob("*.hwh"), *folder.glob("*/*.hwh")]:
+        path.write_text(description(ports["map_ports"], ports["weight_ports"], interrupt=False))
+    yolo = accelerator(folder, wait="interrupt")
+    assert not yolo.has_interrupt
+    yolo.detect(sample_pictures()[0])
+
+
+def test_the_real_pynq_is_what_runs(tiny: Path, accelerator: Open) -> None:
+    import pynq
+
+    yolo = accelerator(tiny)
+    assert type(yolo.overlay) is pynq.Overlay
+    assert yolo.overlay.is_loaded()
+    assert type(yolo.ip).__mro__[1] is pynq.DefaultIP
+    assert all(type(one) is pynq.buffer.PynqBuffer for one in yolo.buffers.weights)
+    base = int(yolo.ip.mmio.base_addr)
+    offset = yolo.ip.offset("maps_read_0_1")
+    low, high = (pynq.MMIO(base, 0x1000).read(offset + at) for at in (0, 4))
+    assert low | high << 32 == yolo.buffers.map_base
+    assert high > 0, "the simulated DDR lies above 4 GB, so that a forgotten upper half shows"
+    assert int(yolo.ip.register_map.maps_read_0_2.maps_read_0) == high
+    assert bool(yolo.ip.register_map.CTRL.AP_IDLE)
+    with pytest.raises(MemoryError, match="no slave answers at 0xb0000000"):
+        pynq.MMIO(0xB0000000, 0x1000).read(0)
+
+
+def test_no_memory_before_a_bitstream(tiny: Path, accelerator: Open) -> None:
+    from host.manifest import read_manifest
+    from host.simulated import SimulatedBoard
+    from host.simulation_library import find_library
+
+    board = SimulatedBoard(read_manifest(tiny), find_library(tiny, None))
+    with pytest.raises(RuntimeError, match="no bitstream is loaded"):
+        board.allocate((4,), "u1")
+    board.close()
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_an_allocation_that_fails_leaves_nothing_behind(tiny: Path, accelerator: Open, number: int) -> None:
+    from host.faults import Fault
+
+    yolo = accelerator(tiny)
+    held = yolo.device.allocations
+    yolo.device.inject(Fault("allocation failure", at=number))
+    if number >= held:
+        pytest.skip(f"the design has {held} buffers")
+    with pytest.raises(HostError, match=r"bytes of contiguous memory cannot be allocated \(BO allocation failed"):
+        yolo.reset()
+    gc.collect()
+    assert yolo.device.allocations == 0
+    yolo.reset()
+    assert yolo.device.allocations == held
+    yolo.detect(sample_pictures()[0])
+
+
+def test_an_upload_that_does_not_arrive_is_found(tiny: Path, accelerator: Open) -> None:
+    from host.faults import Fault
+
+    yolo = accelerator(tiny)
+    yolo.device.inject(Fault("missing flush"))
+    with pytest.raises(HostError, match=r"data/weights_0.bin was uploaded with checksum .* the cache was not flushed"):
+        yolo.reset()
+    yolo.reset()
+
+
+def test_what_is_missing_is_said(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
+    with pytest.raises(HostError, match=r"is not a generated design, there is no manifest.json; run systolic generate"):
+        accelerator(tmp_path)
+    folder = shutil.copytree(tiny, tmp_path / "design")
+    shutil.rmtree(folder / "build")
+    with pytest.raises(HostError, match=r"no board here, and .* holds no simulation library .*: run systolic run"):
+        accelerator(folder)
+    folder = shutil.copytree(tiny, tmp_path / "undescribed")
+    for path in [*folder.glob("*.hwh"), *folder.glob("*/*.hwh")]:
+        path.unlink()
+    with pytest.raises(HostError, match=r"must hold one \*.hwh .*, there is none"):
+        accelerator(folder)
+    folder = shutil.copytree(tiny, tmp_path / "damaged")
+    (folder / "data/weights_0.bin").write_bytes(b"\0" * (folder / "data/weights_0.bin").stat().st_size)
+    with pytest.raises(
+        HostError, match=r"weights_0.bin has checksum .*, manifest.json says .*: the folder holds files of two"
+    ):
+        accelerator(folder)
+
+
+def test_a_closed_accelerator_says_so(tiny: Path, accelerator: Open) -> None:
+    with accelerator(tiny) as yolo:
+        pass
+    with pytest.raises(HostError, match="the accelerator is closed; make a new one"):
+        yolo.detect(sample_pictures()[0])
+
+
+def test_pictures_and_boxes_need_no_pynq(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] in ("host", "pynq")]:
+        monkeypatch.delitem(sys.modules, name)
+    import host.detection
+    import host.drawing
+    import host.manifest
+    import host.picture
+    import host.pipeline  # noqa: F401
+
+    assert "pynq" not in sys.modules

@@ -36,9 +36,7 @@ def test_the_label_is_above_the_box_in_its_colour_and_a_contrasting_one() -> Non
     assert contrast(darkest, class_colour("dog")) >= 4.5
 
 
-@pytest.mark.parametrize(
-    "box", [(0, 0, 399, 299), (380, 0, 399, 20), (-50, -50, 500, 500), (0, 290, 10, 299)]
-)
+@pytest.mark.parametrize("box", [(0, 0, 399, 299), (380, 0, 399, 20), (-50, -50, 500, 500), (0, 290, 10, 299)])
 def test_the_label_stays_within_the_picture(box: tuple[float, float, float, float]) -> None:
     tag = (120, 16)
     clipped = Detection("a", 0.5, box).clipped(400, 300).box
@@ -62,10 +60,7 @@ def test_classes_of_a_network_have_different_colours() -> None:
     eighty = [f"class {i}" for i in range(80)]
     colours = {class_colour(label, eighty) for label in eighty}
     assert len(colours) == 80
-    near = [
-        np.abs(np.subtract(class_colour(a, VOC), class_colour(b, VOC))).sum()
-        for a, b in itertools.pairwise(VOC)
-    ]
+    near = [np.abs(np.subtract(class_colour(a, VOC), class_colour(b, VOC))).sum() for a, b in itertools.pairwise(VOC)]
     assert min(near) > 150
     assert class_colour("dog") == class_colour("dog")
 
@@ -124,16 +119,12 @@ def test_the_label_grows_with_the_picture() -> None:
     small, large = (np.zeros((side, side, 3), np.uint8) for side in (200, 1600))
     box = (0.25, 0.25, 0.75, 0.75)
     inked = [
-        (draw(p, [Detection("dog", 0.9, tuple(v * len(p) for v in box))])[: len(p) // 4 - 8] > 0)
-        .any(-1)
-        .sum()
+        (draw(p, [Detection("dog", 0.9, tuple(v * len(p) for v in box))])[: len(p) // 4 - 8] > 0).any(-1).sum()
         for p in (small, large)
     ]
     assert inked[1] > 4 * inked[0]
 
 
 def test_a_picture_of_another_shape_is_refused() -> None:
-    with pytest.raises(
-        PictureError, match=r"a picture is uint8 \[height, width, 3\] and not empty, not float64"
-    ):
+    with pytest.raises(PictureError, match=r"a picture is uint8 \[height, width, 3\] and not empty, not float64"):
         draw(np.zeros((4, 4, 3)), [])

@@ -125,12 +125,7 @@ def huge_png(width: int, height: int) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", header)
-        + chunk(b"IDAT", zlib.compress(b"\0"))
-        + chunk(b"IEND", b"")
-    )
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
 
 
 @pytest.mark.filterwarnings("error")
@@ -216,9 +211,7 @@ def test_the_placement_leads_back_to_the_picture(tall: int, wide: int, height: i
         assert boxes[0] == pytest.approx([0, 0, wide, tall], abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    "bad", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)]
-)
+@pytest.mark.parametrize("bad", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)])
 def test_a_picture_of_another_shape_is_refused(bad: np.ndarray) -> None:
     with pytest.raises(PictureError, match=r"a picture is uint8 \[height, width, 3\] and not empty, not"):
         resize(bad, 8, 8)

@@ -1,0 +1,254 @@
+"""Stages that work at once on frames that follow each other.
+
+Plain threads do: numpy, Pillow and ctypes give up the interpreter's lock while they work.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+from boards.errors import HostError
+from host.frame import Span
+
+T = TypeVar("T")
+
+FEED_SECONDS = 1.0
+"""How long the end of a stream waits for the caller's own iterator, which nothing can interrupt."""
+
+
+class FrameError(HostError):
+    """A stage failed on a frame. index: which, from 0; frame: what went in; __cause__: what happened."""
+
+    def __init__(self, index: int, frame: object, stage: str, cause: BaseException) -> None:
+        self.index, self.frame, self.stage = index, frame, stage
+        named = f" ({frame})" if isinstance(frame, (str, bytes)) or hasattr(frame, "__fspath__") else ""
+        super().__init__(f"frame {index}{named} failed in stage {stage!r}: {cause}")
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A frame on its way. ``failed``: the stage and the exception that ended it."""
+
+    index: int
+    frame: Any
+    value: Any
+    spans: tuple[Span, ...] = ()
+    failed: tuple[str, BaseException] | None = field(default=None, repr=False)
+
+
+class Channel(Generic[T]):
+    """A bounded queue that can be closed from either end: nobody waits for somebody who is gone."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._items: deque[T] = deque()
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def put(self, item: T) -> bool:
+        """Waits for room; False where the channel is closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or len(self._items) < self._room)
+            if self._closed:
+                return False
+            self._items.append(item)
+            self._changed.notify_all()
+            return True
+
+    def get(self) -> T | None:
+        """Waits for an item; None where the channel is closed and empty."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or bool(self._items))
+            if not self._items:
+                return None
+            item = self._items.popleft()
+            self._changed.notify_all()
+            return item
+
+    def close(self, *, drop: bool = False) -> None:
+        with self._changed:
+            self._closed = True
+            if drop:
+                self._items.clear()
+            self._changed.notify_all()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """``work`` is called with what the stage before gave. workers: how many frames at once, order is kept.
+
+    claim: where a stage with one worker takes something from before it begins on a frame, waiting if there is
+    nothing (that is not its work, and not counted as such); ``work`` then gets (what was taken, value).
+    """
+
+    name: str
+    work: Callable[[Any], Any]
+    workers: int = 1
+    claim: Channel[Any] | None = None
+
+
+def stream(frames: Iterable[Any], stages: Sequence[Stage], room: int = 1) -> Generator[Job, None, None]:
+    """Every frame through every stage, in order. ``room``: frames that may wait between two stages.
+
+    A frame that fails ends the stream: all frames before it are given first, then FrameError is raised. Leaving
+    the iterator early stops the stages; none is at work any more when it returns.
+    """
+    channels: list[Channel[Job]] = [Channel(room) for _ in range(len(stages) + 1)]
+    threads = [threading.Thread(target=_feed, args=(frames, channels[0]), name="frames", daemon=True)]
+    for stage, taken, given in zip(stages, channels, channels[1:], strict=False):
+        run = _serve if stage.workers == 1 else _serve_at_once
+        threads.append(threading.Thread(target=run, args=(stage, taken, given), name=stage.name, daemon=True))
+    for thread in threads:
+        thread.start()
+    try:
+        yield from _finished(channels[-1])
+    finally:
+        for channel in (*channels, *(stage.claim for stage in stages if stage.claim is not None)):
+            channel.close(drop=True)
+        for thread in threads[1:]:
+            thread.join()
+        threads[0].join(FEED_SECONDS)
+
+
+def _finished(last: Channel[Job]) -> Iterator[Job]:
+    while (job := last.get()) is not None:
+        if job.failed is not None:
+            stage, cause = job.failed
+            raise FrameError(job.index, job.frame, stage, cause) from cause
+        yield job
+
+
+def _feed(frames: Iterable[Any], given: Channel[Job]) -> None:
+    index = 0
+    try:
+        for frame in frames:
+            if not given.put(Job(index, frame, frame)):
+                return
+            index += 1
+    except BaseException as error:  # of the caller's own iterator; it is raised where the frames are taken
+        given.put(Job(index, None, None, failed=("frames", error)))
+    finally:
+        given.close()
+
+
+def _do(stage: Stage, job: Job) -> Job:
+    if job.failed is not None:
+        return job
+    begin = time.perf_counter()
+    try:
+        value = stage.work(job.value)
+    except BaseException as error:
+        return replace(job, failed=(stage.name, error))
+    return replace(job, value=value, spans=(*job.spans, Span(stage.name, begin, time.perf_counter())))
+
+
+def _serve(stage: Stage, taken: Channel[Job], given: Channel[Job]) -> None:
+    """Until a frame fails: what follows it would be thrown away."""
+    try:
+        while (job := taken.get()) is not None:
+            if stage.claim is not None and job.failed is None:
+                claimed = stage.claim.get()
+                if claimed is None:
+                    return
+                job = replace(job, value=(claimed, job.value))
+            done = _do(stage, job)
+            if not given.put(done) or done.failed is not None:
+                return
+    finally:
+        given.close()
+        taken.close(drop=True)
+
+
+def _serve_at_once(stage: Stage, taken: Channel[Job], given: Channel[Job]) -> None:
+    """At most ``workers`` frames are begun and not given on; the oldest is given on first."""
+    with ThreadPoolExecutor(stage.workers, stage.name) as pool:
+        begun: Channel[Any] = Channel(stage.workers)
+        collector = threading.Thread(target=_collect, args=(begun, taken, given), daemon=True)
+        collector.start()
+        while (job := taken.get()) is not None:
+            if not begun.put(pool.submit(_do, stage, job)):
+                break
+        begun.close()
+        collector.join()
+
+
+def _collect(begun: Channel[Any], taken: Channel[Job], given: Channel[Job]) -> None:
+    try:
+        while (future := begun.get()) is not None:
+            done: Job = future.result()
+            if not given.put(done) or done.failed is not None:
+                return
+    finally:
+        given.close()
+        begun.close()
+        taken.close(drop=True)
+
+
+# --- measured ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the frames of a stream took. All seconds are wall time on this machine.
+
+    busy: mean seconds of a frame in each stage; for a stage of n workers, divided by n, since n frames are in it.
+    """
+
+    frames: int
+    seconds: float
+    busy: dict[str, float]
+    latency: float
+    label: str = ""
+
+    @property
+    def throughput(self) -> float:
+        """Frames a second in the steady state: from the first frame's end to the last's."""
+        return (self.frames - 1) / self.seconds if self.frames > 1 and self.seconds else 0.0
+
+    @property
+    def bound_by(self) -> str:
+        """The stage that the others wait for."""
+        return max(self.busy, key=lambda name: self.busy[name])
+
+    @property
+    def overlap(self) -> float:
+        """Throughput over what the slowest stage alone would give; 1 where all else hides behind it."""
+        return self.throughput * self.busy[self.bound_by]
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {1e3 * seconds:.2f}" for name, seconds in self.busy.items())
+        return (
+            f"{self.frames} frames, {self.throughput:.1f} frames/s, latency {1e3 * self.latency:.1f} ms; "
+            f"ms a frame: {parts}; bound by {self.bound_by} ({self.overlap:.0%} of it alone)"
+            + (f"; {self.label}" if self.label else "")
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{name}</td><td>{1e3 * seconds:.2f}</td><td>{1 / seconds if seconds else 0:.1f}</td>"
+            f"<td>{'← bounds the frame rate' if name == self.bound_by else ''}</td></tr>"
+            for name, seconds in self.busy.items()
+        )
+        return (
+            f"<p><b>{self.throughput:.1f} frames/s</b>, latency {1e3 * self.latency:.1f} ms, {self.frames} frames. "
+            f"{self.label}</p><table><tr><th>stage</th><th>ms a frame</th><th>frames/s alone</th><th></th></tr>"
+            f"{rows}</table>"
+        )
+
+
+def measure(spans: Sequence[tuple[Span, ...]], workers: dict[str, int], label: str = "") -> Measured:
+    """spans: of each frame in order. workers: of each stage that has more than one."""
+    if not spans:
+        raise HostError("there is nothing to measure before the first frame is through; take all frames first")
+    busy = {
+        one.stage: sum(frame[i].seconds for frame in spans) / len(spans) / workers.get(one.stage, 1)
+        for i, one in enumerate(spans[0])
+    }
+    latency = sum(frame[-1].end - frame[0].begin for frame in spans) / len(spans)
+    return Measured(len(spans), spans[-1][-1].end - spans[0][-1].end, busy, latency, label)

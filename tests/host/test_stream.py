@@ -1,0 +1,194 @@
+"""A thousand frames through the real pynq and the simulated board, with everything that can go wrong."""
+
+from __future__ import annotations
+
+import gc
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hardware import Open
+
+from boards.errors import HostError
+from cnn.integer_model import run_integer
+from host.layout import pack_input
+from systolic.simulate import open_folder
+
+pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+
+FRAMES = 1000
+AT = 500
+SELDOM = 0.9995
+"""Probability above which few boxes of a random network are: decoding them is not what is tested here."""
+
+
+@pytest.fixture(scope="module")
+def frames() -> list[np.ndarray]:
+    random = np.random.default_rng(5)
+    return [random.integers(0, 256, (14, 18, 3), np.uint8) for _ in range(FRAMES)]
+
+
+@pytest.fixture(scope="module")
+def wanted(tiny: Path, frames: list[np.ndarray]) -> list[np.ndarray]:
+    """The golden model's output for each frame."""
+    folder = open_folder(tiny)
+    node = folder.manifest["layers"][-1]["node"]
+    return [np.asarray(run_integer(folder.network, frame.transpose(2, 0, 1))[node]) for frame in frames]
+
+
+def check(results: list[Any], wanted: list[np.ndarray]) -> None:
+    assert [result.index for result in results] == list(range(len(wanted)))
+    wrong = [i for i, (one, right) in enumerate(zip(results, wanted, strict=True)) if (one.outputs[0] != right).any()]
+    assert not wrong, f"{len(wrong)} frames are wrong, first {wrong[0]}"
+
+
+def through(yolo: Any, frames: list[np.ndarray], **options: Any) -> tuple[list[Any], HostError | None]:
+    """The results that came, and what ended the stream."""
+    results: list[Any] = []
+    try:
+        results.extend(yolo.stream(frames, **options))
+    except HostError as error:
+        return results, error
+    return results, None
+
+
+def faulty(kind: str, **options: Any) -> Any:
+    from host.faults import Fault
+
+    return Fault(kind, **options)
+
+
+@pytest.mark.parametrize("wait", ["poll", "interrupt"])
+def test_a_thousand_frames_in_order_bit_for_bit(
+    tiny: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray], wait: str
+) -> None:
+    yolo = accelerator(tiny, wait=wait, threshold=SELDOM)
+    buffers = yolo.device.allocations
+    check(list(yolo.stream(frames)), wanted)
+    gc.collect()
+    assert yolo.device.allocations == buffers
+
+
+def test_a_frame_costs_at_most_five_register_writes(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
+    yolo = accelerator(tiny, threshold=SELDOM)
+    yolo.detect(frames[0])
+    yolo.device.register_writes.clear()
+    list(yolo.stream(frames[:100]))
+    # The set that a frame takes (the first frame's stands there already), and the start; nothing on another slave.
+    assert dict(yolo.device.register_writes) == {"systolic_top_0": 199}
+
+
+@pytest.mark.parametrize("kind", ["late interrupt", "lost interrupt", "double interrupt"])
+def test_no_interrupt_goes_wrong_enough_to_matter(
+    tiny: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray], kind: str
+) -> None:
+    yolo = accelerator(tiny, wait="interrupt", threshold=SELDOM, timeout_s=5)
+    yolo.device.inject(*(faulty(kind, at=at, seconds=0.07) for at in range(0, FRAMES, 250)))
+    check(list(yolo.stream(frames)), wanted)
+    if kind != "double interrupt":
+        assert yolo.ip.missed_interrupts >= 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "verify_every", "lost", "sentence"),
+    [
+        ({"kind": "hang", "in_pass": 1}, None, 0, "did not finish within 0.5 s: it stands at pass 1, layer conv"),
+        ({"kind": "corrupt word", "buffer": "program", "word": 3}, None, 0, "the simulated board says: port"),
+        ({"kind": "corrupt word", "buffer": "weights_0"}, 20, 20, r"data/weights_0.bin has checksum \w+ in DDR, not"),
+        ({"kind": "corrupt word", "buffer": "requantisers"}, 1, 1, "data/requantisers.bin has checksum"),
+    ],
+)
+def test_what_ends_a_stream_is_raised_and_reset_cures_it(
+    tiny: Path,
+    accelerator: Open,
+    frames: list[np.ndarray],
+    wanted: list[np.ndarray],
+    fault: dict[str, Any],
+    verify_every: int | None,
+    lost: int,
+    sentence: str,
+) -> None:
+    yolo = accelerator(tiny, threshold=SELDOM, timeout_s=0.5)
+    buffers = yolo.device.allocations
+    # A corrupted program moves a set's addresses; the pass of set 0 is met at an even frame.
+    yolo.device.inject(faulty(at=AT, **fault))
+    results, error = through(yolo, frames, verify_every=verify_every)
+    assert error is not None
+    assert re.search(sentence, str(error)), error
+    assert AT <= error.index < AT + max(lost, 1)  # type: ignore[attr-defined]
+    check(results[:AT], wanted[:AT])
+    assert len(results) == error.index  # type: ignore[attr-defined]
+    yolo.reset()
+    left, error = through(yolo, frames[AT:])
+    assert error is None
+    check(left, wanted[AT:])
+    gc.collect()
+    assert yolo.device.allocations == buffers
+
+
+def test_a_missing_flush_shows_and_is_found(
+    tiny: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
+) -> None:
+    yolo = accelerator(tiny, threshold=SELDOM)
+    yolo.device.inject(faulty("missing flush", at=AT))
+    results = list(yolo.stream(frames))
+    wrong = [i for i, one in enumerate(results) if (one.outputs[0] != wanted[i]).any()]
+    assert wrong == [AT]  # the picture of two frames before went through again
+    yolo.device.inject(faulty("missing flush", at=AT))
+    results, error = through(yolo, frames, verify_every=1)
+    assert "the picture in DDR is not the one that was loaded" in str(error)
+    check(results, wanted[:AT])
+    check(list(yolo.stream(frames[AT:])), wanted[AT:])
+
+
+def test_a_hung_accelerator_is_not_started_again(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
+    yolo = accelerator(tiny, timeout_s=0.1)
+    yolo.device.inject(faulty("hang"))
+    with pytest.raises(HostError, match="did not finish within"):
+        yolo.detect(frames[0])
+    with pytest.raises(
+        HostError, match=r"the accelerator stopped earlier \(no end within 0.1 s, .*call reset\(\) first"
+    ):
+        yolo.detect(frames[0])
+
+
+def test_one_user_at_a_time(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
+    yolo = accelerator(tiny, threshold=SELDOM)
+    flow = yolo.stream(frames)
+    next(flow)
+    with pytest.raises(HostError, match="the accelerator is at work already"):
+        yolo.detect(frames[0])
+    flow.close()
+    yolo.detect(frames[0])
+
+
+def test_overlaps_until_the_slowest_stage_bounds(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
+    yolo = accelerator(tiny, threshold=SELDOM, time_scale=1.0)
+    # As slow as 20 ms a frame, so that what is measured is overlap and not this machine's load.
+    cycles = yolo.manifest.cycles / (yolo.manifest.clock_mhz * 1e6)
+    yolo.device.pace = replace(yolo.device.pace, time_scale=0.02 / cycles)
+    list(yolo.stream(frames[:60]))
+    took = yolo.measured
+    assert took.bound_by == "accelerate"
+    assert 0.9 <= took.overlap <= 1.02, str(took)
+    assert took.throughput < 50.5
+    assert "modelled cycles" in took.label
+    assert "a target" in took.label
+
+
+def test_input_is_packed_as_the_generator_expects(tiny: Path, frames: list[np.ndarray]) -> None:
+    from host.manifest import read_manifest
+    from systolic import simulate
+
+    folder = open_folder(tiny)
+    arena = simulate.arena(folder)
+    picture = frames[0].transpose(2, 0, 1)
+    simulate.pack_input(folder, picture, arena)
+    manifest = read_manifest(tiny)
+    mine = np.zeros(manifest.input.size, np.uint8)
+    pack_input(manifest, picture, mine)
+    at = manifest.input.offset
+    assert np.array_equal(mine, arena.reshape(-1).view(np.uint8)[at : at + mine.size])
