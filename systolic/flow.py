@@ -11,12 +11,13 @@ from cnn.calibrate import calibrate
 from cnn.network import Network
 from cnn.quantise import quantise
 from cnn.quantized import QuantizedNetwork
+from host.picture import load_picture
 from scheduler.choose import choose
 from scheduler.cost import Cost, cost, link_of
 from scheduler.tile import SystolicSchedule
 from systolic.design import Design
 from systolic.generate import generate
-from systolic.model import Model, calibration_inputs
+from systolic.model import FITS, Model, calibration_inputs
 
 Progress = Callable[[str], None]
 
@@ -61,6 +62,8 @@ def make_design(
     network = quantise_model(model.network, calibration, fit, tell)
     tell("scheduling")
     schedule = choose(network, board)
+    shape = network.input_shape
+    vector, _ = FITS[fit](load_picture(calibration.pictures[0]), shape.height, shape.width)
     tell("generating")
     priced = cost(schedule, link_of(board, clock.mhz))
-    return Generated(network, schedule, priced, clock, generate(schedule, board, clock, model.files, fit))
+    return Generated(network, schedule, priced, clock, generate(schedule, board, clock, model.files, vector, fit))

@@ -8,12 +8,17 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from boards.board import Board, Clock
 from cnn.network import Detection
 from cnn.quantized import QuantizedNetwork, on_host
 from cnn.quantized_file import to_npz
 from hls_templates.engine import TOP, EngineValues, Parameter, engine_sources, simulation_source
+from hls_templates.hwh import hardware_description
 from hls_templates.render import SIMULATION, headers
+from hls_templates.vendor import Figure, Output, VendorValues, vendor_files
 from scheduler.array import PACK_SHIFT, PIXEL_LANES, Array
 from scheduler.cost import cost, link_of
 from scheduler.lower import resolve
@@ -22,6 +27,7 @@ from scheduler.resources import BURST_WORDS, FIFO_DEPTH, OUTSTANDING, usage, wei
 from scheduler.tile import SystolicSchedule
 from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
 from systolic.golden import golden_files
+from systolic.vector import make_vector
 
 MAX_STRIDE = 4
 WAIT_DEPTH = 4
@@ -30,15 +36,26 @@ WAIT_DEPTH = 4
 
 
 def generate(
-    schedule: SystolicSchedule, board: Board, clock: Clock, model: Mapping[str, bytes], fit: str = "plain"
+    schedule: SystolicSchedule,
+    board: Board,
+    clock: Clock,
+    model: Mapping[str, bytes],
+    picture: npt.NDArray[np.uint8],
+    fit: str = "plain",
 ) -> Design:
     """The whole folder; the same arguments give the same bytes.
 
-    model: files of the float network, kept for the float reference. fit: how pictures are brought to size.
+    model: files of the float network, kept for the float reference. picture: uint8 [channels, height, width], the
+    frame of the vendor's test bench. fit: how pictures are brought to size.
     """
     program = emit(schedule)
     values = engine_values(schedule, program, board, clock)
     files: dict[str, bytes] = {f"src/{name}": text.encode() for name, text in engine_sources(values).items()}
+    vector = make_vector(schedule, program, picture)
+    vendor = vendor_values(schedule, program, board, clock, tuple(sorted(files)), vector.outputs)
+    files |= {name: text.encode() for name, text in vendor_files(vendor).items()}
+    files["systolic.hwh"] = hardware_description(vendor).encode()
+    files |= vector.files
     files |= {f"simulation/{name}": text.encode() for name, text in headers(SIMULATION).items()}
     files["simulation/simulate.cpp"] = simulation_source(values).encode()
     files |= images(program)
@@ -47,6 +64,39 @@ def generate(
     files |= model
     files[MANIFEST] = _json({**manifest(schedule, program, board, clock), "fit": fit})
     return design(files)
+
+
+def vendor_values(
+    schedule: SystolicSchedule,
+    program: Program,
+    board: Board,
+    clock: Clock,
+    sources: tuple[str, ...],
+    outputs: tuple[Output, ...],
+) -> VendorValues:
+    """What the Tcl scripts, the test bench, the README and the hardware description are made of."""
+    array, priced = schedule.array, cost(schedule, link_of(board, clock.mhz))
+    use = usage(array, board)
+    figures = (
+        Figure("array", f"{array} (rows × columns × lanes)", "computed"),
+        Figure("clock", f"{clock.mhz:g} MHz", "target"),
+        Figure("cycles a frame", f"{priced.cycles:,}", "computed"),
+        Figure("frames a second", f"{priced.frames_per_second:.1f}", "target"),
+        Figure("DSP", f"{use.dsp} of {board.resources.dsp}", "estimate"),
+        Figure("BRAM36", f"{use.bram36} of {board.resources.bram36}", "estimate"),
+        Figure("URAM", f"{use.uram} of {board.resources.uram}", "estimate"),
+    )
+    return VendorValues(
+        title=f"{schedule.network.name} on a {array} systolic array",
+        board=board,
+        clock=clock,
+        map_ports=array.map_ports,
+        weight_ports=array.weight_ports,
+        maps_words=program.maps_words,
+        outputs=outputs,
+        sources=sources,
+        figures=figures,
+    )
 
 
 def images(program: Program) -> dict[str, bytes]:

@@ -112,7 +112,7 @@ def _label(axes: Axes, lanes: list[str], end: int) -> None:
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
     handles = [Patch(color=colour, label=name) for name, colour in COLOURS.items()]
-    axes.legend(handles=handles, ncols=4, loc="lower right", bbox_to_anchor=(1, 1.03), frameon=False, fontsize=8)
+    axes.legend(handles=handles, ncols=4, loc="upper right", bbox_to_anchor=(1, -0.05), frameon=False, fontsize=8)
 
 
 def _label_regions(axes: Axes, regions: tuple[RegionTiming, ...], end: int, names: Mapping[int, str]) -> None:

@@ -180,7 +180,9 @@ def picture_for(network: QuantizedNetwork, seed: int = 0) -> npt.NDArray[np.uint
 
 def design_of(network: QuantizedNetwork, array: Array) -> Design:
     board = load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
-    return generate(tile(network, array), board, board.clocks()[-1], {})
+    shape = network.input_shape
+    picture = np.random.default_rng(5).integers(0, 256, (shape.channels, shape.height, shape.width), dtype=np.uint8)
+    return generate(tile(network, array), board, board.clocks()[-1], {}, picture)
 
 
 @dataclass(frozen=True)

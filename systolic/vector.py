@@ -1,0 +1,63 @@
+"""One frame as a test vector: what lies in DDR before it, and what must lie there after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.integer_model import Integers, run_integer
+from hls_templates.vendor import Output
+from scheduler.array import PIXEL_LANES
+from scheduler.program import Map, Program
+from scheduler.tile import SystolicSchedule
+
+
+@dataclass(frozen=True, eq=False)
+class Vector:
+    """files: data/maps.bin (the arena with the picture in place), data/expected.bin (the outputs, one after the other).
+
+    outputs: their regions, in the order of expected.bin.
+    """
+
+    files: dict[str, bytes]
+    outputs: tuple[Output, ...]
+
+
+def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArray[np.uint8]) -> Vector:
+    """picture: uint8 [channels, height, width]. The outputs are those maps that no later layer reads or overwrites."""
+    lanes = schedule.array.lanes
+    golden = run_integer(schedule.network, picture)
+    arena = np.zeros(program.maps_words * lanes, np.int8)
+    pixels = program.maps[0]
+    start = pixels.base * lanes
+    arena[start : start + pixels.words * lanes] = pack_pixels(pixels, lanes, picture)
+    read = {tiling.job.input for tiling in schedule.tilings}
+    ends = [tiling.job.output for tiling in schedule.tilings if tiling.job.output not in read]
+    outputs, expected = [], []
+    for node in ends:
+        region, integers = program.maps[node], golden[node]
+        assert integers is not None  # only the host's tail has no integers, and no job gives it
+        outputs.append(Output(schedule.network.nodes[node].name, region.base, region.words))
+        expected.append(pack_map(region, lanes, integers))
+    files = {"data/maps.bin": arena.tobytes(), "data/expected.bin": np.concatenate(expected).tobytes()}
+    return Vector(files, tuple(outputs))
+
+
+def pack_pixels(region: Map, lanes: int, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.int8]:
+    """uint8 [channels, height, width] → the bytes of the input map: rows of PIXEL_LANES-byte pixels."""
+    channels, height, width = picture.shape
+    rows = np.zeros((height, region.row_words * lanes // PIXEL_LANES, PIXEL_LANES), np.uint8)
+    rows[:, :width, :channels] = picture.transpose(1, 2, 0)
+    return rows.reshape(-1).view(np.int8)
+
+
+def pack_map(region: Map, lanes: int, integers: Integers) -> npt.NDArray[np.int8]:
+    """[channels, height, width] → the bytes of a map, [row][block][column][lane]; lanes without a channel are 0."""
+    channels, height, width = integers.shape
+    padded: npt.NDArray[Any] = np.zeros((region.blocks * lanes, height, width), np.dtype(f"<i{region.value_words}"))
+    padded[:channels] = integers
+    blocks = padded.reshape(region.blocks, lanes, height, width).transpose(2, 0, 3, 1)
+    return np.ascontiguousarray(blocks).reshape(-1).view(np.int8)
