@@ -1,0 +1,111 @@
+"""The hardware description: what it says, and that pynq's own parser reads the same from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from boards.board import load
+from boards.errors import GenerateError
+from hls_templates.hwh import hardware_description
+from hls_templates.registers import registers
+from hls_templates.vendor import VLNV, Output, VendorValues
+
+DESIGNS = {"zcu104": 300, "kv260": 250, "pynq-z2": 100}
+PS = {"zcu104": "zynq_ultra_ps_e", "kv260": "zynq_ultra_ps_e", "pynq-z2": "processing_system7"}
+IRQ = {"zcu104": 121, "kv260": 121, "pynq-z2": 61}  # of the first wire, UG1085 and UG585
+
+
+def values(name: str, map_ports: int = 2, weight_ports: int = 2) -> VendorValues:
+    board = load(name)
+    clock = board.nearest_clock(DESIGNS[name])
+    return VendorValues(
+        "net", board, clock, map_ports, weight_ports, 64, (Output("conv1", 0, 64),), ("src/top.cpp", "src/top.h")
+    )
+
+
+def parsed(name: str, folder: Path) -> Any:
+    """By pynq's parser of a real board."""
+    frontends = pytest.importorskip("pynqmetadata.frontends", reason="pynq is not installed: pip install .[board]")
+    try:
+        from pynqmetadata.views.runtime import RuntimeMetadataParser  # pynq 4
+    except ImportError:
+        from pynq.metadata.runtime_metadata_parser import RuntimeMetadataParser  # pynq 3
+    file = folder / "design.hwh"
+    file.write_text(hardware_description(values(name)), "utf-8")
+    return RuntimeMetadataParser(frontends.Metadata(input=file))
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_pynq_finds_the_accelerator_its_registers_and_its_interrupt(name: str, tmp_path: Path) -> None:
+    found = parsed(name, tmp_path)
+    accelerator = found.ip_dict["systolic_top_0"]
+    assert accelerator["type"] == VLNV == "systolic:cnn:systolic_top:1.0"
+    assert accelerator["phys_addr"] == load(name).control.base
+    assert accelerator["addr_range"] == 0x10000
+    offsets = {key: entry["address_offset"] for key, entry in accelerator["registers"].items()}
+    assert offsets == {register.name: register.offset for register in registers(2, 2)}
+    assert found.interrupt_pins["systolic_top_0/interrupt"]["controller"] == "axi_intc_0"
+    assert found.interrupt_controllers["axi_intc_0"]["raw_irq"] == IRQ[name]
+    assert found.ip_dict["axi_intc_0"]["phys_addr"] == load(name).control.base + 0x10000
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_pynq_finds_one_clock_and_its_dividers(name: str, tmp_path: Path) -> None:
+    clocks = parsed(name, tmp_path).clock_dict
+    wanted = load(name).nearest_clock(DESIGNS[name])
+    assert [clocks[i]["enable"] for i in range(4)] == [1, 0, 0, 0]
+    assert (clocks[0]["divisor0"], clocks[0]["divisor1"]) == (wanted.divisor0, wanted.divisor1)
+
+
+def test_pynq_reads_the_bits_of_the_control_register(tmp_path: Path) -> None:
+    fields = parsed("zcu104", tmp_path).ip_dict["systolic_top_0"]["registers"]["CTRL"]["fields"]
+    assert fields["AP_START"]["bit_offset"] == 0
+    assert fields["AP_IDLE"]["bit_offset"] == 2
+    assert fields["AP_DONE"]["access"] == "read-only"
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize(("map_ports", "weight_ports"), [(1, 1), (2, 2), (4, 4)])
+def test_the_map_holds_every_register_and_master(name: str, map_ports: int, weight_ports: int) -> None:
+    root = Xml.fromstring(hardware_description(values(name, map_ports, weight_ports)))
+    modules = {module.get("INSTANCE"): module for module in root.iter("MODULE")}
+    assert set(modules) == {"systolic_top_0", "axi_intc_0", f"{PS[name]}_0"}
+    accelerator = modules["systolic_top_0"]
+    assert [r.get("NAME") for r in accelerator.iter("REGISTER")] == [r.name for r in registers(map_ports, weight_ports)]
+    masters = [b.get("NAME") for b in accelerator.iter("BUSINTERFACE") if b.get("TYPE") == "MASTER"]
+    assert len(masters) == len(set(masters)) == map_ports + weight_ports + 2
+
+
+def test_connections_are_named_at_both_ends() -> None:
+    root = Xml.fromstring(hardware_description(values("zcu104")))
+    ends = {
+        (module.get("INSTANCE"), port.get("NAME")): (wire.get("INSTANCE"), wire.get("PORT"))
+        for module in root.iter("MODULE")
+        for port in module.iter("PORT")
+        for wire in port.iter("CONNECTION")
+    }
+    assert len(ends) == 4
+    assert all(ends[other] == one for one, other in ends.items())
+
+
+def test_segments_of_the_address_map_do_not_overlap() -> None:
+    ranges = [
+        (int(r.get("BASEVALUE", ""), 16), int(r.get("HIGHVALUE", ""), 16))
+        for r in Xml.fromstring(hardware_description(values("zcu104"))).iter("MEMRANGE")
+    ]
+    assert ranges == [(0xA000_0000, 0xA000_FFFF), (0xA001_0000, 0xA001_FFFF)]
+
+
+def test_the_same_values_give_the_same_bytes() -> None:
+    assert hardware_description(values("zcu104")) == hardware_description(values("zcu104"))
+
+
+def test_a_board_whose_part_is_no_part_is_refused() -> None:
+    board = replace(load("zcu104"), part='x"/><evil')
+    with pytest.raises(GenerateError, match=r"^part goes into Tcl and is made of letters"):
+        hardware_description(replace(values("zcu104"), board=board))

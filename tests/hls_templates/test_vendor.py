@@ -1,0 +1,625 @@
+"""Files for the vendor's tools: the Tcl runs under tclsh with every command recorded, the test bench under g++."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from boards.board import Board, Port, load
+from boards.errors import GenerateError
+from cnn.datatype import INT8, UINT8, DataType
+from cnn.integer_model import run_integer
+from cnn.network import Padding, Shape
+from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
+from hls_templates.engine import engine_sources
+from hls_templates.hwh import hardware_description
+from hls_templates.registers import bundles
+from hls_templates.render import SIMULATION, headers
+from hls_templates.vendor import VLNV, Figure, Output, VendorValues, port_plan, vendor_files, word
+from scheduler.array import PIXEL_LANES, Array
+from scheduler.program import Map, Program, emit
+from scheduler.tile import tile
+from systolic.build import ap_int_folder
+from systolic.generate import engine_values
+
+STUBS = Path(__file__).with_name("vendor_stubs.tcl")
+DOCUMENTED = Path(__file__).parent / "kernels" / "documented"
+HOSTILE = 'a"b\' ${evil} $evil [exec touch OWNED]; */ int trap;\n#error trap\n// ?\\'
+CLOCKS = {"zcu104": 300, "zcu102": 300, "ultra96-v2": 250, "kv260": 250, "pynq-z2": 100}
+PORTS = [(1, 1), (2, 2), (4, 2), (4, 4)]
+
+Integers = npt.NDArray[np.int8]
+Call = list[str]
+
+
+def values(board: str = "zcu104", map_ports: int = 2, weight_ports: int = 2) -> VendorValues:
+    facts = load(board)
+    return VendorValues(
+        title="tiny on a 4×8×8 systolic array",
+        board=facts,
+        clock=facts.nearest_clock(CLOCKS[board]),
+        map_ports=map_ports,
+        weight_ports=weight_ports,
+        maps_words=100,
+        outputs=(Output("conv2", 0, 40),),
+        sources=("src/top.cpp", "src/top.h"),
+    )
+
+
+# --- running Tcl -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ran:
+    rc: int
+    out: str
+    calls: tuple[Call, ...]
+
+    def named(self, name: str) -> list[Call]:
+        return [call[1:] for call in self.calls if call[0] == name]
+
+    def one(self, name: str) -> Call:
+        (call,) = self.named(name)
+        return call
+
+
+def run_tcl(folder: Path, script: str, text: str, *arguments: str, **settings: str) -> Ran:
+    """``script`` with ``text`` in ``folder`` under the stubs."""
+    tclsh = shutil.which("tclsh")
+    if tclsh is None:
+        pytest.skip("no tclsh on this machine: apt install tcl")
+    folder.mkdir(parents=True, exist_ok=True)
+    calls = folder / "calls"
+    calls.unlink(missing_ok=True)
+    (folder / script).write_text(text, "utf-8")
+    done = subprocess.run(
+        [tclsh, str(STUBS), str(calls), str(folder / script), *arguments],
+        cwd=folder, capture_output=True, text=True, timeout=60, env={**os.environ, **settings},
+    )  # fmt: skip
+    lines = calls.read_text("utf-8").splitlines() if calls.is_file() else []
+    return Ran(done.returncode, done.stdout + done.stderr, tuple(line.split("\x1f") for line in lines))
+
+
+def vivado(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> Ran:
+    ip = folder / "hls/solution/impl/ip/component.xml"
+    ip.parent.mkdir(parents=True, exist_ok=True)
+    ip.write_text("<component/>")
+    settings.setdefault("STUB_HZ", str(round(of.clock.mhz * 1e6)))
+    return run_tcl(folder, "build_vivado.tcl", vendor_files(of)["build_vivado.tcl"], *arguments, **settings)
+
+
+def hls(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> Ran:
+    return run_tcl(folder, "run_hls.tcl", vendor_files(of)["run_hls.tcl"], *arguments, **settings)
+
+
+def dictionary(words: str) -> dict[str, str]:
+    """A Tcl dict of our own simple words."""
+    found = re.findall(r"(\S+)\s+(?:\{([^{}]*)\}|(\S+))", words)
+    return {key: braced or plain for key, braced, plain in found}
+
+
+# --- Vitis HLS ---------------------------------------------------------------------------------------------
+
+
+def test_hls_makes_the_ip_that_the_host_looks_for(tmp_path: Path) -> None:
+    ran = hls(tmp_path, values())
+    assert ran.rc == 0, ran.out
+    export = dict(zip(*[iter(ran.one("export_design"))] * 2, strict=True))
+    assert ":".join(export[f"-{key}"] for key in ("vendor", "library", "ipname", "version")) == VLNV
+    assert export["-format"] == "ip_catalog"
+    assert ran.one("set_top") == ["systolic_top"]
+    assert ran.one("set_part") == ["xczu7ev-ffvc1156-2-e"]
+    assert ran.one("config_interface") == ["-m_axi_addr64=true"]
+    assert float(ran.one("create_clock")[1]) == pytest.approx(1000 / 300, abs=1e-5)
+
+
+def test_hls_adds_sources_test_bench_and_the_folder_of_headers(tmp_path: Path) -> None:
+    files = hls(tmp_path, replace(values(), sources=("src/top.cpp", "more/b.cpp", "src/top.h"))).named("add_files")
+    assert [call[-1] for call in files] == [f"{tmp_path}/{n}" for n in ("src/top.cpp", "more/b.cpp", "test_bench.cpp")]
+    assert ["-tb" in call for call in files] == [False, False, True]
+    for call in files:
+        flags = call[call.index("-cflags") + 1].split()
+        assert {f"-I{tmp_path}/src", f"-I{tmp_path}/more", "-DSYSTOLIC_AP_INT"} <= set(flags)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "wanted"),
+    [
+        ([], {}, ["csim", "csynth", "export"]),
+        (["csim"], {}, ["csim"]),
+        (["-f", "run_hls.tcl", "-tclargs", "synth", "cosim"], {}, ["csynth", "cosim"]),
+        ([], {"SYSTOLIC_STEPS": " synth  export "}, ["csynth", "export"]),
+    ],
+)
+def test_hls_does_the_steps_that_are_asked_for(
+    arguments: list[str], settings: dict[str, str], wanted: list[str], tmp_path: Path
+) -> None:
+    ran = hls(tmp_path, values(), *arguments, **settings)
+    assert ran.rc == 0, ran.out
+    assert [c[0].removesuffix("_design") for c in ran.calls if c[0].endswith("_design")] == wanted
+    assert ("-reset" in ran.one("open_project")) == ("csynth" in wanted)
+
+
+def test_hls_gives_the_test_bench_its_data(tmp_path: Path) -> None:
+    ran = hls(tmp_path, values(), "csim", "synth", "cosim")
+    assert ran.one("csim_design") == ["-argv", f"{tmp_path}/data"]
+    assert ran.one("cosim_design") == ["-argv", f"{tmp_path}/data apart"]
+
+
+def test_hls_says_what_is_wrong(tmp_path: Path) -> None:
+    unknown = hls(tmp_path, values(), "simulate")
+    assert (unknown.rc, unknown.calls) == (1, ())
+    assert "a step is one of csim, synth, cosim, export, not 'simulate'" in unknown.out
+    spaces = hls(tmp_path / "my designs", values())
+    assert (spaces.rc, spaces.calls) == (1, ())
+    assert "move the folder out of" in spaces.out
+    failed = hls(tmp_path, values(), STUB_FAIL="csim_design")
+    assert failed.rc == 1
+    assert "run_hls.tcl: csim_design failed" in failed.out
+    assert not failed.named("csynth_design")
+
+
+# --- Vivado ------------------------------------------------------------------------------------------------
+
+
+def interfaces(ran: Ran) -> dict[str, str]:
+    """Interface pin → the pin it is connected to, both ways."""
+    wires = [(a, b) for a, b in ran.named("connect_bd_intf_net")]
+    return {**dict(wires), **{b: a for a, b in wires}}
+
+
+@pytest.mark.parametrize("board", CLOCKS)
+@pytest.mark.parametrize(("map_ports", "weight_ports"), PORTS)
+def test_every_master_reaches_ddr_through_the_port_that_is_planned(
+    board: str, map_ports: int, weight_ports: int, tmp_path: Path
+) -> None:
+    of = values(board, map_ports, weight_ports)
+    ran = vivado(tmp_path, of, "design")
+    assert ran.rc == 0, ran.out
+    wires = interfaces(ran)
+    ps = f"{load(board).ps.ip}_0"
+    for use in port_plan(of):
+        for bundle in use.bundles:
+            switch = wires[f"systolic_top_0/m_axi_{bundle}"].split("/")[0]
+            assert wires[f"{switch}/M00_AXI"] == f"{ps}/{use.port.name}"
+    masters = [pin for call in ran.named("connect_bd_intf_net") for pin in call if "/m_axi_" in pin]
+    assert Counter(masters) == Counter(f"systolic_top_0/m_axi_{b}" for b in bundles(map_ports, weight_ports))
+
+
+@pytest.mark.parametrize("board", CLOCKS)
+def test_a_switch_has_as_many_sides_as_are_connected(board: str, tmp_path: Path) -> None:
+    ran = vivado(tmp_path, values(board, 4, 4), "design")
+    sides = Counter(re.sub(r"\d\d", "", pin) for call in ran.named("connect_bd_intf_net") for pin in call)
+    switches = [c[-1] for c in ran.named("create_bd_cell") if "xilinx.com:ip:smartconnect" in c]
+    for switch in switches:
+        (config,) = [dictionary(c[1]) for c in ran.named("set_property") if c[-1] == switch]
+        assert int(config["CONFIG.NUM_SI"]) == sides[f"{switch}/S_AXI"] > 0
+        assert int(config["CONFIG.NUM_MI"]) == sides[f"{switch}/M_AXI"] > 0
+
+
+@pytest.mark.parametrize("board", CLOCKS)
+def test_every_clock_and_reset_pin_is_driven_once(board: str, tmp_path: Path) -> None:
+    of = values(board)
+    facts = load(board)
+    ran = vivado(tmp_path, of, "design")
+    ps = f"{facts.ps.ip}_0"
+    nets = ran.named("connect_bd_net")
+    switches = [c[-1] for c in ran.named("create_bd_cell") if "xilinx.com:ip:smartconnect" in c]
+    clocked = [to for source, to in nets if source == f"{ps}/{facts.ps.clock}"]
+    ports = [f"{ps}/{use.port.clock}" for use in port_plan(of)]
+    assert Counter(clocked) == Counter(
+        ["reset_0/slowest_sync_clk", "systolic_top_0/ap_clk", "axi_intc_0/s_axi_aclk", f"{ps}/{facts.control.clock}"]
+        + ports + [f"{switch}/aclk" for switch in switches]
+    )  # fmt: skip
+    reset = [to for source, to in nets if source == "reset_0/peripheral_aresetn"]
+    assert Counter(reset) == Counter(
+        ["systolic_top_0/ap_rst_n", "axi_intc_0/s_axi_aresetn", *(f"{switch}/aresetn" for switch in switches)]
+    )
+
+
+@pytest.mark.parametrize("board", CLOCKS)
+def test_the_interrupt_goes_through_the_controller(board: str, tmp_path: Path) -> None:
+    facts = load(board)
+    ran = vivado(tmp_path, values(board), "design")
+    nets = ran.named("connect_bd_net")
+    assert ["systolic_top_0/interrupt", "axi_intc_0/intr"] in nets
+    assert ["axi_intc_0/irq", f"{facts.ps.ip}_0/{facts.ps.interrupt}"] in nets
+    assert ["-dict", "CONFIG.C_IRQ_CONNECTION 1", "axi_intc_0"] in ran.named("set_property")
+    wires = interfaces(ran)
+    assert wires["control/S00_AXI"] == f"{facts.ps.ip}_0/{facts.control.name}"
+    assert {wires["control/M00_AXI"], wires["control/M01_AXI"]} == {"systolic_top_0/s_axi_control", "axi_intc_0/s_axi"}
+
+
+def option(call: Call, name: str) -> str:
+    return call[call.index(name) + 1]
+
+
+@pytest.mark.parametrize("board", CLOCKS)
+def test_registers_have_the_addresses_of_the_hardware_description(board: str, tmp_path: Path) -> None:
+    of = values(board)
+    ran = vivado(tmp_path, of, "design")
+    fixed = [call for call in ran.named("assign_bd_address") if "-offset" in call]
+    found = {
+        call[-2].split("/")[0]: (int(option(call, "-offset"), 16), int(option(call, "-range"), 16)) for call in fixed
+    }
+    described = re.findall(r'BASEVALUE="(\w+)" HIGHVALUE="(\w+)" INSTANCE="(\w+)"', hardware_description(of))
+    assert found == {cell: (int(base, 16), int(high, 16) - int(base, 16) + 1) for base, high, cell in described}
+    assert found["systolic_top_0"] == (load(board).control.base, 0x10000)
+    assert {option(call, "-target_address_space") for call in fixed} == {f"{load(board).ps.ip}_0/Data"}
+
+
+def test_masters_reach_all_ddr_and_nothing_else(tmp_path: Path) -> None:
+    ran = vivado(tmp_path, values(), "design")
+    memory = [call for call in ran.named("assign_bd_address") if "-offset" not in call]
+    assigned = [(option(c, "-target_address_space"), c[-2]) for c in memory]
+    excluded = [(option(c, "-target_address_space"), c[-1]) for c in ran.named("exclude_bd_addr_seg")]
+    assert len(assigned) == len(excluded) == 2 * len(bundles(2, 2))
+    assert {space for space, _ in assigned} == {f"systolic_top_0/Data_m_axi_{b}" for b in bundles(2, 2)}
+    assert {segment.rsplit("/")[-1] for _, segment in assigned} == {"HP0_DDR_LOW", "HP0_DDR_HIGH"}
+    assert {segment.rsplit("/")[-1] for _, segment in excluded} == {"HP0_LPS_OCM", "HP0_QSPI"}
+
+
+@pytest.mark.parametrize("board", CLOCKS)
+def test_the_ps_is_told_clock_ports_and_one_master(board: str, tmp_path: Path) -> None:
+    of, facts = values(board), load(board)
+    ran = vivado(tmp_path, of, "design")
+    (config,) = [dictionary(c[1]) for c in ran.named("set_property") if c[-1] == f"{facts.ps.ip}_0"]
+    assert float(config[f"CONFIG.{facts.ps.clock_mhz_key}"]) == pytest.approx(CLOCKS[board], rel=2e-4)
+    assert config[f"CONFIG.{facts.ps.clock_source_key}"] == facts.plls[0].name
+    assert config[f"CONFIG.{facts.ps.interrupt_key}"] == "1"
+    used = {use.port.name for use in port_plan(of)}
+    assert {p.name for p in facts.ports if config[f"CONFIG.{p.enable}"] == "1"} == used
+    assert all(config[f"CONFIG.{p.width}"] == str(p.bits) for p in facts.ports if p.name in used)
+    masters = [key for key in config if re.search(r"USE_+M_AXI_GP\d", key)]
+    assert [key for key in masters if config[key] == "1"] == [f"CONFIG.{facts.control.enable}"]
+    assert len(masters) > 1
+
+
+def test_vivado_gives_bit_and_hwh_of_one_name(tmp_path: Path) -> None:
+    ran = vivado(tmp_path, replace(values(), design="detector"), "jobs=8")
+    assert ran.rc == 0, ran.out
+    assert (tmp_path / "detector.bit").is_file()
+    assert (tmp_path / "detector.hwh").is_file()
+    assert ran.named("launch_runs") == [
+        ["synth_1", "-jobs", "8"], ["impl_1", "-to_step", "write_bitstream", "-jobs", "8"],
+    ]  # fmt: skip
+    assert ran.one("create_project") == ["-force", "detector", f"{tmp_path}/vivado", "-part", "xczu7ev-ffvc1156-2-e"]
+    assert ["board_part", "xilinx.com:zcu104:part0:1.1", "project"] in ran.named("set_property")
+
+
+@pytest.mark.parametrize(("stop", "runs"), [("design", 0), ("synth", 1)])
+def test_vivado_stops_where_it_is_asked_to(stop: str, runs: int, tmp_path: Path) -> None:
+    ran = vivado(tmp_path, values(), stop)
+    assert ran.rc == 0, ran.out
+    assert len(ran.named("validate_bd_design")) == 1
+    assert len(ran.named("launch_runs")) == runs
+    assert not list(tmp_path.glob("*.bit"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "sentence"),
+    [
+        ({"STUB_HZ": "214284000"}, [], "the PS makes 214.284 MHz, not 300 MHz: generate the design for a clock"),
+        ({"STUB_WNS": "-0.2"}, [], "timing is not met: worst setup slack -0.2 ns"),
+        ({"STUB_WHS": "-0.1"}, [], "timing is not met: worst hold slack -0.1 ns"),
+        ({"STUB_NO_BOARD": "1"}, [], "install its board files"),
+        ({"STUB_PROGRESS": "40%"}, [], "synth_1 failed: stopped"),
+        ({"STUB_FAIL": "validate_bd_design"}, [], "validate_bd_design failed"),
+        ({}, ["place"], "an argument is design, synth, bitstream or jobs=1 to jobs=99, not 'place'"),
+        ({}, ["jobs=0"], "not 'jobs=0'"),
+    ],
+)
+def test_vivado_copies_nothing_that_is_not_whole(
+    settings: dict[str, str], arguments: list[str], sentence: str, tmp_path: Path
+) -> None:
+    ran = vivado(tmp_path, values(), *arguments, **settings)
+    assert ran.rc == 1
+    assert sentence in ran.out
+    assert not list(tmp_path.glob("*.bit"))
+
+
+def test_vivado_needs_the_ip(tmp_path: Path) -> None:
+    ran = run_tcl(tmp_path, "build_vivado.tcl", vendor_files(values())["build_vivado.tcl"])
+    assert (ran.rc, ran.calls) == (1, ())
+    assert "run vitis_hls -f run_hls.tcl first" in ran.out
+
+
+# --- which port --------------------------------------------------------------------------------------------
+
+
+def plan(board: str, map_ports: int, weight_ports: int) -> dict[str, tuple[str, ...]]:
+    return {use.port.name: use.bundles for use in port_plan(values(board, map_ports, weight_ports))}
+
+
+def test_on_a_zcu104_maps_and_weights_have_a_port_each() -> None:
+    assert plan("zcu104", 2, 2) == {
+        "S_AXI_HP0_FPD": ("maps_0",),
+        "S_AXI_HP1_FPD": ("maps_1",),
+        "S_AXI_HP2_FPD": ("weights_0",),
+        "S_AXI_HP3_FPD": ("weights_1",),
+        "S_AXI_HPC0_FPD": ("program", "layers"),
+    }
+
+
+def test_fewer_bundles_avoid_ports_that_share_the_memory_controller() -> None:
+    """HP1 and HP2 of a Zynq UltraScale+, HP0 and HP1 of a Zynq-7000 share one."""
+    three = replace(values(), map_ports=2, weight_ports=1)
+    assert [use.port.name for use in port_plan(three)][:3] == ["S_AXI_HP0_FPD", "S_AXI_HP1_FPD", "S_AXI_HP3_FPD"]
+    assert plan("pynq-z2", 1, 1)["S_AXI_HP2"] == ("weights_0",)
+
+
+def test_more_bundles_than_ports_are_shared_evenly() -> None:
+    assert plan("zcu104", 4, 4)["S_AXI_HP1_FPD"] == ("maps_1", "weights_1")
+    sizes = [len(shared) for shared in plan("pynq-z2", 4, 2).values()]
+    assert sorted(sizes) == [2, 2, 2, 2]
+
+
+def test_a_board_without_a_port_for_maps_is_refused() -> None:
+    board = load("zcu104")
+    only: tuple[Port, ...] = tuple(port for port in board.ports if port.coherent)
+    with pytest.raises(GenerateError, match=r"^ZCU104 has no high-performance port through which maps could be read$"):
+        vendor_files(replace(values(), board=replace(board, ports=only)))
+
+
+# --- what must not reach a tool ----------------------------------------------------------------------------
+
+
+def test_a_hostile_title_means_nothing_to_tcl(tmp_path: Path) -> None:
+    of = replace(values(), title=HOSTILE, outputs=(Output(HOSTILE, 0, 4),))
+    assert hls(tmp_path, of).rc == 0
+    assert vivado(tmp_path, of).rc == 0
+    assert not list(tmp_path.rglob("OWNED*"))
+    for name, text in vendor_files(of).items():
+        assert "[exec" not in text, name
+        assert "${evil}" not in text, name
+        assert "\n#error" not in text, name
+
+
+def edited(board: Board, key: str, text: str) -> Board:
+    room, _, name = key.rpartition(".")
+    if room == "port":
+        return replace(board, ports=(replace(board.ports[0], **{name: text}), *board.ports[1:]))
+    if room:
+        return replace(board, **{room: replace(getattr(board, room), **{name: text})})
+    return replace(board, **{name: text})
+
+
+KEYS = (
+    "part board_part ps.vlnv ps.clock ps.reset ps.interrupt ps.clock_mhz_key ps.interrupt_key ps.clock_source_key "
+    "control.name control.clock control.enable port.name port.clock port.enable port.width"
+)
+SMUGGLED = ["a}; exec touch OWNED; {", "[exec touch OWNED]", "$x", 'a"b', "a\nb", "a\n", "a\\b", ""]
+
+
+@pytest.mark.parametrize("key", KEYS.split())
+@pytest.mark.parametrize("text", SMUGGLED)
+def test_a_board_file_cannot_smuggle_tcl(key: str, text: str) -> None:
+    with pytest.raises(GenerateError, match=r"goes into Tcl and is made of letters|^an identifier is a letter"):
+        vendor_files(replace(values(), board=edited(load("zcu104"), key, text)))
+
+
+def test_a_pll_of_odd_name_is_refused() -> None:
+    clock = replace(load("zcu104").nearest_clock(300), pll="IOPLL}; exec touch OWNED; {")
+    with pytest.raises(GenerateError, match=r"^PSU__CRL_APB__PL0_REF_CTRL__SRCSEL goes into Tcl"):
+        vendor_files(replace(values(), clock=clock))
+
+
+@pytest.mark.parametrize("path", ["../top.cpp", "/top.cpp", "src/$x.cpp", "a b.cpp", "-o.cpp", "src/../t.cpp", "t.sh"])
+def test_a_source_outside_the_folder_is_refused(path: str) -> None:
+    with pytest.raises(GenerateError, match=r"^a source is a \.cpp or \.h file below the folder"):
+        vendor_files(replace(values(), sources=("src/top.cpp", path)))
+
+
+def test_values_that_cannot_be_are_refused() -> None:
+    refused = {
+        "the sources must hold at least one .cpp file for synthesis": replace(values(), sources=("src/top.h",)),
+        "the test bench must compare at least one output": replace(values(), outputs=()),
+        "must lie within the 100 words of the map arena, it has 40 words from 61": replace(
+            values(), outputs=(Output("o", 61, 40),)
+        ),
+        "the clock must be 1 to 1000 MHz, not nan": replace(
+            values(), clock=replace(load("zcu104").nearest_clock(300), mhz=float("nan"))
+        ),
+        "an identifier is a letter": replace(values(), design="../x"),
+        "the source of 'speed' must be one of executed": replace(values(), figures=(Figure("speed", "9", "hope"),)),
+        "the PS must be processing_system7 or zynq_ultra_ps_e": replace(
+            values(), board=edited(load("zcu104"), "ps.ip", "versal_cips")
+        ),
+    }
+    for sentence, of in refused.items():
+        with pytest.raises(GenerateError, match=re.escape(sentence)):
+            vendor_files(of)
+
+
+def test_a_word_is_braced() -> None:
+    assert word("IO PLL", "pll") == "{IO PLL}"
+
+
+# --- README ------------------------------------------------------------------------------------------------
+
+
+def test_the_readme_names_files_commands_registers_and_where_figures_come_from() -> None:
+    figure = Figure("frames/s | at 300 MHz", "<b>240</b>", "traced")
+    text = vendor_files(replace(values(), figures=(figure,)))["README.md"]
+    assert "`vitis_hls -f run_hls.tcl`" in text
+    assert "`vivado -mode batch -source build_vivado.tcl`" in text
+    assert VLNV in text
+    assert "| 0x70 | `first` |" in text
+    assert "| frames/s _ at 300 MHz | _b_240_/b_ | traced |" in text
+    assert "not yet shown. The clock, 300 MHz" in text
+
+
+# --- test bench --------------------------------------------------------------------------------------------
+
+ARRAY = Array(4, 8, 8, row_depth=256, weight_depth=256, kept_depth=64, chunk=8, channel_tiles=8)
+
+
+def convolution(random: np.random.Generator, channels: int, source: QNode, bits: int) -> QNode:
+    weights = random.integers(-127, 128, (channels, source.shape.channels, 3, 3)).astype(np.int8)
+    shift = np.full(channels, 26 if bits == 8 else 18, np.int64)
+    multiplier = random.integers(20000, 32000, channels)
+    by = Requantiser(random.integers(-500, 500, channels), multiplier, multiplier // 8, shift)
+    op = QConvolution(weights, INT8, by, 1, Padding(1, 1, 1, 1), 1)
+    shape = Shape(channels, source.shape.height, source.shape.width)
+    index = 0 if isinstance(source.op, QInput) else int(source.name[-1])
+    return QNode(f"conv{index + 1}", op, (index,), shape, TensorType(DataType(bits, True), 1.0), "net:1")
+
+
+def network() -> QuantizedNetwork:
+    """Two convolutions, the last one to 16 bits, so that both kinds of words are compared."""
+    random = np.random.default_rng(5)
+    pixels = QNode("input", QInput(), (), Shape(3, 9, 10), TensorType(UINT8, 1 / 255), "net:0")
+    first = convolution(random, 12, pixels, 8)
+    return QuantizedNetwork("tiny", (pixels, first, convolution(random, 10, first, 16)))
+
+
+def input_words(region: Map, picture: npt.NDArray[np.uint8]) -> Integers:
+    rows = np.zeros((region.shape.height, region.row_words * ARRAY.lanes // PIXEL_LANES, PIXEL_LANES), np.uint8)
+    rows[:, : region.shape.width, : region.shape.channels] = picture.transpose(1, 2, 0)
+    return rows.reshape(-1, ARRAY.lanes).view(np.int8)
+
+
+def output_words(region: Map, integers: npt.NDArray[np.int16]) -> Integers:
+    """[channel, row, column] → [row][block][column][lane], channels that do not exist are 0."""
+    height, width = region.shape.height, region.shape.width
+    padded = np.zeros((region.blocks * ARRAY.lanes, height, width), f"<i{region.value_words}")
+    padded[: region.shape.channels] = integers
+    words = padded.reshape(region.blocks, ARRAY.lanes, height, width).transpose(2, 0, 3, 1)
+    return np.ascontiguousarray(words).reshape(-1).view(np.int8).reshape(-1, ARRAY.lanes)
+
+
+def write_data(folder: Path, program: Program, net: QuantizedNetwork) -> None:
+    picture = np.random.default_rng(6).integers(0, 256, (3, 9, 10)).astype(np.uint8)
+    maps = np.full((program.maps_words, ARRAY.lanes), 0x55, np.int8)
+    maps[program.maps[0].base :][: program.maps[0].words] = input_words(program.maps[0], picture)
+    golden = run_integer(net, picture)[2]
+    assert np.unique(golden).size > 100  # the comparison would be worth little otherwise
+    images = {"maps": maps, "expected": output_words(program.maps[2], golden.astype(np.int16))}
+    images |= {f"weights_{port}": image for port, image in enumerate(program.weights)}
+    for name, image in images.items():
+        (folder / f"{name}.bin").write_bytes(image.tobytes())
+    (folder / "requantisers.bin").write_bytes(program.requantisers.astype("<u4").tobytes())
+    (folder / "program.bin").write_bytes(program.words.astype("<u4").tobytes())
+
+
+@pytest.fixture(scope="module")
+def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generated folder with a hostile title, and its test bench compiled by g++."""
+    gxx = shutil.which("g++")
+    if gxx is None:
+        pytest.skip("no g++ on this machine: apt install g++")
+    folder = tmp_path_factory.mktemp("design")
+    net, board = network(), load("zcu104")
+    schedule = tile(net, ARRAY)
+    program = emit(schedule)
+    sources = engine_sources(engine_values(schedule, program, board, board.nearest_clock(300)))
+    region = program.maps[2]
+    of = replace(
+        values(), title=HOSTILE, maps_words=program.maps_words, outputs=(Output(HOSTILE, region.base, region.words),),
+        sources=tuple(f"src/{name}" for name in sources),
+    )  # fmt: skip
+    files = {f"src/{name}": text for name, text in sources.items()} | vendor_files(of)
+    files |= {f"simulation/{name}": text for name, text in headers(SIMULATION).items()}
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    (folder / "data").mkdir()
+    write_data(folder / "data", program, net)
+    # As the README says it, but for the optimisation.
+    command = re.search(r"`(g\+\+ [^`]*-o test_bench) && \./test_bench data`", files["README.md"])
+    assert command
+    words = [gxx if word_ == "g++" else "-O1" if word_ == "-O2" else word_ for word_ in command[1].split()]
+    words += ["-Wall", "-Wno-unknown-pragmas", "-Werror"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def bench(design: Path, data: Path, *more: str) -> tuple[int, str]:
+    done = subprocess.run([str(design / "test_bench"), str(data), *more], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+def spoilt(design: Path, folder: Path, name: str, at: int) -> Path:
+    """A copy of the data with one bit of one file turned over."""
+    shutil.copytree(design / "data", folder, dirs_exist_ok=True)
+    data = bytearray((folder / name).read_bytes())
+    data[at] ^= 1
+    (folder / name).write_bytes(bytes(data))
+    return folder
+
+
+@pytest.mark.parametrize("how", [[], ["apart"]])
+def test_the_bench_passes_on_the_golden_output(how: list[str], design: Path) -> None:
+    rc, out = bench(design, design / "data", *how)
+    assert (rc, out.strip()) == (0, "PASS: 360 words, 2 passes")
+
+
+def test_the_bench_names_the_first_word_that_differs(design: Path, tmp_path: Path) -> None:
+    rc, out = bench(design, spoilt(design, tmp_path, "expected.bin", 7 * 8 + 3))
+    assert rc == 1
+    assert re.search(r"^FAIL .*: word 7, lane 3 is -?\d+ and must be -?\d+$", out, re.M)
+    assert "1 of 360 words differ" in out
+    assert "PASS" not in out
+
+
+@pytest.mark.parametrize("name", ["weights_0.bin", "weights_1.bin", "requantisers.bin", "maps.bin"])
+@pytest.mark.parametrize("how", [[], ["apart"]])
+def test_the_bench_fails_where_an_image_is_wrong(name: str, how: list[str], design: Path, tmp_path: Path) -> None:
+    shutil.copytree(design / "data", tmp_path, dirs_exist_ok=True)
+    words = np.fromfile(tmp_path / name, "<u4")
+    if name == "requantisers.bin":
+        words[::4] += 5000  # the biases; shifts must stay shifts
+    else:
+        words[: len(words) // 4] ^= 0x40404040
+    words.tofile(tmp_path / name)
+    rc, out = bench(design, tmp_path, *how)
+    assert rc == 1
+    assert "FAIL" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "sentence"),
+    [
+        ("maps.bin", -8, "maps.bin is of another design"),
+        ("expected.bin", -3, "expected.bin does not hold whole words"),
+        ("program.bin", -4, "program.bin does not hold whole passes"),
+        ("weights_1.bin", None, "weights_1.bin cannot be opened"),
+        ("requantisers.bin", 0, "requantisers.bin does not hold whole words"),
+    ],
+)
+def test_the_bench_refuses_files_of_another_size(
+    name: str, size: int | None, sentence: str, design: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(design / "data", tmp_path, dirs_exist_ok=True)
+    if size is None:
+        (tmp_path / name).unlink()
+    else:
+        (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:size])
+    rc, out = bench(design, tmp_path)
+    assert rc == 2
+    assert sentence in out
+
+
+def test_the_bench_passes_with_the_flags_and_types_of_the_vendor(design: Path, tmp_path: Path) -> None:
+    """The genuine ap_int, the C++ standard of run_hls.tcl, and of hls::burst_maxi only what UG1399 documents."""
+    flags = re.search(r'set flags "([^"]*)"', (design / "run_hls.tcl").read_text("utf-8"))
+    assert flags
+    words = flags[1].replace("$here", str(design)).split()
+    assert "-std=c++14" in words
+    includes = ["-isystem", str(DOCUMENTED), "-isystem", str(ap_int_folder())]
+    units = [str(design / "test_bench.cpp"), str(design / "src/top.cpp")]
+    command = ["g++", "-O1", "-w", *words, *includes, *units, "-o", str(tmp_path / "test_bench")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for how in ([], ["apart"]):
+        assert bench(tmp_path, design / "data", *how) == (0, "PASS: 360 words, 2 passes\n")

@@ -1,0 +1,104 @@
+# Stands in for Vitis HLS and Vivado: every command that the generated scripts use, none that they do not, so that a
+# misspelt one is an error. Each call is recorded as one line of CALLS, its words separated by \x1f.
+#
+#   tclsh vendor_stubs.tcl CALLS SCRIPT ARGUMENT ...
+#
+# STUB_HZ: what the PS makes of the clock. STUB_WNS, STUB_WHS: slack in ns. STUB_FAIL: a command that fails.
+# STUB_NO_BOARD: the board files are not installed. STUB_PROGRESS: how far runs get.
+
+set calls_file [lindex $argv 0]
+set script [lindex $argv 1]
+set argv [lrange $argv 2 end]
+set cells {}
+set wires {}
+
+proc setting {name default} { return [expr {[info exists ::env($name)] ? $::env($name) : $default}] }
+
+proc record {words} {
+    set file [open $::calls_file a]
+    puts $file [string map {\n " "} [join $words "\x1f"]]
+    close $file
+    if {[lindex $words 0] eq [setting STUB_FAIL ""]} { error "[lindex $words 0] failed" }
+}
+
+# Commands without an answer.
+foreach name {
+    open_project set_top open_solution set_part create_clock config_interface csim_design csynth_design cosim_design
+    export_design close_project
+    set_property update_ip_catalog create_bd_design apply_bd_automation connect_bd_net assign_bd_address
+    exclude_bd_addr_seg validate_bd_design save_bd_design generate_target update_compile_order wait_on_run open_run
+    report_utilization report_timing_summary add_files
+} {
+    proc $name args "record \[linsert \$args 0 $name\]"
+}
+
+# Queries that give the object of that name back.
+foreach name {get_runs get_files get_bd_addr_spaces} { proc $name args { return [lindex $args end] } }
+proc current_project {} { return project }
+proc current_fileset {} { return sources_1 }
+proc make_wrapper args { return design_wrapper.v }
+proc get_board_parts args { return [expr {[setting STUB_NO_BOARD 0] ? "" : [lindex $args end]}] }
+
+proc create_bd_cell args {
+    record [linsert $args 0 create_bd_cell]
+    lappend ::cells [lindex $args end]
+}
+
+proc existing {cell} {
+    if {$cell ni $::cells} { error "there is no cell '$cell'" }
+}
+
+proc get_bd_cells {cell} { existing $cell; return $cell }
+proc get_bd_pins {pin} { existing [file dirname $pin]; return $pin }
+proc get_bd_intf_pins {pin} { existing [file dirname $pin]; return $pin }
+
+proc connect_bd_intf_net {from to} {
+    record [list connect_bd_intf_net $from $to]
+    foreach pin [list $from $to] { if {$pin in [concat {*}$::wires]} { error "$pin is connected already" } }
+    lappend ::wires [list $from $to]
+}
+
+proc other_end {pin} {
+    foreach wire $::wires { if {[lindex $wire 0] eq $pin} { return [lindex $wire 1] } }
+    return ""
+}
+
+# What a master reaches is what lies behind the port of the PS that it is connected to.
+proc get_bd_addr_segs args {
+    if {[lindex $args 0] ne "-addressables"} { return [lindex $args end] }
+    set switch [file dirname [other_end [lindex $args end]]]
+    set port [other_end $switch/M00_AXI]
+    if {$port eq ""} { return {} }
+    if {[string match processing_system7* $port]} { return [list /$port/HP0_DDR_LOWOCM] }
+    return [list /$port/HP0_DDR_LOW /$port/HP0_DDR_HIGH /$port/HP0_LPS_OCM /$port/HP0_QSPI]
+}
+
+proc get_property {name object} {
+    switch -- $name {
+        CONFIG.FREQ_HZ { return [setting STUB_HZ 299997009] }
+        PROGRESS { return [setting STUB_PROGRESS 100%] }
+        STATUS { return stopped }
+        STATS.WNS { return [setting STUB_WNS 0.012] }
+        STATS.WHS { return [setting STUB_WHS 0.010] }
+    }
+    error "there is no property '$name'"
+}
+
+proc create_project args {
+    record [linsert $args 0 create_project]
+    lassign [lrange $args 1 2] ::project_name ::project_folder
+}
+
+proc empty_file {path} {
+    file mkdir [file dirname $path]
+    close [open $path w]
+}
+
+# Writes what the real one writes, where it writes it.
+proc launch_runs args {
+    record [linsert $args 0 launch_runs]
+    empty_file $::project_folder/$::project_name.gen/sources_1/bd/design/hw_handoff/design.hwh
+    if {"write_bitstream" in $args} { empty_file $::project_folder/$::project_name.runs/impl_1/design_wrapper.bit }
+}
+
+source $script
