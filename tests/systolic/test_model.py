@@ -1,0 +1,113 @@
+"""What a user names becomes a network and the files it came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from detectors import LABELS, tiny_files
+from PIL import Image
+
+from boards.errors import NetworkError, PictureError
+from cnn import zoo
+from cnn.float_model import run_float
+from cnn.network import Shape
+from systolic.model import FITS, calibration_inputs, load_model, reload, sample_pictures
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> tuple[Path, Path]:
+    return tiny_files(tmp_path)
+
+
+def weights_of(cfg: Path, to: Path) -> Path:
+    to.write_bytes(load_model(str(cfg), seed=3).files["model/network.weights"])
+    return to
+
+
+def test_a_cfg_with_names_and_seed(tiny: tuple[Path, Path]) -> None:
+    model = load_model(str(tiny[0]), None, tiny[1], 1)
+    assert (model.network.name, model.network.labels) == ("tiny", LABELS)
+    assert model.network.input_shape == Shape(3, 28, 36)
+    assert model.files["model/network.cfg"] == tiny[0].read_bytes()
+
+
+def test_the_kept_files_give_the_same_network_again(tiny: tuple[Path, Path], tmp_path: Path) -> None:
+    model = load_model(str(tiny[0]), None, tiny[1], 1, (24, 16))
+    for name, data in model.files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    again = reload(tmp_path)
+    picture = np.random.default_rng(0).random((3, 16, 24), np.float32)
+    for one, other in zip(run_float(model.network, picture), run_float(again, picture), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_weights_from_a_file(tiny: tuple[Path, Path], tmp_path: Path) -> None:
+    weights = weights_of(tiny[0], tmp_path / "tiny.weights")
+    model = load_model(str(tiny[0]), weights)
+    assert model.files["model/network.weights"] == weights.read_bytes()
+
+
+def test_another_size_than_the_cfgs(tiny: tuple[Path, Path]) -> None:
+    model = load_model(str(tiny[0]), seed=1, size=(64, 48))
+    assert model.network.input_shape == Shape(3, 48, 64)
+    kept = model.files["model/network.cfg"].decode().splitlines()
+    assert kept[1:3] == ["width=64", "height=48"]
+    assert len(kept) == len(tiny[0].read_text().splitlines())
+
+
+def test_a_size_that_no_layer_can_take_names_the_line_of_the_cfg(tiny: tuple[Path, Path]) -> None:
+    with pytest.raises(NetworkError, match=r"^tiny.cfg:\d+: "):
+        load_model(str(tiny[0]), seed=1, size=(0, 16))
+
+
+def test_a_built_in_network_brings_its_names_and_weights() -> None:
+    model = load_model("shapes")
+    assert model.network.labels
+    trained = (zoo.folder("shapes") / "shapes.weights").read_bytes()
+    assert model.files["model/network.weights"][20:] == trained[20:]
+
+
+def test_weights_and_seed_exclude_each_other(tiny: tuple[Path, Path]) -> None:
+    with pytest.raises(NetworkError) as caught:
+        load_model(str(tiny[0]), Path("a.weights"), None, 1)
+    assert str(caught.value) == "--weights and --seed exclude each other: trained numbers, or random ones"
+
+
+def test_a_network_without_numbers(tiny: tuple[Path, Path]) -> None:
+    with pytest.raises(
+        NetworkError, match=r"needs its trained numbers and no weights file came: give --weights FILE, or"
+    ):
+        load_model(str(tiny[0]))
+    with pytest.raises(NetworkError, match=r"give --weights FILE, or --seed NUMBER for random ones"):
+        load_model("tiny-yolov2-voc")
+
+
+def test_a_name_that_is_no_network() -> None:
+    with pytest.raises(NetworkError, match=r"there is no built-in network 'shape', .*; did you mean 'shapes'\?"):
+        load_model("shape")
+    with pytest.raises(NetworkError, match=r"the cfg file absent.cfg cannot be read: No such file or directory"):
+        load_model("absent.cfg", seed=1)
+
+
+def test_the_samples_are_pictures() -> None:
+    assert len(sample_pictures()) >= 4
+    assert list(sample_pictures()) == sorted(sample_pictures())
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_calibration_inputs_are_floats_of_the_input_size(fit: str, tiny: tuple[Path, Path], tmp_path: Path) -> None:
+    network = load_model(str(tiny[0]), seed=1).network
+    Image.new("RGB", (10, 10), (255, 0, 51)).save(tmp_path / "flat.png")
+    (pixels,) = calibration_inputs(network, [tmp_path / "flat.png"], fit)
+    assert (pixels.shape, pixels.dtype) == ((3, 28, 36), np.float32)
+    assert pixels[:, 14, 18] == pytest.approx([1, 0, 0.2])
+    assert pixels[:, 14, 0] == pytest.approx([1, 0, 0.2] if fit == "plain" else 3 * [128 / 255])
+
+
+def test_a_calibration_picture_that_is_none(tiny: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "no.jpg").write_text("not a picture")
+    with pytest.raises(PictureError, match=r"no.jpg: the file is none of the pictures that are read"):
+        calibration_inputs(load_model(str(tiny[0]), seed=1).network, [tmp_path / "no.jpg"], "plain")

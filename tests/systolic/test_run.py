@@ -1,0 +1,210 @@
+"""A picture through the executed design to boxes: on any picture, and on real ones as expected."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from accelerators import design_of, locked, start
+from detectors import LABELS
+from PIL import Image
+
+from boards.board import load
+from boards.errors import HostError, PictureError
+from host.picture import load_picture
+from scheduler.array import Array
+from systolic.build import Variant, build
+from systolic.design import write
+from systolic.flow import Calibration, make_design
+from systolic.model import load_model, sample_pictures
+from systolic.run import Run, fit_picture, run, save_annotated
+from systolic.simulate import Folder, open_folder, simulate
+
+AP_INT = Variant(ap_int=True)
+
+
+@pytest.fixture
+def tiny(tiny_design: Path) -> Folder:
+    return open_folder(tiny_design)
+
+
+@pytest.fixture
+def photograph(tmp_path: Path) -> Path:
+    """A sample, 90 × 60."""
+    path = tmp_path / "photograph.png"
+    Image.open(sample_pictures()[0]).convert("RGB").resize((90, 60)).save(path)
+    return path
+
+
+def boxes(found: Run) -> list[tuple[str, float, tuple[float, ...]]]:
+    return [(one.label, one.probability, tuple(one.box)) for one in found.detections]
+
+
+def run_on(tiny: Folder, image: Image.Image, path: Path, **options: object) -> Run:
+    image.save(path, **options)
+    return run(tiny, path)
+
+
+def test_boxes_lie_in_the_given_picture(tiny: Folder, photograph: Path) -> None:
+    found = run(tiny, photograph)
+    assert found.simulation.mismatches == 0
+    assert found.picture.shape == (60, 90, 3)
+    assert len(found.detections) > 3
+    for one in found.detections:
+        x0, y0, x1, y1 = one.box
+        assert 0 <= x0 <= x1 <= 90
+        assert 0 <= y0 <= y1 <= 60
+        assert one.label in LABELS
+
+
+def test_ap_int_gives_the_same_boxes(tiny: Folder, photograph: Path) -> None:
+    assert boxes(run(tiny, photograph, variant=AP_INT)) == boxes(run(tiny, photograph))
+
+
+def test_the_threshold_leaves_fewer(tiny: Folder, photograph: Path) -> None:
+    every, some = run(tiny, photograph, threshold=0.01), run(tiny, photograph, threshold=0.5)
+    assert 0 < len(some.detections) < len(every.detections)
+    assert min(one.probability for one in some.detections) >= 0.5
+
+
+# ------------------------------------------------------------------------------------ unusual pictures
+
+
+def test_a_grey_picture_is_its_three_equal_channels(tiny: Folder, photograph: Path, tmp_path: Path) -> None:
+    grey = Image.open(photograph).convert("L")
+    assert boxes(run_on(tiny, grey, tmp_path / "l.png")) == boxes(run_on(tiny, grey.convert("RGB"), tmp_path / "r.png"))
+
+
+def test_transparency_is_laid_over_white(tiny: Folder, photograph: Path, tmp_path: Path) -> None:
+    opaque = Image.open(photograph)
+    with_alpha = opaque.convert("RGBA")
+    assert boxes(run_on(tiny, with_alpha, tmp_path / "a.png")) == boxes(run(tiny, photograph))
+    with_alpha.putalpha(0)
+    white = Image.new("RGB", opaque.size, "white")
+    assert boxes(run_on(tiny, with_alpha, tmp_path / "a.png")) == boxes(run_on(tiny, white, tmp_path / "w.png"))
+
+
+def test_an_exif_rotation_is_applied_before_the_network(tiny: Folder, photograph: Path, tmp_path: Path) -> None:
+    """Stored lying with the note "turn it": the boxes are those of the upright picture, in its pixels."""
+    upright = Image.open(photograph)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be shown turned by 90° clockwise
+    lying = upright.transpose(Image.Transpose.ROTATE_90)
+    found = run_on(tiny, lying, tmp_path / "lying.png", exif=exif)
+    assert found.picture.shape == (60, 90, 3)
+    assert boxes(found) == boxes(run(tiny, photograph))
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 300), (3000, 2)])
+def test_pictures_of_odd_shapes(size: tuple[int, int], tiny: Folder, tmp_path: Path) -> None:
+    found = run_on(tiny, Image.new("RGB", size, "orange"), tmp_path / "odd.png")
+    assert found.simulation.mismatches == 0
+
+
+def test_a_huge_picture_is_refused_by_its_header(tiny: Folder, tmp_path: Path) -> None:
+    Image.new("1", (8_001, 8_000)).save(tmp_path / "huge.png")
+    with pytest.raises(PictureError) as caught:
+        run(tiny, tmp_path / "huge.png")
+    assert str(caught.value) == (
+        f"{tmp_path / 'huge.png'}: a picture has at most 64 million pixels; make it smaller first "
+        "(this one has 8001 × 8000)"
+    )
+
+
+def test_a_picture_that_is_none_and_one_that_is_cut_off(tiny: Folder, photograph: Path, tmp_path: Path) -> None:
+    (tmp_path / "no.png").write_text("not a picture")
+    with pytest.raises(PictureError, match=r"no.png: the file is none of the pictures that are read \(JPEG, PNG"):
+        run(tiny, tmp_path / "no.png")
+    (tmp_path / "cut.png").write_bytes(photograph.read_bytes()[:2000])
+    with pytest.raises(PictureError, match=r"cut.png: the picture cannot be read, is it cut off\?"):
+        run(tiny, tmp_path / "cut.png")
+    with pytest.raises(PictureError, match=r"absent.png: there is no such file"):
+        run(tiny, tmp_path / "absent.png")
+
+
+# ------------------------------------------------------------------------------------------- the rest
+
+
+def test_a_network_without_a_head(tmp_path: Path, photograph: Path) -> None:
+    network = start(3, 8, 8).convolution(8).network("headless")
+    write(design_of(network, Array(4, 8, 8)), tmp_path / "design")
+    with pytest.raises(HostError) as caught:
+        run(open_folder(tmp_path / "design"), photograph)
+    assert str(caught.value) == "headless has no detection head to decode; systolic simulate shows its layers"
+
+
+def test_the_annotated_picture_shows_its_boxes(tiny: Folder, photograph: Path, tmp_path: Path) -> None:
+    found = run(tiny, photograph)
+    save_annotated(found, list(LABELS), tmp_path / "boxes.png")
+    drawn = np.asarray(Image.open(tmp_path / "boxes.png"))
+    assert drawn.shape == found.picture.shape
+    assert not np.array_equal(drawn, found.picture)
+
+
+@pytest.mark.parametrize("name", ["absent/boxes.png", "boxes.nonsense", "boxes"])
+def test_an_annotated_picture_that_cannot_be_written(name: str, tiny: Folder, photograph: Path, tmp_path: Path) -> None:
+    with pytest.raises(HostError, match=r"boxes.* cannot be written: .*; choose another -o FILE.png"):
+        save_annotated(run(tiny, photograph), list(LABELS), tmp_path / name)
+
+
+# ------------------------------------------------------------------------------------ real networks
+
+
+def real_design(shared: Path, build_root: Path, name: str, size: tuple[int, int] | None) -> Folder:
+    """A trained network of the shared data on a ZCU104, calibrated on photographs; compiled once a run."""
+    networks, pictures = shared / "data" / "networks", shared / "data" / "pictures"
+    folder = build_root / f"{name}-{size}"
+    with locked(folder.with_suffix(".lock")):
+        if not folder.exists():
+            cfg, weights = networks / f"{name}.cfg", networks / f"{name}.weights"
+            model = load_model(str(cfg), weights, networks / "voc.names", None, size)
+            calibration = Calibration(tuple(pictures / one for one in ("dog.jpg", "person.jpg")))
+            write(make_design(model, load("zcu104"), None, calibration).design, folder)
+            build(folder)
+    return open_folder(folder)
+
+
+def overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """Intersection over union."""
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[1], other[1])
+    common = max(width, 0) * max(height, 0)
+    areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
+    return common / (areas - common)
+
+
+def surest(shared: Path, name: str) -> dict[str, tuple[float, ...]]:
+    """Label → box of its most probable detection in the expected file."""
+    found = json.loads((shared / "data" / "expected" / name).read_text())
+    return {one["label"]: tuple(one["box_xyxy"]) for one in sorted(found, key=lambda one: float(one["prob"]))}
+
+
+REAL = [
+    ("yolo-lite-voc-trial3-noBatch", None, "yolo-lite-voc-trial3-noBatch_dog_224.json"),
+    ("yolo-lite-voc-trial3", (416, 416), "yolo-lite-voc-trial3_dog_416.json"),
+]
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(("name", "size", "wanted"), REAL)
+def test_real_networks_find_dog_bicycle_and_car(
+    name: str, size: tuple[int, int] | None, wanted: str, shared: Path, build_root: Path
+) -> None:
+    folder = real_design(shared, build_root, name, size)
+    found = run(folder, shared / "data" / "pictures" / "dog.jpg")
+    assert [layer.name for layer in found.simulation.layers if layer.mismatches] == []
+    truth = surest(shared, wanted)
+    for label in ("bicycle", "dog", "car"):
+        best = max(overlap(truth[label], one.box) for one in found.detections if one.label == label)
+        assert best >= 0.85, f"{label}: {best:.3f}"
+
+
+@pytest.mark.shared
+def test_a_real_network_with_ap_int(shared: Path, build_root: Path) -> None:
+    folder = real_design(shared, build_root, *REAL[0][:2])
+    pixels, _ = fit_picture(folder, load_picture(shared / "data" / "pictures" / "dog.jpg"))
+    found = simulate(folder, pixels, AP_INT)
+    assert found.mismatches == 0
+    assert sum(layer.values for layer in found.layers) > 100_000
