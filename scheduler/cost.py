@@ -71,9 +71,7 @@ class Link:
     write_latency: int
 
 
-def link_of(
-    board: Board, clock_mhz: float, efficiency: float = DDR_EFFICIENCY, peak_gbps: float | None = None
-) -> Link:
+def link_of(board: Board, clock_mhz: float, efficiency: float = DDR_EFFICIENCY, peak_gbps: float | None = None) -> Link:
     """The board's memory at its rated speed unless ``peak_gbps`` (10⁹ bytes a second) says otherwise."""
     if not (clock_mhz > 0 and 0 < efficiency <= 1):
         raise ScheduleError(
@@ -265,13 +263,11 @@ def pass_cycles(knobs: Knobs, work: Work, way: Passes, link: Link, first: bool) 
         if count == 0:
             continue
         last = index == len(classes) - 1
-        before = (
-            classes[1 - index][1] if channel_tiles == 1 and index < 2 and classes[1 - index][0] else saved
-        )
+        before = classes[1 - index][1] if channel_tiles == 1 and index < 2 and classes[1 - index][0] else saved
         tile = _use(knobs, work, way.width, saved, before)
-        total = total + _tile(
-            knobs, work, way, link, tile, beats, 0 * loads if last else loads, saved, last
-        ).times(np.int64(count))
+        total = total + _tile(knobs, work, way, link, tile, beats, 0 * loads if last else loads, saved, last).times(
+            np.int64(count)
+        )
         if last:
             total = total + _drain(knobs, work, way, link, tile)
     zero = np.int64(0) * total.compute
@@ -334,9 +330,7 @@ def _tile(
         weights = weights + np.maximum(0, way.next_steps * beats - round_feeds)
     rounds = np.where(way.inputs_resident, feeds, compute)  # positions that the loading of rows hides behind
     rows = np.where(way.overlap, np.maximum(0, loads - rounds), loads)
-    bubbles = np.where(
-        way.inputs_resident, tiles * ROW_TILE_BUBBLE, max(ROW_TILE_BUBBLE, tiles * CHANNEL_TILE_BUBBLE)
-    )
+    bubbles = np.where(way.inputs_resident, tiles * ROW_TILE_BUBBLE, max(ROW_TILE_BUBBLE, tiles * CHANNEL_TILE_BUBBLE))
     bubbles = bubbles + np.where((way.overlap == 0) & (loads > 0), ROW_TILE_BUBBLE, 0)
     busy = compute + saver + weights + rows
     out_blocks = ceil_div(work.filters, knobs.lanes)
@@ -349,14 +343,10 @@ def _tile(
     )
     ddr = np.maximum(0, _ddr((written + read + streamed) * knobs.word_bytes, link) - busy)
     zero = 0 * busy
-    return Cycles(
-        zero, compute + zero, rows + zero, weights + zero, saver + zero, ddr + zero, bubbles + zero, zero
-    )
+    return Cycles(zero, compute + zero, rows + zero, weights + zero, saver + zero, ddr + zero, bubbles + zero, zero)
 
 
-def _resident_round(
-    knobs: Knobs, work: Work, way: Passes, tiles: int, row_tiles: int, beats: Numbers
-) -> Numbers:
+def _resident_round(knobs: Knobs, work: Work, way: Passes, tiles: int, row_tiles: int, beats: Numbers) -> Numbers:
     """Weights that stay arrive in the first row tile (or, where rows stay, a tile during the one before)."""
     feeds = way.width * work.steps
     first = (tiles - 1) * np.maximum(0, work.steps * beats - feeds)
@@ -368,9 +358,7 @@ def _drain(knobs: Knobs, work: Work, way: Passes, link: Link, tile: _Tile) -> Cy
     """After the last position: the skew, the Saver's pipelines, what arrange still holds, the last burst's answer."""
     columns = _up(way.width, np.int64(work.pool_stride))
     burst = np.minimum(columns, knobs.chunk) * work.value_words
-    drain = (
-        PIPELINE + knobs.rows + tile.over + tile.last + np.minimum(burst, BURST_WORDS) + link.write_latency
-    )
+    drain = PIPELINE + knobs.rows + tile.over + tile.last + np.minimum(burst, BURST_WORDS) + link.write_latency
     drain = drain + ANSWER + REGION
     zero = 0 * drain
     return Cycles(zero, zero, zero, zero, zero, zero, drain, zero)
@@ -392,7 +380,7 @@ def passes_of(work: Work, choices: tuple[Way, ...], following: int) -> tuple[Pas
     )
     count = column([w.cut.count for w in choices])
     own = np.full(len(choices), work.steps, np.int64)
-    words = column([list(w.cut.words) for w in choices])  # type: ignore[arg-type]
+    words = np.array([w.cut.words for w in choices], np.int64)
     width, last_width = column([w.cut.width for w in choices]), column([w.cut.last_width for w in choices])
     first = Passes(width, words[:, 0], np.where(count > 1, own, following), *flags)
     middle = Passes(width, words[:, 1], own, *flags)
@@ -485,9 +473,7 @@ def cost(schedule: SystolicSchedule, link: Link) -> Cost:
     return Cost(array, link, tuple(layers))
 
 
-def layer_cost(
-    array: Array, work: Work, way: Way, following: int, link: Link, first_layer: bool
-) -> LayerCost:
+def layer_cost(array: Array, work: Work, way: Way, following: int, link: Link, first_layer: bool) -> LayerCost:
     """``following``: steps of the next layer's first weight tile, which arrives during this one."""
     knobs = knobs_of(array)
     grid = layer_cycles(knobs, work, (way,), following, link, first_layer)

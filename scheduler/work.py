@@ -13,14 +13,14 @@ from functools import lru_cache
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import PIXEL_LANES, Array
 from scheduler.lower import Job
-from scheduler.tile import Strip, Tiling, blocks, ceil_div, input_columns, reads_pixels, row_words
+from scheduler.tile import Strip, Tiling, blocks, ceil_div, reads_pixels, row_words
 
 ORDERS = ("weights-resident", "inputs-resident", "streamed")
 """Loop orders of the engine. weights-resident: all weight tiles stay in the buffer, row tiles are the outer loop.
 inputs-resident: all rows of a strip stay, channel tiles are the outer loop. streamed: neither stays, weights cross
 once a row tile."""
 
-MAX_STRIPS = 16
+MAX_STRIPS = 8
 """Strips that a layer is cut into at most: more only where the row buffer is smaller than any that is built."""
 
 
@@ -244,9 +244,7 @@ def tiling_of(network: QuantizedNetwork, job: Job, array: Array, way: Way) -> Ti
 
 def way_of(network: QuantizedNetwork, tiling: Tiling, array: Array) -> Way:
     """The way that a tiling goes."""
-    order = (
-        "weights-resident" if tiling.resident else "inputs-resident" if tiling.inputs_resident else "streamed"
-    )
+    order = "weights-resident" if tiling.resident else "inputs-resident" if tiling.inputs_resident else "streamed"
     words = [row_words(network, tiling.job, array, strip) for strip in tiling.strips]
     middle = max(words[1:-1], default=words[0])
     return Way(Cut(tiling.strips, (words[0], middle, words[-1]), sum(words)), order, tiling.overlap)

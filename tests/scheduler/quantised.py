@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cnn.datatype import INT8, UINT8, DataType
+from cnn.datatype import UINT8, DataType
 from cnn.network import MaxPool, Padding, Shape
 from cnn.quantized import QAveragePool, QConvolution, QDense, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
 

@@ -1,0 +1,321 @@
+"""One geometry priced whole: every knob, every size of the buffers and every way of every layer in numpy grids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from boards.board import Board
+from cnn.quantized import QuantizedNetwork
+from scheduler.array import Array
+from scheduler.cost import Knobs, Link, Numbers, layer_cycles, layer_traffic
+from scheduler.lower import Job
+from scheduler.resources import usage
+from scheduler.space import NEVER, Geometry, Goal, Space, area, legal
+from scheduler.tile import ceil_div
+from scheduler.work import Cut, Needs, Way, Work, cuts, needs, ways, work_of
+
+_BYTES = 34  # bits of the byte count in a combined key: cycles first, bytes where they tie
+
+
+@dataclass(frozen=True)
+class Layers:
+    """A network on one width of array: numbers only, so that it is cheap to send to another process."""
+
+    works: tuple[Work, ...]
+    cuts: tuple[tuple[Cut, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One geometry to price. best: the key to beat."""
+
+    geometry: Geometry
+    layers: Layers
+    board: Board
+    link: Link
+    goal: Goal
+    space: Space
+    best: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A frozen answer: key (least is best), array, and each layer's way."""
+
+    key: tuple[int, ...]
+    array: Array
+    ways: tuple[Way, ...]
+
+
+def layers_of(network: QuantizedNetwork, jobs: Sequence[Job], columns: int, lanes: int, strips: int) -> Layers:
+    array = Array(2, columns, lanes)
+    return Layers(
+        tuple(work_of(network, job, array) for job in jobs),
+        tuple(cuts(network, job, array, strips) for job in jobs),
+    )
+
+
+def least_cycles(geometry: Geometry, layers: Layers) -> int:
+    """No candidate of the geometry takes fewer: positions × steps × tiles, which is one part of the modelled sum."""
+    return sum(
+        ceil_div(w.out_height, geometry.rows) * ceil_div(w.filters, geometry.columns) * w.out_width * w.steps
+        for w in layers.works
+    )
+
+
+def least_bytes(geometry: Geometry, layers: Layers) -> int:
+    """No candidate moves fewer: every map, every weight and every requantiser crosses once."""
+    return sum(
+        min(_bytes(geometry, work, Way(cut, "weights-resident", True)) for cut in choices)
+        for work, choices in zip(layers.works, layers.cuts, strict=True)
+    )
+
+
+def _bytes(geometry: Geometry, work: Work, way: Way) -> int:
+    return layer_traffic(geometry.rows, geometry.columns, geometry.lanes, geometry.lanes, work, way).total
+
+
+def arrays_of(task: Task) -> list[Array]:
+    """Legal arrays of the geometry in all but the buffers' depths, within the board's DSPs and ports."""
+    g, space = task.geometry, task.space
+    tiles = max(ceil_div(w.filters, g.columns) for w in task.layers.works)
+    made = (
+        Array(
+            g.rows, g.columns, g.lanes, save_rows, map_ports, weight_ports,
+            chunk=chunk, channel_tiles=tiles, dsp=task.board.dsp.kind,
+        )
+        for save_rows, map_ports, weight_ports, chunk in product(
+            space.save_rows, space.map_ports, space.weight_ports, space.chunks
+        )
+    )  # fmt: skip
+    return [a for a in made if legal(a, task.board)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """One layer's ways on one geometry, [knobs, ways] and [ways]."""
+
+    ways: tuple[Way, ...]
+    needs: tuple[Needs, ...]
+    cycles: Numbers
+    bytes: Numbers
+
+
+def _price(task: Task, arrays: Sequence[Array]) -> list[_Layer]:
+    g, works = task.geometry, task.layers.works
+
+    def column(name: str) -> Numbers:
+        return np.array([[getattr(a, name)] for a in arrays], np.int64)
+
+    knobs = Knobs(
+        g.rows, g.columns, g.lanes, g.lanes,
+        column("save_rows"), column("chunk"), column("map_ports"), column("weight_ports"),
+    )  # fmt: skip
+    priced = []
+    for index, (work, choices) in enumerate(zip(works, task.layers.cuts, strict=True)):
+        following = works[index + 1].steps if index + 1 < len(works) else 0
+        found, need = ways_of(task, work, choices, following)
+        if not found:
+            return []
+        cycles = layer_cycles(knobs, work, found, following, task.link, index == 0).total
+        grid = np.broadcast_to(cycles, (len(arrays), len(found)))
+        moved = np.array([_bytes(g, work, way) for way in found], np.int64)
+        priced.append(_Layer(found, need, grid, moved))
+    return priced
+
+
+def ways_of(
+    task: Task, work: Work, choices: tuple[Cut, ...], following: int
+) -> tuple[tuple[Way, ...], tuple[Needs, ...]]:
+    """The ways that the largest buffers of the space hold."""
+    g, space = task.geometry, task.space
+    deepest = (space.row_depths[-1], space.weight_depths[-1], space.kept_depths[-1])
+    kept = []
+    for way in ways(work, g.rows, choices):
+        if way.order not in space.orders and work.out_height > g.rows:
+            continue
+        need = needs(work, g.rows, g.columns, way, following)
+        if all(n <= d for n, d in zip((need.row_depth, need.weight_depth, need.kept_depth), deepest, strict=True)):
+            kept.append((way, need))
+    return tuple(way for way, _ in kept), tuple(need for _, need in kept)
+
+
+@dataclass(frozen=True, eq=False)
+class _Depths:
+    """Depths that can matter: up to the first that holds every way."""
+
+    rows: tuple[int, ...]
+    weights: tuple[int, ...]
+    kept: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return len(self.rows), len(self.weights), len(self.kept)
+
+
+def _depths(space: Space, layers: Sequence[_Layer]) -> _Depths:
+    def upto(depths: tuple[int, ...], name: str) -> tuple[int, ...]:
+        most = max(getattr(need, name) for layer in layers for need in layer.needs)
+        enough = next((i for i, d in enumerate(depths) if d >= most), len(depths) - 1)
+        return depths[: enough + 1]
+
+    return _Depths(
+        upto(space.row_depths, "row_depth"),
+        upto(space.weight_depths, "weight_depth"),
+        upto(space.kept_depths, "kept_depth"),
+    )
+
+
+def _least(layer: _Layer, depths: _Depths, keys: Numbers) -> Numbers:
+    """[knobs, row depth, weight depth, kept depth]: the least key of the ways that fit; NEVER where none does."""
+    table = np.full((keys.shape[0], *depths.shape), NEVER, np.int64)
+    for way, need in enumerate(layer.needs):
+        at = (
+            int(np.searchsorted(depths.rows, need.row_depth)),
+            int(np.searchsorted(depths.weights, need.weight_depth)),
+            int(np.searchsorted(depths.kept, need.kept_depth)),
+        )
+        cell = table[:, at[0], at[1], at[2]]
+        np.minimum(cell, keys[:, way], out=cell)
+    for axis in (1, 2, 3):
+        np.minimum.accumulate(table, axis=axis, out=table)
+    return table
+
+
+def _areas(task: Task, arrays: Sequence[Array], depths: _Depths) -> Numbers:
+    """[knobs, depths…]: the area, NEVER where the board does not hold it."""
+    table = np.full((len(arrays), *depths.shape), NEVER, np.int64)
+    for k, array in enumerate(arrays):
+        for i, j, h in np.ndindex(*depths.shape):
+            sized = _sized(array, depths, (i, j, h))
+            used = usage(sized, task.board)
+            if used.fits(task.board):
+                table[k, i, j, h] = area(used, task.board)
+    return table
+
+
+def _sized(array: Array, depths: _Depths, at: tuple[int, ...]) -> Array:
+    return replace(
+        array, row_depth=depths.rows[at[0]], weight_depth=depths.weights[at[1]], kept_depth=depths.kept[at[2]]
+    )
+
+
+def solve(task: Task) -> tuple[Candidate | None, int]:
+    """The best candidate of one geometry that beats ``task.best``, and how many arrays were priced."""
+    arrays = arrays_of(task)
+    layers = _price(task, arrays) if arrays else []
+    if not layers:
+        return None, 0
+    depths = _depths(task.space, layers)
+    areas = _areas(task, arrays, depths)
+    count = int((areas < NEVER).sum())
+    if count == 0:
+        return None, 0
+    chooser = _fewest_bytes if task.goal.objective == "ddr" else _fewest_cycles
+    return chooser(task, arrays, layers, depths, areas), count
+
+
+def _fewest_cycles(
+    task: Task, arrays: Sequence[Array], layers: Sequence[_Layer], depths: _Depths, areas: Numbers
+) -> Candidate | None:
+    """fps, latency, resources: in every cell each layer takes its fewest cycles."""
+    total = np.zeros(areas.shape, np.int64)
+    moved = np.zeros(areas.shape, np.int64)
+    possible = areas < NEVER
+    for layer in layers:
+        best = _least(layer, depths, (layer.cycles << _BYTES) | layer.bytes[None, :])
+        possible &= best < NEVER
+        total += best >> _BYTES
+        moved += best & ((1 << _BYTES) - 1)
+    possible &= total <= task.goal.most_cycles(task.link)
+    if not possible.any():
+        return None
+    order = (areas, total, moved) if task.goal.objective == "resources" else (total, areas, moved)
+    at = _first(possible, order)
+    key = tuple(int(part[at]) for part in order)
+    if task.best is not None and key >= task.best:
+        return None
+    return Candidate(key, _sized(arrays[at[0]], depths, at[1:]), _chosen(layers, depths, at))
+
+
+def _first(possible: np.typing.NDArray[np.bool_], order: Sequence[Numbers]) -> tuple[int, ...]:
+    """Where the parts of the key are least, one after the other."""
+    mask = possible
+    for part in order:
+        mask = mask & (part == part[mask].min())
+    return tuple(int(i) for i in np.argwhere(mask)[0])
+
+
+def _chosen(layers: Sequence[_Layer], depths: _Depths, at: tuple[int, ...]) -> tuple[Way, ...]:
+    chosen = []
+    for layer in layers:
+        fitting = _fitting(layer, depths, at)
+        chosen.append(layer.ways[min(fitting, key=lambda w: (int(layer.cycles[at[0], w]), int(layer.bytes[w])))])
+    return tuple(chosen)
+
+
+def _fitting(layer: _Layer, depths: _Depths, at: tuple[int, ...]) -> list[int]:
+    room = (depths.rows[at[1]], depths.weights[at[2]], depths.kept[at[3]])
+    return [
+        way
+        for way, need in enumerate(layer.needs)
+        if need.row_depth <= room[0] and need.weight_depth <= room[1] and need.kept_depth <= room[2]
+    ]
+
+
+# --- least bytes at a frame rate: layers trade cycles against bytes -----------------------------------------------
+
+
+def _fewest_bytes(
+    task: Task, arrays: Sequence[Array], layers: Sequence[_Layer], depths: _Depths, areas: Numbers
+) -> Candidate | None:
+    """Cells in the order of the bytes that they cannot go below; in each the exact front of (cycles, bytes)."""
+    least = np.zeros(areas.shape, np.int64)
+    fastest = np.zeros(areas.shape, np.int64)
+    for layer in layers:
+        least = np.minimum(NEVER, least + _least(layer, depths, np.broadcast_to(layer.bytes, layer.cycles.shape)))
+        fastest = np.minimum(NEVER, fastest + _least(layer, depths, layer.cycles))
+    budget = task.goal.most_cycles(task.link)
+    possible = (areas < NEVER) & (least < NEVER) & (fastest <= budget)
+    best: Candidate | None = None
+    bound = task.best
+    for at in sorted(map(tuple, np.argwhere(possible).tolist()), key=lambda c: (int(least[c]), int(fastest[c]))):
+        if bound is not None and (int(least[at]), int(fastest[at])) > bound[:2]:
+            break
+        point = _front_point(layers, depths, at, budget)
+        if point is None:
+            continue
+        key = (point[0], point[1], int(areas[at]))
+        if bound is None or key < bound:
+            bound, best = key, Candidate(key, _sized(arrays[at[0]], depths, at[1:]), point[2])
+    return best
+
+
+def _front_point(
+    layers: Sequence[_Layer], depths: _Depths, at: tuple[int, ...], budget: int
+) -> tuple[int, int, tuple[Way, ...]] | None:
+    """The least (bytes, cycles) within the budget: fronts of the layers, merged one after the other."""
+    front: list[tuple[int, int, tuple[Way, ...]]] = [(0, 0, ())]
+    for layer in layers:
+        points = [
+            (b + int(layer.bytes[w]), c + int(layer.cycles[at[0], w]), (*chosen, layer.ways[w]))
+            for b, c, chosen in front
+            for w in _undominated(layer, _fitting(layer, depths, at), at[0])
+        ]
+        front = []
+        for point in sorted(points, key=lambda p: p[:2]):
+            if point[1] <= budget and (not front or point[1] < front[-1][1]):
+                front.append(point)
+    return front[0] if front else None
+
+
+def _undominated(layer: _Layer, fitting: Sequence[int], knob: int) -> list[int]:
+    kept: list[int] = []
+    for way in sorted(fitting, key=lambda w: (int(layer.bytes[w]), int(layer.cycles[knob, w]))):
+        if not kept or layer.cycles[knob, way] < layer.cycles[knob, kept[-1]]:
+            kept.append(way)
+    return kept

@@ -1,0 +1,225 @@
+"""The best array and tilings for a network on a board: every candidate of a stated space is priced or ruled out.
+
+before                      after
+network, board, objective   the schedule whose key is least over the whole space, and what was proven on the way
+
+A geometry M × N × L is priced as one numpy grid of (knobs × ways) a layer. Layers are independent once the buffers
+are fixed, so the best way of each layer is taken for every size of the buffers at once. Geometries are visited in the
+order of a bound that no candidate of theirs can beat (positions × steps, DSPs of the PEs, bytes that have to cross
+once); when the bound of the next one is above the best found, the search has proven it best. ``brute_force`` prices
+every candidate one by one; the tests hold the two against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass, field, replace
+
+from boards.board import Board
+from boards.errors import ScheduleError, SystolicError
+from cnn.quantized import QuantizedNetwork
+from scheduler.array import Array
+from scheduler.cost import Link, link_of
+from scheduler.lack import nothing_fits
+from scheduler.lower import lower
+from scheduler.price import Candidate, Layers, Task, layers_of, least_bytes, least_cycles, solve
+from scheduler.space import MOST_FRAMES, Geometry, Goal, Space, geometries, space_of
+from scheduler.tile import SystolicSchedule
+from scheduler.work import Way, tiling_of
+
+BATCH = 4
+"""Geometries that a worker prices before it is told the best key again."""
+
+TRIES = 3
+"""Times that a batch is given to workers before it is priced here."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """geometries of the space; priced in full; ruled out by a bound. candidates: arrays × ways priced."""
+
+    geometries: int
+    priced: int
+    ruled_out: int
+    arrays: int
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    schedule: SystolicSchedule
+    link: Link
+    goal: Goal
+    proof: Proof
+    key: tuple[int, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """bound: no candidate of the geometry has a lesser key."""
+
+    bound: tuple[int, ...]
+    geometry: Geometry
+
+
+def search(
+    network: QuantizedNetwork,
+    board: Board,
+    link: Link | None = None,
+    goal: Goal = MOST_FRAMES,
+    space: Space | None = None,
+    executor: Executor | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Found:
+    """The schedule with the least key over the space, proven by pricing or bounding every geometry.
+
+    link: the memory at a clock; the board's highest clock where it is None. executor: any
+    ``concurrent.futures.Executor``; a batch whose worker dies is given again. Raises ScheduleError where no
+    candidate fits: with the least geometry that would, and what the board lacks for it.
+    """
+    link = link or link_of(board, board.clocks()[-1].mhz)
+    space = space or space_of(network, board)
+    jobs = lower(network)
+    made = {shape: layers_of(network, jobs, *shape, space.strips) for shape in space.shapes}
+    visits = _visits(space, board, goal, link, made)
+    tasks = [
+        (v, Task(v.geometry, made[v.geometry.columns, v.geometry.lanes], board, link, goal, space)) for v in visits
+    ]
+    best, priced, arrays = _run(tasks, executor, tell)
+    if best is None:
+        raise ScheduleError(_too_slow(network, board, link, goal, space) or nothing_fits(network, board, space, made))
+    schedule = schedule_of(network, best.array, best.ways)
+    proof = Proof(len(visits), priced, len(visits) - priced, arrays)
+    return Found(schedule, link, goal, proof, best.key)
+
+
+def _too_slow(network: QuantizedNetwork, board: Board, link: Link, goal: Goal, space: Space) -> str | None:
+    """The sentence where it is only the frame rate that nothing reaches."""
+    if not goal.frames_per_second:
+        return None
+    try:
+        fastest = search(network, board, link, Goal(), space)
+    except ScheduleError:
+        return None
+    rate = link.clock_mhz * 1e6 / fastest.key[0]
+    return (
+        f"{network.name} does not reach {goal.frames_per_second:g} frames/s on {board.title} at {link.clock_mhz:g} "
+        f"MHz: the fastest array, {fastest.schedule.array}, is modelled at {rate:.1f}; ask for fewer, or take a larger "
+        "board or a higher clock"
+    )
+
+
+def schedule_of(network: QuantizedNetwork, array: Array, chosen: Sequence[Way]) -> SystolicSchedule:
+    jobs = lower(network)
+    tilings = tuple(tiling_of(network, job, array, way) for job, way in zip(jobs, chosen, strict=True))
+    return SystolicSchedule(network, array, tilings)
+
+
+def _visits(space: Space, board: Board, goal: Goal, link: Link, made: dict[tuple[int, int], Layers]) -> list[_Visit]:
+    """The most promising geometry first; what the frame rate rules out is not visited."""
+    found = []
+    for geometry in geometries(space, board):
+        layers = made[geometry.columns, geometry.lanes]
+        cycles = least_cycles(geometry, layers)
+        if cycles <= goal.most_cycles(link):
+            found.append(_Visit(_bound(geometry, layers, board, goal, cycles), geometry))
+    return sorted(found, key=lambda v: (v.bound, v.geometry.rows, v.geometry.columns))
+
+
+def _bound(geometry: Geometry, layers: Layers, board: Board, goal: Goal, cycles: int) -> tuple[int, ...]:
+    array = Array(geometry.rows, geometry.columns, geometry.lanes, save_rows=1)
+    pes = 1_000_000 * array.dsps // board.resources.dsp // (3 if board.resources.uram else 2)
+    if goal.objective == "resources":
+        return (pes, cycles)
+    if goal.objective == "ddr":
+        return (least_bytes(geometry, layers), cycles)
+    return (cycles, pes)
+
+
+def _run(
+    tasks: Sequence[tuple[_Visit, Task]], executor: Executor | None, tell: Callable[[str], None]
+) -> tuple[Candidate | None, int, int]:
+    if executor is not None:
+        return _run_in(executor, tasks, tell)
+    best: Candidate | None = None
+    priced = arrays = 0
+    for visit, task in tasks:
+        if best is not None and visit.bound > best.key[: len(visit.bound)]:
+            break
+        found, count = solve(replace(task, best=best.key if best else None))
+        priced, arrays = priced + 1, arrays + count
+        if found is not None:
+            best = found
+            tell(f"{best.array}: {best.key[0]:,}")
+    return best, priced, arrays
+
+
+def solve_batch(tasks: Sequence[Task]) -> tuple[Candidate | None, int]:
+    """What one worker does: the best of several geometries."""
+    best: Candidate | None = None
+    arrays = 0
+    for task in tasks:
+        found, count = solve(replace(task, best=best.key) if best is not None else task)
+        arrays += count
+        best = found or best
+    return best, arrays
+
+
+def _run_in(
+    executor: Executor, tasks: Sequence[tuple[_Visit, Task]], tell: Callable[[str], None]
+) -> tuple[Candidate | None, int, int]:
+    """A few batches are on their way at a time, so that each knows the best key of those before."""
+    waiting = list(tasks)
+    running: dict[Future[tuple[Candidate | None, int]], tuple[list[Task], int]] = {}
+    best: Candidate | None = None
+    priced = arrays = 0
+    while waiting or running:
+        while waiting and len(running) < 8:
+            visits, waiting = waiting[:BATCH], waiting[BATCH:]
+            if best is not None and visits[0][0].bound > best.key[: len(visits[0][0].bound)]:
+                waiting = []
+                break
+            batch = [replace(task, best=best.key if best else None) for _, task in visits]
+            running[_submit(executor, batch)] = (batch, 1)
+        if not running:
+            break
+        done, _ = wait(list(running), return_when=FIRST_COMPLETED)
+        for future in done:
+            batch, tries = running.pop(future)
+            answer = _answer(future, batch, tries, executor, running)
+            if answer is None:
+                continue
+            priced, arrays = priced + len(batch), arrays + answer[1]
+            if answer[0] is not None and (best is None or answer[0].key < best.key):
+                best = answer[0]
+                tell(f"{best.array}: {best.key[0]:,}")
+    return best, priced, arrays
+
+
+def _submit(executor: Executor, batch: list[Task]) -> Future[tuple[Candidate | None, int]]:
+    """A pool that is broken takes nothing more: then the work is done here."""
+    try:
+        return executor.submit(solve_batch, batch)
+    except RuntimeError:
+        done: Future[tuple[Candidate | None, int]] = Future()
+        done.set_result(solve_batch(batch))
+        return done
+
+
+def _answer(
+    future: Future[tuple[Candidate | None, int]],
+    batch: list[Task],
+    tries: int,
+    executor: Executor,
+    running: dict[Future[tuple[Candidate | None, int]], tuple[list[Task], int]],
+) -> tuple[Candidate | None, int] | None:
+    """None where the worker died and the batch was given again."""
+    try:
+        return future.result()
+    except SystolicError:
+        raise
+    except Exception:
+        if tries >= TRIES:
+            return solve_batch(batch)
+        running[_submit(executor, batch)] = (batch, tries + 1)
+        return None
