@@ -21,10 +21,11 @@ import numpy.typing as npt
 
 from boards.errors import HostError
 from host.buffers import Buffers, FrameSet
+from host.check import Check, compare
 from host.detection import OVERLAP, THRESHOLD, Detection, detect
 from host.frame import Result, Span, Timing
 from host.layout import pack_input, to_floats, unpack_map
-from host.manifest import MANIFEST, read_manifest
+from host.manifest import MANIFEST, Layer, read_manifest
 from host.picture import Pixels, letterbox, load_picture, resize
 from host.pipeline import Channel, Measured, Stage, measure, stream
 from host.placement import Placement
@@ -246,6 +247,40 @@ class Accelerator:
         height, width = image.shape[:2]
         return outputs, tuple(one.clipped(width, height) for one in found)
 
+    # --- layer by layer
+
+    def layers(self, pixels: Pixels) -> Iterator[tuple[Layer, Integers]]:
+        """Each layer started on its own: the layer, and its integers [channels, height, width] as DDR holds them.
+
+        pixels: network input uint8 [channels, height, width]. Layers take turns with the inner map arena, so a map
+        can be seen only before the layers after it run: take what is wanted of one before the next.
+        """
+        with self._alone():
+            one = self.buffers.sets[0]
+            self.load(one, pixels)
+            for index, layer in enumerate(self.manifest.layers):
+                self._start(one.first_pass + layer.first_pass, layer.last_pass - layer.first_pass + 1, self.wait)
+                yield layer, self._map(one, index)
+
+    def _map(self, one: FrameSet, index: int) -> Integers:
+        region, kept = self.manifest.layers[index].output, self.manifest.kept_layers()
+        if index in kept:
+            data = one.results[kept.index(index)]
+        else:
+            data = self.buffers.inner[region.offset : region.offset + region.size]
+        data.invalidate()
+        return unpack_map(region, self.manifest.lanes, data)
+
+    def check(self) -> Check:
+        """Runs the design's test frame layer by layer and compares every integer with the golden model's.
+
+        Prints the first layer that differs. It is the tool for a board that gives nonsense where the simulation
+        was right: what one layer does wrong, with right inputs before it, is found in the block design.
+        """
+        report = compare(self.manifest, self.folder, self.layers)
+        print(report)
+        return report
+
     # --- starts
 
     def _start(self, first: int, count: int, wait: str) -> None:
@@ -315,12 +350,19 @@ class Accelerator:
 
     def _open(self) -> None:
         """Bitstream first: from here on nothing writes into the buffers that are freed next."""
+        import pynq
         from pynq import Overlay, allocate
 
         import host.driver  # registers the driver for the IP
 
         assert host.driver.SystolicIP.bindto == [self.manifest.vlnv]
-        self.overlay = Overlay(str(self._bit), device=self.device)
+        try:
+            self.overlay = Overlay(str(self._bit), device=self.device)
+        except TypeError as error:
+            raise HostError(
+                f"pynq {pynq.__version__} cannot set the clocks of {self._bit.with_suffix('.hwh')} ({error}): "
+                "pynq 4.0.0 finds no PL clock in the description of a Zynq-7000; take pynq 3.1.2 for such a board"
+            ) from error
         self._broken = ""
         self._free()
         self.ip = self._in_loop(self._driver())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +20,7 @@ LARGEST_MANIFEST = 16 << 20  # bytes
 LARGEST_BUFFER = 1 << 31  # bytes; more than any of the boards gives to contiguous memory
 MOST_LAYERS = 4096
 FITS = ("plain", "letterbox")
-DATATYPES = {"INT8": 1, "INT16": 2, "UINT8": 1}
-"""Datatypes that a map has, and their bytes."""
+_DATATYPE = re.compile(r"U?INT([1-9]|1[0-6])")
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,8 @@ class Manifest:
     passes: int
     layers: tuple[Layer, ...]
     heads: tuple[NetworkHead, ...]
+    check_maps: Image
+    check_layers: Image
 
     @property
     def vlnv(self) -> str:
@@ -203,7 +205,13 @@ def _manifest(values: Mapping[str, Any]) -> Manifest:
         passes=int(values["passes"]),
         layers=tuple(_layer(layer) for layer in values["layers"]),
         heads=tuple(NetworkHead(int(head["layer"]), Head.from_json(head)) for head in values["heads"]),
+        check_maps=_checked(values["check"]["maps"]),
+        check_layers=_checked(values["check"]["layers"]),
     )
+
+
+def _checked(values: Mapping[str, Any]) -> Image:
+    return _image(values["path"], {values["path"]: values["crc32"]})
 
 
 def _image(name: str, sums: Mapping[str, Any]) -> Image:
@@ -288,9 +296,10 @@ def _check_layers(found: Manifest) -> None:
 
 
 def _check_region(name: str, region: Region, found: Manifest) -> None:
-    _require(region.datatype in DATATYPES, f"{name}: datatype is one of {', '.join(DATATYPES)}", region.datatype)
-    _require(region.value_bytes == DATATYPES[region.datatype], f"{name}: value_bytes is that of the datatype",
-             region.value_bytes)  # fmt: skip
+    found_bits = _DATATYPE.fullmatch(region.datatype)
+    _require(found_bits is not None, f"{name}: datatype is INT1…INT16 or UINT1…UINT16", region.datatype)
+    value_bytes = 1 if found_bits is None or int(found_bits[1]) <= 8 else 2
+    _require(region.value_bytes == value_bytes, f"{name}: value_bytes is {value_bytes}", region.value_bytes)
     sizes = (region.channels, region.height, region.width, region.blocks)
     _require(all(0 < size <= 1 << 16 for size in sizes), f"{name}: channels, height, width, blocks are 1…65536", sizes)
     _require(math.isfinite(region.scale) and region.scale > 0, f"{name}: scale is above 0", region.scale)

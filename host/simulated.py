@@ -33,7 +33,7 @@ from boards.errors import HostError
 from host.faults import Fault, Faults
 from host.manifest import Manifest
 
-DDR_BASE = 0x8_0000_0000
+DDR_BASE = {"aarch64": 0x8_0000_0000, "armv7l": 0x1000_0000}
 """The upper DDR of a Zynq UltraScale+: an address whose upper half is forgotten points elsewhere."""
 
 PAGE = 4096
@@ -254,7 +254,10 @@ class SimulatedBoard(Device):
 
     def get_bitfile_metadata(self, name: str, partial: bool = False) -> Any:
         """The .hwh beside the .bit, read by pynq's own parser; no cache, so never a stale one."""
-        return RuntimeMetadataParser(Metadata(input=Path(name).with_suffix(".hwh")))
+        description = Path(name).with_suffix(".hwh")
+        self.arch = "armv7l" if "processing_system7" in description.read_text("utf-8") else "aarch64"
+        _forget_clocks(self)
+        return RuntimeMetadataParser(Metadata(input=description))
 
     def download(self, bitstream: Any, parser: Any = None) -> None:
         """Whatever ran is stopped; every register is as after power-up. DDR keeps its contents."""
@@ -278,6 +281,11 @@ class SimulatedBoard(Device):
             self.register_writes[name] += 1
             model.write(offset + i, struct.unpack_from("<I", data, i)[0])
 
+    @property
+    def base(self) -> int:
+        """Physical address of the first byte that ``allocate`` gives."""
+        return DDR_BASE[self.arch]
+
     def allocate(self, shape: Any, dtype: Any, cacheable: int = 0, **_: Any) -> Any:
         if not self._loaded:
             raise RuntimeError("BO allocation failed: no bitstream is loaded")
@@ -288,7 +296,7 @@ class SimulatedBoard(Device):
         offset = self._memory.take(size)
         cpu = np.full(size, CPU_PATTERN, np.uint8)
         buffer = PynqBuffer(
-            shape, wanted, buffer=cpu, device=self, device_address=DDR_BASE + offset, bo=offset, coherent=False
+            shape, wanted, buffer=cpu, device=self, device_address=self.base + offset, bo=offset, coherent=False
         )
         weakref.finalize(buffer, self._memory.give_back, offset)
         return buffer
@@ -309,7 +317,7 @@ class SimulatedBoard(Device):
 
     def ddr(self, address: int, count: int) -> npt.NDArray[np.uint8]:
         """What a master in the fabric sees; BusError outside what is allocated."""
-        return self._memory.view(address - DDR_BASE, count)
+        return self._memory.view(address - self.base, count)
 
     def inject(self, *faults: Fault) -> None:
         self.faults.inject(*faults)
@@ -414,11 +422,11 @@ class SimulatedBoard(Device):
     def _arguments(self, registers: Mapping[str, int]) -> tuple[Any, ...]:
         """Pointers and sizes in words, taken from the registers and from what is allocated there."""
         ports = self.manifest.weight_ports
-        weights = [self._memory.rest(_pointer(registers, f"weights_{port}") - DDR_BASE) for port in range(ports)]
+        weights = [self._memory.rest(_pointer(registers, f"weights_{port}") - self.base) for port in range(ports)]
         images = (ctypes.c_void_p * ports)(*(one.ctypes.data for one in weights))
         maps = self._map_arena(registers)
-        requantisers = self._memory.rest(_pointer(registers, "requantisers") - DDR_BASE)
-        program = self._memory.rest(_pointer(registers, "program") - DDR_BASE)
+        requantisers = self._memory.rest(_pointer(registers, "requantisers") - self.base)
+        program = self._memory.rest(_pointer(registers, "program") - self.base)
         lanes = self.manifest.lanes
         return (
             ctypes.c_void_p(maps.ctypes.data), ctypes.c_size_t(maps.size // lanes),
@@ -436,7 +444,7 @@ class SimulatedBoard(Device):
         }
         if len(found) != 1:
             raise BusError(f"the map pointers are {', '.join(f'{one:#x}' for one in sorted(found))}, not one address")
-        return self._memory.from_here(found.pop() - DDR_BASE)
+        return self._memory.from_here(found.pop() - self.base)
 
 
 class _Ddr:
@@ -470,7 +478,7 @@ class _Ddr:
     def view(self, offset: int, count: int) -> npt.NDArray[np.uint8]:
         rest = self.rest(offset)
         if count > rest.size:
-            raise BusError(f"nothing answers at {DDR_BASE + offset + rest.size:#x}: no buffer is allocated there")
+            raise BusError(f"nothing answers {offset + rest.size:#x} bytes into DDR: no buffer is allocated there")
         return rest[:count]
 
     def rest(self, offset: int) -> npt.NDArray[np.uint8]:
@@ -479,7 +487,7 @@ class _Ddr:
             for start, size in self.taken.items():
                 if start <= offset < start + size:
                     return self.data[offset : start + size]
-        raise BusError(f"nothing answers at {DDR_BASE + offset:#x}: no buffer is allocated there")
+        raise BusError(f"nothing answers {offset:#x} bytes into DDR: no buffer is allocated there")
 
     def from_here(self, offset: int) -> npt.NDArray[np.uint8]:
         """From ``offset``, where a buffer is, to the end of the last buffer."""

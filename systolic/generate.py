@@ -29,6 +29,9 @@ from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
 from systolic.golden import golden_files
 from systolic.vector import make_vector
 
+CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
+"""What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""
+
 MAX_STRIDE = 4
 WAIT_DEPTH = 4
 """FIFO depth between processes that run in step; the cycle trace tells whether more would help."""
@@ -62,7 +65,8 @@ def generate(
     files |= {f"golden/{name}": data for name, data in golden_files(schedule.network).items()}
     files["network.npz"] = to_npz(schedule.network)
     files |= model
-    files[MANIFEST] = _json({**manifest(schedule, program, board, clock), "fit": fit})
+    check = {name: {"path": path, "crc32": zlib.crc32(files[path])} for name, path in CHECK.items()}
+    files[MANIFEST] = _json({**manifest(schedule, program, board, clock), "fit": fit, "check": check})
     return design(files)
 
 

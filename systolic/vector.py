@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,8 @@ from scheduler.tile import SystolicSchedule
 
 @dataclass(frozen=True, eq=False)
 class Vector:
-    """files: data/maps.bin (the arena with the picture in place), data/expected.bin (the outputs, one after the other).
+    """files: data/maps.bin (the arena with the picture in place), data/expected.bin (the outputs, one after the other),
+    data/layers.bin (the integers [channels, height, width] of every layer, little-endian, one after the other).
 
     outputs: their regions, in the order of expected.bin.
     """
@@ -42,8 +44,18 @@ def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArr
         assert integers is not None  # only the host's tail has no integers, and no job gives it
         outputs.append(Output(schedule.network.nodes[node].name, region.base, region.words))
         expected.append(pack_map(region, lanes, integers))
-    files = {"data/maps.bin": arena.tobytes(), "data/expected.bin": np.concatenate(expected).tobytes()}
+    files = {
+        "data/maps.bin": arena.tobytes(),
+        "data/expected.bin": np.concatenate(expected).tobytes(),
+        "data/layers.bin": b"".join(_layer_integers(program, golden, t.job.output) for t in schedule.tilings),
+    }
     return Vector(files, tuple(outputs))
+
+
+def _layer_integers(program: Program, golden: Sequence[Integers | None], node: int) -> bytes:
+    integers = golden[node]
+    assert integers is not None
+    return np.ascontiguousarray(integers, np.dtype(f"<i{program.maps[node].value_words}")).tobytes()
 
 
 def pack_pixels(region: Map, lanes: int, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.int8]:

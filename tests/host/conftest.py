@@ -54,7 +54,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (work / "tiny.cfg").write_text(TINY_CFG)
     (work / "tiny.names").write_text("circle\nsquare\nstar\n")
     model = load_model(str(work / "tiny.cfg"), None, work / "tiny.names", 1)
-    made = make_design(model, load("pynq-z2"), None, Calibration(sample_pictures()[:2]))
+    made = make_design(model, load("zcu104"), None, Calibration(sample_pictures()[:2]))
     write(made.design, work / "design")
     build(work / "design")
     return described(work / "design")

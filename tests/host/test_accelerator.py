@@ -15,6 +15,7 @@ from hardware import Open, described, description
 
 from boards.board import load
 from boards.errors import HostError
+from systolic.build import build
 from systolic.design import write
 from systolic.flow import Calibration, make_design
 from systolic.model import load_model, sample_pictures
@@ -177,3 +178,19 @@ def test_pictures_and_boxes_need_no_pynq(monkeypatch: pytest.MonkeyPatch) -> Non
     import host.pipeline  # noqa: F401
 
     assert "pynq" not in sys.modules
+
+
+def test_a_zynq_7000_where_pynq_can(tmp_path: Path, accelerator: Open) -> None:
+    import pynq
+
+    made = make_design(load_model("shapes"), load("pynq-z2"), None, Calibration(sample_pictures()[:1]))
+    write(made.design, tmp_path / "design")
+    build(tmp_path / "design")
+    if pynq.__version__.startswith("4.0"):
+        with pytest.raises(HostError, match=r"pynq 4.0.0 .*finds no PL clock in the description of a Zynq-7000"):
+            accelerator(tmp_path / "design")
+        return
+    wanted = run(open_folder(tmp_path / "design"), sample_pictures()[0])
+    yolo = accelerator(tmp_path / "design")
+    assert yolo.buffers.map_base < 1 << 32
+    assert yolo.detect(sample_pictures()[0]).detections == wanted.detections

@@ -1,0 +1,123 @@
+"""Layer by layer against the golden model's integers, which the generator put beside the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import HostError
+from host.manifest import Layer, Manifest, Region, read_image
+
+Integers = npt.NDArray[np.signedinteger[Any]]
+Layers = Callable[[npt.NDArray[np.uint8]], Iterable[tuple[Layer, Integers]]]
+
+
+@dataclass(frozen=True)
+class LayerCheck:
+    """One layer. first: (channel, row, column) of the first integer that differs; found and wanted there."""
+
+    layer: Layer
+    values: int
+    mismatches: int
+    first: tuple[int, int, int] | None
+    found: int
+    wanted: int
+
+
+@dataclass(frozen=True)
+class Check:
+    """``error``: what ended the comparison before the last layer."""
+
+    network: str
+    layers: tuple[LayerCheck, ...]
+    error: str = ""
+
+    @property
+    def first_wrong(self) -> LayerCheck | None:
+        return next((one for one in self.layers if one.mismatches), None)
+
+    @property
+    def passed(self) -> bool:
+        return not self.error and self.first_wrong is None
+
+    def __str__(self) -> str:
+        wrong = self.first_wrong
+        if wrong is not None and wrong.first is not None:
+            channel, row, column = wrong.first
+            return (
+                f"{self.network}: the first layer that differs from the golden model is {wrong.layer.name} "
+                f"({wrong.layer.source}): {wrong.mismatches:,} of {wrong.values:,} integers, first at channel "
+                f"{channel}, row {row}, column {column}: {wrong.found}, not {wrong.wanted}; "
+                f"{self.layers.index(wrong)} layers before it are right in every bit"
+            )
+        if self.error:
+            return f"{self.network}: {len(self.layers)} layers are right in every bit, then: {self.error}"
+        total = sum(one.values for one in self.layers)
+        return f"{self.network}: {len(self.layers)} layers, {total:,} integers: every bit equal to the golden model's"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{one.layer.name}</td><td>{one.layer.source}</td><td>{one.values:,}</td>"
+            f"<td>{one.mismatches:,}</td></tr>"
+            for one in self.layers
+        )
+        head = "<tr><th>layer</th><th>source</th><th>integers</th><th>different</th></tr>"
+        return f"<p>{self}</p><table>{head}{rows}</table>"
+
+
+def compare(manifest: Manifest, folder: Path, layers: Layers) -> Check:
+    """``layers`` runs them; HostError of a layer that does not end is part of the report."""
+    wanted = _wanted(manifest, read_image(folder, manifest.check_layers))
+    pixels = check_picture(manifest, folder)
+    done: list[LayerCheck] = []
+    try:
+        for layer, integers in layers(pixels):
+            done.append(_compare(layer, integers, next(wanted)))
+            if done[-1].mismatches:
+                break
+    except HostError as error:
+        return Check(manifest.network, tuple(done), str(error))
+    return Check(manifest.network, tuple(done))
+
+
+def check_picture(manifest: Manifest, folder: Path) -> npt.NDArray[np.uint8]:
+    """The network input uint8 [channels, height, width] of the design's test frame."""
+    to = manifest.input
+    arena = np.frombuffer(read_image(folder, manifest.check_maps), np.uint8)
+    if arena.size != manifest.maps_bytes:
+        raise HostError(
+            f"{manifest.check_maps.path} holds {arena.size} bytes, not {manifest.maps_bytes}; copy it again"
+        )
+    rows = arena[to.offset : to.offset + to.size].reshape(to.height, manifest.row_bytes)
+    pixels = rows[:, : to.width * manifest.pixel_bytes].reshape(to.height, to.width, manifest.pixel_bytes)
+    return np.ascontiguousarray(pixels[:, :, : to.channels].transpose(2, 0, 1))
+
+
+def _wanted(manifest: Manifest, data: bytes) -> Iterator[Integers]:
+    sizes = [_size(layer.output) for layer in manifest.layers]
+    if sum(sizes) != len(data):
+        raise HostError(f"{manifest.check_layers.path} holds {len(data)} bytes, not {sum(sizes)}; copy it again")
+    at = 0
+    for layer, size in zip(manifest.layers, sizes, strict=True):
+        to = layer.output
+        integers = np.frombuffer(data, f"<i{to.value_bytes}", size // to.value_bytes, at)
+        yield integers.reshape(to.channels, to.height, to.width)
+        at += size
+
+
+def _size(region: Region) -> int:
+    return region.channels * region.height * region.width * region.value_bytes
+
+
+def _compare(layer: Layer, found: Integers, wanted: Integers) -> LayerCheck:
+    differs = np.argwhere(found != wanted)
+    if not len(differs):
+        return LayerCheck(layer, int(found.size), 0, None, 0, 0)
+    channel, row, column = (int(value) for value in differs[0])
+    at = (channel, row, column)
+    return LayerCheck(layer, int(found.size), len(differs), at, int(found[at]), int(wanted[at]))

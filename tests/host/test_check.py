@@ -1,0 +1,67 @@
+"""Layer by layer, and the sentence that says which layer of a board is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hardware import Open
+
+from cnn.integer_model import run_integer
+from host.check import check_picture
+from scheduler.program import PASS_FIELDS
+from systolic.simulate import open_folder
+
+pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+
+
+def test_every_layer_started_on_its_own_is_the_golden_models(shapes: Path, accelerator: Open) -> None:
+    yolo = accelerator(shapes)
+    folder = open_folder(shapes)
+    pixels = check_picture(yolo.manifest, shapes)
+    golden = run_integer(folder.network, pixels)
+    seen = 0
+    for layer, integers in yolo.layers(pixels):
+        assert np.array_equal(integers, golden[layer.node]), layer.name
+        seen += 1
+    assert seen == len(yolo.manifest.layers) >= 6
+
+
+def test_check_says_that_all_is_right(shapes: Path, accelerator: Open, capsys: pytest.CaptureFixture[str]) -> None:
+    report = accelerator(shapes).check()
+    assert report.passed
+    assert "every bit equal to the golden model's" in capsys.readouterr().out
+
+
+def test_check_names_the_layer_that_differs(
+    shapes: Path, accelerator: Open, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from host.faults import Fault
+
+    yolo = accelerator(shapes)
+    # The start with number 2 runs the third layer; its requantisers are spoiled just before.
+    third = yolo.manifest.layers[2]
+    at = PASS_FIELDS.index("requantiser_base")
+    base = int(np.asarray(yolo.buffers.program).view("<u4").reshape(-1, yolo.manifest.pass_words)[third.first_pass, at])
+    spoiled = [4 * (base + channel) + 1 for channel in range(5)]
+    yolo.device.inject(*(Fault("corrupt word", at=2, buffer="requantisers", word=word) for word in spoiled))
+    report = yolo.check()
+    said = capsys.readouterr().out
+    assert report.first_wrong.layer == third
+    assert f"the first layer that differs from the golden model is {third.name} ({third.source})" in said
+    assert "2 layers before it are right in every bit" in said
+    assert report.first_wrong.first[0] < 5  # the channels whose multipliers were spoiled
+
+
+def test_check_says_which_layer_hangs(shapes: Path, accelerator: Open) -> None:
+    from host.faults import Fault
+
+    yolo = accelerator(shapes, timeout_s=0.5)
+    yolo.device.inject(Fault("hang", at=1))
+    report = yolo.check()
+    assert not report.passed
+    assert len(report.layers) == 1
+    assert f"layer {yolo.manifest.layers[1].name} (" in report.error
+    yolo.reset()
+    assert yolo.check().passed
