@@ -1,0 +1,77 @@
+"""Cycles of a design's own code, against what its layers must at least take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boards.board import load
+from boards.errors import SimulationError
+from systolic.cycles import Trace
+from systolic.measure import DDR_EFFICIENCY, advise, board_memory, measure, trace_frame
+from systolic.simulate import Folder, open_folder
+
+
+@pytest.fixture(scope="module")
+def folder(tiny_design: Path) -> Folder:
+    return open_folder(tiny_design)
+
+
+@pytest.fixture(scope="module")
+def trace(folder: Folder) -> Trace:
+    return trace_frame(folder, np.full((3, 28, 36), 77, np.uint8))
+
+
+def test_the_memory_is_the_boards(folder: Folder) -> None:
+    memory = board_memory(folder)
+    assert (memory.peak_gbps, memory.efficiency) == (load("pynq-z2").ddr.peak_gbps, DDR_EFFICIENCY)
+    assert board_memory(folder, 0.5, 10.0).peak_gbps == 10.0
+    assert board_memory(folder, 0.5).efficiency == 0.5
+
+
+def test_layers_take_at_least_their_compute(folder: Folder, trace: Trace) -> None:
+    report = measure(folder, trace, board_memory(folder))
+    assert [layer.name for layer in report.layers] == ["pool1", "conv2"]
+    for layer, described in zip(report.layers, folder.manifest["layers"], strict=True):
+        assert layer.cycles > described["compute_cycles"]
+        assert 0 < layer.efficiency < 1
+    assert sum(layer.cycles for layer in report.layers) <= report.cycles_per_frame
+    assert report.frames_per_second == pytest.approx(report.clock_mhz * 1e6 / report.cycles_per_frame)
+    macs = 8 * 27 * 28 * 36 + 16 * 8 * 14 * 18
+    assert report.dsp_efficiency == pytest.approx(macs / (2 * report.dsp * report.cycles_per_frame))
+
+
+def test_cycles_do_not_depend_on_the_picture(folder: Folder, trace: Trace) -> None:
+    other = trace_frame(folder, np.random.default_rng(0).integers(0, 256, (3, 28, 36), np.uint8))
+    memory = board_memory(folder)
+    assert measure(folder, other, memory).cycles_per_frame == measure(folder, trace, memory).cycles_per_frame
+
+
+def test_a_slower_memory_costs_cycles_without_a_new_execution(folder: Folder, trace: Trace) -> None:
+    fast, slow = (measure(folder, trace, board_memory(folder, None, peak)) for peak in (20.0, 0.2))
+    assert slow.cycles_per_frame > 1.5 * fast.cycles_per_frame
+    assert "DDR" in slow._repr_html_() or "memory" in slow._repr_html_()
+
+
+def test_a_slower_clock_meets_a_faster_memory(folder: Folder, trace: Trace) -> None:
+    memory = board_memory(folder)
+    assert measure(folder, trace, memory, 50).cycles_per_frame <= measure(folder, trace, memory, 250).cycles_per_frame
+    assert measure(folder, trace, memory, 50).clock_mhz == 50
+
+
+def test_the_declared_fifos_lose_nothing(folder: Folder, trace: Trace) -> None:
+    memory = board_memory(folder)
+    advice = advise(trace, memory, folder.manifest["clock_mhz"])
+    assert set(advice.declared) >= {"rows", "weights", "sums", "results"}
+    assert advice.best_cycles <= measure(folder, trace, memory).cycles_per_frame
+    assert all(advice.depths[name] <= max(advice.declared[name], 2) for name in ("rows", "beats", "saved"))
+
+
+def test_a_pass_that_was_not_traced(folder: Folder, trace: Trace) -> None:
+    layers = [{**layer, "last_pass": layer["last_pass"] + 7} for layer in folder.manifest["layers"]]
+    damaged = replace(folder, manifest={**folder.manifest, "layers": layers})
+    with pytest.raises(SimulationError, match=r"pass \d+ of conv1 was not traced; generate the design again"):
+        measure(damaged, trace, board_memory(folder))

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import os
+import pty
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr
+
+import pytest
+
+from systolic import progress
+from systolic.progress import StatusLine
+
+
+@contextmanager
+def terminal() -> Iterator[Callable[[], str]]:
+    """stderr is a terminal; gives what has been written to it. Set inside the test: pytest's own capture is
+    put in place anew between a fixture and its test."""
+    ours, theirs = pty.openpty()
+    os.set_blocking(ours, False)
+
+    def read() -> str:
+        try:
+            return os.read(ours, 65536).decode()
+        except BlockingIOError:
+            return ""
+
+    with os.fdopen(theirs, "w") as file, redirect_stderr(file):
+        yield read
+    os.close(ours)
+
+
+def test_short_work_shows_nothing() -> None:
+    with terminal() as shown:
+        with StatusLine() as status:
+            status.tell("quick")
+        assert shown() == ""
+
+
+def test_long_work_shows_one_line_and_clears_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "AFTER_SECONDS", 0.01)
+    with terminal() as shown:
+        with StatusLine() as status:
+            time.sleep(0.02)
+            status.tell("compiling")
+            status.tell("x" * 200)
+        assert shown().split("\r\x1b[2K") == ["", "compiling …", "x" * 78, ""]
+
+
+def test_no_terminal_no_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "AFTER_SECONDS", 0.0)
+    with StatusLine() as status:
+        status.tell("compiling")
+    assert capsys.readouterr().err == ""
