@@ -61,7 +61,7 @@ def make_design(
     fit = calibration.fit or model.fit
     network = quantise_model(model.network, calibration, fit, tell)
     tell("scheduling")
-    schedule = choose(network, board)
+    schedule = choose(network, board, clock.mhz)
     shape = network.input_shape
     vector, _ = FITS[fit](load_picture(calibration.pictures[0]), shape.height, shape.width)
     tell("generating")
