@@ -22,6 +22,7 @@ import numpy.typing as npt
 from boards.errors import HostError
 from host.buffers import Buffers, FrameSet
 from host.check import Check, compare
+from host.designs import design_folder
 from host.detection import OVERLAP, THRESHOLD, Detection, detect
 from host.frame import Result, Span, Timing
 from host.layout import pack_input, to_floats, unpack_map
@@ -44,11 +45,12 @@ _FITS: dict[str, Callable[[Pixels, int, int], tuple[Pixels, Placement]]] = {"pla
 class Accelerator:
     """A design's folder → detections.
 
-    folder: of the generated design, or its .bit, .hwh or manifest.json. device: a pynq device; by default the
-    board, or a simulated one where there is none. library: for a simulated board, the simulation library, if it
-    is not in the folder's build/. wait: "poll" (2 register writes a frame) or "interrupt" (3, and 4 of pynq's
-    interrupt controller). timeout_s: for a start. sets: frames in flight of ``stream``.
-    time_scale: a simulated board takes the design's own time times this; None for as fast as it executes.
+    folder: of the generated design, or its .bit, .hwh or manifest.json, or the name of an installed design.
+    device: a pynq device; by default the board, or a simulated one where there is none. library: for a simulated
+    board, the simulation library, if it is not in the folder's build/. wait: "poll" (2 register writes a frame) or
+    "interrupt" (2, and 8 that pynq makes to the interrupt controller). timeout_s: for a start. sets: frames in
+    flight of ``stream``. time_scale: a simulated board takes the design's own time times this; None for as fast
+    as it executes. threshold, overlap: of ``host.detection.detect``.
 
     HostError says what is missing, and what to do. Use it as a context manager: ``close`` frees every buffer.
     """
@@ -67,7 +69,7 @@ class Accelerator:
         overlap: float = OVERLAP,
     ) -> None:
         _require_pynq()
-        self.folder = _folder_of(Path(folder))
+        self.folder = design_folder(folder)
         self.manifest = read_manifest(self.folder)
         if wait not in ("poll", "interrupt"):
             raise HostError(f"wait is 'poll' or 'interrupt', not {wait!r}")
@@ -479,17 +481,6 @@ def _require_pynq() -> None:
             "the host needs pynq, which is part of the board's image; off the board: pip install "
             "'systolic-cnn[board]' in an environment of its own (pynq wants numpy below 2)"
         )
-
-
-def _folder_of(path: Path) -> Path:
-    """Where the manifest is, for whatever of the design was named."""
-    for folder in (path, path.parent, path.parent.parent):
-        if (folder / MANIFEST).is_file():
-            return folder
-    raise HostError(
-        f"{path} is not a generated design, there is no {MANIFEST}; run systolic generate first, "
-        "or copy the whole folder to the board"
-    )
 
 
 def _one(folder: Path, pattern: str, what: str) -> Path:

@@ -1,0 +1,116 @@
+"""A design and its host code as one wheel: what is copied to the board and installed there."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import host
+from boards.errors import GenerateError
+from host.manifest import MANIFEST, Manifest, read_manifest
+
+VERSION = "0.1.0"
+NEEDS = ("numpy", "pillow")
+"""What the board's image has, beside pynq, which pip need not know of."""
+
+_DATE = (2020, 1, 1, 0, 0, 0)  # of every file, so that the same design gives the same wheel
+_ROOT = Path(host.__file__).parents[1]
+
+
+def package(folder: Path, to: Path, *, without_bitstream: bool = False) -> Path:
+    """Writes the wheel into the folder ``to`` and gives its path.
+
+    It holds the rooms ``host`` and ``boards`` (the errors alone), and the package ``systolic_NAME`` with the
+    bitstream, its description, the manifest, the images and the notebooks. pynq finds ``Overlay("NAME.bit")`` and
+    ``pynq get-notebooks systolic_NAME``. GenerateError where the bitstream or the description is not there.
+    """
+    manifest = read_manifest(folder)
+    name = _identifier(manifest.network)
+    files = _host_files() | _design_files(folder, manifest, name, without_bitstream)
+    info = f"systolic_{name}-{VERSION}.dist-info"
+    files |= _metadata(info, name, manifest)
+    files[f"{info}/RECORD"] = _record(files, info)
+    wheel = to / f"systolic_{name}-{VERSION}-py3-none-any.whl"
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path, data in sorted(files.items(), key=lambda item: item[0].startswith(info)):
+                archive.writestr(zipfile.ZipInfo(path, _DATE), data, zipfile.ZIP_DEFLATED)
+    except OSError as error:
+        raise GenerateError(f"{wheel} cannot be written: {error.strerror}; choose another folder") from error
+    return wheel
+
+
+def _identifier(name: str) -> str:
+    """A package name: letters, digits and single underscores, as pip writes it too."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:60] or "design"
+
+
+def _host_files() -> dict[str, bytes]:
+    sources = [*(_ROOT / "host").glob("*.py"), _ROOT / "boards/__init__.py", _ROOT / "boards/errors.py"]
+    markers = [_ROOT / "host/py.typed", _ROOT / "boards/py.typed"]
+    return {path.relative_to(_ROOT).as_posix(): path.read_bytes() for path in [*sources, *markers]}
+
+
+def _design_files(folder: Path, manifest: Manifest, name: str, without_bitstream: bool) -> dict[str, bytes]:
+    inside = f"systolic_{name}"
+    images = [*manifest.weights, manifest.requantisers, manifest.program, manifest.check_maps, manifest.check_layers]
+    files = {f"{inside}/{path}": _read(folder / path) for path in [MANIFEST, *(image.path for image in images)]}
+    files[f"{inside}/{name}.hwh"] = _only(folder, "*.hwh", "the hardware description; generate the design again")
+    if not without_bitstream:
+        files[f"{inside}/{name}.bit"] = _only(
+            folder, "*.bit", "what build_vivado.tcl makes; run it where Vivado is, or package without a bitstream"
+        )
+    files[f"{inside}/__init__.py"] = f'"""The design {name}: Accelerator({name!r}) of host opens it."""\n'.encode()
+    for path in sorted((_ROOT / "host/notebooks").glob("*.ipynb")):
+        files[f"{inside}/notebooks/{path.name}"] = path.read_bytes()
+    files[f"{inside}/notebooks/__init__.py"] = b'"""Notebooks, for pynq get-notebooks."""\n'
+    return files
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise GenerateError(f"{path} cannot be read ({error.strerror}); generate the design again") from error
+
+
+def _only(folder: Path, pattern: str, what: str) -> bytes:
+    found = sorted(folder.glob(pattern))
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found) or "none"
+        raise GenerateError(f"{folder} must hold one {pattern}, there is {names}: it is {what}")
+    return _read(found[0])
+
+
+def _metadata(info: str, name: str, manifest: Manifest) -> dict[str, bytes]:
+    needs = "".join(f"Requires-Dist: {one}\n" for one in NEEDS)
+    summary = json.dumps(f"{manifest.network} on {manifest.board}", ensure_ascii=True)[1:-1]
+    described = (
+        f"Metadata-Version: 2.1\nName: systolic_{name}\nVersion: {VERSION}\nSummary: {summary}\n"
+        f"Requires-Python: >=3.10\n{needs}"
+    )
+    points = (
+        f"[pynq.overlays]\nsystolic_{name} = systolic_{name}\n\n"
+        f"[pynq.notebooks]\nsystolic_{name} = systolic_{name}.notebooks\n\n"
+        f"[systolic.designs]\n{name} = systolic_{name}\n"
+    )
+    return {
+        f"{info}/METADATA": described.encode(),
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: systolic\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": points.encode(),
+    }
+
+
+def _record(files: Mapping[str, bytes], info: str) -> bytes:
+    lines = [f"{path},sha256={_digest(data)},{len(data)}" for path, data in files.items()]
+    return "\n".join([*lines, f"{info}/RECORD,,", ""]).encode()
+
+
+def _digest(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
