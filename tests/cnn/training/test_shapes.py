@@ -1,0 +1,102 @@
+"""The network that comes with the project finds what the scenes show, in float and in int8."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cnn
+from cnn.calibrate import calibrate
+from cnn.darknet import read_darknet
+from cnn.float_model import run_float
+from cnn.integer_model import dequantise, run_integer
+from cnn.network import Detection
+from cnn.quantise import quantise
+from cnn.training.precision import mean_average_precision, wholly_right
+from cnn.training.samples import SAMPLES, truth
+from cnn.training.scenes import letterboxed
+from host.detection import Head, detect
+from host.picture import letterbox, load_picture
+
+SHAPES = Path(cnn.__file__).parent / "models" / "shapes"
+SIZE, SCENES, FIRST_SEED = 160, 120, 6_000_000
+
+
+@pytest.fixture(scope="module")
+def shapes():
+    return read_darknet(SHAPES / "shapes.cfg", SHAPES / "shapes.weights", SHAPES / "shapes.names")
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return [letterboxed(FIRST_SEED + i, SIZE) for i in range(SCENES)]
+
+
+def as_float(pixels):
+    return pixels.astype(np.float32) / 255
+
+
+def detections(network, output_of, picture, threshold=0.01):
+    """Rows of class, probability, x0, y0, x1, y1."""
+    op = next(node.op for node in network.nodes if isinstance(node.op, Detection))
+    pixels, placement = letterbox(picture, SIZE, SIZE)
+    found = detect(
+        [output_of(pixels)], [Head(op.kind, op.anchors, op.classes)], placement, network.labels, threshold
+    )
+    rows = [[network.labels.index(d.label), d.probability, *d.box] for d in found]
+    return np.array(rows, float).reshape(-1, 6)
+
+
+def float_output(network, pixels):
+    return run_float(network, as_float(pixels))[-1]
+
+
+def integer_output(quantized, pixels):
+    index = len(quantized.nodes) - 2  # the head's convolution; the region layer behind it is the host's
+    return dequantise(run_integer(quantized, pixels)[index], quantized.nodes[index].type)
+
+
+def measured(network, output_of, scenes):
+    """Precision, and the share of pictures that are wholly right."""
+    found = [detections(network, output_of, scene.picture) for scene in scenes]
+    truths = [scene.truths for scene in scenes]
+    return mean_average_precision(found, truths, len(network.labels)), wholly_right(found, truths)
+
+
+def test_float_and_int8_precision(shapes, scenes):
+    pictures = [as_float(letterboxed(4_000_000 + i, SIZE).picture.transpose(2, 0, 1)) for i in range(24)]
+    quantized = quantise(shapes, calibrate(shapes, pictures))
+    exact, exact_right = measured(shapes, partial(float_output, shapes), scenes)
+    integer, integer_right = measured(shapes, partial(integer_output, quantized), scenes)
+    assert exact.mean >= 0.96
+    assert integer.mean >= exact.mean - 0.015
+    assert min(integer.by_class) >= 0.9
+    assert min(exact_right, integer_right) >= 0.88
+
+
+def test_a_network_that_sees_black_finds_nothing(shapes):
+    assert (
+        len(detections(shapes, partial(float_output, shapes), np.zeros((120, 160, 3), np.uint8), 0.24)) == 0
+    )
+
+
+def sample_results(shapes):
+    """For each sample file its detections above 0.5 and its truths."""
+    for entry in json.loads((SHAPES / "samples" / "truth.json").read_text()):
+        picture = load_picture(SHAPES / "samples" / entry["file"])
+        assert picture.shape == (entry["height"], entry["width"], 3)
+        truths = np.array([[shapes.labels.index(o["label"]), *o["box"]] for o in entry["objects"]])
+        yield entry["file"], detections(shapes, partial(float_output, shapes), picture, 0.5), truths
+
+
+def test_the_samples_for_demonstrations_are_wholly_right_and_most_others(shapes):
+    right = {file for file, found, truths in sample_results(shapes) if wholly_right([found], [truths]) == 1}
+    assert {"hills.jpg", "forest.jpg"} <= right
+    assert len(right) >= len(SAMPLES) - 1  # tall.jpg: a pale tree is taken for a balloon
+
+
+def test_the_truth_beside_the_samples_is_what_their_seeds_draw():
+    written = json.loads((SHAPES / "samples" / "truth.json").read_text())
+    assert written == [truth(sample, sample.draw()) for sample in SAMPLES]
