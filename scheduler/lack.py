@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from boards.board import Board
+from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import RULES, Array
 from scheduler.price import Layers
 from scheduler.resources import Usage, usage
 from scheduler.space import Geometry, Space, ports_fit
+from scheduler.tile import ceil_div, tile
 from scheduler.work import needs, ways
 
 
@@ -15,15 +17,31 @@ def nothing_fits(network: QuantizedNetwork, board: Board, space: Space, made: di
     """The sentence for a board on which no candidate fits. made: the network on every shape of the space."""
     nearest = _nearest(board, space, made)
     if nearest is None:
-        return (
-            f"{network.name} does not fit any array of the searched space: no row buffer of {space.row_depths[-1]} "
-            f"words and weight buffer of {space.weight_depths[-1]} steps hold every layer; allow deeper ones"
-        )
+        return f"{network.name} does not fit {board.title}: {_too_large(network, board, space)}"
     array, used = nearest
     return (
         f"{network.name} does not fit {board.title}: the least array that holds it, {array} with row_depth="
         f"{array.row_depth} and weight_depth={array.weight_depth}, needs {', '.join(lacks(array, used, board))}; "
         "take a larger board, or a smaller input"
+    )
+
+
+def _too_large(network: QuantizedNetwork, board: Board, space: Space) -> str:
+    """The layers that the deepest buffers of the space do not hold: which buffer, by how much, what would."""
+    columns, lanes = max(space.shapes, key=lambda shape: (shape[1], -shape[0]))
+    channels = max(node.shape.channels for node in network.nodes)
+    array = Array(
+        space.rows[-1], columns, lanes, space.save_rows[0], space.map_ports[0], space.weight_ports[0],
+        space.row_depths[-1], space.weight_depths[-1], space.kept_depths[-1], space.chunks[0],
+        ceil_div(channels, columns), board.dsp.kind,
+    )  # fmt: skip
+    try:
+        tile(network, array)
+    except ScheduleError as error:
+        return str(error)
+    return (
+        f"no row buffer of {space.row_depths[-1]} words and weight buffer of {space.weight_depths[-1]} steps "
+        "hold every layer; allow deeper ones"
     )
 
 

@@ -41,6 +41,7 @@ class Space:
     kept_depths: tuple[int, ...]
     strips: int = MAX_STRIPS
     orders: tuple[str, ...] = ORDERS
+    bits: int = 8
 
 
 @dataclass(frozen=True)

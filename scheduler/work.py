@@ -35,6 +35,7 @@ class Work:
 
     name: str
     filters: int
+    in_channels: int
     in_height: int
     in_width: int
     blocks: int
@@ -71,6 +72,7 @@ def work_of(network: QuantizedNetwork, job: Job, array: Array) -> Work:
     return Work(
         name=job.name,
         filters=int(job.weights.shape[0]),
+        in_channels=before.channels,
         in_height=before.height,
         in_width=before.width,
         blocks=1 if reads_pixels(network, job) else blocks(before.channels, array),

@@ -1,0 +1,166 @@
+"""A schedule as JSON: saved, edited by hand, loaded again. What a hand breaks is said by the rule's own sentence.
+
+{"format": "systolic-schedule", "version": 1, "network": …, "array": {…},
+ "layers": [{"name": …, "order": …, "strip_columns": …, "overlap": …}, …]}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from boards.errors import ScheduleError
+from cnn.quantized import QuantizedNetwork
+from scheduler.array import Array, check
+from scheduler.legal import ask, broken
+from scheduler.lower import Job, lower
+from scheduler.tile import Strip, SystolicSchedule, row_words
+from scheduler.work import Cut, Way, tiling_of, way_of, work_of
+
+FORMAT, VERSION = "systolic-schedule", 1
+MAX_BYTES = 1 << 20
+_LAYER_KEYS = {"name": str, "order": str, "strip_columns": int, "overlap": bool}
+
+SCHEMA: Mapping[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "required": ["format", "version", "network", "array", "layers"],
+    "additionalProperties": False,
+    "properties": {
+        "format": {"const": FORMAT},
+        "version": {"const": VERSION},
+        "network": {"type": "string"},
+        "array": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                f.name: {"type": "string"} if f.name == "dsp" else {"type": "integer", "minimum": 1}
+                for f in fields(Array)
+            },
+        },
+        "layers": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": list(_LAYER_KEYS),
+                "additionalProperties": False,
+                "properties": {
+                    "name": {"type": "string"},
+                    "order": {"type": "string"},
+                    "strip_columns": {"type": "integer", "minimum": 1},
+                    "overlap": {"type": "boolean"},
+                },
+            },
+        },
+    },
+}
+"""JSON Schema of the file, for editors."""
+
+
+def to_json(schedule: SystolicSchedule) -> str:
+    layers = []
+    for tiling in schedule.tilings:
+        way = way_of(schedule.network, tiling, schedule.array)
+        layers.append(
+            {
+                "name": tiling.job.name,
+                "order": way.order,
+                "strip_columns": way.cut.width,
+                "overlap": way.overlap,
+            }
+        )
+    values = {
+        "format": FORMAT,
+        "version": VERSION,
+        "network": schedule.network.name,
+        "array": asdict(schedule.array),
+        "layers": layers,
+    }
+    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+
+
+def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> SystolicSchedule:
+    """The schedule of ``text`` for ``network``; ScheduleError names the key or the rule. ``name``: of the file."""
+    values = _object(text, name)
+    array = check(_array(values["array"], name))
+    jobs = lower(network)
+    layers = values["layers"]
+    if not isinstance(layers, list) or [_name(x) for x in layers] != [job.name for job in jobs]:
+        raise ScheduleError(
+            f"{name}: layers has to name {', '.join(job.name for job in jobs)} in this order, "
+            f"as {network.name} does; save the schedule again and edit that"
+        )
+    ways = [_way(network, job, array, layer, name) for job, layer in zip(jobs, layers, strict=True)]
+    _check(network, jobs, array, ways, name)
+    tilings = tuple(tiling_of(network, job, array, way) for job, way in zip(jobs, ways, strict=True))
+    return SystolicSchedule(network, array, tilings)
+
+
+def _check(network: QuantizedNetwork, jobs: tuple[Job, ...], array: Array, ways: list[Way], name: str) -> None:
+    works = [work_of(network, job, array) for job in jobs]
+    problems = []
+    for index, (work, way) in enumerate(zip(works, ways, strict=True)):
+        following = works[index + 1].steps if index + 1 < len(works) else 0
+        problems += [f"{work.name}: {sentence}" for sentence in broken(ask(array, work, way, following))]
+    if problems:
+        raise ScheduleError(f"{name} is not a legal schedule of {network.name}:\n  " + "\n  ".join(problems))
+
+
+def _object(text: str, name: str) -> dict[str, Any]:
+    if len(text) > MAX_BYTES:
+        raise ScheduleError(f"{name} has {len(text)} characters; a schedule has at most {MAX_BYTES}")
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ScheduleError(f"{name} is not JSON: {error}") from error
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise ScheduleError(f'{name} is not a schedule: it has to be an object with "format": "{FORMAT}"')
+    if values.get("version") != VERSION:
+        raise ScheduleError(f"{name} has version {values.get('version')!r}; this program reads version {VERSION}")
+    _keys(values, SCHEMA["required"], name)
+    return values
+
+
+def _keys(values: Mapping[str, Any], wanted: list[str], name: str) -> None:
+    missing, unknown = sorted(set(wanted) - set(values)), sorted(set(values) - set(wanted))
+    if missing or unknown:
+        said = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
+        raise ScheduleError(f"{name}: {' and '.join(said)}; the keys are {', '.join(wanted)}")
+
+
+def _array(values: object, name: str) -> Array:
+    if not isinstance(values, dict):
+        raise ScheduleError(f"{name}: array is an object, not {values!r}")
+    known = {f.name: f.type for f in fields(Array)}
+    _keys(values, list(known), f"{name}: array")
+    for key, value in values.items():
+        text = key == "dsp"
+        if not (type(value) is str if text else type(value) is int and 1 <= value <= 1 << 20):
+            wanted = "a text" if text else "an integer of 1…1048576"
+            raise ScheduleError(f"{name}: array.{key} is {wanted}, not {value!r}")
+    return Array(**values)
+
+
+def _name(layer: object) -> object:
+    return layer.get("name") if isinstance(layer, dict) else None
+
+
+def _way(network: QuantizedNetwork, job: Job, array: Array, layer: dict[str, Any], name: str) -> Way:
+    where = f"{name}: {job.name}"
+    _keys(layer, list(_LAYER_KEYS), where)
+    for key, kind in _LAYER_KEYS.items():
+        if type(layer[key]) is not kind:
+            raise ScheduleError(f"{where}: {key} is of type {kind.__name__}, not {layer[key]!r}")
+    width, total = int(layer["strip_columns"]), job.out.width
+    if not 1 <= width <= total:
+        raise ScheduleError(f"{where}: strip_columns is 1…{total}, not {width}")
+    return Way(cut_at(network, job, array, width), layer["order"], layer["overlap"])
+
+
+def cut_at(network: QuantizedNetwork, job: Job, array: Array, width: int) -> Cut:
+    """``job`` in strips of ``width`` columns, the last one with what is left."""
+    strips = tuple(Strip(x, min(width, job.out.width - x)) for x in range(0, job.out.width, width))
+    words = [row_words(network, job, array, strip) for strip in strips]
+    return Cut(strips, (words[0], max(words[1:-1], default=words[0]), words[-1]), sum(words))

@@ -1,0 +1,364 @@
+"""Schedules for people: the best one, why it is, and what others would cost. What ``systolic schedule`` and
+``systolic compare`` call; everything printed is *modelled* unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from boards.board import Board
+from boards.errors import ScheduleError
+from cnn.quantized import QuantizedNetwork
+from scheduler.array import Array
+from scheduler.cost import PARTS, Cost, LayerCost, Link, cost, layer_cost, link_of
+from scheduler.fabric import SOURCE, Fabric, fabric
+from scheduler.legal import check_schedule
+from scheduler.lower import lower
+from scheduler.named import NamedCost, named_costs
+from scheduler.resources import Usage, usage
+from scheduler.schedule_file import from_json, to_json
+from scheduler.search import Proof, search
+from scheduler.space import Goal, Space, pin, space_of
+from scheduler.tile import SystolicSchedule
+from scheduler.work import cuts, needs, ways, work_of
+from systolic.tables import Cell, table
+
+SCHEDULE_FLAGS: Mapping[str, str] = {
+    "--board": "board (default: zcu104)",
+    "--clock MHZ": "a clock that the board makes (default: its highest)",
+    "--objective": "fps, latency, ddr or resources (default: fps)",
+    "--fps RATE": "frame rate that ddr and resources have to hold",
+    "--array MxNxL": "pin the geometry",
+    "--order": "pin the loop order: weights-resident, inputs-resident, streamed",
+    "--save-rows, --chunk, --map-ports, --weight-ports, --row-depth, --weight-depth": "pin what surrounds the array",
+    "--ddr-efficiency SHARE": "share of the DDR's peak that carries data (default: 0.85)",
+    "--schedule FILE": "price this schedule instead of searching",
+    "--save FILE": "write the schedule as JSON, for generate --schedule",
+    "--json FILE": "one JSON object, - for standard output",
+    "--report FILE": "one self-contained HTML file with the pictures",
+    "--dask ADDRESS": "search on a Dask cluster (extra [dask])",
+    "--workers N": "search in N processes of this machine",
+}
+"""Flags of ``systolic schedule`` and what they say; ``compare`` takes the first four and --array, --bits repeatedly."""
+
+
+@dataclass(frozen=True, eq=False)
+class Explored:
+    """One schedule on one board, priced. proof is None where the schedule was given. runners: a line a layer."""
+
+    board: Board
+    schedule: SystolicSchedule
+    cost: Cost
+    usage: Usage
+    fabric: Fabric
+    named: tuple[NamedCost, ...]
+    runners: tuple[str, ...]
+    proof: Proof | None
+
+    @property
+    def title(self) -> str:
+        return f"{self.schedule.network.name} on {self.board.title}, {self.schedule.array} at {self.clock_mhz:g} MHz"
+
+    @property
+    def clock_mhz(self) -> float:
+        return self.cost.link.clock_mhz
+
+    def text(self) -> str:
+        """Tables for a terminal."""
+        from systolic.report import explored_text
+
+        return explored_text(self)
+
+    def values(self) -> dict[str, Any]:
+        """One JSON object."""
+        return {
+            "network": self.schedule.network.name,
+            "board": self.board.name,
+            "clock_mhz": self.clock_mhz,
+            "array": asdict(self.schedule.array),
+            "cycles": self.cost.cycles,
+            "frames_per_second": self.cost.frames_per_second,
+            "latency_ms": self.cost.cycles / self.clock_mhz / 1e3,
+            "ddr_bytes": asdict(self.cost.traffic),
+            "ddr_gbps": self.cost.traffic.total * self.cost.frames_per_second / 1e9,
+            "usage": asdict(self.usage),
+            "fabric": {**asdict(self.fabric), "source": SOURCE},
+            "source": "modelled",
+            "proof": asdict(self.proof) if self.proof else None,
+            "layers": [
+                _layer_values(self, layer, why) for layer, why in zip(self.cost.layers, self.runners, strict=True)
+            ],
+            "named": [
+                {
+                    "name": n.name,
+                    "source": n.source,
+                    "cycles": n.cycles,
+                    "ddr_bytes": n.bytes,
+                    "weights_on_chip": n.on_chip,
+                }
+                for n in self.named
+            ],
+        }
+
+    def _repr_html_(self) -> str:
+        from systolic.report import explored_html
+
+        return explored_html(self)
+
+
+def _layer_values(explored: Explored, layer: LayerCost, why: str) -> dict[str, Any]:
+    return {
+        "name": layer.work.name,
+        "order": layer.way.order,
+        "strips": layer.way.cut.count,
+        "strip_columns": layer.way.cut.width,
+        "overlap": layer.way.overlap,
+        "cycles": layer.total,
+        "parts": {name: int(getattr(layer.cycles, name)) for name in PARTS},
+        "efficiency": explored.cost.efficiency(layer),
+        "bound_by": layer.bound_by,
+        "ddr_bytes": asdict(layer.traffic),
+        "needs": asdict(layer.needs),
+        "runner_up": why,
+    }
+
+
+# --- one schedule --------------------------------------------------------------------------------------------------
+
+
+def explore(
+    network: QuantizedNetwork,
+    board: Board,
+    clock_mhz: float | None = None,
+    objective: str = "fps",
+    frames_per_second: float = 0.0,
+    pins: Mapping[str, int | str | None] | None = None,
+    efficiency: float | None = None,
+    executor: Executor | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Explored:
+    """The best schedule. pins: see ``scheduler.space.pin``. Raises BoardError for a clock that the board does not
+    make, ScheduleError for an unknown objective, an impossible pin, and where nothing fits."""
+    goal = Goal(objective, frames_per_second)
+    link = _link(board, clock_mhz, efficiency)
+    space = pin(space_of(network, board), **(pins or {}))
+    found = search(network, board, link, goal, space, executor, tell)
+    return price(found.schedule, board, link, found.proof)
+
+
+def _link(board: Board, clock_mhz: float | None, efficiency: float | None) -> Link:
+    clock = board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
+    return link_of(board, clock.mhz) if efficiency is None else link_of(board, clock.mhz, efficiency)
+
+
+def explore_given(
+    network: QuantizedNetwork, board: Board, text: str, name: str, clock_mhz: float | None = None
+) -> Explored:
+    """A schedule saved as JSON, priced; ScheduleError names the rule that a hand edit breaks."""
+    return price(from_json(text, network, name), board, _link(board, clock_mhz, None), None)
+
+
+def price(schedule: SystolicSchedule, board: Board, link: Link, proof: Proof | None = None) -> Explored:
+    check_schedule(schedule)
+    return Explored(
+        board,
+        schedule,
+        cost(schedule, link),
+        usage(schedule.array, board),
+        fabric(schedule.array),
+        named_costs(schedule.network, schedule.array, link),
+        runners_up(schedule, link),
+        proof,
+    )
+
+
+def saved(explored: Explored) -> str:
+    """The schedule as JSON, for an editor and ``generate --schedule``."""
+    return to_json(explored.schedule)
+
+
+def runners_up(schedule: SystolicSchedule, link: Link) -> tuple[str, ...]:
+    """For each layer one line: the next best way on the same array, and what it loses by."""
+    array, network = schedule.array, schedule.network
+    works = [work_of(network, t.job, array) for t in schedule.tilings]
+    priced = cost(schedule, link)
+    lines = []
+    for index, (job, chosen) in enumerate(zip(lower(network), priced.layers, strict=True)):
+        following = works[index + 1].steps if index + 1 < len(works) else 0
+        others = [
+            layer_cost(array, works[index], way, following, link, index == 0)
+            for way in ways(works[index], array.rows, cuts(network, job, array))
+            if way != chosen.way and _fits(array, needs(works[index], array.rows, array.columns, way, following))
+        ]
+        lines.append(_why(chosen, others))
+    return tuple(lines)
+
+
+def _fits(array: Array, need: Any) -> bool:
+    return all(getattr(need, f.name) <= getattr(array, f.name) for f in fields(need))
+
+
+def _why(chosen: LayerCost, others: Sequence[LayerCost]) -> str:
+    if not others:
+        return "no other way fits the buffers"
+    second = min(others, key=lambda o: (o.total, o.traffic.total))
+    more = {name: int(getattr(second.cycles, name)) - int(getattr(chosen.cycles, name)) for name in PARTS}
+    worst = max(more, key=lambda name: more[name])
+    overlap = "" if second.way.overlap or not chosen.way.overlap else ", no overlap"
+    what = f"{second.way.order}, {second.way.cut.count} strip(s){overlap}"
+    moved = second.traffic.total - chosen.traffic.total
+    if second.total == chosen.total:
+        return f"{what}: as fast, {moved:+,} bytes"
+    return f"{what}: {second.total - chosen.total:+,} cycles ({worst} {more[worst]:+,}), {moved:+,} bytes"
+
+
+# --- several -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """What was asked, and the schedule or the sentence why there is none."""
+
+    asked: str
+    explored: Explored | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    network: str
+    rows: tuple[Row, ...]
+
+    def text(self) -> str:
+        from systolic.report import comparison_text
+
+        return comparison_text(self)
+
+    def values(self) -> dict[str, Any]:
+        return {
+            "network": self.network,
+            "rows": [
+                {"asked": r.asked, "schedule": r.explored.values() if r.explored else None, "reason": r.reason}
+                for r in self.rows
+            ],
+        }
+
+    def _repr_html_(self) -> str:
+        from systolic.report import comparison_html
+
+        return comparison_html(self)
+
+
+def compare(
+    networks: Mapping[int, QuantizedNetwork],
+    boards: Sequence[Board],
+    arrays: Sequence[str] = (),
+    clock_mhz: float | None = None,
+    objective: str = "fps",
+    frames_per_second: float = 0.0,
+    executor: Executor | None = None,
+) -> Comparison:
+    """Every board × array × bits; an empty ``arrays`` searches the geometry too. networks: the network quantised to
+    so many bits. A combination that does not fit is a row with its sentence."""
+    rows = []
+    for bits, network in networks.items():
+        for board in boards:
+            for array in arrays or ("best",):
+                asked = f"{board.name}, {array}, int{bits}"
+                pins: dict[str, int | str | None] = {} if array == "best" else dict(geometry_pins(array))
+                try:
+                    one = explore(network, board, clock_mhz, objective, frames_per_second, pins, executor=executor)
+                    rows.append(Row(asked, one))
+                except ScheduleError as error:
+                    rows.append(Row(asked, None, str(error)))
+    names = {network.name for network in networks.values()}
+    return Comparison(", ".join(sorted(names)), tuple(rows))
+
+
+def geometry_pins(text: str) -> dict[str, int]:
+    """ "13x16x16" → rows, columns, lanes."""
+    parts = text.lower().replace("×", "x").split("x")
+    if len(parts) != 3 or not all(part.isdigit() for part in parts):
+        raise ScheduleError(f"an array is ROWSxCOLUMNSxLANES, such as 13x16x16, not {text!r}")
+    return dict(zip(("rows", "columns", "lanes"), map(int, parts), strict=True))
+
+
+def front(network: QuantizedNetwork, board: Board, link: Link, space: Space | None = None) -> tuple[Explored, ...]:
+    """The best schedule of every geometry that no other beats in both frames/s and DSPs, the fastest first.
+
+    Few knobs are searched, so that all geometries take seconds: two Savers, even ports.
+    """
+    from scheduler.price import Task, layers_of, least_cycles, solve
+    from scheduler.search import schedule_of
+    from scheduler.space import geometries
+
+    whole = space or space_of(network, board)
+    few = replace(whole, save_rows=(1, 2, 4), chunks=whole.chunks[-1:], map_ports=(2,), weight_ports=(2,), strips=4)
+    jobs = lower(network)
+    made = {shape: layers_of(network, jobs, *shape, few.strips) for shape in few.shapes}
+    order = sorted(geometries(few, board), key=lambda g: least_cycles(g, made[g.columns, g.lanes]))
+    kept: list[tuple[int, int, Explored]] = []
+    for geometry in order:
+        layers = made[geometry.columns, geometry.lanes]
+        bound, dsps = least_cycles(geometry, layers), geometry.rows * geometry.columns * geometry.lanes // 2
+        if any(c <= bound and d <= dsps for c, d, _ in kept):
+            continue
+        best, _ = solve(Task(geometry, layers, board, link, Goal(), few))
+        if best is not None and not any(c <= best.key[0] and d <= best.array.dsps for c, d, _ in kept):
+            schedule = schedule_of(network, best.array, best.ways)
+            kept.append((best.key[0], best.array.dsps, price(schedule, board, link)))
+    return tuple(explored for _, _, explored in sorted(kept, key=lambda k: k[0]))
+
+
+@contextmanager
+def workers(count: int = 1, dask: str | None = None) -> Iterator[Executor | None]:
+    """An executor for the search: processes of this machine, or a Dask cluster's; None for one process."""
+    if dask is not None:
+        with _dask(dask) as executor:
+            yield executor
+    elif count > 1:
+        from concurrent.futures import ProcessPoolExecutor
+
+        with ProcessPoolExecutor(count) as pool:
+            yield pool
+    else:
+        yield None
+
+
+@contextmanager
+def _dask(address: str) -> Iterator[Executor]:
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ScheduleError("--dask needs the package distributed: pip install 'systolic-cnn[dask]'") from error
+    try:
+        client = Client(address, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise ScheduleError(
+            f"no Dask scheduler answers at {address!r}: {error}; start one with: dask scheduler"
+        ) from error
+    with client:
+        yield client.get_executor()
+
+
+def rows_of(explored: Explored) -> list[list[Cell]]:
+    """A line a layer for ``systolic.tables.table``."""
+    lines: list[list[Cell]] = []
+    for layer, why in zip(explored.cost.layers, explored.runners, strict=True):
+        strips = f"{layer.way.cut.count} × {layer.way.cut.width}"
+        lines.append(
+            [layer.work.name, layer.way.order, strips, layer.total, f"{explored.cost.efficiency(layer):.0%}",
+             layer.traffic.total, layer.bound_by, why]
+        )  # fmt: skip
+    return lines
+
+
+LAYER_HEAD = ("layer", "order", "strips", "cycles", "efficiency", "DDR bytes", "bound by", "runner-up")
+
+
+def layer_table(explored: Explored) -> str:
+    return table(LAYER_HEAD, rows_of(explored))
