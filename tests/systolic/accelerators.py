@@ -38,18 +38,18 @@ HOSTILE = "a\"b' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\"
 """Ends a string, a comment, a line and a Tcl word, if it is let through."""
 
 GEOMETRIES = {
-    "odd rows": Array(5, 8, 8, row_depth=512, weight_depth=256, kept_depth=64, chunk=8, channel_tiles=16),
+    "odd rows": Array(5, 8, 8, row_depth=512, weight_depth=256, kept_depth=256, chunk=8, channel_tiles=16),
     "one port": Array(
-        4, 16, 8, save_rows=4, map_ports=1, weight_ports=1, row_depth=256, weight_depth=400, kept_depth=64, chunk=4,
+        4, 16, 8, save_rows=4, map_ports=1, weight_ports=1, row_depth=256, weight_depth=400, kept_depth=128, chunk=4,
         channel_tiles=16,
     ),
     "two rows": Array(
         2, 8, 8, save_rows=1, weight_ports=4, row_depth=100, weight_depth=400, kept_depth=512, chunk=5,
         channel_tiles=16,
     ),
-    "four ports": Array(13, 16, 16, map_ports=4, row_depth=512, weight_depth=256, kept_depth=64, channel_tiles=16),
+    "four ports": Array(13, 16, 16, map_ports=4, row_depth=512, weight_depth=256, kept_depth=128, channel_tiles=16),
     "narrow": Array(
-        7, 16, 4, weight_ports=1, row_depth=512, weight_depth=512, kept_depth=64, chunk=3, channel_tiles=16,
+        7, 16, 4, weight_ports=1, row_depth=512, weight_depth=512, kept_depth=128, chunk=3, channel_tiles=16,
         dsp="DSP48E1",
     ),
 }  # fmt: skip
@@ -164,6 +164,7 @@ def networks() -> dict[str, QuantizedNetwork]:
         .convolution(8).convolution(16, source=1).pool().route(1).pool().convolution(9, 3, 2)
         .convolution(6, 1, source=2).network(),
         "streamed": start(3, 14, 10).convolution(32).convolution(80).convolution(20).network(),
+        "both streamed": start(3, 10, 10).convolution(24).convolution(128).pool(1).convolution(8, 1).network(),
         "deep": start(3, 9, 9).convolution(48).convolution(8, 5).network(),
         "wide": start(3, 6, 90).convolution(16).convolution(16, 3, 2).convolution(120, 1).network(),
     }  # fmt: skip

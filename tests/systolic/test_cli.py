@@ -192,7 +192,9 @@ def test_a_cfg_that_is_wrong_names_its_line(change: str, to: str, sentence: str,
 
 
 def test_layers_that_the_array_cannot_map_are_all_listed(tiny: Path, systolic: Any) -> None:
-    pools = "[maxpool]\nsize=3\nstride=2\n\n[reorg]\nstride=2\n\n[convolutional]\nfilters=16\nsize=1\nactivation=relu\n\n[maxpool]\nsize=5"
+    odd = "[maxpool]\nsize=3\nstride=2\n\n[reorg]\nstride=2\n\n"
+    relu = "[convolutional]\nfilters=16\nsize=1\nactivation=relu\n\n"
+    pools = f"{odd}{relu}[maxpool]\nsize=5"
     tiny.write_text(TINY_CFG.replace("[maxpool]\nsize=2", pools))
     done = systolic("generate", tiny, "--seed", 1, "-o", tiny.parent / "out")
     refused(done, r"the systolic back-end cannot map 3 layer\(s\) of tiny yet:")

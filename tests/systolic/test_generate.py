@@ -199,7 +199,7 @@ def test_what_is_said_to_fit_does(number: str) -> None:
     values = {"row_depth": 16, "weight_depth": 16}
     network = start(3, 20, 20).convolution(24, 5).pool().convolution(24, 5).network()
     for _ in range(8):
-        array = Array(4, 8, 8, **values, channel_tiles=8)
+        array = replace(Array(4, 8, 8, channel_tiles=8), **values)  # type: ignore[arg-type]
         try:
             tile(network, array)
             break

@@ -102,7 +102,8 @@ def test_calibration_inputs_are_floats_of_the_input_size(fit: str, tiny: tuple[P
     network = load_model(str(tiny[0]), seed=1).network
     Image.new("RGB", (10, 10), (255, 0, 51)).save(tmp_path / "flat.png")
     (pixels,) = calibration_inputs(network, [tmp_path / "flat.png"], fit)
-    assert (pixels.shape, pixels.dtype) == ((3, 28, 36), np.float32)
+    assert pixels.shape == (3, 28, 36)
+    assert pixels.dtype == np.float32
     assert pixels[:, 14, 18] == pytest.approx([1, 0, 0.2])
     assert pixels[:, 14, 0] == pytest.approx([1, 0, 0.2] if fit == "plain" else 3 * [128 / 255])
 

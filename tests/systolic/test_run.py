@@ -42,8 +42,8 @@ def boxes(found: Run) -> list[tuple[str, float, tuple[float, ...]]]:
     return [(one.label, one.probability, tuple(one.box)) for one in found.detections]
 
 
-def run_on(tiny: Folder, image: Image.Image, path: Path, **options: object) -> Run:
-    image.save(path, **options)
+def run_on(tiny: Folder, image: Image.Image, path: Path, exif: Image.Exif | None = None) -> Run:
+    image.save(path, exif=exif or Image.Exif())
     return run(tiny, path)
 
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from systolic.tables import table
+from systolic.tables import Cell, table
 
 
 def test_numbers_to_the_right_and_text_to_the_left() -> None:
-    rows = [["conv1", 12345, 1.5, "x"], ["a", 7, 10.256, ""]]
+    rows: list[list[Cell]] = [["conv1", 12345, 1.5, "x"], ["a", 7, 10.256, ""]]
     assert table(("layer", "cycles", "share", ""), rows).splitlines() == [
         "layer  cycles  share",
         "conv1  12,345   1.50  x",
