@@ -32,14 +32,14 @@ def find_library(folder: Path, library: Path | str | None) -> Path:
     return found[-1].absolute()
 
 
-def pace(folder: Path, manifest: Manifest, time_scale: float | None) -> Pace | None:
+def pace(folder: Path, manifest: Manifest, time_scale: float | str | None) -> Pace | None:
     """The design's own time, traced where cycles.json is there and modelled else."""
     from host.simulated import Pace
 
     if time_scale is None:
         return None
-    if not 0 < time_scale < 1e6:
-        raise HostError(f"time_scale is above 0 and below 1,000,000, not {time_scale}")
+    if isinstance(time_scale, str) or not 0 < time_scale < 1e9:
+        raise HostError(f"time_scale is 'fit' or a number above 0 and below 10⁹, not {time_scale!r}")
     traced = _traced(folder / CYCLES, manifest)
     if traced is not None:
         return Pace(traced, manifest.clock_mhz, time_scale, "traced")

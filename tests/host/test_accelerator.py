@@ -142,7 +142,9 @@ def test_an_upload_that_does_not_arrive_is_found(tiny: Path, accelerator: Open) 
 
 
 def test_what_is_missing_is_said(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
-    with pytest.raises(HostError, match=r"is not a generated design, there is no manifest.json, .*; run systolic generate"):
+    with pytest.raises(
+        HostError, match=r"is not a generated design, there is no manifest.json, .*; run systolic generate"
+    ):
         accelerator(tmp_path)
     folder = shutil.copytree(tiny, tmp_path / "design")
     shutil.rmtree(folder / "build")
@@ -194,3 +196,23 @@ def test_a_zynq_7000_where_pynq_can(tmp_path: Path, accelerator: Open) -> None:
     yolo = accelerator(tmp_path / "design")
     assert yolo.buffers.map_base < 1 << 32
     assert yolo.detect(sample_pictures()[0]).detections == wanted.detections
+
+
+def test_the_simulated_board_takes_the_designs_own_time(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "design")
+    with pytest.raises(HostError, match="time_scale is 'fit' or a number above 0"):
+        accelerator(folder, time_scale=0)
+    yolo = accelerator(folder, time_scale="fit")
+    assert yolo.device.pace.source == "modelled"
+    yolo.close()
+    passes = yolo.manifest.passes
+    (folder / "cycles.json").write_text(json.dumps({"pass_cycles": [300_000] * passes}))
+    yolo = accelerator(folder, time_scale=20.0)
+    # 300,000 cycles a pass at the design's clock, 20 times slower.
+    wanted = 20 * passes * 0.3 / yolo.manifest.clock_mhz
+    took = yolo.detect(sample_pictures()[0]).timing.seconds["accelerate"]
+    assert wanted <= took < wanted + 0.05
+    assert f"20 × slower than the design, whose frame takes {1e3 * wanted / 20:.3f} ms (traced cycles" in yolo.label
+    (folder / "cycles.json").write_text("[]")
+    with pytest.raises(HostError, match=r"cycles.json is not usable .*; trace the design again"):
+        accelerator(folder, time_scale=1.0)
