@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from boards.errors import SystolicError
 from host.detection import OVERLAP, THRESHOLD
-from systolic import commands
+from systolic import commands, commands_schedule
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse has no public name for it
 
@@ -45,6 +45,9 @@ def parser() -> argparse.ArgumentParser:
     _generate(subparsers)
     _simulate(subparsers)
     _run(subparsers)
+    _schedule(subparsers)
+    _compare(subparsers)
+    _package(subparsers)
     return top
 
 
@@ -131,6 +134,7 @@ def _generate(subparsers: Parsers) -> None:
         choices=("plain", "letterbox"),
         help="how pictures are brought to size (default: as the network was trained)",
     )
+    one.add_argument("--schedule", type=Path, metavar="FILE", help="a schedule saved by systolic schedule --save")
     one.add_argument("--force", action="store_true", help="replace a design that is in DIR already")
     _json_option(one)
 
@@ -170,12 +174,74 @@ def _run(subparsers: Parsers) -> None:
         "systolic run DIR dog.jpg -o boxes.png",
     )
     one.add_argument("folder", type=Path, metavar="DIR", help="a generated design")
-    one.add_argument("picture", type=Path, metavar="P", help="the picture")
-    one.add_argument("-o", "--output", type=Path, metavar="FILE", help="the picture with its boxes")
+    one.add_argument("picture", type=Path, metavar="P", help="the picture, or a folder of them or of video frames")
+    one.add_argument("-o", "--output", type=Path, metavar="FILE", help="the picture with its boxes, or their folder")
     one.add_argument("--threshold", type=float, default=THRESHOLD, help="least probability (default: %(default)s)")
     one.add_argument(
         "--overlap", type=float, default=OVERLAP, help="greatest overlap of two boxes of a class (default: %(default)s)"
     )
+    _json_option(one)
+
+
+def _search_options(one: argparse.ArgumentParser) -> None:
+    one.add_argument("network", metavar="NET", help="a darknet .cfg, or a built-in network")
+    one.add_argument("--weights", type=Path, help="darknet weights; shapes alone decide, so none are needed")
+    one.add_argument("--seed", type=int, help="random weights from this seed (default without --weights: 1)")
+    one.add_argument("--size", type=_size, metavar="WxH", help="input size instead of the network's own")
+    one.add_argument("--clock", type=float, metavar="MHZ", help="a clock that the board makes (default: its highest)")
+    one.add_argument("--objective", default="fps", help="fps, latency, ddr or resources (default: %(default)s)")
+    one.add_argument(
+        "--fps", type=float, default=0.0, metavar="RATE", help="frame rate that ddr and resources must hold"
+    )
+    one.add_argument("--workers", type=int, default=1, metavar="N", help="search in N processes")
+    one.add_argument("--dask", metavar="ADDRESS", help="search on a Dask cluster")
+    one.add_argument("--report", type=Path, metavar="FILE", help="one self-contained HTML file with pictures")
+    _json_option(one)
+
+
+def _schedule(subparsers: Parsers) -> None:
+    one = _command(
+        subparsers,
+        "schedule",
+        commands_schedule.schedule,
+        "find the best array and tiling for a network, and say why",
+        "systolic schedule tiny-yolov2-voc --board zcu104 --clock 300 --array 16x16x16",
+    )
+    _search_options(one)
+    one.add_argument("--board", default="zcu104", help="board (default: %(default)s)")
+    one.add_argument("--array", metavar="MxNxL", help="pin rows × columns × lanes")
+    one.add_argument("--order", help="pin the loop order: weights-resident, inputs-resident or streamed")
+    for pin in commands_schedule.PINS:
+        one.add_argument(f"--{pin.replace('_', '-')}", dest=pin, type=int, metavar="N", help="pin it")
+    one.add_argument("--ddr-efficiency", type=float, metavar="SHARE", help="share of the DDR's peak that carries data")
+    one.add_argument("--schedule", type=Path, metavar="FILE", help="price this schedule instead of searching")
+    one.add_argument("--save", type=Path, metavar="FILE", help="write the schedule as JSON, to be edited by hand")
+
+
+def _compare(subparsers: Parsers) -> None:
+    one = _command(
+        subparsers,
+        "compare",
+        commands_schedule.compare,
+        "compare boards and arrays for a network",
+        "systolic compare tiny-yolov2-voc --board zcu104 --board ultra96-v2 --array 13x16x16 --report compare.html",
+    )
+    _search_options(one)
+    one.add_argument("--board", action="append", help="a board; may be given several times (default: zcu104)")
+    one.add_argument("--array", action="append", metavar="MxNxL", help="an array; may be given several times")
+
+
+def _package(subparsers: Parsers) -> None:
+    one = _command(
+        subparsers,
+        "package",
+        commands_schedule.make_package,
+        "one wheel for the board: driver, bitstream, manifest, images and notebooks",
+        "systolic package DIR -o dist",
+    )
+    one.add_argument("folder", type=Path, metavar="DIR", help="a generated design with its bitstream")
+    one.add_argument("-o", "--output", type=Path, default=Path(), metavar="DIR", help="folder for the wheel")
+    one.add_argument("--without-bitstream", action="store_true", help="before Vivado has run: for the simulated board")
     _json_option(one)
 
 

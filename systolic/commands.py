@@ -7,7 +7,7 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,19 @@ from typing import Any
 import numpy as np
 
 from boards import board as board_room
-from boards.errors import GenerateError, SimulationError
+from boards.errors import GenerateError, ScheduleError, SimulationError
 from cnn import zoo
 from cnn.fidelity import sqnr_db
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
+from host.detection import Detection
+from host.frame import Result
 from host.picture import Pixels, load_picture
 from systolic.build import Variant
 from systolic.depths import Advice
 from systolic.design import check_target, write
 from systolic.flow import Calibration, Generated, make_design
+from systolic.frames import run_frames, save_cycles
 from systolic.golden import checksums, first_difference, run_golden
 from systolic.measure import Report, advise, board_memory, measure, trace_frame
 from systolic.model import load_model, reload, sample_pictures
@@ -35,7 +38,7 @@ from systolic.tables import Cell, table
 from systolic.timeline import save as save_timeline
 
 
-def _give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> None:
+def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> None:
     """The object to where --json says, the text to stdout unless the object goes there."""
     if options.json == "-":
         print(json.dumps(values, indent=1, ensure_ascii=False))
@@ -56,7 +59,7 @@ def boards(options: argparse.Namespace) -> int:
     names = [options.board] if options.board else list(board_room.names())
     loaded = [board_room.load(name) for name in names]
     values = {"boards": [{**asdict(one), "clocks_mhz": [c.mhz for c in one.clocks()]} for one in loaded]}
-    _give(options, values, _board_facts(loaded[0]) if options.board else _board_table(loaded))
+    give(options, values, _board_facts(loaded[0]) if options.board else _board_table(loaded))
     return 0
 
 
@@ -110,7 +113,8 @@ def generate_design(options: argparse.Namespace) -> int:
     with StatusLine() as status:
         status.tell("reading the network")
         model = load_model(options.network, options.weights, options.names, options.seed, options.size)
-        made = make_design(model, board, options.clock, calibration, status.tell)
+        given = None if options.schedule is None else (read_schedule(options.schedule), options.schedule.name)
+        made = make_design(model, board, options.clock, calibration, status.tell, given)
         status.tell("writing")
         write(made.design, options.output, replace=options.force)
     if not options.calibrate:
@@ -118,8 +122,17 @@ def generate_design(options: argparse.Namespace) -> int:
             f"systolic: calibrated on the {len(samples)} embedded samples; for real use give --calibrate PICTURE...",
             file=sys.stderr,
         )
-    _give(options, _generated(made, board, options.output), _generated_text(made, board, options.output))
+    give(options, _generated(made, board, options.output), _generated_text(made, board, options.output))
     return 0
+
+
+def read_schedule(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScheduleError(
+            f"the schedule {path} cannot be read: {error}; write one with systolic schedule --save FILE"
+        ) from error
 
 
 def _generated(made: Generated, board: board_room.Board, folder: Path) -> dict[str, Any]:
@@ -194,7 +207,7 @@ def simulate_design(options: argparse.Namespace) -> int:
             status.tell("compiling and running the standalone C++ golden program")
             differs = golden_difference(folder, pixels)
             values["golden_program"] = {"agrees": differs is None, "first_difference": differs}
-    _give(options, values, _simulated_text(values))
+    give(options, values, _simulated_text(values))
     return 0 if result.mismatches == 0 and differs is None else 1
 
 
@@ -261,6 +274,7 @@ def time_design(options: argparse.Namespace, folder: Folder, pixels: Pixels) -> 
         trace = trace_frame(folder, pixels, status.tell)
         status.tell("solving")
         report = measure(folder, trace, memory, options.clock)
+        save_cycles(folder.path, report)
         fifos = None
         if options.fifos:
             status.tell("searching FIFO depths")
@@ -269,7 +283,7 @@ def time_design(options: argparse.Namespace, folder: Folder, pixels: Pixels) -> 
             status.tell("drawing")
             _draw_timeline(report, folder, options.timeline, options.layer)
     values = timed(report, fifos)
-    _give(options, values, _timed_text(values, report))
+    give(options, values, _timed_text(values, report))
     return 0
 
 
@@ -370,27 +384,60 @@ _WAITS = ("busy", "wait_input", "wait_space", "wait_memory", "idle")
 
 
 def run_picture(options: argparse.Namespace) -> int:
-    """JSON: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}."""
+    """JSON: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}; for a
+    folder of pictures {frames: [the same without mismatches], frames_per_second, seconds_by_stage, bound_by, label}."""
     folder = open_folder(options.folder)
+    if options.picture.is_dir():
+        return run_folder(options)
     with StatusLine() as status:
         result = run(folder, options.picture, options.threshold, options.overlap, progress=status.tell)
     if options.output is not None:
         save_annotated(result, list(folder.manifest["labels"]), options.output)
-    _give(options, detected(result, options.picture), _detected_text(result, options.output))
+    give(options, detected(result, options.picture), _detected_text(result, options.output))
     return 0 if result.simulation.mismatches == 0 else 1
+
+
+def run_folder(options: argparse.Namespace) -> int:
+    with StatusLine() as status:
+        done = run_frames(
+            options.folder, options.picture, options.threshold, options.overlap, options.output, status.tell
+        )
+    took = done.measured
+    values = {
+        "frames": [_frame(result, path) for result, path in zip(done.results, done.paths, strict=True)],
+        "frames_per_second": round(took.throughput, 2),
+        "seconds_by_stage": took.busy,
+        "bound_by": took.bound_by,
+        "label": took.label,
+    }
+    rows: list[list[Cell]] = [
+        [path.name, one.label, one.probability, *(round(v) for v in one.box)]
+        for result, path in zip(done.results, done.paths, strict=True)
+        for one in result.detections
+    ]
+    give(options, values, f"{table(('picture', 'label', 'probability', 'x0', 'y0', 'x1', 'y1'), rows)}\n\n{took}")
+    return 0
+
+
+def _frame(result: Result, path: Path) -> dict[str, Any]:
+    height, width = result.picture.shape[:2]
+    return {"picture": str(path), "width": width, "height": height, "detections": _boxes(result.detections)}
+
+
+def _boxes(detections: Sequence[Detection]) -> list[dict[str, Any]]:
+    return [
+        {"label": one.label, "probability": round(one.probability, 4), "box": [round(v, 1) for v in one.box]}
+        for one in detections
+    ]
 
 
 def detected(result: Run, path: Path) -> dict[str, Any]:
     height, width = result.picture.shape[:2]
-    found = [
-        {"label": one.label, "probability": round(one.probability, 4), "box": [round(v, 1) for v in one.box]}
-        for one in result.detections
-    ]
     return {
         "picture": str(path),
         "width": width,
         "height": height,
-        "detections": found,
+        "detections": _boxes(result.detections),
         "mismatches": result.simulation.mismatches,
     }
 
@@ -432,7 +479,7 @@ def demo(options: argparse.Namespace) -> int:
     text = "\n\n".join(
         (_generated_text(made, board, design_folder), _simulated_text(compared), _detected_text(result, annotated))
     )
-    _give(options, values, text)
+    give(options, values, text)
     return 0 if result.simulation.mismatches == 0 else 1
 
 

@@ -14,6 +14,8 @@ from cnn.quantized import QuantizedNetwork
 from host.picture import load_picture
 from scheduler.choose import choose
 from scheduler.cost import Cost, cost, link_of
+from scheduler.legal import check_schedule
+from scheduler.schedule_file import from_json
 from scheduler.tile import SystolicSchedule
 from systolic.design import Design
 from systolic.generate import generate
@@ -53,15 +55,27 @@ def quantise_model(network: Network, calibration: Calibration, fit: str, tell: P
 
 
 def make_design(
-    model: Model, board: Board, clock_mhz: float | None, calibration: Calibration, tell: Progress = lambda _: None
+    model: Model,
+    board: Board,
+    clock_mhz: float | None,
+    calibration: Calibration,
+    tell: Progress = lambda _: None,
+    given: tuple[str, str] | None = None,
 ) -> Generated:
-    """Everything between a model and the files of its accelerator; the errors are those of each step."""
+    """Everything between a model and the files of its accelerator; the errors are those of each step.
+
+    given: a saved schedule as (JSON, name of its file), instead of a search.
+    """
     clock = board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
     tell("quantising")
     fit = calibration.fit or model.fit
     network = quantise_model(model.network, calibration, fit, tell)
     tell("scheduling")
-    schedule = choose(network, board, clock.mhz)
+    schedule = (
+        choose(network, board, clock.mhz)
+        if given is None
+        else check_schedule(from_json(given[0], network, given[1]))
+    )
     shape = network.input_shape
     vector, _ = FITS[fit](load_picture(calibration.pictures[0]), shape.height, shape.width)
     tell("generating")

@@ -71,7 +71,7 @@ def test_float_and_int8_precision(shapes, scenes):
     exact, exact_right = measured(shapes, partial(float_output, shapes), scenes)
     integer, integer_right = measured(shapes, partial(integer_output, quantized), scenes)
     assert exact.mean >= 0.96
-    assert integer.mean >= exact.mean - 0.015
+    assert integer.mean >= exact.mean - 0.01  # within one point of float
     assert min(integer.by_class) >= 0.9
     assert min(exact_right, integer_right) >= 0.88
 

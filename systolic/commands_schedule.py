@@ -1,0 +1,95 @@
+"""``systolic schedule``, ``compare`` and ``package``: thin over systolic/explore.py and systolic/package.py."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from boards import board as board_room
+from boards.errors import ScheduleError
+from cnn.quantized import QuantizedNetwork
+from systolic import explore
+from systolic.commands import give, read_schedule
+from systolic.flow import Calibration, quantise_model
+from systolic.model import load_model, sample_pictures
+from systolic.package import package
+from systolic.progress import StatusLine
+
+PINS = ("save_rows", "chunk", "map_ports", "weight_ports", "row_depth", "weight_depth")
+
+
+def _network(options: argparse.Namespace, status: StatusLine) -> QuantizedNetwork:
+    """Shapes decide a schedule, not numbers: a network without trained numbers takes those of seed 1."""
+    status.tell("reading the network")
+    seed = options.seed
+    if options.weights is None and seed is None and options.network != "shapes":
+        seed = 1
+    model = load_model(options.network, options.weights, None, seed, options.size)
+    return quantise_model(model.network, Calibration(sample_pictures()[:1]), model.fit, status.tell)
+
+
+def schedule(options: argparse.Namespace) -> int:
+    """JSON: ``Explored.values``."""
+    board = board_room.load(options.board)
+    with StatusLine() as status, explore.workers(options.workers, options.dask) as executor:
+        network = _network(options, status)
+        if options.schedule is not None:
+            text = read_schedule(options.schedule)
+            found = explore.explore_given(network, board, text, options.schedule.name, options.clock)
+        else:
+            pins: dict[str, int | str | None] = {name: getattr(options, name) for name in PINS}
+            pins |= explore.geometry_pins(options.array) if options.array else {}
+            pins["order"] = options.order
+            found = explore.explore(
+                network,
+                board,
+                options.clock,
+                options.objective,
+                options.fps,
+                pins,
+                options.ddr_efficiency,
+                executor,
+                status.tell,
+            )
+        status.tell("pricing")
+        text = found.text()
+        if options.save is not None:
+            _write(options.save, explore.saved(found))
+        if options.report is not None:
+            from systolic.report import schedule_page
+
+            _write(options.report, schedule_page(found))
+    give(options, found.values(), text)
+    return 0
+
+
+def compare(options: argparse.Namespace) -> int:
+    """JSON: ``Comparison.values``."""
+    boards = [board_room.load(name) for name in options.board or ["zcu104"]]
+    with StatusLine() as status, explore.workers(options.workers, options.dask) as executor:
+        network = _network(options, status)
+        status.tell("searching")
+        found = explore.compare(
+            {8: network}, boards, options.array or (), options.clock, options.objective, options.fps, executor
+        )
+        if options.report is not None:
+            from systolic.report import report
+
+            status.tell("drawing")
+            _write(options.report, report(found))
+    give(options, found.values(), found.text())
+    return 0
+
+
+def make_package(options: argparse.Namespace) -> int:
+    """JSON: {wheel}."""
+    wheel = package(options.folder, options.output, without_bitstream=options.without_bitstream)
+    give(options, {"wheel": str(wheel)}, f"written to {wheel}; on the board: pip install {wheel.name}")
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise ScheduleError(f"{path} cannot be written: {error.strerror}; choose another file") from error
