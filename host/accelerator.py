@@ -72,6 +72,10 @@ class Accelerator:
         _require_pynq()
         self.folder = design_folder(folder)
         self.manifest = read_manifest(self.folder)
+        if self.manifest.style != "systolic":
+            raise HostError(
+                f"designs of style 'systolic' are opened here, not {self.manifest.style!r}; see host.streaming"
+            )
         if wait not in ("poll", "interrupt"):
             raise HostError(f"wait is 'poll' or 'interrupt', not {wait!r}")
         if not 1 <= sets <= 16:
@@ -310,9 +314,10 @@ class Accelerator:
         layer = self.manifest.layer_of_pass(current)
         where = f"pass {current}, layer {layer.name} ({layer.source})" if layer else f"pass {current}"
         said = getattr(self.device, "trouble", "")
-        self._broken = f"no end within {self.timeout_s:g} s, at {where}"
+        what = "stopped" if said else f"did not finish within {self.timeout_s:g} s"
+        self._broken = f"it {what}, at {where}"
         raise HostError(
-            f"the accelerator did not finish within {self.timeout_s:g} s: it stands at {where}; {self.ip.state()}"
+            f"the accelerator {what}: it stands at {where}; {self.ip.state()}"
             + (f"; the simulated board says: {said}" if said else "")
             + "; call reset() and then check(), which runs layer by layer and compares; if the first layer hangs "
             "too, the PL clock or the AXI ports of the block design are not those of the .hwh"

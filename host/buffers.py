@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,12 +96,18 @@ class Buffers:
             buffer.freebuffer()
 
     def _frame_set(self, index: int) -> FrameSet:
-        manifest = self.manifest
-        pixels = self._new(manifest.input.size)
-        pixels[:] = 0
-        kept: Sequence[int] = manifest.kept_layers()
-        results = tuple(self._new(manifest.layers[layer].output.size) for layer in kept)
-        return FrameSet(index * manifest.passes, pixels, results)
+        # No buffer in a local variable: an exception that somebody keeps would keep it too.
+        kept, layers = self.manifest.kept_layers(), self.manifest.layers
+        return FrameSet(
+            index * self.manifest.passes,
+            self._zeros(self.manifest.input.size),
+            tuple(self._new(layers[layer].output.size) for layer in kept),
+        )
+
+    def _zeros(self, size: int) -> Any:
+        buffer = self._new(size)
+        buffer[:] = 0
+        return buffer
 
     def _upload(self, folder: Path, image: Image) -> Any:
         return self._put(image.path, read_image(folder, image))

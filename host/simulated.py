@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ from pynqmetadata.frontends import Metadata
 from boards.errors import HostError
 from host.faults import Fault, Faults
 from host.manifest import Manifest
+from host.simulated_dma import DmaModel, Stream
 
 DDR_BASE = {"aarch64": 0x8_0000_0000, "armv7l": 0x1000_0000}
 """The upper DDR of a Zynq UltraScale+: an address whose upper half is forgotten points elsewhere."""
@@ -48,6 +49,17 @@ _LIBRARY = threading.Lock()
 
 class BusError(MemoryError):
     """Nothing answers at an address; on the board that is a bus error or a decode error."""
+
+
+class Slave(Protocol):
+    """What answers on the bus."""
+
+    def read(self, offset: int) -> int: ...
+
+    def write(self, offset: int, value: int) -> None: ...
+
+    def stop(self) -> None:
+        """A bitstream is loaded over it."""
 
 
 class Registers:
@@ -217,6 +229,7 @@ class SimulatedBoard(Device):
 
     manifest: of the design. library: its simulation library. pace: how long frames take, None for as fast as
     they are executed. ddr_bytes: what ``allocate`` may give. faults: what goes wrong; see ``host.faults``.
+    stream: the streaming accelerator behind an AXI DMA, if the description has one.
     """
 
     def __init__(
@@ -226,22 +239,24 @@ class SimulatedBoard(Device):
         pace: Pace | None = None,
         ddr_bytes: int = 1 << 30,
         faults: Faults | None = None,
+        stream: Stream | None = None,
     ) -> None:
         super().__init__("simulated")
         self.name = "simulated " + manifest.board
         self.arch = "aarch64"
         self.capabilities = {"REGISTER_RW": True}
         self.manifest, self.pace = manifest, pace
+        self._stream = stream
         self.faults = faults or Faults()
         self.trouble = ""
         self.overruns = 0
         self.register_writes: dict[str, int] = defaultdict(int)
         self._library = _load(library)
         self._memory = _Ddr(ddr_bytes)
-        self._slaves: list[tuple[int, int, str, Registers]] = []
+        self._slaves: list[tuple[int, int, str, Slave]] = []
         self._irqs: list[int] = []
         self._loaded = False
-        self._peripherals: list[tuple[int, int, str, Registers]] = [
+        self._peripherals: list[tuple[int, int, str, Slave]] = [
             (0xFF5E0000, 0x1000, "crl_apb", Registers({0x20: 0x15A00, 0xC0: 0x1010800})),  # IOPLL 1500 MHz
             (0xFD1A0000, 0x1000, "crf_apb", Registers({0x20: 0x14800, 0x60: 0x3000100})),
             (0xF8000000, 0x1000, "slcr", Registers({0x108: 0x1E000, 0x100: 0x28000, 0x170: 0x400800})),  # Zynq-7000
@@ -337,13 +352,13 @@ class SimulatedBoard(Device):
 
     # --- the fabric
 
-    def _slave(self, address: int) -> tuple[str, int, Registers]:
+    def _slave(self, address: int) -> tuple[str, int, Slave]:
         for base, size, name, model in (*self._slaves, *self._peripherals):
             if base <= address < base + size:
                 return name, address - base, model
         raise BusError(f"no slave answers at {address:#x}")
 
-    def _models(self, parser: Any) -> list[tuple[int, int, str, Registers]]:
+    def _models(self, parser: Any) -> list[tuple[int, int, str, Slave]]:
         controller = InterruptController()
         self._connect(parser, controller)
         found = []
@@ -359,9 +374,11 @@ class SimulatedBoard(Device):
                 _InterruptController._uio_devices[entry["raw_irq"]] = controller
                 self._irqs.append(entry["raw_irq"])
 
-    def _model(self, name: str, entry: Any, parser: Any, controller: InterruptController) -> Registers:
+    def _model(self, name: str, entry: Any, parser: Any, controller: InterruptController) -> Slave:
         if ":axi_intc:" in entry["type"]:
             return controller
+        if ":axi_dma:" in entry["type"] and self._stream is not None:
+            return DmaModel(self.ddr, self._stream)
         if entry["type"] != self.manifest.vlnv:
             return Registers()
         pins = [pin for path, pin in parser.interrupt_pins.items() if path.startswith(f"{name}/")]

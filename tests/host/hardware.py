@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -45,8 +45,23 @@ def description(map_ports: int, weight_ports: int, *, interrupt: bool = True) ->
     )
 
 
-def _processor(interrupt: bool) -> str:
-    ranges = _range("systolic_top_0", SLAVE, BASE) + (_range("axi_intc_0", "s_axi", INTERRUPTS) if interrupt else "")
+def streaming_description() -> str:
+    """An AXI DMA alone, with a length register of 26 bits."""
+    parameters = {f"c_include_{way}": 1 for way in ("mm2s", "s2mm")} | {"c_include_sg": 0, "c_sg_length_width": 26}
+    parameters |= {f"c_include_{way}_dre": 0 for way in ("mm2s", "s2mm")} | {"c_micro_dma": 0}
+    parameters |= {f"c_m_axi_{way}_data_width": 64 for way in ("mm2s", "s2mm")}
+    bus = _bus("S_AXI_LITE", "SLAVE") + _bus("M_AXI_MM2S", "MASTER") + _bus("M_AXI_S2MM", "MASTER")
+    dma = _module("axi_dma_0", "xilinx.com:ip:axi_dma:7.1", bus, "", parameters=parameters)
+    modules = dma + _processor(False, _range("axi_dma_0", "S_AXI_LITE", BASE))
+    return (
+        '<?xml version="1.0"?><EDKSYSTEM><SYSTEMINFO ARCH="zynquplus" DEVICE="xczu7ev" NAME="design"/>'
+        f"<EXTERNALPORTS/><EXTERNALINTERFACES/><MODULES>{modules}</MODULES></EDKSYSTEM>"
+    )
+
+
+def _processor(interrupt: bool, ranges: str = "") -> str:
+    ranges = ranges or _range("systolic_top_0", SLAVE, BASE)
+    ranges += _range("axi_intc_0", "s_axi", INTERRUPTS) if interrupt else ""
     clocks = ""
     for i in range(4):
         stem = f"PSU__CRL_APB__PL{i}_REF_CTRL__"
@@ -61,13 +76,21 @@ def _processor(interrupt: bool) -> str:
     )
 
 
-def _module(name: str, vlnv: str, bus: str, ports: str, found: Sequence[Register] = ()) -> str:
+def _module(
+    name: str,
+    vlnv: str,
+    bus: str,
+    ports: str,
+    found: Sequence[Register] = (),
+    parameters: Mapping[str, object] | None = None,
+) -> str:
     inner = "".join(map(_register, found))
     block = f'<ADDRESSBLOCK INTERFACE="{SLAVE}" USAGE="register"><REGISTERS>{inner}</REGISTERS></ADDRESSBLOCK>'
     blocks = f"<ADDRESSBLOCKS>{block}</ADDRESSBLOCKS>" if found else ""
+    values = "".join(f'<PARAMETER NAME="{key}" VALUE="{value}"/>' for key, value in (parameters or {}).items())
     return (
         f'<MODULE FULLNAME="/{name}" INSTANCE="{name}" MODTYPE="{vlnv.split(":")[2]}" VLNV="{vlnv}">{blocks}'
-        f"<PARAMETERS/><PORTS>{ports}</PORTS><BUSINTERFACES>{bus}</BUSINTERFACES></MODULE>"
+        f"<PARAMETERS>{values}</PARAMETERS><PORTS>{ports}</PORTS><BUSINTERFACES>{bus}</BUSINTERFACES></MODULE>"
     )
 
 

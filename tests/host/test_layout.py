@@ -1,0 +1,80 @@
+"""Maps moved out of the arena: every pass reads and writes the buffers of its set, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boards.errors import HostError
+from host.layout import Addresses, map_base, pack_input, place_program, unpack_map
+from host.manifest import Manifest, Region, read_manifest
+
+
+@pytest.fixture(scope="module")
+def manifest(shapes: Path) -> Manifest:
+    return read_manifest(shapes)
+
+
+@pytest.fixture(scope="module")
+def program(shapes: Path, manifest: Manifest) -> np.ndarray:
+    words = np.fromfile(shapes / manifest.program.path, "<u4")
+    return words.reshape(manifest.passes, manifest.pass_words)
+
+
+INNER = 0x8_0010_0000
+SETS = (Addresses(0x8_0000_0000, (0x8_0080_0000,)), Addresses(0x8_0040_0000, (0x8_0090_0000,)))
+
+
+def test_only_addresses_move(manifest: Manifest, program: np.ndarray) -> None:
+    placed = place_program(manifest, program, INNER, SETS).reshape(len(SETS), *program.shape)
+    fields = [manifest.in_base, manifest.out_base]
+    rest = np.delete(placed, fields, axis=2)
+    assert (rest == np.delete(program, fields, axis=1)).all()
+
+
+def test_every_pass_finds_its_maps(manifest: Manifest, program: np.ndarray) -> None:
+    placed = place_program(manifest, program, INNER, SETS).reshape(len(SETS), *program.shape)
+    base = map_base(INNER, SETS)
+    for one, words in zip(SETS, placed, strict=True):
+        for layer in manifest.layers:
+            for index in range(layer.first_pass, layer.last_pass + 1):
+                came = base + np.int64(words[index, manifest.in_base]) * manifest.lanes
+                went = base + np.int64(words[index, manifest.out_base]) * manifest.lanes
+                before_in, before_out = (int(program[index, at]) * manifest.lanes
+                                         for at in (manifest.in_base, manifest.out_base))  # fmt: skip
+                wanted_in = (
+                    one.input + before_in - manifest.input.offset if layer.input_node == 0 else INNER + before_in
+                )
+                last = layer is manifest.layers[-1]
+                wanted_out = one.results[0] + before_out - layer.output.offset if last else INNER + before_out
+                assert (came, went) == (wanted_in, wanted_out), layer.name
+
+
+def test_buffers_that_cannot_be_addressed_are_refused(manifest: Manifest, program: np.ndarray) -> None:
+    far = (Addresses(0x100_0000_0000, (0x8_0080_0000,)),)
+    with pytest.raises(HostError, match=r"whole words of \d+ bytes and less than 2\^31 words apart, not \d+ bytes"):
+        place_program(manifest, program, INNER, far)
+    odd = (Addresses(0x8_0000_0001, (0x8_0080_0000,)),)
+    with pytest.raises(HostError, match="the map buffers must be whole words"):
+        place_program(manifest, program, INNER, odd)
+
+
+def test_a_map_comes_back_as_it_was_packed() -> None:
+    lanes, shape = 4, (10, 3, 5)
+    integers = np.random.default_rng(1).integers(-30000, 30000, shape).astype(np.int16)
+    padded = np.zeros((12, *shape[1:]), np.int16)
+    padded[:10] = integers
+    data = np.ascontiguousarray(padded.reshape(3, lanes, 3, 5).transpose(2, 0, 3, 1)).reshape(-1).view(np.uint8)
+    region = Region(*shape, "INT16", 1.0, 0, data.size, 3, 2)
+    found = unpack_map(region, lanes, data)
+    assert np.array_equal(found, integers)
+    assert not np.shares_memory(found, data)
+
+
+def test_another_input_is_refused(manifest: Manifest) -> None:
+    with pytest.raises(
+        HostError, match=r"the input is uint8 of shape \(3, 160, 160\), not float64 of shape \(3, 2, 2\)"
+    ):
+        pack_input(manifest, np.zeros((3, 2, 2)), np.zeros(manifest.input.size, np.uint8))  # type: ignore[arg-type]

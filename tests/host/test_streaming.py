@@ -1,0 +1,81 @@
+"""Frames through pynq's own DMA driver, with a time limit that it has not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hardware import streaming_description
+
+from boards.errors import HostError
+from host.manifest import read_manifest
+from host.streaming import StreamChannel
+
+pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+
+
+def relu(packet: bytes) -> bytes | None:
+    """The streaming accelerator of these tests; a first value of 99 stalls it, one of 98 gives too much."""
+    values = np.frombuffer(packet, np.int16)
+    if values[0] == 99:
+        return None
+    return np.maximum(values, 0).tobytes() * (2 if values[0] == 98 else 1)
+
+
+@pytest.fixture
+def channel(tiny: Path, tmp_path: Path) -> Iterator[StreamChannel]:
+    from host.simulated import SimulatedBoard
+    from host.simulation_library import find_library
+
+    (tmp_path / "stream.hwh").write_text(streaming_description())
+    (tmp_path / "stream.bit").write_bytes(b"")
+    board = SimulatedBoard(read_manifest(tiny), find_library(tiny, None), stream=relu)
+    overlay = pynq.Overlay(str(tmp_path / "stream.bit"), device=board)
+    assert type(overlay.axi_dma_0) is pynq.lib.dma.DMA
+    yield StreamChannel(overlay.axi_dma_0, timeout_s=0.2)
+    board.close()
+
+
+def buffers(count: int = 256) -> tuple[Any, Any]:
+    sent, received = (pynq.allocate(count, np.int16, cacheable=1) for _ in range(2))
+    sent[:] = np.arange(count) - count // 2
+    received[:] = 7
+    return sent, received
+
+
+def test_frames_go_through(channel: StreamChannel) -> None:
+    sent, received = buffers()
+    for step in range(50):
+        sent[1:] = np.arange(255) - 100 + step
+        assert channel.exchange(sent, received) == 512
+        assert np.array_equal(received, np.maximum(sent, 0))
+
+
+def test_a_stall_is_a_timeout_with_the_registers(channel: StreamChannel) -> None:
+    sent, received = buffers()
+    sent[0] = 99
+    with pytest.raises(HostError, match=r"did not end within 0.2 s: MM2S .*idle.*, S2MM .*busy.*; 512 bytes and TLAST"):
+        channel.exchange(sent, received)
+    channel.reset()
+    sent[0] = 1
+    channel.exchange(sent, received)
+    assert np.array_equal(received, np.maximum(sent, 0))
+
+
+def test_too_long_a_packet_is_an_error(channel: StreamChannel) -> None:
+    sent, received = buffers()
+    sent[0] = 98
+    with pytest.raises(HostError, match=r"the DMA reports an error: .*internal error"):
+        channel.exchange(sent, received)
+    channel.reset()
+    sent[0] = 0
+    assert channel.exchange(sent, received) == 512
+
+
+def test_a_frame_beyond_the_length_register_is_refused(channel: StreamChannel) -> None:
+    channel.dma.buffer_max_size = 511
+    with pytest.raises(HostError, match=r"a packet has 1…511 bytes by the width .*, not 512; build it with"):
+        channel.exchange(*buffers())

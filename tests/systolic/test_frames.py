@@ -1,0 +1,70 @@
+"""A folder of pictures through the host code, from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from boards.errors import HostError
+from host.manifest import read_manifest
+from host.simulation_library import pace
+from systolic.cli import main
+from systolic.frames import pictures_in, save_cycles
+from systolic.measure import board_memory, measure, trace_frame
+from systolic.run import run
+from systolic.simulate import open_folder
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pictures")
+    random = np.random.default_rng(3)
+    for number in range(4):
+        Image.fromarray(random.integers(0, 256, (30, 40, 3), np.uint8)).save(folder / f"frame{number:03}.png")
+    (folder / "notes.txt").write_text("no picture")
+    return folder
+
+
+def test_the_same_boxes_as_one_picture_at_a_time(tiny_design: Path, pictures: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pynq", reason="needs the real pynq: see .ci/host")
+    out = tmp_path / "out.json"
+    assert main(["run", str(tiny_design), str(pictures), "-o", str(tmp_path / "boxes"), "--json", str(out)]) == 0
+    given = json.loads(out.read_text())
+    assert [Path(frame["picture"]).name for frame in given["frames"]] == [f"frame{i:03}.png" for i in range(4)]
+    for frame in given["frames"]:
+        alone = run(open_folder(tiny_design), Path(frame["picture"]))
+        assert [one["label"] for one in frame["detections"]] == [one.label for one in alone.detections]
+        assert [one["box"] for one in frame["detections"]] == [
+            [round(v, 1) for v in one.box] for one in alone.detections
+        ]
+    assert given["label"] == "simulated board at the speed of its execution: not the design's speed"
+    assert len(list((tmp_path / "boxes").glob("*.png"))) == 4
+
+
+def test_a_folder_without_pictures(tmp_path: Path) -> None:
+    with pytest.raises(
+        HostError, match=r"holds no picture \(\.jpg, .*\); name a folder of pictures or of video frames"
+    ):
+        pictures_in(tmp_path)
+
+
+def test_pictures_in_the_order_of_their_names(pictures: Path) -> None:
+    assert [path.stem for path in pictures_in(pictures)] == ["frame000", "frame001", "frame002", "frame003"]
+
+
+def test_traced_cycles_are_kept_for_the_simulated_board(tiny_design: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pynq", reason="needs the real pynq: see .ci/host")
+    folder = open_folder(tiny_design)
+    shape = folder.network.input_shape
+    trace = trace_frame(folder, np.zeros((shape.channels, shape.height, shape.width), np.uint8))
+    report = measure(folder, trace, board_memory(folder))
+    save_cycles(tmp_path, report)
+    found = pace(tmp_path, read_manifest(tiny_design), 1.0)
+    assert found is not None
+    assert found.source == "traced"
+    traced = sum(region.total for region in report.timing.regions if not region.top)
+    assert found.seconds(0, len(found.pass_cycles)) == pytest.approx(traced / (found.clock_mhz * 1e6))
