@@ -54,6 +54,16 @@ ROW_TILE_BUBBLE = 8
 CHANNEL_TILE_BUBBLE = 4
 """feed_weights: the same between two weight tiles (depth 4)."""
 
+CHUNK_BUBBLE = 5
+"""arrange: the same between two chunks (entered, depth 4)."""
+
+BURSTS_AHEAD, TILES_AHEAD = OUTSTANDING, 2
+"""Bursts and weight tiles that the readers ask for before they load: where these are all, the loop that loads asks for
+nothing, and is not the deeper for it (include/read.h)."""
+
+FEED_END = 14
+"""feed_weights drains after its last word."""
+
 WAIT = 4
 """Depth of the FIFOs between processes in step (systolic.generate); sums have ``rows`` more."""
 
@@ -115,11 +125,12 @@ def knobs_of(array: Array) -> Knobs:
 
 @dataclass(frozen=True, eq=False)
 class Passes:
-    """Strips that cost the same, [ways]. width: columns; words: of a row; next_steps: of the tile that is loaded for
-    the pass after; the flags are 0 or 1."""
+    """Strips that cost the same, [ways]. width: columns; words: of a row, in so many bursts; next_steps: of the
+    tile that is loaded for the pass after; the flags are 0 or 1."""
 
     width: Numbers
     words: Numbers
+    bursts: Numbers
     next_steps: Numbers
     resident: Numbers
     inputs_resident: Numbers
@@ -192,52 +203,88 @@ def _up(a: Numbers, b: Numbers) -> Numbers:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tile:
-    """A row tile of a class (the same number of rows leaves each). use: cycles of one channel tile without waiting
-    for weights; last: columns · rows words that leave after the last position; over: cycles that arrange goes on
-    with the chunk before, after the last result has come."""
+class _Pass:
+    """Strips of one layer on a grid of arrays, [knobs, ways]."""
 
-    use: Numbers
+    knobs: Knobs
+    work: Work
+    way: Passes
+    link: Link
+
+    @property
+    def row_tiles(self) -> int:
+        return ceil_div(self.work.out_height, self.knobs.rows)
+
+    @property
+    def channel_tiles(self) -> int:
+        return ceil_div(self.work.filters, self.knobs.columns)
+
+    @property
+    def feeds(self) -> Numbers:
+        """Cycles in which the array takes the positions of one tile."""
+        return self.way.width * self.work.steps
+
+    @property
+    def streams(self) -> Numbers:
+        """1 where weights cross again for every row tile."""
+        return (1 - self.way.resident) * (1 - self.way.inputs_resident)
+
+    def load(self, steps: Numbers | int) -> Numbers:
+        """feed_weights: cycles that so many steps of weights take to arrive, through their ports and the DDR."""
+        beats = self.knobs.columns // self.knobs.weight_ports
+        moved = np.asarray(steps * self.knobs.columns * self.knobs.word_bytes, np.int64)
+        return np.maximum(steps * beats, _ddr(moved, self.link))
+
+
+@dataclass(frozen=True, eq=False)
+class _Use:
+    """One channel tile of one row tile. cycles: without waiting for weights; last: words a port of the last chunk;
+    over: cycles that arrange goes on with the chunk before, after the last result has come."""
+
+    blocks: int
+    cycles: Numbers
     last: Numbers
     over: Numbers
 
 
-def _use(knobs: Knobs, work: Work, width: Numbers, saved: int, saved_before: int) -> _Tile:
-    """include/pool.h, requantise.h and save.h: one channel tile of one row tile through the Saver.
+def _use(one: _Pass, saved: int, saved_before: int, blocks: int) -> _Use:
+    """include/pool.h, requantise.h and save.h: one channel tile of ``blocks`` words through the Saver.
 
     arrange takes a chunk of results while the chunk before leaves, in one loop of max(fills, empties) iterations:
-    where more leaves than comes, the excess runs after the last result, and what the FIFOs do not hold waits.
+    where more leaves than comes, the excess runs after the last result, and what the FIFOs do not hold waits. The
+    Saver by itself takes the sum of its loops, however much the FIFOs hold.
     """
-    steps, stride = work.steps, work.pool_stride
-    columns = _up(width, np.int64(stride))
+    knobs, work, stride = one.knobs, one.work, one.work.pool_stride
+    columns = _up(one.way.width, np.int64(stride))
     groups = _up(np.int64(saved), knobs.save_rows)
-    out_blocks = min(knobs.columns // knobs.lanes, ceil_div(work.filters, knobs.lanes))
-    empty = _up(np.int64(saved), knobs.map_ports) * out_blocks * work.value_words
-    empty_before = _up(np.int64(saved_before), knobs.map_ports) * out_blocks * work.value_words
-    position = np.maximum(steps * stride, groups + (stride - 1))  # pool: one iteration a column, one a group
+    empty = _up(np.int64(saved), knobs.map_ports) * blocks * work.value_words
+    empty_before = _up(np.int64(saved_before), knobs.map_ports) * blocks * work.value_words
+    position = groups + (stride - 1)  # pool: one iteration a column, one a group
     full, rest = columns // knobs.chunk, columns % knobs.chunk
-    tail = np.where(rest == 0, np.minimum(columns, knobs.chunk), rest)
-    slack = _elastic(knobs, work, groups)
-    first = np.minimum(columns, knobs.chunk)
-    over_first = np.maximum(0, tail * empty_before - first * groups)
-    over_rest = np.maximum(0, knobs.chunk * empty - rest * groups)
-    over_full = np.maximum(0, knobs.chunk * (empty - groups))
     several = columns > knobs.chunk
-    middle = np.maximum(0, full - 1)
-    stall = np.maximum(0, over_first - slack) + middle * np.maximum(0, over_full - slack)
-    stall = stall + np.where(several & (rest > 0), np.maximum(0, over_rest - slack), 0)
-    lonely = columns * stride - width
-    use = np.maximum(width * steps, columns * position - lonely * steps) + stall
-    over = np.where(several, np.where(rest > 0, over_rest, over_full), over_first)
-    return _Tile(use, tail * empty, over)
+    first = np.minimum(columns, knobs.chunk)
+    tail = np.where(rest == 0, first, rest)
+    # Chunks of a channel tile: the first, full ones between, and a short one at the end.
+    over = (tail * empty_before - first * groups, knobs.chunk * (empty - groups), knobs.chunk * empty - rest * groups)
+    times = (np.int64(1), np.maximum(0, full - 1), np.where(several & (rest > 0), 1, 0))
+    slack = _positions(one, groups) * work.steps
+    stall = sum(n * np.maximum(0, o - slack) for n, o in zip(times, over, strict=True))
+    alone = (
+        np.maximum(first * position, tail * empty_before),
+        knobs.chunk * np.maximum(position, empty),
+        np.maximum(rest * position, knobs.chunk * empty),
+    )
+    saver = sum(n * (a + CHUNK_BUBBLE) for n, a in zip(times, alone, strict=True))
+    left = np.where(several, np.where(rest > 0, over[2], over[1]), over[0])
+    cycles = np.asarray(np.maximum(one.feeds + stall, saver), np.int64)
+    return _Use(blocks, cycles, tail * empty, np.maximum(0, left - (cycles - one.feeds)))
 
 
-def _elastic(knobs: Knobs, work: Work, groups: Numbers) -> Numbers:
-    """Cycles for which the FIFOs between array and arrange let the array go on: those of sums hold rows + WAIT
-    positions, of which the skew of the rows takes its part, those of groups and results WAIT each."""
-    skew = ceil_div(knobs.rows - 1, work.steps)
-    positions = max(0, knobs.rows + WAIT - skew) + (2 * WAIT // groups) * work.pool_stride
-    return np.asarray(positions * work.steps, np.int64)
+def _positions(one: _Pass, groups: Numbers) -> Numbers:
+    """Positions that the FIFOs between array and arrange hold: those of sums rows + WAIT, of which the skew of the
+    rows takes its part, those of groups and results WAIT each."""
+    skew = ceil_div(one.knobs.rows - 1, one.work.steps)
+    return max(0, one.knobs.rows + WAIT - skew) + (2 * WAIT // groups) * one.work.pool_stride
 
 
 def _rows_in(work: Work, rows: int, tiles: int) -> int:
@@ -253,115 +300,135 @@ def _rows_in(work: Work, rows: int, tiles: int) -> int:
 
 def pass_cycles(knobs: Knobs, work: Work, way: Passes, link: Link, first: bool) -> Cycles:
     """One pass, [knobs, ways]. ``first``: of the frame, so that its own first weights have to arrive too."""
-    row_tiles, channel_tiles = ceil_div(work.out_height, knobs.rows), ceil_div(work.filters, knobs.columns)
+    one = _Pass(knobs, work, way, link)
     classes = distinct_rows(work, knobs.rows)
-    feeds = way.width * work.steps
-    beats = knobs.columns // knobs.weight_ports  # words of one step from one port
-    loads = _up(np.int64(knobs.rows), knobs.map_ports) * work.phases * way.words * (row_tiles > 1)
-    total = _fill(knobs, work, way, link, first, beats)
+    total = _fill(one, first)
     for index, (count, saved) in enumerate(classes):
-        if count == 0:
+        if not count:
             continue
-        last = index == len(classes) - 1
-        before = classes[1 - index][1] if channel_tiles == 1 and index < 2 and classes[1 - index][0] else saved
-        tile = _use(knobs, work, way.width, saved, before)
-        total = total + _tile(knobs, work, way, link, tile, beats, 0 * loads if last else loads, saved, last).times(
-            np.int64(count)
-        )
-        if last:
-            total = total + _drain(knobs, work, way, link, tile)
-    zero = np.int64(0) * total.compute
-    assert int(feeds.min()) > 0
-    first_round = _resident_round(knobs, work, way, channel_tiles, row_tiles, beats)
-    return total + Cycles(zero, zero, zero, first_round, zero, zero, zero, _program(link) + zero)
+        uses = _uses(one, saved)
+        tile = _tile(one, uses, saved, last=index == 2) + _changed(one, uses, saved, _saved_before(classes, index))
+        total = total + tile.times(np.int64(count))
+        if index == 0 or one.row_tiles == 1:  # no chunk is there yet to leave
+            total = total + _weights_once(one, uses[0]) + _changed(one, uses, saved, 0)
+        if index == 2:
+            total = total + _drain(one, uses[1])
+    return total
 
 
-def _program(link: Link) -> Numbers:
-    """fetch_pass: PASS_WORDS words after the latency of one burst."""
-    return np.asarray(PASS_BYTES // 4 + link.read_latency + 2, np.int64)
+def _saved_before(classes: tuple[tuple[int, int], ...], index: int) -> int:
+    """Rows that leave the row tile before: classes 0 and 1 alternate, class 2 is the last tile."""
+    (first, rows), (second, others), (_, saved) = classes
+    if index == 2:
+        return saved if first == 0 else others if second == first else rows
+    return (rows, others)[1 - index] if first and second else (rows, others)[index]
 
 
-def _fill(knobs: Knobs, work: Work, way: Passes, link: Link, first: bool, beats: Numbers) -> Cycles:
+def _changed(one: _Pass, uses: tuple[_Use, _Use], saved: int, before: int) -> Cycles:
+    """The first channel tile of a row tile lets the last chunk of the row tile before leave, of other height."""
+    if before == saved:
+        return _cycles()
+    return _cycles(saver=_use(one, saved, before, uses[0].blocks).cycles - uses[0].cycles)
+
+
+def _cycles(**parts: Numbers) -> Cycles:
+    """Cycles of which only some parts are not zero."""
+    zero = np.zeros((), np.int64)
+    return Cycles(**{name: np.asarray(parts.get(name, zero), np.int64) for name in PARTS})
+
+
+def _uses(one: _Pass, saved: int) -> tuple[_Use, _Use]:
+    """A channel tile, and the last one, which may fill fewer words of the map."""
+    whole = one.knobs.columns // one.knobs.lanes
+    rest = ceil_div(one.work.filters, one.knobs.lanes) - (one.channel_tiles - 1) * whole
+    last = _use(one, saved, saved, rest)
+    return (last if rest == whole or one.channel_tiles == 1 else _use(one, saved, saved, whole)), last
+
+
+def _fill(one: _Pass, first: bool) -> Cycles:
     """read_rows counts its bursts, asks, and waits; load puts the rows of the first tile into the banks."""
-    strides = ceil_div(work.out_height, knobs.rows) * knobs.rows + work.ahead
-    start = _up(np.int64(strides), knobs.map_ports) + REQUEST_STAGES + link.read_latency + ENTER_READER
+    knobs, work, way, link = one.knobs, one.work, one.way, one.link
+    count = _up(np.int64(one.row_tiles * knobs.rows + work.ahead), knobs.map_ports)
+    bursts = _up(_rows_in(work, knobs.rows, one.row_tiles) * way.bursts, knobs.map_ports)
+    start = count + np.where(bursts > BURSTS_AHEAD, REQUEST_STAGES, 0) + link.read_latency + ENTER_READER
     groups = _up(np.int64(knobs.rows + work.ahead), knobs.map_ports)
     iterations = groups * work.phases * way.words
-    rows = _rows_in(work, knobs.rows, 1)
-    # Meanwhile the weight readers fill their ports' buffers.
-    ahead = np.minimum(BURST_WORDS * OUTSTANDING, 2 * work.steps * beats) * knobs.weight_ports
-    moved = _ddr((rows * way.words + ahead) * knobs.word_bytes, link)
-    fill = start + np.maximum(iterations, moved)
+    rows = _rows_in(work, knobs.rows, 1) * way.words * knobs.word_bytes
+    # Meanwhile the weight readers fill their ports' buffers, and take their share of the DDR.
+    beats = knobs.columns // knobs.weight_ports
+    tiles = np.minimum(TILES_AHEAD, _tiles_loaded(one) + (way.next_steps > 0))
+    ahead = np.minimum(BURST_WORDS * OUTSTANDING, tiles * work.steps * beats)
+    both = rows + np.maximum(0, ahead - count) * knobs.weight_ports * knobs.word_bytes
+    shared = rows * (knobs.map_ports + knobs.weight_ports) // knobs.map_ports
+    fill = start + np.maximum(iterations, _ddr(np.minimum(both, shared), link))
     if first:
-        weights = REQUEST_STAGES + link.read_latency + ENTER_READER + work.steps * beats
-        fill = np.maximum(fill, weights)
-    zero = 0 * fill
-    return Cycles(fill, zero, zero, zero, zero, zero, zero, zero)
+        fill = np.maximum(fill, REQUEST_STAGES + link.read_latency + ENTER_READER + one.load(work.steps))
+    return _cycles(fill=fill, program=np.asarray(PASS_BYTES // 4 + link.read_latency + 2))
+
+
+def _tiles_loaded(one: _Pass) -> Numbers:
+    """include/read.h, plan_weights: tiles of the pass itself; its first came during the pass before."""
+    return np.asarray(np.where(one.streams, one.channel_tiles * one.row_tiles, one.channel_tiles) - 1, np.int64)
 
 
 def _ddr(moved: Numbers, link: Link) -> Numbers:
     return _up(moved * 1000, np.int64(link.milli_bytes))
 
 
-def _tile(
-    knobs: Knobs,
-    work: Work,
-    way: Passes,
-    link: Link,
-    tile: _Tile,
-    beats: Numbers,
-    loads: Numbers,
-    saved: int,
-    last: bool,
-) -> Cycles:
-    """One row tile with all its channel tiles."""
-    tiles = ceil_div(work.filters, knobs.columns)
-    row_tiles = ceil_div(work.out_height, knobs.rows)
-    feeds = way.width * work.steps
-    compute = tiles * feeds
-    saver = tiles * (tile.use - feeds)
-    # feed_weights: max(feeds, words of the tile that is loaded meanwhile); weights that stay are counted apart.
-    streams = (1 - way.resident) * (1 - way.inputs_resident)
-    each = np.maximum(0, streams * work.steps * beats - tile.use)
-    every = tiles - 1 if last else tiles
-    weights = every * each
-    if last:
-        round_feeds = np.where(way.inputs_resident, feeds * row_tiles, tile.use)
-        weights = weights + np.maximum(0, way.next_steps * beats - round_feeds)
-    rounds = np.where(way.inputs_resident, feeds, compute)  # positions that the loading of rows hides behind
-    rows = np.where(way.overlap, np.maximum(0, loads - rounds), loads)
+def _tile(one: _Pass, uses: tuple[_Use, _Use], saved: int, last: bool) -> Cycles:
+    """One row tile with all its channel tiles; during the last one no rows are loaded."""
+    knobs, work, way, tiles = one.knobs, one.work, one.way, one.channel_tiles
+    compute = tiles * one.feeds
+    saver = (tiles - 1) * uses[0].cycles + uses[1].cycles - compute
+    waits = one.streams * np.maximum(0, one.load(work.steps) - uses[0].cycles)
+    weights = (tiles - 1 if last else tiles) * waits
+    loads = _up(np.int64(knobs.rows), knobs.map_ports) * work.phases * way.words * (0 if last else 1)
+    hidden = np.where(way.inputs_resident, one.feeds, compute)  # load: one loop of max(feeds, loads) iterations
+    rows = np.where(way.overlap, np.maximum(0, loads - hidden), loads)
+    # While load only loads, the Saver goes on with what the FIFOs hold.
+    groups = _up(np.int64(saved), knobs.save_rows)
+    rows = rows - np.minimum(rows, np.minimum(saver, _positions(one, groups) * groups // work.pool_stride))
     bubbles = np.where(way.inputs_resident, tiles * ROW_TILE_BUBBLE, max(ROW_TILE_BUBBLE, tiles * CHANNEL_TILE_BUBBLE))
     bubbles = bubbles + np.where((way.overlap == 0) & (loads > 0), ROW_TILE_BUBBLE, 0)
     busy = compute + saver + weights + rows
-    out_blocks = ceil_div(work.filters, knobs.lanes)
-    written = saved * _up(way.width, np.int64(work.pool_stride)) * out_blocks * work.value_words
-    read = np.where(loads > 0, knobs.rows * work.phases * way.words, 0)
-    streamed = (
-        (streams * tiles if not last else streams * (tiles - 1) * work.steps + way.next_steps)
-        * (work.steps if not last else 1)
-        * knobs.columns
-    )
-    ddr = np.maximum(0, _ddr((written + read + streamed) * knobs.word_bytes, link) - busy)
-    zero = 0 * busy
-    return Cycles(zero, compute + zero, rows + zero, weights + zero, saver + zero, ddr + zero, bubbles + zero, zero)
+    part = np.where(loads > hidden, hidden, loads)  # of the loads, what moves beside the results
+    beside = _ddr(_tile_bytes(one, saved, last, part), one.link) - (busy - rows)
+    ddr = np.maximum(0, np.maximum(beside, _ddr(_tile_bytes(one, saved, last, loads), one.link) - busy))
+    return _cycles(compute=compute, saver=saver, weights=weights, rows=rows, ddr=ddr, drain=bubbles)
 
 
-def _resident_round(knobs: Knobs, work: Work, way: Passes, tiles: int, row_tiles: int, beats: Numbers) -> Numbers:
-    """Weights that stay arrive in the first row tile (or, where rows stay, a tile during the one before)."""
-    feeds = way.width * work.steps
-    first = (tiles - 1) * np.maximum(0, work.steps * beats - feeds)
-    rounds = (tiles - 1) * np.maximum(0, work.steps * beats - feeds * row_tiles)
-    return np.asarray(way.resident * first + way.inputs_resident * rounds, np.int64)
+def _tile_bytes(one: _Pass, saved: int, last: bool, loads: Numbers) -> Numbers:
+    """What crosses during one row tile, or during so many of its loads."""
+    knobs, work, way = one.knobs, one.work, one.way
+    blocks = ceil_div(work.filters, knobs.lanes)
+    written = saved * _up(way.width, np.int64(work.pool_stride)) * blocks * work.value_words
+    read = loads * knobs.map_ports
+    steps = one.streams * (one.channel_tiles - (1 if last else 0)) * work.steps
+    return np.asarray((written + read + steps * knobs.columns) * knobs.word_bytes, np.int64)
 
 
-def _drain(knobs: Knobs, work: Work, way: Passes, link: Link, tile: _Tile) -> Cycles:
-    """After the last position: the skew, the Saver's pipelines, what arrange still holds, the last burst's answer."""
+def _weights_once(one: _Pass, use: _Use) -> Cycles:
+    """Weights that cross once: those that stay arrive during the first row tile; where rows stay, a tile of them
+    during the row tiles of the tile before."""
+    arrives = one.load(one.work.steps)
+    first = one.way.resident * np.maximum(0, arrives - use.cycles)
+    rounds = one.way.inputs_resident * np.maximum(0, arrives - use.cycles * one.row_tiles)
+    return _cycles(weights=(one.channel_tiles - 1) * (first + rounds))
+
+
+def _drain(one: _Pass, use: _Use) -> Cycles:
+    """After the last position: the skew, the Saver's pipelines, what arrange still holds, the last burst's answer;
+    or what is not there yet of the next pass's first weights."""
+    work, way, knobs = one.work, one.way, one.knobs
     columns = _up(way.width, np.int64(work.pool_stride))
-    burst = np.minimum(columns, knobs.chunk) * work.value_words
-    drain = PIPELINE + knobs.rows + tile.over + tile.last + np.minimum(burst, BURST_WORDS) + link.write_latency
-    drain = drain + ANSWER + REGION
-    zero = 0 * drain
-    return Cycles(zero, zero, zero, zero, zero, zero, drain, zero)
+    burst = np.minimum(np.minimum(columns, knobs.chunk) * work.value_words, BURST_WORDS)
+    drain = PIPELINE + knobs.rows + use.over + use.last + burst + one.link.write_latency + ANSWER + REGION
+    hidden = np.where(way.inputs_resident, use.cycles * one.row_tiles, use.cycles)
+    # Where the DDR is slower than the ports, the readers are ahead by what the ports hold.
+    beats = way.next_steps * (knobs.columns // knobs.weight_ports)
+    arrives = np.maximum(beats, one.load(way.next_steps) - BURST_WORDS * OUTSTANDING)
+    late = arrives - hidden + REGION + FEED_END
+    return _cycles(drain=drain, weights=np.maximum(0, late - drain))
 
 
 # --- one layer, one schedule --------------------------------------------------------------------------------------
@@ -382,9 +449,10 @@ def passes_of(work: Work, choices: tuple[Way, ...], following: int) -> tuple[Pas
     own = np.full(len(choices), work.steps, np.int64)
     words = np.array([w.cut.words for w in choices], np.int64)
     width, last_width = column([w.cut.width for w in choices]), column([w.cut.last_width for w in choices])
-    first = Passes(width, words[:, 0], np.where(count > 1, own, following), *flags)
-    middle = Passes(width, words[:, 1], own, *flags)
-    last = Passes(last_width, words[:, 2], np.full(len(choices), following, np.int64), *flags)
+    bursts = np.where(count > 1, work.blocks, 1)
+    first = Passes(width, words[:, 0], bursts, np.where(count > 1, own, following), *flags)
+    middle = Passes(width, words[:, 1], bursts, own, *flags)
+    last = Passes(last_width, words[:, 2], bursts, np.full(len(choices), following, np.int64), *flags)
     return first, middle, last, count
 
 
