@@ -7,16 +7,31 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from detectors import tiny_files
 from PIL import Image
 
+from boards.board import load
 from boards.errors import HostError
 from host.manifest import read_manifest
 from host.simulation_library import pace
 from systolic.cli import main
+from systolic.design import write
+from systolic.flow import Calibration, make_design
 from systolic.frames import pictures_in, save_cycles
 from systolic.measure import board_memory, measure, trace_frame
+from systolic.model import load_model, sample_pictures
 from systolic.run import run
 from systolic.simulate import open_folder
+
+
+@pytest.fixture(scope="module")
+def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For a Zynq UltraScale+: pynq 4.0.0 cannot set the clocks of a Zynq-7000."""
+    work = tmp_path_factory.mktemp("frames")
+    cfg, names = tiny_files(work)
+    made = make_design(load_model(str(cfg), None, names, 1), load("zcu104"), None, Calibration(sample_pictures()[:2]))
+    write(made.design, work / "design")
+    return work / "design"
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +44,14 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_same_boxes_as_one_picture_at_a_time(tiny_design: Path, pictures: Path, tmp_path: Path) -> None:
+def test_the_same_boxes_as_one_picture_at_a_time(design: Path, pictures: Path, tmp_path: Path) -> None:
     pytest.importorskip("pynq", reason="needs the real pynq: see .ci/host")
     out = tmp_path / "out.json"
-    assert main(["run", str(tiny_design), str(pictures), "-o", str(tmp_path / "boxes"), "--json", str(out)]) == 0
+    assert main(["run", str(design), str(pictures), "-o", str(tmp_path / "boxes"), "--json", str(out)]) == 0
     given = json.loads(out.read_text())
     assert [Path(frame["picture"]).name for frame in given["frames"]] == [f"frame{i:03}.png" for i in range(4)]
     for frame in given["frames"]:
-        alone = run(open_folder(tiny_design), Path(frame["picture"]))
+        alone = run(open_folder(design), Path(frame["picture"]))
         assert [one["label"] for one in frame["detections"]] == [one.label for one in alone.detections]
         assert [one["box"] for one in frame["detections"]] == [
             [round(v, 1) for v in one.box] for one in alone.detections
@@ -56,14 +71,14 @@ def test_pictures_in_the_order_of_their_names(pictures: Path) -> None:
     assert [path.stem for path in pictures_in(pictures)] == ["frame000", "frame001", "frame002", "frame003"]
 
 
-def test_traced_cycles_are_kept_for_the_simulated_board(tiny_design: Path, tmp_path: Path) -> None:
+def test_traced_cycles_are_kept_for_the_simulated_board(design: Path, tmp_path: Path) -> None:
     pytest.importorskip("pynq", reason="needs the real pynq: see .ci/host")
-    folder = open_folder(tiny_design)
+    folder = open_folder(design)
     shape = folder.network.input_shape
     trace = trace_frame(folder, np.zeros((shape.channels, shape.height, shape.width), np.uint8))
     report = measure(folder, trace, board_memory(folder))
     save_cycles(tmp_path, report)
-    found = pace(tmp_path, read_manifest(tiny_design), 1.0)
+    found = pace(tmp_path, read_manifest(design), 1.0)
     assert found is not None
     assert found.source == "traced"
     traced = sum(region.total for region in report.timing.regions if not region.top)
