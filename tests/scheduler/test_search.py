@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from quantised import Builder, tiny_yolo
+from quantised import Builder
 
 from boards.board import load
 from boards.errors import ScheduleError
 from scheduler.brute_force import brute_force
-from scheduler.choose import choose
 from scheduler.cost import cost, link_of
-from scheduler.resources import usage
 from scheduler.search import search
-from scheduler.space import Goal, Space, pin, space_of
+from scheduler.space import Goal, Space
 
 ZCU104 = load("zcu104")
 LINK = link_of(ZCU104, 300)
