@@ -161,10 +161,10 @@ class Cycles:
         return np.asarray(sum(getattr(self, f.name) for f in fields(self)), np.int64)
 
     def __add__(self, other: Cycles) -> Cycles:
-        return Cycles(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+        return Cycles(*(getattr(self, name) + getattr(other, name) for name in PARTS))
 
     def times(self, count: Numbers) -> Cycles:
-        return Cycles(*(getattr(self, f.name) * count for f in fields(self)))
+        return Cycles(*(getattr(self, name) * count for name in PARTS))
 
     @property
     def bound_by(self) -> str:
@@ -303,16 +303,19 @@ def pass_cycles(knobs: Knobs, work: Work, way: Passes, link: Link, first: bool) 
     one = _Pass(knobs, work, way, link)
     classes = distinct_rows(work, knobs.rows)
     total = _fill(one, first)
+    least: Numbers | None = None  # cycles of a channel tile
     for index, (count, saved) in enumerate(classes):
         if not count:
             continue
         uses = _uses(one, saved)
-        tile = _tile(one, uses, saved, last=index == 2) + _changed(one, uses, saved, _saved_before(classes, index))
+        before = _changed(one, uses, saved, _saved_before(classes, index))
+        tile = _tile(one, uses, saved, last=index == 2) + before
         total = total + tile.times(np.int64(count))
-        if index == 0 or one.row_tiles == 1:  # no chunk is there yet to leave
-            total = total + _weights_once(one, uses[0]) + _changed(one, uses, saved, 0)
+        if least is None:  # no chunk is there yet to leave
+            total = total + _cycles(saver=_changed(one, uses, saved, 0).saver - before.saver)
+        least = uses[0].cycles if least is None else np.minimum(least, uses[0].cycles)
         if index == 2:
-            total = total + _drain(one, uses[1])
+            total = total + _weights_once(one, least) + _drain(one, uses[1])
     return total
 
 
@@ -407,12 +410,12 @@ def _tile_bytes(one: _Pass, saved: int, last: bool, loads: Numbers) -> Numbers:
     return np.asarray((written + read + steps * knobs.columns) * knobs.word_bytes, np.int64)
 
 
-def _weights_once(one: _Pass, use: _Use) -> Cycles:
+def _weights_once(one: _Pass, use: Numbers) -> Cycles:
     """Weights that cross once: those that stay arrive during the first row tile; where rows stay, a tile of them
-    during the row tiles of the tile before."""
+    during the row tiles of the tile before. use: the cycles of a channel tile, at least."""
     arrives = one.load(one.work.steps)
-    first = one.way.resident * np.maximum(0, arrives - use.cycles)
-    rounds = one.way.inputs_resident * np.maximum(0, arrives - use.cycles * one.row_tiles)
+    first = one.way.resident * np.maximum(0, arrives - use)
+    rounds = one.way.inputs_resident * np.maximum(0, arrives - use * one.row_tiles)
     return _cycles(weights=(one.channel_tiles - 1) * (first + rounds))
 
 

@@ -13,8 +13,8 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.cost import Knobs, Link, Numbers, layer_cycles, layer_traffic
 from scheduler.lower import Job
-from scheduler.resources import usage
-from scheduler.space import NEVER, Geometry, Goal, Space, area, legal
+from scheduler.resources import Usage, usage
+from scheduler.space import NEVER, Geometry, Goal, Space, legal
 from scheduler.tile import ceil_div
 from scheduler.work import Cut, Needs, Way, Work, cuts, needs, ways, work_of
 
@@ -59,12 +59,17 @@ def layers_of(network: QuantizedNetwork, jobs: Sequence[Job], columns: int, lane
     )
 
 
-def least_cycles(geometry: Geometry, layers: Layers) -> int:
-    """No candidate of the geometry takes fewer: positions × steps × tiles, which is one part of the modelled sum."""
-    return sum(
-        ceil_div(w.out_height, geometry.rows) * ceil_div(w.filters, geometry.columns) * w.out_width * w.steps
-        for w in layers.works
-    )
+def least_cycles(geometry: Geometry, layers: Layers, link: Link, ports: int) -> int:
+    """No candidate of the geometry takes fewer. A layer takes its positions × steps × tiles, and all its weight tiles
+    but the first arrive while it runs, through at most ``ports`` ports and the DDR."""
+    total = 0
+    for work in layers.works:
+        tiles = ceil_div(work.filters, geometry.columns)
+        compute = ceil_div(work.out_height, geometry.rows) * tiles * work.out_width * work.steps
+        words = work.steps * geometry.columns
+        arrives = max(words // ports, words * geometry.lanes * 1000 // link.milli_bytes)
+        total += max(compute, (tiles - 1) * arrives)
+    return total
 
 
 def least_bytes(geometry: Geometry, layers: Layers) -> int:
@@ -187,15 +192,30 @@ def _least(layer: _Layer, depths: _Depths, keys: Numbers) -> Numbers:
 
 
 def _areas(task: Task, arrays: Sequence[Array], depths: _Depths) -> Numbers:
-    """[knobs, depths…]: the area, NEVER where the board does not hold it."""
-    table = np.full((len(arrays), *depths.shape), NEVER, np.int64)
-    for k, array in enumerate(arrays):
-        for i, j, h in np.ndindex(*depths.shape):
-            sized = _sized(array, depths, (i, j, h))
-            used = usage(sized, task.board)
-            if used.fits(task.board):
-                table[k, i, j, h] = area(used, task.board)
-    return table
+    """[knobs, depths…]: the area, NEVER where the board does not hold it. Each buffer's blocks add to the others'."""
+    smallest = [usage(_sized(array, depths, (0, 0, 0)), task.board) for array in arrays]
+    more = [_growth(task, arrays[0], depths, axis) for axis in range(3)]
+
+    def total(name: str) -> Numbers:
+        base = np.array([getattr(used, name) for used in smallest], np.int64)[:, None, None, None]
+        rows, weights, kept = (np.array([getattr(used, name) for used in axis], np.int64) for axis in more)
+        first = getattr(smallest[0], name)
+        grown = rows[:, None, None] + weights[None, :, None] + kept[None, None, :] - 3 * first
+        return np.asarray(base + grown[None], np.int64)
+
+    have = task.board.resources
+    pairs = [(total("dsp"), have.dsp), (total("bram36"), have.bram36), (total("uram"), have.uram)]
+    fits = np.logical_and.reduce([used <= room for used, room in pairs])
+    shares = [1_000_000 * used // room for used, room in pairs if room]
+    return np.where(fits, sum(shares) // len(shares), NEVER)
+
+
+def _growth(task: Task, array: Array, depths: _Depths, axis: int) -> list[Usage]:
+    """What ``array`` takes with every depth of one buffer, the others at their least."""
+    at = [[0, 0, 0] for _ in range(depths.shape[axis])]
+    for index, one in enumerate(at):
+        one[axis] = index
+    return [usage(_sized(array, depths, tuple(one)), task.board) for one in at]
 
 
 def _sized(array: Array, depths: _Depths, at: tuple[int, ...]) -> Array:

@@ -120,7 +120,7 @@ def _visits(space: Space, board: Board, goal: Goal, link: Link, made: dict[tuple
     found = []
     for geometry in geometries(space, board):
         layers = made[geometry.columns, geometry.lanes]
-        cycles = least_cycles(geometry, layers)
+        cycles = least_cycles(geometry, layers, link, max(space.weight_ports))
         if cycles <= goal.most_cycles(link):
             found.append(_Visit(_bound(geometry, layers, board, goal, cycles), geometry))
     return sorted(found, key=lambda v: (v.bound, v.geometry.rows, v.geometry.columns))

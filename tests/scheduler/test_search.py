@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from quantised import Builder
+from quantised import Builder, tiny_yolo
 
 from boards.board import load
 from boards.errors import ScheduleError
 from scheduler.brute_force import brute_force
+from scheduler.choose import choose
 from scheduler.cost import cost, link_of
+from scheduler.resources import usage
 from scheduler.search import search
-from scheduler.space import Goal, Space
+from scheduler.space import Goal, Space, pin, space_of
 
 ZCU104 = load("zcu104")
 LINK = link_of(ZCU104, 300)
@@ -51,3 +54,135 @@ def test_the_search_finds_what_pricing_everything_finds(name: str, goal: Goal) -
     assert found.key == wanted
     priced = cost(found.schedule, link)
     assert {priced.cycles, priced.traffic.total} <= set(found.key)
+
+
+def test_it_finds_thirteen_rows_for_tiny_yolo() -> None:
+    """All map heights are multiples of 13: no other geometry of 1664 DSPs wastes no row."""
+    found = search(tiny_yolo(), ZCU104, LINK)
+    array = found.schedule.array
+    assert (array.rows, array.columns, array.lanes) == (13, 16, 16)
+    assert LINK.clock_mhz * 1e6 / found.key[0] > 270
+    assert found.proof.priced + found.proof.ruled_out == found.proof.geometries
+    assert usage(array, ZCU104).fits(ZCU104)
+
+
+def test_pins_are_kept() -> None:
+    space = pin(space_of(tiny_yolo(96), ZCU104), rows=8, columns=16, lanes=16, save_rows=4, order="weights-resident")
+    schedule = search(tiny_yolo(96), ZCU104, LINK, space=space).schedule
+    assert (schedule.array.rows, schedule.array.save_rows) == (8, 4)
+    assert all(t.resident or t.row_tiles == 1 for t in schedule.tilings)
+
+
+PINS = {
+    "rule": ({"rows": 13, "columns": 24, "lanes": 16}, "columns is a multiple of lanes"),
+    "rows": ({"rows": 1}, "rows is at least 2, so that a pool finds two rows in a tile"),
+    "order": ({"order": "both"}, "a loop order is one of weights-resident, inputs-resident, streamed, not 'both'"),
+    "ports": ({"map_ports": 3}, "map_ports is 1, 2 or 4"),
+}
+
+
+@pytest.mark.parametrize("name", PINS)
+def test_an_impossible_pin_names_the_rule(name: str) -> None:
+    pins, sentence = PINS[name]
+    with pytest.raises(ScheduleError) as raised:
+        pin(space_of(tiny_yolo(96), ZCU104), **pins)  # type: ignore[arg-type]
+    assert sentence in str(raised.value)
+
+
+GOALS_REFUSED = {
+    "unknown": (("speed", 0.0), "an objective is one of fps, latency, ddr, resources, not 'speed'"),
+    "negative": (("fps", -1.0), "a frame rate is a number of at least 0, not -1"),
+    "no rate": (("ddr", 0.0), "the objective 'ddr' needs a frame rate to hold"),
+}
+
+
+@pytest.mark.parametrize("name", GOALS_REFUSED)
+def test_an_objective_that_is_none_is_refused(name: str) -> None:
+    asked, sentence = GOALS_REFUSED[name]
+    with pytest.raises(ScheduleError) as raised:
+        Goal(*asked)
+    assert sentence in str(raised.value)
+
+
+def test_a_clock_is_positive() -> None:
+    with pytest.raises(ScheduleError, match=r"a clock is a positive number of MHz .* not -5 and 0.85"):
+        link_of(ZCU104, -5)
+
+
+def test_too_small_a_board_gets_what_it_lacks() -> None:
+    tiny = replace(ZCU104, title="Tiny board", resources=replace(ZCU104.resources, dsp=40, bram36=10, uram=2))
+    with pytest.raises(ScheduleError) as raised:
+        search(tiny_yolo(), tiny, LINK)
+    sentence = str(raised.value)
+    assert sentence.startswith("tiny-yolo-416 does not fit Tiny board: ")
+    assert "BRAM36 of 10 (" in sentence
+
+
+def test_a_rate_that_nothing_reaches_names_the_fastest() -> None:
+    with pytest.raises(ScheduleError, match=r"400 frames/s on ZCU104 at 300 MHz: the fastest array, 13×16×16"):
+        search(tiny_yolo(), ZCU104, LINK, Goal("resources", 400))
+
+
+def test_choose_is_the_search() -> None:
+    network = tiny_yolo(96)
+    assert choose(network, ZCU104, 300).array == search(network, ZCU104, LINK).schedule.array
+
+
+def test_fewer_resources_suffice_for_a_lower_rate() -> None:
+    network = tiny_yolo(96)
+    fast, slow = (search(network, ZCU104, LINK, Goal("resources", rate)) for rate in (500, 100))
+    assert slow.key[0] < fast.key[0]
+    assert cost(slow.schedule, LINK).frames_per_second >= 100
+
+
+# --- executors -----------------------------------------------------------------------------------------------------
+
+
+def test_threads_and_processes_find_the_same() -> None:
+    network = NETWORKS["pools"]
+    alone = search(network, ZCU104, LINK, space=SMALL)
+    with ThreadPoolExecutor(2) as threads:
+        assert search(network, ZCU104, LINK, space=SMALL, executor=threads).key == alone.key
+    with ProcessPoolExecutor(1) as processes:
+        assert search(network, ZCU104, LINK, space=SMALL, executor=processes).key == alone.key
+
+
+class Mortal(ThreadPoolExecutor):
+    """Its first three workers die, as a killed process's futures do."""
+
+    deaths = 3
+
+    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
+        if self.deaths > 0:
+            self.deaths -= 1
+            dead: Future[object] = Future()
+            dead.set_exception(OSError("worker was killed"))
+            return dead
+        return super().submit(fn, *args, **kwargs)
+
+
+def test_a_killed_worker_loses_no_result() -> None:
+    network = NETWORKS["pools"]
+    with Mortal(1) as executor:
+        found = search(network, ZCU104, LINK, space=SMALL, executor=executor)
+    assert executor.deaths == 0
+    assert found.key == search(network, ZCU104, LINK, space=SMALL).key
+
+
+def test_a_pool_that_is_gone_is_done_without() -> None:
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    network = NETWORKS["dense"]
+    found = search(network, ZCU104, LINK, space=SMALL, executor=executor)
+    assert found.key == search(network, ZCU104, LINK, space=SMALL).key
+
+
+def test_a_dask_cluster_of_two_workers_finds_the_same() -> None:
+    distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
+    network = NETWORKS["pools"]
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        found = search(network, ZCU104, LINK, space=SMALL, executor=client.get_executor())
+    assert found.key == search(network, ZCU104, LINK, space=SMALL).key

@@ -1,0 +1,135 @@
+"""Networks become jobs: every layer a convolution with a fused pool, and what cannot be is said at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from quantised import Builder
+
+from boards.errors import ScheduleError
+from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Upsample
+from cnn.quantized import QNode, QuantizedNetwork
+from scheduler.lower import lower, resolve
+
+
+def node(build: Builder, op: object, shape: Shape, inputs: tuple[int, ...] | None = None) -> Builder:
+    at = (len(build.nodes) - 1,) if inputs is None else inputs
+    name, source = f"extra{len(build.nodes)}", f"net.cfg:{len(build.nodes)}"
+    build.nodes.append(QNode(name, op, at, shape, build.nodes[-1].type, source))  # type: ignore[arg-type]
+    return build
+
+
+def test_a_pool_is_fused_into_the_convolution_before_it() -> None:
+    (job,) = lower(Builder(3, 13, 9).conv(8, 3).pool().network())
+    assert (job.pool_size, job.pool_stride) == (2, 2)
+    assert job.out == Shape(8, 13, 9)
+    assert job.saved == Shape(8, 7, 5)
+    assert (job.input, job.node, job.output) == (0, 1, 2)
+
+
+def test_a_pool_that_drops_an_odd_edge_does_not_compute_it() -> None:
+    build = Builder(3, 13, 9).conv(8, 3)
+    (job,) = lower(node(build, MaxPool(2, 2, Padding()), Shape(8, 6, 4)).network())
+    assert job.out == Shape(8, 12, 8)
+
+
+def test_a_pool_whose_input_has_another_reader_is_a_job_of_its_own() -> None:
+    build = Builder(3, 8, 8).conv(8, 3).pool()
+    node(build, Concat(), Shape(8, 8, 8), (1,))
+    jobs = lower(build.conv(4, 1).network())
+    assert [job.pool_size for job in jobs] == [1, 2, 1]
+    identity = jobs[1]
+    assert identity.diagonal
+    assert identity.weights.shape == (8, 1, 1, 1)
+    assert set(identity.requantiser.multiplier.tolist()) == {2}
+    assert set(identity.requantiser.shift.tolist()) == {1}
+    assert jobs[2].input == 1  # the route is the layer it routes
+
+
+def test_a_connected_layer_is_a_convolution_as_large_as_its_map() -> None:
+    network = Builder(3, 6, 4).conv(8, 3).dense(10).network()
+    job = lower(network)[1]
+    assert job.kernel == (6, 4)
+    assert job.padding == Padding()
+    assert np.array_equal(job.weights.reshape(10, -1), network.nodes[2].op.weights)  # type: ignore[union-attr]
+
+
+def test_an_average_sums_with_ones() -> None:
+    job = lower(Builder(3, 6, 4).conv(8, 3).average().network())[1]
+    assert job.diagonal
+    assert job.kernel == (6, 4)
+    assert int(job.weights.sum()) == 8 * 24
+
+
+def test_a_depthwise_convolution_stays_on_its_channels() -> None:
+    job = lower(Builder(3, 6, 4).conv(8, 3).conv(0, 3, depthwise=True).network())[1]
+    assert job.diagonal
+    assert job.weights.shape == (8, 1, 3, 3)
+
+
+def test_macs_are_those_of_the_network() -> None:
+    job = lower(Builder(3, 6, 4).conv(8, 3).network())[0]
+    assert job.macs == 8 * 3 * 9 * 6 * 4
+
+
+def test_a_chain_of_routes_is_resolved() -> None:
+    build = Builder(3, 6, 4).conv(8, 3)
+    node(node(build, Concat(), Shape(8, 6, 4), (1,)), Concat(), Shape(8, 6, 4), (2,))
+    assert resolve(build.network(), 3) == 1
+
+
+def test_all_unsupported_layers_are_listed_with_their_lines() -> None:
+    build = Builder(3, 8, 8).conv(8, 3)
+    node(build, Reorg(2), Shape(32, 4, 4))
+    node(build, Upsample(2), Shape(32, 8, 8))
+    node(build, Concat(), Shape(40, 8, 8), (1, 3))
+    with pytest.raises(ScheduleError) as raised:
+        lower(build.network())
+    assert str(raised.value) == (
+        "the systolic back-end cannot map 3 layer(s) of drawn yet:\n"
+        "  net.cfg:2: extra2: reorg has no mapping\n"
+        "  net.cfg:3: extra3: upsample has no mapping\n"
+        "  net.cfg:4: extra4: concat has no mapping"
+    )
+
+
+POOLS = {
+    "size 3": (
+        MaxPool(3, 3, Padding()),
+        Shape(8, 2, 2),
+        "max pool of size 3 stride 3 (size 2 with stride 2",
+    ),
+    "top": (MaxPool(2, 2, Padding(1, 1)), Shape(8, 4, 4), "max pool of size 2 stride 2 (size 2 with stride 2"),
+    "not padded": (
+        MaxPool(2, 1, Padding()),
+        Shape(8, 7, 7),
+        "stride 1 that is not padded right and bottom",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_pools_that_are_not_mapped_are_said(name: str) -> None:
+    op, shape, sentence = POOLS[name]
+    with pytest.raises(ScheduleError, match="cannot map 1 layer") as raised:
+        lower(node(Builder(3, 8, 8).conv(8, 3), op, shape).network())
+    assert sentence in str(raised.value)
+
+
+def test_groups_between_one_and_all_are_not_mapped() -> None:
+    build = Builder(3, 8, 8).conv(8, 3).conv(8, 1)
+    op = build.nodes[2].op
+    grouped = type(op)(op.weights[:, :4], op.weight_type, op.requantiser, 1, Padding(), 2)  # type: ignore[union-attr,call-arg]
+    build.nodes[2] = QNode("conv2", grouped, (1,), build.shape, build.nodes[2].type, "net.cfg:9")  # type: ignore[arg-type]
+    with pytest.raises(ScheduleError, match=r"net.cfg:9: conv2: groups=2 \(1, or as many as filters and channels\)"):
+        lower(build.network())
+
+
+def test_a_picture_has_at_most_four_channels() -> None:
+    with pytest.raises(ScheduleError, match=r"an input of 5 channels \(at most 4\)"):
+        lower(Builder(5, 8, 8).conv(8, 3).network())
+
+
+def test_the_picture_is_not_pooled() -> None:
+    with pytest.raises(ScheduleError, match="the first layer has to be a convolution or connected"):
+        lower(QuantizedNetwork("p", tuple(Builder(3, 8, 8).pool().nodes)))

@@ -1,0 +1,136 @@
+"""What lies in DDR: the program's layout against the header, regions that never overlap while alive, images."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from quantised import Builder, tiny_yolo
+
+import hls_templates
+from boards.errors import ScheduleError
+from cnn.network import Concat, Shape
+from cnn.quantized import QNode, Requantiser
+from scheduler.array import PIXEL_LANES, Array
+from scheduler.program import PASS_FIELDS, PASS_WORDS, emit, place_maps, requantiser_image, weight_image
+from scheduler.tile import tile
+
+HEADER = (Path(hls_templates.__file__).parent / "include" / "pass.h").read_text("utf-8")
+ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
+
+
+def test_fields_stand_in_the_order_of_the_header() -> None:
+    macro = HEADER[HEADER.index("#define SYSTOLIC_PASS_FIELDS") : HEADER.index("#define SYSTOLIC_DECLARE")]
+    assert tuple(re.findall(r"X\((\w+)\)", macro)) == PASS_FIELDS
+
+
+def test_a_pass_has_the_words_of_the_header() -> None:
+    found = re.search(r"PASS_WORDS = (\d+)", HEADER)
+    assert found is not None
+    assert int(found[1]) == PASS_WORDS
+    assert len(PASS_FIELDS) <= PASS_WORDS
+
+
+def test_each_strip_is_a_pass() -> None:
+    network = Builder(3, 26, 60).conv(64, 3).conv(16, 3).network()
+    schedule = tile(
+        network, Array(5, 8, 8, row_depth=256, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
+    )
+    program = emit(schedule)
+    counts = [len(t.strips) for t in schedule.tilings]
+    assert counts[1] > 1
+    assert program.pass_job == tuple(i for i, n in enumerate(counts) for _ in range(n))
+    assert program.words.shape == (sum(counts), PASS_WORDS)
+    assert program.last_pass(0) == counts[0] - 1
+
+
+def branching() -> Builder:
+    """conv1 is read again after conv3, so its region has to stay."""
+    build = Builder(3, 12, 12).conv(16, 3).conv(16, 3).conv(16, 3)
+    build.nodes.append(QNode("back", Concat(), (1,), Shape(16, 12, 12), build.nodes[1].type, "x:1"))
+    return build.conv(8, 1)
+
+
+@pytest.mark.parametrize("network", [tiny_yolo(96), branching().network()], ids=["chain", "branch"])
+def test_maps_that_live_together_do_not_overlap(network: object) -> None:
+    schedule = tile(network, Array(13, 16, 16, channel_tiles=64))  # type: ignore[arg-type]
+    maps, size = place_maps(schedule)
+    read_last = {t.job.input: i for i, t in enumerate(schedule.tilings)}
+    for index, tiling in enumerate(schedule.tilings):
+        out = maps[tiling.job.output]
+        assert out.base + out.words <= size
+        for node, region in maps.items():
+            written = next((i for i, t in enumerate(schedule.tilings) if t.job.output == node), -1)
+            if written < index <= read_last.get(node, len(schedule.tilings)):
+                assert out.base + out.words <= region.base or region.base + region.words <= out.base
+
+
+def test_a_chain_needs_two_regions_only() -> None:
+    network = tiny_yolo(96)
+    maps, size = place_maps(tile(network, Array(13, 16, 16, channel_tiles=64)))
+    largest = sorted(m.words for m in maps.values())[-2:]
+    assert size <= sum(largest)
+
+
+def test_weights_lie_lane_by_lane_column_by_column() -> None:
+    """[tile][ky][kx][block][lane][column] flat; every weight is there once, the rest is 0."""
+    network = Builder(3, 6, 6).conv(16, 1).conv(20, 3).network()
+    schedule = tile(network, ARRAY)
+    image = weight_image(schedule.tilings[1], network, ARRAY).reshape(3, 3, 3, 2, 8, 8)
+    weights = schedule.tilings[1].job.weights
+    for tile_number, ky, kx, block, lane, column in np.ndindex(*image.shape):
+        filter_number, channel = 8 * tile_number + column, 8 * block + lane
+        wanted = weights[filter_number, channel, ky, kx] if filter_number < 20 else 0
+        assert image[tile_number, ky, kx, block, lane, column] == wanted
+
+
+def test_pixels_are_unrolled_over_the_kernel() -> None:
+    network = Builder(3, 6, 6).conv(8, 3).network()
+    schedule = tile(network, ARRAY)
+    image = weight_image(schedule.tilings[0], network, ARRAY).reshape(1, 3, 2, 2, PIXEL_LANES, 8)
+    weights = schedule.tilings[0].job.weights
+    for ky, group, pixel, channel, column in np.ndindex(3, 2, 2, PIXEL_LANES, 8):
+        kx = 2 * group + pixel
+        wanted = weights[column, channel, ky, kx] if kx < 3 and channel < 3 else 0
+        assert image[0, ky, group, pixel, channel, column] == wanted
+
+
+def test_depthwise_weights_stand_on_the_diagonal() -> None:
+    network = Builder(3, 6, 6).conv(8, 1).conv(0, 3, depthwise=True).network()
+    schedule = tile(network, ARRAY)
+    image = weight_image(schedule.tilings[1], network, ARRAY).reshape(3, 3, 8, 8)
+    for ky, kx, lane, column in np.ndindex(*image.shape):
+        wanted = schedule.tilings[1].job.weights[column, 0, ky, kx] if lane == column else 0
+        assert image[ky, kx, lane, column] == wanted
+
+
+def test_weights_are_dealt_to_the_ports_in_turn() -> None:
+    network = Builder(3, 6, 6).conv(16, 1).conv(20, 3).network()
+    schedule = tile(network, ARRAY)
+    whole = np.concatenate([weight_image(t, network, ARRAY) for t in schedule.tilings])
+    dealt = emit(schedule).weights
+    assert len(dealt) == 2
+    assert np.array_equal(np.stack(dealt, 1).reshape(whole.shape), whole)
+
+
+def test_pixels_are_centred_through_the_bias() -> None:
+    network = Builder(3, 6, 6).conv(8, 3).network()
+    tiling = tile(network, ARRAY).tilings[0]
+    image = requantiser_image(tiling, ARRAY)
+    bias = tiling.job.requantiser.bias + 128 * tiling.job.weights.astype(np.int64).sum(axis=(1, 2, 3))
+    assert np.array_equal(image[:8, 0].view(np.int32), bias)
+
+
+def test_a_sum_beyond_32_bits_is_refused() -> None:
+    build = Builder(3, 6, 6).conv(8, 3)
+    op = build.nodes[1].op
+    old = op.requantiser  # type: ignore[union-attr]
+    wide = Requantiser(np.full(8, 1 << 31, np.int64), old.multiplier, old.negative, old.shift)
+    changed = type(op)(op.weights, op.weight_type, wide, op.stride, op.padding, op.groups)  # type: ignore[union-attr,call-arg]
+    build.nodes[1] = QNode("conv1", changed, (0,), build.shape, build.nodes[1].type, "x:1")  # type: ignore[arg-type]
+    with pytest.raises(
+        ScheduleError, match=r"conv1: the array's accumulators are 32 bits, but channel 7 may reach 2147789312; check"
+    ):
+        emit(tile(build.network(), ARRAY))

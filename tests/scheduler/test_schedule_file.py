@@ -1,0 +1,98 @@
+"""Schedules as files: out and in again, and the rule's sentence for what a hand broke."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from quantised import Builder
+
+from boards.errors import ScheduleError
+from scheduler.array import Array
+from scheduler.program import emit
+from scheduler.schedule_file import SCHEMA, from_json, to_json
+from scheduler.tile import tile
+
+NETWORK = Builder(3, 40, 60).conv(16, 3).pool().conv(24, 3).pool(1).conv(8, 1).network("edited")
+ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
+TEXT = to_json(tile(NETWORK, ARRAY))
+
+
+def test_a_saved_schedule_comes_back_as_the_same_program() -> None:
+    again = from_json(TEXT, NETWORK)
+    assert to_json(again) == TEXT
+    assert (emit(again).words == emit(tile(NETWORK, ARRAY)).words).all()
+
+
+def test_the_schema_describes_what_is_saved() -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    jsonschema.validate(json.loads(TEXT), SCHEMA)
+
+
+def test_an_edit_by_hand_is_taken() -> None:
+    values = json.loads(TEXT)
+    values["layers"][0].update(order="streamed", strip_columns=20, overlap=False)
+    tiling = from_json(json.dumps(values), NETWORK).tilings[0]
+    assert [s.columns for s in tiling.strips] == [20, 20, 20]
+    assert (tiling.resident, tiling.overlap) == (False, False)
+
+
+def layer(number: int, **change: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda v: v["layers"][number].update(change)
+
+
+def top(**change: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda v: v.update(change)
+
+
+def array(**change: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda v: v["array"].update(change)
+
+
+EDITS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
+    "order": (layer(0, order="random"), "order is one of weights-resident, inputs-resident, streamed ('random')"),
+    "cut window": (
+        layer(0, strip_columns=31),
+        "strip_columns is a multiple of the pool's stride, so that no window is cut",
+    ),
+    "stride 1": (layer(1, strip_columns=10), "a layer with a pool of stride 1 is one strip"),
+    "rows": (array(row_depth=64), "the row buffer holds the rows of a tile, of the next one where they overlap"),
+    "weights": (array(weight_depth=20), "the weight buffer holds a tile and the one that follows"),
+    "sums": (array(kept_depth=4), "the Saver keeps the sums that wait for the tile below (60 sums of kept_depth=4)"),
+    "channels": (
+        array(channel_tiles=1),
+        "the Saver keeps the requantisers of all channel tiles (3 tiles of channel_tiles=1)",
+    ),
+    "one tile": (array(rows=40, save_rows=2), "a layer of one row tile is streamed and not overlapped"),
+    "array rule": (array(columns=12), "columns is a multiple of lanes"),
+    "array type": (array(rows="5"), "edit.json: array.rows is an integer of 1…1048576, not '5'"),
+    "array bool": (array(rows=True), "array.rows is an integer of 1…1048576, not True"),
+    "array key": (array(speed=5), "edit.json: array: has unknown speed; the keys are rows, columns"),
+    "width": (layer(0, strip_columns=61), "edit.json: conv1: strip_columns is 1…60, not 61"),
+    "width type": (layer(0, strip_columns=2.5), "edit.json: conv1: strip_columns is of type int, not 2.5"),
+    "layer name": (layer(0, name="conv9"), "layers has to name conv1, conv3, conv5 in this order, as edited does"),
+    "format": (
+        top(format="x"),
+        'edit.json is not a schedule: it has to be an object with "format": "systolic-schedule"',
+    ),
+    "version": (top(version=2), "edit.json has version 2; this program reads version 1"),
+    "key": (top(more=1), "edit.json: has unknown more; the keys are format, version, network, array, layers"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_illegal_edit_gets_the_sentence_of_its_rule(name: str) -> None:
+    edit, sentence = EDITS[name]
+    values = json.loads(TEXT)
+    edit(values)
+    with pytest.raises(ScheduleError) as raised:
+        from_json(json.dumps(values), NETWORK, "edit.json")
+    assert sentence in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 1}', "[" * 100_000, "1" * (1 << 20) + "1"])
+def test_what_is_no_schedule_is_refused(text: str) -> None:
+    with pytest.raises(ScheduleError, match=r"edit\.json"):
+        from_json(text, NETWORK, "edit.json")
