@@ -397,6 +397,7 @@ def _tile(one: _Pass, uses: tuple[_Use, _Use], saved: int, last: bool) -> Cycles
     part = np.where(loads > hidden, hidden, loads)  # of the loads, what moves beside the results
     beside = _ddr(_tile_bytes(one, saved, last, part), one.link) - (busy - rows)
     ddr = np.maximum(0, np.maximum(beside, _ddr(_tile_bytes(one, saved, last, loads), one.link) - busy))
+    ddr = np.maximum(ddr, _writes(one, saved, _tile_bytes(one, 0, last, loads), busy) - busy)
     return _cycles(compute=compute, saver=saver, weights=weights, rows=rows, ddr=ddr, drain=bubbles)
 
 
@@ -408,6 +409,19 @@ def _tile_bytes(one: _Pass, saved: int, last: bool, loads: Numbers) -> Numbers:
     read = loads * knobs.map_ports
     steps = one.streams * (one.channel_tiles - (1 if last else 0)) * work.steps
     return np.asarray((written + read + steps * knobs.columns) * knobs.word_bytes, np.int64)
+
+
+def _writes(one: _Pass, saved: int, read: Numbers, busy: Numbers) -> Numbers:
+    """Cycles of a port that writes without a pause: a chunk of the DDR (64 bytes) that finds it reading waits for half
+    a chunk's time on average. Chunks of less than two cycles are over before the next."""
+    chunk = 64_000 / one.link.milli_bytes
+    blocks = ceil_div(one.work.filters, one.knobs.lanes)
+    rows = _up(np.int64(saved), one.knobs.map_ports)
+    words = rows * blocks * _up(one.way.width, np.int64(one.work.pool_stride)) * one.work.value_words
+    if chunk < 2:
+        return words
+    reading = np.minimum(1.0, read * 1000.0 / one.link.milli_bytes / busy)
+    return np.asarray(words + words * one.knobs.word_bytes / 64 * reading * chunk / 2, np.int64)
 
 
 def _weights_once(one: _Pass, use: Numbers) -> Cycles:

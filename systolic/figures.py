@@ -56,9 +56,11 @@ def roofline(explored: Explored) -> Figure:
     axes.plot([low, peak / memory, high], [low * memory, peak, peak], color="#333333", lw=1.2)
     axes.text(high, peak * 1.06, f"array {peak:,.0f} GOPS", ha="right", fontsize=8)
     axes.text(low * 1.1, low * memory * 1.6, f"DDR {memory:.1f} GB/s", fontsize=8, rotation=25)
-    for x, y, name in points:
+    for number, (x, y, name) in enumerate(sorted(points)):
         axes.plot(x, y, "o", color=COLOURS["compute"], ms=5)
-        axes.annotate(name, (x, y), textcoords="offset points", xytext=(4, -8), fontsize=7)
+        below = 10 + 9 * (number % 4)  # layers of one network crowd at the roof: their names take turns
+        line = {"arrowstyle": "-", "lw": 0.4, "color": "#999999"}
+        axes.annotate(name, (x, y), textcoords="offset points", xytext=(4, -below), fontsize=7, arrowprops=line)
     axes.set(xscale="log", yscale="log", xlabel="operations a DDR byte", ylabel="GOPS")
     return figure
 

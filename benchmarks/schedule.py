@@ -1,0 +1,186 @@
+"""The scheduler's numbers: python benchmarks/schedule.py [--fast]
+
+1. Seconds to find, and to prove best, the schedule of tiny-YOLOv2 VOC at 416×416 on every board, on one core.
+2. Modelled cycles of every layer against the cycle trace of the generated code, over networks × boards × arrays. Layers
+   of fewer than 4,000 cycles are counted apart: there, a hundred cycles of start-up are percents.
+
+--fast: tiny-YOLOv2 at 208×208 and two arrays.
+"""
+
+# ruff: noqa: E402  (one core has to be asked for before numpy is imported)
+from __future__ import annotations
+
+import os
+
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "scheduler"))  # networks with drawn integers
+
+from quantised import Builder, tiny_yolo
+
+from boards.board import Board, load, names
+from boards.errors import ScheduleError
+from cnn.quantized import QuantizedNetwork
+from scheduler.array import Array
+from scheduler.cost import cost, link_of
+from scheduler.search import Found, search
+from scheduler.tile import SystolicSchedule, tile
+from systolic.design import write
+from systolic.generate import generate
+from systolic.measure import board_memory, measure, trace_frame
+from systolic.simulate import open_folder
+from systolic.tables import Cell, table
+
+SMALL_CYCLES = 4_000
+
+
+def networks() -> dict[str, QuantizedNetwork]:
+    """Odd sizes, stride 2, 1×1, 5×5, 7×7, depthwise, fully connected, pools of both strides, INT16 results."""
+    return {
+        "odd sizes": Builder(3, 117, 155).conv(16, 3).pool().conv(40, 3).pool().conv(72, 3).network(),
+        "stride 2": Builder(3, 192, 192).conv(16, 3, 2).conv(32, 3, 2).conv(64, 3, 2).network(),
+        "1×1": Builder(3, 96, 96).conv(32, 1).conv(64, 1).conv(32, 1).network(),
+        "5×5": Builder(3, 96, 80).conv(16, 5).conv(32, 5, 2).pool().conv(64, 5).network(),
+        "7×7": Builder(3, 160, 160).conv(32, 7, 2).pool().conv(64, 3).conv(64, 7).network(),
+        "FC": Builder(3, 64, 64).conv(16, 3).pool().conv(32, 3).pool().dense(512).dense(256).network(),
+        "stride-1 pool": Builder(3, 52, 52).conv(32, 3).pool().conv(128, 3).pool(1).conv(125, 1, wide=True).network(),
+        "depthwise": Builder(3, 128, 128).conv(32, 3, 2).conv(0, 3, depthwise=True).conv(64, 1).network(),
+    }
+
+
+@dataclass(frozen=True)
+class Machine:
+    board: str
+    mhz: float
+    array: Array
+
+
+def machines() -> tuple[Machine, ...]:
+    return (
+        Machine("zcu104", 300, Array(13, 16, 16, row_depth=2048, weight_depth=8192, kept_depth=512, chunk=16)),
+        Machine("zcu104", 250, Array(6, 32, 16, row_depth=4096, weight_depth=8192, kept_depth=1024)),
+        Machine("zcu102", 300, Array(26, 8, 8, save_rows=4, map_ports=4, row_depth=2048, weight_depth=16384)),
+        Machine(
+            "ultra96-v2", 300, Array(8, 8, 8, save_rows=1, map_ports=1, row_depth=2048, weight_depth=8192, chunk=24)
+        ),
+        Machine("kv260", 250, Array(4, 48, 16, row_depth=4096, weight_depth=8192)),
+        Machine(
+            "pynq-z2",
+            100,
+            Array(7, 16, 4, map_ports=1, weight_ports=1, row_depth=4096, weight_depth=16384, dsp="DSP48E1"),
+        ),
+    )
+
+
+def traced(schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -> list[tuple[str, int]]:
+    """(layer, cycles); ``folder`` is compiled once an array: another network changes only data."""
+    shape = schedule.network.input_shape
+    picture = np.zeros((shape.channels, shape.height, shape.width), np.uint8)
+    design = generate(schedule, board, board.nearest_clock(mhz), {}, picture)
+    if not folder.exists():
+        write(design, folder)
+    for file, data in design.files.items():
+        if not file.startswith(("src/", "simulation/")):
+            (folder / file).write_bytes(data)
+    opened = open_folder(folder)
+    report = measure(opened, trace_frame(opened, picture), board_memory(opened))
+    return [(layer.name, layer.cycles) for layer in report.layers]
+
+
+@dataclass(frozen=True)
+class Error:
+    where: str
+    layer: str
+    traced: int
+    modelled: int
+
+    @property
+    def percent(self) -> float:
+        return 100 * (self.modelled / self.traced - 1)
+
+
+def compare(name: str, schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -> list[Error]:
+    modelled = cost(schedule, link_of(board, board.nearest_clock(mhz).mhz)).layers
+    where = f"{name}, {board.name}, {schedule.array}"
+    return [
+        Error(where, layer, cycles, one.total - int(one.cycles.program))  # the trace counts the program apart
+        for one, (layer, cycles) in zip(modelled, traced(schedule, board, mhz, folder), strict=True)
+    ]
+
+
+def errors(fast: bool, work: Path) -> list[list[Error]]:
+    found = []
+    for number, machine in enumerate(machines()[: 2 if fast else None]):
+        board = load(machine.board)
+        for name, network in networks().items():
+            try:
+                schedule = tile(network, machine.array)
+            except ScheduleError as error:
+                print(f"  {name} on {machine.array}: {str(error).splitlines()[-1].strip()}", file=sys.stderr)
+                continue
+            found.append(compare(name, schedule, board, machine.mhz, work / str(number)))
+    return found
+
+
+def searched(network: QuantizedNetwork, fast: bool, work: Path) -> tuple[list[list[Cell]], list[list[Error]]]:
+    """A line a board, and the errors of what was found on ZCU104."""
+    rows: list[list[Cell]] = []
+    found: list[list[Error]] = []
+    for name in ["zcu104"] if fast else names():
+        board = load(name)
+        mhz = 300.0 if name == "zcu104" else board.clocks()[-1].mhz
+        start = time.perf_counter()
+        best: Found = search(network, board, link_of(board, mhz))
+        seconds = time.perf_counter() - start
+        rate: float | None = None
+        if name == "zcu104":
+            found.append(compare(network.name, best.schedule, board, mhz, work / name))
+            rate = mhz * 1e6 / sum(error.traced for error in found[-1])
+        rows.append(
+            [name, round(mhz), seconds, str(best.schedule.array), mhz * 1e6 / best.key[0], rate,
+             best.proof.priced, best.proof.ruled_out, best.proof.arrays]
+        )  # fmt: skip
+    return rows, found
+
+
+def main() -> None:
+    fast = "--fast" in sys.argv[1:]
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    with tempfile.TemporaryDirectory() as text:
+        work = Path(text)
+        rows, found = searched(tiny_yolo(208 if fast else 416), fast, work)
+        head = ("board", "MHz", "seconds", "array", "frames/s", "traced", "priced", "ruled out", "arrays")
+        print(table(head, rows))
+        found += errors(fast, work)
+    lines = [line(some) for some in found]
+    print()
+    print(table(("network, board, array", "layers", "frame %", "worst %", "layer", "its cycles"), lines))
+    every = [error for some in found for error in some]
+    large = [error for error in every if error.traced >= SMALL_CYCLES]
+    within = sum(abs(error.percent) <= 3 for error in large)
+    worst = max(large, key=lambda error: abs(error.percent))
+    print(
+        f"\n{len(found)} combinations; {within} of {len(large)} layers of at least {SMALL_CYCLES:,} cycles within 3 %, "
+        f"worst {worst.percent:+.2f} % ({worst.where}: {worst.layer}); "
+        f"{sum(abs(e.percent) <= 3 for e in every)} of all {len(every)}"
+    )
+
+
+def line(some: list[Error]) -> list[Cell]:
+    frame = 100 * (sum(e.modelled for e in some) / sum(e.traced for e in some) - 1)
+    worst = max(some, key=lambda error: abs(error.percent))
+    return [some[0].where, len(some), frame, worst.percent, worst.layer, worst.traced]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""Schedules for people: tables, JSON, pictures and the page, and what is said about the runner-up."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scheduler"))
+
+from quantised import Builder, tiny_yolo
+
+from boards.board import load
+from boards.errors import BoardError, ScheduleError
+from cnn.quantized import QuantizedNetwork
+from scheduler.cost import PARTS, link_of
+from scheduler.space import pin, space_of
+from systolic import figures
+from systolic.explore import Comparison, Explored, compare, explore, explore_given, front, geometry_pins, saved, workers
+from systolic.report import report, schedule_page
+
+ZCU104 = load("zcu104")
+
+
+@pytest.fixture(scope="module")
+def network() -> QuantizedNetwork:
+    return tiny_yolo(208)
+
+
+@pytest.fixture(scope="module")
+def explored(network: QuantizedNetwork) -> Explored:
+    return explore(network, ZCU104, 300)
+
+
+@pytest.fixture(scope="module")
+def comparison(network: QuantizedNetwork) -> Comparison:
+    return compare({8: network}, [ZCU104, load("ultra96-v2")], ["8x16x16", "4x8x8"], None)
+
+
+def test_the_text_has_a_line_a_layer_and_the_totals(explored: Explored) -> None:
+    text = explored.text()
+    for layer in explored.cost.layers:
+        assert re.search(rf"(?m)^{layer.work.name} .*{layer.total:,}", text)
+    assert f"modelled: {explored.cost.cycles:,} cycles a frame" in text
+    assert re.search(r"(?m)^DSP +[\d,]+ +1,728 ", text)
+    assert re.search(r"(?m)^convor ", text)
+    assert "proven best of" in text
+
+
+def test_the_object_is_json_and_adds_up(explored: Explored) -> None:
+    values = json.loads(json.dumps(explored.values()))
+    assert values["cycles"] == sum(layer["cycles"] for layer in values["layers"])
+    for layer in values["layers"]:
+        assert sum(layer["parts"].values()) == layer["cycles"]
+        assert set(layer["parts"]) == set(PARTS)
+    assert values["frames_per_second"] == pytest.approx(300e6 / values["cycles"])
+    assert values["source"] == "modelled"
+
+
+def test_the_runner_up_is_said_with_what_it_loses(explored: Explored) -> None:
+    for why in explored.runners:
+        assert re.search(
+            r"strip\(s\).*: (\+[\d,]+ cycles \(\w+ \+[\d,]+\)|as fast), [+-][\d,]+ bytes|no other way", why
+        )
+
+
+def test_a_saved_schedule_is_priced_the_same(explored: Explored, network: QuantizedNetwork) -> None:
+    again = explore_given(network, ZCU104, saved(explored), "mine.json", 300)
+    assert again.cost.cycles == explored.cost.cycles
+    assert again.proof is None
+
+
+def test_a_clock_that_the_board_does_not_make_is_refused(network: QuantizedNetwork) -> None:
+    with pytest.raises(BoardError, match="290 MHz is not produced by the PS of ZCU104"):
+        explore(network, ZCU104, 290)
+    with pytest.raises(BoardError, match="a clock is a positive number of MHz, not -300"):
+        explore(network, ZCU104, -300)
+
+
+def test_an_unknown_objective_is_refused(network: QuantizedNetwork) -> None:
+    with pytest.raises(ScheduleError, match="an objective is one of fps, latency, ddr, resources, not 'speed'"):
+        explore(network, ZCU104, 300, "speed")
+
+
+@pytest.mark.parametrize("text", ["13x16", "axbxc", "13x16x16x2", ""])
+def test_an_array_is_three_numbers(text: str) -> None:
+    with pytest.raises(ScheduleError, match="an array is ROWSxCOLUMNSxLANES, such as 13x16x16"):
+        geometry_pins(text)
+
+
+def test_what_does_not_fit_is_a_row_with_its_sentence(comparison: Comparison) -> None:
+    fits = [row.explored is not None for row in comparison.rows]
+    assert fits == [True, True, False, True]
+    assert (
+        "needs 1056 DSP of 360 (696 too many)" in comparison.rows[2].reason or "DSP of 360" in comparison.rows[2].reason
+    )
+    assert "ultra96-v2, 8x16x16, int8" in comparison.text()
+
+
+def test_the_front_is_a_front(network: QuantizedNetwork) -> None:
+    small = pin(space_of(network, ZCU104), lanes=16, columns=16)
+    points = front(network, ZCU104, link_of(ZCU104, 300), small)
+    rates, dsps = [p.cost.frames_per_second for p in points], [p.usage.dsp for p in points]
+    assert rates == sorted(rates, reverse=True)
+    assert dsps == sorted(dsps, reverse=True)
+    assert len(points) >= 3
+
+
+def test_workers_are_an_executor() -> None:
+    with workers() as none, workers(2) as two:
+        assert none is None
+        assert two is not None
+        assert two.submit(abs, -3).result() == 3
+
+
+def test_dask_says_what_is_missing() -> None:
+    if "distributed" in sys.modules or shutil.which("dask"):
+        pytest.skip("Dask is installed here")
+    said = r"--dask needs the package distributed|no Dask scheduler answers"
+    with pytest.raises(ScheduleError, match=said), workers(dask="tcp://127.0.0.1:1"):
+        pass
+
+
+# --- pictures and pages --------------------------------------------------------------------------------------------
+
+DRAWINGS: dict[str, Callable[[Explored], Figure]] = {
+    "roofline": figures.roofline,
+    "stacked": figures.stacked,
+    "buffers": figures.buffers,
+    "tiling": lambda e: figures.tiling(e, 0),
+    "pareto": lambda e: figures.pareto([e], e),
+}
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_every_picture_is_an_svg(name: str, explored: Explored) -> None:
+    text = figures.svg(DRAWINGS[name](explored))
+    assert text.startswith("<svg")
+    assert text.rstrip().endswith("</svg>")
+
+
+def test_a_point_a_layer_stays_below_the_roof(explored: Explored) -> None:
+    (axes,) = figures.roofline(explored).axes
+    roof = axes.lines[0].get_ydata()
+    points = [line.get_ydata()[0] for line in axes.lines[1:]]  # type: ignore[index]
+    assert len(points) == len(explored.cost.layers)
+    assert max(points) <= max(roof)  # type: ignore[arg-type]
+
+
+def test_the_tiling_covers_the_map(explored: Explored) -> None:
+    for layer in range(len(explored.cost.layers)):
+        (axes,) = figures.tiling(explored, layer).axes
+        work = explored.cost.layers[layer].work
+        assert sum(p.get_width() * p.get_height() for p in axes.patches) == work.out_width * work.out_height  # type: ignore[attr-defined]
+
+
+class Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.asks: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "br", "path", "use", "link", "img"):
+            self.open.append(tag)
+        self.asks += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href")]
+        assert tag != "script"
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.open:
+            while self.open.pop() != tag:
+                pass
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(comparison: Comparison, explored: Explored) -> None:
+    text = report(comparison, (explored,))
+    reader = Reader()
+    reader.feed(text)
+    assert reader.open == []
+    assert all(asked.startswith("#") for asked in reader.asks)
+    assert 'name="viewport"' in text
+    assert text.count("<svg") >= 6
+
+
+def test_names_are_escaped() -> None:
+    hostile = Builder(3, 8, 8).conv(8, 3).network("<img src=x onerror=alert(1)>")
+    text = schedule_page(explore(hostile, ZCU104, 300))
+    assert "<img" not in text
+    assert "&lt;img src=x" in text
+
+
+def test_jupyter_shows_the_same(explored: Explored, comparison: Comparison) -> None:
+    assert "<table>" in explored._repr_html_()
+    assert "<svg" in comparison._repr_html_()
+
+
+def test_chromium_renders_it_at_phone_width(tmp_path: Path, comparison: Comparison) -> None:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    page, picture = tmp_path / "report.html", tmp_path / "page.png"
+    page.write_text(report(comparison), "utf-8")
+    done = subprocess.run(
+        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--window-size=390,844",
+         f"--screenshot={picture}", page.as_uri()],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert picture.is_file()
+    assert "CONSOLE" not in done.stderr
