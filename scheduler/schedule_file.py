@@ -17,10 +17,13 @@ from scheduler.array import Array, check
 from scheduler.legal import ask, broken
 from scheduler.lower import Job, lower
 from scheduler.tile import Strip, SystolicSchedule, row_words
-from scheduler.work import Cut, Way, tiling_of, way_of, work_of
+from scheduler.work import ORDERS, Cut, Way, tiling_of, way_of, work_of
 
 FORMAT, VERSION = "systolic-schedule", 1
 MAX_BYTES = 1 << 20
+MOST = 1 << 20
+"""No number of an array is larger."""
+
 _LAYER_KEYS = {"name": str, "order": str, "strip_columns": int, "overlap": bool}
 
 SCHEMA: Mapping[str, Any] = {
@@ -34,9 +37,10 @@ SCHEMA: Mapping[str, Any] = {
         "network": {"type": "string"},
         "array": {
             "type": "object",
+            "required": [f.name for f in fields(Array)],
             "additionalProperties": False,
             "properties": {
-                f.name: {"type": "string"} if f.name == "dsp" else {"type": "integer", "minimum": 1}
+                f.name: {"type": "string"} if f.name == "dsp" else {"type": "integer", "minimum": 1, "maximum": MOST}
                 for f in fields(Array)
             },
         },
@@ -48,7 +52,7 @@ SCHEMA: Mapping[str, Any] = {
                 "additionalProperties": False,
                 "properties": {
                     "name": {"type": "string"},
-                    "order": {"type": "string"},
+                    "order": {"enum": list(ORDERS)},
                     "strip_columns": {"type": "integer", "minimum": 1},
                     "overlap": {"type": "boolean"},
                 },
@@ -137,8 +141,8 @@ def _array(values: object, name: str) -> Array:
     _keys(values, list(known), f"{name}: array")
     for key, value in values.items():
         text = key == "dsp"
-        if not (type(value) is str if text else type(value) is int and 1 <= value <= 1 << 20):
-            wanted = "a text" if text else "an integer of 1…1048576"
+        if not (type(value) is str if text else type(value) is int and 1 <= value <= MOST):
+            wanted = "a text" if text else f"an integer of 1…{MOST}"
             raise ScheduleError(f"{name}: array.{key} is {wanted}, not {value!r}")
     return Array(**values)
 

@@ -315,10 +315,13 @@ def front(network: QuantizedNetwork, board: Board, link: Link, space: Space | No
 
 
 @contextmanager
-def workers(count: int = 1, dask: str | None = None) -> Iterator[Executor | None]:
-    """An executor for the search: processes of this machine, or a Dask cluster's; None for one process."""
+def workers(count: int = 1, dask: str | None = None, seconds: float = 10) -> Iterator[Executor | None]:
+    """An executor for the search: processes of this machine, or a Dask cluster's; None for one process.
+
+    seconds: how long a Dask scheduler may take to answer; ScheduleError where it does not.
+    """
     if dask is not None:
-        with _dask(dask) as executor:
+        with _dask(dask, seconds) as executor:
             yield executor
     elif count > 1:
         from concurrent.futures import ProcessPoolExecutor
@@ -330,13 +333,13 @@ def workers(count: int = 1, dask: str | None = None) -> Iterator[Executor | None
 
 
 @contextmanager
-def _dask(address: str) -> Iterator[Executor]:
+def _dask(address: str, seconds: float) -> Iterator[Executor]:
     try:
         from distributed import Client
     except ImportError as error:
         raise ScheduleError("--dask needs the package distributed: pip install 'systolic-cnn[dask]'") from error
     try:
-        client = Client(address, timeout="10s")
+        client = Client(address, timeout=seconds)
     except (OSError, ValueError) as error:
         raise ScheduleError(
             f"no Dask scheduler answers at {address!r}: {error}; start one with: dask scheduler"

@@ -26,9 +26,15 @@ def test_a_saved_schedule_comes_back_as_the_same_program() -> None:
     assert (emit(again).words == emit(tile(NETWORK, ARRAY)).words).all()
 
 
-def test_the_schema_describes_what_is_saved() -> None:
+def schema() -> Any:
+    """What an editor checks with the schema."""
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    jsonschema.validate(json.loads(TEXT), SCHEMA)
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    return jsonschema.Draft202012Validator(SCHEMA)
+
+
+def test_the_schema_describes_what_is_saved() -> None:
+    schema().validate(json.loads(TEXT))
 
 
 def test_an_edit_by_hand_is_taken() -> None:
@@ -70,6 +76,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "array type": (array(rows="5"), "edit.json: array.rows is an integer of 1…1048576, not '5'"),
     "array bool": (array(rows=True), "array.rows is an integer of 1…1048576, not True"),
     "array key": (array(speed=5), "edit.json: array: has unknown speed; the keys are rows, columns"),
+    "array lacks": (lambda v: v["array"].pop("chunk"), "edit.json: array: lacks chunk; the keys are rows, columns"),
     "width": (layer(0, strip_columns=61), "edit.json: conv1: strip_columns is 1…60, not 61"),
     "width type": (layer(0, strip_columns=2.5), "edit.json: conv1: strip_columns is of type int, not 2.5"),
     "layer name": (layer(0, name="conv9"), "layers has to name conv1, conv3, conv5 in this order, as edited does"),
@@ -90,6 +97,17 @@ def test_an_illegal_edit_gets_the_sentence_of_its_rule(name: str) -> None:
     with pytest.raises(ScheduleError) as raised:
         from_json(json.dumps(values), NETWORK, "edit.json")
     assert sentence in str(raised.value)
+
+
+# Other edits are only illegal on this array or for this network.
+FORM = ("order", "array type", "array bool", "array key", "array lacks", "width type", "format", "version", "key")
+
+
+@pytest.mark.parametrize("name", FORM)
+def test_the_schema_refuses_the_form_that_reading_refuses(name: str) -> None:
+    values = json.loads(TEXT)
+    EDITS[name][0](values)
+    assert not schema().is_valid(values)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 1}', "[" * 100_000, "1" * (1 << 20) + "1"])

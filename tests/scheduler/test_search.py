@@ -175,14 +175,3 @@ def test_a_pool_that_is_gone_is_done_without() -> None:
     network = NETWORKS["dense"]
     found = search(network, ZCU104, LINK, space=SMALL, executor=executor)
     assert found.key == search(network, ZCU104, LINK, space=SMALL).key
-
-
-def test_a_dask_cluster_of_two_workers_finds_the_same() -> None:
-    distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
-    network = NETWORKS["pools"]
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        found = search(network, ZCU104, LINK, space=SMALL, executor=client.get_executor())
-    assert found.key == search(network, ZCU104, LINK, space=SMALL).key

@@ -1,0 +1,104 @@
+"""The search on a Dask cluster of two workers: one is killed in mid-search, and the command line finds the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scheduler"))  # networks with drawn integers
+
+from quantised import tiny_yolo
+
+from boards.board import load
+from boards.errors import ScheduleError
+from scheduler.cost import link_of
+from scheduler.search import search
+from scheduler.space import space_of
+from systolic.cli import main
+from systolic.explore import workers
+
+distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
+ZCU104 = load("zcu104")
+LINK = link_of(ZCU104, 300)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two worker processes, each watched by a nanny that starts it again. Dask itself gives no task a second time,
+    so that the search has to."""
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+        ) as two,
+    ):
+        yield two
+
+
+class Killer(threading.Thread):
+    """SIGKILL for the first worker that is seen to hold a batch."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(daemon=True)
+        self.address, self.killed, self.held = address, 0, 0
+        self.done = threading.Event()
+
+    def run(self) -> None:
+        with distributed.Client(self.address) as client:
+            pids = client.run(os.getpid)
+            while not self.done.is_set() and not self.killed:
+                held = {worker: keys for worker, keys in client.processing().items() if keys and worker in pids}
+                for worker, keys in list(held.items())[:1]:
+                    os.kill(pids[worker], signal.SIGKILL)
+                    self.killed, self.held = pids[worker], len(keys)
+                time.sleep(0.005)
+
+
+def test_a_worker_killed_in_mid_search_loses_no_result(cluster: Any) -> None:
+    network = tiny_yolo(416)
+    space = space_of(network, ZCU104)
+    alone = search(network, ZCU104, LINK, space=space)
+    killer = Killer(cluster.scheduler_address)
+    killer.start()
+    time.sleep(0.5)  # until it is connected
+    try:
+        with workers(dask=cluster.scheduler_address) as executor:
+            found = search(network, ZCU104, LINK, space=space, executor=executor)
+    finally:
+        killer.done.set()
+        killer.join()
+    assert killer.killed and killer.held
+    with pytest.raises(ProcessLookupError):
+        os.kill(killer.killed, 0)
+    assert found.key == alone.key
+    assert found.schedule.array == alone.schedule.array
+    assert [t.strips for t in found.schedule.tilings] == [t.strips for t in alone.schedule.tilings]
+    assert found.proof.priced >= alone.proof.priced  # every geometry that the bound left was priced
+    assert found.proof.geometries == alone.proof.geometries
+
+
+def test_the_command_line_searches_on_the_cluster(cluster: Any, tmp_path: Path) -> None:
+    asked = ["schedule", "tiny-yolov2-voc", "--size", "96x96", "--array", "13x16x16"]
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    assert main([*asked, "--json", str(one)]) == 0
+    assert main([*asked, "--dask", cluster.scheduler_address, "--json", str(two)]) == 0
+    assert json.loads(one.read_text()) == json.loads(two.read_text())
+
+
+def test_an_address_where_nobody_answers_is_said() -> None:
+    with (
+        pytest.raises(ScheduleError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:1': .*dask scheduler"),
+        workers(dask="tcp://127.0.0.1:1", seconds=0.3),
+    ):
+        pass
