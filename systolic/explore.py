@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
+from importlib import import_module
 from typing import Any
 
 from boards.board import Board
@@ -335,11 +336,11 @@ def workers(count: int = 1, dask: str | None = None, seconds: float = 10) -> Ite
 @contextmanager
 def _dask(address: str, seconds: float) -> Iterator[Executor]:
     try:
-        from distributed import Client
+        distributed: Any = import_module("distributed")  # partly typed, and an extra
     except ImportError as error:
         raise ScheduleError("--dask needs the package distributed: pip install 'systolic-cnn[dask]'") from error
     try:
-        client = Client(address, timeout=seconds)
+        client = distributed.Client(address, timeout=seconds)
     except (OSError, ValueError) as error:
         raise ScheduleError(
             f"no Dask scheduler answers at {address!r}: {error}; start one with: dask scheduler"

@@ -78,7 +78,8 @@ def test_a_worker_killed_in_mid_search_loses_no_result(cluster: Any) -> None:
     finally:
         killer.done.set()
         killer.join()
-    assert killer.killed and killer.held
+    assert killer.killed
+    assert killer.held
     with pytest.raises(ProcessLookupError):
         os.kill(killer.killed, 0)
     assert found.key == alone.key
