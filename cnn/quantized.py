@@ -9,6 +9,7 @@ requantiser, so that the arithmetic contract stands in one place:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,10 @@ class Requantiser:
     multiplier: npt.NDArray[np.int64]
     negative: npt.NDArray[np.int64]
     shift: npt.NDArray[np.int64]
+
+
+Requantising: TypeAlias = Requantiser
+"""What turns an exact sum into an output value."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,208 @@
+"""The streaming graph: one frozen block a piece of hardware, streams between them.
+
+A stream carries a map pixel by pixel, row by row; of a pixel its channels in ascending order, ``lanes`` of them a
+word. What a window emits is a pixel of kernel · kernel · channels values (``Window.order`` says in which order).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from cnn.datatype import DataType
+from cnn.network import MaxPool, Padding, Shape
+from cnn.quantized import IntArray, Requantising
+
+
+@dataclass(frozen=True)
+class StreamType:
+    """``shape.height`` × ``shape.width`` pixels of ``shape.channels`` values."""
+
+    shape: Shape
+    datatype: DataType
+
+
+@dataclass(frozen=True)
+class Source:
+    """The picture, uint8, from the DMA."""
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A map that leaves through the DMA."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Sliding-window unit (SWU, im2col), with the zeros of the padding put in at the borders."""
+
+    kernel: tuple[int, int]
+    stride: int
+    padding: Padding
+    depthwise: bool = False
+    dilation: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixVector:
+    """MVU: weights int [MH = filters, channels, kernel height, kernel width]; MW = all but the first.
+
+    activation: what turns exact sums into output values; None where the sums themselves leave.
+    """
+
+    weights: IntArray
+    weight_type: DataType
+    activation: Requantising | None
+
+
+@dataclass(frozen=True, eq=False)
+class VectorVector:
+    """VVU, depthwise: weights int [channels, 1, kernel height, kernel width]."""
+
+    weights: IntArray
+    weight_type: DataType
+    activation: Requantising | None
+
+
+@dataclass(frozen=True, eq=False)
+class Activate:
+    """Thresholding or requantisation as a block of its own."""
+
+    activation: Requantising
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalPool:
+    """Σ over the map (global accumulate), then the activation."""
+
+    activation: Requantising
+
+
+@dataclass(frozen=True, eq=False)
+class Add:
+    """Σ input · multiplier, then the activation."""
+
+    multipliers: tuple[int, ...]
+    activation: Requantising
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """One stream to ``copies`` readers."""
+
+    copies: int
+
+
+@dataclass(frozen=True)
+class Concat:
+    """Streams one after the other along the channels."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """The channels cut into consecutive parts, an output each."""
+
+    parts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Reorg:
+    """Space to depth. order: "darknet" (its reorg_cpu) or "block" ([row][column][channel] of each block)."""
+
+    stride: int
+    order: str = "darknet"
+
+
+@dataclass(frozen=True)
+class Upsample:
+    """Each pixel repeated ``stride`` × ``stride`` times."""
+
+    stride: int
+
+
+@dataclass(frozen=True)
+class DownSample:
+    """Every ``stride``-th pixel of every ``stride``-th row."""
+
+    stride: int
+
+
+BlockOp: TypeAlias = (
+    Source
+    | Sink
+    | Window
+    | MatrixVector
+    | VectorVector
+    | Activate
+    | MaxPool
+    | GlobalPool
+    | Add
+    | Duplicate
+    | Concat
+    | Split
+    | Reorg
+    | Upsample
+    | DownSample
+)
+
+
+@dataclass(frozen=True)
+class Port:
+    """Output ``output`` of block ``block``."""
+
+    block: int
+    output: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """``node``: the layer of the network whose integers leave at output 0, None inside of a layer."""
+
+    name: str
+    op: BlockOp
+    inputs: tuple[Port, ...]
+    outputs: tuple[StreamType, ...]
+    node: int | None
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class StreamGraph:
+    """Blocks in topological order, block 0 the source; every output has exactly one reader."""
+
+    name: str
+    blocks: tuple[Block, ...]
+
+    def type_of(self, port: Port) -> StreamType:
+        return self.blocks[port.block].outputs[port.output]
+
+    def inputs_of(self, block: Block) -> tuple[StreamType, ...]:
+        return tuple(self.type_of(port) for port in block.inputs)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """How a block is folded in time.
+
+    pe: output channels computed together; simd: input channels taken together (of a parallel window: channels of
+    every tap); pixels: output pixels that one pass over the weights serves. style: of a window, "default" (a word of
+    ``simd`` channels of one tap a cycle) or "parallel" (all taps a cycle). memory: "embedded", "decoupled" or
+    "external"; ram: "auto", "lutram", "bram" or "uram"; multiplier: "dsp" or "lut".
+    """
+
+    pe: int = 1
+    simd: int = 1
+    pixels: int = 1
+    style: str = "default"
+    memory: str = "embedded"
+    ram: str = "auto"
+    multiplier: str = "dsp"
+
+
+@dataclass(frozen=True, eq=False)
+class StreamingFolding:
+    """One fold a block of ``graph``, and the FIFO depth before each (block, input) where it is not the least."""
+
+    graph: StreamGraph
+    folds: tuple[Fold, ...]
+    depths: tuple[tuple[int, int, int], ...] = ()
