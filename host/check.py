@@ -72,7 +72,7 @@ class Check:
 
 def compare(manifest: Manifest, folder: Path, layers: Layers) -> Check:
     """``layers`` runs them; HostError of a layer that does not end is part of the report."""
-    wanted = _wanted(manifest, read_image(folder, manifest.check_layers))
+    wanted = golden_maps(manifest, folder)
     pixels = check_picture(manifest, folder)
     done: list[LayerCheck] = []
     try:
@@ -98,7 +98,9 @@ def check_picture(manifest: Manifest, folder: Path) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(pixels[:, :, : to.channels].transpose(2, 0, 1))
 
 
-def _wanted(manifest: Manifest, data: bytes) -> Iterator[Integers]:
+def golden_maps(manifest: Manifest, folder: Path) -> Iterator[Integers]:
+    """The golden model's integers [channels, height, width] of each layer for the design's test frame."""
+    data = read_image(folder, manifest.check_layers)
     sizes = [_size(layer.output) for layer in manifest.layers]
     if sum(sizes) != len(data):
         raise HostError(f"{manifest.check_layers.path} holds {len(data)} bytes, not {sum(sizes)}; copy it again")
