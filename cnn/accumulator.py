@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cnn.datatype import DataType
-from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense
+from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, Requantiser
 
 Accumulating = QConvolution | QDense | QAveragePool | QAdd
 
@@ -18,10 +18,11 @@ def magnitude(datatype: DataType) -> int:
 def accumulator_bound(op: Accumulating, *inputs: DataType, positions: int = 1) -> int:
     """The greatest |acc + bias|, and so of every partial sum in any order: Σ|w|·max|a| + |bias|.
 
+    The bias counts where it is added to the sum itself, by a Requantiser: that of a MultiplyShift joins the product.
     inputs: one datatype an input of ``op``. positions: height · width of the map that a QAveragePool
     sums over.
     """
-    bias = np.abs(op.requantiser.bias)
+    bias = np.abs(op.requantiser.bias) if isinstance(op.requantiser, Requantiser) else np.zeros(1, np.int64)
     if isinstance(op, QAdd):
         sums = sum(m * magnitude(t) for m, t in zip(op.multipliers, inputs, strict=True))
     elif isinstance(op, QAveragePool):
@@ -35,3 +36,8 @@ def accumulator_bound(op: Accumulating, *inputs: DataType, positions: int = 1) -
 def accumulator_bits(op: Accumulating, *inputs: DataType, positions: int = 1) -> int:
     """Bits of the two's complement integer that holds ± ``accumulator_bound``."""
     return accumulator_bound(op, *inputs, positions=positions).bit_length() + 1
+
+
+def accumulator_type(op: Accumulating, *inputs: DataType, positions: int = 1) -> DataType:
+    """INT<n> with n = ``accumulator_bits``; QuantiseError above 32."""
+    return DataType(accumulator_bits(op, *inputs, positions=positions), True)

@@ -1,4 +1,4 @@
-"""Datatypes by their QONNX/FINN names: INT2…INT32, UINT1…UINT32, FLOAT32."""
+"""Datatypes by their QONNX/FINN names: INT2…INT32, UINT1…UINT32, BIPOLAR (−1, +1), TERNARY (−1, 0, +1)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,26 @@ import numpy.typing as npt
 from boards.errors import QuantiseError
 
 _NAME = re.compile(r"(U?)INT([1-9][0-9]?)\Z")
+_FEW = {"BIPOLAR": 1, "TERNARY": 2}
+_ALL = "INT2…INT32, UINT1…UINT32, BIPOLAR or TERNARY"
 
 
 @dataclass(frozen=True)
 class DataType:
-    """An integer datatype of ``bits`` bits, two's complement where signed."""
+    """An integer datatype of ``bits`` bits, two's complement where signed.
+
+    few: "BIPOLAR" for −1 and +1 in one bit, "TERNARY" for −1, 0 and +1 in two; "" for all that the bits can say.
+    """
 
     bits: int
     signed: bool
+    few: str = ""
 
     def __post_init__(self) -> None:
+        if self.few:
+            if (self.few, self.bits, self.signed) not in {(name, bits, True) for name, bits in _FEW.items()}:
+                raise QuantiseError(f"BIPOLAR has 1 bit and TERNARY 2, both signed, not {self!r}")
+            return
         least = 2 if self.signed else 1
         if not least <= self.bits <= 32:
             kind = "INT2…INT32" if self.signed else "UINT1…UINT32"
@@ -28,15 +38,25 @@ class DataType:
 
     @property
     def name(self) -> str:
-        return f"{'' if self.signed else 'U'}INT{self.bits}"
+        return self.few or f"{'' if self.signed else 'U'}INT{self.bits}"
 
     @property
     def low(self) -> int:
-        return -(1 << (self.bits - 1)) if self.signed else 0
+        return -1 if self.few else -(1 << (self.bits - 1)) if self.signed else 0
 
     @property
     def high(self) -> int:
-        return (1 << (self.bits - self.signed)) - 1
+        return 1 if self.few else (1 << (self.bits - self.signed)) - 1
+
+    @property
+    def step(self) -> int:
+        """From one value to the next."""
+        return 2 if self.few == "BIPOLAR" else 1
+
+    @property
+    def levels(self) -> int:
+        """How many values there are above the least: as many thresholds tell them apart."""
+        return (self.high - self.low) // self.step
 
     @property
     def carrier(self) -> npt.DTypeLike:
@@ -47,9 +67,11 @@ class DataType:
     @staticmethod
     def parse(name: str) -> DataType:
         """``"INT8"`` → the datatype; raises QuantiseError on any other text."""
+        if name in _FEW:
+            return DataType(_FEW[name], True, name)
         match = _NAME.match(name)
         if match is None:
-            raise QuantiseError(f"a datatype is INT2…INT32 or UINT1…UINT32, not {name!r}")
+            raise QuantiseError(f"a datatype is {_ALL}, not {name!r}")
         return DataType(int(match[2]), signed=not match[1])
 
 
@@ -57,3 +79,5 @@ INT8 = DataType(8, True)
 INT16 = DataType(16, True)
 INT32 = DataType(32, True)
 UINT8 = DataType(8, False)
+BIPOLAR = DataType(1, True, "BIPOLAR")
+TERNARY = DataType(2, True, "TERNARY")

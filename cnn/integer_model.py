@@ -20,6 +20,7 @@ from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.network import Concat, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
+    MultiplyShift,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -28,7 +29,9 @@ from cnn.quantized import (
     QNode,
     QuantizedNetwork,
     Requantiser,
+    Requantising,
     TensorType,
+    Thresholds,
     on_host,
 )
 
@@ -57,26 +60,58 @@ def dequantise(array: Integers, type: TensorType) -> FloatArray:
     return np.asarray(array * np.float64(type.scale), dtype=np.float32)
 
 
-def requantise(accumulators: npt.NDArray[np.int64], requantiser: Requantiser, datatype: DataType) -> Integers:
+def requantise(accumulators: npt.NDArray[np.int64], requantiser: Requantising, datatype: DataType) -> Integers:
     """The contract itself, in int64: accumulators [C, …] → the datatype's carrier [C, …].
 
-    |acc + bias| < 2^31, m < 2^16 and s ≤ 47, so every intermediate fits 49 bits.
+    |acc + bias| < 2^31, |m| < 2^16, a MultiplyShift's |bias| < 2^47 and s ≤ 47, so every intermediate fits 49 bits.
     """
+    if isinstance(requantiser, Thresholds):
+        return _threshold(accumulators, requantiser, datatype)
     column = (-1, *(1,) * (accumulators.ndim - 1))
-    total = accumulators + requantiser.bias.reshape(column)
-    m = np.where(total < 0, requantiser.negative.reshape(column), requantiser.multiplier.reshape(column))
     shift = requantiser.shift.reshape(column)
-    shifted = (total * m + (np.int64(1) << (shift - 1))) >> shift
+    if isinstance(requantiser, MultiplyShift):
+        product = accumulators * requantiser.multiplier.reshape(column) + requantiser.bias.reshape(column)
+    else:
+        total = accumulators + requantiser.bias.reshape(column)
+        product = total * np.where(
+            total < 0, requantiser.negative.reshape(column), requantiser.multiplier.reshape(column)
+        )
+    shifted = (product + (np.int64(1) << (shift - 1))) >> shift
     return _carried(np.clip(shifted, datatype.low, datatype.high), datatype)
 
 
-def _requantise_floats(accumulators: Floats, requantiser: Requantiser, datatype: DataType) -> Integers:
+def _threshold(accumulators: Integers, by: Thresholds, datatype: DataType) -> Integers:
+    """The count of thresholds reached, by bisection: they ascend."""
+    signs = np.where(by.flip, -1, 1)
+    result = np.empty(accumulators.shape, datatype.carrier)
+    for channel, (sums, sign, thresholds) in enumerate(zip(accumulators, signs, by.thresholds, strict=True)):
+        reached = np.searchsorted(thresholds, (sums * sign).astype(np.int64), side="right")
+        result[channel] = datatype.low + reached * datatype.step
+    return result
+
+
+def _requantise_floats(accumulators: Floats, requantiser: Requantising, datatype: DataType) -> Integers:
     """``requantise`` for integers in floats [C, n], several times faster.
 
     Exact: every intermediate has at most 49 bits, scaling by 2^-s only moves the exponent, and floor
     is the arithmetic shift.
     """
-    total = accumulators.astype(np.float64)
+    if isinstance(requantiser, Thresholds):
+        return _threshold(accumulators, requantiser, datatype)
+    total = _products(accumulators.astype(np.float64), requantiser)
+    shift = requantiser.shift[:, None].astype(np.int32)
+    total *= np.ldexp(1.0, -shift)
+    total += 0.5
+    np.floor(total, out=total)
+    np.clip(total, datatype.low, datatype.high, out=total)
+    return _carried(total, datatype)
+
+
+def _products(total: Floats, requantiser: Requantiser | MultiplyShift) -> Floats:
+    if isinstance(requantiser, MultiplyShift):
+        total *= requantiser.multiplier[:, None]
+        total += requantiser.bias[:, None]
+        return total
     total += requantiser.bias[:, None]
     positive = requantiser.multiplier[:, None].astype(np.float64)
     negative = requantiser.negative[:, None].astype(np.float64)
@@ -86,12 +121,7 @@ def _requantise_floats(accumulators: Floats, requantiser: Requantiser, datatype:
         total = np.maximum(total * positive, total * negative)
     else:
         total *= np.where(total < 0, negative, positive)
-    shift = requantiser.shift[:, None].astype(np.int32)
-    total *= np.ldexp(1.0, -shift)
-    total += 0.5
-    np.floor(total, out=total)
-    np.clip(total, datatype.low, datatype.high, out=total)
-    return _carried(total, datatype)
+    return total
 
 
 def _carried(values: Integers, datatype: DataType) -> Integers:

@@ -3,7 +3,10 @@
 Tensor value = integer × scale, zero point 0. Every operation that multiplies carries its own
 requantiser, so that the arithmetic contract stands in one place:
 
-    y = saturate(((acc + bias) · m + 2^(s − 1)) >> s),   m = multiplier or, where acc + bias < 0, negative
+    Requantiser     y = saturate(((acc + bias) · m + 2^(s − 1)) >> s)
+                    m = multiplier or, where acc + bias < 0, negative
+    MultiplyShift   y = saturate((acc · multiplier + bias + 2^(s − 1)) >> s)
+    Thresholds      y = low + step · Σ_i [±acc ≥ t_i]
 """
 
 from __future__ import annotations
@@ -41,8 +44,45 @@ class Requantiser:
     negative: npt.NDArray[np.int64]
     shift: npt.NDArray[np.int64]
 
+    @property
+    def channels(self) -> int:
+        return int(self.bias.size)
 
-Requantising: TypeAlias = Requantiser
+
+@dataclass(frozen=True, eq=False)
+class MultiplyShift:
+    """Batch norm as one multiplication, addition and shift (UltraNet's inc, bias and l_shift).
+
+    Per output channel, all int64. multiplier: −65535…65535, below 0 where the batch norm's gamma is. bias: at the
+    scale of the product, |bias| < 2^47. shift: 1…47.
+    """
+
+    multiplier: npt.NDArray[np.int64]
+    bias: npt.NDArray[np.int64]
+    shift: npt.NDArray[np.int64]
+
+    @property
+    def channels(self) -> int:
+        return int(self.bias.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """How many thresholds the sum reaches, per output channel: any function that only rises or only falls.
+
+    thresholds: int64 [channels, levels of the output datatype], ascending. flip: bool [channels], True where −acc is
+    compared instead of acc: there the function falls. |t| ≤ 2^31: one that is never reached is acc's greatest + 1.
+    """
+
+    thresholds: npt.NDArray[np.int64]
+    flip: npt.NDArray[np.bool_]
+
+    @property
+    def channels(self) -> int:
+        return int(self.flip.size)
+
+
+Requantising: TypeAlias = Requantiser | MultiplyShift | Thresholds
 """What turns an exact sum into an output value."""
 
 
@@ -57,7 +97,7 @@ class QConvolution:
 
     weights: IntArray
     weight_type: DataType
-    requantiser: Requantiser
+    requantiser: Requantising
     stride: int
     padding: Padding
     groups: int
@@ -69,14 +109,14 @@ class QDense:
 
     weights: IntArray
     weight_type: DataType
-    requantiser: Requantiser
+    requantiser: Requantising
 
 
 @dataclass(frozen=True, eq=False)
 class QAveragePool:
     """Sum over the map, then the requantiser (m / 2^s ≈ input scale / (height · width · output scale))."""
 
-    requantiser: Requantiser
+    requantiser: Requantising
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +128,7 @@ class QAdd:
     """
 
     multipliers: tuple[int, ...]
-    requantiser: Requantiser
+    requantiser: Requantising
 
 
 QOp = (

@@ -8,8 +8,10 @@ import numpy as np
 
 from boards.errors import QuantiseError
 from cnn.accumulator import accumulator_bound
+from cnn.datatype import BIPOLAR
 from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
 from cnn.quantized import (
+    MultiplyShift,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -18,11 +20,16 @@ from cnn.quantized import (
     QNode,
     QuantizedNetwork,
     Requantiser,
+    Requantising,
+    Thresholds,
     on_host,
 )
 
 MULTIPLIER_LIMIT = (1 << 16) - 1
 SHIFT_LIMIT = 47
+PRODUCT_BIAS_LIMIT = (1 << 47) - 1
+THRESHOLD_LIMIT = 1 << 31
+THRESHOLD_BITS = 8  # of an output that thresholds make: 255 comparisons a value
 ACCUMULATOR_BITS = 32
 MAP_LIMIT = 1 << 28  # values of one tensor: 256 Mi, far above any picture that fits a board
 _COMPUTES = (QConvolution, QDense, QAveragePool, QAdd)
@@ -165,6 +172,8 @@ def _check_computing(node: QNode, inputs: tuple[QNode, ...]) -> None:
     _check_requantiser(node, op.requantiser)
     if isinstance(op, (QConvolution, QDense)):
         _check_weights(node, op)
+    if isinstance(op, QConvolution) and inputs[0].type.datatype == BIPOLAR:
+        _require(not any(_sides(op.padding)), node, "padding puts in zeros, which BIPOLAR inputs cannot be")
     if isinstance(op, QAdd):
         fits = len(op.multipliers) == len(inputs) and all(1 <= m <= 1 << 14 for m in op.multipliers)
         _require(fits, node, f"an add needs one multiplier of 1…16384 an input, not {op.multipliers}")
@@ -185,18 +194,50 @@ def _check_weights(node: QNode, op: QConvolution | QDense) -> None:
     _require(signed, node, f"weights must be a signed {op.weight_type.name} in its carrier, not {op.weights.dtype}")
     narrow = int(op.weights.min()) >= -high and int(op.weights.max()) <= high
     _require(narrow, node, f"weights must be narrow, {-high}…{high}, not {op.weights.min()}…{op.weights.max()}")
+    if op.weight_type == BIPOLAR:
+        _require(bool(op.weights.all()), node, "BIPOLAR weights are −1 or +1, not 0; TERNARY ones may be 0")
 
 
-def _check_requantiser(node: QNode, requantiser: Requantiser) -> None:
-    limits = {
+_LIMITS: dict[type[Requantising], dict[str, tuple[int, int]]] = {
+    Requantiser: {
         "bias": (-(1 << 31) + 1, (1 << 31) - 1),
         "multiplier": (1, MULTIPLIER_LIMIT),
         "negative": (0, MULTIPLIER_LIMIT),
         "shift": (1, SHIFT_LIMIT),
-    }
-    for field, (low, high) in limits.items():
+    },
+    MultiplyShift: {
+        "multiplier": (-MULTIPLIER_LIMIT, MULTIPLIER_LIMIT),
+        "bias": (-PRODUCT_BIAS_LIMIT, PRODUCT_BIAS_LIMIT),
+        "shift": (1, SHIFT_LIMIT),
+    },
+}
+
+
+def _check_requantiser(node: QNode, requantiser: Requantising) -> None:
+    if isinstance(requantiser, Thresholds):
+        _check_thresholds(node, requantiser)
+        return
+    apart = node.type.datatype.step == 1
+    _require(apart, node, f"a {node.type.datatype.name} output needs Thresholds: saturation may leave a value between")
+    for field, (low, high) in _LIMITS[type(requantiser)].items():
         array = getattr(requantiser, field)
         fits = array.dtype == np.int64 and array.shape == (node.shape.channels,)
         _require(fits, node, f"{field} must be int64 [{node.shape.channels}], not {array.dtype} {array.shape}")
         inside = low <= int(array.min()) and int(array.max()) <= high
         _require(inside, node, f"{field} must be {low}…{high}, not {array.min()}…{array.max()}")
+
+
+def _check_thresholds(node: QNode, by: Thresholds) -> None:
+    datatype, channels = node.type.datatype, node.shape.channels
+    _require(
+        datatype.bits <= THRESHOLD_BITS, node, f"thresholds make at most {THRESHOLD_BITS} bits, not {datatype.name}"
+    )
+    array, flip = by.thresholds, by.flip
+    wanted = (channels, datatype.levels)
+    fits = array.dtype == np.int64 and array.shape == wanted
+    _require(fits, node, f"thresholds must be int64 {list(wanted)}, not {array.dtype} {list(array.shape)}")
+    fits = flip.dtype == np.bool_ and flip.shape == (channels,)
+    _require(fits, node, f"flip must be bool [{channels}], not {flip.dtype} {list(flip.shape)}")
+    inside = int(array.min()) >= -THRESHOLD_LIMIT and int(array.max()) <= THRESHOLD_LIMIT
+    _require(inside, node, f"thresholds must be −2^31…2^31, not {array.min()}…{array.max()}")
+    _require(bool(np.all(array[:, 1:] >= array[:, :-1])), node, "thresholds must ascend in every channel")

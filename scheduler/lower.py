@@ -100,6 +100,8 @@ def _refusal(network: QuantizedNetwork, node: QNode) -> str | None:
     if on_host(op):
         return None
     source = network.nodes[resolve(network, node.inputs[0])]
+    if isinstance(op, (QConvolution, QDense, QAveragePool)) and not isinstance(op.requantiser, Requantiser):
+        return f"its activation is {type(op.requantiser).__name__}, the Saver has a Requantiser; use --style streaming"
     if isinstance(source.op, QInput) and not isinstance(op, (QConvolution, QDense)):
         return "the first layer has to be a convolution or connected"
     if isinstance(op, QConvolution):
@@ -174,20 +176,25 @@ def _job(network: QuantizedNetwork, index: int, node: QNode) -> Job:
         return replace(
             base,
             weights=op.weights,
-            requantiser=op.requantiser,
+            requantiser=_requantiser(op),
             stride=op.stride,
             padding=op.padding,
             diagonal=op.groups > 1,
         )
     if isinstance(op, QDense):
         weights = op.weights.reshape(-1, before.channels, before.height, before.width)
-        return replace(base, weights=weights, requantiser=op.requantiser)
+        return replace(base, weights=weights, requantiser=_requantiser(op))
     if isinstance(op, QAveragePool):
         ones = np.ones((before.channels, 1, before.height, before.width), np.int8)
-        return replace(base, weights=ones, requantiser=op.requantiser, diagonal=True)
+        return replace(base, weights=ones, requantiser=_requantiser(op), diagonal=True)
     assert isinstance(op, MaxPool)  # _refusal left nothing else
     identity = replace(base, weights=np.ones((before.channels, 1, 1, 1), np.int8), diagonal=True, out=before)
     return _fuse(identity, index, node, op)
+
+
+def _requantiser(op: QConvolution | QDense | QAveragePool) -> Requantiser:
+    assert isinstance(op.requantiser, Requantiser)  # _refusal left nothing else
+    return op.requantiser
 
 
 _NO_WEIGHTS: IntArray = np.zeros((1, 1, 1, 1), np.int8)

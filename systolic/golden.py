@@ -28,6 +28,7 @@ from cnn.quantized import (
     QNode,
     QOp,
     QuantizedNetwork,
+    Requantiser,
     on_host,
 )
 from cnn.quantized_check import check_quantized
@@ -113,7 +114,7 @@ def _sides(padding: Padding) -> dict[str, int]:
 
 def _counts(op: _Computing) -> dict[str, int]:
     weights = _weights(op)
-    channels = op.requantiser.bias.size
+    channels = op.requantiser.channels
     return {"channels": channels, "weights": weights.size, "weight_bytes": weights.itemsize if weights.size else 0}
 
 
@@ -131,6 +132,8 @@ def _parameters(nodes: Sequence[QNode]) -> bytes:
 
 def _block(op: _Computing) -> bytes:
     counts, weights, r = _counts(op), _weights(op), op.requantiser
+    if not isinstance(r, Requantiser):
+        raise SimulationError(f"the golden program knows a Requantiser only, not {type(r).__name__}")
     head = struct.pack("<IQI", counts["channels"], counts["weights"], counts["weight_bytes"])
     little = weights.astype(weights.dtype.newbyteorder("<"), copy=False)
     requantiser = np.stack([r.bias, r.multiplier, r.negative, r.shift]).astype("<i4")

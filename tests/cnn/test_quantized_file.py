@@ -125,7 +125,7 @@ def option(index: int, **values: object) -> Callable[[dict], None]:
         (changed(node(1, shape=[8, 17, True])), "a shape must be a list of whole numbers"),
         (changed(node(0, shape=[3, 1 << 20, 1 << 20])), "a tensor has at most 268435456 values"),
         (changed(node(0, shape=[3, 0, 4])), "a shape is at least 1×1×1, not 3×0×4"),
-        (changed(node(1, datatype="FLOAT64")), "a datatype is INT2…INT32 or UINT1…UINT32, not 'FLOAT64'"),
+        (changed(node(1, datatype="FLOAT64")), "a datatype is INT2…INT32, UINT1…UINT32, BIPOLAR or TERNARY, not 'FLOAT64'"),
         (changed(node(1, scale=float("nan"))), "a scale is finite and above 0, not nan"),
         (changed(node(1, scale=-1)), "a scale is finite and above 0, not -1.0"),
         (changed(node(2, scale=3)), "it passes 'conv1' on as TensorType"),

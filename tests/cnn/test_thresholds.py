@@ -1,0 +1,262 @@
+"""Thresholds and multiply-shift against Python integers, and against each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boards.errors import QuantiseError
+from cnn.accumulator import accumulator_bits, accumulator_type
+from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, UINT8, DataType
+from cnn.integer_model import _requantise_floats, requantise, run_integer
+from cnn.network import Padding, Shape
+from cnn.quantized import (
+    MultiplyShift,
+    QConvolution,
+    QInput,
+    QNode,
+    QuantizedNetwork,
+    Requantiser,
+    Requantising,
+    TensorType,
+    Thresholds,
+)
+from cnn.quantized_check import check_quantized
+from cnn.thresholds import thresholds_of
+
+UINT4 = DataType(4, False)
+SMALL = (DataType(1, False), DataType(2, False), UINT4, UINT8, DataType(3, True), INT8, TERNARY)
+SEEDS = st.integers(0, 1 << 30)
+CHANNELS = 6
+
+
+def multiply_shift(random: np.random.Generator, channels: int, bits: int = 46) -> MultiplyShift:
+    multiplier = random.integers(-(1 << 16) + 1, 1 << 16, channels)
+    multiplier[::4] = 0
+    bias = random.integers(-(1 << bits), 1 << bits, channels)
+    return MultiplyShift(multiplier, bias, random.integers(1, 48, channels))
+
+
+def requantiser(random: np.random.Generator, channels: int) -> Requantiser:
+    m = random.integers(1, 1 << 16, channels)
+    negative = np.array([0, 1, *m[2:]])
+    return Requantiser(random.integers(-(1 << 20), 1 << 20, channels), m, negative, random.integers(1, 48, channels))
+
+
+def slow_multiply_shift(acc: int, by: MultiplyShift, c: int, datatype: DataType) -> int:
+    s = int(by.shift[c])
+    y = (acc * int(by.multiplier[c]) + int(by.bias[c]) + (1 << (s - 1))) >> s
+    return min(max(y, datatype.low), datatype.high)
+
+
+def slow_threshold(acc: int, by: Thresholds, c: int, datatype: DataType) -> int:
+    value = -acc if by.flip[c] else acc
+    return datatype.low + datatype.step * sum(value >= int(t) for t in by.thresholds[c])
+
+
+def sums(random: np.random.Generator, edges: list[int]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """[CHANNELS, n] over all magnitudes, with what lies next to each of ``edges``."""
+    most = (1 << 31) - 1
+    around = [e + d for e in edges for d in (-1, 0, 1)]
+    sizes = np.ldexp(random.uniform(-1, 1, (CHANNELS, 60)), random.integers(0, 31, (CHANNELS, 60))).astype(np.int64)
+    fixed = np.clip(np.array([0, -1, 1, most, -most, *around], np.int64), -most, most)
+    return np.concatenate([sizes, np.tile(fixed, (CHANNELS, 1))], axis=1)
+
+
+# ---------------------------------------------------------------- the arithmetic
+
+
+@settings(max_examples=80, deadline=None)
+@given(SEEDS, st.sampled_from([*SMALL, INT16, INT32]), st.integers(1, 46))
+def test_multiply_shift_is_the_contract_in_int64_and_in_floats(seed, datatype, bits):
+    random = np.random.default_rng(seed)
+    by = multiply_shift(random, CHANNELS, bits)
+    acc = sums(random, [])
+    expected = [[slow_multiply_shift(int(v), by, c, datatype) for v in acc[c]] for c in range(CHANNELS)]
+    np.testing.assert_array_equal(requantise(acc, by, datatype), expected)
+    np.testing.assert_array_equal(_requantise_floats(acc.astype(np.float64), by, datatype), expected)
+    assert requantise(acc, by, datatype).dtype == datatype.carrier
+
+
+@settings(max_examples=80, deadline=None)
+@given(SEEDS, st.sampled_from([*SMALL, BIPOLAR]), st.integers(1, 31))
+def test_thresholds_count_what_the_sum_reaches(seed, datatype, bits):
+    random = np.random.default_rng(seed)
+    edges = np.sort(random.integers(-(1 << bits), (1 << bits) + 1, (CHANNELS, datatype.levels)), axis=1)
+    by = Thresholds(edges, random.integers(0, 2, CHANNELS).astype(bool))
+    acc = sums(random, [int(sign * t) for t in edges.ravel()[:20] for sign in (-1, 1)])
+    expected = [[slow_threshold(int(v), by, c, datatype) for v in acc[c]] for c in range(CHANNELS)]
+    np.testing.assert_array_equal(requantise(acc, by, datatype), expected)
+    np.testing.assert_array_equal(_requantise_floats(acc.astype(np.float64), by, datatype), expected)
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEEDS, st.sampled_from(SMALL), st.booleans())
+def test_thresholds_equal_the_requantisation_that_they_come_from(seed, datatype, leaky):
+    """Around every threshold, where the output steps."""
+    random = np.random.default_rng(seed)
+    by: Requantising = requantiser(random, CHANNELS) if leaky else multiply_shift(random, CHANNELS)
+    made = thresholds_of(by, datatype)
+    signs = np.where(made.flip, -1, 1)[:, None]
+    acc = sums(random, [int(t) for t in (made.thresholds * signs).ravel()])
+    np.testing.assert_array_equal(requantise(acc, made, datatype), requantise(acc, by, datatype))
+
+
+def test_a_falling_channel_is_flipped_and_a_dead_one_is_constant():
+    by = MultiplyShift(*(np.array(v) for v in ([3, -3, 0, 0], [0, 0, 40, -40], [2, 2, 2, 2])))
+    made = thresholds_of(by, UINT4)
+    assert made.flip.tolist() == [False, True, False, False]
+    acc = np.tile(np.arange(-30, 31), (4, 1))
+    values = requantise(acc, made, UINT4)
+    np.testing.assert_array_equal(values[1], values[0][::-1])
+    assert set(values[2].tolist()) == {10}
+    assert set(values[3].tolist()) == {0}
+
+
+@pytest.mark.parametrize("datatype", [INT16, BIPOLAR])
+def test_thresholds_are_for_few_values(datatype):
+    with pytest.raises(QuantiseError, match=f"thresholds are made for outputs of at most 8 bits.*{datatype.name}"):
+        thresholds_of(requantiser(np.random.default_rng(0), CHANNELS), datatype)
+
+
+# ---------------------------------------------------------------- datatypes
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high", "step", "levels"),
+    [("BIPOLAR", -1, 1, 2, 1), ("TERNARY", -1, 1, 1, 2), ("INT2", -2, 1, 1, 3), ("UINT1", 0, 1, 1, 1)],
+)
+def test_a_datatype_says_its_values(name, low, high, step, levels):
+    datatype = DataType.parse(name)
+    assert (datatype.name, datatype.low, datatype.high) == (name, low, high)
+    assert (datatype.step, datatype.levels) == (step, levels)
+
+
+def test_a_datatype_of_few_values_has_its_own_bits():
+    with pytest.raises(QuantiseError, match="BIPOLAR has 1 bit and TERNARY 2, both signed"):
+        DataType(2, True, "BIPOLAR")
+    with pytest.raises(QuantiseError, match="a datatype is INT2…INT32, UINT1…UINT32, BIPOLAR or TERNARY, not 'FLOAT32'"):
+        DataType.parse("FLOAT32")
+
+
+# ---------------------------------------------------------------- networks
+
+
+def convolution(
+    weights: np.ndarray[tuple[int, ...], np.dtype[np.int8]], weight_type: DataType, by: Requantising, pad: int = 0
+) -> QConvolution:
+    return QConvolution(weights, weight_type, by, 1, Padding(pad, pad, pad, pad), 1)
+
+
+def network(*layers: tuple[QConvolution, DataType], size: int = 9) -> QuantizedNetwork:
+    nodes = [QNode("input", QInput(), (), Shape(2, size, size), TensorType(UINT8, 1 / 255), "test:1")]
+    for op, out in layers:
+        before, (filters, _, k, _) = nodes[-1].shape, op.weights.shape
+        shape = Shape(
+            filters, before.height + 2 * op.padding.top - k + 1, before.width + 2 * op.padding.left - k + 1
+        )
+        at = len(nodes)
+        nodes.append(QNode(f"conv{at}", op, (at - 1,), shape, TensorType(out, 1.0), f"test:{at + 1}"))
+    return QuantizedNetwork("few", tuple(nodes))
+
+
+def few(random: np.random.Generator, datatype: DataType, *shape: int):
+    values = datatype.low + datatype.step * random.integers(0, datatype.levels + 1, shape)
+    return np.maximum(values, -datatype.high).astype(np.int8)
+
+
+def middle(random: np.random.Generator, channels: int, spread: int, datatype: DataType) -> Thresholds:
+    edges = np.sort(random.integers(-spread, spread, (channels, datatype.levels)), axis=1)
+    return Thresholds(edges, random.integers(0, 2, channels).astype(bool))
+
+
+def binary(seed: int = 0) -> QuantizedNetwork:
+    """BIPOLAR and TERNARY weights and activations, thresholds between them, negative multipliers."""
+    random = np.random.default_rng(seed)
+    first = convolution(few(random, BIPOLAR, 4, 2, 3, 3), BIPOLAR, middle(random, 4, 500, BIPOLAR), 1)
+    second = convolution(few(random, TERNARY, 5, 4, 3, 3), TERNARY, middle(random, 5, 6, TERNARY))
+    by = MultiplyShift(np.array([5, -7, 9]), np.array([3, 40, -8]), np.array([3, 3, 3]))
+    third = convolution(few(random, DataType(3, True), 3, 5, 1, 1), DataType(3, True), by)
+    return network((first, BIPOLAR), (second, TERNARY), (third, UINT4))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_binary_network_runs_as_python_integers_say(seed):
+    made = check_quantized(binary(seed))
+    picture = np.random.default_rng(seed).integers(0, 256, (2, 9, 9)).astype(np.uint8)
+    outputs = run_integer(made, picture)
+    for at, node in enumerate(made.nodes[1:], 1):
+        op, before = node.op, np.asarray(outputs[at - 1]).astype(int)
+        assert isinstance(op, QConvolution)
+        pad, k = op.padding.top, op.weights.shape[2]
+        padded = np.pad(before, ((0, 0), (pad, pad), (pad, pad)))
+        for f in range(node.shape.channels):
+            for y in range(node.shape.height):
+                for x in range(node.shape.width):
+                    acc = int((padded[:, y : y + k, x : x + k] * op.weights[f].astype(int)).sum())
+                    slow = slow_threshold if isinstance(op.requantiser, Thresholds) else slow_multiply_shift
+                    assert outputs[at][f, y, x] == slow(acc, op.requantiser, f, node.type.datatype)
+        assert len(np.unique(outputs[at])) > 1
+
+
+def test_the_accumulator_holds_the_sum_and_not_the_bias_of_the_product():
+    op = binary().nodes[3].op
+    assert isinstance(op, QConvolution)
+    most = int(np.abs(op.weights.astype(int)).sum(axis=(1, 2, 3)).max())
+    assert accumulator_bits(op, TERNARY) == most.bit_length() + 1
+    large = replace(op, requantiser=replace(op.requantiser, bias=np.full(3, 1 << 40)))
+    assert accumulator_type(large, TERNARY) == DataType(most.bit_length() + 1, True)
+
+
+def changed(at: int, **fields: object) -> QuantizedNetwork:
+    made = binary()
+    nodes = list(made.nodes)
+    nodes[at] = replace(nodes[at], op=replace(nodes[at].op, **fields))  # type: ignore[type-var]
+    return replace(made, nodes=tuple(nodes))
+
+
+def by_of(at: int) -> Requantising:
+    op = binary().nodes[at].op
+    assert isinstance(op, QConvolution)
+    return op.requantiser
+
+
+def test_the_check_says_what_breaks_the_contract():
+    one = binary().nodes[2].op
+    assert isinstance(one, QConvolution)
+    thresholds, by = by_of(2), by_of(3)
+    assert isinstance(thresholds, Thresholds)
+    assert isinstance(by, MultiplyShift)
+    edges = thresholds.thresholds
+    wide = np.ones((5, 4, 5, 5), np.int8)
+    zero = np.zeros_like(binary().nodes[1].op.weights)  # type: ignore[union-attr]
+    plain = Requantiser(*(np.full(4, v) for v in (0, 2, 2, 1)))
+    wrong = [
+        (2, {"padding": Padding(1, 1, 1, 1), "weights": wide}, "padding puts in zeros, which BIPOLAR inputs cannot be"),
+        (1, {"weights": zero}, "BIPOLAR weights are −1 or \\+1, not 0; TERNARY ones may be 0"),
+        (1, {"requantiser": plain}, "a BIPOLAR output needs Thresholds"),
+        (2, {"weights": 2 * one.weights}, "weights must be narrow, -1…1, not -2…2"),
+        (2, {"requantiser": replace(thresholds, thresholds=edges[:, :1])}, r"int64 \[5, 2\], not int64"),
+        (2, {"requantiser": replace(thresholds, flip=np.zeros(5, np.int64))}, r"flip must be bool \[5\], not int64"),
+        (2, {"requantiser": replace(thresholds, thresholds=edges[:, ::-1])}, "must ascend"),
+        (2, {"requantiser": replace(thresholds, thresholds=edges + (1 << 32))}, "must be −2\\^31…2\\^31"),
+        (3, {"requantiser": replace(by, multiplier=np.array([1, 2, -65536]))}, "multiplier must be -65535…65535"),
+        (3, {"requantiser": replace(by, bias=np.full(3, 1 << 47))}, "bias must be -140737488355327…140737488355327"),
+        (3, {"requantiser": replace(by, shift=np.array([0, 1, 1]))}, "shift must be 1…47, not 0…1"),
+    ]
+    for at, fields, sentence in wrong:
+        with pytest.raises(QuantiseError, match=f"'conv{at}' .*{sentence}"):
+            check_quantized(changed(at, **fields))
+
+
+def test_thresholds_make_few_bits():
+    made = binary()
+    nodes = (*made.nodes[:3], replace(made.nodes[3], type=TensorType(INT16, 1.0)))
+    by = Thresholds(np.zeros((3, INT16.levels), np.int64), np.zeros(3, bool))
+    nodes = (*nodes[:3], replace(nodes[3], op=replace(nodes[3].op, requantiser=by)))  # type: ignore[type-var]
+    with pytest.raises(QuantiseError, match=r"'conv3' .*thresholds make at most 8 bits, not INT16"):
+        check_quantized(replace(made, nodes=nodes))
