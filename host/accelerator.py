@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
-import math
-import shutil
-import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +22,8 @@ from host.designs import design_folder
 from host.detection import OVERLAP, THRESHOLD, Detection, detect
 from host.frame import Result, Span, Timing
 from host.layout import pack_input, to_floats, unpack_map
-from host.manifest import MANIFEST, Layer, read_manifest
+from host.manifest import Layer, read_manifest
+from host.overlay import LoadedOverlay, require_pynq
 from host.picture import Pixels, letterbox, load_picture, resize
 from host.pipeline import Channel, Measured, Stage, measure, stream
 from host.placement import Placement
@@ -35,10 +31,6 @@ from host.placement import Placement
 T = TypeVar("T")
 Frame = Path | str | Pixels
 Integers = npt.NDArray[np.signedinteger[Any]]
-
-BOARD_TIMEOUT_S = 5.0
-SIMULATED_TIMEOUT_S = 300.0
-"""A simulated frame of a large network takes seconds, its first one on a busy machine more."""
 
 _FITS: dict[str, Callable[[Pixels, int, int], tuple[Pixels, Placement]]] = {"plain": resize, "letterbox": letterbox}
 
@@ -69,33 +61,28 @@ class Accelerator:
         threshold: float = THRESHOLD,
         overlap: float = OVERLAP,
     ) -> None:
-        _require_pynq()
+        require_pynq()
+        if wait not in ("poll", "interrupt"):
+            raise HostError(f"wait is 'poll' or 'interrupt', not {wait!r}")
+        if not 1 <= sets <= 16:
+            raise HostError(f"sets is 1…16 frames in flight, not {sets}")
         self.folder = design_folder(folder)
         self.manifest = read_manifest(self.folder)
         if self.manifest.style != "systolic":
             raise HostError(
                 f"designs of style 'systolic' are opened here, not {self.manifest.style!r}; see host.streaming"
             )
-        if wait not in ("poll", "interrupt"):
-            raise HostError(f"wait is 'poll' or 'interrupt', not {wait!r}")
-        if not 1 <= sets <= 16:
-            raise HostError(f"sets is 1…16 frames in flight, not {sets}")
         self.wait, self.sets = wait, sets
         self.threshold, self.overlap = threshold, overlap
         self._busy = threading.Lock()
-        self._stack = contextlib.ExitStack()
-        self._broken = ""
         self._buffers: Buffers | None = None
+        scale = None if time_scale == "fit" else time_scale
+        self._loaded = LoadedOverlay(self.folder, self.manifest, device, library, timeout_s, scale)
         try:
-            self._loop = self._stack.enter_context(_loop())
-            scale = None if time_scale == "fit" else time_scale
-            self.device = device or self._find_device(library, scale)
-            self.simulated = hasattr(self.device, "faults")
-            self.timeout_s = timeout_s or (SIMULATED_TIMEOUT_S if self.simulated else BOARD_TIMEOUT_S)
-            self._bit = self._bitstream()
             self._open()
             if time_scale == "fit" and self.simulated:
-                self._fit_pace()
+                pixels = check_picture(self.manifest, self.folder)
+                self._loaded.fit_pace(lambda: self.run(pixels))
         except BaseException:
             self.close()
             raise
@@ -157,21 +144,6 @@ class Accelerator:
         """Of the last stream: stage times, throughput, latency, and which stage bounds."""
         return measure(getattr(self, "_spans", []), getattr(self, "_workers", {}), self.label)
 
-    @property
-    def label(self) -> str:
-        """What kind of numbers the times of this accelerator are."""
-        if not self.simulated:
-            return f"measured on {self.device.name}"
-        pace = self.device.pace
-        if pace is None:
-            return "simulated board at the speed of its execution: not the design's speed"
-        seconds = pace.seconds(0, self.manifest.passes) / pace.time_scale
-        late = f", {self.device.overruns} frames took longer to execute" if self.device.overruns else ""
-        return (
-            f"simulated board {pace.time_scale:g} × slower than the design, whose frame takes {1e3 * seconds:.3f} ms "
-            f"({pace.source} cycles at {pace.clock_mhz:g} MHz, a target){late}"
-        )
-
     def _stages(self, free: Channel[FrameSet], workers: int, verify_every: int | None) -> tuple[Stage, ...]:
         def load(prepared: tuple[FrameSet, tuple[Pixels, Pixels, Placement]]) -> tuple[Any, ...]:
             one, (image, pixels, placement) = prepared
@@ -231,7 +203,7 @@ class Accelerator:
 
     def execute(self, one: FrameSet, wait: str | None = None) -> None:
         """One frame, one start."""
-        self._start(one.first_pass, self.manifest.passes, wait or self.wait)
+        self._loaded.start(one.first_pass, self.manifest.passes, wait or self.wait)
 
     def collect(self, one: FrameSet) -> tuple[Integers, ...]:
         """Out of DDR: a copy of each kept map."""
@@ -269,7 +241,8 @@ class Accelerator:
             one = self.buffers.sets[0]
             self.load(one, pixels)
             for index, layer in enumerate(self.manifest.layers):
-                self._start(one.first_pass + layer.first_pass, layer.last_pass - layer.first_pass + 1, self.wait)
+                count = layer.last_pass - layer.first_pass + 1
+                self._loaded.start(one.first_pass + layer.first_pass, count, self.wait)
                 yield layer, self._map(one, index)
 
     def _map(self, one: FrameSet, index: int) -> Integers:
@@ -291,49 +264,41 @@ class Accelerator:
         print(report)
         return report
 
-    # --- starts
-
-    def _start(self, first: int, count: int, wait: str) -> None:
-        if self._broken:
-            raise HostError(f"the accelerator stopped earlier ({self._broken}); call reset() first")
-        if wait == "interrupt" and self.has_interrupt:
-            done = self._in_loop(self._by_interrupt(first, count))
-        else:
-            self.ip.start(first, count)
-            done = self.ip.poll(self.timeout_s)
-        if not done:
-            self._give_up()
-
-    async def _by_interrupt(self, first: int, count: int) -> bool:
-        self.ip.enable_interrupt()
-        self.ip.start(first, count)
-        return bool(await self.ip.interrupted(self.timeout_s))
-
-    def _give_up(self) -> None:
-        current = self.ip.current_pass % self.manifest.passes
-        layer = self.manifest.layer_of_pass(current)
-        where = f"pass {current}, layer {layer.name} ({layer.source})" if layer else f"pass {current}"
-        said = getattr(self.device, "trouble", "")
-        what = "stopped" if said else f"did not finish within {self.timeout_s:g} s"
-        self._broken = f"it {what}, at {where}"
-        raise HostError(
-            f"the accelerator {what}: it stands at {where}; {self.ip.state()}"
-            + (f"; the simulated board says: {said}" if said else "")
-            + "; call reset() and then check(), which runs layer by layer and compares; if the first layer hangs "
-            "too, the PL clock or the AXI ports of the block design are not those of the .hwh"
-        )
-
     # --- the device
+
+    @property
+    def device(self) -> Any:
+        """Of pynq: the board, or a simulated one."""
+        return self._loaded.device
+
+    @property
+    def simulated(self) -> bool:
+        return self._loaded.simulated
+
+    @property
+    def overlay(self) -> Any:
+        """``pynq.Overlay`` of the design."""
+        return self._loaded.overlay
+
+    @property
+    def ip(self) -> Any:
+        """The accelerator's driver, ``host.driver.SystolicIP``."""
+        return self._loaded.ip
+
+    @property
+    def has_interrupt(self) -> bool:
+        return self._loaded.has_interrupt
+
+    @property
+    def label(self) -> str:
+        """What kind of numbers the times of this accelerator are."""
+        return self._loaded.label
 
     @property
     def buffers(self) -> Buffers:
         if self._buffers is None:
             raise HostError("the accelerator is closed; make a new one")
         return self._buffers
-
-    @property
-    def has_interrupt(self) -> bool:
-        return getattr(self.ip, "interrupt", None) is not None
 
     def reset(self) -> None:
         """Loads the bitstream and everything in DDR again, after a timeout for instance."""
@@ -348,99 +313,23 @@ class Accelerator:
     def close(self) -> None:
         """Frees every buffer; a hung accelerator is stopped first, so that it writes into none of them."""
         try:
-            if self._buffers is not None and self._broken:
-                self.overlay.download()
+            if self._buffers is not None:
+                self._loaded.stop()
         finally:
             self._free()
-            self._stack.close()
+            self._loaded.close()
+
+    def _open(self) -> None:
+        """Bitstream first: from here on nothing writes into the buffers that are freed next."""
+        self._loaded.load()
+        self._free()
+        self._buffers = Buffers(self.manifest, self.folder, self.sets, self._loaded.allocate)
+        self._loaded.point(self._buffers)
 
     def _free(self) -> None:
         buffers, self._buffers = self._buffers, None
         if buffers is not None:
             buffers.free()
-
-    def _open(self) -> None:
-        """Bitstream first: from here on nothing writes into the buffers that are freed next."""
-        import pynq
-        from pynq import Overlay, allocate
-
-        import host.driver  # registers the driver for the IP
-
-        assert host.driver.SystolicIP.bindto == [self.manifest.vlnv]
-        try:
-            self.overlay = Overlay(str(self._bit), device=self.device)
-        except TypeError as error:
-            raise HostError(
-                f"pynq {pynq.__version__} cannot set the clocks of {self._bit.with_suffix('.hwh')} ({error}): "
-                "pynq 4.0.0 finds no PL clock in the description of a Zynq-7000; take pynq 3.1.2 for such a board"
-            ) from error
-        self._broken = ""
-        self._free()
-        self.ip = self._in_loop(self._driver())
-
-        def take(shape: tuple[int, ...], dtype: Any, **options: Any) -> Any:
-            return allocate(shape, dtype, target=self.device, **options)
-
-        self._buffers = Buffers(self.manifest, self.folder, self.sets, take)
-        self._point(self._buffers)
-
-    async def _driver(self) -> Any:
-        """In the loop's own thread: there pynq attaches the interrupt."""
-        found = [name for name, entry in self.overlay.ip_dict.items() if entry["type"] == self.manifest.vlnv]
-        if len(found) != 1:
-            others = ", ".join(entry["type"] for entry in self.overlay.ip_dict.values())
-            raise HostError(
-                f"{self._bit.with_suffix('.hwh')} must hold one IP {self.manifest.vlnv}, it holds {len(found)} "
-                f"(there are: {others}); copy .bit, .hwh and {MANIFEST} of one design"
-            )
-        return getattr(self.overlay, found[0])
-
-    def _point(self, buffers: Buffers) -> None:
-        for port in range(self.manifest.map_ports):
-            for way in ("read", "write"):
-                self.ip.put_pointer(f"maps_{way}_{port}", buffers.map_base)
-        for port, image in enumerate(buffers.weights):
-            self.ip.put_pointer(f"weights_{port}", image.device_address)
-        self.ip.put_pointer("requantisers", buffers.requantisers.device_address)
-        self.ip.put_pointer("program", buffers.program.device_address)
-
-    def _find_device(self, library: Path | str | None, time_scale: float | str | None) -> Any:
-        board = board_device()
-        if board is not None and library is None:
-            return board
-        from host.simulated import SimulatedBoard
-        from host.simulation_library import find_library, pace
-
-        path = find_library(self.folder, library)
-        board = SimulatedBoard(self.manifest, path, pace(self.folder, self.manifest, time_scale))
-        self._stack.callback(board.close)
-        return board
-
-    def _fit_pace(self) -> None:
-        """Twice what the second frame takes to execute: the first one warms up."""
-        from host.simulation_library import pace
-
-        pixels = check_picture(self.manifest, self.folder)
-        self.run(pixels)
-        began = time.perf_counter()
-        self.run(pixels)
-        took = time.perf_counter() - began
-        own = pace(self.folder, self.manifest, 1.0)
-        assert own is not None
-        self.device.pace = replace(own, time_scale=math.ceil(2 * took / own.seconds(0, self.manifest.passes)))
-
-    def _bitstream(self) -> Path:
-        """The .bit with its .hwh beside it; for a simulated board an empty one."""
-        hwh = _one(self.folder, "*.hwh", "the hardware description that the generator writes")
-        if not self.simulated:
-            return _one(self.folder, "*.bit", "what Vivado makes: run the design's Tcl on a machine that has it")
-        work = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="systolic-board-")))
-        shutil.copyfile(hwh, work / "design.hwh")
-        (work / "design.bit").write_bytes(b"")
-        return work / "design.bit"
-
-    def _in_loop(self, coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -471,43 +360,3 @@ class _Clock:
         value = work()
         self.spans.append(Span(stage, begin, time.perf_counter()))
         return value
-
-
-def board_device() -> Any:
-    """The device of the board this runs on; None elsewhere."""
-    from pynq import Device
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = Device.devices
-    return found[0] if found else None
-
-
-@contextlib.contextmanager
-def _loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """An event loop of our own: pynq's interrupts stay bound to the loop that first waits for them."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="accelerator interrupts", daemon=True)
-    thread.start()
-    try:
-        yield loop
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
-
-
-def _require_pynq() -> None:
-    if importlib.util.find_spec("pynq") is None:
-        raise HostError(
-            "the host needs pynq, which is part of the board's image; off the board: pip install "
-            "'systolic-cnn[board]' in an environment of its own (pynq wants numpy below 2)"
-        )
-
-
-def _one(folder: Path, pattern: str, what: str) -> Path:
-    found = sorted([*folder.glob(pattern), *folder.glob(f"*/{pattern}")])
-    if len(found) != 1:
-        names = ", ".join(str(path.relative_to(folder)) for path in found) or "none"
-        raise HostError(f"{folder} must hold one {pattern} ({what}), there is {names}")
-    return found[0]

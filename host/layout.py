@@ -66,10 +66,10 @@ def _node_addresses(manifest: Manifest, one: Addresses) -> dict[int, int]:
 
 
 def _words(manifest: Manifest, distance: int) -> int:
-    words, rest = divmod(distance, manifest.lanes)
+    words, rest = divmod(distance, manifest.word_bytes)
     if rest or not -(1 << 31) <= words < 1 << 31:
         raise HostError(
-            f"the map buffers must be whole words of {manifest.lanes} bytes and less than 2^31 words apart, "
+            f"the map buffers must be whole words of {manifest.word_bytes} bytes and less than 2^31 words apart, "
             f"not {distance} bytes; free other buffers or restart the kernel"
         )
     return words
@@ -84,19 +84,33 @@ def pack_input(manifest: Manifest, picture: Pixels, to: Pixels) -> None:
     shape = (region.channels, region.height, region.width)
     if picture.shape != shape or picture.dtype != np.uint8:
         raise HostError(f"the input is uint8 of shape {shape}, not {picture.dtype} of shape {picture.shape}")
-    rows = to.reshape(region.height, manifest.row_bytes)[:, : region.width * manifest.pixel_bytes]
-    pixels = rows.reshape(region.height, region.width, manifest.pixel_bytes)
-    for channel in range(region.channels):
+    fill_pixels(picture, to.reshape(region.height, manifest.row_bytes), manifest.pixel_bytes)
+
+
+def fill_pixels(picture: Pixels, rows: Pixels, pixel_bytes: int) -> None:
+    """uint8 [channels, height, width] → ``rows`` uint8 [height, bytes of a row]; see ``pack_input``."""
+    channels, height, width = picture.shape
+    pixels = rows[:, : width * pixel_bytes].reshape(height, width, pixel_bytes)
+    for channel in range(channels):
         pixels[:, :, channel] = picture[channel]
 
 
 def unpack_map(region: Region, lanes: int, data: npt.NDArray[Any]) -> Integers:
-    """The bytes of a map → its integers [channels, height, width], a copy."""
-    carrier = np.dtype(f"<{'u' if region.datatype.startswith('U') else 'i'}{region.value_bytes}")
-    values = np.asarray(data).view(np.uint8)[: region.size].view(carrier)
+    """The bytes of a map → its integers [channels, height, width] of ``value_bytes``, a copy."""
+    kind = "u" if region.datatype.startswith("U") else "i"
+    values = _values(np.asarray(data).reshape(-1).view(np.uint8)[: region.size], region.value_bits, kind)
     blocks = values.reshape(region.height, region.blocks, region.width, lanes)
     whole = blocks.transpose(1, 3, 0, 2).reshape(-1, region.height, region.width)[: region.channels]
-    return np.array(whole, order="C")
+    return np.array(whole, np.dtype(f"{kind}{region.value_bytes}"), order="C")
+
+
+def _values(data: Pixels, bits: int, kind: str) -> Integers:
+    """Bytes as they lie in DDR → integers: little-endian, at 4 bits two a byte, the first in the low nibble."""
+    if bits >= 8:
+        return data.view(np.dtype(f"<{kind}{bits // 8}"))
+    nibbles = np.empty((data.size, 2), np.uint8)
+    nibbles[:, 0], nibbles[:, 1] = data & 15, data >> 4
+    return nibbles.reshape(-1) if kind == "u" else ((nibbles ^ 8).astype(np.int8) - np.int8(8)).reshape(-1)
 
 
 def to_floats(region: Region, integers: Integers) -> npt.NDArray[np.float32]:

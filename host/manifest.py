@@ -25,9 +25,9 @@ _DATATYPE = re.compile(r"U?INT([1-9]|1[0-6])")
 
 @dataclass(frozen=True)
 class Region:
-    """A map in DDR, [row][block][column][lane] of ``value_bytes`` wide integers; offset and size in bytes.
+    """A map in DDR, [row][block][column][lane] of ``value_bits`` wide integers; offset and size in bytes.
 
-    Tensor value = integer × scale.
+    Tensor value = integer × scale. value_bytes: of an integer by itself, as the host holds it.
     """
 
     channels: int
@@ -39,6 +39,7 @@ class Region:
     size: int
     blocks: int
     value_bytes: int
+    value_bits: int
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class Manifest:
     map_ports: int
     weight_ports: int
     lanes: int
+    word_bytes: int
     maps_bytes: int
     input: Region
     pixel_bytes: int
@@ -192,8 +194,9 @@ def _manifest(values: Mapping[str, Any]) -> Manifest:
         map_ports=int(values["map_ports"]),
         weight_ports=int(values["weight_ports"]),
         lanes=int(values["lanes"]),
+        word_bytes=int(values.get("word_bytes", values["lanes"])),
         maps_bytes=int(values["maps_bytes"]),
-        input=_region(values["input"]),
+        input=region_of(values["input"]),
         pixel_bytes=int(values["input"]["pixel_bytes"]),
         row_bytes=int(values["input"]["row_bytes"]),
         weights=tuple(_image(name, sums) for name in images["weights"]),
@@ -221,7 +224,8 @@ def _image(name: str, sums: Mapping[str, Any]) -> Image:
     return Image(str(name), int(sums[name]))
 
 
-def _region(values: Mapping[str, Any]) -> Region:
+def region_of(values: Mapping[str, Any]) -> Region:
+    """A map as the manifest describes it, not checked."""
     return Region(
         channels=int(values["channels"]),
         height=int(values["height"]),
@@ -232,6 +236,7 @@ def _region(values: Mapping[str, Any]) -> Region:
         size=int(values["bytes"]),
         blocks=int(values["blocks"]),
         value_bytes=int(values["value_bytes"]),
+        value_bits=int(values.get("value_bits", 8 * int(values["value_bytes"]))),
     )
 
 
@@ -246,7 +251,7 @@ def _layer(values: Mapping[str, Any]) -> Layer:
         last_pass=int(values["last_pass"]),
         macs=int(values["macs"]),
         cycles=int(values["compute_cycles"]),
-        output=_region(values["output"]),
+        output=region_of(values["output"]),
     )
 
 
@@ -260,6 +265,7 @@ def _check(found: Manifest) -> None:
     _require(found.map_ports in (1, 2, 4), "map_ports is 1, 2 or 4", found.map_ports)
     _require(found.weight_ports == len(found.weights), "each weight port has an image", len(found.weights))
     _require(1 <= found.lanes <= 256, "lanes is 1…256", found.lanes)
+    _require(1 <= found.word_bytes <= 512, "word_bytes is 1…512", found.word_bytes)
     _require(0 < found.maps_bytes <= LARGEST_BUFFER, f"maps_bytes is 1…{LARGEST_BUFFER}", found.maps_bytes)
     _require(1 <= len(found.layers) <= MOST_LAYERS, f"there are 1…{MOST_LAYERS} layers", len(found.layers))
     fields = (found.in_base, found.out_base)
@@ -281,7 +287,7 @@ def _check_layers(found: Manifest) -> None:
     for layer in found.layers:
         region = layer.output
         _check_region(layer.name, region, found)
-        held = region.height * region.blocks * region.width * found.lanes * region.value_bytes
+        held = region.height * region.blocks * region.width * found.lanes * region.value_bits // 8
         _require(region.size == held, f"{layer.name}: bytes is {held}, the size of its rows", region.size)
         whole = region.blocks * found.lanes >= region.channels
         _require(whole, f"{layer.name}: blocks hold all channels", region.blocks)
@@ -300,12 +306,16 @@ def _check_region(name: str, region: Region, found: Manifest) -> None:
     _require(found_bits is not None, f"{name}: datatype is INT1…INT16 or UINT1…UINT16", region.datatype)
     value_bytes = 1 if found_bits is None or int(found_bits[1]) <= 8 else 2
     _require(region.value_bytes == value_bytes, f"{name}: value_bytes is {value_bytes}", region.value_bytes)
+    bits = int(found_bits[1]) if found_bits else 8
+    wide = region.value_bits in (4, 8, 16) and region.value_bits >= bits
+    _require(wide, f"{name}: value_bits is 4, 8 or 16 and at least {bits}", region.value_bits)
+    _require(region.value_bits > 4 or found.lanes % 2 == 0, f"{name}: two 4-bit lanes are a byte", found.lanes)
     sizes = (region.channels, region.height, region.width, region.blocks)
     _require(all(0 < size <= 1 << 16 for size in sizes), f"{name}: channels, height, width, blocks are 1…65536", sizes)
     _require(math.isfinite(region.scale) and region.scale > 0, f"{name}: scale is above 0", region.scale)
     inside = region.offset >= 0 and 0 < region.size <= found.maps_bytes - region.offset
     _require(inside, f"{name}: the map lies within maps_bytes", (region.offset, region.size))
-    _require(region.offset % found.lanes == 0, f"{name}: offset is whole words", region.offset)
+    _require(region.offset % found.word_bytes == 0, f"{name}: offset is whole words", region.offset)
 
 
 def _require(holds: bool, what: str, came: object) -> None:

@@ -1,60 +1,76 @@
-"""What a simulated board needs of a generated folder: its simulation library, and how long its frames take."""
+"""Where a design's simulation libraries are kept, and how one is known to be made of the sources that lie there."""
 
 from __future__ import annotations
 
-import json
+import hashlib
+import os
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from boards.errors import HostError
-from host.manifest import Manifest
+from boards.errors import HostError, SimulationError
 
-if TYPE_CHECKING:
-    from host.simulated import Pace
 
-CYCLES = "cycles.json"
-"""Written beside the manifest by whoever traced the design: {"pass_cycles": [cycles of each pass]}."""
+def sources(folder: Path) -> list[Path]:
+    """What a design's libraries are compiled from."""
+    return sorted([*(folder / "src").glob("*"), *(folder / "simulation").glob("*")])
+
+
+def sources_key(files: list[Path]) -> str:
+    """Of the sources, and of the processor, since they are compiled for the machine they run on."""
+    total = hashlib.sha256(_processor().encode())
+    for path in files:
+        data = path.read_bytes()
+        total.update(f"{path.name}:{len(data)}:".encode())
+        total.update(data)
+    return total.hexdigest()[:16]
+
+
+def kept_in(folder: Path) -> Path:
+    """The design's own build folder; a temporary one where that cannot be written."""
+    build_folder = folder / "build"
+    try:
+        build_folder.mkdir(exist_ok=True)
+    except OSError:
+        return _temporary_folder()
+    return build_folder if os.access(build_folder, os.W_OK) else _temporary_folder()
 
 
 def find_library(folder: Path, library: Path | str | None) -> Path:
-    """``library``, or the newest native one in the folder's build/."""
+    """``library``, or the native one that was built from the sources in ``folder``, on a processor like this one.
+
+    HostError where there is none; SimulationError where the temporary folder is somebody else's.
+    """
     if library is not None:
         if not Path(library).is_file():
             raise HostError(f"{library}: there is no such simulation library; systolic.build.build(folder) makes it")
         return Path(library).absolute()
-    found = sorted(folder.glob("build/native*.so"), key=lambda path: path.stat().st_mtime)
-    found = [path for path in found if "trace" not in path.name and "sanitize" not in path.name]
-    if not found:
+    places = {folder / "build", kept_in(folder)}
+    every = [path for place in places for path in place.glob("native-*.so")]
+    fitting = [path for path in every if path.name.startswith(f"native-{sources_key(sources(folder))}-")]
+    if not fitting:
+        stale = f", only {len(every)} of other sources or of another processor" if every else ""
         raise HostError(
-            f"there is no board here, and {folder}/build holds no simulation library to stand in for it: "
-            f"run systolic run {folder} PICTURE once, which builds it"
+            f"there is no board here, and {folder}/build holds no simulation library of this design to stand in for "
+            f"it{stale}: run systolic run {folder} PICTURE once, which builds it"
         )
-    return found[-1].absolute()
+    return max(fitting, key=lambda path: path.stat().st_mtime).absolute()
 
 
-def pace(folder: Path, manifest: Manifest, time_scale: float | str | None) -> Pace | None:
-    """The design's own time, traced where cycles.json is there and modelled else."""
-    from host.simulated import Pace
-
-    if time_scale is None:
-        return None
-    if isinstance(time_scale, str) or not 0 < time_scale < 1e9:
-        raise HostError(f"time_scale is 'fit' or a number above 0 and below 10⁹, not {time_scale!r}")
-    traced = _traced(folder / CYCLES, manifest)
-    if traced is not None:
-        return Pace(traced, manifest.clock_mhz, time_scale, "traced")
-    passes = [layer.cycles / (layer.last_pass - layer.first_pass + 1)
-              for layer in manifest.layers for _ in range(layer.first_pass, layer.last_pass + 1)]  # fmt: skip
-    return Pace(tuple(passes), manifest.clock_mhz, time_scale, "modelled")
-
-
-def _traced(path: Path, manifest: Manifest) -> tuple[float, ...] | None:
-    if not path.is_file():
-        return None
+def _processor() -> str:
     try:
-        cycles = tuple(float(one) for one in json.loads(path.read_text("utf-8"))["pass_cycles"])
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise HostError(f"{path} is not usable ({error}); trace the design again") from error
-    if len(cycles) != manifest.passes or not all(0 < one < 1e12 for one in cycles):
-        raise HostError(f"{path} must hold cycles for {manifest.passes} passes; trace the design again")
-    return cycles
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return ""
+    return next((line for line in lines if line.startswith(("flags", "Features"))), "")
+
+
+def _temporary_folder() -> Path:
+    """The user's own: a library from a folder that somebody else made is not loaded."""
+    made = Path(tempfile.gettempdir()) / f"systolic-{os.geteuid()}"
+    try:
+        made.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise SimulationError(f"{made} cannot be made: {error.strerror}; name another folder in TMPDIR") from error
+    if made.is_symlink() or made.stat().st_uid != os.geteuid():
+        raise SimulationError(f"{made} belongs to somebody else; name another folder in TMPDIR")
+    return made

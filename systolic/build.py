@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boards.errors import SimulationError
+from host.simulation_library import kept_in, sources, sources_key
 
 TIMEOUT_SECONDS = 900
 
@@ -39,14 +40,13 @@ def build(folder: Path, variant: Variant = Variant()) -> Path:
 
     SimulationError says what is missing: the design, g++, the ap_int headers; or what the compiler said.
     """
-    sources = sorted([*(folder / "src").glob("*"), *(folder / "simulation").glob("*")])
     if not (folder / "src" / "top.cpp").is_file():
         raise SimulationError(
             f"{folder} holds no generated design (src/top.cpp is missing); run systolic generate first"
         )
     command = _command(folder, variant)
-    key = build_key(command, sources)
-    kept = kept_at(folder, f"{variant.name}-{key}.so")
+    # The host knows the first key, not the second: it finds the library of these sources by it.
+    kept = kept_in(folder) / f"{variant.name}-{sources_key(sources(folder))}-{command_key(command)}.so"
     if not kept.is_file():
         compile_to(command, kept, folder)
     return kept
@@ -103,44 +103,9 @@ def ap_int_folder() -> Path:
     )
 
 
-def build_key(command: list[str], sources: list[Path]) -> str:
-    """Of sources and flags, and of the processor, since the code is compiled for the machine it runs on."""
-    total = hashlib.sha256("\0".join(command[1:]).encode())
-    total.update(_processor().encode())
-    for path in sources:
-        total.update(path.name.encode())
-        total.update(path.read_bytes())
-    return total.hexdigest()[:16]
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-    except OSError:
-        return ""
-    return next((line for line in lines if line.startswith(("flags", "Features"))), "")
-
-
-def kept_at(folder: Path, name: str) -> Path:
-    """In the design's own build folder; in a temporary one where that cannot be written."""
-    build_folder = folder / "build"
-    try:
-        build_folder.mkdir(exist_ok=True)
-    except OSError:
-        return _temporary_folder() / name
-    return (build_folder if os.access(build_folder, os.W_OK) else _temporary_folder()) / name
-
-
-def _temporary_folder() -> Path:
-    """The user's own: a library from a folder that somebody else made is not loaded."""
-    made = Path(tempfile.gettempdir()) / f"systolic-{os.geteuid()}"
-    try:
-        made.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise SimulationError(f"{made} cannot be made: {error.strerror}; name another folder in TMPDIR") from error
-    if made.is_symlink() or made.stat().st_uid != os.geteuid():
-        raise SimulationError(f"{made} belongs to somebody else; name another folder in TMPDIR")
-    return made
+def command_key(command: list[str]) -> str:
+    """Of the flags; which compiler it is makes no difference."""
+    return hashlib.sha256("\0".join(command[1:]).encode()).hexdigest()[:8]
 
 
 def compile_to(command: list[str], library: Path, folder: Path | None = None) -> None:
@@ -162,7 +127,5 @@ def compile_to(command: list[str], library: Path, folder: Path | None = None) ->
             ) from error
         if done.returncode != 0:
             first = "\n".join(line for line in done.stderr.splitlines() if "error" in line)[:2000]
-            raise SimulationError(
-                f"the generated code does not compile ({command[0]}):\n{first or done.stderr[:2000]}"
-            )
+            raise SimulationError(f"the generated code does not compile ({command[0]}):\n{first or done.stderr[:2000]}")
         made.rename(library)

@@ -10,8 +10,8 @@ from pathlib import Path
 from boards.errors import HostError, SimulationError
 from host import Accelerator
 from host.frame import Result
+from host.pace import CYCLES
 from host.pipeline import Measured
-from host.simulation_library import CYCLES
 from systolic.build import build
 from systolic.measure import Report
 

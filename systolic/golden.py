@@ -33,7 +33,8 @@ from cnn.quantized import (
 )
 from cnn.quantized_check import check_quantized
 from hls_templates.golden import MAGIC, GoldenLayer, GoldenType, GoldenValues, golden_source
-from systolic.build import build_key, compile_to, compiler, kept_at
+from host.simulation_library import kept_in, sources_key
+from systolic.build import command_key, compile_to, compiler
 
 Integers = npt.NDArray[Any]
 
@@ -186,7 +187,7 @@ def build_golden(folder: Path, flags: Sequence[str] = FLAGS) -> Path:
     if not source.is_file():
         raise SimulationError(f"{folder} holds no {SOURCE}; generate the design first")
     command = [compiler(), *flags]
-    kept = kept_at(folder, f"golden-{build_key(command, [source])}")
+    kept = kept_in(folder) / f"golden-{sources_key([source])}-{command_key(command)}"
     if not kept.is_file():
         compile_to([*command, str(source)], kept)
     return kept

@@ -40,11 +40,12 @@ def accelerator() -> Iterator[Open]:
         return opened[-1]
 
     yield give
+    devices = [one.device for one in opened]
     for one in opened:
         one.close()
-        one.__dict__.pop("overlay", None)
+        one.__dict__.pop("_loaded", None)
     gc.collect()
-    assert [one.device.allocations for one in opened] == [0] * len(opened), "a buffer was not freed"
+    assert [device.allocations for device in devices] == [0] * len(devices), "a buffer was not freed"
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pathlib import Path
 import host.accelerator
 import host.drawing
 import host.frame
-import host.pipeline  # noqa: F401
+import host.pipeline
 from boards.errors import HostError
 from host.check import check_picture, golden_maps
 from host.designs import find_design, installed

@@ -13,7 +13,7 @@ from PIL import Image
 from boards.board import load
 from boards.errors import HostError
 from host.manifest import read_manifest
-from host.simulation_library import pace
+from host.pace import pace
 from systolic.cli import main
 from systolic.design import write
 from systolic.flow import Calibration, make_design

@@ -1,0 +1,73 @@
+"""DDR of the simulated board: given out in pages, and an error where nothing is allocated."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import numpy.typing as npt
+
+DDR_BASE = {"aarch64": 0x8_0000_0000, "armv7l": 0x1000_0000}
+"""The upper DDR of a Zynq UltraScale+: an address whose upper half is forgotten points elsewhere."""
+
+PAGE = 4096
+LEAST_ALLOCATION = 8192  # bytes; as XRT's
+CPU_PATTERN, DDR_PATTERN = 0xA5, 0x5A
+"""What lies in memory that nobody wrote: nothing may rely on zeros."""
+
+
+class BusError(MemoryError):
+    """Nothing answers at an address; on the board that is a bus error or a decode error."""
+
+
+class Ddr:
+    """Contiguous memory, given out first-fit in pages. base: physical address of its first byte."""
+
+    def __init__(self, size: int) -> None:
+        whole = np.zeros(size + PAGE, np.uint8)
+        start = -whole.ctypes.data % PAGE
+        self.data = whole[start : start + size]
+        self.base = DDR_BASE["aarch64"]
+        self.taken: dict[int, int] = {}
+        self._lock = threading.RLock()
+
+    def take(self, count: int) -> int:
+        """→ offset from the base; RuntimeError where so much is not free in one piece."""
+        size = max(LEAST_ALLOCATION, -(-count // PAGE) * PAGE)
+        with self._lock:
+            at = 0
+            for offset in sorted(self.taken):
+                if at + size <= offset:
+                    break
+                at = offset + self.taken[offset]
+            if at + size > self.data.size:
+                raise RuntimeError(f"BO allocation failed: {count} bytes of contiguous memory are not free")
+            self.taken[at] = size
+        self.data[at : at + size] = DDR_PATTERN
+        return at
+
+    def give_back(self, offset: int) -> None:
+        with self._lock:
+            del self.taken[offset]
+
+    def view(self, address: int, count: int) -> npt.NDArray[np.uint8]:
+        """BusError where they are not all in one buffer."""
+        rest = self.rest(address)
+        if count > rest.size:
+            raise BusError(f"nothing answers at {address + rest.size:#x}: no buffer is allocated there")
+        return rest[:count]
+
+    def rest(self, address: int) -> npt.NDArray[np.uint8]:
+        """From ``address`` to the end of the buffer that it lies in."""
+        offset = address - self.base
+        with self._lock:
+            for start, size in self.taken.items():
+                if start <= offset < start + size:
+                    return self.data[offset : start + size]
+        raise BusError(f"nothing answers at {address:#x}: no buffer is allocated there")
+
+    def from_here(self, address: int) -> npt.NDArray[np.uint8]:
+        """From ``address``, where a buffer is, to the end of the last buffer."""
+        self.rest(address)
+        with self._lock:
+            return self.data[address - self.base : max(start + size for start, size in self.taken.items())]
