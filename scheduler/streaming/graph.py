@@ -127,9 +127,15 @@ class DownSample:
     stride: int
 
 
+@dataclass(frozen=True)
+class Discard:
+    """A part of a split that nobody reads: its words are taken and dropped."""
+
+
 BlockOp: TypeAlias = (
     Source
     | Sink
+    | Discard
     | Window
     | MatrixVector
     | VectorVector
@@ -156,7 +162,8 @@ class Port:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """``node``: the layer of the network whose integers leave at output 0, None inside of a layer."""
+    """``node``: the layer of the network whose integers leave at output 0 (of a sink: that it takes), None inside of
+    a layer."""
 
     name: str
     op: BlockOp
@@ -188,6 +195,8 @@ class Fold:
     every tap); pixels: output pixels that one pass over the weights serves. style: of a window, "default" (a word of
     ``simd`` channels of one tap a cycle) or "parallel" (all taps a cycle). memory: "embedded", "decoupled" or
     "external"; ram: "auto", "lutram", "bram" or "uram"; multiplier: "dsp" or "lut".
+    m: pixels of a row that travel in one word (M). pad_in, pad_out: channels beyond the network's that the block takes
+    and gives, zeros that width converters put in and crop.
     """
 
     pe: int = 1
@@ -197,6 +206,9 @@ class Fold:
     memory: str = "embedded"
     ram: str = "auto"
     multiplier: str = "dsp"
+    m: int = 1
+    pad_in: int = 0
+    pad_out: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,199 @@
+"""Values a word, words a frame, cycles a frame: what a fold makes of a block. Closed formulas, steady state.
+
+Every block is one pipelined loop at an initiation interval of 1 that reads and writes each stream at most once a
+cycle, so that it takes as many cycles as its busiest stream has words, or as many as its arithmetic has steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from cnn.network import MaxPool, Shape
+from cnn.quantized import IntArray
+from scheduler.streaming import graph as g
+from scheduler.tile import ceil_div
+
+MOVERS = (g.Source, g.Sink, g.Discard, g.Window, g.DownSample, g.Upsample, g.Reorg, g.Concat, g.Split)
+"""Blocks that only move values: their lanes are ``simd``. Lanes of the others are ``pe``."""
+
+
+@dataclass(frozen=True)
+class Converter:
+    """Width converter before an input: words of ``lanes_in`` values into words of ``lanes_out``.
+
+    channels_in, channels_out: values of a pixel before and after; more after means zeros, fewer that the last are
+    dropped. pixels: of a frame.
+    """
+
+    lanes_in: int
+    lanes_out: int
+    channels_in: int
+    channels_out: int
+    pixels: int
+
+    @property
+    def words_in(self) -> int:
+        return self.pixels * self.channels_in // self.lanes_in
+
+    @property
+    def words_out(self) -> int:
+        return self.pixels * self.channels_out // self.lanes_out
+
+    @property
+    def cycles(self) -> int:
+        return max(self.words_in, self.words_out)
+
+
+def taps(block: g.Block) -> int:
+    """Values of a channel that one output position of a window or of a matrix-vector unit reads."""
+    op = block.op
+    if isinstance(op, g.Window):
+        return prod(op.kernel)
+    if isinstance(op, (g.MatrixVector, g.VectorVector)):
+        return int(prod(op.weights.shape[2:]))
+    return 1
+
+
+def in_lanes(block: g.Block, fold: g.Fold, port: int = 0) -> int:
+    """Values of a word at input ``port``."""
+    if isinstance(block.op, g.VectorVector):
+        return fold.m * fold.pe * fold.simd
+    by_simd = isinstance(block.op, (*MOVERS, g.MatrixVector))
+    return fold.m * (fold.simd if by_simd else fold.pe)
+
+
+def out_lanes(block: g.Block, fold: g.Fold, output: int = 0) -> int:
+    """Values of a word at ``output``."""
+    if isinstance(block.op, g.Window) and fold.style == "parallel":
+        return fold.m * taps(block) * fold.simd
+    return fold.m * (fold.simd if isinstance(block.op, MOVERS) else fold.pe)
+
+
+def in_values(graph: g.StreamGraph, index: int, fold: g.Fold, port: int = 0) -> int:
+    """Values of a pixel of the stream at ``port``, padding included."""
+    block = graph.blocks[index]
+    channels = graph.type_of(block.inputs[port]).shape.channels
+    gathered = isinstance(graph.blocks[block.inputs[port].block].op, g.Window)
+    return channels + fold.pad_in * (taps(block) if gathered else 1)
+
+
+def out_values(graph: g.StreamGraph, index: int, fold: g.Fold, output: int = 0) -> int:
+    """Values of a pixel of the stream at ``output``, padding included."""
+    block = graph.blocks[index]
+    return block.outputs[output].shape.channels + fold.pad_out * (taps(block) if isinstance(block.op, g.Window) else 1)
+
+
+def in_shape(graph: g.StreamGraph, index: int, port: int = 0) -> Shape:
+    return graph.type_of(graph.blocks[index].inputs[port]).shape
+
+
+def matrix(graph: g.StreamGraph, index: int, fold: g.Fold) -> tuple[int, int]:
+    """(MH, MW) of a matrix-vector unit, (channels, taps) of a vector-vector unit, padding included."""
+    op = graph.blocks[index].op
+    assert isinstance(op, (g.MatrixVector, g.VectorVector))
+    height = op.weights.shape[0] + fold.pad_out
+    channels = 1 if isinstance(op, g.VectorVector) else op.weights.shape[1] + fold.pad_in
+    return height, channels * taps(graph.blocks[index])
+
+
+def positions(block: g.Block) -> int:
+    """Output pixels of a frame."""
+    return block.outputs[0].shape.height * block.outputs[0].shape.width
+
+
+def folds_of(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
+    """NF · SF: weight words of one pass over the weights; 0 where there are none."""
+    if not isinstance(graph.blocks[index].op, (g.MatrixVector, g.VectorVector)):
+        return 0
+    height, width = matrix(graph, index, fold)
+    return ceil_div(height, fold.pe) * ceil_div(width, fold.simd)
+
+
+def cycles(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
+    """Cycles a frame in steady state."""
+    block = graph.blocks[index]
+    words = [
+        _words(in_shape(graph, index, port), in_values(graph, index, fold, port), in_lanes(block, fold, port))
+        for port in range(len(block.inputs))
+    ]
+    words += [
+        _words(kind.shape, out_values(graph, index, fold, output), out_lanes(block, fold, output))
+        for output, kind in enumerate(block.outputs)
+    ]
+    work = folds_of(graph, index, fold)
+    return max([*words, ceil_div(positions(block), fold.pixels) * work if work else 0])
+
+
+def _words(shape: Shape, values: int, lanes: int) -> int:
+    return ceil_div(shape.height * shape.width * values, lanes)
+
+
+def converter(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int, port: int = 0) -> Converter | None:
+    """What stands before input ``port`` where its words are not those of its writer."""
+    source = graph.blocks[index].inputs[port]
+    return between(graph, source, folds[source.block], index, port, folds[index])
+
+
+def between(
+    graph: g.StreamGraph, source: g.Port, writer: g.Fold, index: int, port: int, reader: g.Fold
+) -> Converter | None:
+    """``converter`` for the folds of the two ends."""
+    lanes = out_lanes(graph.blocks[source.block], writer, source.output), in_lanes(graph.blocks[index], reader, port)
+    values = out_values(graph, source.block, writer, source.output), in_values(graph, index, reader, port)
+    shape = graph.type_of(source).shape
+    made = Converter(*lanes, *values, shape.height * shape.width)
+    return None if lanes[0] == lanes[1] and values[0] == values[1] else made
+
+
+def bottleneck(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[str, int]:
+    """Name and cycles a frame of the slowest block or converter."""
+    slowest = ("", 0)
+    for index, block in enumerate(graph.blocks):
+        found = [(block.name, cycles(graph, index, folds[index]))]
+        for port in range(len(block.inputs)):
+            made = converter(graph, folds, index, port)
+            found += [(f"the width converter before {block.name}", made.cycles)] if made else []
+        slowest = max([slowest, *found], key=lambda pair: pair[1])
+    return slowest
+
+
+def frame_cycles(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> int:
+    """Cycles from one frame to the next, all FIFOs deep enough."""
+    return bottleneck(graph, folds)[1]
+
+
+def weight_matrix(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int) -> IntArray:
+    """[MH, MW] (vector-vector unit: [channels, taps]) with columns in the order of the stream, zeros where padded.
+
+    A map and a default window bring (tap, channel), a parallel window (group of its SIMD channels, tap, channel).
+    """
+    block, fold = graph.blocks[index], folds[index]
+    op = block.op
+    assert isinstance(op, (g.MatrixVector, g.VectorVector))
+    deep = isinstance(op, g.MatrixVector)
+    grown = [(0, fold.pad_out), (0, fold.pad_in if deep else 0), (0, 0), (0, 0)]
+    weights = np.pad(op.weights, grown)
+    rows, channels = weights.shape[:2]
+    columns = weights.reshape(rows, channels, -1).transpose(0, 2, 1)
+    source = block.inputs[0].block
+    if isinstance(graph.blocks[source].op, g.Window) and folds[source].style == "parallel" and deep:
+        simd = folds[source].simd
+        columns = columns.reshape(rows, -1, channels // simd, simd).transpose(0, 2, 1, 3)
+    return np.ascontiguousarray(columns.reshape(rows, -1))
+
+
+def weight_tiles(weights: IntArray, pe: int, simd: int) -> IntArray:
+    """[MH, MW] → [PE][NF · SF][SIMD]: row nf · PE + pe, columns sf · SIMD …, stand in tile nf · SF + sf."""
+    height, width = weights.shape
+    tiles = weights.reshape(height // pe, pe, width // simd, simd).transpose(1, 0, 2, 3)
+    return np.ascontiguousarray(tiles.reshape(pe, -1, simd))
+
+
+def preserves(op: g.BlockOp) -> bool:
+    """True where the channels that leave are those that come."""
+    kept = (MaxPool, g.GlobalPool, g.Activate, g.Add, g.Duplicate, g.VectorVector, g.Window, g.DownSample, g.Upsample)
+    return isinstance(op, kept)

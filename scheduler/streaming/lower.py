@@ -1,0 +1,248 @@
+"""Network → streaming graph: a layer becomes one block or a few, streams between them.
+
+before                                   after
+conv k×k                                 Window, MatrixVector
+conv 1×1, stride 1                       MatrixVector
+conv 1×1, stride s                       DownSample, MatrixVector
+depthwise conv                           Window(depthwise), VectorVector
+connected on a C×H×W map                 MatrixVector over the whole map
+max pool, average pool, add, concat,     MaxPool, GlobalPool, Add, Concat, Reorg, Upsample
+reorg, upsample
+slices of one map                        Split, Discard for what no slice takes
+a map with n readers                     Duplicate(n)
+a map that the host or nobody reads      Sink
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from boards.errors import ScheduleError
+from cnn.datatype import DataType
+from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Slice, Upsample
+from cnn.quantized import (
+    QAdd,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    QInput,
+    QNode,
+    QuantizedNetwork,
+    on_host,
+)
+from scheduler.streaming import graph as g
+
+
+def lower(network: QuantizedNetwork) -> g.StreamGraph:
+    """Blocks in topological order; ScheduleError lists every layer that cannot be mapped, with where it stands."""
+    refused = [f"{node.source}: {node.name}: {reason}" for node in network.nodes if (reason := _refusal(network, node))]
+    if refused:
+        raise ScheduleError(
+            f"the streaming style cannot map {len(refused)} layer(s) of {network.name} yet:\n  " + "\n  ".join(refused)
+        )
+    made = _Lowering(network)
+    for index, node in enumerate(network.nodes):
+        if not on_host(node.op):
+            made.layer(index, node)
+    return _connect(network.name, made.blocks, made.leaving())
+
+
+def _resolve(network: QuantizedNetwork, index: int) -> int:
+    """The node whose map ``index`` is: a route of one layer is that layer."""
+    node = network.nodes[index]
+    alone = isinstance(node.op, Concat) and len(node.inputs) == 1
+    return _resolve(network, node.inputs[0]) if alone else index
+
+
+def _refusal(network: QuantizedNetwork, node: QNode) -> str | None:
+    if isinstance(node.op, QInput) or on_host(node.op):
+        return None
+    before = [network.nodes[_resolve(network, i)] for i in node.inputs]
+    above = [b.name for b in before if on_host(b.op)]
+    if above:
+        return f"reads {above[0]}, which runs on the host"
+    op = node.op
+    if isinstance(op, QConvolution):
+        return _refuse_convolution(op, before[0].type.datatype)
+    if isinstance(op, Concat) and len({b.type.datatype for b in before}) > 1:
+        return f"joins {' and '.join(b.type.datatype.name for b in before)}; all inputs have to be of one datatype"
+    return None
+
+
+def _refuse_convolution(op: QConvolution, datatype: DataType) -> str | None:
+    depthwise = op.weights.shape[1] == 1 and op.weights.shape[0] == op.groups
+    if op.groups > 1 and not depthwise:
+        return f"groups={op.groups} (1, or as many as filters and channels)"
+    if datatype.few == "BIPOLAR" and op.padding != Padding():
+        return "pads BIPOLAR values with zeros, and BIPOLAR has no zero; take TERNARY, or a convolution without padding"
+    return None
+
+
+@dataclass
+class _Lowering:
+    """Blocks as they come; ``ports`` says where the map of each node leaves."""
+
+    network: QuantizedNetwork
+    blocks: list[g.Block] = field(default_factory=list)
+    ports: dict[int, g.Port] = field(default_factory=dict)
+
+    def layer(self, index: int, node: QNode) -> None:
+        if isinstance(node.op, Slice):
+            self._slice(index)
+        elif _resolve(self.network, index) != index:
+            self.ports[index] = self.ports[node.inputs[0]]
+        else:
+            self.ports[index] = self._convolution(index, node) if _weighs(node) else self._plain(index, node)
+
+    def leaving(self) -> dict[g.Port, int]:
+        """Port → node of the maps that the host reads, or nobody."""
+        nodes = self.network.nodes
+        read = {i for node in nodes for i in node.inputs}
+        wanted = {i for node in nodes if on_host(node.op) for i in node.inputs if not on_host(nodes[i].op)}
+        wanted |= {i for i, node in enumerate(nodes) if i not in read and not on_host(node.op)}
+        return {self.ports[i]: _resolve(self.network, i) for i in sorted(wanted)}
+
+    def _add(
+        self,
+        name: str,
+        op: g.BlockOp,
+        inputs: tuple[g.Port, ...],
+        outputs: tuple[g.StreamType, ...],
+        node: int | None,
+        source: str,
+    ) -> g.Port:
+        self.blocks.append(g.Block(name, op, inputs, outputs, node, source))
+        return g.Port(len(self.blocks) - 1)
+
+    def _plain(self, index: int, node: QNode) -> g.Port:
+        inputs = tuple(self.ports[i] for i in node.inputs)
+        out = g.StreamType(node.shape, node.type.datatype)
+        return self._add(node.name, _plain_op(node), inputs, (out,), index, node.source)
+
+    def _convolution(self, index: int, node: QNode) -> g.Port:
+        op, port = node.op, self.ports[node.inputs[0]]
+        before = self.blocks[port.block].outputs[port.output]
+        if isinstance(op, QDense):
+            s = before.shape
+            weights = op.weights.reshape(-1, s.channels, s.height, s.width)
+            unit: g.BlockOp = g.MatrixVector(weights, op.weight_type, op.requantiser)
+        else:
+            assert isinstance(op, QConvolution)
+            port = self._gather(node, op, port, before)
+            kind = g.VectorVector if _depthwise(op) else g.MatrixVector
+            unit = kind(op.weights, op.weight_type, op.requantiser)
+        out = g.StreamType(node.shape, node.type.datatype)
+        return self._add(node.name, unit, (port,), (out,), index, node.source)
+
+    def _gather(self, node: QNode, op: QConvolution, port: g.Port, before: g.StreamType) -> g.Port:
+        """What brings the values of each output position together; nothing for a 1×1 convolution of stride 1."""
+        kernel = (int(op.weights.shape[2]), int(op.weights.shape[3]))
+        if kernel == (1, 1) and op.padding == Padding() and not _depthwise(op):
+            if op.stride == 1:
+                return port
+            out = Shape(before.shape.channels, node.shape.height, node.shape.width)
+            name, sample = f"{node.name}_sample", g.DownSample(op.stride)
+            return self._add(name, sample, (port,), (replace(before, shape=out),), None, node.source)
+        window = g.Window(kernel, op.stride, op.padding, _depthwise(op))
+        out = Shape(before.shape.channels * kernel[0] * kernel[1], node.shape.height, node.shape.width)
+        return self._add(f"{node.name}_window", window, (port,), (replace(before, shape=out),), None, node.source)
+
+    def _slice(self, index: int) -> None:
+        """All slices of one map are cut by one split, where they do not overlap."""
+        if index in self.ports:
+            return
+        source = self.ports[self.network.nodes[index].inputs[0]]
+        together = self._slices_of(source)
+        if _overlap([op for _, op in together]):
+            together = [(i, op) for i, op in together if i == index]
+        before = self.blocks[source.block].outputs[source.output]
+        parts, owners = _parts(together, before.shape.channels)
+        outs = tuple(replace(before, shape=replace(before.shape, channels=part)) for part in parts)
+        first = self.network.nodes[index]
+        port = self._add(f"{first.name}_split", g.Split(parts), (source,), outs, owners[0], first.source)
+        for output, owner in enumerate(owners):
+            here = g.Port(port.block, output)
+            if owner is None:
+                self._add(f"{first.name}_drop{output}", g.Discard(), (here,), (), None, first.source)
+            else:
+                self.ports[owner] = here
+
+    def _slices_of(self, source: g.Port) -> list[tuple[int, Slice]]:
+        """Slices that read ``source``, by their first channel."""
+        found = [
+            (i, node.op)
+            for i, node in enumerate(self.network.nodes)
+            if isinstance(node.op, Slice) and self.ports.get(node.inputs[0]) == source
+        ]
+        return sorted(found, key=lambda pair: pair[1].first)
+
+
+def _weighs(node: QNode) -> bool:
+    return isinstance(node.op, (QConvolution, QDense))
+
+
+def _depthwise(op: QConvolution) -> bool:
+    return op.groups > 1
+
+
+def _plain_op(node: QNode) -> g.BlockOp:
+    """The block of a layer that is one block."""
+    op = node.op
+    if isinstance(op, QInput):
+        return g.Source()
+    if isinstance(op, QAveragePool):
+        return g.GlobalPool(op.requantiser)
+    if isinstance(op, QAdd):
+        return g.Add(op.multipliers, op.requantiser)
+    if isinstance(op, Concat):
+        return g.Concat()
+    if isinstance(op, Reorg):
+        return g.Reorg(op.stride)
+    if isinstance(op, Upsample):
+        return g.Upsample(op.stride)
+    assert isinstance(op, MaxPool)  # _refusal and the other branches left nothing else
+    return op
+
+
+def _overlap(slices: list[Slice]) -> bool:
+    return any(a.first + a.channels > b.first for a, b in pairwise(slices))
+
+
+def _parts(slices: list[tuple[int, Slice]], channels: int) -> tuple[tuple[int, ...], tuple[int | None, ...]]:
+    """Consecutive parts of all channels, and whose each is: a slice's, or nobody's."""
+    parts: list[tuple[int, int | None]] = []
+    at = 0
+    for owner, op in slices:
+        parts += [(op.first - at, None)] * (op.first > at) + [(op.channels, owner)]
+        at = op.first + op.channels
+    parts += [(channels - at, None)] * (channels > at)
+    return tuple(size for size, _ in parts), tuple(owner for _, owner in parts)
+
+
+def _connect(name: str, blocks: list[g.Block], leaving: dict[g.Port, int]) -> g.StreamGraph:
+    """Every port one reader: sinks for what leaves, a duplicate behind a port that several read."""
+    blocks = blocks + [_sink(blocks[port.block], port, node) for port, node in leaving.items()]
+    readers: dict[g.Port, int] = {}
+    for block in blocks:
+        for port in block.inputs:
+            readers[port] = readers.get(port, 0) + 1
+    done: list[g.Block] = []
+    free: dict[g.Port, list[g.Port]] = {}
+    for old, block in enumerate(blocks):
+        done.append(replace(block, inputs=tuple(free[port].pop(0) for port in block.inputs)))
+        at = len(done) - 1
+        for output, kind in enumerate(block.outputs):
+            here, copies = g.Port(at, output), readers.get(g.Port(old, output), 0)
+            if copies > 1:
+                label = f"{block.name}_copy" + f"{output}" * (output > 0)
+                done.append(g.Block(label, g.Duplicate(copies), (here,), (kind,) * copies, None, block.source))
+                free[g.Port(old, output)] = [g.Port(len(done) - 1, i) for i in range(copies)]
+            else:
+                free[g.Port(old, output)] = [here]
+    return g.StreamGraph(name, tuple(done))
+
+
+def _sink(producer: g.Block, port: g.Port, node: int) -> g.Block:
+    name = f"{producer.name}_out" + f"{port.output}" * (port.output > 0)
+    return g.Block(name, g.Sink(), (port,), (), node, producer.source)

@@ -1,0 +1,156 @@
+"""Networks become blocks with one reader a stream; what cannot be mapped is said at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from low_bit import NONE, Layers, cnv, mobilenet, skipping, ultranet
+
+from boards.errors import ScheduleError
+from cnn.datatype import DataType
+from cnn.network import Concat, MaxPool, Padding, Shape
+from cnn.quantized import QuantizedNetwork, TensorType
+from scheduler.streaming import graph as g
+from scheduler.streaming.lower import lower
+
+
+def kinds(network: QuantizedNetwork) -> list[str]:
+    return [type(block.op).__name__ for block in lower(network).blocks]
+
+
+def by_name(graph: g.StreamGraph, name: str) -> tuple[int, g.Block]:
+    return next((i, block) for i, block in enumerate(graph.blocks) if block.name == name)
+
+
+def sound(graph: g.StreamGraph) -> None:
+    """Topological, one reader an output, names unique, the source first."""
+    read: list[g.Port] = []
+    for index, block in enumerate(graph.blocks):
+        assert all(port.block < index for port in block.inputs)
+        read += block.inputs
+    given = [g.Port(i, o) for i, block in enumerate(graph.blocks) for o in range(len(block.outputs))]
+    assert sorted(read, key=str) == sorted(given, key=str)
+    assert len({block.name for block in graph.blocks}) == len(graph.blocks)
+    assert isinstance(graph.blocks[0].op, g.Source)
+
+
+@pytest.mark.parametrize("make", [ultranet, skipping, cnv, mobilenet])
+def test_every_output_has_one_reader(make: object) -> None:
+    sound(lower(make()))  # type: ignore[operator]
+
+
+def test_a_convolution_is_a_window_and_a_matrix_vector_unit() -> None:
+    graph = lower(Layers(3, 10, 8).conv(16, 3, 2).network())
+    assert [type(b.op) for b in graph.blocks] == [g.Source, g.Window, g.MatrixVector, g.Sink]
+    window, unit = graph.blocks[1:3]
+    assert window.op == g.Window((3, 3), 2, Padding(1, 1, 1, 1))
+    assert window.outputs[0] == g.StreamType(Shape(27, 5, 4), DataType(8, False))
+    assert unit.outputs[0] == g.StreamType(Shape(16, 5, 4), DataType(4, False))
+    assert (window.node, unit.node, graph.blocks[3].node) == (None, 1, 1)
+    assert unit.source == "net:2"
+
+
+def test_a_pointwise_convolution_needs_no_window() -> None:
+    assert kinds(Layers(3, 8, 8).conv(4, 1).network()) == ["Source", "MatrixVector", "Sink"]
+
+
+def test_a_pointwise_convolution_of_stride_two_takes_every_second_pixel() -> None:
+    graph = lower(Layers(3, 9, 7).conv(4, 1, 2).network())
+    assert graph.blocks[1].op == g.DownSample(2)
+    assert graph.blocks[1].outputs[0].shape == Shape(3, 5, 4)
+
+
+def test_a_padded_pointwise_convolution_takes_a_window_for_the_zeros() -> None:
+    graph = lower(Layers(3, 4, 4).conv(4, 1, 1, Padding(1, 1, 1, 1)).network())
+    assert isinstance(graph.blocks[1].op, g.Window)
+
+
+def test_a_depthwise_convolution_is_a_depthwise_window_and_a_vector_vector_unit() -> None:
+    graph = lower(Layers(3, 8, 8).depthwise().network())
+    assert graph.blocks[1].op == g.Window((3, 3), 1, Padding(1, 1, 1, 1), True)
+    assert isinstance(graph.blocks[2].op, g.VectorVector)
+
+
+def test_a_connected_layer_is_a_kernel_over_the_whole_map() -> None:
+    network = Layers(3, 4, 5).dense(6).network()
+    unit = lower(network).blocks[1].op
+    assert isinstance(unit, g.MatrixVector)
+    assert unit.weights.shape == (6, 3, 4, 5)
+    assert np.array_equal(unit.weights.reshape(6, -1), network.nodes[1].op.weights)  # type: ignore[union-attr]
+
+
+def test_a_map_with_several_readers_is_duplicated_and_joined_again() -> None:
+    graph = lower(skipping())
+    index, copy = by_name(graph, "conv3_copy")
+    assert copy.op == g.Duplicate(2)
+    assert graph.blocks[index - 1].name == "conv3"
+    joined = by_name(graph, "concat7")[1]
+    assert [graph.type_of(port).shape.channels for port in joined.inputs] == [32, 128]
+
+
+def test_a_route_of_one_layer_is_that_layer() -> None:
+    made = Layers(3, 8, 8).conv(8, 3)
+    made.add("route", Concat(), made.nodes[-1].shape)
+    assert kinds(made.conv(4, 1).network()) == ["Source", "Window", "MatrixVector", "MatrixVector", "Sink"]
+
+
+def test_slices_of_one_map_are_one_split_and_what_nobody_takes_is_dropped() -> None:
+    made = Layers(3, 8, 8).conv(16, 3)
+    made.slice(4, 4, 1).slice(8, 4, 1).sum(2, 3)
+    graph = lower(made.network())
+    split = by_name(graph, "slice2_split")[1]
+    assert split.op == g.Split((4, 4, 4, 4))
+    assert [b.name for b in graph.blocks if isinstance(b.op, g.Discard)] == ["slice2_drop0", "slice2_drop3"]
+    sound(graph)
+
+
+def test_slices_that_overlap_are_splits_of_their_own() -> None:
+    made = Layers(3, 8, 8).conv(16, 3)
+    made.slice(0, 10, 1).slice(6, 10, 1).sum(2, 3)
+    graph = lower(made.network())
+    assert [b.op.parts for b in graph.blocks if isinstance(b.op, g.Split)] == [(10, 6), (6, 10)]
+    sound(graph)
+
+
+def test_what_the_host_reads_and_what_nobody_reads_leaves() -> None:
+    made = Layers(3, 8, 8).conv(8, 3)
+    made.detect().conv(8, 3, 1, None, False, 1).conv(4, 1)
+    graph = lower(made.network())
+    assert [(b.name, b.node) for b in graph.blocks if isinstance(b.op, g.Sink)] == [("conv1_out", 1), ("conv4_out", 4)]
+    sound(graph)
+
+
+def test_pools_and_sums_are_blocks_of_their_own() -> None:
+    made = Layers(3, 8, 8).conv(8, 3)
+    made.conv(8, 3).sum(1, 2).add("pool", MaxPool(2, 1, Padding(0, 0, 1, 1)), Shape(8, 8, 8)).upsample(2).average()
+    assert kinds(made.network())[-5:] == ["Add", "MaxPool", "Upsample", "GlobalPool", "Sink"]
+
+
+def test_everything_that_cannot_be_mapped_is_said_at_once() -> None:
+    made = Layers(4, 8, 8).conv(8, 3)
+    first = made.nodes[1]
+    made.nodes[1] = replace(first, op=replace(first.op, groups=2))  # type: ignore[type-var]
+    made.detect().conv(8, 3)
+    with pytest.raises(ScheduleError) as error:
+        lower(made.network("odd"))
+    assert str(error.value) == (
+        "the streaming style cannot map 2 layer(s) of odd yet:\n"
+        "  net:2: conv1: groups=2 (1, or as many as filters and channels)\n"
+        "  net:4: conv3: reads detect2, which runs on the host"
+    )
+
+
+def test_bipolar_values_are_not_padded_with_a_zero_they_do_not_have() -> None:
+    made = Layers(3, 8, 8, "BIPOLAR", "BIPOLAR").conv(8, 3).conv(8, 3)
+    with pytest.raises(ScheduleError, match="net:3: conv2: pads BIPOLAR values with zeros, and BIPOLAR has no zero"):
+        lower(made.network())
+    lower(Layers(3, 8, 8, "BIPOLAR", "BIPOLAR").conv(8, 3).conv(8, 3, 1, NONE).network())
+
+
+def test_maps_of_different_datatypes_are_not_joined() -> None:
+    made = Layers(3, 8, 8).conv(8, 3).conv(8, 3, 1, None, False, 0)
+    made.nodes[1] = replace(made.nodes[1], type=TensorType(DataType(8, True), 1.0))
+    with pytest.raises(ScheduleError, match="concat3: joins INT8 and UINT4; all inputs have to be of one datatype"):
+        lower(made.concat(1, 2).network())
