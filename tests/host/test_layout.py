@@ -67,7 +67,7 @@ def test_a_map_comes_back_as_it_was_packed() -> None:
     padded = np.zeros((12, *shape[1:]), np.int16)
     padded[:10] = integers
     data = np.ascontiguousarray(padded.reshape(3, lanes, 3, 5).transpose(2, 0, 3, 1)).reshape(-1).view(np.uint8)
-    region = Region(*shape, "INT16", 1.0, 0, data.size, 3, 2)
+    region = Region(*shape, "INT16", 1.0, 0, data.size, 3, 2, 16)
     found = unpack_map(region, lanes, data)
     assert np.array_equal(found, integers)
     assert not np.shares_memory(found, data)

@@ -49,5 +49,5 @@ def test_finds_what_was_built_beside_a_folder_that_cannot_be_written(
 
 
 def test_a_library_that_is_named_must_be_there(tiny: Path) -> None:
-    with pytest.raises(HostError, match="nowhere.so: there is no such simulation library"):
+    with pytest.raises(HostError, match=r"nowhere\.so: there is no such simulation library"):
         find_library(tiny, "nowhere.so")
