@@ -1,0 +1,195 @@
+"""The streaming accelerator's sources: one function a block, streams between them; the blocks are fixed headers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hls_templates.render import FOLDER, INCLUDE, comment, headers, identifier, render
+
+BLOCKS = FOLDER / "streaming"
+TOP = "streaming_top"
+SHARED = ("instrument.h",)
+"""What both accelerator styles include."""
+
+_LINE = 110
+
+
+@dataclass(frozen=True)
+class Element:
+    """What a stream carries a cycle: ``lanes`` integers of ``bits``; with 0 lanes a beat of ``bits`` of the DMA."""
+
+    bits: int
+    signed: bool
+    lanes: int
+
+    @property
+    def value(self) -> str:
+        return f"integer<{self.bits}, {'true' if self.signed else 'false'}>"
+
+    @property
+    def text(self) -> str:
+        return f"word<{self.value}, {self.lanes}>" if self.lanes else f"beat_t<{self.bits // 8}>"
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A stream of the pipeline, and why it is as deep as it is."""
+
+    name: str
+    element: Element
+    depth: int
+
+
+@dataclass(frozen=True)
+class PortOf:
+    """The function calls it ``name``, the pipeline ``stream``."""
+
+    name: str
+    stream: str
+
+
+@dataclass(frozen=True)
+class Tap:
+    """Layer ``number``'s integers pass through ``stream``."""
+
+    number: int
+    stream: str
+
+
+@dataclass(frozen=True)
+class Memory:
+    """An m_axi port of weights: ``words`` elements of C++ type ``type``."""
+
+    name: str
+    type: str
+    words: int
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One block: ``function``<arguments>(frames, ports…, constants…, memories…)."""
+
+    name: str
+    function: str
+    header: str
+    arguments: tuple[str, ...]
+    ports: tuple[PortOf, ...]
+    reasons: tuple[str, ...]
+    constants: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    memories: tuple[Memory, ...] = ()
+    taps: tuple[Tap, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A constant of C++ type ``type``: an array of ``dims`` with one field, or an aggregate of array fields."""
+
+    name: str
+    type: str
+    fields: tuple[npt.NDArray[np.integer], ...]
+    dims: tuple[int, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Packet:
+    """One frame on the DMA: ``bytes`` in beats of ``beat`` bytes."""
+
+    bytes: int
+    beat: int
+
+    @property
+    def beats(self) -> int:
+        return -(-self.bytes // self.beat)
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineValues:
+    """What the pipeline's templates need."""
+
+    title: str
+    reasons: Sequence[str]
+    instances: Sequence[Instance]
+    wires: Sequence[Wire]
+    constants: Sequence[Constant]
+    packet_in: Packet
+    packet_out: Packet
+    burst_words: int
+    outstanding: int
+
+    @property
+    def external(self) -> tuple[Memory, ...]:
+        return tuple(memory for one in self.instances for memory in one.memories)
+
+
+def pipeline_sources(values: PipelineValues) -> dict[str, str]:
+    """File name → text: top.h, top.cpp, constants.h and the fixed headers."""
+    fields = _fields(values)
+    generated = {
+        name: render(f"streaming_{name}.j2", fields) for name in ("top.h", "top.cpp", "constants.h")
+    }
+    shared = {name: text for name, text in headers(INCLUDE).items() if name in SHARED}
+    return {**headers(BLOCKS), **shared, **generated}
+
+
+def pipeline_simulation(values: PipelineValues) -> str:
+    """simulate.cpp: the top function behind a C interface."""
+    return render("streaming_simulate.cpp.j2", _fields(values))
+
+
+def _fields(values: PipelineValues) -> Mapping[str, object]:
+    types = {identifier(wire.name): wire.element.text for wire in values.wires}
+    ends = {"in": f"beat_t<{values.packet_in.beat}>", "out": f"beat_t<{values.packet_out.beat}>"}
+    return {
+        "title": comment(values.title),
+        "reasons": [comment(line) for line in values.reasons],
+        "top": TOP,
+        "includes": sorted({"tap.h", *(one.header for one in values.instances)}),
+        "instances": [_checked(one) for one in values.instances],
+        "types": {**types, **ends},
+        "streams": values.wires,
+        "constants": [_text(one) for one in values.constants],
+        "external": values.external,
+        "packet_in": values.packet_in,
+        "packet_out": values.packet_out,
+        "burst_words": values.burst_words,
+        "outstanding": values.outstanding,
+    }
+
+
+def _checked(one: Instance) -> Mapping[str, object]:
+    identifier(one.name)
+    return {**vars(one), "reasons": [comment(line) for line in one.reasons]}
+
+
+def _text(one: Constant) -> Mapping[str, object]:
+    """Braces within an array may be left out in an initialiser; those between the fields of an aggregate may not."""
+    parts = ["\n".join(_wrapped(field.reshape(-1, field.shape[-1]).tolist())) for field in one.fields]
+    text = parts[0] if one.dims else ",\n".join(f"    {{\n{part}\n    }}" for part in parts)
+    return {
+        "name": identifier(one.name),
+        "type": one.type,
+        "dims": one.dims,
+        "reason": comment(one.reason),
+        "text": text,
+    }
+
+
+def _wrapped(rows: Sequence[Sequence[int]]) -> list[str]:
+    """Every innermost row on lines of its own."""
+    lines = []
+    for row in rows:
+        line = "    "
+        for value in row:
+            piece = f"{value}, "
+            if len(line) + len(piece) > _LINE:
+                lines.append(line.rstrip())
+                line = "    "
+            line += piece
+        lines.append(line.rstrip())
+    return lines

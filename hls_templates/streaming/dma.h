@@ -1,0 +1,150 @@
+// Between AXI DMA and the pipeline: a frame is one packet, its values little-endian without gaps, its last beat padded.
+#ifndef SYSTOLIC_DMA_H
+#define SYSTOLIC_DMA_H
+
+#include <hls_stream.h>
+
+#include "instrument.h"
+#include "word.h"
+
+// One beat of AXI4-Stream. The vendor's own type where there is one: the interface must be made of it.
+#if __has_include(<ap_axi_sdata.h>)
+#include <ap_axi_sdata.h>
+template <int BYTES>
+using beat_t = ap_axiu<8 * BYTES, 0, 0, 0>;
+template <int BYTES>
+inline uint8_t byte_of(const beat_t<BYTES> &beat, int i) {
+    return uint8_t(beat.data.range(8 * i + 7, 8 * i));
+}
+template <int BYTES>
+inline void set_beat(beat_t<BYTES> &beat, const uint8_t *bytes, bool last) {
+    for (int i = 0; i < BYTES; ++i) {
+#pragma HLS UNROLL
+        beat.data.range(8 * i + 7, 8 * i) = bytes[i];
+    }
+    beat.keep = -1;
+    beat.strb = -1;
+    beat.last = last;
+}
+#else
+template <int BYTES>
+struct beat_t {
+    uint8_t byte[BYTES];
+    bool last;
+};
+template <int BYTES>
+inline uint8_t byte_of(const beat_t<BYTES> &beat, int i) {
+    return beat.byte[i];
+}
+template <int BYTES>
+inline void set_beat(beat_t<BYTES> &beat, const uint8_t *bytes, bool last) {
+    for (int i = 0; i < BYTES; ++i) beat.byte[i] = bytes[i];
+    beat.last = last;
+}
+#endif
+
+// Beats → words of LANES bytes. WORDS a frame at one a cycle; a word takes at most one beat (LANES ≤ BEAT).
+template <int BEAT, int LANES, int WORDS, class T>
+void unpack_beats(int frames, hls::stream<beat_t<BEAT>> &in, hls::stream<word<T, LANES>> &out) {
+#pragma HLS INLINE
+    static_assert(LANES <= BEAT, "a word must not need two beats in one cycle");
+    uint8_t held[2 * BEAT];
+#pragma HLS ARRAY_PARTITION variable=held complete
+    int have = 0, at = 0, frame = 0;
+    SYSTOLIC_ENTER;
+    while (frame < frames) {
+        SYSTOLIC_PIPELINE(1, 3);
+        if (have < LANES) {
+            const beat_t<BEAT> beat = in.read();
+            for (int i = 0; i < BEAT; ++i) {
+#pragma HLS UNROLL
+                held[have + i] = byte_of<BEAT>(beat, i);
+            }
+            have += BEAT;
+        }
+        word<T, LANES> value;
+        for (int i = 0; i < LANES; ++i) {
+#pragma HLS UNROLL
+            value.lane[i] = T(held[i]);
+        }
+        out.write(value);
+        for (int i = 0; i < 2 * BEAT - LANES; ++i) {
+#pragma HLS UNROLL
+            held[i] = held[i + LANES];
+        }
+        have -= LANES;
+        if (++at == WORDS) {  // what is left of the last beat is padding
+            at = 0;
+            have = 0;
+            ++frame;
+        }
+    }
+}
+
+// Words of LANES values → beats, VALUE bytes a value. One word a cycle, and one cycle more for a part of a beat.
+template <int BEAT, int VALUE, int LANES, int WORDS, bool LAST, class T>
+void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<BEAT>> &out) {
+#pragma HLS INLINE
+    static_assert(LANES * VALUE <= BEAT, "a cycle must not fill two beats");
+    constexpr int REST = WORDS * LANES * VALUE % BEAT;
+    constexpr int STEPS = WORDS + (REST ? 1 : 0);
+    uint8_t held[2 * BEAT];
+#pragma HLS ARRAY_PARTITION variable=held complete
+    int have = 0, at = 0, frame = 0;
+    SYSTOLIC_ENTER;
+    while (frame < frames) {
+        SYSTOLIC_PIPELINE(1, 3);
+        if (at < WORDS) {
+            const word<T, LANES> value = in.read();
+            for (int i = 0; i < LANES; ++i) {
+#pragma HLS UNROLL
+                const int32_t bits = int32_t(value.lane[i]);
+                for (int b = 0; b < VALUE; ++b) {
+#pragma HLS UNROLL
+                    held[have + i * VALUE + b] = uint8_t(bits >> (8 * b));
+                }
+            }
+            have += LANES * VALUE;
+        }
+        const bool last = at == STEPS - 1;
+        if (have >= BEAT || last) {
+            beat_t<BEAT> beat;
+            for (int i = 0; i < BEAT; ++i) {
+#pragma HLS UNROLL
+                if (i >= have) held[i] = 0;
+            }
+            set_beat<BEAT>(beat, held, LAST && last);
+            out.write(beat);
+            for (int i = 0; i < BEAT; ++i) {
+#pragma HLS UNROLL
+                held[i] = held[i + BEAT];
+            }
+            have = last ? 0 : have - BEAT;
+        }
+        if (last) {
+            at = 0;
+            ++frame;
+        } else {
+            ++at;
+        }
+    }
+}
+
+// The beats of one map behind those of another: two maps leave in one packet.
+template <int BEAT, int FIRST, int SECOND>
+void append_beats(int frames, hls::stream<beat_t<BEAT>> &first, hls::stream<beat_t<BEAT>> &second,
+                  hls::stream<beat_t<BEAT>> &out) {
+#pragma HLS INLINE
+    int at = 0, frame = 0;
+    SYSTOLIC_ENTER;
+    while (frame < frames) {
+        SYSTOLIC_PIPELINE(1, 2);
+        out.write(at < FIRST ? first.read() : second.read());
+        if (++at == FIRST + SECOND) {
+            at = 0;
+            ++frame;
+        }
+    }
+}
+
+#endif  // SYSTOLIC_DMA_H

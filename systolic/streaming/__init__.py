@@ -1,0 +1,1 @@
+"""The streaming style under the roof: folding → design, execution, time."""
