@@ -41,7 +41,7 @@ class Accelerator:
     folder: of the generated design, or its .bit, .hwh or manifest.json, or the name of an installed design.
     device: a pynq device; by default the board, or a simulated one where there is none. library: for a simulated
     board, the simulation library, if it is not in the folder's build/. wait: "poll" (2 register writes a frame) or
-    "interrupt" (2, and 8 that pynq makes to the interrupt controller). timeout_s: for a start. sets: frames in
+    "interrupt" (4). timeout_s: for a start. sets: frames in
     flight of ``stream``. time_scale: a simulated board takes the design's own time times this, "fit" for as much as
     execution here needs; None for as fast as it executes. threshold, overlap: of ``host.detection.detect``.
 

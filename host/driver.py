@@ -10,6 +10,7 @@ from typing import Any
 from pynq import DefaultIP
 
 from boards.errors import HostError
+from host.interrupt import Line, line_of
 
 AP_START, AP_DONE, AP_IDLE, AP_READY = 1, 2, 4, 8
 _CTRL, _GIER, _IER, _ISR = 0x00, 0x04, 0x08, 0x0C
@@ -32,6 +33,7 @@ class SystolicIP(DefaultIP):
         registers = description.get("registers") or {}
         self._offsets = {name: int(entry["address_offset"]) for name, entry in registers.items()}
         self._held: dict[int, int] = {}
+        self.line = line_of(getattr(self, "interrupt", None))
         self.usual_seconds = 0.0
         self.missed_interrupts = 0
 
@@ -107,28 +109,31 @@ class SystolicIP(DefaultIP):
 
     async def interrupted(self, timeout_s: float) -> bool:
         """As ``poll``, by the interrupt. A bogus one is ignored, a late or lost one does not matter."""
+        assert self.line is not None
         until = time.perf_counter() + timeout_s
         while not self.idle:
             if time.perf_counter() > until or self.hopeless:
                 return False
-            await self._one_interrupt()
-        self._acknowledge()
+            await self._one_interrupt(self.line)
+        self._acknowledge(self.line)
         return True
 
-    async def _one_interrupt(self) -> None:
+    async def _one_interrupt(self, line: Line) -> None:
         try:
-            await asyncio.wait_for(self.interrupt.wait(), _LOOK_SECONDS)
+            await asyncio.wait_for(line.wait(), _LOOK_SECONDS)
         except asyncio.TimeoutError:  # Python 3.10 has a name of its own for it
             if self.idle:
                 self.missed_interrupts += 1
+                line.disarmed()
             return
-        self._acknowledge()
+        self._acknowledge(line)
 
-    def _acknowledge(self) -> None:
-        """IP_ISR is toggled by what is written: only bits that are set may be."""
+    def _acknowledge(self, line: Line) -> None:
+        """IP_ISR is toggled by what is written: only bits that are set may be. The controller latches a level."""
         pending = self.read(_ISR)
         if pending:
             self.write(_ISR, pending)
+            line.acknowledge()
 
     def _learn(self, seconds: float) -> None:
         """The usual time follows slowly upwards and at once downwards, so that sleeping never costs much."""

@@ -94,7 +94,7 @@ class LoadedOverlay:
 
     @property
     def has_interrupt(self) -> bool:
-        return getattr(self.ip, "interrupt", None) is not None
+        return self.ip.line is not None
 
     def start(self, first: int, count: int, wait: str) -> None:
         """Passes ``first`` … ``first + count − 1``, to their end; HostError where that does not come in time."""

@@ -149,21 +149,15 @@ class AcceleratorModel(Registers):
     def _execute(self, registers: Mapping[str, int], number: int) -> None:
         if not self._run(self, registers) or self.stopped.is_set():
             return
+        lost, late, twice = (self._faults.take(f"{what} interrupt", number) for what in ("lost", "late", "double"))
         with self._lock:
             self.values[self.CTRL] = self.DONE | self.IDLE | self.READY
-        self._interrupt(number)
-
-    def _interrupt(self, number: int) -> None:
-        if self._faults.take("lost interrupt", number):
-            return
-        late = self._faults.take("late interrupt", number)
-        if late:
-            self.stopped.wait(late.seconds)
-        self._raise_interrupt()
-        twice = self._faults.take("double interrupt", number)
-        if twice:
-            self.stopped.wait(twice.seconds)
-            self._raise_interrupt()
+            if not (lost or late):
+                self._raise_interrupt()
+        for again in (late, twice):
+            if again:
+                self.stopped.wait(again.seconds)
+                self._raise_interrupt()
 
     def _raise_interrupt(self) -> None:
         with self._lock:
