@@ -128,6 +128,13 @@ class DownSample:
 
 
 @dataclass(frozen=True)
+class LabelSelect:
+    """Of each pixel the number of its greatest channel, the least number where several are."""
+
+    labels: int
+
+
+@dataclass(frozen=True)
 class Discard:
     """A part of a split that nobody reads: its words are taken and dropped."""
 
@@ -149,6 +156,7 @@ BlockOp: TypeAlias = (
     | Reorg
     | Upsample
     | DownSample
+    | LabelSelect
 )
 
 
@@ -192,11 +200,11 @@ class Fold:
     """How a block is folded in time.
 
     pe: output channels computed together; simd: input channels taken together (of a parallel window: channels of
-    every tap); pixels: output pixels that one pass over the weights serves. style: of a window, "default" (a word of
-    ``simd`` channels of one tap a cycle) or "parallel" (all taps a cycle). memory: "embedded", "decoupled" or
-    "external"; ram: "auto", "lutram", "bram" or "uram"; multiplier: "dsp" or "lut".
-    m: pixels of a row that travel in one word (M). pad_in, pad_out: channels beyond the network's that the block takes
-    and gives, zeros that width converters put in and crop.
+    every tap); pixels: pixels of a row in one word (M), which one pass over the weights serves. style: of a window,
+    "default" (a word of ``simd`` channels of one tap a cycle) or "parallel" (all taps a cycle). memory: "embedded",
+    "decoupled" or "external"; ram: "auto", "lutram", "bram" or "uram"; multiplier: "dsp" or "lut".
+    pad_in, pad_out: channels beyond the network's that the block takes and gives, zeros that width converters put in
+    and crop.
     """
 
     pe: int = 1
@@ -206,7 +214,6 @@ class Fold:
     memory: str = "embedded"
     ram: str = "auto"
     multiplier: str = "dsp"
-    m: int = 1
     pad_in: int = 0
     pad_out: int = 0
 

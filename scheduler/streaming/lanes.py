@@ -61,16 +61,16 @@ def taps(block: g.Block) -> int:
 def in_lanes(block: g.Block, fold: g.Fold, port: int = 0) -> int:
     """Values of a word at input ``port``."""
     if isinstance(block.op, g.VectorVector):
-        return fold.m * fold.pe * fold.simd
+        return fold.pixels * fold.pe * fold.simd
     by_simd = isinstance(block.op, (*MOVERS, g.MatrixVector))
-    return fold.m * (fold.simd if by_simd else fold.pe)
+    return fold.pixels * (fold.simd if by_simd else fold.pe)
 
 
 def out_lanes(block: g.Block, fold: g.Fold, output: int = 0) -> int:
     """Values of a word at ``output``."""
     if isinstance(block.op, g.Window) and fold.style == "parallel":
-        return fold.m * taps(block) * fold.simd
-    return fold.m * (fold.simd if isinstance(block.op, MOVERS) else fold.pe)
+        return fold.pixels * taps(block) * fold.simd
+    return fold.pixels * (fold.simd if isinstance(block.op, MOVERS) else fold.pe)
 
 
 def in_values(graph: g.StreamGraph, index: int, fold: g.Fold, port: int = 0) -> int:
@@ -176,7 +176,7 @@ def weight_matrix(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int) -> 
     assert isinstance(op, (g.MatrixVector, g.VectorVector))
     deep = isinstance(op, g.MatrixVector)
     grown = [(0, fold.pad_out), (0, fold.pad_in if deep else 0), (0, 0), (0, 0)]
-    weights = np.pad(op.weights, grown)
+    weights = np.pad(op.weights, grown, constant_values=op.weight_type.low if op.weight_type.few == "BIPOLAR" else 0)
     rows, channels = weights.shape[:2]
     columns = weights.reshape(rows, channels, -1).transpose(0, 2, 1)
     source = block.inputs[0].block

@@ -1,0 +1,326 @@
+"""What a folding has to keep, as data: a row a rule, each with the sentence for who breaks it.
+
+The divisor rows are FINN's table of folding constraints (its documentation, "Folding factors"); the others say what
+our blocks and the width converters between them can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from boards.errors import ScheduleError
+from cnn.network import MaxPool, Shape
+from scheduler.streaming import graph as g
+from scheduler.streaming.lanes import in_lanes, in_shape, in_values, out_lanes, out_values, preserves, taps
+
+STYLES = ("default", "parallel")
+MEMORIES = ("embedded", "decoupled", "external")
+RAMS = ("auto", "lutram", "bram", "uram")
+MULTIPLIERS = ("dsp", "lut")
+
+UNITS = (g.MatrixVector, g.VectorVector)
+PADDED = (g.Window, g.MatrixVector, g.VectorVector, MaxPool, g.GlobalPool, g.Activate, g.Add, g.Duplicate, g.DownSample)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A block with its fold, where a rule is asked."""
+
+    graph: g.StreamGraph
+    folds: Sequence[g.Fold]
+    index: int
+
+    @property
+    def block(self) -> g.Block:
+        return self.graph.blocks[self.index]
+
+    @property
+    def op(self) -> g.BlockOp:
+        return self.block.op
+
+    @property
+    def fold(self) -> g.Fold:
+        return self.folds[self.index]
+
+    @property
+    def before(self) -> Shape:
+        return in_shape(self.graph, self.index)
+
+    @property
+    def channels(self) -> int:
+        """Channels that the block works on, padding included: of what it reads, of what a source gives."""
+        if isinstance(self.op, g.Source):
+            return self.block.outputs[0].shape.channels
+        return self.before.channels // self._gathered + self.fold.pad_in
+
+    @property
+    def _gathered(self) -> int:
+        return taps(self.block) if isinstance(self.writer.op, g.Window) else 1
+
+    @property
+    def rows(self) -> int:
+        """MH, padding included."""
+        return self.block.outputs[0].shape.channels + self.fold.pad_out
+
+    @property
+    def columns(self) -> int:
+        """MW, padding included."""
+        return self.channels * taps(self.block)
+
+    @property
+    def taps(self) -> int:
+        return taps(self.block)
+
+    @property
+    def width(self) -> int:
+        """Of the maps that come and go, what pixels have to divide."""
+        return self.block.outputs[0].shape.width if self.block.outputs else self.before.width
+
+    @property
+    def widths(self) -> str:
+        return " and ".join(str(w) for w in sorted(self._widths))
+
+    @property
+    def _widths(self) -> set[int]:
+        ports = [self.graph.type_of(p).shape.width for p in self.block.inputs]
+        return {*ports, *(o.shape.width for o in self.block.outputs)}
+
+    @property
+    def even(self) -> bool:
+        return all(w % self.fold.pixels == 0 for w in self._widths)
+
+    @property
+    def writer(self) -> g.Block:
+        return self.graph.blocks[self.block.inputs[0].block]
+
+    @property
+    def writer_fold(self) -> g.Fold:
+        return self.folds[self.block.inputs[0].block]
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Channels of each input of a concat, of each part of a split."""
+        if isinstance(self.op, g.Split):
+            return self.op.parts
+        return tuple(self.graph.type_of(port).shape.channels for port in self.block.inputs)
+
+    def near(self, value: int, whole: int) -> str:
+        """The divisors of ``whole`` on both sides of ``value``."""
+        found = [d for d in range(1, whole + 1) if whole % d == 0]
+        near = [*[d for d in found if d < value][-1:], *[d for d in found if d > value][:1]]
+        return " and ".join(str(d) for d in near)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """``sentence`` follows the block's name; it is asked only where ``holds`` says no."""
+
+    name: str
+    ops: tuple[type, ...]
+    holds: Callable[[Site], bool]
+    sentence: Callable[[Site], str]
+
+
+def _divides(
+    name: str, ops: tuple[type, ...], key: str, of: str, whole: Callable[[Site], int], hint: str = ""
+) -> Constraint:
+    """``key`` of the fold has to divide ``whole``, which is called ``of``."""
+
+    def holds(s: Site) -> bool:
+        value = int(getattr(s.fold, key))
+        return value >= 1 and whole(s) % value == 0
+
+    def sentence(s: Site) -> str:
+        value, total = getattr(s.fold, key), whole(s)
+        return f"{key} has to divide {of} ({total}), and {value} does not; nearest are {s.near(value, total)}{hint}"
+
+    return Constraint(name, ops, holds, sentence)
+
+
+def _one_of(key: str, values: tuple[str, ...]) -> Constraint:
+    return Constraint(
+        key,
+        (object,),
+        lambda s: getattr(s.fold, key) in values,
+        lambda s: f"{key} is one of {', '.join(values)}, not {getattr(s.fold, key)!r}",
+    )
+
+
+_MORE_ROWS, _MORE_COLUMNS = ", or pad_out adds channels", ", or pad_in adds channels"
+
+DIVISORS: tuple[Constraint, ...] = (
+    _divides("MVU: MH % PE", (g.MatrixVector,), "pe", "its filters, MH", lambda s: s.rows, _MORE_ROWS),
+    _divides("MVU: MW % SIMD", (g.MatrixVector,), "simd", "its columns, MW", lambda s: s.columns, _MORE_COLUMNS),
+    _divides("VVU: channels % PE", (g.VectorVector,), "pe", "its channels", lambda s: s.channels, _MORE_COLUMNS),
+    _divides("VVU: taps % SIMD", (g.VectorVector,), "simd", "the taps of its kernel", lambda s: s.taps),
+    _divides("SWU: channels % SIMD", (g.Window,), "simd", "its channels", lambda s: s.channels, _MORE_COLUMNS),
+    _divides("pool: channels % PE", (MaxPool, g.GlobalPool), "pe", "its channels", lambda s: s.channels),
+    _divides("thresholding: channels % PE", (g.Activate,), "pe", "its channels", lambda s: s.channels),
+    _divides("add: channels % PE", (g.Add,), "pe", "its channels", lambda s: s.channels),
+    _divides("duplicate: channels % PE", (g.Duplicate,), "pe", "its channels", lambda s: s.channels),
+    _divides("label select: labels % PE", (g.LabelSelect,), "pe", "its labels", lambda s: s.channels),
+    _divides("down-sampler: channels % SIMD", (g.DownSample,), "simd", "its channels", lambda s: s.channels),
+    _divides("up-sample: channels % SIMD", (g.Upsample,), "simd", "its channels", lambda s: s.channels),
+    _divides("reorg: channels % SIMD", (g.Reorg,), "simd", "its channels", lambda s: s.channels),
+    _divides("DMA: channels % SIMD", (g.Source, g.Sink, g.Discard), "simd", "its channels", lambda s: s.channels),
+    Constraint(
+        "concat and split: parts % SIMD",
+        (g.Concat, g.Split),
+        lambda s: s.fold.simd >= 1 and all(part % s.fold.simd == 0 for part in s.parts),
+        lambda s: f"simd has to divide each of its parts ({', '.join(map(str, s.parts))}), and {s.fold.simd} does not",
+    ),
+)
+
+BLOCKS: tuple[Constraint, ...] = (
+    Constraint(
+        "width % pixels",
+        (object,),
+        lambda s: s.fold.pixels >= 1 and s.even,
+        lambda s: f"pixels have to divide the width of its maps ({s.widths}), and {s.fold.pixels} does not",
+    ),
+    Constraint(
+        "pixels of a window",
+        (g.Window,),
+        lambda s: s.fold.pixels <= 1 or s.fold.style == "parallel",
+        lambda s: f"a window of style default gives one pixel at a time, not {s.fold.pixels}; take style parallel",
+    ),
+    Constraint(
+        "pixels of a sink",
+        (g.Source, g.Sink),
+        lambda s: s.fold.pixels <= 1 or s.fold.simd == s.channels,
+        lambda s: (
+            f"words of {s.fold.pixels} pixels to and from DDR hold whole pixels: simd has to be {s.channels}, "
+            f"not {s.fold.simd}"
+        ),
+    ),
+    Constraint(
+        "pixels of what moves pixels",
+        (g.Concat, g.Split, g.Reorg, g.Upsample, g.DownSample, g.GlobalPool, g.LabelSelect),
+        lambda s: s.fold.pixels <= 1,
+        lambda s: f"it takes one pixel at a time, not {s.fold.pixels}",
+    ),
+    _one_of("style", STYLES),
+    _one_of("memory", MEMORIES),
+    _one_of("ram", RAMS),
+    _one_of("multiplier", MULTIPLIERS),
+    Constraint(
+        "style of a window",
+        (object,),
+        lambda s: s.fold.style == "default" or isinstance(s.op, g.Window),
+        lambda s: f"only a sliding window has a style, so it stays default, not {s.fold.style}",
+    ),
+    Constraint(
+        "memory of weights",
+        (object,),
+        lambda s: s.fold.memory == "embedded" or isinstance(s.op, UNITS),
+        lambda s: f"it has no weights, so memory stays embedded, not {s.fold.memory}",
+    ),
+    Constraint(
+        "padding of channels",
+        (object,),
+        lambda s: (
+            min(s.fold.pad_in, s.fold.pad_out) >= 0
+            and (isinstance(s.op, PADDED) or s.fold.pad_in == s.fold.pad_out == 0)
+        ),
+        lambda s: (
+            "it takes and gives the network's own channels: pad_in and pad_out stay 0, "
+            f"not {s.fold.pad_in} and {s.fold.pad_out}"
+        ),
+    ),
+    Constraint(
+        "padding of bipolar weights",
+        (g.MatrixVector,),
+        lambda s: s.fold.pad_in == 0 or not _bipolar(s.op),
+        lambda s: f"its weights are BIPOLAR and cannot be zero: pad_in stays 0, not {s.fold.pad_in}",
+    ),
+    Constraint(
+        "padding that stays",
+        (object,),
+        lambda s: not preserves(s.op) or s.fold.pad_in == s.fold.pad_out,
+        lambda s: (
+            f"as many channels leave as come: pad_in ({s.fold.pad_in}) and pad_out ({s.fold.pad_out}) have to be equal"
+        ),
+    ),
+)
+
+STREAMS: tuple[Constraint, ...] = (
+    Constraint(
+        "group of a depthwise window",
+        (g.VectorVector,),
+        lambda s: not isinstance(s.writer.op, g.Window) or s.fold.pe == s.writer_fold.simd,
+        lambda s: (
+            f"it takes the channels in the groups that {s.writer.name} gives: pe ({s.fold.pe}) has to be that window's "
+            f"simd ({s.writer_fold.simd})"
+        ),
+    ),
+    Constraint(
+        "padding of a window",
+        UNITS,
+        lambda s: not isinstance(s.writer.op, g.Window) or s.fold.pad_in == s.writer_fold.pad_out,
+        lambda s: (
+            f"{s.writer.name} gathers its channels: pad_in ({s.fold.pad_in}) has to be that window's pad_out "
+            f"({s.writer_fold.pad_out})"
+        ),
+    ),
+    Constraint(
+        "pixels of neighbours",
+        (object,),
+        lambda s: all(_meets(s, port) for port in range(len(s.block.inputs))),
+        lambda s: (
+            f"words of {_most_pixels(s)} pixels are taken apart only where they hold all channels: pixels "
+            f"({s.fold.pixels}) have to be those of what it reads, or simd and pe be all channels there"
+        ),
+    ),
+)
+
+CONSTRAINTS: tuple[Constraint, ...] = (*DIVISORS, *BLOCKS, *STREAMS)
+
+
+def pixels_meet(graph: g.StreamGraph, writer: g.Fold, source: g.Port, index: int, port: int, reader: g.Fold) -> bool:
+    """Whether a converter brings the words of ``writer`` to ``reader``: pixel order is kept on both sides."""
+    if writer.pixels == reader.pixels:
+        return True
+    given = out_lanes(graph.blocks[source.block], writer, source.output)
+    taken = in_lanes(graph.blocks[index], reader, port)
+    whole_given = writer.pixels == 1 or given == writer.pixels * out_values(graph, source.block, writer, source.output)
+    return whole_given and (reader.pixels == 1 or taken == reader.pixels * in_values(graph, index, reader, port))
+
+
+def _meets(site: Site, port: int) -> bool:
+    source = site.block.inputs[port]
+    return pixels_meet(site.graph, site.folds[source.block], source, site.index, port, site.fold)
+
+
+def _bipolar(op: g.BlockOp) -> bool:
+    return isinstance(op, g.MatrixVector) and op.weight_type.few == "BIPOLAR"
+
+
+def _most_pixels(site: Site) -> int:
+    return max(site.fold.pixels, *(site.folds[port.block].pixels for port in site.block.inputs))
+
+
+def broken(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[str]:
+    """The sentence of every row that does not hold, with the block's name."""
+    for index, block in enumerate(graph.blocks):
+        site = Site(graph, folds, index)
+        for row in CONSTRAINTS:
+            if isinstance(block.op, row.ops) and not row.holds(site):
+                yield f"{block.name}: {row.sentence(site)}"
+
+
+def legal(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int, rows: Sequence[Constraint] = BLOCKS) -> bool:
+    """Whether block ``index`` keeps ``rows``."""
+    site = Site(graph, folds, index)
+    return all(row.holds(site) for row in rows if isinstance(site.op, row.ops))
+
+
+def check(folding: g.StreamingFolding) -> g.StreamingFolding:
+    """``folding`` itself; ScheduleError with the sentences of all rows that it breaks."""
+    graph, folds = folding.graph, folding.folds
+    if len(folds) != len(graph.blocks):
+        raise ScheduleError(f"{graph.name} has {len(graph.blocks)} blocks, and the folding has {len(folds)} folds")
+    found = list(broken(graph, folds))
+    if found:
+        raise ScheduleError(f"the folding of {graph.name} is not legal:\n  " + "\n  ".join(found))
+    return folding

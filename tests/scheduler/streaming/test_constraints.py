@@ -1,0 +1,248 @@
+"""Every row of the constraint table: a folding that keeps it, one that breaks it, and the sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from low_bit import NONE, Layers
+
+from boards.errors import ScheduleError
+from cnn.datatype import DataType
+from cnn.network import Shape
+from scheduler.streaming import graph as g
+from scheduler.streaming.constraints import CONSTRAINTS, broken, check
+from scheduler.streaming.lower import lower
+
+
+def conv() -> Layers:
+    return Layers(6, 8, 8).conv(10, 3)
+
+
+def split() -> Layers:
+    made = Layers(3, 8, 8).conv(10, 1)
+    return made.slice(0, 4, 1).slice(4, 6, 1).concat(2, 3)
+
+
+def select() -> g.StreamGraph:
+    kind = g.StreamType(Shape(10, 1, 1), DataType(8, True))
+    out = g.StreamType(Shape(1, 1, 1), DataType(8, False))
+    return g.StreamGraph(
+        "select",
+        (
+            g.Block("input", g.Source(), (), (kind,), 0, "net:1"),
+            g.Block("select", g.LabelSelect(10), (g.Port(0),), (out,), 1, "net:2"),
+            g.Block("out", g.Sink(), (g.Port(1),), (), 1, "net:2"),
+        ),
+    )
+
+
+def activate() -> g.StreamGraph:
+    graph = lower(conv().network())
+    unit = graph.blocks[2]
+    op = g.Activate(unit.op.activation)  # type: ignore[union-attr, arg-type]
+    block = replace(unit, name="act", op=op, inputs=(g.Port(2),))
+    sink = replace(graph.blocks[3], inputs=(g.Port(3),))
+    return g.StreamGraph("activate", (*graph.blocks[:3], block, sink))
+
+
+def bipolar() -> Layers:
+    return Layers(6, 8, 8, "BIPOLAR", "BIPOLAR").conv(10, 3, 1, NONE)
+
+
+Case = tuple[str, Callable[[], Layers] | Callable[[], g.StreamGraph], dict[str, g.Fold], str]
+CASES: list[Case] = [
+    (
+        "MVU: MH % PE", conv, {"conv1": g.Fold(pe=4)},
+        "conv1: pe has to divide its filters, MH (10), and 4 does not; nearest are 2 and 5, or pad_out adds channels",
+    ),
+    (
+        "MVU: MW % SIMD", conv, {"conv1": g.Fold(simd=12)},
+        "conv1: simd has to divide its columns, MW (54), and 12 does not; nearest are 9 and 18, "
+        "or pad_in adds channels",
+    ),
+    (
+        "VVU: channels % PE", lambda: Layers(6, 8, 8).depthwise(),
+        {"conv1": g.Fold(pe=4), "conv1_window": g.Fold(simd=1)},
+        "conv1: pe has to divide its channels (6), and 4 does not; nearest are 3 and 6, or pad_in adds channels",
+    ),
+    (
+        "VVU: taps % SIMD", lambda: Layers(6, 8, 8).depthwise(), {"conv1": g.Fold(simd=2)},
+        "conv1: simd has to divide the taps of its kernel (9), and 2 does not; nearest are 1 and 3",
+    ),
+    (
+        "SWU: channels % SIMD", conv, {"conv1_window": g.Fold(simd=4)},
+        "conv1_window: simd has to divide its channels (6), and 4 does not; nearest are 3 and 6, "
+        "or pad_in adds channels",
+    ),
+    (
+        "pool: channels % PE", lambda: conv().pool(), {"pool2": g.Fold(pe=3)},
+        "pool2: pe has to divide its channels (10), and 3 does not; nearest are 2 and 5",
+    ),
+    (
+        "pool: channels % PE", lambda: conv().average(), {"average2": g.Fold(pe=20)},
+        "average2: pe has to divide its channels (10), and 20 does not; nearest are 10",
+    ),
+    (
+        "thresholding: channels % PE", activate, {"act": g.Fold(pe=0)},
+        "act: pe has to divide its channels (10), and 0 does not; nearest are 1",
+    ),
+    (
+        "add: channels % PE", lambda: conv().conv(10, 3).sum(1, 2), {"add3": g.Fold(pe=4)},
+        "add3: pe has to divide its channels (10), and 4 does not; nearest are 2 and 5",
+    ),
+    (
+        "duplicate: channels % PE", lambda: conv().conv(10, 3).sum(1, 2), {"conv1_copy": g.Fold(pe=4)},
+        "conv1_copy: pe has to divide its channels (10), and 4 does not; nearest are 2 and 5",
+    ),
+    (
+        "label select: labels % PE", select, {"select": g.Fold(pe=4)},
+        "select: pe has to divide its labels (10), and 4 does not; nearest are 2 and 5",
+    ),
+    (
+        "down-sampler: channels % SIMD", lambda: Layers(6, 8, 8).conv(4, 1, 2), {"conv1_sample": g.Fold(simd=4)},
+        "conv1_sample: simd has to divide its channels (6), and 4 does not; nearest are 3 and 6",
+    ),
+    (
+        "up-sample: channels % SIMD", lambda: conv().upsample(2), {"upsample2": g.Fold(simd=4)},
+        "upsample2: simd has to divide its channels (10), and 4 does not; nearest are 2 and 5",
+    ),
+    (
+        "reorg: channels % SIMD", lambda: Layers(3, 8, 8).conv(8, 3).reorg(2, 1), {"reorg2": g.Fold(simd=3)},
+        "reorg2: simd has to divide its channels (8), and 3 does not; nearest are 2 and 4",
+    ),
+    (
+        "DMA: channels % SIMD", conv, {"input": g.Fold(simd=4)},
+        "input: simd has to divide its channels (6), and 4 does not; nearest are 3 and 6",
+    ),
+    (
+        "DMA: channels % SIMD", conv, {"conv1_out": g.Fold(simd=4)},
+        "conv1_out: simd has to divide its channels (10), and 4 does not; nearest are 2 and 5",
+    ),
+    (
+        "concat and split: parts % SIMD", split, {"concat4": g.Fold(simd=5)},
+        "concat4: simd has to divide each of its parts (4, 6), and 5 does not",
+    ),
+    (
+        "concat and split: parts % SIMD", split, {"slice2_split": g.Fold(simd=4)},
+        "slice2_split: simd has to divide each of its parts (4, 6), and 4 does not",
+    ),
+    (
+        "width % pixels", lambda: conv().pool(),
+        {"pool2": g.Fold(pixels=8, pe=10)},
+        "pool2: pixels have to divide the width of its maps (4 and 8), and 8 does not",
+    ),
+    (
+        "pixels of a window", conv, {"conv1_window": g.Fold(simd=6, pixels=2)},
+        "conv1_window: a window of style default gives one pixel at a time, not 2; take style parallel",
+    ),
+    (
+        "pixels of a sink", conv, {"conv1_out": g.Fold(simd=5, pixels=2)},
+        "conv1_out: words of 2 pixels to and from DDR hold whole pixels: simd has to be 10, not 5",
+    ),
+    (
+        "pixels of what moves pixels", lambda: conv().upsample(2), {"upsample2": g.Fold(simd=10, pixels=2)},
+        "upsample2: it takes one pixel at a time, not 2",
+    ),
+    (
+        "style", conv, {"conv1_window": g.Fold(style="wide")},
+        "conv1_window: style is one of default, parallel, not 'wide'",
+    ),
+    (
+        "memory", conv, {"conv1": g.Fold(memory="disk")},
+        "conv1: memory is one of embedded, decoupled, external, not 'disk'",
+    ),
+    ("ram", conv, {"conv1": g.Fold(ram="dram")}, "conv1: ram is one of auto, lutram, bram, uram, not 'dram'"),
+    ("multiplier", conv, {"conv1": g.Fold(multiplier="cpu")}, "conv1: multiplier is one of dsp, lut, not 'cpu'"),
+    (
+        "style of a window", conv, {"conv1": g.Fold(style="parallel")},
+        "conv1: only a sliding window has a style, so it stays default, not parallel",
+    ),
+    (
+        "memory of weights", conv, {"conv1_window": g.Fold(memory="external")},
+        "conv1_window: it has no weights, so memory stays embedded, not external",
+    ),
+    (
+        "padding of channels", lambda: conv().upsample(2), {"upsample2": g.Fold(pad_in=2, pad_out=2)},
+        "upsample2: it takes and gives the network's own channels: pad_in and pad_out stay 0, not 2 and 2",
+    ),
+    (
+        "padding of bipolar weights", bipolar,
+        {"conv1": g.Fold(pad_in=2), "conv1_window": g.Fold(pad_in=2, pad_out=2)},
+        "conv1: its weights are BIPOLAR and cannot be zero: pad_in stays 0, not 2",
+    ),
+    (
+        "padding that stays", lambda: conv().pool(), {"pool2": g.Fold(pad_in=2)},
+        "pool2: as many channels leave as come: pad_in (2) and pad_out (0) have to be equal",
+    ),
+    (
+        "group of a depthwise window", lambda: Layers(6, 8, 8).depthwise(),
+        {"conv1": g.Fold(pe=2), "conv1_window": g.Fold(simd=3)},
+        "conv1: it takes the channels in the groups that conv1_window gives: pe (2) has to be that window's simd (3)",
+    ),
+    (
+        "padding of a window", conv, {"conv1": g.Fold(pad_in=2)},
+        "conv1: conv1_window gathers its channels: pad_in (2) has to be that window's pad_out (0)",
+    ),
+    (
+        "pixels of neighbours", conv,
+        {
+            "conv1_window": g.Fold(simd=3, style="parallel", pixels=2),
+            "conv1": g.Fold(simd=27),
+            "input": g.Fold(simd=6, pixels=2),
+        },
+        "conv1: words of 2 pixels are taken apart only where they hold all channels: pixels (1) have to be those of "
+        "what it reads, or simd and pe be all channels there",
+    ),
+]  # fmt: skip
+
+
+def graph_of(made: Layers | g.StreamGraph) -> g.StreamGraph:
+    return made if isinstance(made, g.StreamGraph) else lower(made.network())
+
+
+def folded(graph: g.StreamGraph, folds: dict[str, g.Fold]) -> g.StreamingFolding:
+    assert set(folds) <= {block.name for block in graph.blocks}
+    return g.StreamingFolding(graph, tuple(folds.get(block.name, g.Fold()) for block in graph.blocks))
+
+
+@pytest.mark.parametrize(("row", "made", "folds", "sentence"), CASES, ids=[f"{c[0]}-{next(iter(c[2]))}" for c in CASES])
+def test_a_broken_row_says_its_sentence(
+    row: str, made: Callable[[], Layers], folds: dict[str, g.Fold], sentence: str
+) -> None:
+    graph = graph_of(made())
+    folding = folded(graph, folds)
+    assert sentence in list(broken(graph, folding.folds))
+    with pytest.raises(ScheduleError) as error:
+        check(folding)
+    assert sentence in str(error.value)
+    check(folded(graph, {}))  # one value a word keeps every row
+
+
+def test_every_row_is_tested() -> None:
+    assert {case[0] for case in CASES} == {row.name for row in CONSTRAINTS}
+
+
+def test_all_broken_rows_are_said_together() -> None:
+    graph = graph_of(conv())
+    with pytest.raises(ScheduleError) as error:
+        check(folded(graph, {"conv1": g.Fold(pe=4, simd=12)}))
+    assert str(error.value).count("\n  ") == 2
+    assert str(error.value).startswith("the folding of drawn is not legal:\n  conv1: pe has to divide")
+
+
+def test_a_fold_for_every_block() -> None:
+    graph = graph_of(conv())
+    with pytest.raises(ScheduleError, match="drawn has 4 blocks, and the folding has 1 folds"):
+        check(g.StreamingFolding(graph, (g.Fold(),)))
+
+
+def test_words_of_two_whole_pixels_meet_words_of_one() -> None:
+    graph = graph_of(conv())
+    folds = {
+        "input": g.Fold(simd=6),
+        "conv1_window": g.Fold(simd=6, style="parallel", pixels=2),
+        "conv1": g.Fold(simd=54, pe=10, pixels=2),
+    }
+    check(folded(graph, folds))

@@ -1,0 +1,131 @@
+"""Words and cycles of folds; weights in the order of the stream."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from low_bit import Layers, ultranet
+
+from scheduler.streaming import graph as g
+from scheduler.streaming.lanes import (
+    Converter,
+    bottleneck,
+    converter,
+    cycles,
+    frame_cycles,
+    in_lanes,
+    out_lanes,
+    weight_matrix,
+    weight_tiles,
+)
+from scheduler.streaming.lower import lower
+
+
+def graph_of(made: Layers) -> g.StreamGraph:
+    return lower(made.network())
+
+
+def test_lanes_of_windows_and_units() -> None:
+    _, window, unit, _ = graph_of(Layers(4, 8, 8).conv(6, 3)).blocks
+    assert out_lanes(window, g.Fold(simd=2)) == 2
+    assert out_lanes(window, g.Fold(simd=2, style="parallel")) == 18
+    assert out_lanes(window, g.Fold(simd=4, style="parallel", pixels=2)) == 72
+    assert (in_lanes(unit, g.Fold(simd=9, pe=3)), out_lanes(unit, g.Fold(simd=9, pe=3))) == (9, 3)
+    vvu = graph_of(Layers(4, 8, 8).depthwise()).blocks[2]
+    assert (in_lanes(vvu, g.Fold(simd=9, pe=2)), out_lanes(vvu, g.Fold(simd=9, pe=2))) == (18, 2)
+
+
+def test_cycles_of_a_window_are_those_of_its_busier_side() -> None:
+    graph = graph_of(Layers(8, 10, 10).conv(4, 3))
+    assert cycles(graph, 1, g.Fold(simd=2)) == 100 * 9 * 4
+    assert cycles(graph, 1, g.Fold(simd=2, style="parallel")) == 100 * 4
+    strided = graph_of(Layers(8, 10, 10).conv(4, 3, 2))
+    assert cycles(strided, 1, g.Fold(simd=2, style="parallel")) == 100 * 4  # all that comes has to be read
+
+
+def test_cycles_of_units() -> None:
+    graph = graph_of(Layers(8, 10, 10).conv(4, 3))
+    assert cycles(graph, 2, g.Fold(simd=24, pe=2)) == 100 * 3 * 2
+    assert cycles(graph, 2, g.Fold(simd=24, pe=2, pixels=2)) == 50 * 3 * 2
+    depthwise = graph_of(Layers(8, 10, 10).depthwise())
+    assert cycles(depthwise, 2, g.Fold(simd=3, pe=4)) == 100 * 3 * 2
+    dense = graph_of(Layers(8, 2, 2).dense(10))
+    assert cycles(dense, 1, g.Fold(simd=4, pe=5)) == 8 * 2
+
+
+def test_padding_makes_vectors_longer() -> None:
+    graph = graph_of(Layers(3, 10, 10).conv(5, 3))
+    folds = (g.Fold(simd=3), g.Fold(simd=2, pad_in=1, pad_out=1), g.Fold(simd=12, pe=2, pad_in=1, pad_out=1), g.Fold())
+    assert cycles(graph, 1, folds[1]) == 100 * 9 * 2
+    assert cycles(graph, 2, folds[2]) == 100 * 3 * 3
+    assert converter(graph, folds, 1) == Converter(3, 2, 3, 4, 100)
+    assert converter(graph, folds, 2) == Converter(2, 12, 36, 36, 100)
+    assert converter(graph, folds, 3) == Converter(2, 1, 6, 5, 100)
+    assert weight_matrix(graph, folds, 2).shape == (6, 36)
+    assert not weight_matrix(graph, folds, 2)[5].any()
+    assert not weight_matrix(graph, folds, 2)[:, 3::4].any()
+
+
+def test_no_converter_stands_where_words_are_alike() -> None:
+    graph = graph_of(Layers(3, 8, 8).conv(4, 3))
+    folds = (g.Fold(simd=3), g.Fold(simd=3, style="parallel"), g.Fold(simd=27, pe=2), g.Fold(simd=2))
+    assert [converter(graph, folds, i) for i in (1, 2, 3)] == [None, None, None]
+
+
+def test_the_bottleneck_may_be_a_converter() -> None:
+    graph = graph_of(Layers(64, 8, 8).conv(4, 1))
+    folds = (g.Fold(simd=64), g.Fold(simd=64, pe=4), g.Fold(simd=4))
+    assert bottleneck(graph, folds)[1] == 64
+    slow = (g.Fold(simd=1), g.Fold(simd=64, pe=4), g.Fold(simd=4))
+    assert bottleneck(graph, slow) == ("input", 4096)
+
+
+def test_ultranet_at_the_balance_of_the_fastest_contest_design() -> None:
+    """Every layer at 102,400 cycles: PE · SIMD as its multiply-accumulates ask for."""
+    graph = lower(ultranet())
+    units = [i for i, b in enumerate(graph.blocks) if isinstance(b.op, g.MatrixVector)]
+    ways = [(8, 27), (4, 144), (8, 72), (4, 72), *[(1, 72)] * 4, (6, 1)]
+    assert [cycles(graph, i, g.Fold(pe=pe, simd=simd)) for i, (pe, simd) in zip(units, ways, strict=True)] == [
+        *[102_400] * 8,
+        200 * 6 * 64,
+    ]
+
+
+@pytest.mark.parametrize(("style", "simd"), [("default", 2), ("parallel", 1), ("parallel", 2), ("parallel", 4)])
+def test_weights_are_in_the_order_that_the_window_gives(style: str, simd: int) -> None:
+    """A window done by hand, in the contract's order, times the matrix equals the convolution."""
+    graph = graph_of(Layers(4, 5, 6).conv(3, 3))
+    unit = graph.blocks[2].op
+    assert isinstance(unit, g.MatrixVector)
+    folds = (g.Fold(), g.Fold(simd=simd, style=style), g.Fold(), g.Fold())
+    patch = np.random.default_rng(1).integers(0, 16, (4, 3, 3))
+    groups = [range(4)] if style == "default" else [range(c, c + simd) for c in range(0, 4, simd)]
+    stream = [patch[c, y, x] for group in groups for y in range(3) for x in range(3) for c in group]
+    expected = (unit.weights.astype(np.int64) * patch).sum(axis=(1, 2, 3))
+    assert np.array_equal(weight_matrix(graph, folds, 2).astype(np.int64) @ np.array(stream), expected)
+
+
+def test_weights_of_a_connected_layer_are_pixel_by_pixel() -> None:
+    graph = graph_of(Layers(2, 3, 2).dense(4))
+    weights = graph.blocks[1].op.weights  # type: ignore[union-attr]
+    got = weight_matrix(graph, (g.Fold(),) * 3, 1)
+    assert np.array_equal(got, weights.transpose(0, 2, 3, 1).reshape(4, -1))
+
+
+def test_weights_of_a_depthwise_layer_are_a_row_of_taps_a_channel() -> None:
+    graph = graph_of(Layers(4, 5, 5).depthwise())
+    got = weight_matrix(graph, (g.Fold(), g.Fold(simd=2, style="parallel"), g.Fold(pe=2), g.Fold()), 2)
+    assert np.array_equal(got, graph.blocks[2].op.weights.reshape(4, 9))  # type: ignore[union-attr]
+
+
+def test_tiles_are_pe_by_folds_by_simd() -> None:
+    tiles = weight_tiles(np.arange(24).reshape(4, 6), 2, 3)
+    assert tiles.shape == (2, 4, 3)
+    assert tiles[1].tolist() == [[6, 7, 8], [9, 10, 11], [18, 19, 20], [21, 22, 23]]
+
+
+def test_the_frame_takes_what_its_slowest_block_does() -> None:
+    graph = lower(ultranet())
+    folds = tuple(g.Fold() for _ in graph.blocks)
+    assert frame_cycles(graph, folds) == 80 * 160 * 32 * 144
+    assert bottleneck(graph, folds)[0] == "conv3"
