@@ -105,12 +105,12 @@ def unpack_map(region: Region, lanes: int, data: npt.NDArray[Any]) -> Integers:
 
 
 def _values(data: Pixels, bits: int, kind: str) -> Integers:
-    """Bytes as they lie in DDR → integers: little-endian, at 4 bits two a byte, the first in the low nibble."""
+    """Bytes as they lie in DDR → integers: little-endian, at 4 bits two signed ones a byte, the first in the low half."""
     if bits >= 8:
         return data.view(np.dtype(f"<{kind}{bits // 8}"))
     nibbles = np.empty((data.size, 2), np.uint8)
     nibbles[:, 0], nibbles[:, 1] = data & 15, data >> 4
-    return nibbles.reshape(-1) if kind == "u" else ((nibbles ^ 8).astype(np.int8) - np.int8(8)).reshape(-1)
+    return ((nibbles ^ 8).astype(np.int8) - np.int8(8)).reshape(-1)
 
 
 def to_floats(region: Region, integers: Integers) -> npt.NDArray[np.float32]:

@@ -7,14 +7,46 @@ from dataclasses import dataclass, fields
 
 from boards.errors import ScheduleError
 
-PIXEL_LANES = 4
-"""Lanes of one input pixel: up to 4 channels, so that a window of pixels fills a word."""
+PIXEL_BYTES = 4
+"""Bytes of one input pixel: up to 4 channels of 8 bits, whatever the format of the array."""
 
-PACK_CHAIN = {"DSP48E2": 8, "DSP48E1": 4}
-"""Packed products summed before the two fields are taken apart (bound proven in the tests)."""
+BITS = (4, 8, 16)
+"""Formats of the engine: bits of a weight and of an activation in a lane."""
 
-PACK_SHIFT = {"DSP48E2": 18, "DSP48E1": 17}
-"""Where the second product starts: the widest for which the packed weight fits the DSP's wide port."""
+RESULT_BITS = 16
+"""Bits of a result that leaves as it is, for the host: INT16 whatever the format."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How products share a DSP: ``columns`` weights × ``rows`` activations in one multiplication, each product in a
+    field of ``shift`` bits; ``chain`` of them are summed before the fields are taken apart. include/packed.h has the
+    arithmetic, the tests the proof that it is exact for narrow weights (−7…7, −127…127)."""
+
+    columns: int
+    rows: int
+    shift: int
+    chain: int
+
+    @property
+    def products(self) -> int:
+        return self.columns * self.rows
+
+
+PACKINGS = {
+    ("DSP48E2", 4): Packing(2, 2, 11, 16),
+    ("DSP48E2", 8): Packing(2, 1, 18, 8),
+    ("DSP48E2", 16): Packing(1, 1, 32, 8),
+    ("DSP48E1", 4): Packing(2, 2, 10, 8),
+    ("DSP48E1", 8): Packing(2, 1, 17, 4),
+    ("DSP48E1", 16): Packing(1, 1, 32, 4),
+}
+"""By DSP and bits. The ports are 27 × 18 bits (DSP48E2, UG579) and 25 × 18 bits (DSP48E1, UG479), the sum has 48.
+
+4 bits: two weights × two activations, after AMD's WP521 (fields of 11 bits); a DSP48E1 takes fields of at most 10.
+8 bits: two weights × one activation, after WP486 (shift 18, chains of 7 to 8). A DSP48E2 would take 19 too, with
+chains of 16: not used, because 8 divide the lanes of every array. 17 is the widest that a DSP48E1 takes.
+16 bits: one product, nothing to take apart; the chain is what is added in one column of DSPs."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +59,7 @@ class Array:
     kept_depth: rows' sums that wait for their pool partner, [channel tile][column].
     chunk: columns that the Saver arranges before it writes a row piece.
     channel_tiles: requantisers kept for one pass, in tiles of ``columns`` channels.
+    bits: of a weight and of an activation in a lane, one of BITS.
     """
 
     rows: int
@@ -41,15 +74,25 @@ class Array:
     chunk: int = 64
     channel_tiles: int = 128
     dsp: str = "DSP48E2"
+    bits: int = 8
 
     @property
     def macs_per_cycle(self) -> int:
         return self.rows * self.columns * self.lanes
 
     @property
+    def packing(self) -> Packing:
+        return PACKINGS[self.dsp, self.bits]
+
+    @property
+    def row_groups(self) -> int:
+        """Rows of DSPs: at 4 bits two rows of the array share one, and the last of an odd number has one of its own."""
+        return -(-self.rows // self.packing.rows)
+
+    @property
     def mac_dsps(self) -> int:
-        """DSPs that multiply: two output channels share one."""
-        return self.macs_per_cycle // 2
+        """DSPs that multiply."""
+        return self.row_groups * self.columns * self.lanes // self.packing.columns
 
     @property
     def requantise_dsps(self) -> int:
@@ -62,7 +105,33 @@ class Array:
 
     @property
     def pack_chain(self) -> int:
-        return min(PACK_CHAIN[self.dsp], self.lanes)
+        """Lanes of a chain; at 4 bits at most half of them, because high nibbles have chains of their own."""
+        return min(self.packing.chain, self.lanes // (2 if self.bits == 4 else 1))
+
+    @property
+    def word_bytes(self) -> int:
+        """Of a word in DDR: ``lanes`` values of ``bits``."""
+        return self.lanes * self.bits // 8
+
+    @property
+    def result_words(self) -> int:
+        """Words that hold ``lanes`` results of RESULT_BITS."""
+        return RESULT_BITS // self.bits
+
+    @property
+    def pixel_lanes(self) -> int:
+        """Lanes of an input pixel: one a byte, at 4 bits one a nibble."""
+        return PIXEL_BYTES * max(1, 8 // self.bits)
+
+    @property
+    def step_pixels(self) -> int:
+        """Input pixels that the array takes a cycle."""
+        return self.lanes // self.pixel_lanes
+
+    @property
+    def word_pixels(self) -> int:
+        """Input pixels in a word of DDR: at 16 bits twice those of a step, because a byte fills half a lane."""
+        return self.word_bytes // PIXEL_BYTES
 
     @property
     def tile_blocks(self) -> int:
@@ -88,6 +157,7 @@ RULES = (
         "every number of the array is at least 1",
         lambda a: all(getattr(a, f.name) >= 1 for f in fields(a) if f.name != "dsp"),
     ),
+    Rule(f"bits is one of {', '.join(map(str, BITS))}", lambda a: a.bits in BITS),
     Rule("rows is at least 2, so that a pool finds two rows in a tile", lambda a: a.rows >= 2),
     Rule("columns is even, because two output channels share a DSP", lambda a: a.columns % 2 == 0),
     Rule(
@@ -95,9 +165,14 @@ RULES = (
         lambda a: a.columns % a.lanes == 0,
     ),
     Rule(
-        f"lanes is a power of two of at least {PIXEL_LANES} and at most 64 (an AXI word of 512 bits)",
-        lambda a: PIXEL_LANES <= a.lanes <= 64 and _power_of_two(a.lanes),
+        "lanes is a power of two of at least 4 and at most 64 (an AXI word of 512 bits)",
+        lambda a: 4 <= a.lanes <= 64 and _power_of_two(a.lanes),
     ),
+    Rule(
+        "lanes at 4 bits are at least 8, so that they hold the nibbles of a pixel",
+        lambda a: a.bits != 4 or a.lanes >= 8,
+    ),
+    Rule("lanes at 16 bits are at most 32 (an AXI word of 512 bits)", lambda a: a.bits != 16 or a.lanes <= 32),
     Rule(
         "map_ports is 1, 2 or 4 and not more than rows",
         lambda a: a.map_ports in (1, 2, 4) and a.map_ports <= a.rows,
@@ -111,7 +186,7 @@ RULES = (
         lambda a: _power_of_two(a.save_rows) and a.save_rows <= a.rows,
     ),
     Rule("row_depth is even, because a bank is two interleaved halves", lambda a: a.row_depth % 2 == 0),
-    Rule("dsp is DSP48E2 or DSP48E1", lambda a: a.dsp in PACK_CHAIN),
+    Rule("dsp is DSP48E2 or DSP48E1", lambda a: any(a.dsp == dsp for dsp, _ in PACKINGS)),
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler.array import PIXEL_LANES, Array
+from scheduler.array import Array
 from scheduler.tile import ceil_div
 from scheduler.work import value_bits
 
@@ -24,16 +24,16 @@ class Fabric:
 
 def fabric(array: Array) -> Fabric:
     word = array.lanes * value_bits(array)
-    pairs = array.rows * array.columns // 2
-    chains = ceil_div(array.lanes, array.pack_chain)
-    # A chain's two fields: the upper one corrected by the lower one's sign, then both accumulated.
-    adders = pairs * chains * (2 * SUM_BITS + FIELD_BITS)
+    shared = array.row_groups * array.columns // array.packing.columns
+    chains, fields = ceil_div(array.lanes, array.pack_chain), array.packing.products
+    # A chain's fields: each but the lowest corrected by the sign of the one below, then all accumulated.
+    adders = shared * chains * (fields * SUM_BITS + (fields - 1) * FIELD_BITS)
     rotation = array.rows * word * ceil_div(array.rows - 1, 3)
-    windows = array.rows * word * ceil_div(array.lanes // PIXEL_LANES, 3)
+    windows = array.rows * word * ceil_div(array.word_pixels, 3)
     requantisers = array.save_rows * array.columns * (SUM_BITS + 2 * 48 + 64)  # bias, rounding, shift by 4:1 stages
     pools = 2 * array.rows * array.columns * SUM_BITS
-    skew = array.rows * (array.rows + 1) // 2 * word
-    weights = array.rows * array.columns * word
+    skew = array.packing.rows * array.row_groups * (array.row_groups + 1) // 2 * word
+    weights = array.row_groups * array.columns * word
     sums = array.rows * array.columns * SUM_BITS
     return Fabric(
         lut=adders + rotation + windows + requantisers + pools,

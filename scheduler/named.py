@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cnn.quantized import QuantizedNetwork
-from scheduler.array import PIXEL_LANES, Array
+from scheduler.array import PIXEL_BYTES, Array
 from scheduler.cost import Link
 from scheduler.lower import lower
 from scheduler.tile import ceil_div
-from scheduler.work import Work, value_bits, work_of
+from scheduler.work import Work, work_of
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class _Sizes:
 
 
 def _sizes(work: Work, array: Array) -> _Sizes:
-    word = array.lanes * value_bits(array) // 8
+    word = array.word_bytes
     # The input picture is not unrolled over the kernel's columns: one padded block of channels.
     steps = work.steps if work.pixels == 1 else work.kernel_height * work.kernel_width
     tiles = ceil_div(work.filters, array.columns)
@@ -72,7 +72,7 @@ def _sizes(work: Work, array: Array) -> _Sizes:
         array,
         steps,
         weights=tiles * steps * array.columns * word,
-        maps_in=work.in_height * work.in_width * (work.blocks * word if work.pixels == 1 else PIXEL_LANES),
+        maps_in=work.in_height * work.in_width * (work.blocks * word if work.pixels == 1 else PIXEL_BYTES),
         maps_out=work.saved_height * work.saved_width * blocks * work.value_words * word,
         before_pool=work.out_height * work.out_width * blocks * work.value_words * word,
     )
@@ -111,7 +111,7 @@ def _scale_sim(sizes: _Sizes, link: Link) -> NamedLayer:
 
 def _naive(sizes: _Sizes, link: Link) -> NamedLayer:
     work, array = sizes.work, sizes.array
-    word = array.lanes * value_bits(array) // 8
+    word = array.word_bytes
     positions = ceil_div(work.out_height, array.rows) * ceil_div(work.filters, array.columns) * work.out_width
     steps = positions * sizes.steps
     moved = steps * (array.rows + array.columns) * word + sizes.before_pool

@@ -11,14 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import ScheduleError
+from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.network import Shape
 from cnn.quantized import QuantizedNetwork, on_host
-from scheduler.array import PIXEL_LANES, Array
+from scheduler.array import PIXEL_BYTES, Array
+from scheduler.formats import check_format, pack_values
 from scheduler.lower import Job, resolve
 from scheduler.tile import Strip, SystolicSchedule, Tiling, blocks, ceil_div, input_columns, row_words
 
 Bytes = npt.NDArray[np.int8]
+Weights = npt.NDArray[np.signedinteger]
 
 PASS_WORDS = 64
 """32-bit words of one pass in the program; include/pass.h has the same."""
@@ -73,9 +76,10 @@ PASS_FIELDS = (
 
 @dataclass(frozen=True)
 class Map:
-    """A feature map in DDR: [row][block][column] words; ``value_words`` is 2 for int16.
+    """A feature map in DDR: [row][block][column] words; ``value_words`` is above 1 where results leave as int16.
 
-    ``pixels``: the input picture, [row][column] of PIXEL_LANES bytes, rows padded to whole words.
+    ``pixels``: the input picture, [row][column] of PIXEL_BYTES bytes, rows padded to whole words. value_bits: of a
+    value in DDR.
     """
 
     node: int
@@ -85,6 +89,7 @@ class Map:
     value_words: int
     pixels: bool
     row_words: int
+    value_bits: int
 
     @property
     def words(self) -> int:
@@ -99,7 +104,7 @@ class Map:
 class Program:
     """Everything that DDR holds before a frame starts.
 
-    words: uint32 [passes, PASS_WORDS]. weights: one int8 [words, lanes] image a port.
+    words: uint32 [passes, PASS_WORDS]. weights: one image a port, bytes [words, bytes of a word].
     requantisers: uint32 [channels, 4] (bias, multiplier | negative << 16, shift, 0).
     maps_words: size of the map arena. maps: node index → its region. pass_job: pass → job index.
     """
@@ -117,14 +122,15 @@ class Program:
 
 
 def emit(schedule: SystolicSchedule) -> Program:
-    """ScheduleError where a sum would not fit the array's 32-bit accumulators."""
+    """ScheduleError where a sum would not fit the array's 32-bit accumulators, or a value its lanes."""
+    check_format(schedule.network, schedule.array)
     maps, maps_words = place_maps(schedule)
     rows, pass_job = [], []
     weights, requantisers = [], []
     weight_base = requantiser_base = 0
     for index, tiling in enumerate(schedule.tilings):
         image = weight_image(tiling, schedule.network, schedule.array)
-        channels = requantiser_image(tiling, schedule.array)
+        channels = requantiser_image(tiling, schedule.network, schedule.array)
         for strip in tiling.strips:
             fields = _pass_fields(schedule, tiling, strip, maps, weight_base, requantiser_base)
             rows.append([fields[name] for name in PASS_FIELDS])
@@ -186,11 +192,11 @@ def _first_gap(live: list[Map], words: int) -> int:
 def _map(network: QuantizedNetwork, node: int, array: Array, base: int) -> Map:
     shape, datatype = network.nodes[node].shape, network.nodes[node].type.datatype
     if node == 0:
-        words = ceil_div(shape.width, array.lanes // PIXEL_LANES)
-        return Map(0, base, shape, 1, 1, True, words)
-    value_words = 1 if datatype.bits <= 8 else 2
-    count = blocks(shape.channels, array)
-    return Map(node, base, shape, count, value_words, False, count * shape.width * value_words)
+        words = ceil_div(shape.width, array.word_pixels)
+        return Map(0, base, shape, 1, 1, True, words, 8)
+    value_words = 1 if datatype.bits <= array.bits else array.result_words
+    count, bits = blocks(shape.channels, array), array.bits * value_words
+    return Map(node, base, shape, count, value_words, False, count * shape.width * value_words, bits)
 
 
 # --- passes -----------------------------------------------------------------------------------------------
@@ -211,7 +217,7 @@ def _pass_fields(
         **_output_fields(job, strip, maps[job.output], datatype),
         "kernel_height": job.kernel[0],
         "kernel_groups": tiling.steps // (job.kernel[0] * _tile_blocks(tiling, schedule)),
-        "group_pixels": array.lanes // PIXEL_LANES if tiling.pixels else 1,
+        "group_pixels": array.step_pixels if tiling.pixels else 1,
         "stride": job.stride,
         "pad_top": job.padding.top,
         "diagonal": int(job.diagonal),
@@ -243,7 +249,7 @@ def _tile_blocks(tiling: Tiling, schedule: SystolicSchedule) -> int:
 
 def _input_fields(schedule: SystolicSchedule, tiling: Tiling, strip: Strip, region: Map) -> dict[str, int]:
     job, array = tiling.job, schedule.array
-    pixels = array.lanes // PIXEL_LANES if tiling.pixels else 1
+    pixels = array.word_pixels if tiling.pixels else 1
     first, last = input_columns(job, strip, region.shape.width, pixels)
     words = row_words(schedule.network, job, array, strip)
     whole = tiling.pixels or last - first == region.shape.width
@@ -283,7 +289,7 @@ def _output_fields(job: Job, strip: Strip, region: Map, datatype: DataType) -> d
 
 
 def weight_image(tiling: Tiling, network: QuantizedNetwork, array: Array) -> Bytes:
-    """int8 [channel tiles · steps · columns, lanes]: the flat bytes of a step are [lane][column]."""
+    """[channel tiles · steps · columns, bytes of a word]: the flat values of a step are [lane][column]."""
     job = tiling.job
     channels = network.nodes[job.input].shape.channels
     if tiling.pixels:
@@ -292,18 +298,18 @@ def weight_image(tiling: Tiling, network: QuantizedNetwork, array: Array) -> Byt
         steps = _diagonal_steps(job, array)
     else:
         steps = _channel_steps(job, channels, array)
-    return np.ascontiguousarray(steps).reshape(-1, array.lanes)
+    return pack_values(np.ascontiguousarray(steps).reshape(-1, array.lanes), array.bits)
 
 
-def _pad_axis(array: Bytes, axis: int, multiple: int) -> Bytes:
+def _pad_axis(array: Weights, axis: int, multiple: int) -> Weights:
     widths = [(0, 0)] * array.ndim
     widths[axis] = (0, -array.shape[axis] % multiple)
     return np.pad(array, widths)
 
 
-def _channel_steps(job: Job, channels: int, array: Array) -> Bytes:
+def _channel_steps(job: Job, channels: int, array: Array) -> Weights:
     """[tile, ky, kx, block, lane, column]."""
-    weights = _pad_axis(_pad_axis(job.weights.astype(np.int8), 0, array.columns), 1, array.lanes)
+    weights = _pad_axis(_pad_axis(job.weights, 0, array.columns), 1, array.lanes)
     height, width = job.kernel
     split = weights.reshape(
         -1, array.columns, weights.shape[1] // array.lanes, array.lanes, height, width
@@ -311,34 +317,45 @@ def _channel_steps(job: Job, channels: int, array: Array) -> Bytes:
     return np.transpose(split, (0, 4, 5, 2, 3, 1))
 
 
-def _pixel_steps(job: Job, array: Array) -> Bytes:
-    """[tile, ky, group of kernel columns, pixel, channel, column]: pixel and channel together are the lane."""
-    weights = _pad_axis(_pad_axis(job.weights.astype(np.int8), 0, array.columns), 1, PIXEL_LANES)
-    weights = _pad_axis(weights, 3, array.lanes // PIXEL_LANES)
-    height = job.kernel[0]
-    pixels = array.lanes // PIXEL_LANES
-    split = weights.reshape(-1, array.columns, PIXEL_LANES, height, weights.shape[3] // pixels, pixels)
+def _pixel_steps(job: Job, array: Array) -> Weights:
+    """[tile, ky, group of kernel columns, pixel, channel, column]: pixel and channel together are the lane.
+
+    At 4 bits a channel is two lanes, its low and its high nibble, under the same weight: the array counts the odd
+    lanes of a pixel 16 times (include/load.h, include/pe_array.h).
+    """
+    weights = _pad_axis(_pad_axis(job.weights, 0, array.columns), 1, PIXEL_BYTES)
+    weights = np.repeat(weights, array.pixel_lanes // PIXEL_BYTES, axis=1)
+    pixels = array.step_pixels
+    weights = _pad_axis(weights, 3, pixels)
+    split = weights.reshape(-1, array.columns, array.pixel_lanes, job.kernel[0], weights.shape[3] // pixels, pixels)
     return np.transpose(split, (0, 3, 4, 5, 2, 1))
 
 
-def _diagonal_steps(job: Job, array: Array) -> Bytes:
+def _diagonal_steps(job: Job, array: Array) -> Weights:
     """[tile, ky, kx, block, lane, column], non-zero only where block · lanes + lane = column."""
-    weights = _pad_axis(job.weights.astype(np.int8), 0, array.columns)
+    weights = _pad_axis(job.weights, 0, array.columns)
     height, width = job.kernel
     tiles = weights.reshape(-1, array.columns, height, width).transpose(0, 2, 3, 1)
-    out = np.zeros((*tiles.shape[:3], array.columns, array.columns), np.int8)
+    out = np.zeros((*tiles.shape[:3], array.columns, array.columns), tiles.dtype)
     diagonal = np.arange(array.columns)
     out[..., diagonal, diagonal] = tiles
     return out
 
 
-def requantiser_image(tiling: Tiling, array: Array) -> npt.NDArray[np.uint32]:
+PIXEL_OFFSETS = {4: 136, 8: 128, 16: 0}
+"""By bits: what is missing in a pixel as the array takes it (include/load.h), made good by the bias."""
+
+
+def requantiser_image(tiling: Tiling, network: QuantizedNetwork, array: Array) -> npt.NDArray[np.uint32]:
     """uint32 [channel tiles · columns, 4]; filters that do not exist give 0."""
     job, by = tiling.job, tiling.job.requantiser
     bias = by.bias.astype(np.int64)
-    if tiling.pixels:  # pixels enter the array as p − 128 (include/load.h)
-        bias = bias + 128 * job.weights.astype(np.int64).sum(axis=(1, 2, 3))
-    _check_sums(job, bias)
+    most = magnitude(network.nodes[job.input].type.datatype)
+    if tiling.pixels:
+        offset = PIXEL_OFFSETS[array.bits]
+        most = max(offset, 255 - offset)
+        bias = bias + offset * job.weights.astype(np.int64).sum(axis=(1, 2, 3))
+    _check_sums(job, bias, most)
     image = np.zeros((tiling.channel_tiles * array.columns, 4), np.uint32)
     image[:, 2] = 1
     count = len(bias)
@@ -348,9 +365,9 @@ def requantiser_image(tiling: Tiling, array: Array) -> npt.NDArray[np.uint32]:
     return image
 
 
-def _check_sums(job: Job, bias: npt.NDArray[np.int64]) -> None:
-    """Exact sums fit int32 whatever the map holds: Σ|w| · 128 + |bias| < 2^31."""
-    largest = np.abs(job.weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128 + np.abs(bias)
+def _check_sums(job: Job, bias: npt.NDArray[np.int64], most: int) -> None:
+    """Exact sums fit int32 whatever the map holds: Σ|w| · most + |bias| < 2^31."""
+    largest = np.abs(job.weights.astype(np.int64)).sum(axis=(1, 2, 3)) * most + np.abs(bias)
     if int(largest.max()) >= 1 << 31:
         channel = int(largest.argmax())
         raise ScheduleError(

@@ -50,7 +50,7 @@ def weights_in_uram(board: Board) -> bool:
 
 
 def usage(array: Array, board: Board) -> Usage:
-    word = 8 * array.lanes
+    word = 8 * array.word_bytes
     rows = array.rows * 2 * bram36(word, array.row_depth // 2)
     in_uram = weights_in_uram(board)
     weights = array.columns * (uram if in_uram else bram36)(word, array.weight_depth)
@@ -58,6 +58,7 @@ def usage(array: Array, board: Board) -> Usage:
     requantisers = array.columns * bram36(72, array.channel_tiles)
     ports = (2 * array.map_ports + array.weight_ports) * bram36(word, BURST_WORDS * OUTSTANDING)
     banks = max(array.save_rows, array.map_ports)
-    arranged = banks * array.tile_blocks * 2 * bram36(word, 2 * ceil_div(array.rows + 1, banks) * array.chunk)
+    half = ceil_div(array.rows + 1, banks) * array.chunk
+    arranged = banks * array.tile_blocks * array.result_words * bram36(word, 2 * half)
     blocks = rows + kept + requantisers + ports + arranged
     return Usage(array.dsps, blocks + (0 if in_uram else weights), weights if in_uram else 0)

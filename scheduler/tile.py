@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
-from scheduler.array import PIXEL_LANES, Array, check
+from scheduler.array import Array, check
+from scheduler.formats import check_format
 from scheduler.lower import Job, lower
 
 
@@ -103,6 +104,7 @@ def ceil_div(a: int, b: int) -> int:
 def tile(network: QuantizedNetwork, array: Array) -> SystolicSchedule:
     """A legal schedule of every layer on ``array``; ScheduleError says what does not fit and what would."""
     check(array)
+    check_format(network, array)
     jobs = lower(network)
     steps = [_steps(network, job, array) for job in jobs]
     tilings, problems = [], []
@@ -132,7 +134,7 @@ def blocks(channels: int, array: Array) -> int:
 def _steps(network: QuantizedNetwork, job: Job, array: Array) -> int:
     kernel_height, kernel_width = job.kernel
     if reads_pixels(network, job):
-        return kernel_height * ceil_div(kernel_width, array.lanes // PIXEL_LANES)
+        return kernel_height * ceil_div(kernel_width, array.step_pixels)
     read = array.tile_blocks if job.diagonal else blocks(network.nodes[job.input].shape.channels, array)
     return kernel_height * kernel_width * read
 
@@ -215,7 +217,7 @@ def input_columns(job: Job, strip: Strip, width: int, align: int) -> tuple[int, 
 def row_words(network: QuantizedNetwork, job: Job, array: Array, strip: Strip) -> int:
     """Words of one row of a strip in the row buffer."""
     shape = network.nodes[job.input].shape
-    pixels = array.lanes // PIXEL_LANES if reads_pixels(network, job) else 1
+    pixels = array.word_pixels if reads_pixels(network, job) else 1
     first, last = input_columns(job, strip, shape.width, pixels)
     if reads_pixels(network, job):
         return ceil_div(last - first, pixels)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cnn.quantized import QuantizedNetwork
-from scheduler.array import PIXEL_LANES, Array
+from scheduler.array import Array
 from scheduler.lower import Job
 from scheduler.tile import Strip, Tiling, blocks, ceil_div, reads_pixels, row_words
 
@@ -29,7 +29,7 @@ class Work:
     """One job on arrays of one width. rows, columns: of the convolution; saved: after the pool.
 
     tile_values: filters of a channel tile (N). blocks: words of one input position. value_words: words of one
-    output position's block (2 where results are twice as wide as a lane). pixels: input pixels in a word, 1
+    output position's block (more where results are wider than a lane). pixels: input pixels in a word, 1
     where the input is a map.
     """
 
@@ -67,7 +67,7 @@ class Work:
 def work_of(network: QuantizedNetwork, job: Job, array: Array) -> Work:
     """The numbers of ``job`` on arrays with the columns and lanes of ``array``."""
     before = network.nodes[job.input].shape
-    pixels = array.lanes // PIXEL_LANES if reads_pixels(network, job) else 1
+    pixels = array.word_pixels if reads_pixels(network, job) else 1
     result = network.nodes[job.output].type.datatype
     return Work(
         name=job.name,
@@ -88,7 +88,7 @@ def work_of(network: QuantizedNetwork, job: Job, array: Array) -> Work:
         pool_stride=job.pool_stride,
         diagonal=job.diagonal,
         pixels=pixels,
-        value_words=1 if result.bits <= value_bits(array) else 2,
+        value_words=1 if result.bits <= array.bits else array.result_words,
         steps=steps_of(network, job, array),
         macs=job.macs,
     )
@@ -96,14 +96,14 @@ def work_of(network: QuantizedNetwork, job: Job, array: Array) -> Work:
 
 def value_bits(array: Array) -> int:
     """Bits of an activation and of a weight in a lane."""
-    return int(getattr(array, "bits", 8))
+    return array.bits
 
 
 def steps_of(network: QuantizedNetwork, job: Job, array: Array) -> int:
     """Cycles that one position takes: kernel rows × groups of kernel columns × channel blocks."""
     height, width = job.kernel
     if reads_pixels(network, job):
-        return height * ceil_div(width, array.lanes // PIXEL_LANES)
+        return height * ceil_div(width, array.step_pixels)
     channels = network.nodes[job.input].shape.channels
     return height * width * (array.tile_blocks if job.diagonal else blocks(channels, array))
 

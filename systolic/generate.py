@@ -19,7 +19,7 @@ from hls_templates.engine import TOP, EngineValues, Parameter, engine_sources, s
 from hls_templates.hwh import hardware_description
 from hls_templates.render import SIMULATION, headers
 from hls_templates.vendor import Figure, Output, VendorValues, vendor_files
-from scheduler.array import PACK_SHIFT, PIXEL_LANES, Array
+from scheduler.array import PIXEL_BYTES, Array
 from scheduler.cost import cost, link_of
 from scheduler.lower import resolve
 from scheduler.program import PASS_FIELDS, PASS_WORDS, Map, Program, emit
@@ -134,8 +134,8 @@ def engine_values(schedule: SystolicSchedule, program: Program, board: Board, cl
     }
     ports = {"rows": FIFO_DEPTH, "beats": FIFO_DEPTH, "saved": FIFO_DEPTH}
     steps = dict.fromkeys(("activations", "weights", "groups", "results"), WAIT_DEPTH)
-    # Row m gives its sums m cycles after row 0, and the Saver takes all rows at once: a shallower FIFO deadlocks
-    # at one step a position.
+    # Row group g gives its sums g cycles after row 0, and the Saver takes all rows at once: a shallower FIFO
+    # deadlocks at one step a position.
     sums = {"sums": array.rows + WAIT_DEPTH}
     return EngineValues(
         title=f"{schedule.network.name} on a {array} systolic array",
@@ -153,13 +153,17 @@ def engine_values(schedule: SystolicSchedule, program: Program, board: Board, cl
 
 
 def _parameters(array: Array) -> tuple[Parameter, ...]:
+    packing = array.packing
     return (
         Parameter("ROWS", array.rows, "M: output rows computed together"),
-        Parameter("COLUMNS", array.columns, "N: output channels computed together, two to a DSP"),
+        Parameter("COLUMNS", array.columns, "N: output channels computed together"),
         Parameter("LANES", array.lanes, "L: input channels a PE multiplies in a cycle"),
-        Parameter("PIXEL_LANES", PIXEL_LANES, "lanes of one input pixel"),
-        Parameter("VALUE_BITS", 8, "bits of an activation and of a weight"),
-        Parameter("PACK_SHIFT", PACK_SHIFT[array.dsp], f"where the second product starts in a {array.dsp}"),
+        Parameter("PIXEL_BYTES", PIXEL_BYTES, "bytes of one input pixel"),
+        Parameter("PIXEL_LANES", array.pixel_lanes, "lanes of one input pixel"),
+        Parameter("VALUE_BITS", array.bits, "bits of an activation and of a weight"),
+        Parameter("PACK_COLUMNS", packing.columns, f"columns that share a {array.dsp}"),
+        Parameter("PACK_ROWS", packing.rows, f"rows that share a {array.dsp}"),
+        Parameter("PACK_SHIFT", packing.shift, "bits of a product's field"),
         Parameter("PACK_CHAIN", array.pack_chain, "packed products summed before they are taken apart"),
         Parameter("SAVE_ROWS", array.save_rows, "rows of a position requantised a cycle"),
         Parameter("MAP_PORTS", array.map_ports, "AXI ports for maps"),
@@ -194,14 +198,15 @@ def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: 
         "map_ports": array.map_ports,
         "weight_ports": array.weight_ports,
         "lanes": array.lanes,
+        "word_bytes": array.word_bytes,
         "burst_words": BURST_WORDS,
         "outstanding": OUTSTANDING,
-        "maps_bytes": program.maps_words * array.lanes,
+        "maps_bytes": program.maps_words * array.word_bytes,
         "input": {
             **_shape(network, 0),
             **_region(program.maps[0], array),
-            "pixel_bytes": PIXEL_LANES,
-            "row_bytes": program.maps[0].row_words * array.lanes,
+            "pixel_bytes": PIXEL_BYTES,
+            "row_bytes": program.maps[0].row_words * array.word_bytes,
         },
         "images": {
             "weights": [f"data/weights_{port}.bin" for port in range(array.weight_ports)],
@@ -250,17 +255,18 @@ def _shape(network: QuantizedNetwork, index: int) -> dict[str, Any]:
         "height": shape.height,
         "width": shape.width,
         "datatype": node.type.datatype.name,
+        "value_bytes": np.dtype(node.type.datatype.carrier).itemsize,
         "scale": node.type.scale,
     }
 
 
 def _region(region: Map, array: Array) -> dict[str, int]:
-    """Bytes in the map arena: [row][block][column][lane] of 1 or 2 byte values."""
+    """Bytes in the map arena: [row][block][column][lane] of ``value_bits``."""
     return {
-        "offset": region.base * array.lanes,
-        "bytes": region.words * array.lanes,
+        "offset": region.base * array.word_bytes,
+        "bytes": region.words * array.word_bytes,
         "blocks": region.blocks,
-        "value_bytes": region.value_words,
+        "value_bits": region.value_bits,
     }
 
 

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import SimulationError
-from cnn.datatype import DataType
 from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import from_npz
+from host.layout import fill_pixels, unpack_map
+from host.manifest import region_of
 from systolic.build import Variant, build
 from systolic.design import MANIFEST, MANIFEST_VERSION, is_design
 
@@ -38,6 +39,10 @@ class Folder:
     @property
     def lanes(self) -> int:
         return int(self.manifest["lanes"])
+
+    @property
+    def word_bytes(self) -> int:
+        return int(self.manifest["word_bytes"])
 
 
 @dataclass(frozen=True)
@@ -77,8 +82,8 @@ def open_folder(path: Path) -> Folder:
         )
     try:
         names = manifest["images"]
-        lanes = int(manifest["lanes"])
-        weights = tuple(np.fromfile(path / name, np.int8).reshape(-1, lanes) for name in names["weights"])
+        word = int(manifest["word_bytes"])
+        weights = tuple(np.fromfile(path / name, np.int8).reshape(-1, word) for name in names["weights"])
         requantisers = np.fromfile(path / names["requantisers"], "<u4").reshape(-1, 4)
         program = np.fromfile(path / names["program"], "<u4").reshape(-1, int(manifest["pass_words"]))
         network = from_npz((path / "network.npz").read_bytes(), "network.npz")
@@ -90,29 +95,22 @@ def open_folder(path: Path) -> Folder:
 
 
 def pack_input(folder: Folder, picture: npt.NDArray[np.uint8], maps: npt.NDArray[np.int8]) -> None:
-    """Writes uint8 [channels, height, width] into the map arena: rows of PIXEL_LANES-byte pixels."""
+    """Writes uint8 [channels, height, width] into the map arena; what is left over of a row stays as it was."""
     to = folder.manifest["input"]
     shape = (to["channels"], to["height"], to["width"])
     if picture.shape != shape or picture.dtype != np.uint8:
         raise SimulationError(
             f"the input is uint8 of shape {shape}, not {picture.dtype} of shape {picture.shape}"
         )
-    rows = np.zeros((shape[1], to["row_bytes"]), np.uint8)
-    pixels = rows[:, : shape[2] * to["pixel_bytes"]].reshape(shape[1], shape[2], to["pixel_bytes"])
-    pixels[:, :, : shape[0]] = picture.transpose(1, 2, 0)
-    rows[:, : shape[2] * to["pixel_bytes"]] = pixels.reshape(shape[1], -1)
     flat = maps.reshape(-1).view(np.uint8)
-    flat[to["offset"] : to["offset"] + rows.size] = rows.reshape(-1)
+    rows = flat[to["offset"] : to["offset"] + shape[1] * to["row_bytes"]].reshape(shape[1], to["row_bytes"])
+    fill_pixels(picture, rows, to["pixel_bytes"])
 
 
 def unpack_output(layer: Mapping[str, Any], lanes: int, maps: npt.NDArray[np.int8]) -> Integers:
     """The map of one layer as integers [channels, height, width]."""
-    out = layer["output"]
-    data = maps.reshape(-1)[out["offset"] : out["offset"] + out["bytes"]]
-    carrier = np.dtype(f"<i{out['value_bytes']}")
-    blocks = data.view(carrier).reshape(out["height"], out["blocks"], out["width"], lanes)
-    whole = blocks.transpose(1, 3, 0, 2).reshape(-1, out["height"], out["width"])[: out["channels"]]
-    return np.ascontiguousarray(whole.astype(DataType.parse(out["datatype"]).carrier))
+    region = region_of(layer["output"])
+    return unpack_map(region, lanes, maps.reshape(-1)[region.offset : region.offset + region.size])
 
 
 class Library:
@@ -172,7 +170,7 @@ def arena(folder: Folder) -> npt.NDArray[np.int8]:
         raise SimulationError(
             f"maps_bytes is 1…{MAX_ARENA_BYTES}, not {size}; {MANIFEST} is damaged, generate again"
         )
-    return np.full((size // folder.lanes, folder.lanes), 0x55, np.int8)
+    return np.full((size // folder.word_bytes, folder.word_bytes), 0x55, np.int8)
 
 
 def simulate(

@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from cnn.integer_model import Integers, run_integer
 from hls_templates.vendor import Output
-from scheduler.array import PIXEL_LANES
+from host.layout import fill_pixels
+from scheduler.array import PIXEL_BYTES, Array
+from scheduler.formats import pack_values
 from scheduler.program import Map, Program
 from scheduler.tile import SystolicSchedule
 
@@ -30,12 +32,12 @@ class Vector:
 
 def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArray[np.uint8]) -> Vector:
     """picture: uint8 [channels, height, width]. The outputs are those maps that no later layer reads or overwrites."""
-    lanes = schedule.array.lanes
+    array = schedule.array
     golden = run_integer(schedule.network, picture)
-    arena = np.zeros(program.maps_words * lanes, np.int8)
+    arena = np.zeros(program.maps_words * array.word_bytes, np.int8)
     pixels = program.maps[0]
-    start = pixels.base * lanes
-    arena[start : start + pixels.words * lanes] = pack_pixels(pixels, lanes, picture)
+    start = pixels.base * array.word_bytes
+    arena[start : start + pixels.words * array.word_bytes] = pack_pixels(pixels, array, picture)
     read = {tiling.job.input for tiling in schedule.tilings}
     ends = [tiling.job.output for tiling in schedule.tilings if tiling.job.output not in read]
     outputs, expected = [], []
@@ -43,33 +45,35 @@ def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArr
         region, integers = program.maps[node], golden[node]
         assert integers is not None  # only the host's tail has no integers, and no job gives it
         outputs.append(Output(schedule.network.nodes[node].name, region.base, region.words))
-        expected.append(pack_map(region, lanes, integers))
+        expected.append(pack_map(region, array, integers))
     files = {
         "data/maps.bin": arena.tobytes(),
         "data/expected.bin": np.concatenate(expected).tobytes(),
-        "data/layers.bin": b"".join(_layer_integers(program, golden, t.job.output) for t in schedule.tilings),
+        "data/layers.bin": b"".join(_layer_integers(golden, t.job.output) for t in schedule.tilings),
     }
     return Vector(files, tuple(outputs))
 
 
-def _layer_integers(program: Program, golden: Sequence[Integers | None], node: int) -> bytes:
+def _layer_integers(golden: Sequence[Integers | None], node: int) -> bytes:
     integers = golden[node]
     assert integers is not None
-    return np.ascontiguousarray(integers, np.dtype(f"<i{program.maps[node].value_words}")).tobytes()
+    return np.ascontiguousarray(integers, integers.dtype.newbyteorder("<")).tobytes()
 
 
-def pack_pixels(region: Map, lanes: int, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.int8]:
-    """uint8 [channels, height, width] → the bytes of the input map: rows of PIXEL_LANES-byte pixels."""
-    channels, height, width = picture.shape
-    rows = np.zeros((height, region.row_words * lanes // PIXEL_LANES, PIXEL_LANES), np.uint8)
-    rows[:, :width, :channels] = picture.transpose(1, 2, 0)
+def pack_pixels(region: Map, array: Array, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.int8]:
+    """uint8 [channels, height, width] → the bytes of the input map: rows of PIXEL_BYTES wide pixels."""
+    rows = np.zeros((picture.shape[1], region.row_words * array.word_bytes), np.uint8)
+    fill_pixels(picture, rows, PIXEL_BYTES)
     return rows.reshape(-1).view(np.int8)
 
 
-def pack_map(region: Map, lanes: int, integers: Integers) -> npt.NDArray[np.int8]:
-    """[channels, height, width] → the bytes of a map, [row][block][column][lane]; lanes without a channel are 0."""
+def pack_map(region: Map, array: Array, integers: Integers) -> npt.NDArray[np.int8]:
+    """[channels, height, width] → the bytes of a map, [row][block][column][lane]; lanes without a channel are 0.
+
+    The inverse of ``host.layout.unpack_map``.
+    """
     channels, height, width = integers.shape
-    padded: npt.NDArray[Any] = np.zeros((region.blocks * lanes, height, width), np.dtype(f"<i{region.value_words}"))
+    padded: npt.NDArray[Any] = np.zeros((region.blocks * array.lanes, height, width), integers.dtype)
     padded[:channels] = integers
-    blocks = padded.reshape(region.blocks, lanes, height, width).transpose(2, 0, 3, 1)
-    return np.ascontiguousarray(blocks).reshape(-1).view(np.int8)
+    blocks = padded.reshape(region.blocks, array.lanes, height, width).transpose(2, 0, 3, 1)
+    return pack_values(np.ascontiguousarray(blocks).reshape(-1), region.value_bits)

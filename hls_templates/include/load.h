@@ -53,20 +53,34 @@ inline void next_feed(const pass_t &pass, int first_block, feed_cursor_t &at) {
     ++at.x;
 }
 
-// The window of LANES / PIXEL_LANES pixels that starts ``shift`` pixels into the pair of words.
+// A pixel is PIXEL_BYTES bytes of DDR. How many a word holds, and how many the array takes a cycle.
+static const int WORD_PIXELS = WORD_BYTES / PIXEL_BYTES;
+static const int STEP_PIXELS = LANES / PIXEL_LANES;
+
+// A byte p of a pixel as values that the array can multiply, each exact; what is subtracted comes back by the bias
+// (scheduler/program.py). 8 bits: p − 128, which flips the top bit. 4 bits: p = 16 · h + l + 136 with two values
+// h = ⌊p / 16⌋ − 8 and l = p mod 16 − 8, the top bit of each nibble flipped; h stands in the odd lane, and the array
+// gives its products 16 times the weight. 16 bits: p itself. ``at``: which value of the pair of words it is.
+inline value_t pixel_value(const lanes_t &low, const lanes_t &high, int at) {
+#pragma HLS INLINE
+    const int lane = VALUE_BITS == 16 ? at / 2 : at;
+    const value_t raw = lane < LANES ? low.lane[lane] : high.lane[lane - LANES];
+    if (VALUE_BITS == 16) return value_t((raw >> (8 * (at % 2))) & 255);
+    return value_t(raw ^ value_t(-(1 << (VALUE_BITS - 1))));
+}
+
+// The window of STEP_PIXELS pixels that starts ``shift`` pixels into the pair of words. A padded pixel is 0.
 inline lanes_t window(const lanes_t &low, const lanes_t &high, int shift, int first, int width) {
 #pragma HLS INLINE
+    const value_t zero = VALUE_BITS == 16 ? value_t(0) : value_t(-(1 << (VALUE_BITS - 1)));
     lanes_t out;
-    for (int p = 0; p < LANES / PIXEL_LANES; ++p) {
+    for (int p = 0; p < STEP_PIXELS; ++p) {
 #pragma HLS UNROLL
         const bool inside = first + p >= 0 && first + p < width;
         for (int c = 0; c < PIXEL_LANES; ++c) {
 #pragma HLS UNROLL
-            const int from = (shift + p) * PIXEL_LANES + c;
-            const value_t pixel = from < LANES ? low.lane[from] : high.lane[from - LANES];
-            // uint8 pixels become int8 by subtracting 128, which flips the top bit; the scheduler adds
-            // 128 · Σw to the bias. A padded pixel is 0, hence −128.
-            out.lane[p * PIXEL_LANES + c] = inside ? static_cast<value_t>(pixel ^ value_t(-128)) : value_t(-128);
+            const value_t value = pixel_value(low, high, (shift + p) * PIXEL_LANES + c);
+            out.lane[p * PIXEL_LANES + c] = inside ? value : zero;
         }
     }
     return out;
@@ -91,7 +105,6 @@ inline void load_words(const pass_t &pass, load_cursor_t &at, int end,
 inline activations_t gather(const pass_t &pass, const feed_cursor_t &at, int tile, int tile_slot,
                             lanes_t rows[ROW_DEPTH / 2][2][ROWS]) {
 #pragma HLS INLINE
-    static const int WORD_PIXELS = LANES / PIXEL_LANES;
     const int pixel = at.x * pass.stride - pass.pad_left + at.group * pass.group_pixels;
     // Rounded down, also left of the map: a kernel is narrower than 64 words.
     const int word = pass.pixel_input ? (pixel + 64 * WORD_PIXELS) / WORD_PIXELS - 64 : pixel;

@@ -1,37 +1,63 @@
-// Two multiply-accumulates in one DSP: (w1 · 2^PACK_SHIFT + w0) · a holds both products. A chain of
-// PACK_CHAIN of them is summed before the fields are taken apart; |Σ w0 · a| then still fits the low field
-// (8 · 127 · 128 = 130,048 < 2^17 with PACK_SHIFT 18 on a DSP48E2), so the split is exact.
+// Several multiply-accumulates in one DSP: PACK_COLUMNS weights (of neighbouring columns) times PACK_ROWS activations
+// (of neighbouring rows) in one multiplication. Weight c stands at bit c · PACK_ROWS · PACK_SHIFT, activation r at bit
+// r · PACK_SHIFT, so that their product stands in a field of PACK_SHIFT bits of its own:
+//
+//   8 bits, two products     (w1 · 2^18 + w0) · a                   = w1·a · 2^18 + w0·a
+//   4 bits, four products    (w1 · 2^22 + w0) · (a1 · 2^11 + a0)    = w1·a1 · 2^33 + w1·a0 · 2^22 + w0·a1 · 2^11 + w0·a0
+//
+// A chain of PACK_CHAIN of them is summed in the DSPs' 48 bits before the fields are taken apart; every field's sum then
+// still fits its signed field (8 · 127 · 128 < 2^17, 16 · 7 · 8 < 2^10), so the split is exact. On a DSP48E1, whose
+// wide port has 25 bits, fields have 17 and 10 bits and chains are half as long. 16 bits: one product a DSP.
 #ifndef SYSTOLIC_PACKED_H
 #define SYSTOLIC_PACKED_H
 
 #include "types.h"
 
+static const int FIELDS = PACK_COLUMNS * PACK_ROWS;
+static const int WEIGHT_SHIFT = PACK_ROWS * PACK_SHIFT;
+
 #if SYSTOLIC_PACKED
-typedef ap_int<PACK_SHIFT + VALUE_BITS> packed_weight_t;   // the DSP's A:D port after the pre-adder
-typedef ap_int<PACK_SHIFT> low_field_t;
-typedef ap_int<48> chain_t;                                 // the DSP's P register
-inline int sign_low(chain_t chain) { return low_field_t(chain); }
+typedef ap_int<(PACK_COLUMNS - 1) * WEIGHT_SHIFT + VALUE_BITS> packed_weight_t;    // the DSP's wide port
+// The DSP's B port. A bit more than the fields, because activations are not narrow: −8 · 2^11 − 8 < −2^14.
+typedef ap_int<(PACK_ROWS - 1) * (PACK_SHIFT + 1) + VALUE_BITS> packed_value_t;
+typedef ap_int<PACK_SHIFT> field_t;
+typedef ap_int<48> chain_t;                                                        // the DSP's P register
+inline int low_field(chain_t chain) { return field_t(chain); }
 #else
 typedef int32_t packed_weight_t;
+typedef int32_t packed_value_t;
 typedef int64_t chain_t;
-inline int sign_low(chain_t chain) {
+inline int low_field(chain_t chain) {
     return static_cast<int>(static_cast<uint32_t>(chain) << (32 - PACK_SHIFT)) >> (32 - PACK_SHIFT);
 }
 #endif
 
-// sum0 += Σ w0[l] · a[l], sum1 += Σ w1[l] · a[l] over one chain, through packed products only.
-inline void packed_chain(const value_t w0[PACK_CHAIN], const value_t w1[PACK_CHAIN], const value_t a[PACK_CHAIN],
-                         sum_t &sum0, sum_t &sum1) {
+// part[r][c] = Σ w[c][l] · a[r][l] over one chain, through packed products only.
+inline void packed_chain(const value_t w[PACK_COLUMNS][PACK_CHAIN], const value_t a[PACK_ROWS][PACK_CHAIN],
+                         sum_t part[PACK_ROWS][PACK_COLUMNS]) {
 #pragma HLS INLINE
     chain_t chain = 0;
     for (int l = 0; l < PACK_CHAIN; ++l) {
 #pragma HLS UNROLL
-        const packed_weight_t packed = packed_weight_t(w1[l]) * (1 << PACK_SHIFT) + w0[l];
-        chain += chain_t(packed) * a[l];
+        packed_weight_t weight = w[0][l];
+        for (int c = 1; c < PACK_COLUMNS; ++c) {
+#pragma HLS UNROLL
+            weight += packed_weight_t(w[c][l]) * (1 << (c * WEIGHT_SHIFT));
+        }
+        packed_value_t value = a[0][l];
+        for (int r = 1; r < PACK_ROWS; ++r) {
+#pragma HLS UNROLL
+            value += packed_value_t(a[r][l]) * (1 << (r * PACK_SHIFT));
+        }
+        chain += chain_t(weight) * value;
     }
-    const sum_t low = sign_low(chain);
-    sum0 += low;
-    sum1 += sum_t((chain - low) >> PACK_SHIFT);
+    for (int f = 0; f < FIELDS - 1; ++f) {
+#pragma HLS UNROLL
+        const sum_t low = low_field(chain);
+        part[f % PACK_ROWS][f / PACK_ROWS] = low;
+        chain = (chain - low) >> PACK_SHIFT;
+    }
+    part[PACK_ROWS - 1][PACK_COLUMNS - 1] = sum_t(chain);
 }
 
 #endif  // SYSTOLIC_PACKED_H

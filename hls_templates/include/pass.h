@@ -17,7 +17,7 @@
     X(row_words)     /* words of a row in the row buffer: burst_words · bursts */                           \
     X(block_words)   /* words between channel blocks of a row in the row buffer */                          \
     X(in_blocks) X(in_width) X(in_height)                                                                   \
-    X(pixel_input)   /* 1: uint8 pixels, LANES / PIXEL_LANES to a word, a window of them a cycle */         \
+    X(pixel_input)   /* 1: uint8 pixels, WORD_PIXELS to a word, a window of STEP_PIXELS a cycle */          \
     /* window */                                                                                            \
     X(kernel_height) X(kernel_groups) X(group_pixels) X(stride) X(pad_top) X(pad_left)                      \
     X(diagonal)      /* 1: a channel tile reads only its own channel blocks (depthwise, pools) */           \
@@ -37,7 +37,7 @@
     /* fused pool and output map: [row][block][column] of words */                                          \
     X(pool_size) X(pool_stride) X(save_width) X(save_height)                                                \
     X(out_base) X(out_row_pitch) X(out_block_pitch) X(out_blocks)                                           \
-    X(value_words)   /* words of LANES values: 1 for int8, 2 for int16 */                                   \
+    X(value_words)   /* words of LANES results: 1, or RESULT_WORDS where they leave as int16 */             \
     X(low) X(high)   /* saturation */
 
 #define SYSTOLIC_DECLARE(field) int32_t field;

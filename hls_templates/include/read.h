@@ -68,7 +68,7 @@ int count_bursts(const pass_t &pass) {
 }
 
 template <int PORT>
-void read_rows(pass_t pass, hls::burst_maxi<lanes_t> maps, hls::stream<lanes_t> &rows) {
+void read_rows(pass_t pass, hls::burst_maxi<word_t> maps, hls::stream<lanes_t> &rows) {
     SYSTOLIC_PROCESS("read_rows");
     const int bursts = count_bursts<PORT>(pass);
     const int words = bursts * pass.burst_words;
@@ -90,7 +90,7 @@ void read_rows(pass_t pass, hls::burst_maxi<lanes_t> maps, hls::stream<lanes_t> 
     for (int i = 0; i < words; ++i) {
         SYSTOLIC_PIPELINE(1, 4);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=100000
-        rows.write(maps.read());
+        rows.write(lanes_of(maps.read()));
         if (++word == pass.burst_words) {
             word = 0;
             if (requested < bursts) {
@@ -128,7 +128,7 @@ struct tile_cursor_t {
 };
 
 inline void request_tile(const pass_t &pass, const pass_t &next, const weight_plan_t &plan, int own,
-                         hls::burst_maxi<lanes_t> &weights, tile_cursor_t &at) {
+                         hls::burst_maxi<word_t> &weights, tile_cursor_t &at) {
 #pragma HLS INLINE
     const int words = pass.steps * PORT_BEATS;
     if (at.requested < own) weights.read_request(pass.weights_base + at.tile * words, words);
@@ -137,7 +137,7 @@ inline void request_tile(const pass_t &pass, const pass_t &next, const weight_pl
     ++at.requested;
 }
 
-inline void read_weights(pass_t pass, pass_t next, weight_plan_t plan, hls::burst_maxi<lanes_t> weights,
+inline void read_weights(pass_t pass, pass_t next, weight_plan_t plan, hls::burst_maxi<word_t> weights,
                          hls::stream<lanes_t> &beats) {
     SYSTOLIC_PROCESS("read_weights");
     const int own = plan.first + plan.loads;
@@ -155,7 +155,7 @@ inline void read_weights(pass_t pass, pass_t next, weight_plan_t plan, hls::burs
     for (int i = 0; i < words; ++i) {
         SYSTOLIC_PIPELINE(1, 4);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
-        beats.write(weights.read());
+        beats.write(lanes_of(weights.read()));
         if (++word == (finished < own ? pass.steps : plan.next_steps) * PORT_BEATS) {
             word = 0;
             ++finished;

@@ -15,6 +15,7 @@ static const int TILE_BLOCKS = COLUMNS / LANES;  // channel blocks of the map th
 static const int SAVED_ROWS = ROWS + 1;          // a stride-1 pool may leave one row more than the tile has
 static const int ROW_BANKS = SAVE_ROWS > MAP_PORTS ? SAVE_ROWS : MAP_PORTS;
 static const int BANK_ROWS = (SAVED_ROWS + ROW_BANKS - 1) / ROW_BANKS;
+static const int RESULT_WORDS = 16 / VALUE_BITS;  // words that hold LANES int16 results
 
 // A chunk: up to CHUNK columns of one channel tile of one row tile.
 struct chunk_t {
@@ -55,19 +56,20 @@ inline int count_chunks(const pass_t &pass) {
     return pass.row_tiles * pass.channel_tiles * ((pass.save_width + CHUNK - 1) / CHUNK);
 }
 
-typedef lanes_t arranged_t[2][BANK_ROWS][ROW_BANKS][CHUNK][TILE_BLOCKS][2];
+typedef lanes_t arranged_t[2][BANK_ROWS][ROW_BANKS][CHUNK][TILE_BLOCKS][RESULT_WORDS];
 
-// One row of results becomes words: LANES int8 a word, or LANES int16 in two words, low byte first.
-inline void arrange_row(const result_t values[COLUMNS], int value_words, lanes_t words[TILE_BLOCKS][2]) {
+// One row of results becomes words: LANES values of VALUE_BITS a word, or LANES int16 in RESULT_WORDS words, the
+// lowest bits first.
+inline void arrange_row(const result_t values[COLUMNS], int value_words, lanes_t words[TILE_BLOCKS][RESULT_WORDS]) {
 #pragma HLS INLINE
     for (int block = 0; block < TILE_BLOCKS; ++block) {
 #pragma HLS UNROLL
-        for (int byte = 0; byte < 2 * LANES; ++byte) {
+        for (int part = 0; part < RESULT_WORDS * LANES; ++part) {
 #pragma HLS UNROLL
-            const int wide = values[block * LANES + byte / 2];
-            const int narrow = byte < LANES ? int(values[block * LANES + byte]) : 0;
-            words[block][byte / LANES].lane[byte % LANES] =
-                value_t(static_cast<int8_t>(value_words == 2 ? wide >> (8 * (byte % 2)) : narrow));
+            const int wide = values[block * LANES + part / RESULT_WORDS];
+            const int narrow = part < LANES ? int(values[block * LANES + part]) : 0;
+            words[block][part / LANES].lane[part % LANES] =
+                value_t(value_words == 1 ? narrow : wide >> (VALUE_BITS * (part % RESULT_WORDS)));
         }
     }
 }
@@ -149,7 +151,7 @@ static inline void arrange(pass_t pass, hls::stream<results_t> &results, hls::st
 static const int RESPONSES_OPEN = OUTSTANDING;  // bursts written before the oldest must be acknowledged
 
 template <int PORT>
-void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<lanes_t> maps) {
+void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<word_t> maps) {
     SYSTOLIC_PROCESS("write_rows");
     const int chunks = count_chunks(pass);
     chunk_t chunk = first_chunk(pass);
@@ -171,7 +173,7 @@ void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<lanes_
                                        + chunk.x * pass.value_words,
                                    length);
             }
-            maps.write(words.read());
+            maps.write(word_of(words.read()));
             if (++word == length) {
                 word = 0;
                 if (++block == chunk.blocks) {

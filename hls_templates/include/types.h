@@ -9,23 +9,70 @@
 
 #if defined(__SYNTHESIS__) || defined(SYSTOLIC_AP_INT)
 #include <ap_int.h>
-#define SYSTOLIC_PACKED 1  // multiply two weights by one activation in one DSP, as the hardware does
+#define SYSTOLIC_PACKED 1  // several products in one DSP, as the hardware has them
 typedef ap_int<VALUE_BITS> value_t;
 typedef ap_int<32> sum_t;
 typedef ap_int<64> product_t;
 typedef ap_int<16> result_t;
 #else
 #define SYSTOLIC_PACKED 0
-typedef int8_t value_t;
+// INT4 lives in an int8_t, sign extended; only words of DDR hold it at its width.
+template <int BITS>
+struct native_value {
+    typedef int8_t type;
+};
+template <>
+struct native_value<16> {
+    typedef int16_t type;
+};
+typedef native_value<VALUE_BITS>::type value_t;
 typedef int32_t sum_t;
 typedef int64_t product_t;
 typedef int16_t result_t;
 #endif
 
-// One word of a map or of a weight image: the values of one position, one a lane.
+// The values of one position, one a lane.
 struct lanes_t {
     value_t lane[LANES];
 };
+
+// The same in DDR, as a map's or a weight image's word: VALUE_BITS a value, the first in the lowest bits.
+static const int WORD_BYTES = LANES * VALUE_BITS / 8;
+struct word_t {
+    uint8_t byte[WORD_BYTES];
+};
+
+inline lanes_t lanes_of(const word_t &word) {
+#pragma HLS INLINE
+    lanes_t out;
+    for (int l = 0; l < LANES; ++l) {
+#pragma HLS UNROLL
+        const int at = l * VALUE_BITS / 8, shift = l * VALUE_BITS % 8;
+        // The second byte is the same one where a value has at most 8 bits.
+        const int both = word.byte[at] | (word.byte[at + VALUE_BITS / 16] << 8);
+        const int value = (both >> shift) & ((1 << VALUE_BITS) - 1);
+        out.lane[l] = value_t(value >= 1 << (VALUE_BITS - 1) ? value - (1 << VALUE_BITS) : value);
+    }
+    return out;
+}
+
+inline word_t word_of(const lanes_t &lanes) {
+#pragma HLS INLINE
+    static const int BYTE_VALUES = VALUE_BITS < 8 ? 8 / VALUE_BITS : 1;  // values in a byte
+    word_t out;
+    for (int b = 0; b < WORD_BYTES; ++b) {
+#pragma HLS UNROLL
+        int bits = 0;
+        for (int v = 0; v < BYTE_VALUES; ++v) {
+#pragma HLS UNROLL
+            const int first = b * 8 + v * VALUE_BITS;  // bit of the word
+            const int value = lanes.lane[first / VALUE_BITS];
+            bits |= ((value >> (first % VALUE_BITS)) & ((1 << VALUE_BITS) - 1)) << (v * VALUE_BITS);
+        }
+        out.byte[b] = uint8_t(bits & 255);
+    }
+    return out;
+}
 
 // What the array takes a cycle from the left: one word a row.
 struct activations_t {

@@ -1,4 +1,4 @@
-"""The engine's sources: what a vendor tool would refuse, and that two products in one DSP are exact."""
+"""The engine's sources: what a vendor tool would refuse, and that products which share a DSP are exact."""
 
 from __future__ import annotations
 
@@ -27,21 +27,20 @@ from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requant
 from hls_templates.engine import TOP, EngineValues, Parameter, engine_sources, simulation_source
 from hls_templates.lint import lint
 from hls_templates.render import INCLUDE, SIMULATION
-from scheduler.array import PACK_CHAIN, PACK_SHIFT, Array
+from scheduler.array import PACKINGS, Array, Packing
 from scheduler.program import emit
 from scheduler.tile import tile
 from systolic.build import ap_int_folder
 from systolic.generate import engine_values
 
 KERNEL = Path(__file__).parent / "kernels" / "packed.cpp"
-PACKINGS = {dsp: (PACK_SHIFT[dsp], PACK_CHAIN[dsp]) for dsp in PACK_CHAIN}  # second product's bit, products a chain
-WEIGHTS, VALUES = (-127, 127), (-128, 127)
+NAMES = [f"{dsp}, {bits} bits" for dsp, bits in PACKINGS]
 HOSTILE = "a\"b' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\"
 
 SMALL = Array(5, 8, 8, row_depth=512, weight_depth=256, kept_depth=64, chunk=8, channel_tiles=16)
 E1 = replace(SMALL, dsp="DSP48E1")
 
-Integers = npt.NDArray[np.int8]
+Integers = npt.NDArray[np.int16]
 
 
 def values(array: Array = SMALL) -> EngineValues:
@@ -60,6 +59,8 @@ GEOMETRIES = {
     "one port": values(Array(4, 16, 4, save_rows=1, map_ports=1, weight_ports=1)),
     "four ports": values(Array(13, 16, 16, save_rows=4, map_ports=4, weight_ports=4)),
     "DSP48E1": values(E1),
+    "4 bits": values(replace(SMALL, bits=4)),
+    "16 bits": values(replace(SMALL, bits=16)),
 }
 
 
@@ -184,13 +185,21 @@ def test_a_parameter_that_is_no_identifier_is_refused() -> None:
         engine_sources(wrong)
 
 
-# ----------------------------------------------------------------------------- two products in a DSP
+# ------------------------------------------------------------------------------ products that share a DSP
+
+
+def packing_of(name: str) -> tuple[Array, Packing]:
+    """The array of a name such as "DSP48E1, 4 bits", and how it packs; its chains as long as the DSP allows."""
+    dsp, bits = name.split(", ")
+    array = replace(SMALL, columns=32, lanes=32, dsp=dsp, bits=int(bits.removesuffix(" bits")))
+    assert array.pack_chain == array.packing.chain
+    return array, array.packing
 
 
 @functools.cache
-def packed_library(packing: str, ap_int: bool, folder: Path) -> ctypes.CDLL:
-    (folder / "parameters.h").write_text(engine_sources(values(replace(SMALL, dsp=packing)))["parameters.h"])
-    library = folder / f"{packing}-{ap_int}.so"
+def packed_library(name: str, ap_int: bool, folder: Path) -> ctypes.CDLL:
+    (folder / "parameters.h").write_text(engine_sources(values(packing_of(name)[0]))["parameters.h"])
+    library = folder / f"{name.replace(', ', '-').replace(' ', '-')}-{ap_int}.so"
     command = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", "-Wno-unknown-pragmas", f"-I{folder}", f"-I{INCLUDE}"]
     if ap_int:
         command += ["-DSYSTOLIC_AP_INT", f"-I{ap_int_folder()}"]
@@ -204,7 +213,7 @@ def ap_int(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-@pytest.fixture(scope="module", params=PACKINGS)
+@pytest.fixture(scope="module", params=NAMES)
 def packing(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -214,64 +223,68 @@ def library(packing: str, ap_int: bool, tmp_path_factory: pytest.TempPathFactory
     return packed_library(packing, ap_int, tmp_path_factory.mktemp("packed"))
 
 
-def check_packed(library: ctypes.CDLL, w0: Integers, w1: Integers, a: Integers, before: npt.ArrayLike = 0) -> None:
-    """Arguments [count, chain]: the packed sums equal the plain ones, added to ``before``."""
-    sums = np.broadcast_to(np.asarray(before, np.int32), (len(a), 2)).copy()
-    pointers = [np.ascontiguousarray(one, np.int8).ctypes.data_as(ctypes.c_void_p) for one in (w0, w1, a)]
-    chain = library.packed_chains(ctypes.c_long(len(a)), *pointers, sums.ctypes.data_as(ctypes.c_void_p))
-    assert chain == a.shape[1]
-    wide = a.astype(np.int64)
-    wanted = np.stack([(w0 * wide).sum(axis=1), (w1 * wide).sum(axis=1)], axis=1) + np.asarray(before)
+def check_packed(library: ctypes.CDLL, weights: Integers, values: Integers) -> None:
+    """weights [count, columns, chain], values [count, rows, chain]: every product as if it had its own DSP."""
+    (count, columns, chain), rows = weights.shape, values.shape[1]
+    sums = np.zeros((count, rows, columns), np.int32)
+    taken = [np.ascontiguousarray(one, np.int16) for one in (weights, values)]
+    pointers = [ctypes.c_void_p(one.ctypes.data) for one in [*taken, sums]]
+    assert library.packed_chains(ctypes.c_long(count), *pointers) == chain
+    wanted = np.einsum("ncl,nrl->nrc", weights.astype(np.int64), values.astype(np.int64))
     wrong = np.argwhere(sums != wanted)
-    assert not len(wrong), [(w0[i], w1[i], a[i]) for i in wrong[:1, 0]]
+    assert not len(wrong), [(weights[i], values[i]) for i in wrong[:1, 0]]
 
 
-def test_every_pair_of_weights_by_every_extreme_value(library: ctypes.CDLL, packing: str) -> None:
-    """The whole chain alike: all 255 × 255 weights by the values at and beside the ends and about 0."""
-    chain = PACKINGS[packing][1]
-    extremes = np.array([-128, -127, -126, -1, 0, 1, 126, 127], np.int8)
-    weights = np.arange(-127, 128, dtype=np.int8)
-    grid = np.stack(np.meshgrid(weights, weights, extremes, indexing="ij"), -1).reshape(-1, 3)
-    w0, w1, a = (np.repeat(grid[:, i : i + 1], chain, axis=1) for i in range(3))
-    check_packed(library, w0, w1, a)
+def ends(name: str) -> tuple[int, int]:
+    """The greatest weight (the least is its negative) and the greatest activation (the least is one below)."""
+    top = (1 << (packing_of(name)[0].bits - 1)) - 1
+    return (top, top) if top < 1 << 14 else (4000, top)  # at 16 bits sums of 32 bits leave no more to a chain
+
+
+def alike(name: str, choices: list[tuple[int, ...]]) -> tuple[Integers, Integers]:
+    """(a weight for each column, a value for each row) → chains with the same in every place."""
+    _, how = packing_of(name)
+    grid = np.array(choices, np.int16)[:, :, None].repeat(how.chain, axis=2)
+    return grid[:, : how.columns], grid[:, how.columns :]
+
+
+def test_every_weight_by_every_extreme_value(library: ctypes.CDLL, packing: str) -> None:
+    """The whole chain alike: all pairs of weights by the values at and beside the ends and about 0."""
+    (top, high), (_, how) = ends(packing), packing_of(packing)
+    extremes = sorted({-high - 1, -high, 1 - high, -1, 0, 1, high - 1, high})
+    step = 1 if top <= 127 else 97
+    weights = range(-top, top + 1, step)
+    check_packed(library, *alike(packing, list(itertools.product(*how.columns * [weights], *how.rows * [extremes]))))
 
 
 def test_every_value_by_the_extreme_weights(library: ctypes.CDLL, packing: str) -> None:
-    chain = PACKINGS[packing][1]
-    grid = np.array(list(itertools.product((-127, -1, 0, 1, 127), (-127, -1, 0, 1, 127), range(-128, 128))), np.int8)
-    w0, w1, a = (np.repeat(grid[:, i : i + 1], chain, axis=1) for i in range(3))
-    check_packed(library, w0, w1, a)
+    (top, high), (_, how) = ends(packing), packing_of(packing)
+    values_ = range(-high - 1, high + 1, 1 if high <= 127 else 61)
+    few = (-top, -1, 0, 1, top)
+    check_packed(library, *alike(packing, list(itertools.product(*how.columns * [few], *how.rows * [values_]))))
 
 
 def test_every_sign_along_a_chain(library: ctypes.CDLL, packing: str) -> None:
     """Extremes of either sign at each place, so that partial sums walk to both ends and back."""
-    chain = PACKINGS[packing][1]
-    signs = np.array(list(itertools.product((0, 1), repeat=chain)))
-    weights, activations = np.array(WEIGHTS)[signs], np.array(VALUES)[signs]
-    for fixed in (-127, 127):
-        same = np.full_like(weights, fixed)
-        check_packed(library, weights, same, activations)
-        check_packed(library, same, weights, activations)
-        check_packed(library, weights, weights[::-1], np.full_like(activations, -128))
-
-
-def chains(length: int) -> st.SearchStrategy[tuple[Integers, Integers, Integers]]:
-    weights = arrays(np.int8, (1, length), elements=st.sampled_from((-127, 127)) | st.integers(-127, 127))
-    return st.tuples(weights, weights, arrays(np.int8, (1, length), elements=st.integers(-128, 127)))
+    (top, high), (_, how) = ends(packing), packing_of(packing)
+    length = min(how.chain, 10)
+    signs = np.array(list(itertools.product((0, 1), repeat=length))).repeat(-(-how.chain // length), axis=1)
+    signs = signs[:, : how.chain]
+    weights, activations = np.array((-top, top))[signs], np.array((-high - 1, high))[signs]
+    for one in (np.full_like(weights, -top), np.full_like(weights, top), weights[::-1]):
+        for other in (activations[::-1], np.full_like(activations, -high - 1)):
+            pair = np.stack([weights, one][: how.columns], axis=1)
+            check_packed(library, pair, np.stack([activations, other][: how.rows], axis=1))
+            check_packed(library, pair[:, ::-1], np.stack([other, activations][: how.rows], axis=1))
 
 
 @settings(max_examples=200, deadline=None, derandomize=True, database=None)
-@given(data=st.data(), before=st.tuples(*2 * (st.integers(-(2**30), 2**30),)))
-def test_any_chain_added_to_any_sum(
-    library: ctypes.CDLL, packing: str, data: st.DataObject, before: tuple[int, int]
-) -> None:
-    check_packed(library, *data.draw(chains(PACKINGS[packing][1])), before)
-
-
-@pytest.mark.parametrize("packing", PACKINGS)
-def test_a_chain_stays_within_its_field_and_a_weight_within_its_port(packing: str) -> None:
-    """Σ|w0 · a| stays below half of the low field, and the packed weight fits the multiplier's 27 or 25 bits."""
-    shift, chain = PACKINGS[packing]
-    assert chain * 127 * 128 < 1 << (shift - 1)
-    port = 27 if packing == "DSP48E2" else 25
-    assert 127 * (1 << shift) + 127 < 1 << (port - 1)
+@given(data=st.data())
+def test_any_chain(library: ctypes.CDLL, packing: str, data: st.DataObject) -> None:
+    (top, high), (_, how) = ends(packing), packing_of(packing)
+    weights = st.sampled_from((-top, top)) | st.integers(-top, top)
+    check_packed(
+        library,
+        data.draw(arrays(np.int16, (1, how.columns, how.chain), elements=weights)),
+        data.draw(arrays(np.int16, (1, how.rows, how.chain), elements=st.integers(-high - 1, high))),
+    )

@@ -25,7 +25,7 @@ from hls_templates.hwh import hardware_description
 from hls_templates.registers import bundles
 from hls_templates.render import SIMULATION, headers
 from hls_templates.vendor import VLNV, Figure, Output, VendorValues, port_plan, vendor_files, word
-from scheduler.array import PIXEL_LANES, Array
+from scheduler.array import PIXEL_BYTES, Array
 from scheduler.program import Map, Program, emit
 from scheduler.tile import tile
 from systolic.build import ap_int_folder
@@ -483,7 +483,7 @@ def network() -> QuantizedNetwork:
 
 
 def input_words(region: Map, picture: npt.NDArray[np.uint8]) -> Integers:
-    rows = np.zeros((region.shape.height, region.row_words * ARRAY.lanes // PIXEL_LANES, PIXEL_LANES), np.uint8)
+    rows = np.zeros((region.shape.height, region.row_words * ARRAY.lanes // PIXEL_BYTES, PIXEL_BYTES), np.uint8)
     rows[:, : region.shape.width, : region.shape.channels] = picture.transpose(1, 2, 0)
     return rows.reshape(-1, ARRAY.lanes).view(np.int8)
 

@@ -9,7 +9,17 @@ import numpy as np
 
 from cnn.datatype import UINT8, DataType
 from cnn.network import MaxPool, Padding, Shape
-from cnn.quantized import QAveragePool, QConvolution, QDense, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
+from cnn.quantized import (
+    IntArray,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    QInput,
+    QNode,
+    QuantizedNetwork,
+    Requantiser,
+    TensorType,
+)
 
 
 class Builder:
@@ -78,14 +88,16 @@ class Builder:
         self.nodes.append(node)
         return self
 
-    def _weights(self, shape: tuple[int, ...]) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
-        top = self.weight_type.high
+    def _weights(self, shape: tuple[int, ...]) -> IntArray:
+        """Up to both ends of the type, or of what 32 bits of a sum leave to the weights of a filter."""
+        most = max(255, self.type.datatype.high + 1)
+        top = min(self.weight_type.high, int(1.9e9 / (most * np.prod(shape[1:]))))
         return self.random.integers(-top, top + 1, shape).astype(self.weight_type.carrier)
 
-    def _requantiser(self, weights: np.ndarray[tuple[int, ...], np.dtype[np.int8]]) -> Requantiser:
+    def _requantiser(self, weights: IntArray) -> Requantiser:
         """y ≈ acc · 1.5 · 2^(15 − s): the typical sum, √fan · w · a, ends near a third of full scale."""
-        count, high = len(weights), self.weight_type.high
-        typical = np.sqrt(weights[0].size) * high / 2 * high / 2
+        count, high = len(weights), self.type.datatype.high
+        typical = np.sqrt(weights[0].size) * int(np.abs(weights).max()) / 2 * high / 2
         shift = 15 + max(0, int(np.log2(typical / (high / 3))))
         multiplier = self.random.integers(30_000, 65_536, count)
         negative = np.where(self.random.random(count) < 0.5, multiplier // 10, multiplier)

@@ -1,4 +1,4 @@
-"""The array's rules, their sentences, and the bound that makes two products in one DSP exact."""
+"""The array's rules, their sentences, and the bounds that make products in one DSP exact."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boards.errors import ScheduleError
-from scheduler.array import PACK_CHAIN, PACK_SHIFT, RULES, Array, check
+from scheduler.array import PACKINGS, RULES, Array, check
+from scheduler.program import PIXEL_OFFSETS
 
 GOOD = Array(13, 16, 16)
 
@@ -29,6 +30,15 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "map ports": ({"map_ports": 3}, "map_ports is 1, 2 or 4 and not more than rows"),
     "weight ports": ({"weight_ports": 3}, "weight_ports is 1, 2 or 4 and divides columns"),
     "save rows": ({"save_rows": 3}, "save_rows is a power of two and not more than rows"),
+    "bits": ({"bits": 6}, "bits is one of 4, 8, 16"),
+    "lanes of 4 bits": (
+        {"lanes": 4, "bits": 4},
+        "lanes at 4 bits are at least 8, so that they hold the nibbles of a pixel",
+    ),
+    "lanes of 16 bits": (
+        {"lanes": 64, "columns": 64, "bits": 16},
+        "lanes at 16 bits are at most 32 (an AXI word of 512 bits)",
+    ),
     "row depth": ({"row_depth": 2047}, "row_depth is even, because a bank is two interleaved halves"),
     "dsp": ({"dsp": "DSP58"}, "dsp is DSP48E2 or DSP48E1"),
 }
@@ -63,31 +73,88 @@ def test_two_channels_share_a_dsp() -> None:
     assert GOOD.dsps == 1664 + 2 * 2 * 16
 
 
-@pytest.mark.parametrize("kind", sorted(PACK_CHAIN))
-def test_a_chain_of_products_fits_its_field(kind: str) -> None:
-    """|Σ w · a| with narrow weights: 127 · 128 a product; the low field is signed. One more product would not fit."""
-    chain, half = PACK_CHAIN[kind], 1 << (PACK_SHIFT[kind] - 1)
-    assert chain * 127 * 128 < half
-    assert 2 * chain * 127 * 128 >= half
+def test_four_products_share_a_dsp_at_4_bits_and_none_at_16() -> None:
+    """13 rows are 7 pairs: the last one is half idle."""
+    assert replace(GOOD, bits=4).mac_dsps == 7 * 8 * 16
+    assert replace(GOOD, rows=14, bits=4).mac_dsps == 7 * 8 * 16 == 14 * 16 * 16 // 4
+    assert replace(GOOD, bits=16).mac_dsps == 13 * 16 * 16
 
 
-@pytest.mark.parametrize("kind", sorted(PACK_CHAIN))
+@pytest.mark.parametrize(("bits", "word", "in_word", "in_step"), [(4, 8, 2, 2), (8, 16, 4, 4), (16, 32, 8, 4)])
+def test_pixels_lie_as_bytes_in_words_of_every_format(bits: int, word: int, in_word: int, in_step: int) -> None:
+    array = replace(GOOD, bits=bits)
+    assert (array.word_bytes, array.word_pixels, array.step_pixels) == (word, in_word, in_step)
+
+
+def ends(bits: int) -> tuple[int, int, int]:
+    """Greatest weight (narrow), least and greatest activation."""
+    top = (1 << (bits - 1)) - 1
+    return top, -top - 1, top
+
+
+SHARED = [key for key, how in PACKINGS.items() if how.products > 1]
+
+
+@pytest.mark.parametrize(("dsp", "bits"), SHARED)
+def test_a_chain_of_products_fits_its_field(dsp: str, bits: int) -> None:
+    """|Σ w · a| stays below half a field, and what the field above takes from it is its sign alone. The sums of all
+    fields together fit the DSP's 48 bits."""
+    how, (top, least, _) = PACKINGS[dsp, bits], ends(bits)
+    most = how.chain * top * -least
+    assert most < 1 << (how.shift - 1)
+    assert most * sum(1 << (field * how.shift) for field in range(how.products)) < 1 << 47
+
+
+@pytest.mark.parametrize(("dsp", "bits"), SHARED)
+def test_a_longer_chain_of_a_power_of_two_would_not_fit(dsp: str, bits: int) -> None:
+    how, (top, least, _) = PACKINGS[dsp, bits], ends(bits)
+    assert 2 * how.chain * top * -least >= 1 << (how.shift - 1)
+
+
+@pytest.mark.parametrize(("dsp", "bits"), SHARED)
+def test_packed_operands_fit_the_multiplier(dsp: str, bits: int) -> None:
+    """27 × 18 bits of a DSP48E2, 25 × 18 of a DSP48E1, two's complement; least and greatest of each."""
+    how, (top, least, high) = PACKINGS[dsp, bits], ends(bits)
+    wide, narrow = (27 if dsp == "DSP48E2" else 25), 18
+    weight = sum(top << (column * how.rows * how.shift) for column in range(how.columns))
+    assert weight < 1 << (wide - 1)
+    for end in (least, high):
+        value = sum(end << (row * how.shift) for row in range(how.rows))
+        assert -(1 << (narrow - 1)) <= value < 1 << (narrow - 1)
+
+
+def test_four_bits_take_the_widest_fields_that_a_dsp48e1_holds() -> None:
+    how = PACKINGS["DSP48E1", 4]
+    assert (7 << (2 * (how.shift + 1))) + 7 >= 1 << 24
+
+
+@pytest.mark.parametrize(("dsp", "bits"), SHARED)
 @given(data=st.data())
-def test_packed_products_come_apart_exactly(kind: str, data: st.DataObject) -> None:
+def test_packed_products_come_apart_exactly(dsp: str, bits: int, data: st.DataObject) -> None:
     """The arithmetic of include/packed.h on Python's integers, up to both ends of the range."""
-    weight, value = st.integers(-127, 127), st.integers(-128, 127)
-    triples = data.draw(
-        st.lists(st.tuples(weight, weight, value), min_size=PACK_CHAIN[kind], max_size=PACK_CHAIN[kind])
+    how, (top, least, high) = PACKINGS[dsp, bits], ends(bits)
+    weight, value = st.sampled_from((-top, top)) | st.integers(-top, top), st.integers(least, high)
+    place = st.tuples(st.tuples(*how.columns * [weight]), st.tuples(*how.rows * [value]))
+    places = data.draw(st.lists(place, min_size=how.chain, max_size=how.chain))
+    chain = sum(
+        sum(w << (c * how.rows * how.shift) for c, w in enumerate(ws))
+        * sum(a << (r * how.shift) for r, a in enumerate(vs))
+        for ws, vs in places
     )
-    shift = PACK_SHIFT[kind]
-    chain = sum((high * (1 << shift) + low) * a for low, high, a in triples)
-    field = chain & ((1 << shift) - 1)
-    low_sum = field - (1 << shift) if field >> (shift - 1) else field
-    assert low_sum == sum(low * a for low, _, a in triples)
-    assert (chain - low_sum) >> shift == sum(high * a for _, high, a in triples)
+    for field in range(how.products):
+        low = chain & ((1 << how.shift) - 1)
+        low -= (low >> (how.shift - 1)) << how.shift
+        found = chain if field == how.products - 1 else low
+        column, row = divmod(field, how.rows)
+        assert found == sum(ws[column] * vs[row] for ws, vs in places)
+        chain = (chain - low) >> how.shift
 
 
-@pytest.mark.parametrize(("kind", "a_bits", "b_bits"), [("DSP48E2", 27, 18), ("DSP48E1", 25, 18)])
-def test_packed_weights_fit_the_multiplier(kind: str, a_bits: int, b_bits: int) -> None:
-    assert 127 * (1 << PACK_SHIFT[kind]) + 127 < 1 << (a_bits - 1)
-    assert -(1 << (b_bits - 1)) <= -128
+@given(pixels=st.lists(st.integers(0, 255), min_size=1), seed=st.integers(0, 99))
+def test_nibbles_of_pixels_are_exact(pixels: list[int], seed: int) -> None:
+    """include/load.h: p = 16 · h + l + 136 with both in −8…7, so Σ w · p = Σ w · (16 · h + l) + 136 · Σ w."""
+    weights = [(seed * 31 + i * 7) % 15 - 7 for i in range(len(pixels))]
+    parts = [((p >> 4) - 8, p % 16 - 8) for p in pixels]
+    assert all(-8 <= part <= 7 for both in parts for part in both)
+    sums = sum(w * (16 * high + low) for w, (high, low) in zip(weights, parts, strict=True))
+    assert sums + PIXEL_OFFSETS[4] * sum(weights) == sum(w * p for w, p in zip(weights, pixels, strict=True))

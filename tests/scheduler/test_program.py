@@ -13,7 +13,7 @@ import hls_templates
 from boards.errors import ScheduleError
 from cnn.network import Concat, Shape
 from cnn.quantized import QNode, Requantiser
-from scheduler.array import PIXEL_LANES, Array
+from scheduler.array import PIXEL_BYTES, Array
 from scheduler.program import PASS_FIELDS, PASS_WORDS, emit, place_maps, requantiser_image, weight_image
 from scheduler.tile import tile
 
@@ -89,9 +89,9 @@ def test_weights_lie_lane_by_lane_column_by_column() -> None:
 def test_pixels_are_unrolled_over_the_kernel() -> None:
     network = Builder(3, 6, 6).conv(8, 3).network()
     schedule = tile(network, ARRAY)
-    image = weight_image(schedule.tilings[0], network, ARRAY).reshape(1, 3, 2, 2, PIXEL_LANES, 8)
+    image = weight_image(schedule.tilings[0], network, ARRAY).reshape(1, 3, 2, 2, PIXEL_BYTES, 8)
     weights = schedule.tilings[0].job.weights
-    for ky, group, pixel, channel, column in np.ndindex(3, 2, 2, PIXEL_LANES, 8):
+    for ky, group, pixel, channel, column in np.ndindex(3, 2, 2, PIXEL_BYTES, 8):
         kx = 2 * group + pixel
         wanted = weights[column, channel, ky, kx] if kx < 3 and channel < 3 else 0
         assert image[0, ky, group, pixel, channel, column] == wanted
@@ -118,7 +118,7 @@ def test_weights_are_dealt_to_the_ports_in_turn() -> None:
 def test_pixels_are_centred_through_the_bias() -> None:
     network = Builder(3, 6, 6).conv(8, 3).network()
     tiling = tile(network, ARRAY).tilings[0]
-    image = requantiser_image(tiling, ARRAY)
+    image = requantiser_image(tiling, network, ARRAY)
     bias = tiling.job.requantiser.bias + 128 * tiling.job.weights.astype(np.int64).sum(axis=(1, 2, 3))
     assert np.array_equal(image[:8, 0].view(np.int32), bias)
 

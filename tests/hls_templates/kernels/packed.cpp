@@ -1,19 +1,18 @@
-// packed_chain of include/packed.h against plain products, over many chains in one call.
+// packed_chain of include/packed.h over many chains in one call.
 #include "packed.h"
 
-// Every argument is [count][PACK_CHAIN]; sums are [count][2]. Returns the chain length it was compiled for.
-extern "C" int packed_chains(long count, const int8_t *w0, const int8_t *w1, const int8_t *a, int32_t *sums) {
+// w is [count][PACK_COLUMNS][PACK_CHAIN], a [count][PACK_ROWS][PACK_CHAIN], sums [count][PACK_ROWS][PACK_COLUMNS].
+// Returns the chain length it was compiled for.
+extern "C" int packed_chains(long count, const int16_t *w, const int16_t *a, int32_t *sums) {
     for (long i = 0; i < count; ++i) {
-        value_t first[PACK_CHAIN], second[PACK_CHAIN], by[PACK_CHAIN];
+        value_t weights[PACK_COLUMNS][PACK_CHAIN], values[PACK_ROWS][PACK_CHAIN];
         for (int l = 0; l < PACK_CHAIN; ++l) {
-            first[l] = w0[i * PACK_CHAIN + l];
-            second[l] = w1[i * PACK_CHAIN + l];
-            by[l] = a[i * PACK_CHAIN + l];
+            for (int c = 0; c < PACK_COLUMNS; ++c) weights[c][l] = *(w + (i * PACK_COLUMNS + c) * PACK_CHAIN + l);
+            for (int r = 0; r < PACK_ROWS; ++r) values[r][l] = *(a + (i * PACK_ROWS + r) * PACK_CHAIN + l);
         }
-        sum_t sum0 = sums[2 * i], sum1 = sums[2 * i + 1];
-        packed_chain(first, second, by, sum0, sum1);
-        sums[2 * i] = int(sum0);
-        sums[2 * i + 1] = int(sum1);
+        sum_t part[PACK_ROWS][PACK_COLUMNS];
+        packed_chain(weights, values, part);
+        for (int f = 0; f < FIELDS; ++f) sums[i * FIELDS + f] = int(part[f / PACK_COLUMNS][f % PACK_COLUMNS]);
     }
     return PACK_CHAIN;
 }
