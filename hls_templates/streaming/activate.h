@@ -1,0 +1,43 @@
+// An activation as a block of its own: PE channels of PIXELS pixels a word.
+//
+//   cycles a frame = POSITIONS · (CHANNELS / PE) / PIXELS       (a run: 1 + frames · that − 1 + ACTIVATE_DEPTH)
+#ifndef SYSTOLIC_ACTIVATE_H
+#define SYSTOLIC_ACTIVATE_H
+
+#include <hls_stream.h>
+
+#include "activation.h"
+#include "datatype.h"
+#include "instrument.h"
+#include "word.h"
+
+constexpr int ACTIVATE_DEPTH = 8;
+
+template <int POSITIONS, int CHANNELS, int PE, int PIXELS, class VALUE, class ACTIVATION>
+void activate(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>> &in,
+              hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
+#pragma HLS INLINE
+    static_assert(CHANNELS % PE == 0, "PE divides the channels");
+    static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
+    constexpr int NF = CHANNELS / PE;
+    int nf = 0;
+    const int cycles = frames * (POSITIONS / PIXELS) * NF;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < cycles; ++i) {
+        SYSTOLIC_PIPELINE(1, ACTIVATE_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
+        word<typename ACTIVATION::output_t, PIXELS * PE> result;
+        for (int x = 0; x < PIXELS; ++x) {
+#pragma HLS UNROLL
+            for (int pe = 0; pe < PE; ++pe) {
+#pragma HLS UNROLL
+                result.lane[x * PE + pe] = activation(nf, pe, VALUE::value(values.lane[x * PE + pe]));
+            }
+        }
+        out.write(result);
+        nf = nf == NF - 1 ? 0 : nf + 1;
+    }
+}
+
+#endif  // SYSTOLIC_ACTIVATE_H

@@ -1,0 +1,103 @@
+// What turns an exact sum into an output value. Each functor holds its constants as [PE][NF] arrays, so that lane pe of
+// fold nf is channel nf · PE + pe and every PE has a memory of its own. Sums and their biases fit 32 bits together.
+//
+// They are aggregates: `static const requantise_t<4, false, PE, NF> activation = {{{…}}, {{…}}, {{…}}, {{…}}};`
+#ifndef SYSTOLIC_ACTIVATION_H
+#define SYSTOLIC_ACTIVATION_H
+
+#include "word.h"
+
+// The value that leaves, no further than BITS bits reach.
+template <int BITS, bool SIGNED>
+inline integer<BITS, SIGNED> saturate(integer<64, true> value) {
+#pragma HLS INLINE
+    const integer<64, true> low = SIGNED ? -(int64_t(1) << (BITS - 1)) : int64_t(0);
+    const integer<64, true> high = (int64_t(1) << (BITS - (SIGNED ? 1 : 0))) - 1;
+    return integer<BITS, SIGNED>(value < low ? low : value > high ? high : value);
+}
+
+// The sum itself: of 32 bits it leaves as it is.
+template <int BITS>
+struct identity_t {
+    typedef integer<BITS, true> output_t;
+
+    template <class SUM>
+    output_t operator()(int, int, SUM sum) const {
+#pragma HLS INLINE
+        return output_t(sum);
+    }
+};
+
+// y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), m = negative where sum + bias < 0, else multiplier: a product of
+// 32 × 16 bits.
+template <int BITS, bool SIGNED, int PE, int NF>
+struct requantise_t {
+    typedef integer<BITS, SIGNED> output_t;
+    int32_t bias[PE][NF];
+    uint16_t multiplier[PE][NF];
+    uint16_t negative[PE][NF];
+    uint8_t shift[PE][NF];
+
+    template <class SUM>
+    output_t operator()(int fold, int pe, SUM sum) const {
+#pragma HLS INLINE
+#pragma HLS ARRAY_PARTITION variable=bias complete dim=1
+#pragma HLS ARRAY_PARTITION variable=multiplier complete dim=1
+#pragma HLS ARRAY_PARTITION variable=negative complete dim=1
+#pragma HLS ARRAY_PARTITION variable=shift complete dim=1
+        const integer<32, true> biased = integer<32, true>(sum) + integer<32, true>(bias[pe][fold]);
+        const integer<17, true> by = biased < 0 ? negative[pe][fold] : multiplier[pe][fold];
+        const integer<64, true> product = integer<64, true>(biased) * by;
+        const uint8_t places = shift[pe][fold];
+        return saturate<BITS, SIGNED>((product + (integer<64, true>(1) << (places - 1))) >> places);
+    }
+};
+
+// y = saturate((sum · multiplier + bias + 2^(s − 1)) >> s): batch normalisation as `inc`, `bias`, `l_shift`; the
+// multiplier has 17 bits with its sign, the bias 48 at the product's scale.
+template <int BITS, bool SIGNED, int PE, int NF>
+struct multiply_shift_t {
+    typedef integer<BITS, SIGNED> output_t;
+    int32_t multiplier[PE][NF];
+    int64_t bias[PE][NF];
+    uint8_t shift[PE][NF];
+
+    template <class SUM>
+    output_t operator()(int fold, int pe, SUM sum) const {
+#pragma HLS INLINE
+#pragma HLS ARRAY_PARTITION variable=multiplier complete dim=1
+#pragma HLS ARRAY_PARTITION variable=bias complete dim=1
+#pragma HLS ARRAY_PARTITION variable=shift complete dim=1
+        const integer<17, true> by = multiplier[pe][fold];
+        const integer<64, true> scaled = integer<64, true>(sum) * by + integer<48, true>(bias[pe][fold]);
+        const uint8_t places = shift[pe][fold];
+        return saturate<BITS, SIGNED>((scaled + (integer<64, true>(1) << (places - 1))) >> places);
+    }
+};
+
+// y = LOW + Σ_i [sum ≥ threshold_i], with flip Σ_i [−sum ≥ threshold_i]; LEVELS comparisons at once, their ones summed
+// as a tree. THRESHOLD_BITS hold every threshold. BIPOLAR leaves as its carrier: LOW 0, one level.
+template <int BITS, bool SIGNED, int LOW, int LEVELS, int THRESHOLD_BITS, int PE, int NF>
+struct thresholds_t {
+    typedef integer<BITS, SIGNED> output_t;
+    integer<THRESHOLD_BITS, true> threshold[PE][NF][LEVELS];
+    bool flip[PE][NF];
+
+    template <class SUM>
+    output_t operator()(int fold, int pe, SUM sum) const {
+#pragma HLS INLINE
+#pragma HLS ARRAY_PARTITION variable=threshold complete dim=1
+#pragma HLS ARRAY_PARTITION variable=threshold complete dim=3
+#pragma HLS ARRAY_PARTITION variable=flip complete dim=1
+        const integer<33, true> value = integer<33, true>(sum);
+        const integer<33, true> compared = flip[pe][fold] ? integer<33, true>(-value) : value;
+        int count = 0;
+        for (int i = 0; i < LEVELS; ++i) {
+#pragma HLS UNROLL
+            count += compared >= threshold[pe][fold][i] ? 1 : 0;
+        }
+        return output_t(LOW + count);
+    }
+};
+
+#endif  // SYSTOLIC_ACTIVATION_H

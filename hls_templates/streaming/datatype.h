@@ -1,0 +1,54 @@
+// What a value of a stream or of a weight memory is: its carrier there, the integer that it stands for, its range.
+//
+//   int_t<BITS>, uint_t<BITS>   two's complement, unsigned; at most 32 bits
+//   narrow_t<BITS>              signed without the least value (−127 … 127); narrow_t<2> is TERNARY
+//   bipolar_t                   −1 and +1, carried as 0 and 1
+#ifndef SYSTOLIC_DATATYPE_H
+#define SYSTOLIC_DATATYPE_H
+
+#include "word.h"
+
+template <int BITS, bool SIGNED, bool NARROW>
+struct whole_t {
+    typedef integer<BITS, SIGNED> carrier;
+    typedef integer<BITS, SIGNED> value_t;
+    static constexpr int bits = BITS;
+    static constexpr bool bipolar = false;
+    static constexpr int64_t low = SIGNED ? (NARROW ? 1 : 0) - (int64_t(1) << (BITS - 1)) : 0;
+    static constexpr int64_t high = (int64_t(1) << (BITS - (SIGNED ? 1 : 0))) - 1;
+    static value_t value(carrier carried) {
+#pragma HLS INLINE
+        return carried;
+    }
+};
+
+template <int BITS>
+using int_t = whole_t<BITS, true, false>;
+template <int BITS>
+using uint_t = whole_t<BITS, false, false>;
+template <int BITS>
+using narrow_t = whole_t<BITS, true, true>;
+
+struct bipolar_t {
+    typedef integer<1, false> carrier;
+    typedef integer<2, true> value_t;
+    static constexpr int bits = 1;
+    static constexpr bool bipolar = true;
+    static constexpr int64_t low = -1;
+    static constexpr int64_t high = 1;
+    static value_t value(carrier carried) {
+#pragma HLS INLINE
+        return carried != 0 ? value_t(1) : value_t(-1);
+    }
+};
+
+// An exact sum of BITS bits. The fast simulation always takes 32: a narrower one would only slow it down.
+#if SYSTOLIC_PACKED
+template <int BITS>
+using exact_t = ap_int<BITS>;
+#else
+template <int BITS>
+using exact_t = int32_t;
+#endif
+
+#endif  // SYSTOLIC_DATATYPE_H

@@ -1,0 +1,221 @@
+"""Cases of compute blocks: C++ with template arguments, its inputs, what plain numpy expects, and its cycles.
+
+All cases of a test file are compiled at once, behind one C function a case.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from systolic.build import ap_int_folder
+from systolic.cycles import Trace
+from systolic.timing import ProcessTiming
+
+Ints = npt.NDArray[np.int64]
+
+HERE = Path(__file__).resolve().parent
+TEMPLATES = HERE.parents[2] / "hls_templates"
+INCLUDES = [TEMPLATES / "streaming", TEMPLATES / "include", HERE / "kernels"]
+RECORDER = [TEMPLATES / "simulation" / name for name in ("trace.cpp", "solve.cpp", "memory.cpp", "cycles.cpp")]
+FRAMES = 3
+
+
+@dataclass(frozen=True)
+class Values:
+    """A datatype of the blocks: its C++ name, its range; ``step`` 2 where only −1 and +1 are values."""
+
+    cpp: str
+    low: int
+    high: int
+    step: int = 1
+
+    def draw(self, rng: np.random.Generator, *shape: int) -> Ints:
+        """Values of the whole range, the extremes often."""
+        drawn = rng.integers(0, (self.high - self.low) // self.step + 1, shape) * self.step + self.low
+        extreme = rng.choice([self.low, self.high], shape)
+        return np.where(rng.random(shape) < 0.3, extreme, drawn).astype(np.int64)
+
+    def carrier(self, values: Ints) -> Ints:
+        return (values - self.low) // 2 if self.step == 2 else values
+
+    @property
+    def carried(self) -> str:
+        return f"{self.cpp}::carrier"
+
+
+def signed(bits: int) -> Values:
+    return Values(f"int_t<{bits}>", -(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+def unsigned(bits: int) -> Values:
+    return Values(f"uint_t<{bits}>", 0, (1 << bits) - 1)
+
+
+def narrow(bits: int) -> Values:
+    return Values(f"narrow_t<{bits}>", 1 - (1 << bits - 1), (1 << bits - 1) - 1)
+
+
+BIPOLAR = Values("bipolar_t", -1, 1, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One call of a block. ``code`` uses frames, in[…] (flat values) and out; cycles: of the block's process."""
+
+    name: str
+    code: str
+    inputs: tuple[Ints, ...]
+    expected: Ints
+    cycles: int
+    headers: tuple[str, ...] = field(default=())
+    frames: int = FRAMES
+
+
+@dataclass(frozen=True)
+class Library:
+    path: Path
+    cases: tuple[Case, ...]
+
+    def run(self, case: Case, frames: int | None = None) -> Ints:
+        """The block's output, flat; RuntimeError with the sentence that it threw."""
+        function = getattr(ctypes.CDLL(str(self.path)), f"case_{self.cases.index(case)}")
+        function.restype = ctypes.c_char_p
+        inputs = [np.ascontiguousarray(array, np.int64) for array in case.inputs]
+        pointers = (ctypes.c_void_p * max(len(inputs), 1))(*(array.ctypes.data for array in inputs))
+        out = np.full(case.expected.size, -(1 << 40), np.int64)
+        sentence = function(case.frames if frames is None else frames, pointers, ctypes.c_void_p(out.ctypes.data))
+        if sentence is not None:
+            raise RuntimeError(sentence.decode())
+        return out
+
+    def time(self, case: Case) -> ProcessTiming:
+        """What the block's process did, between a source and a sink of no time."""
+        trace = Trace(ctypes.CDLL(str(self.path)))
+        trace.begin()
+        self.run(case)
+        trace.end()
+        (region,) = trace.solve().regions
+        (block,) = (process for process in region.processes if process.name == "block")
+        return block
+
+
+BUILDS = {
+    "native": ["-O2", "-march=native", "-DSYSTOLIC_TRACE"],
+    # the vendor's default constructor shifts what it has not set
+    "ap_int": ["-O1", "-DSYSTOLIC_AP_INT", "-Wno-uninitialized", "-Wno-maybe-uninitialized"],
+    "sanitized": ["-O1", "-g", "-fsanitize=undefined,bounds", "-fno-sanitize-recover=all"],
+}
+
+
+def source(cases: Sequence[Case]) -> str:
+    headers = dict.fromkeys(header for case in cases for header in case.headers)
+    text = "".join(f'#include "{header}"\n' for header in ("compute.h", "activations.h", *headers))
+    for index, case in enumerate(cases):
+        text += f'\n// {case.name}\nextern "C" const char *case_{index}(int frames, values_t const *in, int64_t *out)'
+        text += f" {{\n    (void)in;\n    return guarded([&] {{\n{case.code}\n    }});\n}}\n"
+    return text
+
+
+def compile_cases(cases: Sequence[Case], folder: Path, build: str, *extra: str) -> Library:
+    """A library of all cases; what the compiler says is the failure of the test."""
+    path = folder / f"{build}.cpp"
+    path.write_text(source(cases))
+    command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
+    command += [*BUILDS[build], *(f"-I{include}" for include in [*extra, *INCLUDES, TEMPLATES / "simulation"])]
+    if build == "ap_int":
+        command += ["-isystem", str(ap_int_folder())]
+    sources = [path, *(RECORDER if build == "native" else [])]
+    library = path.with_suffix(".so")
+    done = subprocess.run([*command, "-o", str(library), *map(str, sources)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:6000]
+    return Library(library, tuple(cases))
+
+
+class Builds(dict[str, Library]):
+    """The cases' libraries by build, each compiled when it is first asked for."""
+
+    def __init__(self, cases: Sequence[Case], folder: Path) -> None:
+        self._cases, self._folder = cases, folder
+
+    def __missing__(self, build: str) -> Library:
+        self[build] = compile_cases(self._cases, self._folder, build)
+        return self[build]
+
+
+# ------------------------------------------------------------------------------------------ activations
+
+
+@dataclass(frozen=True, eq=False)
+class Activation:
+    """``cpp`` without its PE and NF, one array [C, …] a constant, and what it makes of sums [..., C]."""
+
+    cpp: str
+    constants: tuple[Ints, ...]
+    apply: Callable[[Ints], Ints]
+
+    def type(self, pe: int, folds: int) -> str:
+        return self.cpp.replace("PE", str(pe)).replace("NF", str(folds))
+
+    def flat(self, pe: int) -> Ints:
+        """The constants as the blocks keep them: [PE][NF], channel nf · PE + pe."""
+        parts = [np.swapaxes(a.reshape(-1, pe, *a.shape[1:]), 0, 1).ravel() for a in self.constants]
+        return np.concatenate([*parts, np.zeros(1, np.int64)])
+
+
+def identity(bits: int) -> Activation:
+    return Activation(f"identity_t<{bits}>", (), lambda sums: sums)
+
+
+def requantise(rng: np.random.Generator, channels: int, bits: int, is_signed: bool, largest: int) -> Activation:
+    """Constants that bring sums of up to ``largest`` into the output's range, and some beyond it."""
+    bias = rng.integers(-largest // 4, largest // 4 + 1, channels)
+    multiplier, negative = rng.integers(1, 65536, channels), rng.integers(0, 65536, channels)
+    shift = np.full(channels, max(1, int(np.log2(largest)) + 15 - bits)) + rng.integers(0, 3, channels)
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
+
+    def apply(sums: Ints) -> Ints:
+        biased = sums + bias
+        product = biased * np.where(biased < 0, negative, multiplier)
+        return np.clip((product + (1 << (shift - 1))) >> shift, low, high)
+
+    name = f"requantise_t<{bits}, {str(is_signed).lower()}, PE, NF>"
+    return Activation(name, (bias, multiplier, negative, shift), apply)
+
+
+def multiply_shift(rng: np.random.Generator, channels: int, bits: int, is_signed: bool, largest: int) -> Activation:
+    """Multipliers of both signs and all 17 bits."""
+    multiplier = rng.choice([-65535, 65535, *range(-60000, 60000, 1001)], channels)
+    bias = rng.integers(-largest << 13, (largest << 13) + 1, channels)
+    shift = np.full(channels, max(1, int(np.log2(largest)) + 15 - bits)) + rng.integers(0, 3, channels)
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
+
+    def apply(sums: Ints) -> Ints:
+        return np.clip((sums * multiplier + bias + (1 << (shift - 1))) >> shift, low, high)
+
+    return Activation(f"multiply_shift_t<{bits}, {str(is_signed).lower()}, PE, NF>", (multiplier, bias, shift), apply)
+
+
+def thresholds(rng: np.random.Generator, channels: int, out: Values, largest: int) -> Activation:
+    """All levels of ``out``, half of the channels falling; one threshold is never reached."""
+    levels = (out.high - out.low) // out.step
+    table = np.sort(rng.integers(-largest // 2, largest // 2 + 1, (channels, levels)), axis=1)
+    table[0, -1] = largest + 1
+    flip = rng.random(channels) < 0.5
+
+    def apply(sums: Ints) -> Ints:
+        compared = np.where(flip, -sums, sums)
+        return (compared[..., None] >= table).sum(axis=-1) + (0 if out.step == 2 else out.low)
+
+    is_signed = out.low < 0 and out.step == 1
+    bits = levels.bit_length()
+    width = int(np.abs(table).max()).bit_length() + 1
+    low = 0 if out.step == 2 else out.low
+    name = f"thresholds_t<{bits}, {str(is_signed).lower()}, {low}, {levels}, {width}, PE, NF>"
+    return Activation(name, (table, flip.astype(np.int64)), apply)

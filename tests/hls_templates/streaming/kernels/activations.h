@@ -1,0 +1,29 @@
+// Constants of an activation from the flat arrays of a test, field by field.
+#ifndef ACTIVATIONS_H
+#define ACTIVATIONS_H
+
+#include "activation.h"
+#include "compute.h"
+
+template <int BITS>
+void fill(identity_t<BITS> &, values_t &) {}
+template <int BITS, bool SIGNED, int PE, int NF>
+void fill(requantise_t<BITS, SIGNED, PE, NF> &by, values_t &from) {
+    fill(by.bias, from);
+    fill(by.multiplier, from);
+    fill(by.negative, from);
+    fill(by.shift, from);
+}
+template <int BITS, bool SIGNED, int PE, int NF>
+void fill(multiply_shift_t<BITS, SIGNED, PE, NF> &by, values_t &from) {
+    fill(by.multiplier, from);
+    fill(by.bias, from);
+    fill(by.shift, from);
+}
+template <int BITS, bool SIGNED, int LOW, int LEVELS, int THRESHOLD_BITS, int PE, int NF>
+void fill(thresholds_t<BITS, SIGNED, LOW, LEVELS, THRESHOLD_BITS, PE, NF> &by, values_t &from) {
+    fill(by.threshold, from);
+    fill(by.flip, from);
+}
+
+#endif  // ACTIVATIONS_H
