@@ -104,13 +104,12 @@ def unpack_map(region: Region, lanes: int, data: npt.NDArray[Any]) -> Integers:
     return np.array(whole, np.dtype(f"{kind}{region.value_bytes}"), order="C")
 
 
-def _values(data: Pixels, bits: int, kind: str) -> Integers:
-    """Bytes as they lie in DDR → integers: little-endian, at 4 bits two signed ones a byte, the first in the low half."""
+def _values(data: Pixels, bits: int, kind: str) -> npt.NDArray[Any]:
+    """Bytes as they lie in DDR → integers: little-endian, at 4 bits two signed ones a byte, the first one low."""
     if bits >= 8:
         return data.view(np.dtype(f"<{kind}{bits // 8}"))
-    nibbles = np.empty((data.size, 2), np.uint8)
-    nibbles[:, 0], nibbles[:, 1] = data & 15, data >> 4
-    return ((nibbles ^ 8).astype(np.int8) - np.int8(8)).reshape(-1)
+    halves: Pixels = np.stack([data & 15, data >> 4], axis=1).reshape(-1)
+    return np.asarray((halves ^ 8).astype(np.int8) - np.int8(8))
 
 
 def to_floats(region: Region, integers: Integers) -> npt.NDArray[np.float32]:

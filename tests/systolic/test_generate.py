@@ -35,8 +35,8 @@ def manifest_of(made: Design) -> dict:  # type: ignore[type-arg]
     return values
 
 
-def detector(name: str = "small", labels: tuple[str, ...] = ()) -> QuantizedNetwork:
-    made = start(3, 12, 12).convolution(8).pool().convolution(16, 1, slope=1.0, bits=16)
+def detector(name: str = "small", labels: tuple[str, ...] = (), bits: int = 16) -> QuantizedNetwork:
+    made = start(3, 12, 12).convolution(8).pool().convolution(16, 1, slope=1.0, bits=bits)
     head = made.nodes[-1]
     op = Detection("region", ((1.0, 1.0), (2.0, 3.0)), 3, True)
     made.nodes.append(QNode("region4", op, (3,), head.shape, head.type, "net.cfg:40"))
@@ -110,9 +110,19 @@ def test_heads_name_the_layer_that_they_read() -> None:
     assert values["layers"][head["layer"]]["output"]["value_bytes"] == 2
 
 
+def test_a_map_that_no_lane_holds_is_refused() -> None:
+    """The engine reads lanes: it would take the halves of an INT16 for two values."""
+    made = start(3, 12, 12).convolution(8, bits=16).convolution(8)
+    with pytest.raises(
+        ScheduleError,
+        match=r"has lanes of 8 bits, but small has conv2: an input of 16 bits; quantise it to 8 bits",
+    ):
+        tile(made.network(), ODD)
+
+
 def test_what_the_host_reads_stands_until_the_frame_is_done() -> None:
     """A head's map that a later layer reads too must not be given to a third."""
-    network = detector()
+    network = detector(bits=8)
     made = start(3, 12, 12)
     made.nodes[:] = network.nodes
     made.convolution(8, source=3).convolution(8).convolution(8)
