@@ -6,12 +6,15 @@ Convolutions run some output rows at a time, so that im2col stays in cache whate
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from boards.errors import NetworkError
 from cnn.network import (
     LEAKY_SLOPE,
+    UNIT,
     Add,
     AveragePool,
     BatchNorm,
@@ -31,6 +34,8 @@ from cnn.network import (
     Softmax,
     Upsample,
 )
+
+T = TypeVar("T", bound=np.generic)
 
 COLUMN_VALUES = 1 << 19  # of im2col at a time: stays in the second-level cache
 LEAST_COLUMNS = 256  # thinner products would read all weights again and again
@@ -88,7 +93,7 @@ def _move(node: Node, inputs: list[FloatArray]) -> FloatArray:
     if isinstance(op, Slice):
         return first[op.first : op.first + op.channels]
     if isinstance(op, Reorg):
-        return _reorg(first, op.stride)
+        return space_to_depth(first, op)
     if isinstance(op, Upsample):
         larger: FloatArray = first.repeat(op.stride, axis=1).repeat(op.stride, axis=2) * np.float32(op.scale)
         return larger
@@ -98,7 +103,7 @@ def _move(node: Node, inputs: list[FloatArray]) -> FloatArray:
 
 
 def activate(array: FloatArray, name: str) -> FloatArray:
-    """An activation of cnn.network.ACTIVATIONS, float32 in and out; ``array`` may be overwritten."""
+    """An activation of cnn.network.ACTIVATIONS or UNIT, float32 in and out; ``array`` may be overwritten."""
     if name == "leaky":
         np.maximum(array, array * np.float32(LEAKY_SLOPE), out=array)
     elif name == "relu":
@@ -109,6 +114,8 @@ def activate(array: FloatArray, name: str) -> FloatArray:
         np.tanh(array * np.float32(0.5), out=array)
         array += np.float32(1)
         array *= np.float32(0.5)
+    elif name == UNIT:
+        np.clip(array, np.float32(0), np.float32(1), out=array)
     elif name != "linear":
         raise NetworkError(f"the activation {name!r} has no float reference")
     return array
@@ -188,9 +195,15 @@ def _softmax(array: FloatArray, groups: int) -> FloatArray:
     return np.asarray(shares, dtype=np.float32).reshape(array.shape)
 
 
-def _reorg(array: FloatArray, stride: int) -> FloatArray:
-    """darknet's reorg_cpu as its layer calls it: the input's memory read as C/s² × H·s × W·s."""
-    channels, height, width = array.shape
-    blocks = array.reshape(channels // stride**2, height, stride, width, stride)
-    shape = (channels * stride**2, height // stride, width // stride)
-    return np.asarray(blocks.transpose(2, 4, 0, 1, 3), dtype=np.float32).reshape(shape)
+def space_to_depth(array: npt.NDArray[T], op: Reorg) -> npt.NDArray[T]:
+    """[C, H, W] → [C · s², H / s, W / s] of any dtype.
+
+    darknet's reorg_cpu, as its layer calls it, reads the input's memory as C/s² × H·s × W·s.
+    """
+    (channels, height, width), s = array.shape, op.stride
+    if op.order == "block":
+        deep = array.reshape(channels, height // s, s, width // s, s).transpose(2, 4, 0, 1, 3)
+    else:
+        deep = array.reshape(channels // s**2, height, s, width, s).transpose(2, 4, 0, 1, 3)
+    result: npt.NDArray[T] = deep.reshape(channels * s**2, height // s, width // s)
+    return result

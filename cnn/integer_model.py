@@ -18,6 +18,7 @@ import numpy.typing as npt
 from boards.errors import QuantiseError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
+from cnn.float_model import space_to_depth
 from cnn.network import Concat, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
     MultiplyShift,
@@ -168,7 +169,7 @@ def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
     if isinstance(op, Slice):
         return inputs[0][op.first : op.first + op.channels]
     if isinstance(op, Reorg):
-        return _reorg(inputs[0], op.stride)
+        return space_to_depth(inputs[0], op)
     if isinstance(op, Upsample):
         return inputs[0].repeat(op.stride, axis=1).repeat(op.stride, axis=2)
     raise QuantiseError(f"{node.name!r} ({node.source}): {type(op).__name__} is not an integer layer")
@@ -200,14 +201,6 @@ def _taps(padded: Integers, window: tuple[int, int], stride: int, shape: Shape) 
         for x in range(window[1]):
             rows = slice(y, y + (shape.height - 1) * stride + 1, stride)
             yield padded[:, rows, x : x + (shape.width - 1) * stride + 1 : stride]
-
-
-def _reorg(array: Integers, stride: int) -> Integers:
-    """darknet's reorg_cpu as its layer calls it: the input's memory read as C/s² × H·s × W·s."""
-    channels, height, width = array.shape
-    blocks = array.reshape(channels // stride**2, height, stride, width, stride)
-    deep = blocks.transpose(2, 4, 0, 1, 3)
-    return np.reshape(deep, (channels * stride**2, height // stride, width // stride))
 
 
 def _dense(array: Integers, datatype: DataType, op: QDense, out: DataType) -> Integers:

@@ -16,6 +16,8 @@ FloatArray = npt.NDArray[np.float32]
 
 ACTIVATIONS = ("linear", "leaky", "relu", "relu6", "logistic")
 LEAKY_SLOPE = 0.1
+UNIT = "unit"
+"""y = 0…1, cut off at both ends: the activation of networks that were quantised by training; no cfg has it."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +109,14 @@ class Slice:
 
 @dataclass(frozen=True)
 class Reorg:
-    """Space to depth in darknet's own order."""
+    """Space to depth.
+
+    order: "darknet" as its reorg_cpu has it, or "block": output channel (row · stride + column) · channels + c is
+    channel c of that row and column of each block.
+    """
 
     stride: int
+    order: str = "darknet"
 
 
 @dataclass(frozen=True)
@@ -136,9 +143,10 @@ class Softmax:
 
 @dataclass(frozen=True)
 class Detection:
-    """A YOLO head; ``kind`` is "region" (YOLOv2) or "yolo" (YOLOv3).
+    """A YOLO head; ``kind`` is "region" (YOLOv2), "yolo" (YOLOv3) or "one-object" (all anchors averaged, one box).
 
-    anchors: (width, height) pairs, in grid cells for region, in pixels of the network's input for yolo.
+    anchors: (width, height) pairs, in grid cells for region, else in pixels of the network's input.
+    bias: what the host adds to each channel before it decodes, or nothing.
     """
 
     kind: str
@@ -146,6 +154,7 @@ class Detection:
     classes: int
     softmax: bool
     coords: int = 4
+    bias: tuple[float, ...] = ()
 
 
 Op: TypeAlias = (

@@ -49,6 +49,15 @@ class Requantiser:
         return int(self.bias.size)
 
 
+def identity(channels: int) -> Requantiser:
+    """y = (2 · acc + 1) >> 1 = acc, where the output's datatype holds it."""
+
+    def full(value: int) -> npt.NDArray[np.int64]:
+        return np.full(channels, value, np.int64)
+
+    return Requantiser(full(0), full(2), full(2), full(1))
+
+
 @dataclass(frozen=True, eq=False)
 class MultiplyShift:
     """Batch norm as one multiplication, addition and shift (UltraNet's inc, bias and l_shift).

@@ -112,8 +112,10 @@ def _moved(node: QNode, inputs: tuple[QNode, ...]) -> Shape:
         return Shape(op.channels, first.height, first.width)
     if isinstance(op, Reorg):
         s = op.stride
-        fits = s >= 1 and not (first.channels % (s * s) or first.height % s or first.width % s)
-        _require(fits, node, f"reorg by {s} needs channels % {s}², height % {s} and width % {s} to be 0: {first}")
+        _require(op.order in ("darknet", "block"), node, f"a reorg is of order darknet or block, not {op.order!r}")
+        deep = s * s if op.order == "darknet" else 1
+        fits = s >= 1 and not (first.channels % deep or first.height % s or first.width % s)
+        _require(fits, node, f"reorg by {s} needs channels % {deep}, height % {s} and width % {s} to be 0: {first}")
         return Shape(first.channels * s * s, first.height // s, first.width // s)
     if isinstance(op, Upsample):
         _require(op.stride >= 1 and op.scale == 1.0, node, f"upsample keeps integers with scale 1, not {op.scale}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import struct
 import zipfile
 from collections.abc import Callable, Mapping
@@ -21,7 +22,9 @@ import numpy.typing as npt
 from boards.errors import NetworkError, QuantiseError
 from cnn.datatype import DataType
 from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
+from cnn.npz import npy, put
 from cnn.quantized import (
+    MultiplyShift,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -31,7 +34,9 @@ from cnn.quantized import (
     QOp,
     QuantizedNetwork,
     Requantiser,
+    Requantising,
     TensorType,
+    Thresholds,
 )
 from cnn.quantized_check import check_quantized
 
@@ -64,7 +69,10 @@ _OPS: dict[str, type[Any]] = {
         Detection,
     )
 }
-_REQUANTISER = tuple(field.name for field in fields(Requantiser))
+_REQUANTISING: dict[str, type[Requantising]] = {
+    kind.__name__: kind for kind in (Requantiser, MultiplyShift, Thresholds)
+}
+_LATER = ("bias", "order")  # options with a default that files written before them lack
 
 
 def to_npz(network: QuantizedNetwork) -> bytes:
@@ -73,10 +81,10 @@ def to_npz(network: QuantizedNetwork) -> bytes:
     header = {"format": FORMAT, "name": network.name, "labels": list(network.labels), "nodes": nodes}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        _put(archive, HEADER, json.dumps(header, ensure_ascii=False, indent=1, sort_keys=True).encode())
+        put(archive, HEADER, json.dumps(header, ensure_ascii=False, indent=1, sort_keys=True).encode())
         for index, node in enumerate(network.nodes):
             for name, array in _arrays(node.op).items():
-                _put(archive, f"{index}.{name}.npy", _npy(array))
+                put(archive, f"{index}.{name}.npy", npy(array))
     return buffer.getvalue()
 
 
@@ -105,26 +113,14 @@ class _UnusableError(Exception):
 # ---------------------------------------------------------------- writing
 
 
-def _put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-    entry.create_system = 3  # else the bytes tell which system wrote them
-    entry.external_attr = 0o644 << 16
-    archive.writestr(entry, data)
-
-
-def _npy(array: Array) -> bytes:
-    buffer = io.BytesIO()
-    little = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
-    np.lib.format.write_array(buffer, little, version=(1, 0), allow_pickle=False)
-    return buffer.getvalue()
-
-
 def _arrays(op: QOp) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     if isinstance(op, (QConvolution, QDense)):
         arrays["weights"] = op.weights
     if isinstance(op, (QConvolution, QDense, QAveragePool, QAdd)):
-        arrays.update({name: getattr(op.requantiser, name) for name in _REQUANTISER})
+        arrays.update({field.name: getattr(op.requantiser, field.name) for field in fields(op.requantiser)})
+    if "flip" in arrays:
+        arrays["flip"] = arrays["flip"].astype(np.int8)
     return arrays
 
 
@@ -142,9 +138,13 @@ def _node_header(node: QNode) -> dict[str, Any]:
 
 
 def _options(op: QOp) -> dict[str, Any]:
-    """Every field of the operation that is not an array."""
-    plain = [f.name for f in fields(op) if f.name not in ("weights", "requantiser")]
-    return {name: _plain(getattr(op, name)) for name in plain}
+    """Every field of the operation that is not an array; what older readers do not know only where it is needed."""
+    plain = [f for f in fields(op) if f.name not in ("weights", "requantiser")]
+    needed = [f.name for f in plain if f.name not in _LATER or getattr(op, f.name) != f.default]
+    options = {name: _plain(getattr(op, name)) for name in needed}
+    if isinstance(op, (QConvolution, QDense, QAveragePool, QAdd)) and not isinstance(op.requantiser, Requantiser):
+        options["requantising"] = type(op.requantiser).__name__
+    return options
 
 
 def _plain(value: Any) -> Any:
@@ -252,12 +252,43 @@ def _read_op(index: int, table: Any, members: Mapping[str, bytes]) -> QOp:
         if field.name == "weights":
             values["weights"] = _read_array(f"{index}.weights.npy", members)
         elif field.name == "requantiser":
-            arrays = [_read_array(f"{index}.{part}.npy", members) for part in _REQUANTISER]
-            values["requantiser"] = Requantiser(*arrays)
-        else:
+            values["requantiser"] = _read_requantising(index, options, members)
+        elif field.name not in _LATER or field.name in options:
             values[field.name] = _OPTIONS[field.name](options)
     op: QOp = kind(**values)
     return op
+
+
+def _read_requantising(index: int, options: Any, members: Mapping[str, bytes]) -> Requantising:
+    name = _get({"requantising": Requantiser.__name__, **options}, "requantising", str)
+    kind = _REQUANTISING.get(name)
+    if kind is None:
+        raise _UnusableError(f"a requantising is one of {', '.join(_REQUANTISING)}, not {name[:80]!r}")
+    arrays = {field.name: _read_array(f"{index}.{field.name}.npy", members) for field in fields(kind)}
+    if "flip" in arrays:
+        arrays["flip"] = _flags(arrays["flip"])
+    requantising: Requantising = kind(**arrays)
+    return requantising
+
+
+def _flags(array: Array) -> Array:
+    if not np.isin(array, (0, 1)).all():
+        raise _UnusableError("flip must be 0 or 1 in every channel")
+    return array.astype(np.bool_)
+
+
+def _bias(options: Any) -> tuple[float, ...]:
+    bias = _get(options, "bias", list)
+    if len(bias) > TEXT_LIMIT * 100 or not all(_is(v, float) and math.isfinite(v) for v in bias):
+        raise _UnusableError(f"a bias must be a list of finite numbers, not {str(bias)[:80]!r}")
+    return tuple(float(v) for v in bias)
+
+
+def _order(options: Any) -> str:
+    order: str = _get(options, "order", str)
+    if order not in ("darknet", "block"):
+        raise _UnusableError(f"the order of a reorg is 'darknet' or 'block', not {order[:80]!r}")
+    return order
 
 
 def _padding(options: Any) -> Padding:
@@ -275,8 +306,8 @@ def _anchors(options: Any) -> tuple[tuple[float, float], ...]:
 
 def _kind(options: Any) -> str:
     kind: str = _get(options, "kind", str)
-    if kind not in ("region", "yolo"):
-        raise _UnusableError(f"a detection is 'region' or 'yolo', not {kind[:80]!r}")
+    if kind not in ("region", "yolo", "one-object"):
+        raise _UnusableError(f"a detection is 'region', 'yolo' or 'one-object', not {kind[:80]!r}")
     return kind
 
 
@@ -289,6 +320,8 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "padding": _padding,
     "anchors": _anchors,
     "kind": _kind,
+    "bias": _bias,
+    "order": _order,
     "multipliers": lambda options: _whole(_get(options, "multipliers", list), "multipliers"),
     "scale": lambda options: float(_get(options, "scale", float)),
     "softmax": _option("softmax", bool),

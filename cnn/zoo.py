@@ -1,5 +1,7 @@
-"""The built-in networks: each a folder ``models/NAME`` with NAME.cfg and, if there are any, NAME.weights
-and NAME.names.
+"""The built-in networks: each a folder ``models/NAME`` with its layers and, if there are any, its trained numbers.
+
+NAME.cfg, NAME.weights and NAME.names are darknet's, NAME.json and NAME.npz are of a network that was quantised by
+training (cnn.exported).
 """
 
 from __future__ import annotations
@@ -13,7 +15,10 @@ import numpy as np
 
 from boards.errors import NetworkError
 from cnn.darknet import WeightSource, read_darknet
+from cnn.exported import Exported, make_exported, read_exported
+from cnn.exported_seed import seeded_arrays
 from cnn.network import LEAKY_SLOPE, BatchNorm, Convolution, Dense, FloatArray, Network, Node
+from cnn.topology import read_topology
 
 MODELS = Path(__file__).parent / "models"
 LARGEST_SEED = (1 << 64) - 1
@@ -22,7 +27,14 @@ _HALF = 127  # weights are sums of two whole numbers −127…127: a triangle, n
 
 def names() -> tuple[str, ...]:
     """The built-in networks, sorted."""
-    return tuple(sorted(path.stem for path in MODELS.glob("*/*.cfg") if path.stem == path.parent.name))
+    listed = (path for ending in ("cfg", "json") for path in MODELS.glob(f"*/*.{ending}"))
+    return tuple(sorted(path.stem for path in listed if path.stem == path.parent.name))
+
+
+def topology_file(name: str) -> Path:
+    """NAME.cfg, or NAME.json of a network that was quantised by training; NetworkError for a name that is none."""
+    at = folder(name)
+    return _beside(at, name, "cfg") or at / f"{name}.json"
 
 
 def folder(name: str) -> Path:
@@ -37,9 +49,12 @@ def folder(name: str) -> Path:
 def load(name: str, seed: int | None = None) -> Network:
     """A built-in network with its trained numbers, or with random ones from ``seed``, 0…2^64 − 1.
 
-    Raises NetworkError where the name is unknown, or where it has no trained numbers and no seed came.
+    Of one that was quantised by training it is the float form. Raises NetworkError where the name is unknown, or
+    where it has no trained numbers and no seed came.
     """
     at = folder(name)
+    if topology_file(name).suffix == ".json":
+        return load_exported(name, seed).network
     weights, labels = (_beside(at, name, ending) for ending in ("weights", "names"))
     if seed is not None:
         return read_darknet(at / f"{name}.cfg", None, labels, weight_source=seeded(seed))
@@ -49,6 +64,27 @@ def load(name: str, seed: int | None = None) -> Network:
             "give --weights FILE, or --seed NUMBER for random ones"
         )
     return read_darknet(at / f"{name}.cfg", weights, labels)
+
+
+def load_exported(name: str, seed: int | None = None) -> Exported:
+    """As ``load``, for a built-in network that was quantised by training, with its integers."""
+    at = topology_file(name)
+    if at.suffix != ".json":
+        raise NetworkError(f"the built-in network {name!r} was not quantised by training; quantise it")
+    return load_exported_file(at, _beside(at.parent, name, "npz"), seed)
+
+
+def load_exported_file(topology: Path, weights: Path | None, seed: int | None = None) -> Exported:
+    """A topology file with the arrays of an .npz, or random ones from ``seed``; NetworkError where neither came."""
+    if seed is not None:
+        layers = read_topology(topology)
+        return make_exported(layers, seeded_arrays(layers, seed))
+    if weights is None:
+        raise NetworkError(
+            f"the network {topology.name} comes without trained numbers: "
+            "give --weights FILE.npz, or --seed NUMBER for random ones"
+        )
+    return read_exported(topology, weights)
 
 
 def _beside(at: Path, name: str, ending: str) -> Path | None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from boards.errors import ScheduleError
 from cnn.network import Concat, MaxPool, Padding, Shape
@@ -26,6 +25,7 @@ from cnn.quantized import (
     QNode,
     QuantizedNetwork,
     Requantiser,
+    identity,
     on_host,
 )
 
@@ -161,7 +161,7 @@ def _job(network: QuantizedNetwork, index: int, node: QNode) -> Job:
         source,
         index,
         _NO_WEIGHTS,
-        _identity(before.channels),
+        identity(before.channels),
         1,
         Padding(),
         False,
@@ -188,8 +188,8 @@ def _job(network: QuantizedNetwork, index: int, node: QNode) -> Job:
         ones = np.ones((before.channels, 1, before.height, before.width), np.int8)
         return replace(base, weights=ones, requantiser=_requantiser(op), diagonal=True)
     assert isinstance(op, MaxPool)  # _refusal left nothing else
-    identity = replace(base, weights=np.ones((before.channels, 1, 1, 1), np.int8), diagonal=True, out=before)
-    return _fuse(identity, index, node, op)
+    through = replace(base, weights=np.ones((before.channels, 1, 1, 1), np.int8), diagonal=True, out=before)
+    return _fuse(through, index, node, op)
 
 
 def _requantiser(op: QConvolution | QDense | QAveragePool) -> Requantiser:
@@ -198,12 +198,3 @@ def _requantiser(op: QConvolution | QDense | QAveragePool) -> Requantiser:
 
 
 _NO_WEIGHTS: IntArray = np.zeros((1, 1, 1, 1), np.int8)
-
-
-def _identity(channels: int) -> Requantiser:
-    """y = (2 · acc + 1) >> 1 = acc."""
-
-    def full(value: int) -> npt.NDArray[np.int64]:
-        return np.full(channels, value, np.int64)
-
-    return Requantiser(full(0), full(2), full(2), full(1))

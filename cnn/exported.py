@@ -1,0 +1,238 @@
+"""A network that was quantised by training, as DAC-SDC teams export it: a topology (JSON) and float arrays (npz).
+
+before   convN_w floats, bnN_gamma, bnN_beta, bnN_mean, bnN_var, outputs clamp(0, 1) in steps of 1 / 15
+after    QConvolution with integer weights, and MultiplyShift: batch norm and activation as inc, bias and shift
+
+With n = 2^(weight_bits − 1) − 1, N = 2^in_bits − 1, M = 2^output_bits − 1 (DoReFa-Net, arXiv:1606.06160):
+
+    weight  integer = round(n · tanh(w) / max|tanh(w)|)
+    a, b    a = gamma / (sqrt(var) + epsilon), b = beta − mean · a
+    s       weight_bits − 1 + in_bits + extra_bits
+    inc     round(a · M · 2^s / (n · N)),  bias  round(b · M · 2^s)
+    output  clip((acc · inc + bias + 2^(s − 1)) >> s, 0, M)
+
+A convolution without output_bits leaves its exact sums; its convN_b is added by the host where a detection head reads
+them, and otherwise rounded to the sums' scale. See docs/exported.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import NetworkError
+from cnn.accumulator import accumulator_bound, magnitude
+from cnn.datatype import BIPOLAR, INT16, INT32, TERNARY, UINT8, DataType
+from cnn.network import UNIT, BatchNorm, Convolution, Detection, FloatArray, Input, Network, Node, Op
+from cnn.npz import read_arrays
+from cnn.quantized import (
+    IntArray,
+    MultiplyShift,
+    QConvolution,
+    QInput,
+    QNode,
+    QOp,
+    QuantizedNetwork,
+    TensorType,
+    identity,
+)
+from cnn.quantized_check import MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT, check_quantized
+from cnn.topology import Kernel, Layer, Topology, read_topology
+
+Doubles = npt.NDArray[np.float64]
+
+PIXEL = TensorType(UINT8, 1 / 255)
+NORM = ("gamma", "beta", "mean", "var")
+
+
+@dataclass(frozen=True, eq=False)
+class Exported:
+    """Two forms of one network, with the same indices: ``quantized`` in integers, ``network`` in float.
+
+    The float form has the quantised weights, but rounds no activation. Both take the picture as RGB, whatever order
+    training had.
+    """
+
+    topology: Topology
+    arrays: Mapping[str, FloatArray]
+    network: Network
+    quantized: QuantizedNetwork
+
+
+def read_exported(topology: Path, weights: Path) -> Exported:
+    """The network of a topology file with the arrays of an .npz; NetworkError or QuantiseError says what is wrong."""
+    layers = read_topology(topology)
+    return make_exported(layers, read_arrays(weights, array_shapes(layers)))
+
+
+def array_shapes(topology: Topology) -> dict[str, tuple[int, ...]]:
+    """What the .npz holds: convN_w, and bnN_… of a layer with an activation or convN_b of one without."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for _, kernel in topology.kernels:
+        shapes[f"conv{kernel.number}_w"] = kernel.weights
+        if kernel.output_bits is None:
+            shapes[f"conv{kernel.number}_b"] = (kernel.filters,)
+        else:
+            shapes.update({f"bn{kernel.number}_{part}": (kernel.filters,) for part in NORM})
+    return shapes
+
+
+def make_exported(topology: Topology, arrays: Mapping[str, FloatArray]) -> Exported:
+    """Integers from float arrays of ``array_shapes``; NetworkError where they give none."""
+    picture = Node("input", Input(), (), topology.input, topology.name)
+    floats, integers = [picture], [QNode("input", QInput(), (), topology.input, PIXEL, topology.name)]
+    for layer in topology.layers:
+        inputs = [integers[i].type for i in layer.inputs]
+        made = _make(topology, layer, inputs, arrays)
+        floats.append(Node(layer.name, made.op, layer.inputs, layer.shape, layer.source))
+        integers.append(QNode(layer.name, made.integer, layer.inputs, layer.shape, made.type, layer.source))
+    network = Network(topology.name, tuple(floats), topology.labels)
+    quantized = check_quantized(QuantizedNetwork(topology.name, tuple(integers), topology.labels))
+    return Exported(topology, arrays, network, quantized)
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    op: Op
+    integer: QOp
+    type: TensorType
+
+
+def _make(topology: Topology, layer: Layer, inputs: list[TensorType], arrays: Mapping[str, FloatArray]) -> _Made:
+    op = layer.op
+    if isinstance(op, Kernel):
+        return _make_convolution(topology, layer, op, inputs[0], arrays)
+    if topology.order == "BGR" and 0 in layer.inputs:
+        raise NetworkError(f"{layer.source}: a picture in BGR order must be read by convolutions alone")
+    if isinstance(op, Detection):
+        op = replace(op, bias=_host_bias(topology, layer, arrays))
+    return _Made(op, op, inputs[0])
+
+
+def _make_convolution(
+    topology: Topology, layer: Layer, kernel: Kernel, source: TensorType, arrays: Mapping[str, FloatArray]
+) -> _Made:
+    weights, weight_type = integer_weights(arrays[f"conv{kernel.number}_w"], kernel.weight_bits, layer.source)
+    if topology.order == "BGR" and 0 in layer.inputs:
+        weights = _rgb(weights, kernel, layer)
+    scale = source.scale / weight_type.high
+    plain = QConvolution(
+        weights, weight_type, identity(kernel.filters), kernel.stride, kernel.padding, kernel.groups
+    )
+    if kernel.output_bits is None:
+        return _make_sums(topology, layer, kernel, plain, TensorType(source.datatype, scale), arrays)
+    norm = {part: arrays[f"bn{kernel.number}_{part}"] for part in NORM}
+    out = DataType(kernel.output_bits, False)
+    by = multiply_shift(topology, layer, weight_type, source, out, norm)
+    float_norm = BatchNorm(norm["gamma"], norm["mean"], _variance(topology, norm["var"]), 0.0)
+    float_form = _float_form(plain, norm["beta"], float_norm, UNIT)
+    return _Made(float_form, replace(plain, requantiser=by), TensorType(out, 1 / out.high))
+
+
+def _make_sums(
+    topology: Topology,
+    layer: Layer,
+    kernel: Kernel,
+    plain: QConvolution,
+    sums: TensorType,
+    arrays: Mapping[str, FloatArray],
+) -> _Made:
+    """``sums``: the datatype that goes in and the scale of what comes out."""
+    bias = arrays[f"conv{kernel.number}_b"]
+    readers = [other for other in topology.layers if topology.layers.index(layer) + 1 in other.inputs]
+    if readers and all(isinstance(reader.op, Detection) for reader in readers):
+        bias = np.zeros_like(bias)  # the heads add it, in float
+    integer = np.rint(bias.astype(np.float64) / sums.scale)
+    if np.abs(integer).max() >= 1 << 31:
+        raise NetworkError(f"{layer.source}: conv{kernel.number}_b must be below 2^31 sums of {sums.scale:g}")
+    by = replace(identity(kernel.filters), bias=integer.astype(np.int64))
+    op = replace(plain, requantiser=by)
+    out = INT16 if accumulator_bound(op, sums.datatype) <= INT16.high else INT32
+    return _Made(_float_form(plain, bias, None, "linear"), op, TensorType(out, sums.scale))
+
+
+def _float_form(op: QConvolution, bias: FloatArray, norm: BatchNorm | None, activation: str) -> Convolution:
+    weights = np.asarray(op.weights / op.weight_type.high, np.float32)
+    return Convolution(weights, bias, norm, op.stride, op.padding, op.groups, activation)
+
+
+def _host_bias(topology: Topology, layer: Layer, arrays: Mapping[str, FloatArray]) -> tuple[float, ...]:
+    """What the convolution before a head leaves to the host; a pool between would need it before."""
+    index = layer.inputs[0]
+    before = topology.layers[index - 1].op if index else None
+    if not isinstance(before, Kernel) or before.output_bits is not None:
+        return ()
+    readers = [other for other in topology.layers if index in other.inputs]
+    if not all(isinstance(reader.op, Detection) for reader in readers):
+        return ()
+    return tuple(float(value) for value in arrays[f"conv{before.number}_b"])
+
+
+def _rgb(weights: IntArray, kernel: Kernel, layer: Layer) -> IntArray:
+    """Weights for BGR pictures → for RGB ones: what all other networks and the host take."""
+    if weights.shape[1] != 3 or kernel.groups != 1:
+        raise NetworkError(f"{layer.source}: a picture in BGR order has 3 channels that one group reads")
+    return np.ascontiguousarray(weights[:, ::-1])
+
+
+# ---------------------------------------------------------------- arithmetic
+
+
+def integer_weights(weights: FloatArray, bits: int, source: str) -> tuple[IntArray, DataType]:
+    """round(n · tanh(w) / max|tanh(w)|); one bit is the sign, with 0 as +1, and two are −1, 0 and +1."""
+    wide = np.tanh(weights.astype(np.float64))
+    if bits == 1:
+        return np.where(wide < 0, -1, 1).astype(np.int8), BIPOLAR
+    most = np.abs(wide).max()
+    if not most > 0:
+        raise NetworkError(f"{source}: its weights are all 0; the file is damaged, or training failed")
+    datatype = TERNARY if bits == 2 else DataType(bits, True)
+    return np.rint(datatype.high * (wide / most)).astype(datatype.carrier), datatype
+
+
+def multiply_shift(
+    topology: Topology,
+    layer: Layer,
+    weight_type: DataType,
+    source: TensorType,
+    out: DataType,
+    norm: Mapping[str, FloatArray],
+) -> MultiplyShift:
+    """Batch norm and activation in integers; NetworkError where inc, bias or shift needs too many bits."""
+    wide = {part: norm[part].astype(np.float64) for part in NORM}
+    gain = wide["gamma"] / _deviation(topology, wide["var"], layer)
+    offset = wide["beta"] - wide["mean"] * gain
+    shift = weight_type.bits - 1 + source.datatype.bits + topology.extra_bits
+    one = np.ldexp(float(out.high), shift)
+    inc = np.rint(gain * one / (weight_type.high * magnitude(source.datatype)))
+    bias = np.rint(offset * one)
+    for name, values, limit in (("inc", inc, MULTIPLIER_LIMIT), ("bias", bias, PRODUCT_BIAS_LIMIT)):
+        if not np.abs(values).max() <= limit:
+            raise NetworkError(
+                f"{layer.source}: {name} of {layer.name!r} must be within ±{limit}, but reaches "
+                f"{np.abs(values).max():g}; give the network fewer extra_bits than {topology.extra_bits}"
+            )
+    if not 1 <= shift <= SHIFT_LIMIT:
+        raise NetworkError(f"{layer.source}: the shift of {layer.name!r} must be 1…{SHIFT_LIMIT}, not {shift}")
+    return MultiplyShift(inc.astype(np.int64), bias.astype(np.int64), np.full(inc.size, shift, np.int64))
+
+
+def _deviation(topology: Topology, variance: Doubles, layer: Layer) -> Doubles:
+    if variance.min() < 0:
+        raise NetworkError(f"{layer.source}: a variance must not be negative, but one is {variance.min():g}")
+    root = topology.epsilon_of == "root"
+    deviation = np.sqrt(variance) + topology.epsilon if root else np.sqrt(variance + topology.epsilon)
+    if not deviation.min() > 0:
+        raise NetworkError(f"{layer.source}: a variance is 0 and so is epsilon; the batch norm divides by nothing")
+    return np.asarray(deviation)
+
+
+def _variance(topology: Topology, variance: FloatArray) -> FloatArray:
+    """The variance for an epsilon of 0."""
+    wide = variance.astype(np.float64)
+    root = topology.epsilon_of == "root"
+    return np.asarray((np.sqrt(wide) + topology.epsilon) ** 2 if root else wide + topology.epsilon, np.float32)

@@ -1,0 +1,66 @@
+"""The trained UltraNet against the integers of every layer, worked out with the winner's own hardware parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cnn import zoo
+from cnn.datatype import INT32
+from cnn.exported import Exported, read_exported
+from cnn.fidelity import fidelity
+from cnn.integer_model import convolve, run_integer
+from cnn.quantized import QConvolution, identity
+
+LAYERS = [f"conv{i}" for i in range(9)]
+
+
+@pytest.fixture(scope="module")
+def ultranet(shared: Path) -> Exported:
+    weights = shared / "data/ultranet/ultranet_4w4a.npz"
+    return read_exported(zoo.folder("ultranet") / "ultranet.json", weights)
+
+
+@pytest.fixture(scope="module")
+def golden(shared: Path) -> dict[str, np.ndarray]:
+    with np.load(shared / "data/ultranet/boat6_0_int_golden.npz") as arrays:
+        return dict(arrays)
+
+
+@pytest.fixture(scope="module")
+def picture(golden) -> np.ndarray:
+    """RGB, channels first."""
+    return np.ascontiguousarray(golden["input"][..., ::-1].transpose(2, 0, 1))
+
+
+@pytest.mark.shared
+def test_all_nine_layers_are_equal_in_every_element(ultranet, golden, picture):
+    names = [node.name for node in ultranet.quantized.nodes]
+    outputs = dict(zip(names, run_integer(ultranet.quantized, picture), strict=True))
+    for name in LAYERS[:-1]:
+        np.testing.assert_array_equal(outputs[name], golden[f"{name}_out"], name)
+    np.testing.assert_array_equal(outputs["conv8"], golden["conv8_acc"])
+
+
+@pytest.mark.shared
+def test_all_nine_accumulators_are_equal_in_every_element(ultranet, golden, picture):
+    nodes = ultranet.quantized.nodes
+    outputs = run_integer(ultranet.quantized, picture)
+    for node in nodes:
+        if isinstance(node.op, QConvolution):
+            source = node.inputs[0]
+            sums = QConvolution(
+                node.op.weights, node.op.weight_type, identity(node.shape.channels), 1, node.op.padding, 1
+            )
+            before = nodes[source].type.datatype
+            found = convolve(np.asarray(outputs[source]), before, sums, node.shape, INT32)
+            np.testing.assert_array_equal(found, golden[f"{node.name}_acc"], node.name)
+
+
+@pytest.mark.shared
+def test_some_gammas_are_negative_and_the_float_form_agrees(ultranet, picture):
+    op = ultranet.quantized.nodes[1].op
+    assert (op.requantiser.multiplier < 0).any()
+    assert min(layer.sqnr_db for layer in fidelity(ultranet.network, ultranet.quantized, picture)) > 20
