@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from boards.errors import ScheduleError
 from cnn.network import MaxPool, Shape
 from scheduler.streaming import graph as g
-from scheduler.streaming.lanes import in_lanes, in_shape, in_values, out_lanes, out_values, preserves, taps
+from scheduler.streaming.lanes import in_shape, out_pixels, positions, preserves, taps
 
 STYLES = ("default", "parallel")
 MEMORIES = ("embedded", "decoupled", "external")
@@ -73,22 +73,20 @@ class Site:
         return taps(self.block)
 
     @property
-    def width(self) -> int:
-        """Of the maps that come and go, what pixels have to divide."""
-        return self.block.outputs[0].shape.width if self.block.outputs else self.before.width
-
-    @property
     def widths(self) -> str:
-        return " and ".join(str(w) for w in sorted(self._widths))
-
-    @property
-    def _widths(self) -> set[int]:
-        ports = [self.graph.type_of(p).shape.width for p in self.block.inputs]
-        return {*ports, *(o.shape.width for o in self.block.outputs)}
+        """Of the maps that come and go."""
+        found = {self.graph.type_of(p).shape.width for p in self.block.inputs}
+        return " and ".join(str(w) for w in sorted(found | {o.shape.width for o in self.block.outputs}))
 
     @property
     def even(self) -> bool:
-        return all(w % self.fold.pixels == 0 for w in self._widths)
+        """Whether whole words of M pixels make a row, before and after."""
+        comes = all(self.graph.type_of(p).shape.width % self.fold.m == 0 for p in self.block.inputs)
+        return comes and all(o.shape.width % out_pixels(self.block, self.fold) == 0 for o in self.block.outputs)
+
+    @property
+    def stride(self) -> int:
+        return self.op.stride if isinstance(self.op, (g.Window, MaxPool, g.Reorg)) else 1
 
     @property
     def writer(self) -> g.Block:
@@ -174,31 +172,57 @@ DIVISORS: tuple[Constraint, ...] = (
 
 BLOCKS: tuple[Constraint, ...] = (
     Constraint(
-        "width % pixels",
+        "width % M",
         (object,),
-        lambda s: s.fold.pixels >= 1 and s.even,
-        lambda s: f"pixels have to divide the width of its maps ({s.widths}), and {s.fold.pixels} does not",
+        lambda s: s.fold.m >= 1 and s.even,
+        lambda s: f"m has to divide the width of its maps ({s.widths}), and {s.fold.m} does not",
     ),
     Constraint(
-        "pixels of a window",
+        "M % stride",
+        (g.Window, MaxPool),
+        lambda s: s.fold.m <= 1 or max(s.fold.m, s.stride) % min(s.fold.m, s.stride) == 0,
+        lambda s: f"m ({s.fold.m}) has to divide its stride ({s.stride}) or be a multiple of it",
+    ),
+    Constraint(
+        "M of a window",
         (g.Window,),
-        lambda s: s.fold.pixels <= 1 or s.fold.style == "parallel",
-        lambda s: f"a window of style default gives one pixel at a time, not {s.fold.pixels}; take style parallel",
+        lambda s: s.fold.m <= 1 or s.fold.style == "parallel",
+        lambda s: f"a window of style default takes one pixel at a time, m = {s.fold.m} is not; take style parallel",
     ),
     Constraint(
-        "pixels of a sink",
+        "M at the DMA",
         (g.Source, g.Sink),
-        lambda s: s.fold.pixels <= 1 or s.fold.simd == s.channels,
+        lambda s: s.fold.m <= 1 or s.fold.simd == s.channels,
         lambda s: (
-            f"words of {s.fold.pixels} pixels to and from DDR hold whole pixels: simd has to be {s.channels}, "
+            f"words of {s.fold.m} pixels to and from DDR hold whole pixels: simd has to be {s.channels}, "
             f"not {s.fold.simd}"
         ),
     ),
     Constraint(
-        "pixels of what moves pixels",
+        "M of what moves pixels",
         (g.Concat, g.Split, g.Reorg, g.Upsample, g.DownSample, g.GlobalPool, g.LabelSelect),
-        lambda s: s.fold.pixels <= 1,
-        lambda s: f"it takes one pixel at a time, not {s.fold.pixels}",
+        lambda s: s.fold.m <= 1,
+        lambda s: f"it takes one pixel at a time, m = {s.fold.m} is not",
+    ),
+    Constraint(
+        "pixels of a unit",
+        (object,),
+        lambda s: s.fold.pixels in (1, s.fold.m) if not isinstance(s.op, UNITS) else _gathers(s),
+        lambda s: (
+            f"pixels is m ({s.fold.m}), or with m = 1 a number that divides the width of its maps ({s.widths}), "
+            f"not {s.fold.pixels}"
+            if isinstance(s.op, UNITS)
+            else f"it has no weights to share between pixels: pixels stays 1, not {s.fold.pixels}"
+        ),
+    ),
+    Constraint(
+        "rows of darknet's reorg",
+        (g.Reorg,),
+        lambda s: not _darknet(s.op) or s.fold.simd == 1 or s.before.height % s.stride**2 == 0,
+        lambda s: (
+            f"darknet's order takes simd {s.fold.simd} only where stride² ({s.stride**2}) divides the height "
+            f"({s.before.height}); take simd 1"
+        ),
     ),
     _one_of("style", STYLES),
     _one_of("memory", MEMORIES),
@@ -263,41 +287,24 @@ STREAMS: tuple[Constraint, ...] = (
             f"({s.writer_fold.pad_out})"
         ),
     ),
-    Constraint(
-        "pixels of neighbours",
-        (object,),
-        lambda s: all(_meets(s, port) for port in range(len(s.block.inputs))),
-        lambda s: (
-            f"words of {_most_pixels(s)} pixels are taken apart only where they hold all channels: pixels "
-            f"({s.fold.pixels}) have to be those of what it reads, or simd and pe be all channels there"
-        ),
-    ),
 )
 
 CONSTRAINTS: tuple[Constraint, ...] = (*DIVISORS, *BLOCKS, *STREAMS)
 
 
-def pixels_meet(graph: g.StreamGraph, writer: g.Fold, source: g.Port, index: int, port: int, reader: g.Fold) -> bool:
-    """Whether a converter brings the words of ``writer`` to ``reader``: pixel order is kept on both sides."""
-    if writer.pixels == reader.pixels:
-        return True
-    given = out_lanes(graph.blocks[source.block], writer, source.output)
-    taken = in_lanes(graph.blocks[index], reader, port)
-    whole_given = writer.pixels == 1 or given == writer.pixels * out_values(graph, source.block, writer, source.output)
-    return whole_given and (reader.pixels == 1 or taken == reader.pixels * in_values(graph, index, reader, port))
+def _gathers(site: Site) -> bool:
+    fold = site.fold
+    if fold.pixels == fold.m or isinstance(site.op, g.VectorVector):
+        return fold.pixels == fold.m
+    return fold.m == 1 and fold.pixels >= 1 and positions(site.block) % fold.pixels == 0
 
 
-def _meets(site: Site, port: int) -> bool:
-    source = site.block.inputs[port]
-    return pixels_meet(site.graph, site.folds[source.block], source, site.index, port, site.fold)
+def _darknet(op: g.BlockOp) -> bool:
+    return isinstance(op, g.Reorg) and op.order == "darknet"
 
 
 def _bipolar(op: g.BlockOp) -> bool:
     return isinstance(op, g.MatrixVector) and op.weight_type.few == "BIPOLAR"
-
-
-def _most_pixels(site: Site) -> int:
-    return max(site.fold.pixels, *(site.folds[port.block].pixels for port in site.block.inputs))
 
 
 def broken(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[str]:

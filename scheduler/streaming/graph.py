@@ -200,9 +200,10 @@ class Fold:
     """How a block is folded in time.
 
     pe: output channels computed together; simd: input channels taken together (of a parallel window: channels of
-    every tap); pixels: pixels of a row in one word (M), which one pass over the weights serves. style: of a window,
-    "default" (a word of ``simd`` channels of one tap a cycle) or "parallel" (all taps a cycle). memory: "embedded",
-    "decoupled" or "external"; ram: "auto", "lutram", "bram" or "uram"; multiplier: "dsp" or "lut".
+    every tap). m: pixels of a row in one word of what comes (M); pixels: output pixels that one pass over the weights
+    serves, gathered where they are more than m. style: of a window, "default" (a word of ``simd`` channels of one tap a
+    cycle) or "parallel" (all taps a cycle). memory: "embedded", "decoupled" or "external"; ram: "auto", "lutram",
+    "bram" or "uram"; multiplier: "dsp" or "lut".
     pad_in, pad_out: channels beyond the network's that the block takes and gives, zeros that width converters put in
     and crop.
     """
@@ -214,6 +215,7 @@ class Fold:
     memory: str = "embedded"
     ram: str = "auto"
     multiplier: str = "dsp"
+    m: int = 1
     pad_in: int = 0
     pad_out: int = 0
 

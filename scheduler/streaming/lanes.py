@@ -23,10 +23,10 @@ MOVERS = (g.Source, g.Sink, g.Discard, g.Window, g.DownSample, g.Upsample, g.Reo
 
 @dataclass(frozen=True)
 class Converter:
-    """Width converter before an input: words of ``lanes_in`` values into words of ``lanes_out``.
+    """A block between two others whose words differ: in their width, in their channels, or in their pixels.
 
-    channels_in, channels_out: values of a pixel before and after; more after means zeros, fewer that the last are
-    dropped. pixels: of a frame.
+    lanes_in, lanes_out: values of a word, of all its pixels. channels_in, channels_out: values of a pixel before and
+    after; more after means zeros, fewer that the last are dropped. pixels: of a frame. m_in, m_out: pixels of a word.
     """
 
     lanes_in: int
@@ -34,6 +34,15 @@ class Converter:
     channels_in: int
     channels_out: int
     pixels: int
+    m_in: int = 1
+    m_out: int = 1
+
+    @property
+    def kind(self) -> str:
+        """ "width", "channels" (which changes the width too) or "pixels" (lanes of a pixel stay)."""
+        if self.m_in != self.m_out:
+            return "pixels"
+        return "width" if self.channels_in == self.channels_out else "channels"
 
     @property
     def words_in(self) -> int:
@@ -45,6 +54,7 @@ class Converter:
 
     @property
     def cycles(self) -> int:
+        """A frame's: one word in and one word out at most each cycle."""
         return max(self.words_in, self.words_out)
 
 
@@ -58,19 +68,26 @@ def taps(block: g.Block) -> int:
     return 1
 
 
+def out_pixels(block: g.Block, fold: g.Fold) -> int:
+    """M of what leaves: a stride leaves fewer pixels than come."""
+    stride = block.op.stride if isinstance(block.op, (g.Window, MaxPool)) else 1
+    return max(1, fold.m // stride)
+
+
 def in_lanes(block: g.Block, fold: g.Fold, port: int = 0) -> int:
-    """Values of a word at input ``port``."""
+    """Values of a word at input ``port``, of all its ``fold.m`` pixels."""
     if isinstance(block.op, g.VectorVector):
-        return fold.pixels * fold.pe * fold.simd
+        return fold.m * fold.pe * fold.simd
     by_simd = isinstance(block.op, (*MOVERS, g.MatrixVector))
-    return fold.pixels * (fold.simd if by_simd else fold.pe)
+    return fold.m * (fold.simd if by_simd else fold.pe)
 
 
 def out_lanes(block: g.Block, fold: g.Fold, output: int = 0) -> int:
-    """Values of a word at ``output``."""
+    """Values of a word at ``output``, of all its ``out_pixels``."""
+    pixels = out_pixels(block, fold)
     if isinstance(block.op, g.Window) and fold.style == "parallel":
-        return fold.pixels * taps(block) * fold.simd
-    return fold.pixels * (fold.simd if isinstance(block.op, MOVERS) else fold.pe)
+        return pixels * taps(block) * fold.simd
+    return pixels * (fold.simd if isinstance(block.op, MOVERS) else fold.pe)
 
 
 def in_values(graph: g.StreamGraph, index: int, fold: g.Fold, port: int = 0) -> int:
@@ -120,6 +137,8 @@ def cycles(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
         _words(in_shape(graph, index, port), in_values(graph, index, fold, port), in_lanes(block, fold, port))
         for port in range(len(block.inputs))
     ]
+    if isinstance(block.op, MaxPool) or (isinstance(block.op, g.Window) and fold.style == "parallel"):
+        return _walked(graph, index, fold)
     words += [
         _words(kind.shape, out_values(graph, index, fold, output), out_lanes(block, fold, output))
         for output, kind in enumerate(block.outputs)
@@ -128,25 +147,66 @@ def cycles(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
     return max([*words, ceil_div(positions(block), fold.pixels) * work if work else 0])
 
 
+def _walked(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
+    """Of a parallel window or a max pool, which walks over its map and on to where its last window ends: on a map of
+    width W, max(H, S · (OH − 1) + 1) · max(W, S · (OW − 1) + 1) / M pixels of C / SIMD words each."""
+    block = graph.blocks[index]
+    assert isinstance(block.op, (g.Window, MaxPool))
+    before, after, stride = in_shape(graph, index), block.outputs[0].shape, block.op.stride
+    rows = max(before.height, stride * (after.height - 1) + 1)
+    columns = ceil_div(max(before.width, stride * (after.width - 1) + 1), fold.m)
+    return rows * columns * (fold.m * in_values(graph, index, fold) // in_lanes(block, fold))
+
+
 def _words(shape: Shape, values: int, lanes: int) -> int:
     return ceil_div(shape.height * shape.width * values, lanes)
 
 
-def converter(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int, port: int = 0) -> Converter | None:
-    """What stands before input ``port`` where its words are not those of its writer."""
+def converters(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int, port: int = 0) -> tuple[Converter, ...]:
+    """What stands before input ``port``, one behind the other, where its words are not those of its writer."""
     source = graph.blocks[index].inputs[port]
     return between(graph, source, folds[source.block], index, port, folds[index])
 
 
 def between(
     graph: g.StreamGraph, source: g.Port, writer: g.Fold, index: int, port: int, reader: g.Fold
-) -> Converter | None:
-    """``converter`` for the folds of the two ends."""
-    lanes = out_lanes(graph.blocks[source.block], writer, source.output), in_lanes(graph.blocks[index], reader, port)
-    values = out_values(graph, source.block, writer, source.output), in_values(graph, index, reader, port)
+) -> tuple[Converter, ...]:
+    """``converters`` for the folds of the two ends."""
+    block = graph.blocks[source.block]
     shape = graph.type_of(source).shape
-    made = Converter(*lanes, *values, shape.height * shape.width)
-    return None if lanes[0] == lanes[1] and values[0] == values[1] else made
+    spots = shape.height * shape.width
+    have, want = out_pixels(block, writer), reader.m
+    given = out_lanes(block, writer, source.output) // have
+    taken = in_lanes(graph.blocks[index], reader, port) // want
+    values = out_values(graph, source.block, writer, source.output), in_values(graph, index, reader, port)
+    if values[0] == values[1] and (have, given) == (want, taken):
+        return ()
+    if values[0] == values[1] and _in_order(have, given, values[0]) and _in_order(want, taken, values[1]):
+        return (Converter(have * given, want * taken, *values, spots),)
+    return _regrouped(spots, values, (have, given), (want, taken))
+
+
+def _in_order(pixels: int, lanes: int, values: int) -> bool:
+    """Whether the values of a stream come pixel after pixel."""
+    return pixels == 1 or lanes == values
+
+
+def _regrouped(
+    spots: int, values: tuple[int, int], given: tuple[int, int], taken: tuple[int, int]
+) -> tuple[Converter, ...]:
+    """given, taken: (pixels, lanes of a pixel) of the words. Lanes change between words of one pixel only."""
+    (have, lanes_in), (want, lanes_out) = given, taken
+    alike = values[0] == values[1] and lanes_in == lanes_out
+    if alike and max(have, want) % min(have, want) == 0:
+        return (Converter(have * lanes_in, want * lanes_in, *values, spots, have, want),)
+    found: list[Converter] = []
+    if have > 1:
+        found.append(Converter(have * lanes_in, lanes_in, values[0], values[0], spots, have, 1))
+    if not alike:
+        found.append(Converter(lanes_in, lanes_out, *values, spots))
+    if want > 1:
+        found.append(Converter(lanes_out, want * lanes_out, values[1], values[1], spots, 1, want))
+    return tuple(found)
 
 
 def bottleneck(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[str, int]:
@@ -155,8 +215,8 @@ def bottleneck(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[str, int]
     for index, block in enumerate(graph.blocks):
         found = [(block.name, cycles(graph, index, folds[index]))]
         for port in range(len(block.inputs)):
-            made = converter(graph, folds, index, port)
-            found += [(f"the width converter before {block.name}", made.cycles)] if made else []
+            made = converters(graph, folds, index, port)
+            found += [(f"the width converter before {block.name}", one.cycles) for one in made]
         slowest = max([slowest, *found], key=lambda pair: pair[1])
     return slowest
 

@@ -129,21 +129,36 @@ CASES: list[Case] = [
         "slice2_split: simd has to divide each of its parts (4, 6), and 4 does not",
     ),
     (
-        "width % pixels", lambda: conv().pool(),
-        {"pool2": g.Fold(pixels=8, pe=10)},
-        "pool2: pixels have to divide the width of its maps (4 and 8), and 8 does not",
+        "width % M", lambda: conv().pool(), {"pool2": g.Fold(m=16, pe=10)},
+        "pool2: m has to divide the width of its maps (4 and 8), and 16 does not",
     ),
     (
-        "pixels of a window", conv, {"conv1_window": g.Fold(simd=6, pixels=2)},
-        "conv1_window: a window of style default gives one pixel at a time, not 2; take style parallel",
+        "M % stride", lambda: Layers(6, 12, 12).conv(10, 3, 3), {"conv1_window": g.Fold(m=2, style="parallel")},
+        "conv1_window: m (2) has to divide its stride (3) or be a multiple of it",
     ),
     (
-        "pixels of a sink", conv, {"conv1_out": g.Fold(simd=5, pixels=2)},
+        "M of a window", conv, {"conv1_window": g.Fold(simd=6, m=2)},
+        "conv1_window: a window of style default takes one pixel at a time, m = 2 is not; take style parallel",
+    ),
+    (
+        "M at the DMA", conv, {"conv1_out": g.Fold(simd=5, m=2)},
         "conv1_out: words of 2 pixels to and from DDR hold whole pixels: simd has to be 10, not 5",
     ),
     (
-        "pixels of what moves pixels", lambda: conv().upsample(2), {"upsample2": g.Fold(simd=10, pixels=2)},
-        "upsample2: it takes one pixel at a time, not 2",
+        "M of what moves pixels", lambda: conv().upsample(2), {"upsample2": g.Fold(simd=10, m=2)},
+        "upsample2: it takes one pixel at a time, m = 2 is not",
+    ),
+    (
+        "pixels of a unit", conv, {"conv1": g.Fold(pixels=3)},
+        "conv1: pixels is m (1), or with m = 1 a number that divides the width of its maps (8), not 3",
+    ),
+    (
+        "pixels of a unit", lambda: conv().pool(), {"pool2": g.Fold(pixels=2)},
+        "pool2: it has no weights to share between pixels: pixels stays 1, not 2",
+    ),
+    (
+        "rows of darknet's reorg", lambda: Layers(3, 6, 8).conv(8, 3).reorg(2, 1), {"reorg2": g.Fold(simd=2)},
+        "reorg2: darknet's order takes simd 2 only where stride² (4) divides the height (6); take simd 1",
     ),
     (
         "style", conv, {"conv1_window": g.Fold(style="wide")},
@@ -184,16 +199,6 @@ CASES: list[Case] = [
     (
         "padding of a window", conv, {"conv1": g.Fold(pad_in=2)},
         "conv1: conv1_window gathers its channels: pad_in (2) has to be that window's pad_out (0)",
-    ),
-    (
-        "pixels of neighbours", conv,
-        {
-            "conv1_window": g.Fold(simd=3, style="parallel", pixels=2),
-            "conv1": g.Fold(simd=27),
-            "input": g.Fold(simd=6, pixels=2),
-        },
-        "conv1: words of 2 pixels are taken apart only where they hold all channels: pixels (1) have to be those of "
-        "what it reads, or simd and pe be all channels there",
     ),
 ]  # fmt: skip
 
@@ -238,11 +243,12 @@ def test_a_fold_for_every_block() -> None:
         check(g.StreamingFolding(graph, (g.Fold(),)))
 
 
-def test_words_of_two_whole_pixels_meet_words_of_one() -> None:
-    graph = graph_of(conv())
+def test_words_of_two_pixels_are_legal_through_window_unit_and_pool() -> None:
+    graph = graph_of(conv().pool())
     folds = {
-        "input": g.Fold(simd=6),
-        "conv1_window": g.Fold(simd=6, style="parallel", pixels=2),
-        "conv1": g.Fold(simd=54, pe=10, pixels=2),
+        "conv1_window": g.Fold(simd=3, style="parallel", m=2),
+        "conv1": g.Fold(simd=27, pe=5, m=2, pixels=2),
+        "pool2": g.Fold(pe=5, m=2),
     }
     check(folded(graph, folds))
+    check(folded(graph, {"conv1": g.Fold(simd=27, pe=5, pixels=4)}))

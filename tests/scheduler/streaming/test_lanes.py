@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from low_bit import Layers, ultranet
 
+from cnn.network import Padding
 from scheduler.streaming import graph as g
 from scheduler.streaming.lanes import (
     Converter,
     bottleneck,
-    converter,
+    converters,
     cycles,
     frame_cycles,
     in_lanes,
@@ -29,7 +30,7 @@ def test_lanes_of_windows_and_units() -> None:
     _, window, unit, _ = graph_of(Layers(4, 8, 8).conv(6, 3)).blocks
     assert out_lanes(window, g.Fold(simd=2)) == 2
     assert out_lanes(window, g.Fold(simd=2, style="parallel")) == 18
-    assert out_lanes(window, g.Fold(simd=4, style="parallel", pixels=2)) == 72
+    assert out_lanes(window, g.Fold(simd=4, style="parallel", m=2)) == 72
     assert (in_lanes(unit, g.Fold(simd=9, pe=3)), out_lanes(unit, g.Fold(simd=9, pe=3))) == (9, 3)
     vvu = graph_of(Layers(4, 8, 8).depthwise()).blocks[2]
     assert (in_lanes(vvu, g.Fold(simd=9, pe=2)), out_lanes(vvu, g.Fold(simd=9, pe=2))) == (18, 2)
@@ -58,9 +59,9 @@ def test_padding_makes_vectors_longer() -> None:
     folds = (g.Fold(simd=3), g.Fold(simd=2, pad_in=1, pad_out=1), g.Fold(simd=12, pe=2, pad_in=1, pad_out=1), g.Fold())
     assert cycles(graph, 1, folds[1]) == 100 * 9 * 2
     assert cycles(graph, 2, folds[2]) == 100 * 3 * 3
-    assert converter(graph, folds, 1) == Converter(3, 2, 3, 4, 100)
-    assert converter(graph, folds, 2) == Converter(2, 12, 36, 36, 100)
-    assert converter(graph, folds, 3) == Converter(2, 1, 6, 5, 100)
+    assert converters(graph, folds, 1) == (Converter(3, 2, 3, 4, 100),)
+    assert converters(graph, folds, 2) == (Converter(2, 12, 36, 36, 100),)
+    assert converters(graph, folds, 3) == (Converter(2, 1, 6, 5, 100),)
     assert weight_matrix(graph, folds, 2).shape == (6, 36)
     assert not weight_matrix(graph, folds, 2)[5].any()
     assert not weight_matrix(graph, folds, 2)[:, 3::4].any()
@@ -69,7 +70,7 @@ def test_padding_makes_vectors_longer() -> None:
 def test_no_converter_stands_where_words_are_alike() -> None:
     graph = graph_of(Layers(3, 8, 8).conv(4, 3))
     folds = (g.Fold(simd=3), g.Fold(simd=3, style="parallel"), g.Fold(simd=27, pe=2), g.Fold(simd=2))
-    assert [converter(graph, folds, i) for i in (1, 2, 3)] == [None, None, None]
+    assert [converters(graph, folds, i) for i in (1, 2, 3)] == [(), (), ()]
 
 
 def test_the_bottleneck_may_be_a_converter() -> None:
@@ -129,3 +130,36 @@ def test_the_frame_takes_what_its_slowest_block_does() -> None:
     folds = tuple(g.Fold() for _ in graph.blocks)
     assert frame_cycles(graph, folds) == 80 * 160 * 32 * 144
     assert bottleneck(graph, folds)[0] == "conv3"
+
+
+def test_words_of_two_pixels_halve_the_cycles_and_a_stride_takes_them_back() -> None:
+    graph = graph_of(Layers(4, 8, 8).conv(6, 3).pool())
+    window, unit, pool = (
+        g.Fold(simd=4, style="parallel", m=2),
+        g.Fold(simd=36, pe=6, m=2, pixels=2),
+        g.Fold(pe=6, m=2),
+    )
+    assert [cycles(graph, i, fold) for i, fold in ((1, window), (2, unit), (3, pool))] == [32, 32, 32]
+    assert out_lanes(graph.blocks[3], pool) == 6
+    folds = (g.Fold(simd=4), window, unit, pool, g.Fold(simd=6))
+    assert converters(graph, folds, 1) == (Converter(4, 8, 4, 4, 64),)
+    assert [converters(graph, folds, i) for i in (2, 3, 4)] == [(), (), ()]
+
+
+def test_parts_of_two_pixels_are_regrouped_one_pixel_at_a_time() -> None:
+    graph = graph_of(Layers(4, 8, 8).conv(6, 3).pool())
+    unit, pool = g.Fold(simd=4, pe=2, m=2, pixels=2), g.Fold(pe=3, m=2)
+    folds = (g.Fold(), g.Fold(), unit, pool, g.Fold())
+    assert converters(graph, folds, 3) == (
+        Converter(4, 2, 6, 6, 64, 2, 1),
+        Converter(2, 3, 6, 6, 64),
+        Converter(3, 6, 6, 6, 64, 1, 2),
+    )
+    same = (*folds[:3], g.Fold(pe=2), g.Fold())
+    assert converters(graph, same, 3) == (Converter(4, 2, 6, 6, 64, 2, 1),)
+    assert [c.kind for c in converters(graph, folds, 3)] == ["pixels", "width", "pixels"]
+
+
+def test_a_window_that_gathers_more_than_it_reads_walks_on_to_its_end() -> None:
+    made = Layers(4, 8, 8).conv(6, 3, 1, Padding(2, 2, 2, 2))
+    assert cycles(graph_of(made), 1, g.Fold(simd=4, style="parallel")) == 10 * 10
