@@ -130,8 +130,8 @@ void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<
     }
 }
 
-// The beats of one map behind those of another: two maps leave in one packet.
-template <int BEAT, int FIRST, int SECOND>
+// The beats of one map behind those of another: two maps leave in one packet, whose end LAST marks.
+template <int BEAT, int FIRST, int SECOND, bool LAST>
 void append_beats(int frames, hls::stream<beat_t<BEAT>> &first, hls::stream<beat_t<BEAT>> &second,
                   hls::stream<beat_t<BEAT>> &out) {
 #pragma HLS INLINE
@@ -139,7 +139,9 @@ void append_beats(int frames, hls::stream<beat_t<BEAT>> &first, hls::stream<beat
     SYSTOLIC_ENTER;
     while (frame < frames) {
         SYSTOLIC_PIPELINE(1, 2);
-        out.write(at < FIRST ? first.read() : second.read());
+        beat_t<BEAT> beat = at < FIRST ? first.read() : second.read();
+        beat.last = LAST && at == FIRST + SECOND - 1;
+        out.write(beat);
         if (++at == FIRST + SECOND) {
             at = 0;
             ++frame;

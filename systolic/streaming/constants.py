@@ -1,0 +1,82 @@
+"""What a block knows, as C++ constants: weights and activations [PE][…]; PE p of fold n is channel n · PE + p."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.accumulator import magnitude
+from cnn.datatype import DataType
+from cnn.quantized import IntArray, MultiplyShift, Requantiser, Requantising, Thresholds
+from hls_templates.pipeline import Constant
+
+Integers = npt.NDArray[np.integer]
+
+NEVER = (1 << 31) - 1
+"""A threshold that no sum of 32 bits passes."""
+
+
+def value_type(datatype: DataType) -> str:
+    """The C++ class of datatype.h."""
+    if datatype.few:
+        return {"BIPOLAR": "bipolar_t", "TERNARY": "narrow_t<2>"}[datatype.few]
+    return f"{'int' if datatype.signed else 'uint'}_t<{datatype.bits}>"
+
+
+def weight_type(datatype: DataType) -> str:
+    """Weights are narrow: −7…7 in 4 bits."""
+    return value_type(datatype) if datatype.few else f"narrow_t<{datatype.bits}>"
+
+
+def sum_bits(weights: IntArray, values: DataType) -> int:
+    """Bits of every partial sum of one output channel: Σ|w| · max|a|, and a sign."""
+    most = int(np.abs(weights.reshape(weights.shape[0], -1).astype(np.int64)).sum(axis=1).max()) * magnitude(values)
+    return max(2, most.bit_length() + 1)
+
+
+def carried(weights: IntArray, datatype: DataType) -> Integers:
+    """BIPOLAR −1, +1 as 0, 1."""
+    return (weights > 0).astype(np.int8) if datatype.few == "BIPOLAR" else weights
+
+
+@dataclass(frozen=True, eq=False)
+class Activation:
+    """type: of the functor in activation.h. fields: its arrays; none for sums that leave as they are."""
+
+    type: str
+    fields: tuple[Integers, ...]
+
+    def constant(self, name: str, reason: str) -> Constant:
+        return Constant(name, self.type, self.fields, (), reason)
+
+
+def activation(of: Requantising | None, out: DataType, pe: int, channels: int) -> Activation:
+    """The functor for ``channels`` (those beyond the network's give zeros) on ``pe`` PEs."""
+    if of is None:
+        return Activation(f"identity_t<{out.bits}>", ())
+    signed = "true" if out.signed and out.few != "BIPOLAR" else "false"
+    nf = channels // pe
+    shape = f"{out.bits}, {signed}"
+
+    def fold(values: Integers, rest: int) -> Integers:
+        padded = np.full((channels, *values.shape[1:]), rest, np.int64)
+        padded[: len(values)] = values
+        folded: Integers = padded.reshape(nf, pe, *values.shape[1:]).swapaxes(0, 1)
+        return folded
+
+    fields: tuple[Integers, ...]
+    if isinstance(of, Requantiser):
+        fields = fold(of.bias, 0), fold(of.multiplier, 1), fold(of.negative, 0), fold(of.shift, 1)
+        return Activation(f"requantise_t<{shape}, {pe}, {nf}>", fields)
+    if isinstance(of, MultiplyShift):
+        return Activation(
+            f"multiply_shift_t<{shape}, {pe}, {nf}>", (fold(of.multiplier, 0), fold(of.bias, 0), fold(of.shift, 1))
+        )
+    assert isinstance(of, Thresholds)
+    low = 0 if out.few == "BIPOLAR" else out.low
+    thresholds = fold(np.clip(of.thresholds, -NEVER - 1, NEVER), NEVER)
+    bits = max(int(np.abs(thresholds).max()).bit_length() + 1, 2)
+    fields = thresholds, fold(of.flip.astype(np.int64), 0)
+    return Activation(f"thresholds_t<{shape}, {low}, {out.levels}, {bits}, {pe}, {nf}>", fields)
