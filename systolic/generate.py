@@ -221,7 +221,7 @@ def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: 
             {**_layer(schedule, program, index), "modelled_cycles": layer.total}
             for index, layer in enumerate(cost(schedule, link_of(board, clock.mhz)).layers)
         ],
-        "heads": heads(network, schedule),
+        "heads": heads(network, {tiling.job.output: i for i, tiling in enumerate(schedule.tilings)}),
     }
 
 
@@ -270,9 +270,11 @@ def _region(region: Map, array: Array) -> dict[str, int]:
     }
 
 
-def heads(network: QuantizedNetwork, schedule: SystolicSchedule) -> list[dict[str, Any]]:
-    """One object a detection head: the layer (by index in ``layers``) whose output it reads, and how."""
-    layer_of = {tiling.job.output: i for i, tiling in enumerate(schedule.tilings)}
+def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> list[dict[str, Any]]:
+    """One object a detection head: the layer (by index in ``layers``) whose output it reads, and how.
+
+    layer_of: node → index in ``layers``.
+    """
     found = []
     for node in network.nodes:
         if on_host(node.op) and isinstance(node.op, Detection):
