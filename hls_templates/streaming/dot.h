@@ -1,27 +1,191 @@
-// Σ over SIMD of weight · value, for PE channels × PIXELS pixels at once: the arithmetic of the matrix-vector unit.
+// Σ over SIMD of weight · value, for PE channels × PIXELS pixels at once: the arithmetic of the matrix-vector units.
+//
+// MULTIPLIER (packing.h) says what multiplies. Synthesis and ap_int builds multiply as the hardware does: packed
+// products in DSPs; in logic, XNOR and popcount of bipolar by bipolar, a sign for bipolar by other, small multipliers
+// else. The fast simulation takes plain products in an order that a CPU's vector unit likes. All give the same sums.
 #ifndef SYSTOLIC_DOT_H
 #define SYSTOLIC_DOT_H
 
 #include "datatype.h"
 #include "packing.h"
 
+#if SYSTOLIC_PACKED
+
+// weight · value in logic or in a DSP of its own.
+template <class WEIGHT, class VALUE, bool DSP>
+inline ap_int<WEIGHT::bits + VALUE::bits + 1> product_of(typename WEIGHT::carrier weight,
+                                                         typename VALUE::carrier value) {
+#pragma HLS INLINE
+    typedef ap_int<WEIGHT::bits + VALUE::bits + 1> product_t;
+    const product_t w = WEIGHT::value(weight), v = VALUE::value(value);
+    if (WEIGHT::bipolar) return weight != 0 ? v : product_t(-v);
+    if (VALUE::bipolar) return value != 0 ? w : product_t(-w);
+    if (DSP) {
+        const product_t product = WEIGHT::value(weight) * VALUE::value(value);
+#pragma HLS BIND_OP variable=product op=mul impl=dsp
+        return product;
+    }
+    const product_t product = WEIGHT::value(weight) * VALUE::value(value);
+#pragma HLS BIND_OP variable=product op=mul impl=fabric
+    return product;
+}
+
+// sum += Σ_s weight[pe][s] · value[x · SIMD + s], a product each.
+template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
+inline void add_products(const typename WEIGHT::carrier weight[PE][SIMD],
+                         const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM &sum) {
+#pragma HLS INLINE
+    SUM total = 0;
+    for (int s = 0; s < SIMD; ++s) {
+#pragma HLS UNROLL
+        if (WEIGHT::bipolar && VALUE::bipolar) {
+            total += weight[pe][s] == value[x * SIMD + s] ? 1 : 0;  // XNOR, popcount
+        } else {
+            total += product_of<WEIGHT, VALUE, packing_t<WEIGHT, VALUE, MULTIPLIER>::dsp>(weight[pe][s],
+                                                                                        value[x * SIMD + s]);
+        }
+    }
+    sum += WEIGHT::bipolar && VALUE::bipolar ? SUM(2 * total - SIMD) : total;
+}
+
+// The same for PEs pe and pe + 1, two products a DSP.
+template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
+inline void add_two_weights(const typename WEIGHT::carrier weight[PE][SIMD],
+                            const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM &sum0, SUM &sum1) {
+#pragma HLS INLINE
+    typedef packing_t<WEIGHT, VALUE, MULTIPLIER> packing;
+    constexpr int FIELD = packing::weights_field > 0 ? packing::weights_field : 1;
+    constexpr int TERMS = packing::weights_terms > 0 ? packing::weights_terms : 1;
+    for (int begin = 0; begin < SIMD; begin += TERMS) {
+#pragma HLS UNROLL
+        chain_t chain = 0;
+        for (int t = 0; t < TERMS; ++t) {
+#pragma HLS UNROLL
+            const int s = begin + t;
+            if (s < SIMD) {
+                chain += beside<packing::port, FIELD>(WEIGHT::value(weight[pe][s]), WEIGHT::value(weight[pe + 1][s])) *
+                         VALUE::value(value[x * SIMD + s]);
+            }
+        }
+        sum0 += take_field<FIELD>(chain);
+        sum1 += SUM(chain);
+    }
+}
+
+// The same for pixels x and x + 1, two products a DSP.
+template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
+inline void add_two_pixels(const typename WEIGHT::carrier weight[PE][SIMD],
+                           const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM &sum0, SUM &sum1) {
+#pragma HLS INLINE
+    typedef packing_t<WEIGHT, VALUE, MULTIPLIER> packing;
+    constexpr int FIELD = packing::pixels_field > 0 ? packing::pixels_field : 1;
+    constexpr int TERMS = packing::pixels_terms > 0 ? packing::pixels_terms : 1;
+    for (int begin = 0; begin < SIMD; begin += TERMS) {
+#pragma HLS UNROLL
+        chain_t chain = 0;
+        for (int t = 0; t < TERMS; ++t) {
+#pragma HLS UNROLL
+            const int s = begin + t;
+            if (s < SIMD) {
+                chain += beside<packing::port, FIELD>(VALUE::value(value[x * SIMD + s]),
+                                                      VALUE::value(value[(x + 1) * SIMD + s])) *
+                         WEIGHT::value(weight[pe][s]);
+            }
+        }
+        sum0 += take_field<FIELD>(chain);
+        sum1 += SUM(chain);
+    }
+}
+
+// The same for PEs pe and pe + 1 and pixels x and x + 1, four products a DSP.
+template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
+inline void add_four_products(const typename WEIGHT::carrier weight[PE][SIMD],
+                              const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM sum[PIXELS][PE]) {
+#pragma HLS INLINE
+    typedef packing_t<WEIGHT, VALUE, MULTIPLIER> packing;
+    constexpr int FIELD = packing::products_field > 0 ? packing::products_field : 1;
+    constexpr int TERMS = packing::products_terms > 0 ? packing::products_terms : 1;
+    for (int begin = 0; begin < SIMD; begin += TERMS) {
+#pragma HLS UNROLL
+        chain_t chain = 0;
+        for (int t = 0; t < TERMS; ++t) {
+#pragma HLS UNROLL
+            const int s = begin + t;
+            if (s < SIMD) {
+                chain += beside<packing::port, 2 * FIELD>(WEIGHT::value(weight[pe][s]),
+                                                          WEIGHT::value(weight[pe + 1][s])) *
+                         beside<NARROW_PORT, FIELD>(VALUE::value(value[x * SIMD + s]),
+                                                    VALUE::value(value[(x + 1) * SIMD + s]));
+            }
+        }
+        sum[x][pe] += take_field<FIELD>(chain);
+        sum[x + 1][pe] += take_field<FIELD>(chain);
+        sum[x][pe + 1] += take_field<FIELD>(chain);
+        sum[x + 1][pe + 1] += SUM(chain);
+    }
+}
+
+// PEs pe, pe + 1 × pixels x, x + 1, as far as there are: with the fewest DSPs that are exact.
+template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
+inline void add_square(const typename WEIGHT::carrier weight[PE][SIMD],
+                       const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM sum[PIXELS][PE]) {
+#pragma HLS INLINE
+    typedef packing_t<WEIGHT, VALUE, MULTIPLIER> packing;
+    const bool pair_pe = pe + 1 < PE, pair_x = x + 1 < PIXELS;
+    if (packing::products_terms > 0 && pair_pe && pair_x) {
+        add_four_products<WEIGHT, VALUE, MULTIPLIER, PE, SIMD, PIXELS>(weight, value, pe, x, sum);
+        return;
+    }
+    for (int i = 0; i < 2; ++i) {
+#pragma HLS UNROLL
+        if (packing::weights_terms > 0 && pair_pe) {
+            if (x + i < PIXELS) {
+                add_two_weights<WEIGHT, VALUE, MULTIPLIER, PE, SIMD, PIXELS>(weight, value, pe, x + i, sum[x + i][pe],
+                                                                            sum[x + i][pe + 1]);
+            }
+        } else if (packing::pixels_terms > 0 && pair_x) {
+            if (pe + i < PE) {
+                add_two_pixels<WEIGHT, VALUE, MULTIPLIER, PE, SIMD, PIXELS>(weight, value, pe + i, x, sum[x][pe + i],
+                                                                           sum[x + 1][pe + i]);
+            }
+        } else if (x + i < PIXELS) {
+            for (int j = 0; j < 2; ++j) {
+#pragma HLS UNROLL
+                if (pe + j < PE) {
+                    add_products<WEIGHT, VALUE, MULTIPLIER, PE, SIMD, PIXELS>(weight, value, pe + j, x + i,
+                                                                             sum[x + i][pe + j]);
+                }
+            }
+        }
+    }
+}
+
+#endif
+
 // sum[x][pe] += Σ_s weight[pe][s] · value[x · SIMD + s].
 template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
 inline void multiply_accumulate(const typename WEIGHT::carrier weight[PE][SIMD],
                                 const typename VALUE::carrier value[PIXELS * SIMD], SUM sum[PIXELS][PE]) {
 #pragma HLS INLINE
+#if SYSTOLIC_PACKED
+    for (int pe = 0; pe < PE; pe += 2) {
+#pragma HLS UNROLL
+        for (int x = 0; x < PIXELS; x += 2) {
+#pragma HLS UNROLL
+            add_square<WEIGHT, VALUE, MULTIPLIER, PE, SIMD, PIXELS>(weight, value, pe, x, sum);
+        }
+    }
+#else
     for (int pe = 0; pe < PE; ++pe) {
-#pragma HLS UNROLL
         for (int x = 0; x < PIXELS; ++x) {
-#pragma HLS UNROLL
             SUM total = 0;
             for (int s = 0; s < SIMD; ++s) {
-#pragma HLS UNROLL
                 total += WEIGHT::value(weight[pe][s]) * VALUE::value(value[x * SIMD + s]);
             }
             sum[x][pe] += total;
         }
     }
+#endif
 }
 
 #endif  // SYSTOLIC_DOT_H

@@ -7,7 +7,7 @@
 // A chain of such products is summed before it is taken apart, as many as leave every field's sum within f bits:
 // low · terms ≥ −2^(f−1) and high · terms < 2^(f−1) over the corners of the operands' ranges. A field is then exact: its
 // own sign extended, its borrow given back to the next one. f is the widest that the ports take: 27 × 18 bits of a
-// DSP48E2, 25 × 18 of a DSP48E1, 48 of the sum. scheduler/streaming/packing.py is the same in Python, with its proof.
+// DSP48E2, 25 × 18 of a DSP48E1, 48 of the sum. scheduler/streaming/packing.py says the same in Python.
 #ifndef SYSTOLIC_PACKING_H
 #define SYSTOLIC_PACKING_H
 
@@ -15,27 +15,27 @@
 
 // What multiplies: logic, or a DSP by the width of its wider port.
 constexpr int LUT = 0, DSP48E1 = 25, DSP48E2 = 27;
-constexpr int NARROW_PORT = 18;  // the other one
-constexpr int WIDEST_FIELD = 23; // two fields and their borrow in 48 bits
+constexpr int NARROW_PORT = 18;   // the other one
+constexpr int WIDEST_FIELD = 23;  // two fields and their borrow in 48 bits
 
-// Whether low … high and, `shift` bits above, the same again is a signed number of `port` bits.
-constexpr bool pair_fits(int64_t low, int64_t high, int shift, int port) {
-    return low * (int64_t(1) << shift) + low >= -(int64_t(1) << (port - 1)) &&
-           high * (int64_t(1) << shift) + high < (int64_t(1) << (port - 1));
-}
+constexpr int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+constexpr int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
+
+// Whether low … high is a signed number of `port` bits, and whether a pair of them `shift` bits apart is.
 constexpr bool single_fits(int64_t low, int64_t high, int port) {
     return low >= -(int64_t(1) << (port - 1)) && high < (int64_t(1) << (port - 1));
 }
-constexpr int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
-constexpr int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
+constexpr bool pair_fits(int64_t low, int64_t high, int shift, int port) {
+    return single_fits(low * (int64_t(1) << shift) + low, high * (int64_t(1) << shift) + high, port);
+}
 
 // How many products of A and B a field of `field` bits holds; 0 where it holds none.
 template <class A, class B>
 constexpr int terms_of(int field) {
-    const int64_t low = lesser(lesser(A::low * B::high, A::high * B::low), lesser(A::low * B::low, 0));
-    const int64_t high = greater(greater(A::high * B::high, A::low * B::low), 1);
+    const int64_t low = lesser(lesser(A::low * B::high, A::high * B::low), A::low * B::low);
+    const int64_t high = greater(greater(A::high * B::high, A::low * B::low), A::high * B::low);
     const int64_t half = field > 0 ? int64_t(1) << (field - 1) : 0;
-    return half == 0 ? 0 : int(lesser((half - 1) / high, low < 0 ? half / -low : half));
+    return half == 0 ? 0 : int(lesser((half - 1) / greater(high, 1), half / greater(-low, 1)));
 }
 
 // The widest field for two of PAIR on the wide port and one of SINGLE on the narrow one; 0 where there is none.
@@ -60,5 +60,39 @@ constexpr int four_field(int port) {
     }
     return widest;
 }
+
+// What a DSP of MULTIPLIER does for these operands: a field of 0 bits is a packing that there is not. Operands of one
+// bit are added and subtracted; no DSP is asked for them.
+template <class WEIGHT, class VALUE, int MULTIPLIER>
+struct packing_t {
+    static constexpr bool dsp = MULTIPLIER != LUT && WEIGHT::bits > 1 && VALUE::bits > 1;
+    static constexpr int port = dsp ? MULTIPLIER : NARROW_PORT;
+    static constexpr int weights_field = dsp ? two_field<WEIGHT, VALUE>(port) : 0;
+    static constexpr int pixels_field = dsp ? two_field<VALUE, WEIGHT>(port) : 0;
+    static constexpr int products_field = dsp ? four_field<WEIGHT, VALUE>(port) : 0;
+    static constexpr int weights_terms = terms_of<WEIGHT, VALUE>(weights_field);
+    static constexpr int pixels_terms = terms_of<WEIGHT, VALUE>(pixels_field);
+    static constexpr int products_terms = terms_of<WEIGHT, VALUE>(products_field);
+};
+
+#if SYSTOLIC_PACKED
+typedef ap_int<48> chain_t;  // the DSP's P register
+
+// The lowest field's sum; the chain is left with the others.
+template <int FIELD>
+inline ap_int<FIELD> take_field(chain_t &chain) {
+#pragma HLS INLINE
+    const ap_int<FIELD> low = chain;
+    chain = (chain - low) >> FIELD;
+    return low;
+}
+
+// (a, b) as one factor, b `SHIFT` bits above a.
+template <int PORT, int SHIFT, class T>
+inline ap_int<PORT> beside(T a, T b) {
+#pragma HLS INLINE
+    return ap_int<PORT>(b) * (ap_int<PORT>(1) << SHIFT) + a;
+}
+#endif
 
 #endif  // SYSTOLIC_PACKING_H
