@@ -24,7 +24,7 @@ from host.frame import Result, Span, Timing
 from host.layout import pack_input, to_floats, unpack_map
 from host.manifest import Layer, read_manifest
 from host.overlay import LoadedOverlay, require_pynq
-from host.picture import Pixels, letterbox, load_picture, resize
+from host.picture import FITS, Pixels, load_picture
 from host.pipeline import Channel, Measured, Stage, measure, stream
 from host.placement import Placement
 
@@ -32,7 +32,6 @@ T = TypeVar("T")
 Frame = Path | str | Pixels
 Integers = npt.NDArray[np.signedinteger[Any]]
 
-_FITS: dict[str, Callable[[Pixels, int, int], tuple[Pixels, Placement]]] = {"plain": resize, "letterbox": letterbox}
 
 
 class Accelerator:
@@ -193,7 +192,7 @@ class Accelerator:
         """→ picture uint8 [h, w, 3], network input uint8 [channels, height, width], where it lies there."""
         image = picture if isinstance(picture, np.ndarray) else load_picture(picture)
         to = self.manifest.input
-        pixels, placement = _FITS[self.manifest.fit](image, to.height, to.width)
+        pixels, placement = FITS[self.manifest.fit](image, to.height, to.width)
         return image, pixels, placement
 
     def load(self, one: FrameSet, pixels: Pixels) -> None:

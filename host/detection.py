@@ -15,6 +15,7 @@ from host.placement import Placement
 FloatArray = npt.NDArray[np.float32]
 DoubleArray = npt.NDArray[np.float64]
 
+KINDS = ("region", "yolo", "one-object")
 THRESHOLD = 0.24  # of the probability; darknet's default for YOLOv2
 OVERLAP = 0.45  # of intersection over union, above which the less probable box goes; darknet's default
 _LARGEST_LOG = 16.0  # e^16 grid cells is beyond any picture, and keeps exp() finite
@@ -39,8 +40,9 @@ class Detection:
 class Head:
     """How to read one output of the network.
 
-    kind: "region" (YOLOv2) or "yolo" (YOLOv3). anchors: (width, height), in grid cells for region, in pixels
-    of the network's input for yolo. softmax: whether the classes of a region head exclude each other.
+    kind: "region" (YOLOv2), "yolo" (YOLOv3) or "one-object" (all anchors averaged, one box a picture). anchors:
+    (width, height), in grid cells for region, else in pixels of the network's input. softmax: whether the classes
+    of a region head exclude each other. bias: added to each channel of the output first, or nothing.
     """
 
     kind: str
@@ -48,16 +50,19 @@ class Head:
     classes: int
     coords: int = 4
     softmax: bool = True
+    bias: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.kind not in ("region", "yolo"):
-            raise HostError(f"a head is of kind 'region' or 'yolo', not {self.kind!r}")
+        if self.kind not in KINDS:
+            raise HostError(f"a head is of kind {', '.join(map(repr, KINDS))}, not {self.kind!r}")
         if self.coords != 4:
             raise HostError(f"a head has 4 coordinates a box, not {self.coords}")
         if self.classes < 1:
             raise HostError(f"a head has at least one class, not {self.classes}")
         if not self.anchors or not all(0 < w < 1e6 and 0 < h < 1e6 for w, h in self.anchors):
             raise HostError(f"the anchors of a head are pairs of positive numbers, not {self.anchors!r}")
+        if self.bias and (len(self.bias) != self.channels or not np.isfinite(self.bias).all()):
+            raise HostError(f"the bias of a head is {self.channels} finite numbers or none, not {self.bias!r}")
 
     @property
     def channels(self) -> int:
@@ -74,6 +79,7 @@ class Head:
                 int(values["classes"]),
                 int(values["coords"]),
                 bool(values["softmax"]),
+                tuple(float(value) for value in values.get("bias", ())),
             )
         except KeyError as error:
             raise HostError(f"the description of a head lacks {error}") from error
@@ -88,6 +94,7 @@ class Head:
             "classes": self.classes,
             "coords": self.coords,
             "softmax": self.softmax,
+            **({"bias": list(self.bias)} if self.bias else {}),
         }
 
 
@@ -128,9 +135,11 @@ def detect(
 
 
 def decode(output: FloatArray, head: Head, placement: Placement, threshold: float = THRESHOLD) -> Candidates:
-    """``decode_region`` or ``decode_yolo``, as the head says."""
+    """``decode_region``, ``decode_yolo`` or ``decode_one_object``, as the head says."""
     if head.kind == "region":
         return decode_region(output, head, threshold)
+    if head.kind == "one-object":
+        return decode_one_object(output, head, placement.input_height, placement.input_width)
     return decode_yolo(output, head, placement.input_height, placement.input_width, threshold)
 
 
@@ -156,6 +165,25 @@ def decode_yolo(
     values, columns, rows, anchors = _likely_cells(output, head, threshold)
     sizes = anchors / (input_width, input_height)
     return _candidates(values, columns, rows, sizes, output.shape[1:], _sigmoid(values[:, 5:]))
+
+
+def decode_one_object(output: FloatArray, head: Head, input_height: int, input_width: int) -> Candidates:
+    """The one box of the cell whose objectness is greatest, averaged over the anchors (UltraNet, DAC-SDC 2020).
+
+    x = (column + mean σ(t_x)) / columns, w = mean anchor · e^(t_w) / input width, likewise y and h. The probability
+    is the mean σ(t_o), times the mean σ of the class where there is more than one. The cell is chosen by the mean t_o.
+    """
+    values = _checked(output, head).astype(np.float64)
+    height, width = values.shape[2:]
+    row, column = divmod(int(np.argmax(values[:, 4].mean(axis=0))), width)
+    cell = values[:, :, row, column]
+    x, y = _sigmoid(cell[:, :2]).mean(axis=0)
+    centre = np.array([(column + x) / width, (row + y) / height])
+    sizes = np.array(head.anchors) * np.exp(np.minimum(cell[:, 2:4], _LARGEST_LOG))
+    half = sizes.mean(axis=0) / (input_width, input_height) / 2
+    classes = _sigmoid(cell[:, 5:]).mean(axis=0) if head.classes > 1 else np.ones(1)
+    probability = _sigmoid(cell[:, 4]).mean() * classes
+    return Candidates(np.concatenate([centre - half, centre + half])[None], np.asarray(probability)[None])
 
 
 def suppress(boxes: DoubleArray, probabilities: DoubleArray, overlap: float = OVERLAP) -> npt.NDArray[np.intp]:
@@ -191,6 +219,15 @@ def _likely_cells(
     A class probability is at most 1, so the objectness alone rules out nearly every cell before anything
     is exponentiated.
     """
+    values = _checked(output, head)
+    anchor, row, column = np.nonzero(_sigmoid(values[:, 4]) > threshold)
+    picked = values[anchor, :, row, column].astype(np.float64)
+    anchors = np.array(head.anchors, np.float64)[anchor]
+    return picked, column.astype(np.float64), row.astype(np.float64), anchors
+
+
+def _checked(output: FloatArray, head: Head) -> npt.NDArray[np.floating[Any]]:
+    """[anchors, 5 + classes, height, width] with the head's bias, finite; HostError where the output does not fit."""
     if output.ndim != 3 or output.shape[0] != head.channels:
         raise HostError(
             f"a {head.kind} head of {len(head.anchors)} anchors and {head.classes} classes reads "
@@ -198,11 +235,8 @@ def _likely_cells(
         )
     if not np.isfinite(output).all():
         raise HostError(f"the output for the {head.kind} head holds values that are not finite")
-    values = output.reshape(len(head.anchors), 5 + head.classes, *output.shape[1:])
-    anchor, row, column = np.nonzero(_sigmoid(values[:, 4]) > threshold)
-    picked = values[anchor, :, row, column].astype(np.float64)
-    anchors = np.array(head.anchors, np.float64)[anchor]
-    return picked, column.astype(np.float64), row.astype(np.float64), anchors
+    biased = output + np.array(head.bias)[:, None, None] if head.bias else output
+    return biased.reshape(len(head.anchors), 5 + head.classes, *output.shape[1:])
 
 
 def _candidates(

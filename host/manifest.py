@@ -13,13 +13,13 @@ from typing import Any
 
 from boards.errors import HostError
 from host.detection import Head
+from host.picture import FITS
 
 MANIFEST = "manifest.json"
 VERSION = 1
 LARGEST_MANIFEST = 16 << 20  # bytes
 LARGEST_BUFFER = 1 << 31  # bytes; more than any of the boards gives to contiguous memory
 MOST_LAYERS = 4096
-FITS = ("plain", "letterbox")
 _DATATYPE = re.compile(r"U?INT([1-9]|1[0-6])")
 
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from boards.errors import SystolicError
 from host.detection import OVERLAP, THRESHOLD
+from host.picture import FITS
 from systolic import commands, commands_schedule
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse has no public name for it
@@ -131,7 +132,7 @@ def _generate(subparsers: Parsers) -> None:
     one.add_argument("--method", default="mse", choices=("max", "percentile", "mse"), help="how ranges are chosen")
     one.add_argument(
         "--fit",
-        choices=("plain", "letterbox"),
+        choices=tuple(FITS),
         help="how pictures are brought to size (default: as the network was trained)",
     )
     one.add_argument("--schedule", type=Path, metavar="FILE", help="a schedule saved by systolic schedule --save")

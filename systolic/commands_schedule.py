@@ -25,7 +25,7 @@ def _network(options: argparse.Namespace, status: StatusLine) -> QuantizedNetwor
     if options.weights is None and seed is None and options.network != "shapes":
         seed = 1
     model = load_model(options.network, options.weights, None, seed, options.size)
-    return quantise_model(model.network, Calibration(sample_pictures()[:1]), model.fit, status.tell)
+    return quantise_model(model, Calibration(sample_pictures()[:1]), model.fit, status.tell)
 
 
 def schedule(options: argparse.Namespace) -> int:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from boards.board import Board, Clock
 from cnn.calibrate import calibrate
-from cnn.network import Network
 from cnn.quantise import quantise
 from cnn.quantized import QuantizedNetwork
-from host.picture import load_picture
+from host.picture import FITS, load_picture
 from scheduler.choose import choose
 from scheduler.cost import Cost, cost, link_of
 from scheduler.legal import check_schedule
@@ -19,7 +18,7 @@ from scheduler.schedule_file import from_json
 from scheduler.tile import SystolicSchedule
 from systolic.design import Design
 from systolic.generate import generate
-from systolic.model import FITS, Model, calibration_inputs
+from systolic.model import Model, calibration_inputs
 
 Progress = Callable[[str], None]
 
@@ -28,7 +27,7 @@ Progress = Callable[[str], None]
 class Calibration:
     """pictures: what activation ranges are measured on. method: max, percentile or mse.
 
-    fit: plain or letterbox; the model's own where it is None.
+    fit: one of FITS; the model's own where it is None.
     """
 
     pictures: tuple[Path, ...]
@@ -45,7 +44,11 @@ class Generated:
     design: Design
 
 
-def quantise_model(network: Network, calibration: Calibration, fit: str, tell: Progress) -> QuantizedNetwork:
+def quantise_model(model: Model, calibration: Calibration, fit: str, tell: Progress) -> QuantizedNetwork:
+    """The model's integers: its own, or those that calibration gives."""
+    if model.quantized is not None:
+        return model.quantized
+    network = model.network
     inputs = calibration_inputs(network, calibration.pictures, fit)
     total = len(inputs)
     ranges = calibrate(
@@ -69,7 +72,7 @@ def make_design(
     clock = board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
     tell("quantising")
     fit = calibration.fit or model.fit
-    network = quantise_model(model.network, calibration, fit, tell)
+    network = quantise_model(model, calibration, fit, tell)
     tell("scheduling")
     schedule = (
         choose(network, board, clock.mhz)

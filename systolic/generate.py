@@ -287,6 +287,7 @@ def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> list[dict[s
                     "classes": op.classes,
                     "coords": op.coords,
                     "softmax": op.softmax,
+                    **({"bias": list(op.bias)} if op.bias else {}),
                 }
             )
     return found

@@ -1,4 +1,4 @@
-"""What a user names on the command line → a float network, and the files it came from."""
+"""What a user names on the command line → a network, and the files it came from."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from boards.errors import NetworkError
 from cnn import zoo
 from cnn.darknet import read_darknet, write_darknet_weights
 from cnn.darknet_cfg import MAX_CFG_BYTES, read_text
+from cnn.exported import read_exported
 from cnn.network import FloatArray, Network
-from host.picture import letterbox, load_picture, resize
-
-FITS = {"plain": resize, "letterbox": letterbox}
-"""How a picture is brought to the network's input size."""
+from cnn.npz import write_arrays
+from cnn.quantized import QuantizedNetwork
+from host.picture import FITS, load_picture
 
 TRAINED_FIT = {"shapes": "letterbox"}
 """The fit that a built-in network was trained with; darknet's YOLOv2 of the time stretched pictures plainly."""
@@ -27,14 +27,16 @@ TRAINED_FIT = {"shapes": "letterbox"}
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """``files``: the network in darknet's own form, kept in the design so that its float reference can be run.
+    """``files``: the network in the form it came in, kept in the design so that its float reference can be run.
 
-    fit: how pictures are brought to size where the user does not say.
+    fit: how pictures are brought to size where the user does not say. quantized: of a network that was quantised by
+    training its integers, which need no calibration; ``network`` is then its float form.
     """
 
     network: Network
     fit: str
     files: Mapping[str, bytes]
+    quantized: QuantizedNetwork | None = None
 
 
 def load_model(
@@ -44,14 +46,17 @@ def load_model(
     seed: int | None = None,
     size: tuple[int, int] | None = None,
 ) -> Model:
-    """A cfg file with its weights, or a built-in network; NetworkError says what is missing.
+    """A cfg file with its weights, a JSON file with its npz, or a built-in network; NetworkError says what is missing.
 
-    size: (width, height) of the input instead of the cfg's: a fully convolutional network takes any.
+    names: labels of a cfg; a JSON file has its own. size: (width, height) of the input instead of the file's: a fully
+    convolutional network takes any.
     """
     if weights is not None and seed is not None:
         raise NetworkError("--weights and --seed exclude each other: trained numbers, or random ones")
-    given = name.endswith(".cfg")
-    cfg = Path(name) if given else zoo.folder(name) / f"{name}.cfg"
+    given = name.endswith((".cfg", ".json"))
+    cfg = Path(name) if given else zoo.topology_file(name)
+    if cfg.suffix == ".json":
+        return _load_exported(cfg, weights, names, seed, size)
     if not given:
         names = names or _beside(cfg, ".names")
         weights = weights or (_beside(cfg, ".weights") if seed is None else None)
@@ -62,6 +67,17 @@ def load_model(
     return Model(network, TRAINED_FIT.get(name, "plain"), files)
 
 
+def _load_exported(
+    topology: Path, weights: Path | None, names: Path | None, seed: int | None, size: tuple[int, int] | None
+) -> Model:
+    if names is not None:
+        raise NetworkError(f"--names is for cfg files: write the labels into {topology.name}")
+    with _sized(topology, size) as sized:
+        made = zoo.load_exported_file(sized, weights or (_beside(topology, ".npz") if seed is None else None), seed)
+        files = {"model/network.json": sized.read_bytes(), "model/network.npz": write_arrays(made.arrays)}
+    return Model(made.network, made.topology.fit, files, made.quantized)
+
+
 def _beside(cfg: Path, ending: str) -> Path | None:
     path = cfg.with_suffix(ending)
     return path if path.is_file() else None
@@ -69,13 +85,16 @@ def _beside(cfg: Path, ending: str) -> Path | None:
 
 @contextmanager
 def _sized(cfg: Path, size: tuple[int, int] | None) -> Iterator[Path]:
-    """The cfg itself, or a copy under the same name whose [net] asks for ``size``, line for line alike."""
+    """The file itself, or a copy under the same name that asks for an input of ``size``, all else alike."""
     if size is None:
         yield cfg
         return
-    text = read_text(cfg, MAX_CFG_BYTES, "cfg file")
+    text = read_text(cfg, MAX_CFG_BYTES, "network file")
     for key, value in zip(("width", "height"), size, strict=True):
-        text = re.sub(rf"(?m)^\s*{key}\s*=.*$", f"{key}={value}", text, count=1)
+        if cfg.suffix == ".json":
+            text = re.sub(rf'("{key}"\s*:\s*)\d+', rf"\g<1>{value}", text, count=1)
+        else:
+            text = re.sub(rf"(?m)^\s*{key}\s*=.*$", f"{key}={value}", text, count=1)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / cfg.name
         copy.write_text(text, "utf-8")
@@ -83,7 +102,9 @@ def _sized(cfg: Path, size: tuple[int, int] | None) -> Iterator[Path]:
 
 
 def reload(folder: Path) -> Network:
-    """The float network of a generated folder."""
+    """The float network of a generated folder; of one that was quantised by training its float form."""
+    if (folder / "model" / "network.json").is_file():
+        return read_exported(folder / "model" / "network.json", folder / "model" / "network.npz").network
     return read_darknet(folder / "model" / "network.cfg", folder / "model" / "network.weights")
 
 

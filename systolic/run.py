@@ -15,10 +15,9 @@ from cnn.network import FloatArray
 from cnn.quantized import TensorType
 from host.detection import OVERLAP, THRESHOLD, Detection, Head, detect
 from host.drawing import draw
-from host.picture import Pixels, load_picture
+from host.picture import FITS, Pixels, load_picture
 from host.placement import Placement
 from systolic.build import Variant
-from systolic.model import FITS
 from systolic.simulate import Folder, Simulation, simulate
 
 

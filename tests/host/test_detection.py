@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from boards.errors import HostError
-from host.detection import Detection, Head, decode_region, decode_yolo, detect, suppress
+from host.detection import Detection, Head, decode_one_object, decode_region, decode_yolo, detect, suppress
 from host.picture import load_picture, resize
 from host.placement import Placement
 
@@ -194,7 +194,7 @@ def test_a_head_goes_through_json() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "sentence"),
     [
-        ("kind", "ssd", "a head is of kind 'region' or 'yolo', not 'ssd'"),
+        ("kind", "ssd", "a head is of kind 'region', 'yolo', 'one-object', not 'ssd'"),
         ("coords", 5, "a head has 4 coordinates a box, not 5"),
         ("classes", 0, "a head has at least one class, not 0"),
         ("anchors", [], r"the anchors of a head are pairs of positive numbers, not \(\)"),
@@ -213,3 +213,66 @@ def test_a_wrong_description_of_a_head(key: str, value: object, sentence: str) -
 def test_a_description_that_lacks_a_key() -> None:
     with pytest.raises(HostError, match="the description of a head lacks 'anchors'"):
         Head.from_json({"kind": "region"})
+
+
+# ---------------------------------------------------------------- one object
+
+
+def test_one_object_by_the_formula() -> None:
+    """The cell of the greatest mean objectness, its anchors averaged after σ and e^…"""
+    head = Head("one-object", ((20.0, 30.0), (40.0, 10.0)), 1, softmax=False)
+    output = quiet_output(head, 3, 5)
+    output[0, :, 1, 3] = (0.3, -0.7, 0.2, -0.4, 2.0, 9.0)
+    output[1, :, 1, 3] = (0.1, 0.5, -0.3, 0.6, 1.0, -9.0)
+    output[0, 4, 2, 4] = 20.0  # the greatest of all, but not with the other anchor
+    found = decode_one_object(output.reshape(-1, 3, 5), head, 48, 80)
+    x = (3 + (sigmoid(0.3) + sigmoid(0.1)) / 2) / 5
+    y = (1 + (sigmoid(-0.7) + sigmoid(0.5)) / 2) / 3
+    w = (20 * math.exp(0.2) + 40 * math.exp(-0.3)) / 2 / 80
+    h = (30 * math.exp(-0.4) + 10 * math.exp(0.6)) / 2 / 48
+    assert found.boxes == pytest.approx(np.array([[x - w / 2, y - h / 2, x + w / 2, y + h / 2]]))
+    assert found.probabilities == pytest.approx(np.array([[(sigmoid(2.0) + sigmoid(1.0)) / 2]]))
+
+
+def test_one_object_of_several_classes() -> None:
+    head = Head("one-object", ((20.0, 20.0), (20.0, 20.0)), 3, softmax=False)
+    output = quiet_output(head, 2, 2)
+    output[:, 4:, 1, 0] = ((3.0, 0.0, 1.0, -1.0), (3.0, 0.0, 2.0, -2.0))
+    (found,) = detect([output.reshape(-1, 2, 2)], [head], SQUARE, ["a", "b", "c"], 0.6)
+    assert found.label == "b"
+    assert found.probability == pytest.approx(sigmoid(3.0) * (sigmoid(1.0) + sigmoid(2.0)) / 2)
+
+
+@pytest.mark.parametrize("kind", ["region", "yolo", "one-object"])
+def test_the_bias_of_a_head_is_added_to_its_channels(kind: str) -> None:
+    random = np.random.default_rng(3)
+    head = Head(kind, ((20.0, 30.0), (40.0, 10.0)), 2)
+    bias = random.normal(0, 1, head.channels)
+    output = random.normal(0, 1, (head.channels, 3, 4)).astype(np.float32)
+    biased = Head(kind, head.anchors, 2, bias=tuple(bias.tolist()))
+    found = detect([output], [biased], SQUARE, ["a", "b"], 0.02)
+    expected = detect([(output + bias[:, None, None]).astype(np.float32)], [head], SQUARE, ["a", "b"], 0.02)
+    assert found
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert one.box == pytest.approx(other.box, rel=1e-5, abs=1e-3)
+    assert Head.from_json(json.loads(json.dumps(biased.to_json()))) == biased
+
+
+def test_a_bias_has_a_number_for_each_channel() -> None:
+    with pytest.raises(HostError, match="the bias of a head is 6 finite numbers or none"):
+        Head("one-object", ((20.0, 20.0),), 1, bias=(1.0, 2.0))
+    with pytest.raises(HostError, match="kind 'region', 'yolo', 'one-object', not 'two'"):
+        Head("two", ((20.0, 20.0),), 1)
+
+
+def test_the_box_of_the_trained_ultranet(shared: Path) -> None:
+    """From the integers of its last layer; the expected box has one decimal."""
+    with np.load(shared / "data/ultranet/ultranet_4w4a.npz") as arrays:
+        bias = arrays["conv8_b"]
+    with np.load(shared / "data/ultranet/boat6_0_int_golden.npz") as arrays:
+        output = (arrays["conv8_acc"] / 105).astype(np.float32)
+    head = Head("one-object", ((20.0, 20.0),) * 6, 1, softmax=False, bias=tuple(bias.tolist()))
+    (found,) = detect([output], [head], Placement(640, 360, 320, 160, 0, 0, 320, 160), ["object"])
+    assert found.box == pytest.approx((334.0, 81.6, 349.9, 90.6), abs=0.05)
+    assert found.probability == pytest.approx(0.704, abs=5e-4)

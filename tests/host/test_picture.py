@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from boards.errors import PictureError
-from host.picture import GREY, Placement, letterbox, load_picture, resize
+from host.picture import FITS, GREY, Placement, letterbox, load_picture, resize, smooth
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
 
@@ -221,3 +221,22 @@ def test_a_picture_of_another_shape_is_refused(bad: np.ndarray) -> None:
 def test_an_absurd_input_is_refused(side: int) -> None:
     with pytest.raises(PictureError, match=rf"the network's input is 1…8192 pixels a side, not 8 × {side}"):
         letterbox(np.zeros((4, 4, 3), np.uint8), 8, side)
+
+
+# ---------------------------------------------------------------- smooth
+
+
+def test_smooth_takes_every_pixel_into_account() -> None:
+    """A triangle two pixels wide over a halved side: weights 1/8, 3/8, 3/8, 1/8."""
+    row = np.zeros((1, 8, 3), np.uint8)
+    row[0, 3] = 200
+    pixels, placement = smooth(row, 1, 4)
+    assert pixels[0, 0].tolist() == [0, 75, 25, 0]
+    assert (placement.width, placement.picture_width) == (4, 8)
+
+
+def test_smooth_brings_the_contest_picture_to_the_networks_input(shared: Path) -> None:
+    with np.load(shared / "data/ultranet/boat6_0_int_golden.npz") as arrays:
+        expected = arrays["input"][..., ::-1].transpose(2, 0, 1)
+    pixels, _ = FITS["smooth"](load_picture(shared / "data/ultranet/boat6_0.jpg"), 160, 320)
+    np.testing.assert_array_equal(pixels, expected)

@@ -13,6 +13,8 @@ from boards.errors import NetworkError, PictureError
 from cnn import zoo
 from cnn.float_model import run_float
 from cnn.network import Shape
+from cnn.quantized_file import to_npz
+from systolic.flow import Calibration, quantise_model
 from systolic.model import FITS, calibration_inputs, load_model, reload, sample_pictures
 
 
@@ -105,10 +107,45 @@ def test_calibration_inputs_are_floats_of_the_input_size(fit: str, tiny: tuple[P
     assert pixels.shape == (3, 28, 36)
     assert pixels.dtype == np.float32
     assert pixels[:, 14, 18] == pytest.approx([1, 0, 0.2])
-    assert pixels[:, 14, 0] == pytest.approx([1, 0, 0.2] if fit == "plain" else 3 * [128 / 255])
+    assert pixels[:, 14, 0] == pytest.approx([1, 0, 0.2] if fit != "letterbox" else 3 * [128 / 255])
 
 
 def test_a_calibration_picture_that_is_none(tiny: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "no.jpg").write_text("not a picture")
     with pytest.raises(PictureError, match=r"no.jpg: the file is none of the pictures that are read"):
         calibration_inputs(load_model(str(tiny[0]), seed=1).network, [tmp_path / "no.jpg"], "plain")
+
+
+# ---------------------------------------------------------------- quantised by training
+
+
+def test_a_built_in_network_that_was_quantised_by_training() -> None:
+    model = load_model("ultranet", seed=1)
+    assert model.quantized is not None
+    assert model.fit == "smooth"
+    assert [node.shape for node in model.network.nodes] == [node.shape for node in model.quantized.nodes]
+    assert quantise_model(model, Calibration(()), "smooth", print) is model.quantized
+    with pytest.raises(NetworkError, match=r"give --weights FILE\.npz, or --seed NUMBER for random ones"):
+        load_model("ultranet-skip")
+
+
+def test_a_json_file_with_its_arrays_and_another_size(tmp_path: Path) -> None:
+    source = load_model("ultranet-skip", seed=3, size=(64, 32))
+    assert source.network.input_shape == Shape(3, 32, 64)
+    for name, data in source.files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    beside = load_model(str(tmp_path / "model/network.json"))
+    given = load_model(str(tmp_path / "model/network.json"), tmp_path / "model/network.npz")
+    assert beside.quantized is not None
+    assert given.quantized is not None
+    assert source.quantized is not None
+    assert to_npz(beside.quantized) == to_npz(given.quantized) != to_npz(source.quantized)  # sources differ
+    picture = np.random.default_rng(0).random((3, 32, 64), np.float32)
+    for one, other in zip(run_float(source.network, picture), run_float(reload(tmp_path), picture), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_labels_of_a_json_file_are_its_own(tmp_path: Path) -> None:
+    with pytest.raises(NetworkError, match=r"--names is for cfg files: write the labels into ultranet\.json"):
+        load_model("ultranet", None, tmp_path / "a.names", 1)
