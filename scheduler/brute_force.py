@@ -24,7 +24,7 @@ def brute_force(
     jobs = lower(network)
     best: tuple[int, ...] | None = None
     for geometry in geometries(space, board):
-        layers = layers_of(network, jobs, geometry.columns, geometry.lanes, space.strips)
+        layers = layers_of(network, jobs, geometry.columns, geometry.lanes, space.strips, space.bits)
         task = Task(geometry, layers, board, link, goal, space)
         for bare, *depths in product(arrays_of(task), space.row_depths, space.weight_depths, space.kept_depths):
             array = replace(bare, row_depth=depths[0], weight_depth=depths[1], kept_depth=depths[2])

@@ -22,7 +22,7 @@ from boards.errors import ScheduleError
 from scheduler.array import Array
 from scheduler.resources import BURST_WORDS, OUTSTANDING
 from scheduler.tile import SystolicSchedule, ceil_div
-from scheduler.work import Needs, Way, Work, distinct_rows, needs, value_bits, way_of, work_of
+from scheduler.work import Needs, Way, Work, distinct_rows, needs, way_of, work_of
 
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
 
@@ -101,12 +101,16 @@ def link_of(board: Board, clock_mhz: float, efficiency: float = DDR_EFFICIENCY, 
 
 @dataclass(frozen=True, eq=False)
 class Knobs:
-    """The numbers of arrays of one M × N × L. The four arrays broadcast together, [knobs, 1] in the search."""
+    """The numbers of arrays of one M × N × L. The four arrays broadcast together, [knobs, 1] in the search.
+
+    groups: rows of DSPs, each a cycle behind the one above.
+    """
 
     rows: int
     columns: int
     lanes: int
     word_bytes: int
+    groups: int
     save_rows: Numbers
     chunk: Numbers
     map_ports: Numbers
@@ -118,7 +122,7 @@ def knobs_of(array: Array) -> Knobs:
         return np.array(value, np.int64)
 
     return Knobs(
-        array.rows, array.columns, array.lanes, array.lanes * value_bits(array) // 8,
+        array.rows, array.columns, array.lanes, array.word_bytes, array.row_groups,
         one(array.save_rows), one(array.chunk), one(array.map_ports), one(array.weight_ports),
     )  # fmt: skip
 
@@ -283,7 +287,7 @@ def _use(one: _Pass, saved: int, saved_before: int, blocks: int) -> _Use:
 def _positions(one: _Pass, groups: Numbers) -> Numbers:
     """Positions that the FIFOs between array and arrange hold: those of sums rows + WAIT, of which the skew of the
     rows takes its part, those of groups and results WAIT each."""
-    skew = ceil_div(one.knobs.rows - 1, one.work.steps)
+    skew = ceil_div(one.knobs.groups - 1, one.work.steps)
     return max(0, one.knobs.rows + WAIT - skew) + (2 * WAIT // groups) * one.work.pool_stride
 
 
@@ -439,7 +443,7 @@ def _drain(one: _Pass, use: _Use) -> Cycles:
     work, way, knobs = one.work, one.way, one.knobs
     columns = _up(way.width, np.int64(work.pool_stride))
     burst = np.minimum(np.minimum(columns, knobs.chunk) * work.value_words, BURST_WORDS)
-    drain = PIPELINE + knobs.rows + use.over + use.last + burst + one.link.write_latency + ANSWER + REGION
+    drain = PIPELINE + knobs.groups + use.over + use.last + burst + one.link.write_latency + ANSWER + REGION
     hidden = np.where(way.inputs_resident, use.cycles * one.row_tiles, use.cycles)
     # Where the DDR is slower than the ports, the readers are ahead by what the ports hold.
     beats = way.next_steps * (knobs.columns // knobs.weight_ports)

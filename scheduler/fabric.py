@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from scheduler.array import Array
 from scheduler.tile import ceil_div
-from scheduler.work import value_bits
 
 SUM_BITS, FIELD_BITS = 32, 30
 SOURCE = "estimate: adders, multiplexers and registers counted from the engine's structure"
@@ -23,7 +22,7 @@ class Fabric:
 
 
 def fabric(array: Array) -> Fabric:
-    word = array.lanes * value_bits(array)
+    word = 8 * array.word_bytes
     shared = array.row_groups * array.columns // array.packing.columns
     chains, fields = ceil_div(array.lanes, array.pack_chain), array.packing.products
     # A chain's fields: each but the lowest corrected by the sign of the one below, then all accumulated.

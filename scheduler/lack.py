@@ -33,7 +33,7 @@ def _too_large(network: QuantizedNetwork, board: Board, space: Space) -> str:
     array = Array(
         space.rows[-1], columns, lanes, space.save_rows[0], space.map_ports[0], space.weight_ports[0],
         space.row_depths[-1], space.weight_depths[-1], space.kept_depths[-1], space.chunks[0],
-        ceil_div(channels, columns), board.dsp.kind,
+        ceil_div(channels, columns), board.dsp.kind, space.bits,
     )  # fmt: skip
     try:
         tile(network, array)
@@ -97,6 +97,6 @@ def _least_array(geometry: Geometry, board: Board, space: Space, layers: Layers)
     rows, weights, kept = (int(d) for d in depths if d is not None)
     array = Array(
         geometry.rows, geometry.columns, geometry.lanes, space.save_rows[0], space.map_ports[0], space.weight_ports[0],
-        rows, weights, kept, space.chunks[0], tiles, board.dsp.kind,
+        rows, weights, kept, space.chunks[0], tiles, board.dsp.kind, space.bits,
     )  # fmt: skip
     return array if all(rule.holds(array) for rule in RULES) else None

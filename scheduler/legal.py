@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from boards.errors import ScheduleError
 from scheduler.array import Array
+from scheduler.formats import check_format
 from scheduler.tile import SystolicSchedule
 from scheduler.work import ORDERS, Needs, Way, Work, needs, way_of, work_of
 
@@ -85,6 +86,7 @@ def ask(array: Array, work: Work, way: Way, following: int) -> Asked:
 
 def check_schedule(schedule: SystolicSchedule) -> SystolicSchedule:
     """The schedule itself, or ScheduleError with every rule that a layer breaks."""
+    check_format(schedule.network, schedule.array)
     works = [work_of(schedule.network, t.job, schedule.array) for t in schedule.tilings]
     problems = []
     for index, tiling in enumerate(schedule.tilings):

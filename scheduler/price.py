@@ -23,10 +23,14 @@ _BYTES = 34  # bits of the byte count in a combined key: cycles first, bytes whe
 
 @dataclass(frozen=True)
 class Layers:
-    """A network on one width of array: numbers only, so that it is cheap to send to another process."""
+    """A network on one width of array: numbers only, so that it is cheap to send to another process.
+
+    bits: of a value in a lane.
+    """
 
     works: tuple[Work, ...]
     cuts: tuple[tuple[Cut, ...], ...]
+    bits: int = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +55,14 @@ class Candidate:
     ways: tuple[Way, ...]
 
 
-def layers_of(network: QuantizedNetwork, jobs: Sequence[Job], columns: int, lanes: int, strips: int) -> Layers:
-    array = Array(2, columns, lanes)
+def layers_of(
+    network: QuantizedNetwork, jobs: Sequence[Job], columns: int, lanes: int, strips: int, bits: int = 8
+) -> Layers:
+    array = Array(2, columns, lanes, bits=bits)
     return Layers(
         tuple(work_of(network, job, array) for job in jobs),
         tuple(cuts(network, job, array, strips) for job in jobs),
+        bits,
     )
 
 
@@ -67,7 +74,7 @@ def least_cycles(geometry: Geometry, layers: Layers, link: Link, ports: int) -> 
         tiles = ceil_div(work.filters, geometry.columns)
         compute = ceil_div(work.out_height, geometry.rows) * tiles * work.out_width * work.steps
         words = work.steps * geometry.columns
-        arrives = max(words // ports, words * geometry.lanes * 1000 // link.milli_bytes)
+        arrives = max(words // ports, words * geometry.lanes * layers.bits // 8 * 1000 // link.milli_bytes)
         total += max(compute, (tiles - 1) * arrives)
     return total
 
@@ -75,13 +82,14 @@ def least_cycles(geometry: Geometry, layers: Layers, link: Link, ports: int) -> 
 def least_bytes(geometry: Geometry, layers: Layers) -> int:
     """No candidate moves fewer: every map, every weight and every requantiser crosses once."""
     return sum(
-        min(_bytes(geometry, work, Way(cut, "weights-resident", True)) for cut in choices)
+        min(_bytes(geometry, layers.bits, work, Way(cut, "weights-resident", True)) for cut in choices)
         for work, choices in zip(layers.works, layers.cuts, strict=True)
     )
 
 
-def _bytes(geometry: Geometry, work: Work, way: Way) -> int:
-    return layer_traffic(geometry.rows, geometry.columns, geometry.lanes, geometry.lanes, work, way).total
+def _bytes(geometry: Geometry, bits: int, work: Work, way: Way) -> int:
+    word = geometry.lanes * bits // 8
+    return layer_traffic(geometry.rows, geometry.columns, word, geometry.lanes, work, way).total
 
 
 def arrays_of(task: Task) -> list[Array]:
@@ -91,7 +99,7 @@ def arrays_of(task: Task) -> list[Array]:
     made = (
         Array(
             g.rows, g.columns, g.lanes, save_rows, map_ports, weight_ports,
-            chunk=chunk, channel_tiles=tiles, dsp=task.board.dsp.kind,
+            chunk=chunk, channel_tiles=tiles, dsp=task.board.dsp.kind, bits=task.layers.bits,
         )
         for save_rows, map_ports, weight_ports, chunk in product(
             space.save_rows, space.map_ports, space.weight_ports, space.chunks
@@ -117,7 +125,7 @@ def _price(task: Task, arrays: Sequence[Array]) -> list[_Layer]:
         return np.array([[getattr(a, name)] for a in arrays], np.int64)
 
     knobs = Knobs(
-        g.rows, g.columns, g.lanes, g.lanes,
+        g.rows, g.columns, g.lanes, arrays[0].word_bytes, arrays[0].row_groups,
         column("save_rows"), column("chunk"), column("map_ports"), column("weight_ports"),
     )  # fmt: skip
     priced = []
@@ -128,7 +136,7 @@ def _price(task: Task, arrays: Sequence[Array]) -> list[_Layer]:
             return []
         cycles = layer_cycles(knobs, work, found, following, task.link, index == 0).total
         grid = np.broadcast_to(cycles, (len(arrays), len(found)))
-        moved = np.array([_bytes(g, work, way) for way in found], np.int64)
+        moved = np.array([_bytes(g, task.layers.bits, work, way) for way in found], np.int64)
         priced.append(_Layer(found, need, grid, moved))
     return priced
 

@@ -14,6 +14,7 @@ from typing import Any
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array, check
+from scheduler.formats import check_format
 from scheduler.legal import ask, broken
 from scheduler.lower import Job, lower
 from scheduler.tile import Strip, SystolicSchedule, row_words
@@ -37,7 +38,7 @@ SCHEMA: Mapping[str, Any] = {
         "network": {"type": "string"},
         "array": {
             "type": "object",
-            "required": [f.name for f in fields(Array)],
+            "required": [f.name for f in fields(Array) if f.name != "bits"],
             "additionalProperties": False,
             "properties": {
                 f.name: {"type": "string"} if f.name == "dsp" else {"type": "integer", "minimum": 1, "maximum": MOST}
@@ -89,6 +90,7 @@ def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> S
     """The schedule of ``text`` for ``network``; ScheduleError names the key or the rule. ``name``: of the file."""
     values = _object(text, name)
     array = check(_array(values["array"], name))
+    check_format(network, array)
     jobs = lower(network)
     layers = values["layers"]
     if not isinstance(layers, list) or [_name(x) for x in layers] != [job.name for job in jobs]:
@@ -137,8 +139,8 @@ def _keys(values: Mapping[str, Any], wanted: list[str], name: str) -> None:
 def _array(values: object, name: str) -> Array:
     if not isinstance(values, dict):
         raise ScheduleError(f"{name}: array is an object, not {values!r}")
-    known = {f.name: f.type for f in fields(Array)}
-    _keys(values, list(known), f"{name}: array")
+    values = {"bits": 8, **values}  # schedules of before the other formats do not say it
+    _keys(values, [f.name for f in fields(Array)], f"{name}: array")
     for key, value in values.items():
         text = key == "dsp"
         if not (type(value) is str if text else type(value) is int and 1 <= value <= MOST):

@@ -80,7 +80,7 @@ def search(
     link = link or link_of(board, board.clocks()[-1].mhz)
     space = space or space_of(network, board)
     jobs = lower(network)
-    made = {shape: layers_of(network, jobs, *shape, space.strips) for shape in space.shapes}
+    made = {shape: layers_of(network, jobs, *shape, space.strips, space.bits) for shape in space.shapes}
     visits = _visits(space, board, goal, link, made)
     tasks = [
         (v, Task(v.geometry, made[v.geometry.columns, v.geometry.lanes], board, link, goal, space)) for v in visits
@@ -127,7 +127,7 @@ def _visits(space: Space, board: Board, goal: Goal, link: Link, made: dict[tuple
 
 
 def _bound(geometry: Geometry, layers: Layers, board: Board, goal: Goal, cycles: int) -> tuple[int, ...]:
-    array = Array(geometry.rows, geometry.columns, geometry.lanes, save_rows=1)
+    array = Array(geometry.rows, geometry.columns, geometry.lanes, save_rows=1, bits=layers.bits)
     pes = 1_000_000 * array.dsps // board.resources.dsp // (3 if board.resources.uram else 2)
     if goal.objective == "resources":
         return (pes, cycles)

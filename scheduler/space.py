@@ -12,6 +12,7 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import RULES, Array, check
 from scheduler.cost import Link
+from scheduler.formats import least_bits
 from scheduler.lower import lower
 from scheduler.resources import Usage
 from scheduler.tile import ceil_div
@@ -28,7 +29,8 @@ NEVER = np.int64(1) << 60
 
 @dataclass(frozen=True)
 class Space:
-    """What is searched. shapes: (columns, lanes). Depths are steps of the primitives, up to what the board holds."""
+    """What is searched. shapes: (columns, lanes). Depths are steps of the primitives, up to what the board holds.
+    bits: the format of the lanes."""
 
     rows: tuple[int, ...]
     shapes: tuple[tuple[int, int], ...]
@@ -81,11 +83,13 @@ class Geometry:
         return f"{self.rows}×{self.columns}×{self.lanes}"
 
 
-def space_of(network: QuantizedNetwork, board: Board) -> Space:
-    """All that today's engine builds on this board, for this network."""
+def space_of(network: QuantizedNetwork, board: Board, bits: int | None = None) -> Space:
+    """All that today's engine builds on this board, for this network. bits: the format of the lanes, the narrowest that
+    holds the network where it is None."""
+    bits = least_bits(network) if bits is None else bits
     port = max(p.bits for p in board.ports)
     tallest = max(node.shape.height for node in network.nodes)
-    lanes = [n for n in (4, 8, 16, 32, 64) if 8 * n <= port]
+    lanes = [n for n in (4, 8, 16, 32, 64) if bits * n <= port and (bits > 4 or n >= 8)]
     shapes = [(k * n, n) for n in lanes for k in range(1, 65) if k * n % 2 == 0 and k * n <= 256]
     widths = {job.saved.width for job in lower(network)}
     return Space(
@@ -98,6 +102,7 @@ def space_of(network: QuantizedNetwork, board: Board) -> Space:
         row_depths=tuple(range(1024, 16 * 1024 + 1, 1024)),
         weight_depths=tuple(range(4096, 32 * 1024 + 1, 4096)) if board.resources.uram else _halves(),
         kept_depths=tuple(range(512, 8 * 512 + 1, 512)),
+        bits=bits,
     )
 
 
@@ -125,7 +130,7 @@ def pin(space: Space, **numbers: int | str | None) -> Space:
     if order is not None and order not in ORDERS:
         raise ScheduleError(f"a loop order is one of {', '.join(ORDERS)}, not {order!r}")
     ints = {name: int(value) for name, value in given.items()}
-    _check_pins(ints)
+    _check_pins(ints, space.bits)
     shapes = space.shapes
     if "columns" in ints or "lanes" in ints:
         lanes = [ints["lanes"]] if "lanes" in ints else sorted({shape[1] for shape in shapes})
@@ -136,11 +141,11 @@ def pin(space: Space, **numbers: int | str | None) -> Space:
     return narrowed if order is None else replace(narrowed, orders=(str(order),))
 
 
-def _check_pins(ints: dict[str, int]) -> None:
+def _check_pins(ints: dict[str, int], bits: int) -> None:
     """Rules that the pins break whatever the other numbers are."""
-    rows, lanes = ints.get("rows", 64), ints.get("lanes", 4)
+    rows, lanes = ints.get("rows", 64), ints.get("lanes", 8 if bits == 4 else 4)
     columns = ints.get("columns", lanes * 4)
-    array = replace(Array(rows, columns, lanes, 1, 1, 1), **ints)  # type: ignore[arg-type]
+    array = replace(Array(rows, columns, lanes, 1, 1, 1, bits=bits), **ints)  # type: ignore[arg-type]
     check(array)
 
 
@@ -164,6 +169,8 @@ def geometries(space: Space, board: Board) -> Iterator[Geometry]:
     """Geometries whose PEs the board's DSPs can be."""
     for columns, lanes in space.shapes:
         for rows in space.rows:
-            array = Array(rows, columns, lanes, save_rows=1, map_ports=1, weight_ports=1, dsp=board.dsp.kind)
+            array = Array(
+                rows, columns, lanes, save_rows=1, map_ports=1, weight_ports=1, dsp=board.dsp.kind, bits=space.bits
+            )
             if all(rule.holds(array) for rule in RULES) and array.dsps <= board.resources.dsp:
                 yield Geometry(rows, columns, lanes)

@@ -94,11 +94,6 @@ def work_of(network: QuantizedNetwork, job: Job, array: Array) -> Work:
     )
 
 
-def value_bits(array: Array) -> int:
-    """Bits of an activation and of a weight in a lane."""
-    return array.bits
-
-
 def steps_of(network: QuantizedNetwork, job: Job, array: Array) -> int:
     """Cycles that one position takes: kernel rows × groups of kernel columns × channel blocks."""
     height, width = job.kernel

@@ -366,8 +366,8 @@ def _timed_text(values: Mapping[str, Any], report: Report) -> str:
     text = (
         f"{table(head, rows)}\n\n"
         f"{table(('process', 'computes', 'waits for input', 'for space', 'for DDR', 'ended'), waits)}\n\n"
-        f"{_time_title(report)}\n{report.dsp} DSPs multiply, {100 * report.dsp_efficiency:.1f} % of two MACs each a "
-        f"cycle; DDR {memory.peak_gbps:g} GB/s × {memory.efficiency:g} (cycles traced on the generated code; "
+        f"{_time_title(report)}\n{report.dsp} DSPs multiply, {100 * report.dsp_efficiency:.1f} % of what they could; "
+        f"DDR {memory.peak_gbps:g} GB/s × {memory.efficiency:g} (cycles traced on the generated code; "
         "the clock is a target; modelled: the scheduler's formula at the design's clock and 85 % of the board's DDR)"
     )
     if "fifos" in values:

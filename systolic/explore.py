@@ -300,12 +300,13 @@ def front(network: QuantizedNetwork, board: Board, link: Link, space: Space | No
     whole = space or space_of(network, board)
     few = replace(whole, save_rows=(1, 2, 4), chunks=whole.chunks[-1:], map_ports=(2,), weight_ports=(2,), strips=4)
     jobs = lower(network)
-    made = {shape: layers_of(network, jobs, *shape, few.strips) for shape in few.shapes}
+    made = {shape: layers_of(network, jobs, *shape, few.strips, few.bits) for shape in few.shapes}
     order = sorted(geometries(few, board), key=lambda g: least_cycles(g, made[g.columns, g.lanes], link, 2))
     kept: list[tuple[int, int, Explored]] = []
     for geometry in order:
         layers = made[geometry.columns, geometry.lanes]
-        bound, dsps = least_cycles(geometry, layers, link, 2), geometry.rows * geometry.columns * geometry.lanes // 2
+        bound = least_cycles(geometry, layers, link, 2)
+        dsps = Array(geometry.rows, geometry.columns, geometry.lanes, dsp=board.dsp.kind, bits=few.bits).mac_dsps
         if any(c <= bound and d <= dsps for c, d, _ in kept):
             continue
         best, _ = solve(Task(geometry, layers, board, link, Goal(), few))

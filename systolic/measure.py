@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from boards import board as board_room
 from boards.errors import SimulationError
+from scheduler.array import Array
 from systolic.build import Variant, build
 from systolic.cycles import Memory, Trace
 from systolic.depths import Advice
@@ -37,14 +38,16 @@ class LayerTime:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Traced cycles of one frame. dsp: of the multiply-accumulates; frames_per_second at the target clock.
+    """Traced cycles of one frame. dsp: of the multiply-accumulates, each of so many ``products`` a cycle;
+    frames_per_second at the target clock.
 
-    dsp_efficiency: MACs executed / (2 · dsp · cycles).
+    dsp_efficiency: MACs executed / (products · dsp · cycles).
     """
 
     network: str
     clock_mhz: float
     dsp: int
+    products: int
     layers: tuple[LayerTime, ...]
     timing: Timing
 
@@ -58,7 +61,7 @@ class Report:
 
     @property
     def dsp_efficiency(self) -> float:
-        return sum(layer.macs for layer in self.layers) / (2 * self.dsp * self.cycles_per_frame)
+        return sum(layer.macs for layer in self.layers) / (self.products * self.dsp * self.cycles_per_frame)
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -68,7 +71,7 @@ class Report:
         )
         return (
             f"<p><b>{escape(self.network)}</b>: {self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz "
-            f"(target), {self.dsp_efficiency:.1%} of two MACs in each of {self.dsp} DSPs (cycles traced)</p>"
+            f"(target), {self.dsp_efficiency:.1%} of {self.products} MACs in each of {self.dsp} DSPs (traced)</p>"
             "<table><tr><th>layer</th><th>cycles</th><th>modelled</th><th>MACs</th><th>PEs busy</th>"
             f"<th>bound by</th></tr>{rows}</table>{self.timing._repr_html_()}"
         )
@@ -106,10 +109,8 @@ def measure(folder: Folder, trace: Trace, memory: Memory, clock_mhz: float | Non
     timing = trace.solve(memory, clock, timeline=True)
     regions = {region.label: region for region in timing.regions if not region.top}
     layers = tuple(_layer(folder, layer, regions) for layer in folder.manifest["layers"])
-    array = folder.manifest["array"]
-    return Report(
-        folder.manifest["network"], clock, array["rows"] * array["columns"] * array["lanes"] // 2, layers, timing
-    )
+    array = Array(**folder.manifest["array"])
+    return Report(folder.manifest["network"], clock, array.mac_dsps, array.packing.products, layers, timing)
 
 
 def advise(trace: Trace, memory: Memory, clock_mhz: float) -> Advice:
