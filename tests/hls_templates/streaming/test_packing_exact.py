@@ -1,0 +1,175 @@
+"""Packed products in the arithmetic that goes to synthesis: exact at every extreme, and as far as the ports reach."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scheduler.streaming.packing import Packing, Range, four_products, two_pixels, two_weights, value_range
+from systolic.build import ap_int_folder
+from tests.hls_templates.streaming.compute import BIPOLAR, HERE, TEMPLATES, Ints, Values, narrow, signed, unsigned
+
+KERNEL = HERE / "kernels" / "packing.cpp"
+DSPS = ("DSP48E1", "DSP48E2")
+FOUR, WEIGHTS, PIXELS = (2, 2), (2, 1), (1, 2)  # PE, PIXELS
+
+
+@dataclass(frozen=True)
+class Square:
+    """PE × PIXELS sums of one chain of ``simd`` terms: as long as the bound allows, ``extra`` beyond it."""
+
+    weight: Values
+    value: Values
+    dsp: str
+    shape: tuple[int, int]
+    extra: int = 0
+
+    @property
+    def packing(self) -> Packing:
+        of = {FOUR: four_products, WEIGHTS: two_weights, PIXELS: two_pixels}[self.shape]
+        return of(range_of(self.weight), range_of(self.value), self.dsp)
+
+    @property
+    def simd(self) -> int:
+        return min(self.packing.terms, 40) + self.extra
+
+
+def range_of(values: Values) -> Range:
+    return Range(values.low, values.high)
+
+
+SQUARES = (
+    *(Square(signed(4), unsigned(4), dsp, FOUR) for dsp in DSPS),
+    *(Square(signed(4), signed(4), dsp, FOUR) for dsp in DSPS),
+    *(Square(narrow(4), unsigned(4), dsp, FOUR) for dsp in DSPS),
+    *(Square(signed(3), unsigned(2), dsp, FOUR) for dsp in DSPS),
+    Square(signed(4), unsigned(4), "DSP48E2", FOUR, extra=5),
+    Square(signed(6), unsigned(4), "DSP48E2", FOUR),
+    *(Square(signed(4), unsigned(4), dsp, shape) for dsp in DSPS for shape in (WEIGHTS, PIXELS)),
+    *(Square(signed(8), value, dsp, WEIGHTS) for dsp in DSPS for value in (signed(8), unsigned(8))),
+    *(Square(signed(8), value, dsp, PIXELS) for dsp in DSPS for value in (signed(8), unsigned(8))),
+    *(Square(narrow(8), value, dsp, WEIGHTS) for dsp in DSPS for value in (signed(8), unsigned(8))),
+    Square(narrow(8), signed(8), "DSP48E2", WEIGHTS, extra=3),
+)
+LOGIC = (
+    Square(BIPOLAR, BIPOLAR, "LUT", FOUR, 7),
+    Square(BIPOLAR, unsigned(3), "LUT", FOUR, 3),
+    Square(signed(3), BIPOLAR, "LUT", FOUR, 3),
+    Square(narrow(2), narrow(2), "LUT", FOUR, 5),
+    Square(signed(3), signed(3), "LUT", FOUR, 4),
+)
+ALL = [*SQUARES, *LOGIC]
+RANGES = [(bits, *kind) for bits in (2, 3, 4, 5, 6, 8, 16) for kind in ((0, 0), (1, 0), (1, 1))]  # bits, signed, narrow
+
+
+def cpp(bits: int, is_signed: int, is_narrow: int) -> str:
+    return f"{'narrow_t' if is_narrow else 'int_t' if is_signed else 'uint_t'}<{bits}>"
+
+
+def simd_of(square: Square) -> int:
+    return square.extra if square.dsp == "LUT" else square.simd
+
+
+def squares(indices: list[int], simd: int | None = None) -> str:
+    text = '#include "packing.cpp"\n'
+    for index in indices:
+        square, (pe, pixels) = ALL[index], ALL[index].shape
+        text += f'extern "C" void square_{index}(long count, const int32_t *w, const int32_t *a, int32_t *sums) {{\n'
+        text += f"    squares<{square.weight.cpp}, {square.value.cpp}, {square.dsp}, "
+        text += f"{pe}, {simd or simd_of(square)}, {pixels}>(count, w, a, sums);\n}}\n"
+    return text
+
+
+def compile_text(text: str, folder: Path) -> ctypes.CDLL:
+    """Headers in ``folder`` stand before the project's."""
+    (folder / "packed.cpp").write_text(text)
+    command = ["g++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-DSYSTOLIC_AP_INT", f"-I{folder}"]
+    command += [f"-I{KERNEL.parent}", f"-I{TEMPLATES / 'streaming'}", f"-isystem{ap_int_folder()}"]
+    command += ["-o", str(folder / "packed.so"), str(folder / "packed.cpp")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:4000]
+    return ctypes.CDLL(str(folder / "packed.so"))
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    text = squares(list(range(len(ALL)))) + 'extern "C" void all_bounds(int32_t *to) {\n'
+    for weight, value, dsp in itertools.product(RANGES, RANGES, DSPS):
+        text += f"    bounds<{cpp(*weight)}, {cpp(*value)}, {dsp}>(to); to += 6;\n"
+    return compile_text(text + "}\n", tmp_path_factory.mktemp("packing"))
+
+
+def multiply(library: ctypes.CDLL, square: Square, weights: Ints, values: Ints) -> Ints:
+    """weights [count, PE, SIMD], values [count, PIXELS, SIMD] → sums [count, PIXELS, PE]."""
+    pe, pixels = square.shape
+    w = np.ascontiguousarray(square.weight.carrier(weights), np.int32)
+    a = np.ascontiguousarray(square.value.carrier(values), np.int32)
+    sums = np.zeros((len(w), pixels, pe), np.int32)
+    function = getattr(library, f"square_{ALL.index(square)}")
+    function(ctypes.c_long(len(w)), *(ctypes.c_void_p(array.ctypes.data) for array in (w, a, sums)))
+    return sums.astype(np.int64)
+
+
+def assert_exact(library: ctypes.CDLL, square: Square, weights: Ints, values: Ints) -> None:
+    expected = np.einsum("cps,cxs->cxp", weights, values)
+    np.testing.assert_array_equal(multiply(library, square, weights, values), expected)
+
+
+def everything(values: Values, most: int) -> list[int]:
+    """All values, or where they are more than ``most`` the extremes and what surrounds zero."""
+    every = list(range(values.low, values.high + 1, values.step))
+    few = {values.low, values.low + 1, -1 if values.low else 1, 0, 1, values.high}
+    return every if len(every) <= most else sorted(few)
+
+
+@pytest.mark.parametrize("square", ALL, ids=str)
+def test_every_combination_repeated_to_the_bound_is_exact(library: ctypes.CDLL, square: Square) -> None:
+    """The same operands in every term: every sum of every field goes to its own extreme."""
+    pe, pixels = square.shape
+    most = 16 if pe + pixels == 4 else 256
+    choices = [everything(square.weight, most if i == 0 else 16) for i in range(pe)]
+    choices += [everything(square.value, most if i == 0 else 16) for i in range(pixels)]
+    table = np.array(list(itertools.product(*choices)), np.int64)
+    weights = np.repeat(table[:, :pe, None], simd_of(square), axis=2)
+    values = np.repeat(table[:, pe:, None], simd_of(square), axis=2)
+    assert_exact(library, square, weights, values)
+
+
+@pytest.mark.parametrize("square", ALL, ids=str)
+def test_random_terms_are_exact(library: ctypes.CDLL, square: Square) -> None:
+    rng = np.random.default_rng(5)
+    (pe, pixels), simd = square.shape, simd_of(square)
+    weights, values = square.weight.draw(rng, 4000, pe, simd), square.value.draw(rng, 4000, pixels, simd)
+    assert_exact(library, square, weights, values)
+
+
+def test_the_header_and_the_scheduler_know_the_same_bounds(library: ctypes.CDLL) -> None:
+    every = list(itertools.product(RANGES, RANGES, DSPS))
+    found = np.zeros((len(every), 6), np.int32)
+    library.all_bounds(ctypes.c_void_p(found.ctypes.data))
+    for (weight, value, dsp), row in zip(every, found, strict=True):
+        w, v = (value_range(bits, bool(is_signed), bool(is_narrow)) for bits, is_signed, is_narrow in (weight, value))
+        packings = [of(w, v, dsp) for of in (two_weights, two_pixels, four_products)]
+        assert [n for p in packings for n in (p.field, p.terms)] == row.tolist(), (weight, value, dsp)
+
+
+def test_a_chain_longer_than_the_bound_would_not_be_exact(tmp_path: Path) -> None:
+    """The bound is the last that holds: one term more, and the extreme spills over."""
+    square = Square(signed(4), unsigned(4), "DSP48E2", FOUR)
+    header = (TEMPLATES / "streaming" / "packing.h").read_text()
+    planted = header.replace("terms_of<WEIGHT, VALUE>(products_field);", "terms_of<WEIGHT, VALUE>(products_field) + 1;")
+    assert planted != header
+    (tmp_path / "packing.h").write_text(planted)
+    (tmp_path / "dot.h").write_text((TEMPLATES / "streaming" / "dot.h").read_text())
+    one_more = square.simd + 1
+    library = compile_text(squares([ALL.index(square)], one_more), tmp_path)
+    weights = np.full((1, 2, one_more), square.weight.low)
+    values = np.full((1, 2, one_more), square.value.high)
+    sums = multiply(library, square, weights, values)
+    assert sums[0, 0, 0] != one_more * square.weight.low * square.value.high

@@ -1,0 +1,165 @@
+"""Packed products: fields come apart exactly for any operands, and the bounds are the last that hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boards.errors import ScheduleError
+from scheduler.streaming.packing import (
+    NARROW_PORT,
+    WIDE_PORT,
+    Packing,
+    Range,
+    activation_dsps,
+    adder_luts,
+    dsps,
+    four_products,
+    multiplier_luts,
+    two_pixels,
+    two_weights,
+    value_range,
+)
+
+DSPS = sorted(WIDE_PORT)
+Packer = Callable[[Range, Range, str], Packing]
+
+ranges = st.builds(value_range, st.integers(2, 8), st.booleans(), st.booleans())
+
+
+def term_count(packing: Packing) -> st.SearchStrategy[int]:
+    """Short chains, and chains at the bound."""
+    return st.one_of(st.integers(1, min(packing.terms, 24)), st.just(packing.terms))
+
+
+def operand(of: Range) -> st.SearchStrategy[int]:
+    return st.one_of(st.sampled_from([of.low, of.high, 0]), st.integers(of.low, of.high))
+
+
+def take_field(chain: int, field: int) -> tuple[int, int]:
+    """(the lowest field's signed value, the rest) as the hardware takes them apart."""
+    low = chain & (1 << field) - 1
+    low -= (low >> field - 1) << field
+    return low, (chain - low) >> field
+
+
+def fields_of(chain: int, field: int, count: int) -> list[int]:
+    assert -(1 << 47) <= chain < 1 << 47, "the sum must fit the DSP's 48 bits"
+    found = []
+    for _ in range(count - 1):
+        low, chain = take_field(chain, field)
+        found.append(low)
+    return [*found, chain]
+
+
+@given(st.data(), ranges, ranges, st.sampled_from(DSPS), st.sampled_from([two_weights, two_pixels]))
+def test_two_products_come_apart_exactly(
+    data: st.DataObject, weight: Range, value: Range, dsp: str, of: Packer
+) -> None:
+    packing = of(weight, value, dsp)
+    if packing.terms == 0:
+        return
+    pair, single = (weight, value) if of is two_weights else (value, weight)
+    p0, p1, s = data.draw(operand(pair)), data.draw(operand(pair)), data.draw(operand(single))
+    terms = data.draw(term_count(packing))
+    wide = p0 + (p1 << packing.field)
+    assert Range(wide, wide).in_bits(WIDE_PORT[dsp])
+    assert Range(s, s).in_bits(NARROW_PORT)
+    assert fields_of(terms * wide * s, packing.field, 2) == [terms * p0 * s, terms * p1 * s]
+
+
+@given(st.data(), ranges, ranges, st.sampled_from(DSPS))
+def test_four_products_come_apart_exactly(data: st.DataObject, weight: Range, value: Range, dsp: str) -> None:
+    packing = four_products(weight, value, dsp)
+    if packing.terms == 0:
+        return
+    w0, w1, a0, a1 = (data.draw(operand(of)) for of in (weight, weight, value, value))
+    terms = data.draw(term_count(packing))
+    wide, narrow = w0 + (w1 << 2 * packing.field), a0 + (a1 << packing.field)
+    assert Range(wide, wide).in_bits(WIDE_PORT[dsp])
+    assert Range(narrow, narrow).in_bits(NARROW_PORT)
+    expected = [terms * w * a for w, a in ((w0, a0), (w0, a1), (w1, a0), (w1, a1))]
+    assert fields_of(terms * wide * narrow, packing.field, 4) == expected
+
+
+@given(ranges, ranges, st.sampled_from(DSPS), st.sampled_from([two_weights, two_pixels, four_products]))
+def test_one_term_more_would_not_fit_the_field(weight: Range, value: Range, dsp: str, of: Packer) -> None:
+    packing = of(weight, value, dsp)
+    if packing.field == 0:
+        return
+    corners = [w * v * (packing.terms + 1) for w, v in product((weight.low, weight.high), (value.low, value.high))]
+    assert not Range(min(corners), max(corners)).in_bits(packing.field)
+
+
+@pytest.mark.parametrize(
+    ("bits", "signed", "narrow", "dsp", "of", "field", "terms"),
+    [
+        (8, True, True, "DSP48E2", two_weights, 19, 16),  # 16 · 127 · 128 < 2^18
+        (8, True, False, "DSP48E2", two_weights, 18, 7),  # 8 · 128 · 128 = 2^17
+        (8, False, False, "DSP48E2", two_weights, 18, 4),
+        (4, False, False, "DSP48E2", four_products, 11, 8),  # 8 · 8 · 15 < 2^10
+        (4, True, False, "DSP48E2", four_products, 11, 15),  # 16 · 8 · 8 = 2^10
+        (4, False, False, "DSP48E1", four_products, 10, 4),
+        (8, True, False, "DSP48E2", four_products, 9, 0),
+    ],
+)
+def test_the_bounds_of_common_widths(
+    bits: int, signed: bool, narrow: bool, dsp: str, of: Packer, field: int, terms: int
+) -> None:
+    weight, value = value_range(bits, True, narrow), value_range(bits, signed)
+    assert of(weight, value, dsp) == Packing(field, terms)
+
+
+# PE, SIMD, PIXELS, weight and activation bits, activations signed → DSPs of a DSP48E2 and a DSP48E1
+@pytest.mark.parametrize(
+    ("fold", "bits", "counts"),
+    [
+        ((8, 16, 2), (4, 4, False), (64, 64)),  # four a DSP
+        ((8, 16, 1), (4, 4, False), (64, 64)),  # two a DSP
+        ((5, 16, 2), (4, 4, False), (3 * 16, 3 * 16)),  # two squares and a PE with two pixels
+        ((5, 16, 1), (4, 4, False), (3 * 16, 3 * 16)),
+        ((8, 16, 1), (8, 8, True), (64, 64)),
+        ((8, 16, 2), (8, 8, False), (128, 128)),
+        ((1, 16, 2), (8, 8, False), (16, 16)),
+        ((8, 16, 1), (8, 16, True), (128, 128)),  # no field holds a product of 24 bits
+        ((3, 4, 3), (4, 4, True), (4 * (1 + 1 + 2), 4 * (1 + 1 + 2))),  # a square, a pair, and a PE with 3 pixels
+        ((8, 16, 1), (1, 4, False), (0, 0)),
+        ((8, 16, 1), (6, 4, False), (64, 64)),
+        ((8, 16, 2), (6, 4, False), (64, 128)),  # a DSP48E1 has no room for four
+    ],
+)
+def test_dsps_of_a_unit(fold: tuple[int, int, int], bits: tuple[int, int, bool], counts: tuple[int, int]) -> None:
+    assert (dsps(*fold, *bits, "DSP48E2", "dsp"), dsps(*fold, *bits, "DSP48E1", "dsp")) == counts
+    assert dsps(*fold, *bits, "DSP48E2", "lut") == 0
+
+
+def test_a_depthwise_unit_shares_weights_between_pixels_only() -> None:
+    assert dsps(8, 9, 1, 8, 8, False, "DSP48E2", "dsp", depthwise=True) == 72
+    assert dsps(8, 9, 2, 8, 8, False, "DSP48E2", "dsp", depthwise=True) == 72
+    assert dsps(8, 9, 2, 8, 16, True, "DSP48E2", "dsp", depthwise=True) == 144
+
+
+def test_an_unknown_dsp_or_multiplier_is_refused() -> None:
+    with pytest.raises(ScheduleError, match="a DSP is one of DSP48E1, DSP48E2, not 'DSP58'"):
+        dsps(1, 1, 1, 4, 4, False, "DSP58", "dsp")
+    with pytest.raises(ScheduleError, match="a multiplier is dsp or lut, not 'gate'"):
+        dsps(1, 1, 1, 4, 4, False, "DSP48E2", "gate")
+
+
+def test_logic_of_multipliers_and_adders_is_the_published_formula() -> None:
+    # Q(2⌈(W + A) / 6⌉ − 1)(W + A) and (W + A)(2Q − 1), P = 4, Q = 8, W = A = 2
+    assert multiplier_luts(4, 8, 1, 2, 2, "lut") == 4 * 8 * 1 * 4
+    assert multiplier_luts(4, 8, 2, 4, 4, "lut") == 2 * 4 * 8 * 3 * 8
+    assert multiplier_luts(4, 8, 1, 4, 4, "dsp") == 0
+    assert adder_luts(4, 8, 1, 2, 2, 10) == 4 * (4 * 15 + 10)
+
+
+def test_dsps_of_activations() -> None:
+    assert activation_dsps(4, 2, 17, "requantise") == 16
+    assert activation_dsps(4, 2, 17, "multiply") == 8
+    assert activation_dsps(4, 2, 26, "multiply") == 16
+    assert activation_dsps(4, 2, 17, "thresholds") == 0
