@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from xml.etree import ElementTree as Xml
 
+from hls_templates.ports import DMA, INTERRUPTS, StreamPorts
 from hls_templates.registers import CONTROL, SLAVE, Register, address_bits, bundles, registers
 from hls_templates.render import identifier
 from hls_templates.vendor import (
-    ACCELERATOR,
-    INTERRUPTS,
     SEGMENT_BYTES,
-    VLNV,
     VendorValues,
     check_values,
+    dma_config,
     megahertz,
     port_plan,
     word,
@@ -41,7 +40,8 @@ def hardware_description(values: VendorValues) -> str:
     Xml.SubElement(root, "EXTERNALPORTS")
     Xml.SubElement(root, "EXTERNALINTERFACES")
     modules = Xml.SubElement(root, "MODULES")
-    modules.extend([_accelerator(values), _interrupts(values), _ps(values)])
+    beside = _dma(values.ports) if isinstance(values.ports, StreamPorts) else _interrupts(values)
+    modules.extend([_accelerator(values), beside, _ps(values)])
     Xml.indent(root, " ")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, "unicode") + "\n"
 
@@ -50,12 +50,13 @@ def hardware_description(values: VendorValues) -> str:
 
 
 def _accelerator(values: VendorValues) -> Xml.Element:
-    found = registers(values.map_ports, values.weight_ports)
-    module = _module(ACCELERATOR, VLNV)
+    ports = values.ports
+    found = registers(ports.arguments)
+    module = _module(ports.cell, ports.vlnv)
     _register_block(module, SLAVE, found)
     _parameters(module, {"C_S_AXI_CONTROL_ADDR_WIDTH": address_bits(found), "C_S_AXI_CONTROL_DATA_WIDTH": 32})
-    _ports(module, [("interrupt", "O", INTERRUPTS, "intr")])
-    masters = [f"m_axi_{bundle}" for bundle in bundles(values.map_ports, values.weight_ports)]
+    _ports(module, [] if isinstance(ports, StreamPorts) else [("interrupt", "O", INTERRUPTS, "intr")])
+    masters = [f"m_axi_{bundle}" for bundle in bundles(ports.arguments)]
     _interfaces(module, {SLAVE: "SLAVE", **dict.fromkeys(masters, "MASTER")})
     return module
 
@@ -68,9 +69,24 @@ def _interrupts(values: VendorValues) -> Xml.Element:
     _parameters(module, {"C_NUM_INTR_INPUTS": 1, "C_IRQ_CONNECTION": 1})
     _ports(
         module,
-        [("intr", "I", ACCELERATOR, "interrupt"), ("irq", "O", f"{ps.ip}_0", identifier(ps.interrupt))],
+        [("intr", "I", values.ports.cell, "interrupt"), ("irq", "O", f"{ps.ip}_0", identifier(ps.interrupt))],
     )
     _interfaces(module, {"s_axi": "SLAVE"})
+    return module
+
+
+def _dma(ports: StreamPorts) -> Xml.Element:
+    module = _module(DMA, "xilinx.com:ip:axi_dma:7.1")
+    words = [
+        Register(f"{way}_{name}", base + at, "read-write", f"{way} {name}")
+        for base, way, address in ((0x00, "MM2S", "SA"), (0x30, "S2MM", "DA"))
+        for name, at in (("DMACR", 0x00), ("DMASR", 0x04), (address, 0x18), (f"{address}_MSB", 0x1C), ("LENGTH", 0x28))
+    ]
+    slave = ports.beside[1]
+    _register_block(module, slave, words)
+    _parameters(module, dma_config(ports))
+    _ports(module, [])
+    _interfaces(module, {slave: "SLAVE", "M_AXI_MM2S": "MASTER", "M_AXI_S2MM": "MASTER"})
     return module
 
 
@@ -80,11 +96,12 @@ def _ps(values: VendorValues) -> Xml.Element:
     clocks = _ultrascale_clocks(values) if ps.ip == "zynq_ultra_ps_e" else _zynq7_clocks(values)
     widths = {identifier(use.port.width): use.port.bits for use in port_plan(values)}
     _parameters(module, {**clocks, **widths})
-    _ports(module, [(identifier(ps.interrupt), "I", INTERRUPTS, "irq")])
+    streams = isinstance(values.ports, StreamPorts)
+    _ports(module, [] if streams else [(identifier(ps.interrupt), "I", INTERRUPTS, "irq")])
     slaves = {identifier(use.port.name): "SLAVE" for use in port_plan(values)}
     _interfaces(module, {identifier(board.control.name): "MASTER", **slaves})
     memory = Xml.SubElement(module, "MEMORYMAP")
-    for index, (cell, slave) in enumerate(((ACCELERATOR, SLAVE), (INTERRUPTS, "s_axi"))):
+    for index, (cell, slave) in enumerate(((values.ports.cell, SLAVE), values.ports.beside)):
         _range(memory, board.control.name, cell, slave, board.control.base + index * SEGMENT_BYTES)
     return module
 

@@ -15,21 +15,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from boards.errors import GenerateError
-
 SLAVE = "s_axi_control"
 """Interface of the IP: m_axi offsets, scalars and block control share the default bundle, ``control``."""
 
-Kind = Literal["pointer", "scalar", "output"]
+Kind = Literal["pointer", "scalar", "output", "stream"]
 
-_BYTES: dict[Kind, int] = {"pointer": 12, "scalar": 8, "output": 16}
+_BYTES: dict[Kind, int] = {"pointer": 12, "scalar": 8, "output": 16, "stream": 0}
 _ARGUMENTS_AT = 0x10
-_PORTS = (1, 2, 4)
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of the top function. pointer: 64-bit address of an m_axi port; output: ``T *`` with ap_vld."""
+    """One argument of the top function.
+
+    pointer: 64-bit address of an m_axi port; output: ``T *`` with ap_vld; stream: an axis port, which has no register.
+    """
 
     name: str
     kind: Kind
@@ -82,35 +82,14 @@ CONTROL = (
 """Block control protocol ap_ctrl_hs."""
 
 
-def arguments(map_ports: int, weight_ports: int) -> tuple[Argument, ...]:
-    """The top function's arguments in the order of templates/top.h.j2 (a test compares)."""
-    _check_ports("map_ports", map_ports)
-    _check_ports("weight_ports", weight_ports)
-    maps = [
-        Argument(f"maps_{way}_{port}", "pointer", f"maps_{port}")
-        for port in range(map_ports)
-        for way in ("read", "write")
-    ]
-    weights = [Argument(f"weights_{port}", "pointer", f"weights_{port}") for port in range(weight_ports)]
-    return (
-        *maps,
-        *weights,
-        Argument("requantisers", "pointer", "program"),
-        Argument("program", "pointer", "layers"),
-        Argument("first", "scalar"),
-        Argument("count", "scalar"),
-        Argument("current", "output"),
-    )
-
-
-def bundles(map_ports: int, weight_ports: int) -> tuple[str, ...]:
+def bundles(arguments: Iterable[Argument]) -> tuple[str, ...]:
     """Every m_axi bundle once; the IP's interface is ``m_axi_<bundle>``."""
-    return tuple(dict.fromkeys(a.bundle for a in arguments(map_ports, weight_ports) if a.bundle))
+    return tuple(dict.fromkeys(a.bundle for a in arguments if a.bundle))
 
 
-def registers(map_ports: int, weight_ports: int) -> tuple[Register, ...]:
+def registers(arguments: Iterable[Argument]) -> tuple[Register, ...]:
     """The whole register map, ascending."""
-    return (*CONTROL, *place(arguments(map_ports, weight_ports)))
+    return (*CONTROL, *place(arguments))
 
 
 def place(placed: Iterable[Argument]) -> tuple[Register, ...]:
@@ -130,6 +109,8 @@ def address_bits(found: Iterable[Register]) -> int:
 
 def _registers_of(argument: Argument, offset: int) -> list[Register]:
     name = argument.name
+    if argument.kind == "stream":
+        return []
     if argument.kind == "pointer":
         return [
             _word(f"{name}_1", offset, f"Data signal of {name}, bits 31 to 0", name),
@@ -146,8 +127,3 @@ def _registers_of(argument: Argument, offset: int) -> list[Register]:
 
 def _word(name: str, offset: int, description: str, field: str, access: str = "read-write") -> Register:
     return Register(name, offset, access, description, (Field(field, 0, 32, access, description),))
-
-
-def _check_ports(what: str, count: int) -> None:
-    if count not in _PORTS:
-        raise GenerateError(f"{what} must be 1, 2 or 4, not {count}: the register map has a pointer for each")

@@ -10,25 +10,27 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from boards.errors import GenerateError
-from hls_templates.engine import TOP
-from hls_templates.registers import SLAVE, address_bits, arguments, bundles, registers
+from hls_templates.board_facts import BoardFacts, ClockFacts, PortFacts
+from hls_templates.ports import (
+    BURST_BEATS,
+    DMA,
+    INTERRUPTS,
+    LENGTH_BITS,
+    LIBRARY,
+    VENDOR,
+    VERSION,
+    Output,
+    Ports,
+    StreamPorts,
+    SystolicPorts,
+)
+from hls_templates.registers import SLAVE, address_bits, bundles, registers
 from hls_templates.render import comment, identifier, render
 
-VENDOR, LIBRARY, VERSION = "systolic", "cnn", "1.0"
-VLNV = f"{VENDOR}:{LIBRARY}:{TOP}:{VERSION}"
-"""Vendor, library, name and version of the exported IP; the host binds its driver to it."""
-
-ACCELERATOR, INTERRUPTS = f"{TOP}_0", "axi_intc_0"
-"""Cells of the block design, and instances in the hardware description."""
-
 SEGMENT_BYTES = 0x10000
-"""What a control slave takes of the address map: the accelerator first, then the interrupt controller."""
-
-LIGHT = ("program", "layers")
-"""Bundles that carry a few kilobytes a layer."""
+"""What a control slave takes of the address map: the accelerator first, then what is beside it."""
 
 SOURCES_OF_FIGURES = ("executed", "traced", "computed", "estimate", "target")
 
@@ -40,9 +42,10 @@ _MASTERS = {
     "zynq_ultra_ps_e": ("PSU__USE__M_AXI_GP0", "PSU__USE__M_AXI_GP1", "PSU__USE__M_AXI_GP2"),
     "processing_system7": ("PCW_USE_M_AXI_GP0", "PCW_USE_M_AXI_GP1"),
 }
+_WIRE = "PCW_IRQ_F2P_INTR"
 _ALWAYS = {
     "zynq_ultra_ps_e": {"PSU__FPGA_PL0_ENABLE": "1", "PSU__USE__FABRIC__RST": "1"},
-    "processing_system7": {"PCW_EN_CLK0_PORT": "1", "PCW_EN_RST0_PORT": "1", "PCW_IRQ_F2P_INTR": "1"},
+    "processing_system7": {"PCW_EN_CLK0_PORT": "1", "PCW_EN_RST0_PORT": "1", _WIRE: "1"},
 }
 _PRESET = {
     "zynq_ultra_ps_e": ("xilinx.com:bd_rule:zynq_ultra_ps_e", (("apply_board_preset", "1"),)),
@@ -58,100 +61,6 @@ _PRESET = {
 }
 
 
-class PortFacts(Protocol):
-    """A slave port of the PS; ``boards.board.Port`` is one."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def clock(self) -> str: ...
-    @property
-    def enable(self) -> str: ...
-    @property
-    def width(self) -> str: ...
-    @property
-    def bits(self) -> int: ...
-    @property
-    def coherent(self) -> bool: ...
-    @property
-    def controller_port(self) -> int: ...
-
-
-class ControlFacts(Protocol):
-    """The master through which registers are reached; ``boards.board.Control`` is one."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def clock(self) -> str: ...
-    @property
-    def enable(self) -> str: ...
-    @property
-    def base(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-
-
-class PsFacts(Protocol):
-    """Names on the PS's Vivado IP; ``boards.board.Ps`` is one."""
-
-    @property
-    def ip(self) -> str: ...
-    @property
-    def vlnv(self) -> str: ...
-    @property
-    def clock(self) -> str: ...
-    @property
-    def clock_mhz_key(self) -> str: ...
-    @property
-    def clock_source_key(self) -> str: ...
-    @property
-    def reset(self) -> str: ...
-    @property
-    def interrupt(self) -> str: ...
-    @property
-    def interrupt_key(self) -> str: ...
-
-
-class ClockFacts(Protocol):
-    """A PL clock that the PS produces; ``boards.board.Clock`` is one."""
-
-    @property
-    def mhz(self) -> float: ...
-    @property
-    def pll(self) -> str: ...
-    @property
-    def divisor0(self) -> int: ...
-    @property
-    def divisor1(self) -> int: ...
-
-
-class BoardFacts(Protocol):
-    """What of a board the vendor's tools are told; ``boards.board.Board`` is one."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def part(self) -> str: ...
-    @property
-    def board_part(self) -> str: ...
-    @property
-    def ports(self) -> Sequence[PortFacts]: ...
-    @property
-    def control(self) -> ControlFacts: ...
-    @property
-    def ps(self) -> PsFacts: ...
-
-
-@dataclass(frozen=True)
-class Output:
-    """A region of the map arena that data/expected.bin holds, in words of LANES bytes."""
-
-    name: str
-    base: int
-    words: int
-
-
 @dataclass(frozen=True)
 class Figure:
     """A line of the README's table of figures. source: one of SOURCES_OF_FIGURES."""
@@ -165,19 +74,15 @@ class Figure:
 class VendorValues:
     """What the files for the vendor's tools are made of.
 
-    title: of the design, any text. sources: C++ files and headers of the engine, relative to the folder, with '/'.
-    maps_words: words in the map arena. outputs: its regions that are compared, in the order of data/expected.bin.
-    design: stem of the .bit and .hwh. simulation: folder of our own hls_stream.h and hls_burst_maxi.h.
-    figures: what is known of the design, for the README.
+    title: of the design, any text. ports: of the top function. sources: its C++ files and headers, relative to the
+    folder, with '/'. design: stem of the .bit and .hwh. simulation: folder of our own hls_stream.h and
+    hls_burst_maxi.h. figures: what is known of the design, for the README.
     """
 
     title: str
     board: BoardFacts
     clock: ClockFacts
-    map_ports: int
-    weight_ports: int
-    maps_words: int
-    outputs: tuple[Output, ...]
+    ports: Ports
     sources: tuple[str, ...]
     design: str = "systolic"
     simulation: str = "simulation"
@@ -185,11 +90,30 @@ class VendorValues:
 
 
 @dataclass(frozen=True)
+class Master:
+    """What reads or writes DDR: interface ``pin`` of ``cell``."""
+
+    cell: str
+    pin: str
+
+    def __str__(self) -> str:
+        return f"{self.cell}/{self.pin}"
+
+
+@dataclass(frozen=True)
 class PortUse:
-    """A slave port of the PS and the m_axi bundles that share it."""
+    """A slave port of the PS and the masters that share it."""
 
     port: PortFacts
-    bundles: tuple[str, ...]
+    masters: tuple[Master, ...]
+
+
+_TEMPLATES = {
+    "run_hls.tcl": "run_hls.tcl.j2",
+    "build_vivado.tcl": "build_vivado.tcl.j2",
+    "README.md": "README.md.j2",
+}
+_TEST_BENCHES = {SystolicPorts: "test_bench.cpp.j2", StreamPorts: "streaming_test_bench.cpp.j2"}
 
 
 def vendor_files(values: VendorValues) -> dict[str, str]:
@@ -199,31 +123,37 @@ def vendor_files(values: VendorValues) -> dict[str, str]:
     """
     check_values(values)
     fields = _fields(values)
-    return {
-        name: render(f"{name}.j2", fields)
-        for name in ("run_hls.tcl", "build_vivado.tcl", "test_bench.cpp", "README.md")
-    }
+    templates = {**_TEMPLATES, "test_bench.cpp": _TEST_BENCHES[type(values.ports)]}
+    return {name: render(template, fields) for name, template in templates.items()}
 
 
 def port_plan(values: VendorValues) -> tuple[PortUse, ...]:
-    """Which bundle goes through which port of the PS; ports that are not used are left out.
+    """Which master goes through which port of the PS; ports that are not used are left out.
 
-    Maps and weights share the non-coherent ports evenly, in their order. Where there are fewer bundles than ports,
-    those are taken that lie on different ports of the DDR controller. Program and layers are few bytes: they take a
-    coherent port where the board has one, and go on round the others where it has none.
+    What carries maps and weights shares the non-coherent ports evenly, in its order. Where there are fewer masters
+    than ports, those are taken that lie on different ports of the DDR controller. What carries a few bytes takes a
+    coherent port where the board has one, and goes on round the others where it has none.
     """
     wide = [port for port in values.board.ports if not port.coherent]
     if not wide:
         raise GenerateError(f"{values.board.title} has no high-performance port through which maps could be read")
-    names = bundles(values.map_ports, values.weight_ports)
-    heavy = [name for name in names if name not in LIGHT]
+    heavy, small = _masters(values.ports)
     taken = _apart(wide, len(heavy))
-    shared: dict[str, list[str]] = {port.name: heavy[at :: len(taken)] for at, port in enumerate(taken)}
+    shared: dict[str, list[Master]] = {port.name: heavy[at :: len(taken)] for at, port in enumerate(taken)}
     light = [port for port in values.board.ports if port.coherent][:1] or wide
-    for name in LIGHT:
+    for master in small:
         emptiest = min(light, key=lambda port: len(shared.get(port.name, ())))
-        shared.setdefault(emptiest.name, []).append(name)
+        shared.setdefault(emptiest.name, []).append(master)
     return tuple(PortUse(port, tuple(shared[port.name])) for port in values.board.ports if port.name in shared)
+
+
+def _masters(ports: Ports) -> tuple[list[Master], list[Master]]:
+    """Those that carry maps and weights, and those that carry a few bytes."""
+    heavy = [Master(DMA, pin) for pin in ("M_AXI_MM2S", "M_AXI_S2MM")] if isinstance(ports, StreamPorts) else []
+    small: list[Master] = []
+    for bundle in bundles(ports.arguments):
+        (small if bundle in ports.light else heavy).append(Master(ports.cell, f"m_axi_{bundle}"))
+    return heavy, small
 
 
 def _apart(ports: Sequence[PortFacts], count: int) -> list[PortFacts]:
@@ -255,8 +185,9 @@ def megahertz(mhz: float) -> str:
 
 
 def _fields(values: VendorValues) -> dict[str, object]:
-    board, ps = values.board, values.board.ps
+    board, ps, ports = values.board, values.board.ps, values.ports
     plan = port_plan(values)
+    found = registers(ports.arguments)
     return {
         "title": comment(values.title),
         "board": comment(board.title),
@@ -264,9 +195,9 @@ def _fields(values: VendorValues) -> dict[str, object]:
         "board_part": word(board.board_part, "board_part"),
         "clock_mhz": megahertz(values.clock.mhz),
         "clock_ns": f"{1000 / values.clock.mhz:.6f}",
-        "ip": {"vendor": VENDOR, "library": LIBRARY, "name": TOP, "version": VERSION, "vlnv": VLNV},
-        "top": TOP,
-        "cells": {"accelerator": ACCELERATOR, "interrupts": INTERRUPTS, "ps": identifier(f"{ps.ip}_0")},
+        "ip": {"vendor": VENDOR, "library": LIBRARY, "name": ports.top, "version": VERSION, "vlnv": ports.vlnv},
+        "top": ports.top,
+        "cells": {"accelerator": ports.cell, "interrupts": INTERRUPTS, "ps": identifier(f"{ps.ip}_0")},
         "slave": SLAVE,
         "ps": {
             "kind": ps.ip,
@@ -280,16 +211,13 @@ def _fields(values: VendorValues) -> dict[str, object]:
         "config": [(identifier(key), word(value, key)) for key, value in _config(values, plan).items()],
         "control": {"name": identifier(board.control.name), "clock": identifier(board.control.clock)},
         "base": f"0x{board.control.base:08X}",
-        "interrupts_base": f"0x{board.control.base + SEGMENT_BYTES:08X}",
+        "second_base": f"0x{board.control.base + SEGMENT_BYTES:08X}",
         "segment": f"0x{SEGMENT_BYTES:X}",
-        "plan": [(identifier(use.port.name), identifier(use.port.clock), use.port.bits, use.bundles) for use in plan],
-        "arguments": arguments(values.map_ports, values.weight_ports),
-        "registers": registers(values.map_ports, values.weight_ports),
-        "address_bits": address_bits(registers(values.map_ports, values.weight_ports)),
-        "map_ports": values.map_ports,
-        "weight_ports": values.weight_ports,
-        "maps_words": values.maps_words,
-        "outputs": [Output(comment(out.name), out.base, out.words) for out in values.outputs],
+        "plan": [(identifier(use.port.name), identifier(use.port.clock), use.port.bits, use.masters) for use in plan],
+        "arguments": ports.arguments,
+        "registers": found,
+        "address_bits": address_bits(found),
+        **_style_fields(ports),
         "units": [path for path in values.sources if path.endswith(".cpp")],
         "includes": sorted({path.rpartition("/")[0] or "." for path in values.sources}),
         "simulation": identifier(values.simulation),
@@ -298,11 +226,47 @@ def _fields(values: VendorValues) -> dict[str, object]:
     }
 
 
+def _style_fields(ports: Ports) -> dict[str, object]:
+    """What only one style has. dma: its cell and CONFIG keys; None where there is an interrupt controller."""
+    if isinstance(ports, StreamPorts):
+        return {
+            "dma": {"cell": DMA, "slave": ports.beside[1], "config": dma_config(ports)},
+            "packet_in": ports.packet_in,
+            "packet_out": ports.packet_out,
+            "external": ports.external,
+        }
+    return {
+        "dma": None,
+        "map_ports": ports.map_ports,
+        "weight_ports": ports.weight_ports,
+        "maps_words": ports.maps_words,
+        "outputs": [Output(comment(out.name), out.base, out.words) for out in ports.outputs],
+    }
+
+
+def dma_config(ports: StreamPorts) -> dict[str, int]:
+    """CONFIG keys of AXI DMA: direct register mode, a beat as wide as the accelerator's, addresses above 4 GB.
+
+    Without realignment: buffers start at pages, and a packet may end within a beat nevertheless (PG021).
+    """
+    widths = {way: 8 * packet.beat for way, packet in (("mm2s", ports.packet_in), ("s2mm", ports.packet_out))}
+    config = {"c_include_sg": 0, "c_sg_include_stscntrl_strm": 0, "c_micro_dma": 0}
+    config |= {"c_sg_length_width": LENGTH_BITS, "c_addr_width": 64}
+    for way, bits in widths.items():
+        config[f"c_include_{way}"] = 1
+        config[f"c_include_{way}_dre"] = 0
+        config[f"c_m_axi_{way}_data_width"] = max(32, bits)
+        config[f"c_{way}_burst_size"] = BURST_BEATS
+    # The width of the other stream follows from what it is connected to.
+    return {**config, "c_m_axis_mm2s_tdata_width": widths["mm2s"]}
+
+
 def _config(values: VendorValues, plan: Sequence[PortUse]) -> dict[str, str]:
     """CONFIG keys of the PS: one master, the ports in use at their width, the clock and the interrupt."""
     ps, control = values.board.ps, values.board.control
     used = {use.port.name for use in plan}
-    config = dict(_ALWAYS[ps.ip])
+    interrupt = not isinstance(values.ports, StreamPorts)
+    config = {key: value for key, value in _ALWAYS[ps.ip].items() if interrupt or key != _WIRE}
     config |= dict.fromkeys(_MASTERS[ps.ip], "0")
     config[control.enable] = "1"
     for port in values.board.ports:
@@ -311,7 +275,7 @@ def _config(values: VendorValues, plan: Sequence[PortUse]) -> dict[str, str]:
             config[port.width] = str(port.bits)
     config[ps.clock_source_key] = values.clock.pll
     config[ps.clock_mhz_key] = megahertz(values.clock.mhz)
-    config[ps.interrupt_key] = "1"
+    config[ps.interrupt_key] = str(int(interrupt))
     return config
 
 
@@ -335,7 +299,7 @@ def check_values(values: VendorValues) -> None:
             f"but {values.board.control.name} has {values.board.control.bytes}"
         )
     _check_sources(values.sources)
-    _check_outputs(values)
+    values.ports.check()
     _check_figures(values.figures)
 
 
@@ -348,17 +312,6 @@ def _check_sources(sources: Sequence[str]) -> None:
             )
     if not any(path.endswith(".cpp") for path in sources):
         raise GenerateError("the sources must hold at least one .cpp file for synthesis, there is none")
-
-
-def _check_outputs(values: VendorValues) -> None:
-    if not values.outputs:
-        raise GenerateError("the test bench must compare at least one output, none is given")
-    for out in values.outputs:
-        if out.base < 0 or out.words < 1 or out.base + out.words > values.maps_words:
-            raise GenerateError(
-                f"output {comment(out.name)!r} must lie within the {values.maps_words} words of the map arena, "
-                f"it has {out.words} words from {out.base}"
-            )
 
 
 def _check_figures(figures: Sequence[Figure]) -> None:

@@ -17,8 +17,9 @@ from cnn.quantized import QuantizedNetwork, on_host
 from cnn.quantized_file import to_npz
 from hls_templates.engine import TOP, EngineValues, Parameter, engine_sources, simulation_source
 from hls_templates.hwh import hardware_description
+from hls_templates.ports import Output, SystolicPorts
 from hls_templates.render import SIMULATION, headers
-from hls_templates.vendor import Figure, Output, VendorValues, vendor_files
+from hls_templates.vendor import Figure, VendorValues, vendor_files
 from scheduler.array import PIXEL_BYTES, Array
 from scheduler.cost import cost, link_of
 from scheduler.lower import resolve
@@ -94,10 +95,7 @@ def vendor_values(
         title=f"{schedule.network.name} on a {array} systolic array",
         board=board,
         clock=clock,
-        map_ports=array.map_ports,
-        weight_ports=array.weight_ports,
-        maps_words=program.maps_words,
-        outputs=outputs,
+        ports=SystolicPorts(array.map_ports, array.weight_ports, program.maps_words, outputs),
         sources=sources,
         figures=figures,
     )

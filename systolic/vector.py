@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.integer_model import Integers, run_integer
-from hls_templates.vendor import Output
+from hls_templates.ports import Output
 from host.layout import fill_pixels
 from scheduler.array import PIXEL_BYTES, Array
 from scheduler.formats import pack_values

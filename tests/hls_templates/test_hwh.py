@@ -12,8 +12,10 @@ import pytest
 from boards.board import load
 from boards.errors import GenerateError
 from hls_templates.hwh import hardware_description
+from hls_templates.pipeline import Memory, Packet
+from hls_templates.ports import Output, StreamPorts, SystolicPorts
 from hls_templates.registers import registers
-from hls_templates.vendor import VLNV, Output, VendorValues
+from hls_templates.vendor import VendorValues
 
 DESIGNS = {"zcu104": 300, "kv260": 250, "pynq-z2": 100}
 PS = {"zcu104": "zynq_ultra_ps_e", "kv260": "zynq_ultra_ps_e", "pynq-z2": "processing_system7"}
@@ -23,12 +25,18 @@ IRQ = {"zcu104": 121, "kv260": 121, "pynq-z2": 61}  # of the first wire, UG1085 
 def values(name: str, map_ports: int = 2, weight_ports: int = 2) -> VendorValues:
     board = load(name)
     clock = board.nearest_clock(DESIGNS[name])
-    return VendorValues(
-        "net", board, clock, map_ports, weight_ports, 64, (Output("conv1", 0, 64),), ("src/top.cpp", "src/top.h")
-    )
+    ports = SystolicPorts(map_ports, weight_ports, 64, (Output("conv1", 0, 64),))
+    return VendorValues("net", board, clock, ports, ("src/top.cpp", "src/top.h"))
 
 
-def parsed(name: str, folder: Path) -> Any:
+STREAMS = StreamPorts(Packet(900, 8), Packet(40, 4), (Memory("weights_conv1", "char", 64),))
+
+
+def streaming(name: str) -> VendorValues:
+    return replace(values(name), ports=STREAMS)
+
+
+def parsed(of: VendorValues, folder: Path) -> Any:
     """By pynq's parser of a real board."""
     frontends = pytest.importorskip("pynqmetadata.frontends", reason="pynq is not installed: pip install .[board]")
     try:
@@ -36,19 +44,19 @@ def parsed(name: str, folder: Path) -> Any:
     except ImportError:
         from pynq.metadata.runtime_metadata_parser import RuntimeMetadataParser  # pynq 3
     file = folder / "design.hwh"
-    file.write_text(hardware_description(values(name)), "utf-8")
+    file.write_text(hardware_description(of), "utf-8")
     return RuntimeMetadataParser(frontends.Metadata(input=file))
 
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_pynq_finds_the_accelerator_its_registers_and_its_interrupt(name: str, tmp_path: Path) -> None:
-    found = parsed(name, tmp_path)
+    found = parsed(values(name), tmp_path)
     accelerator = found.ip_dict["systolic_top_0"]
-    assert accelerator["type"] == VLNV == "systolic:cnn:systolic_top:1.0"
+    assert accelerator["type"] == "systolic:cnn:systolic_top:1.0"
     assert accelerator["phys_addr"] == load(name).control.base
     assert accelerator["addr_range"] == 0x10000
     offsets = {key: entry["address_offset"] for key, entry in accelerator["registers"].items()}
-    assert offsets == {register.name: register.offset for register in registers(2, 2)}
+    assert offsets == {register.name: register.offset for register in registers(values(name).ports.arguments)}
     assert found.interrupt_pins["systolic_top_0/interrupt"]["controller"] == "axi_intc_0"
     assert found.interrupt_controllers["axi_intc_0"]["raw_irq"] == IRQ[name]
     assert found.ip_dict["axi_intc_0"]["phys_addr"] == load(name).control.base + 0x10000
@@ -56,14 +64,14 @@ def test_pynq_finds_the_accelerator_its_registers_and_its_interrupt(name: str, t
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_pynq_finds_one_clock_and_its_dividers(name: str, tmp_path: Path) -> None:
-    clocks = parsed(name, tmp_path).clock_dict
+    clocks = parsed(values(name), tmp_path).clock_dict
     wanted = load(name).nearest_clock(DESIGNS[name])
     assert [clocks[i]["enable"] for i in range(4)] == [1, 0, 0, 0]
     assert (clocks[0]["divisor0"], clocks[0]["divisor1"]) == (wanted.divisor0, wanted.divisor1)
 
 
 def test_pynq_reads_the_bits_of_the_control_register(tmp_path: Path) -> None:
-    fields = parsed("zcu104", tmp_path).ip_dict["systolic_top_0"]["registers"]["CTRL"]["fields"]
+    fields = parsed(values("zcu104"), tmp_path).ip_dict["systolic_top_0"]["registers"]["CTRL"]["fields"]
     assert fields["AP_START"]["bit_offset"] == 0
     assert fields["AP_IDLE"]["bit_offset"] == 2
     assert fields["AP_DONE"]["access"] == "read-only"
@@ -72,11 +80,12 @@ def test_pynq_reads_the_bits_of_the_control_register(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", DESIGNS)
 @pytest.mark.parametrize(("map_ports", "weight_ports"), [(1, 1), (2, 2), (4, 4)])
 def test_the_map_holds_every_register_and_master(name: str, map_ports: int, weight_ports: int) -> None:
-    root = Xml.fromstring(hardware_description(values(name, map_ports, weight_ports)))
+    of = values(name, map_ports, weight_ports)
+    root = Xml.fromstring(hardware_description(of))
     modules = {module.get("INSTANCE"): module for module in root.iter("MODULE")}
     assert set(modules) == {"systolic_top_0", "axi_intc_0", f"{PS[name]}_0"}
     accelerator = modules["systolic_top_0"]
-    assert [r.get("NAME") for r in accelerator.iter("REGISTER")] == [r.name for r in registers(map_ports, weight_ports)]
+    assert [r.get("NAME") for r in accelerator.iter("REGISTER")] == [r.name for r in registers(of.ports.arguments)]
     masters = [b.get("NAME") for b in accelerator.iter("BUSINTERFACE") if b.get("TYPE") == "MASTER"]
     assert len(masters) == len(set(masters)) == map_ports + weight_ports + 2
 
@@ -93,10 +102,11 @@ def test_connections_are_named_at_both_ends() -> None:
     assert all(ends[other] == one for one, other in ends.items())
 
 
-def test_segments_of_the_address_map_do_not_overlap() -> None:
+@pytest.mark.parametrize("of", [values("zcu104"), streaming("zcu104")])
+def test_segments_of_the_address_map_do_not_overlap(of: VendorValues) -> None:
     ranges = [
         (int(r.get("BASEVALUE", ""), 16), int(r.get("HIGHVALUE", ""), 16))
-        for r in Xml.fromstring(hardware_description(values("zcu104"))).iter("MEMRANGE")
+        for r in Xml.fromstring(hardware_description(of)).iter("MEMRANGE")
     ]
     assert ranges == [(0xA000_0000, 0xA000_FFFF), (0xA001_0000, 0xA001_FFFF)]
 
@@ -109,3 +119,31 @@ def test_a_board_whose_part_is_no_part_is_refused() -> None:
     board = replace(load("zcu104"), part='x"/><evil')
     with pytest.raises(GenerateError, match=r"^part goes into Tcl and is made of letters"):
         hardware_description(replace(values("zcu104"), board=board))
+
+
+# --- the streaming style
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_pynq_finds_the_dma_with_all_that_its_driver_asks_for(name: str, tmp_path: Path) -> None:
+    found = parsed(streaming(name), tmp_path)
+    accelerator, dma = found.ip_dict["streaming_top_0"], found.ip_dict["axi_dma_0"]
+    assert accelerator["type"] == "systolic:cnn:streaming_top:1.0"
+    offsets = {key: entry["address_offset"] for key, entry in accelerator["registers"].items()}
+    assert offsets == {register.name: register.offset for register in registers(STREAMS.arguments)}
+    assert (accelerator["phys_addr"], dma["phys_addr"]) == tuple(load(name).control.base + at for at in (0, 0x10000))
+    assert dma["type"] == "xilinx.com:ip:axi_dma:7.1"
+    wanted = {"c_include_sg": "0", "c_sg_length_width": "26", "c_m_axi_mm2s_data_width": "64", "c_include_s2mm": "1"}
+    assert {key: dma["parameters"][key] for key in wanted} == wanted
+    assert dma["parameters"]["c_m_axi_s2mm_data_width"] == "32"
+    assert found.interrupt_controllers == found.interrupt_pins == {}
+    assert found.clock_dict[0]["enable"] == 1
+
+
+def test_the_streaming_map_holds_the_dma_and_the_weights_and_no_interrupt() -> None:
+    root = Xml.fromstring(hardware_description(streaming("zcu104")))
+    modules = {module.get("INSTANCE"): module for module in root.iter("MODULE")}
+    assert set(modules) == {"streaming_top_0", "axi_dma_0", "zynq_ultra_ps_e_0"}
+    masters = [b.get("NAME") for m in modules.values() for b in m.iter("BUSINTERFACE") if b.get("TYPE") == "MASTER"]
+    assert masters == ["m_axi_weights_conv1", "M_AXI_MM2S", "M_AXI_S2MM", "M_AXI_HPM0_FPD"]
+    assert not list(root.iter("CONNECTION"))

@@ -8,9 +8,15 @@ import pytest
 
 from boards.errors import GenerateError
 from hls_templates.engine import EngineValues, engine_sources
-from hls_templates.registers import CONTROL, Argument, address_bits, arguments, bundles, place, registers
+from hls_templates.pipeline import Element, Instance, Memory, Packet, PipelineValues, PortOf, Wire, pipeline_sources
+from hls_templates.ports import Output, StreamPorts, SystolicPorts
+from hls_templates.registers import CONTROL, Argument, address_bits, bundles, place, registers
 
 PORTS = [(1, 1), (2, 2), (4, 2), (4, 4)]
+
+
+def ports(map_ports: int, weight_ports: int) -> SystolicPorts:
+    return SystolicPorts(map_ports, weight_ports, 1, (Output("o", 0, 1),))
 
 
 def sources(map_ports: int, weight_ports: int) -> dict[str, str]:
@@ -43,16 +49,16 @@ def test_arguments_are_those_of_the_top_function(map_ports: int, weight_ports: i
         (name, "pointer" if type_.startswith("hls::burst_maxi") else "output" if star else "scalar")
         for type_, star, name in re.findall(r"(hls::burst_maxi<\w+>|uint32_t)\s+(\*?)(\w+)", signature[1])
     ]
-    assert found == [(a.name, a.kind) for a in arguments(map_ports, weight_ports)]
+    assert found == [(a.name, a.kind) for a in ports(map_ports, weight_ports).arguments]
 
 
 @pytest.mark.parametrize(("map_ports", "weight_ports"), PORTS)
 def test_bundles_are_those_of_the_interface_pragmas(map_ports: int, weight_ports: int) -> None:
     source = sources(map_ports, weight_ports)["top.cpp"]
     pragmas = dict(re.findall(r"mode=m_axi port=(\w+) bundle=(\w+)", source))
-    assert pragmas == {a.name: a.bundle for a in arguments(map_ports, weight_ports) if a.bundle}
-    assert set(bundles(map_ports, weight_ports)) == set(pragmas.values())
-    assert len(bundles(map_ports, weight_ports)) == map_ports + weight_ports + 2
+    assert pragmas == {a.name: a.bundle for a in ports(map_ports, weight_ports).arguments if a.bundle}
+    assert set(bundles(ports(map_ports, weight_ports).arguments)) == set(pragmas.values())
+    assert len(bundles(ports(map_ports, weight_ports).arguments)) == map_ports + weight_ports + 2
 
 
 def test_a_map_that_vitis_hls_2022_2_generated() -> None:
@@ -68,7 +74,7 @@ def test_a_map_that_vitis_hls_2022_2_generated() -> None:
 
 
 def test_pointers_are_12_bytes_apart_and_scalars_8() -> None:
-    found = {r.name: r.offset for r in registers(2, 2)}
+    found = {r.name: r.offset for r in registers(ports(2, 2).arguments)}
     assert found["maps_read_0_1"] == 0x10
     assert found["maps_read_0_2"] == 0x14
     assert found["maps_write_0_1"] == 0x1C
@@ -79,7 +85,7 @@ def test_pointers_are_12_bytes_apart_and_scalars_8() -> None:
 
 
 def test_nothing_overlaps_and_the_address_reaches_the_last() -> None:
-    found = registers(4, 4)
+    found = registers(ports(4, 4).arguments)
     offsets = [r.offset for r in found]
     assert offsets == sorted(set(offsets))
     assert all(offset % 4 == 0 for offset in offsets)
@@ -100,6 +106,46 @@ def test_block_control_is_ap_ctrl_hs() -> None:
 
 def test_three_ports_are_refused() -> None:
     with pytest.raises(GenerateError, match=r"^map_ports must be 1, 2 or 4, not 3: the register map"):
-        registers(3, 2)
+        ports(3, 2).check()
     with pytest.raises(GenerateError, match=r"^weight_ports must be 1, 2 or 4, not 0:"):
-        bundles(2, 0)
+        ports(2, 0).check()
+
+
+# --- the streaming style
+
+
+def pipeline(*external: str) -> dict[str, str]:
+    """A pipeline of one block that reads its weights from ``external``; only the ends matter here."""
+    memories = tuple(Memory(name, "word<integer<8, true>, 4>", 8) for name in external)
+    block = Instance("block", "block", "block.h", (), (PortOf("in", "in"), PortOf("out", "out")), (), memories=memories)
+    wires = (Wire("between", Element(8, True, 4), 2),)
+    return pipeline_sources(PipelineValues("registers", (), (block,), wires, (), Packet(9, 8), Packet(4, 2), 16, 16))
+
+
+@pytest.mark.parametrize("external", [(), ("weights_conv1",), ("weights_conv1", "weights_conv7")])
+def test_a_streaming_top_has_streams_weights_and_the_count_of_frames(external: tuple[str, ...]) -> None:
+    of = StreamPorts(Packet(9, 8), Packet(4, 2), tuple(Memory(name, "char", 8) for name in external))
+    files = pipeline(*external)
+    signature = re.search(r"void streaming_top\((.*?)\);", files["top.h"], re.S)
+    assert signature
+    kinds = {"hls::stream": "stream", "hls::burst_maxi": "pointer", "int": "scalar"}
+    found = re.findall(r"(hls::\w+|int)(?:<.*?>)? &?(\w+)(?:,|$)", signature[1])
+    assert [(name, kinds[kind]) for kind, name in found] == [(a.name, a.kind) for a in of.arguments]
+    pragmas = re.findall(r"mode=m_axi port=(\w+) bundle=(\w+)", files["top.cpp"])
+    assert pragmas == [(name, name) for name in external]
+    assert bundles(of.arguments) == external
+    assert re.findall(r"mode=axis port=(\w+)", files["top.cpp"]) == ["in", "out"]
+
+
+def test_streams_have_no_register() -> None:
+    of = StreamPorts(Packet(9, 8), Packet(4, 2), (Memory("weights_conv1", "char", 8),))
+    found = {r.name: r.offset for r in registers(of.arguments)[len(CONTROL) :]}
+    assert found == {"weights_conv1_1": 0x10, "weights_conv1_2": 0x14, "frames": 0x1C}
+
+
+def test_packets_that_no_dma_carries_are_refused() -> None:
+    with pytest.raises(GenerateError, match=r"^a beat of packet_out must have 1, 2, 4, 8, 16, 32, 64 bytes, .* 24$"):
+        StreamPorts(Packet(9, 8), Packet(48, 24)).check()
+    StreamPorts(Packet((1 << 26) - 8, 8), Packet(4, 2)).check()
+    with pytest.raises(GenerateError, match=r"^packet_in must have 1 to 67108863 bytes .*, not 67108864: take a"):
+        StreamPorts(Packet((1 << 26) - 7, 8), Packet(4, 2)).check()

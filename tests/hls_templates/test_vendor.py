@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tcl import dictionary, hls, interfaces, option, run_tcl, vivado
 
 from boards.board import Board, Port, load
 from boards.errors import GenerateError
@@ -22,89 +22,45 @@ from cnn.network import Padding, Shape
 from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
 from hls_templates.engine import engine_sources
 from hls_templates.hwh import hardware_description
+from hls_templates.pipeline import Memory, Packet
+from hls_templates.ports import Output, Ports, StreamPorts, SystolicPorts
 from hls_templates.registers import bundles
 from hls_templates.render import SIMULATION, headers
-from hls_templates.vendor import VLNV, Figure, Output, VendorValues, port_plan, vendor_files, word
+from hls_templates.vendor import Figure, VendorValues, port_plan, vendor_files, word
 from scheduler.array import PIXEL_BYTES, Array
 from scheduler.program import Map, Program, emit
 from scheduler.tile import tile
 from systolic.build import ap_int_folder
 from systolic.generate import engine_values
 
-STUBS = Path(__file__).with_name("vendor_stubs.tcl")
+VLNV = "systolic:cnn:systolic_top:1.0"
 DOCUMENTED = Path(__file__).parent / "kernels" / "documented"
 HOSTILE = 'a"b\' ${evil} $evil [exec touch OWNED]; */ int trap;\n#error trap\n// ?\\'
 CLOCKS = {"zcu104": 300, "zcu102": 300, "ultra96-v2": 250, "kv260": 250, "pynq-z2": 100}
-PORTS = [(1, 1), (2, 2), (4, 2), (4, 4)]
-
 Integers = npt.NDArray[np.int8]
-Call = list[str]
 
 
-def values(board: str = "zcu104", map_ports: int = 2, weight_ports: int = 2) -> VendorValues:
+def systolic(map_ports: int, weight_ports: int) -> SystolicPorts:
+    return SystolicPorts(map_ports, weight_ports, 100, (Output("conv2", 0, 40),))
+
+
+def streams(*external: str) -> StreamPorts:
+    return StreamPorts(Packet(900, 8), Packet(40, 4), tuple(Memory(name, "word_t", 64) for name in external))
+
+
+BOTH: list[Ports] = [systolic(2, 2), streams("weights_conv1")]
+STYLES: list[Ports] = [*(systolic(*n) for n in ((1, 1), (2, 2), (4, 2), (4, 4))), streams(), streams("a", "b", "c")]
+
+
+def values(board: str = "zcu104", ports: Ports = BOTH[0]) -> VendorValues:
     facts = load(board)
     return VendorValues(
         title="tiny on a 4×8×8 systolic array",
         board=facts,
         clock=facts.nearest_clock(CLOCKS[board]),
-        map_ports=map_ports,
-        weight_ports=weight_ports,
-        maps_words=100,
-        outputs=(Output("conv2", 0, 40),),
+        ports=ports,
         sources=("src/top.cpp", "src/top.h"),
     )
-
-
-# --- running Tcl -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Ran:
-    rc: int
-    out: str
-    calls: tuple[Call, ...]
-
-    def named(self, name: str) -> list[Call]:
-        return [call[1:] for call in self.calls if call[0] == name]
-
-    def one(self, name: str) -> Call:
-        (call,) = self.named(name)
-        return call
-
-
-def run_tcl(folder: Path, script: str, text: str, *arguments: str, **settings: str) -> Ran:
-    """``script`` with ``text`` in ``folder`` under the stubs."""
-    tclsh = shutil.which("tclsh")
-    if tclsh is None:
-        pytest.skip("no tclsh on this machine: apt install tcl")
-    folder.mkdir(parents=True, exist_ok=True)
-    calls = folder / "calls"
-    calls.unlink(missing_ok=True)
-    (folder / script).write_text(text, "utf-8")
-    done = subprocess.run(
-        [tclsh, str(STUBS), str(calls), str(folder / script), *arguments],
-        cwd=folder, capture_output=True, text=True, timeout=60, env={**os.environ, **settings},
-    )  # fmt: skip
-    lines = calls.read_text("utf-8").splitlines() if calls.is_file() else []
-    return Ran(done.returncode, done.stdout + done.stderr, tuple(line.split("\x1f") for line in lines))
-
-
-def vivado(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> Ran:
-    ip = folder / "hls/solution/impl/ip/component.xml"
-    ip.parent.mkdir(parents=True, exist_ok=True)
-    ip.write_text("<component/>")
-    settings.setdefault("STUB_HZ", str(round(of.clock.mhz * 1e6)))
-    return run_tcl(folder, "build_vivado.tcl", vendor_files(of)["build_vivado.tcl"], *arguments, **settings)
-
-
-def hls(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> Ran:
-    return run_tcl(folder, "run_hls.tcl", vendor_files(of)["run_hls.tcl"], *arguments, **settings)
-
-
-def dictionary(words: str) -> dict[str, str]:
-    """A Tcl dict of our own simple words."""
-    found = re.findall(r"(\S+)\s+(?:\{([^{}]*)\}|(\S+))", words)
-    return {key: braced or plain for key, braced, plain in found}
 
 
 # --- Vitis HLS ---------------------------------------------------------------------------------------------
@@ -115,6 +71,7 @@ def test_hls_makes_the_ip_that_the_host_looks_for(tmp_path: Path) -> None:
     assert ran.rc == 0, ran.out
     export = dict(zip(*[iter(ran.one("export_design"))] * 2, strict=True))
     assert ":".join(export[f"-{key}"] for key in ("vendor", "library", "ipname", "version")) == VLNV
+    assert values().ports.vlnv == VLNV
     assert export["-format"] == "ip_catalog"
     assert ran.one("set_top") == ["systolic_top"]
     assert ran.one("set_part") == ["xczu7ev-ffvc1156-2-e"]
@@ -155,6 +112,14 @@ def test_hls_gives_the_test_bench_its_data(tmp_path: Path) -> None:
     assert ran.one("cosim_design") == ["-argv", f"{tmp_path}/data apart"]
 
 
+def test_hls_makes_a_streaming_ip_and_runs_its_test_bench_in_one_go(tmp_path: Path) -> None:
+    ran = hls(tmp_path, values("zcu104", streams()), "csim", "synth", "cosim", "export")
+    assert ran.rc == 0, ran.out
+    assert ran.one("set_top") == ["streaming_top"]
+    assert ran.one("cosim_design") == ran.one("csim_design") == ["-argv", f"{tmp_path}/data"]
+    assert option(ran.one("export_design"), "-ipname") == "streaming_top"
+
+
 def test_hls_says_what_is_wrong(tmp_path: Path) -> None:
     unknown = hls(tmp_path, values(), "simulate")
     assert (unknown.rc, unknown.calls) == (1, ())
@@ -171,33 +136,28 @@ def test_hls_says_what_is_wrong(tmp_path: Path) -> None:
 # --- Vivado ------------------------------------------------------------------------------------------------
 
 
-def interfaces(ran: Ran) -> dict[str, str]:
-    """Interface pin → the pin it is connected to, both ways."""
-    wires = [(a, b) for a, b in ran.named("connect_bd_intf_net")]
-    return {**dict(wires), **{b: a for a, b in wires}}
-
-
 @pytest.mark.parametrize("board", CLOCKS)
-@pytest.mark.parametrize(("map_ports", "weight_ports"), PORTS)
-def test_every_master_reaches_ddr_through_the_port_that_is_planned(
-    board: str, map_ports: int, weight_ports: int, tmp_path: Path
-) -> None:
-    of = values(board, map_ports, weight_ports)
+@pytest.mark.parametrize("ports", STYLES)
+def test_every_master_reaches_ddr_through_the_port_that_is_planned(board: str, ports: Ports, tmp_path: Path) -> None:
+    of = values(board, ports)
     ran = vivado(tmp_path, of, "design")
     assert ran.rc == 0, ran.out
     wires = interfaces(ran)
     ps = f"{load(board).ps.ip}_0"
     for use in port_plan(of):
-        for bundle in use.bundles:
-            switch = wires[f"systolic_top_0/m_axi_{bundle}"].split("/")[0]
+        for master in use.masters:
+            switch = wires[str(master)].split("/")[0]
             assert wires[f"{switch}/M00_AXI"] == f"{ps}/{use.port.name}"
-    masters = [pin for call in ran.named("connect_bd_intf_net") for pin in call if "/m_axi_" in pin]
-    assert Counter(masters) == Counter(f"systolic_top_0/m_axi_{b}" for b in bundles(map_ports, weight_ports))
+    masters = [pin for call in ran.named("connect_bd_intf_net") for pin in call if re.search("/(m_axi|M_AXI)_", pin)]
+    wanted = [f"{ports.cell}/m_axi_{bundle}" for bundle in bundles(ports.arguments)]
+    wanted += [f"axi_dma_0/M_AXI_{way}" for way in ("MM2S", "S2MM") if isinstance(ports, StreamPorts)]
+    assert Counter(pin for pin in masters if not pin.startswith(ps)) == Counter(wanted)
 
 
 @pytest.mark.parametrize("board", CLOCKS)
-def test_a_switch_has_as_many_sides_as_are_connected(board: str, tmp_path: Path) -> None:
-    ran = vivado(tmp_path, values(board, 4, 4), "design")
+@pytest.mark.parametrize("ports", STYLES[-3:])
+def test_a_switch_has_as_many_sides_as_are_connected(board: str, ports: Ports, tmp_path: Path) -> None:
+    ran = vivado(tmp_path, values(board, ports), "design")
     sides = Counter(re.sub(r"\d\d", "", pin) for call in ran.named("connect_bd_intf_net") for pin in call)
     switches = [c[-1] for c in ran.named("create_bd_cell") if "xilinx.com:ip:smartconnect" in c]
     for switch in switches:
@@ -207,8 +167,9 @@ def test_a_switch_has_as_many_sides_as_are_connected(board: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("board", CLOCKS)
-def test_every_clock_and_reset_pin_is_driven_once(board: str, tmp_path: Path) -> None:
-    of = values(board)
+@pytest.mark.parametrize("style", BOTH)
+def test_every_clock_and_reset_pin_is_driven_once(board: str, style: Ports, tmp_path: Path) -> None:
+    of = values(board, style)
     facts = load(board)
     ran = vivado(tmp_path, of, "design")
     ps = f"{facts.ps.ip}_0"
@@ -217,13 +178,23 @@ def test_every_clock_and_reset_pin_is_driven_once(board: str, tmp_path: Path) ->
     clocked = [to for source, to in nets if source == f"{ps}/{facts.ps.clock}"]
     ports = [f"{ps}/{use.port.clock}" for use in port_plan(of)]
     assert Counter(clocked) == Counter(
-        ["reset_0/slowest_sync_clk", "systolic_top_0/ap_clk", "axi_intc_0/s_axi_aclk", f"{ps}/{facts.control.clock}"]
-        + ports + [f"{switch}/aclk" for switch in switches]
+        ["reset_0/slowest_sync_clk", f"{style.cell}/ap_clk", f"{ps}/{facts.control.clock}"]
+        + BESIDE[type(style)][0] + ports + [f"{switch}/aclk" for switch in switches]
     )  # fmt: skip
     reset = [to for source, to in nets if source == "reset_0/peripheral_aresetn"]
     assert Counter(reset) == Counter(
-        ["systolic_top_0/ap_rst_n", "axi_intc_0/s_axi_aresetn", *(f"{switch}/aresetn" for switch in switches)]
+        [f"{style.cell}/ap_rst_n", BESIDE[type(style)][1], *(f"{switch}/aresetn" for switch in switches)]
     )
+
+
+BESIDE = {
+    SystolicPorts: (["axi_intc_0/s_axi_aclk"], "axi_intc_0/s_axi_aresetn"),
+    StreamPorts: (
+        ["axi_dma_0/s_axi_lite_aclk", "axi_dma_0/m_axi_mm2s_aclk", "axi_dma_0/m_axi_s2mm_aclk"],
+        "axi_dma_0/axi_resetn",
+    ),
+}
+"""Clock pins and reset pin of what is beside the accelerator."""
 
 
 @pytest.mark.parametrize("board", CLOCKS)
@@ -239,13 +210,10 @@ def test_the_interrupt_goes_through_the_controller(board: str, tmp_path: Path) -
     assert {wires["control/M00_AXI"], wires["control/M01_AXI"]} == {"systolic_top_0/s_axi_control", "axi_intc_0/s_axi"}
 
 
-def option(call: Call, name: str) -> str:
-    return call[call.index(name) + 1]
-
-
 @pytest.mark.parametrize("board", CLOCKS)
-def test_registers_have_the_addresses_of_the_hardware_description(board: str, tmp_path: Path) -> None:
-    of = values(board)
+@pytest.mark.parametrize("ports", BOTH)
+def test_registers_have_the_addresses_of_the_hardware_description(board: str, ports: Ports, tmp_path: Path) -> None:
+    of = values(board, ports)
     ran = vivado(tmp_path, of, "design")
     fixed = [call for call in ran.named("assign_bd_address") if "-offset" in call]
     found = {
@@ -253,17 +221,21 @@ def test_registers_have_the_addresses_of_the_hardware_description(board: str, tm
     }
     described = re.findall(r'BASEVALUE="(\w+)" HIGHVALUE="(\w+)" INSTANCE="(\w+)"', hardware_description(of))
     assert found == {cell: (int(base, 16), int(high, 16) - int(base, 16) + 1) for base, high, cell in described}
-    assert found["systolic_top_0"] == (load(board).control.base, 0x10000)
+    assert found[ports.cell] == (load(board).control.base, 0x10000)
     assert {option(call, "-target_address_space") for call in fixed} == {f"{load(board).ps.ip}_0/Data"}
 
 
-def test_masters_reach_all_ddr_and_nothing_else(tmp_path: Path) -> None:
-    ran = vivado(tmp_path, values(), "design")
+@pytest.mark.parametrize("ports", BOTH)
+def test_masters_reach_all_ddr_and_nothing_else(ports: Ports, tmp_path: Path) -> None:
+    ran = vivado(tmp_path, values("zcu104", ports), "design")
     memory = [call for call in ran.named("assign_bd_address") if "-offset" not in call]
+    spaces = {f"systolic_top_0/Data_m_axi_{bundle}" for bundle in bundles(ports.arguments)}
+    if isinstance(ports, StreamPorts):  # the stub names the space as its interface
+        spaces = {"axi_dma_0/M_AXI_MM2S", "axi_dma_0/M_AXI_S2MM", "streaming_top_0/m_axi_weights_conv1"}
     assigned = [(option(c, "-target_address_space"), c[-2]) for c in memory]
     excluded = [(option(c, "-target_address_space"), c[-1]) for c in ran.named("exclude_bd_addr_seg")]
-    assert len(assigned) == len(excluded) == 2 * len(bundles(2, 2))
-    assert {space for space, _ in assigned} == {f"systolic_top_0/Data_m_axi_{b}" for b in bundles(2, 2)}
+    assert len(assigned) == len(excluded) == 2 * len(spaces)
+    assert {space for space, _ in assigned} == {space for space, _ in excluded} == spaces
     assert {segment.rsplit("/")[-1] for _, segment in assigned} == {"HP0_DDR_LOW", "HP0_DDR_HIGH"}
     assert {segment.rsplit("/")[-1] for _, segment in excluded} == {"HP0_LPS_OCM", "HP0_QSPI"}
 
@@ -282,6 +254,32 @@ def test_the_ps_is_told_clock_ports_and_one_master(board: str, tmp_path: Path) -
     masters = [key for key in config if re.search(r"USE_+M_AXI_GP\d", key)]
     assert [key for key in masters if config[key] == "1"] == [f"CONFIG.{facts.control.enable}"]
     assert len(masters) > 1
+
+
+@pytest.mark.parametrize("board", CLOCKS)
+@pytest.mark.parametrize("names", ["in_r out_r", "in out"])
+def test_frames_go_through_the_dma(board: str, names: str, tmp_path: Path) -> None:
+    facts = load(board)
+    ran = vivado(tmp_path, values(board, streams()), "design", STUB_STREAMS=names)
+    assert ran.rc == 0, ran.out
+    wires, (first, second) = interfaces(ran), names.split()
+    assert wires["axi_dma_0/M_AXIS_MM2S"] == f"streaming_top_0/{first}"
+    assert wires["axi_dma_0/S_AXIS_S2MM"] == f"streaming_top_0/{second}"
+    assert wires["control/M01_AXI"] == "axi_dma_0/S_AXI_LITE"
+    (config,) = [dictionary(c[1]) for c in ran.named("set_property") if c[-1] == "axi_dma_0"]
+    assert (config["CONFIG.c_include_sg"], config["CONFIG.c_sg_length_width"]) == ("0", "26")
+    # A beat as wide as the accelerator's; the side of the memory has at least 32 bits.
+    assert (config["CONFIG.c_m_axis_mm2s_tdata_width"], config["CONFIG.c_m_axi_s2mm_data_width"]) == ("64", "32")
+    # Nothing interrupts: the PS has no such pin then, and none is connected.
+    (told,) = [dictionary(c[1]) for c in ran.named("set_property") if c[-1] == f"{facts.ps.ip}_0"]
+    assert told[f"CONFIG.{facts.ps.interrupt_key}"] == "0"
+    assert not [pin for call in ran.named("connect_bd_net") for pin in call if "irq" in pin.lower()]
+
+
+def test_an_ip_without_the_streams_is_refused(tmp_path: Path) -> None:
+    ran = vivado(tmp_path, values("zcu104", streams()), STUB_STREAMS="maps")
+    assert (ran.rc, ran.named("launch_runs")) == (1, [])
+    assert "the IP has no stream 'in': run vitis_hls -f run_hls.tcl again" in ran.out
 
 
 def test_vivado_gives_bit_and_hwh_of_one_name(tmp_path: Path) -> None:
@@ -336,12 +334,13 @@ def test_vivado_needs_the_ip(tmp_path: Path) -> None:
 # --- which port --------------------------------------------------------------------------------------------
 
 
-def plan(board: str, map_ports: int, weight_ports: int) -> dict[str, tuple[str, ...]]:
-    return {use.port.name: use.bundles for use in port_plan(values(board, map_ports, weight_ports))}
+def plan(board: str, ports: Ports) -> dict[str, tuple[str, ...]]:
+    uses = port_plan(values(board, ports))
+    return {use.port.name: tuple(one.pin.removeprefix("m_axi_") for one in use.masters) for use in uses}
 
 
 def test_on_a_zcu104_maps_and_weights_have_a_port_each() -> None:
-    assert plan("zcu104", 2, 2) == {
+    assert plan("zcu104", systolic(2, 2)) == {
         "S_AXI_HP0_FPD": ("maps_0",),
         "S_AXI_HP1_FPD": ("maps_1",),
         "S_AXI_HP2_FPD": ("weights_0",),
@@ -352,15 +351,20 @@ def test_on_a_zcu104_maps_and_weights_have_a_port_each() -> None:
 
 def test_fewer_bundles_avoid_ports_that_share_the_memory_controller() -> None:
     """HP1 and HP2 of a Zynq UltraScale+, HP0 and HP1 of a Zynq-7000 share one."""
-    three = replace(values(), map_ports=2, weight_ports=1)
+    three = values("zcu104", systolic(2, 1))
     assert [use.port.name for use in port_plan(three)][:3] == ["S_AXI_HP0_FPD", "S_AXI_HP1_FPD", "S_AXI_HP3_FPD"]
-    assert plan("pynq-z2", 1, 1)["S_AXI_HP2"] == ("weights_0",)
+    assert plan("pynq-z2", systolic(1, 1))["S_AXI_HP2"] == ("weights_0",)
 
 
 def test_more_bundles_than_ports_are_shared_evenly() -> None:
-    assert plan("zcu104", 4, 4)["S_AXI_HP1_FPD"] == ("maps_1", "weights_1")
-    sizes = [len(shared) for shared in plan("pynq-z2", 4, 2).values()]
+    assert plan("zcu104", systolic(4, 4))["S_AXI_HP1_FPD"] == ("maps_1", "weights_1")
+    sizes = [len(shared) for shared in plan("pynq-z2", systolic(4, 2)).values()]
     assert sorted(sizes) == [2, 2, 2, 2]
+
+
+def test_both_sides_of_the_dma_have_a_port_of_the_memory_controller() -> None:
+    assert plan("zcu104", streams()) == {"S_AXI_HP0_FPD": ("M_AXI_MM2S",), "S_AXI_HP1_FPD": ("M_AXI_S2MM",)}
+    assert plan("zcu104", streams("a", "b", "c"))["S_AXI_HP0_FPD"] == ("M_AXI_MM2S", "c")
 
 
 def test_a_board_without_a_port_for_maps_is_refused() -> None:
@@ -374,7 +378,11 @@ def test_a_board_without_a_port_for_maps_is_refused() -> None:
 
 
 def test_a_hostile_title_means_nothing_to_tcl(tmp_path: Path) -> None:
-    of = replace(values(), title=HOSTILE, outputs=(Output(HOSTILE, 0, 4),))
+    for ports in (SystolicPorts(2, 2, 100, (Output(HOSTILE, 0, 4),)), streams("weights_conv1")):
+        check_harmless(replace(values(), title=HOSTILE, ports=ports), tmp_path)
+
+
+def check_harmless(of: VendorValues, tmp_path: Path) -> None:
     assert hls(tmp_path, of).rc == 0
     assert vivado(tmp_path, of).rc == 0
     assert not list(tmp_path.rglob("OWNED*"))
@@ -422,15 +430,17 @@ def test_a_source_outside_the_folder_is_refused(path: str) -> None:
 def test_values_that_cannot_be_are_refused() -> None:
     refused = {
         "the sources must hold at least one .cpp file for synthesis": replace(values(), sources=("src/top.h",)),
-        "the test bench must compare at least one output": replace(values(), outputs=()),
+        "the test bench must compare at least one output": replace(values(), ports=SystolicPorts(2, 2, 100, ())),
         "must lie within the 100 words of the map arena, it has 40 words from 61": replace(
-            values(), outputs=(Output("o", 61, 40),)
+            values(), ports=SystolicPorts(2, 2, 100, (Output("o", 61, 40),))
         ),
         "the clock must be 1 to 1000 MHz, not nan": replace(
             values(), clock=replace(load("zcu104").nearest_clock(300), mhz=float("nan"))
         ),
         "an identifier is a letter": replace(values(), design="../x"),
         "the source of 'speed' must be one of executed": replace(values(), figures=(Figure("speed", "9", "hope"),)),
+        "an identifier is a letter, then": values(ports=streams("a; exec x")),
+        "a beat of packet_in must have 1, 2, 4": values(ports=StreamPorts(Packet(9, 3), Packet(9, 8))),
         "the PS must be processing_system7 or zynq_ultra_ps_e": replace(
             values(), board=edited(load("zcu104"), "ps.ip", "versal_cips")
         ),
@@ -456,6 +466,16 @@ def test_the_readme_names_files_commands_registers_and_where_figures_come_from()
     assert "| 0x70 | `first` |" in text
     assert "| frames/s _ at 300 MHz | _b_240_/b_ | traced |" in text
     assert "not yet shown. The clock, 300 MHz" in text
+
+
+def test_the_readme_of_a_streaming_design_tells_of_packets_and_the_dma() -> None:
+    text = vendor_files(values("zcu104", streams("weights_conv1")))["README.md"]
+    assert "packet of 900 bytes in and one of 40 bytes out, in beats of 8 and 4" in text
+    assert "| `S_AXI_HP0_FPD` | 128 | `axi_dma_0/M_AXI_MM2S` |" in text
+    assert "| `S_AXI_HP3_FPD` | 128 | `streaming_top_0/m_axi_weights_conv1` |" in text
+    assert "| 0x1c | `frames` |" in text
+    assert "`in.bin` and `expected.bin`, a frame's packets for the test bench; the weights that lie in DDR" in text
+    assert "interrupt" not in re.sub(r"nothing interrupts|.*Interrupt.*|.*CTRL.*", "", text)
 
 
 # --- test bench --------------------------------------------------------------------------------------------
@@ -524,7 +544,8 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = engine_sources(engine_values(schedule, program, board, board.nearest_clock(300)))
     region = program.maps[2]
     of = replace(
-        values(), title=HOSTILE, maps_words=program.maps_words, outputs=(Output(HOSTILE, region.base, region.words),),
+        values(), title=HOSTILE,
+        ports=SystolicPorts(2, 2, program.maps_words, (Output(HOSTILE, region.base, region.words),)),
         sources=tuple(f"src/{name}" for name in sources),
     )  # fmt: skip
     files = {f"src/{name}": text for name, text in sources.items()} | vendor_files(of)

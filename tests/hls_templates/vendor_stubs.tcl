@@ -4,7 +4,7 @@
 #   tclsh vendor_stubs.tcl CALLS SCRIPT ARGUMENT ...
 #
 # STUB_HZ: what the PS makes of the clock. STUB_WNS, STUB_WHS: slack in ns. STUB_FAIL: a command that fails.
-# STUB_NO_BOARD: the board files are not installed. STUB_PROGRESS: how far runs get.
+# STUB_STREAMS: what the accelerator's streams are called. STUB_NO_BOARD: the board files are not installed. STUB_PROGRESS: how far runs get.
 
 set calls_file [lindex $argv 0]
 set script [lindex $argv 1]
@@ -50,7 +50,14 @@ proc existing {cell} {
 
 proc get_bd_cells {cell} { existing $cell; return $cell }
 proc get_bd_pins {pin} { existing [file dirname $pin]; return $pin }
-proc get_bd_intf_pins {pin} { existing [file dirname $pin]; return $pin }
+
+# With -quiet a pin that is not there is nothing. Of the accelerator's streams there are those of STUB_STREAMS.
+proc get_bd_intf_pins args {
+    set pin [lindex $args end]
+    existing [file dirname $pin]
+    if {[lindex $args 0] eq "-quiet" && [file tail $pin] ni [setting STUB_STREAMS {in_r out_r}]} { return {} }
+    return $pin
+}
 
 proc connect_bd_intf_net {from to} {
     record [list connect_bd_intf_net $from $to]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+from hls_templates.ports import SystolicPorts
 from hls_templates.registers import SLAVE, Register, registers
 
 Open = Callable[..., Any]
@@ -30,7 +31,7 @@ def description(map_ports: int, weight_ports: int, *, interrupt: bool = True) ->
         "systolic:cnn:systolic_top:1.0",
         _bus(SLAVE, "SLAVE"),
         _port("interrupt", "O", "axi_intc_0", "intr") if interrupt else "",
-        registers(map_ports, weight_ports),
+        registers(SystolicPorts(map_ports, weight_ports, 1, ()).arguments),
     )
     controller = _module(
         "axi_intc_0",

@@ -1,0 +1,79 @@
+"""Runs generated Tcl under tclsh, where stubs record every command."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hls_templates.vendor import VendorValues, vendor_files
+
+Call = list[str]
+STUBS = Path(__file__).with_name("vendor_stubs.tcl")
+
+
+
+@dataclass(frozen=True)
+class Ran:
+    rc: int
+    out: str
+    calls: tuple[Call, ...]
+
+    def named(self, name: str) -> list[Call]:
+        return [call[1:] for call in self.calls if call[0] == name]
+
+    def one(self, name: str) -> Call:
+        (call,) = self.named(name)
+        return call
+
+
+def run_tcl(folder: Path, script: str, text: str, *arguments: str, **settings: str) -> Ran:
+    """``script`` with ``text`` in ``folder`` under the stubs."""
+    tclsh = shutil.which("tclsh")
+    if tclsh is None:
+        pytest.skip("no tclsh on this machine: apt install tcl")
+    folder.mkdir(parents=True, exist_ok=True)
+    calls = folder / "calls"
+    calls.unlink(missing_ok=True)
+    (folder / script).write_text(text, "utf-8")
+    done = subprocess.run(
+        [tclsh, str(STUBS), str(calls), str(folder / script), *arguments],
+        cwd=folder, capture_output=True, text=True, timeout=60, env={**os.environ, **settings},
+    )  # fmt: skip
+    lines = calls.read_text("utf-8").splitlines() if calls.is_file() else []
+    return Ran(done.returncode, done.stdout + done.stderr, tuple(line.split("\x1f") for line in lines))
+
+
+def vivado(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> Ran:
+    """build_vivado.tcl where run_hls.tcl has left an IP."""
+    ip = folder / "hls/solution/impl/ip/component.xml"
+    ip.parent.mkdir(parents=True, exist_ok=True)
+    ip.write_text("<component/>")
+    settings.setdefault("STUB_HZ", str(round(of.clock.mhz * 1e6)))
+    return run_tcl(folder, "build_vivado.tcl", vendor_files(of)["build_vivado.tcl"], *arguments, **settings)
+
+
+def hls(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> Ran:
+    """run_hls.tcl"""
+    return run_tcl(folder, "run_hls.tcl", vendor_files(of)["run_hls.tcl"], *arguments, **settings)
+
+
+def dictionary(words: str) -> dict[str, str]:
+    """A Tcl dict of our own simple words."""
+    found = re.findall(r"(\S+)\s+(?:\{([^{}]*)\}|(\S+))", words)
+    return {key: braced or plain for key, braced, plain in found}
+
+
+def interfaces(ran: Ran) -> dict[str, str]:
+    """Interface pin → the pin it is connected to, both ways."""
+    wires = [(a, b) for a, b in ran.named("connect_bd_intf_net")]
+    return {**dict(wires), **{b: a for a, b in wires}}
+
+
+def option(call: Call, name: str) -> str:
+    return call[call.index(name) + 1]

@@ -1,0 +1,171 @@
+"""The test bench of a streaming design under g++, around a generated pipeline of one small layer."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boards.board import load
+from hls_templates.pipeline import (
+    Element,
+    Instance,
+    Memory,
+    Packet,
+    PipelineValues,
+    PortOf,
+    Tap,
+    Wire,
+    pipeline_sources,
+)
+from hls_templates.ports import StreamPorts
+from hls_templates.render import SIMULATION, headers
+from hls_templates.vendor import VendorValues, vendor_files
+from systolic.build import ap_int_folder
+
+KERNELS = Path(__file__).parent / "kernels"
+VALUES = 900
+"""Of a frame: 112.5 beats of 8 bytes come, 225 of 4 leave."""
+
+WORDS = str(VALUES // 4)
+BIASES = Memory("weights_relu", "word<integer<8, true>, 4>", VALUES // 4)
+PORTS = StreamPorts(Packet(VALUES, 8), Packet(VALUES, 4), (BIASES,))
+
+
+def pipeline() -> PipelineValues:
+    """DMA → words → relu → DMA, with a look at what relu gives."""
+    word = Element(8, True, 4)
+    take = Instance("take", "unpack_beats", "dma.h", ("8", "4", WORDS), (PortOf("in", "in"), PortOf("out", "x")), ())
+    layer = Instance(
+        "layer", "relu", "relu.h", (WORDS,), (PortOf("in", "x"), PortOf("out", "y")), (),
+        memories=(BIASES,), taps=(Tap(0, "y"),),
+    )  # fmt: skip
+    give = ("4", "1", "4", WORDS, "true")
+    leave = Instance("leave", "pack_beats", "dma.h", give, (PortOf("in", "y"), PortOf("out", "out")), ())
+    wires = (Wire("x", word, 2), Wire("y", word, 2))
+    return PipelineValues("relu", (), (take, layer, leave), wires, (), PORTS.packet_in, PORTS.packet_out, 16, 16)
+
+
+def compiled(command: list[str], folder: Path) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generated folder and its test bench, compiled as the README says."""
+    gxx = shutil.which("g++")
+    if gxx is None:
+        pytest.skip("no g++ on this machine: apt install g++")
+    folder = tmp_path_factory.mktemp("design")
+    sources = {**pipeline_sources(pipeline()), "relu.h": (KERNELS / "relu.h").read_text("utf-8")}
+    board = load("zcu104")
+    of = VendorValues("relu", board, board.nearest_clock(300), PORTS, tuple(f"src/{name}" for name in sources))
+    files = {f"src/{name}": text for name, text in sources.items()} | vendor_files(of)
+    files |= {f"simulation/{name}": text for name, text in headers(SIMULATION).items()}
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    write_data(folder / "data")
+    command = re.search(r"`(g\+\+ [^`]*-o test_bench) && \./test_bench data`", files["README.md"])
+    assert command
+    words = [gxx if word == "g++" else word for word in command[1].split()]
+    compiled([*words, "-Wall", "-Wno-unknown-pragmas", "-Werror"], folder)
+    return folder
+
+
+def write_data(folder: Path) -> None:
+    folder.mkdir()
+    random = np.random.default_rng(3)
+    x, bias = (random.integers(-60, 61, VALUES).astype(np.int8) for _ in range(2))
+    (folder / "in.bin").write_bytes(x.tobytes())
+    (folder / "weights_relu.bin").write_bytes(bias.tobytes())
+    (folder / "expected.bin").write_bytes(np.maximum(x + bias, 0).tobytes())
+
+
+def bench(program: Path, data: Path) -> tuple[int, str]:
+    done = subprocess.run([str(program), str(data)], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_bench_passes_on_what_is_expected(design: Path) -> None:
+    assert bench(design / "test_bench", design / "data") == (0, "PASS: 900 bytes in, 900 bytes out\n")
+
+
+def test_it_names_the_first_byte_that_differs(design: Path, tmp_path: Path) -> None:
+    shutil.copytree(design / "data", tmp_path, dirs_exist_ok=True)
+    expected = bytearray((design / "data/expected.bin").read_bytes())
+    was = expected[402]
+    expected[402], expected[899] = was ^ 1, expected[899] ^ 128
+    (tmp_path / "expected.bin").write_bytes(bytes(expected))
+    rc, out = bench(design / "test_bench", tmp_path)
+    assert (rc, out) == (1, f"FAIL beat 100, byte 2 is {was} and must be {was ^ 1}\nFAIL 2 of 900 bytes differ\n")
+
+
+@pytest.mark.parametrize("name", ["in.bin", "weights_relu.bin"])
+def test_it_fails_where_the_frame_or_a_weight_is_wrong(name: str, design: Path, tmp_path: Path) -> None:
+    shutil.copytree(design / "data", tmp_path, dirs_exist_ok=True)
+    values = np.fromfile(tmp_path / name, np.int8)
+    values[40] = 127 - values[40] // 2
+    values.tofile(tmp_path / name)
+    rc, out = bench(design / "test_bench", tmp_path)
+    assert rc == 1
+    assert out.startswith("FAIL beat 10, byte 0 is ")
+
+
+@pytest.mark.parametrize("name", ["in.bin", "expected.bin", "weights_relu.bin"])
+def test_it_refuses_files_of_another_design(name: str, design: Path, tmp_path: Path) -> None:
+    shutil.copytree(design / "data", tmp_path, dirs_exist_ok=True)
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes() + b"\0")
+    rc, out = bench(design / "test_bench", tmp_path)
+    assert (rc, out) == (2, f"{tmp_path}/{name} is of another design: its size is not that of this one\n")
+    (tmp_path / name).unlink()
+    rc, out = bench(design / "test_bench", tmp_path)
+    assert (rc, out) == (2, f"{tmp_path}/{name} cannot be opened\n")
+
+
+SICK = {
+    0: "PASS: 900 bytes in, 900 bytes out\n",
+    1: "FAIL beat 224 lacks TLAST\n",
+    2: "FAIL beat 4 has TLAST\n",
+    3: "FAIL the packet ends after 223 of 225 beats\n",
+    4: "FAIL 3 beats come after the packet\n",
+    5: "FAIL the frame was not taken whole\n",
+}
+
+
+def test_it_sees_what_is_wrong_with_a_packet(design: Path, tmp_path: Path) -> None:
+    """The bytes are right each time."""
+    program = tmp_path / "test_bench"
+    words = ["g++", "-std=c++17", "-O1", "-w", "-Isrc", "-Isimulation", "test_bench.cpp", "-o", str(program)]
+    compiled([*words, str(KERNELS / "sick_stream.cpp")], design)
+    shutil.copytree(design / "data", tmp_path / "data")
+    (tmp_path / "data/expected.bin").write_bytes(bytes(VALUES))
+    for how, sentence in SICK.items():
+        (tmp_path / "data/in.bin").write_bytes(bytes([how, *bytes(VALUES - 1)]))
+        assert bench(program, tmp_path / "data") == (int(how > 0), sentence)
+
+
+def test_it_passes_with_the_flags_and_types_of_the_vendor(design: Path, tmp_path: Path) -> None:
+    """The genuine ap_int, the C++ standard of run_hls.tcl, and of the vendor's streams only what UG1399 documents."""
+    flags = re.search(r'set flags "([^"]*)"', (design / "run_hls.tcl").read_text("utf-8"))
+    assert flags
+    words = flags[1].replace("$here", str(design)).split()
+    assert {"-std=c++14", "-DSYSTOLIC_AP_INT"} <= set(words)
+    includes = ["-isystem", str(KERNELS / "documented"), "-isystem", str(ap_int_folder())]
+    units = ["test_bench.cpp", "src/top.cpp", "-o", str(tmp_path / "test_bench")]
+    compiled(["g++", "-O1", "-w", *words, *includes, *units], design)
+    assert bench(tmp_path / "test_bench", design / "data") == (0, "PASS: 900 bytes in, 900 bytes out\n")
+
+
+def test_without_external_weights_nothing_else_is_read() -> None:
+    board = load("zcu104")
+    of = VendorValues("relu", board, board.nearest_clock(300), replace(PORTS, external=()), ("src/top.cpp",))
+    text = vendor_files(of)["test_bench.cpp"]
+    assert "streaming_top(in, out, 1);" in text
+    assert re.findall(r'"/(\w+\.bin)"', text) == ["in.bin", "expected.bin"]
