@@ -19,26 +19,30 @@ OPERATIONS = (
     "concat",
     "slice",
     "reorg",
+    "space_to_depth",
     "upsample",
 )
+FORMS = ("requantiser", "multiply_shift", "thresholds")
 
 
 @dataclass(frozen=True)
 class GoldenType:
-    """A datatype by its QONNX name, and the C integer that carries it in a dump."""
+    """A datatype by its QONNX name, the C integer that carries it in a dump, and the step between two values."""
 
     name: str
     carrier: str
     bytes: int
     low: int
     high: int
+    step: int = 1
 
 
 @dataclass(frozen=True)
 class GoldenLayer:
     """One call. ``values``: the constants that the template reads for this operation, by name.
 
-    index: which map it writes; inputs: which it reads. type: the name of one of the program's GoldenTypes.
+    index: which map it writes; inputs: which it reads. type: the name of one of the program's GoldenTypes. form: of
+    FORMS, how sums become values.
     """
 
     index: int
@@ -48,6 +52,7 @@ class GoldenLayer:
     type: str
     values: Mapping[str, int] = field(default_factory=dict)
     multipliers: tuple[int, ...] = ()
+    form: str = FORMS[0]
 
 
 @dataclass(frozen=True)
@@ -81,4 +86,6 @@ def _checked(layer: GoldenLayer) -> GoldenLayer:
         raise GenerateError(
             f"the golden program knows {', '.join(OPERATIONS)}, but {layer.name!r} is a {layer.operation!r}"
         )
+    if layer.form not in FORMS:
+        raise GenerateError(f"the golden program knows {', '.join(FORMS)}, but {layer.name!r} has {layer.form!r}")
     return replace(layer, name=identifier(layer.name), type=identifier(layer.type))

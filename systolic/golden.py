@@ -20,6 +20,7 @@ from boards.errors import SimulationError
 from cnn.datatype import DataType
 from cnn.network import Concat, MaxPool, Padding, Reorg, Slice, Upsample
 from cnn.quantized import (
+    MultiplyShift,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -29,6 +30,8 @@ from cnn.quantized import (
     QOp,
     QuantizedNetwork,
     Requantiser,
+    Requantising,
+    Thresholds,
     on_host,
 )
 from cnn.quantized_check import check_quantized
@@ -55,6 +58,11 @@ _OPERATIONS: dict[type[Any], str] = {
     Slice: "slice",
     Reorg: "reorg",
     Upsample: "upsample",
+}
+_FORMS: dict[type[Requantising], str] = {
+    Requantiser: "requantiser",
+    MultiplyShift: "multiply_shift",
+    Thresholds: "thresholds",
 }
 _Computing = QConvolution | QDense | QAveragePool | QAdd
 
@@ -86,13 +94,16 @@ def golden_files(network: QuantizedNetwork) -> dict[str, bytes]:
 
 def _type(datatype: DataType) -> GoldenType:
     carrier = np.dtype(datatype.carrier)
-    return GoldenType(datatype.name, carrier.name, carrier.itemsize, datatype.low, datatype.high)
+    return GoldenType(datatype.name, carrier.name, carrier.itemsize, datatype.low, datatype.high, datatype.step)
 
 
 def _layer(index: int, node: QNode) -> GoldenLayer:
     multipliers = node.op.multipliers if isinstance(node.op, QAdd) else ()
-    operation, type_name = _OPERATIONS[type(node.op)], node.type.datatype.name
-    return GoldenLayer(index, node.name, operation, node.inputs, type_name, _values(node.op), multipliers)
+    deep = isinstance(node.op, Reorg) and node.op.order == "block"
+    operation = "space_to_depth" if deep else _OPERATIONS[type(node.op)]
+    form = _FORMS[type(node.op.requantiser)] if isinstance(node.op, _Computing) else _FORMS[Requantiser]
+    type_name = node.type.datatype.name
+    return GoldenLayer(index, node.name, operation, node.inputs, type_name, _values(node.op), multipliers, form)
 
 
 def _values(op: QOp) -> dict[str, int]:
@@ -115,8 +126,13 @@ def _sides(padding: Padding) -> dict[str, int]:
 
 def _counts(op: _Computing) -> dict[str, int]:
     weights = _weights(op)
-    channels = op.requantiser.channels
-    return {"channels": channels, "weights": weights.size, "weight_bytes": weights.itemsize if weights.size else 0}
+    r = op.requantiser
+    return {
+        "channels": r.channels,
+        "weights": weights.size,
+        "weight_bytes": weights.itemsize if weights.size else 0,
+        "levels": r.thresholds.shape[1] if isinstance(r, Thresholds) else 0,
+    }
 
 
 def _weights(op: _Computing) -> Integers:
@@ -132,13 +148,19 @@ def _parameters(nodes: Sequence[QNode]) -> bytes:
 
 
 def _block(op: _Computing) -> bytes:
-    counts, weights, r = _counts(op), _weights(op), op.requantiser
-    if not isinstance(r, Requantiser):
-        raise SimulationError(f"the golden program knows a Requantiser only, not {type(r).__name__}")
+    counts, weights = _counts(op), _weights(op)
     head = struct.pack("<IQI", counts["channels"], counts["weights"], counts["weight_bytes"])
     little = weights.astype(weights.dtype.newbyteorder("<"), copy=False)
-    requantiser = np.stack([r.bias, r.multiplier, r.negative, r.shift]).astype("<i4")
-    return head + little.tobytes() + requantiser.tobytes()
+    return head + little.tobytes() + _form_bytes(op.requantiser)
+
+
+def _form_bytes(r: Requantising) -> bytes:
+    if isinstance(r, Thresholds):
+        return r.flip.astype("<i4").tobytes() + r.thresholds.astype("<i8").tobytes()
+    if isinstance(r, MultiplyShift):
+        narrow = (values.astype("<i4").tobytes() for values in (r.multiplier, r.shift))
+        return r.bias.astype("<i8").tobytes().join(narrow)
+    return np.stack([r.bias, r.multiplier, r.negative, r.shift]).astype("<i4").tobytes()
 
 
 # ---------------------------------------------------------------- checksums

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from boards.errors import GenerateError, QuantiseError, SimulationError
-from cnn.datatype import INT8, INT16, INT32, UINT8, DataType
+from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, UINT8, DataType
 from cnn.integer_model import run_integer
 from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
 from cnn.quantized import (
+    MultiplyShift,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -27,7 +28,9 @@ from cnn.quantized import (
     QOp,
     QuantizedNetwork,
     Requantiser,
+    Requantising,
     TensorType,
+    Thresholds,
 )
 from systolic.golden import (
     build_golden,
@@ -39,6 +42,7 @@ from systolic.golden import (
 )
 
 UINT4, INT3, UINT32 = DataType(4, False), DataType(3, True), DataType(32, False)
+INT4, UINT2 = DataType(4, True), DataType(2, False)
 NONE, AROUND = Padding(), Padding(1, 1, 1, 1)
 
 # ---------------------------------------------------------------- networks with every operation
@@ -70,6 +74,18 @@ class Builder:
             bias, multiplier, np.rint(multiplier * slope).astype(np.int64), np.clip(wanted, 1, 47).astype(np.int64)
         )
 
+    def requantising(self, form: str, channels: int, spread: float, out: DataType) -> Requantising:
+        """Some channels rise and some fall; some values at both ends of the range."""
+        plain = self.requantiser(channels, spread, out)
+        if form == "requantiser":
+            return plain
+        signs = self.random.choice([-1, 1], channels)
+        if form == "multiply_shift":
+            offset = self.random.integers(-(1 << 20), 1 << 20, channels)
+            return MultiplyShift(signs * plain.multiplier, plain.bias * plain.multiplier + offset, plain.shift)
+        edges = np.sort(self.random.normal(0, spread, (channels, out.levels)), axis=1)
+        return Thresholds(np.rint(edges).astype(np.int64), signs < 0)
+
     def convolution(
         self,
         name: str,
@@ -81,30 +97,32 @@ class Builder:
         groups: int = 1,
         weight_type: DataType = INT8,
         out: DataType = INT8,
+        form: str = "requantiser",
     ) -> int:
         source = self.nodes[at]
         weights = self.weights((filters, source.shape.channels // groups, *kernel), weight_type)
         spread = self.spread(at, weights[0].size, weight_type)
-        op = QConvolution(weights, weight_type, self.requantiser(filters, spread, out), stride, padding, groups)
+        op = QConvolution(weights, weight_type, self.requantising(form, filters, spread, out), stride, padding, groups)
         high = (source.shape.height + padding.top + padding.bottom - kernel[0]) // stride + 1
         wide = (source.shape.width + padding.left + padding.right - kernel[1]) // stride + 1
         return self.put(name, op, (at,), Shape(filters, high, wide), out)
 
-    def dense(self, name: str, at: int, outputs: int, out: DataType = INT16) -> int:
+    def dense(self, name: str, at: int, outputs: int, out: DataType = INT16, form: str = "requantiser") -> int:
         weights = self.weights((outputs, self.nodes[at].shape.values), INT8)
-        r = self.requantiser(outputs, self.spread(at, weights.shape[1], INT8), out)
+        r = self.requantising(form, outputs, self.spread(at, weights.shape[1], INT8), out)
         return self.put(name, QDense(weights, INT8, r), (at,), Shape(outputs, 1, 1), out)
 
-    def average(self, name: str, at: int) -> int:
+    def average(self, name: str, at: int, form: str = "requantiser") -> int:
         shape = self.nodes[at].shape
         spread = shape.height * shape.width * self.nodes[at].type.datatype.high / 4
-        op = QAveragePool(self.requantiser(shape.channels, spread, INT8))
+        op = QAveragePool(self.requantising(form, shape.channels, spread, INT8))
         return self.put(name, op, (at,), Shape(shape.channels, 1, 1), INT8)
 
-    def add(self, name: str, *at: int, out: DataType = INT8) -> int:
+    def add(self, name: str, *at: int, out: DataType = INT8, form: str = "requantiser") -> int:
         multipliers = tuple(int(m) for m in self.random.integers(1, 1 << 14, len(at)))
         shape = self.nodes[at[0]].shape
-        r = self.requantiser(shape.channels, max(multipliers) * self.nodes[at[0]].type.datatype.high, out)
+        spread = max(multipliers) * self.nodes[at[0]].type.datatype.high
+        r = self.requantising(form, shape.channels, spread, out)
         return self.put(name, QAdd(multipliers, r), at, shape, out)
 
     def pool(self, name: str, at: int, size: int, stride: int, padding: Padding = NONE) -> int:
@@ -124,12 +142,18 @@ class Builder:
         shape = self.nodes[at].shape
         return self.put(name, Reorg(s), (at,), Shape(shape.channels * s * s, shape.height // s, shape.width // s))
 
+    def depth(self, name: str, at: int, s: int) -> int:
+        shape = self.nodes[at].shape
+        after = Shape(shape.channels * s * s, shape.height // s, shape.width // s)
+        return self.put(name, Reorg(s, "block"), (at,), after)
+
     def upsample(self, name: str, at: int, s: int) -> int:
         shape = self.nodes[at].shape
         return self.put(name, Upsample(s), (at,), Shape(shape.channels, shape.height * s, shape.width * s))
 
     def weights(self, shape: tuple[int, ...], type: DataType) -> np.ndarray:
-        return self.random.integers(-type.high, type.high + 1, shape).astype(type.carrier)
+        steps = self.random.integers(0, 2 * type.high // type.step + 1, shape)
+        return (steps * type.step - type.high).astype(type.carrier)
 
     def spread(self, at: int, terms: int, weight_type: DataType) -> float:
         return 0.3 * weight_type.high * self.nodes[at].type.datatype.high * terms**0.5
@@ -194,7 +218,26 @@ NETWORKS: dict[str, Callable[[], QuantizedNetwork]] = {
     "branches": lambda: branches(1),
     "pools": lambda: pools(2),
     "types": lambda: types(3),
+    "trained": lambda: trained(4),
 }
+
+
+def trained(seed: int) -> QuantizedNetwork:
+    """MultiplyShift and Thresholds in all operations; unsigned, BIPOLAR and TERNARY; space to depth."""
+    b = Builder(np.random.default_rng(seed), Shape(3, 12, 16))
+    c0 = b.convolution("c0", 0, 6, weight_type=INT4, out=UINT4, form="multiply_shift")
+    c1 = b.convolution("c1", c0, 5, weight_type=TERNARY, out=UINT2, form="thresholds")
+    c2 = b.convolution("c2", c1, 8, weight_type=BIPOLAR, out=BIPOLAR, form="thresholds")
+    c3 = b.convolution("c3", c2, 8, padding=NONE, weight_type=BIPOLAR, out=TERNARY, form="thresholds")
+    b.pool("least", c2, 2, 1, AROUND)
+    depth = b.depth("depth", c0, 2)
+    c4 = b.convolution("c4", depth, 6, (1, 1), padding=NONE, weight_type=INT4, out=INT8, form="multiply_shift")
+    b.convolution("c5", c4, 6, stride=2, groups=6, weight_type=INT4, out=INT3, form="thresholds")
+    b.average("mean", c3, "multiply_shift")
+    b.add("sum", c4, c4, out=UINT8, form="thresholds")
+    b.dense("d", c3, 7, UINT4, "thresholds")
+    b.dense("e", c2, 7, INT16, "multiply_shift")
+    return b.network()
 
 
 def picture_of(network: QuantizedNetwork, seed: int = 0) -> np.ndarray:
@@ -273,7 +316,7 @@ def test_the_networks_reach_what_they_are_for() -> None:
 def test_no_warning_and_no_undefined_behaviour(folders: dict[str, Path], tmp_path: Path) -> None:
     checks = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-D_GLIBCXX_ASSERTIONS")
     warnings = ("-Wall", "-Wextra", "-Wshadow", "-pedantic", "-Werror")
-    for name in ("branches", "pools"):
+    for name in ("branches", "pools", "trained"):
         network = NETWORKS[name]()
         picture = picture_of(network)
         program = build_golden(folders[name], ("-std=c++17", "-O1", *checks, *warnings))
@@ -380,6 +423,19 @@ def test_an_accumulator_beyond_32_bits_is_an_error(branches_copy: Path) -> None:
     file.write_bytes(_spoil(at, struct.pack("<7i", *(7 * [(1 << 31) - 1])))(data))
     with pytest.raises(SimulationError, match="head: an accumulator does not fit 32 bits"):
         run_golden(branches_copy, picture_of(network))
+
+
+def test_thresholds_that_do_not_ascend_are_an_error(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(folders["trained"], tmp_path / "copy"))
+    op = trained(4).nodes[2].op
+    assert isinstance(op, QConvolution)
+    assert isinstance(op.requantiser, Thresholds)
+    row = op.requantiser.thresholds[2].astype("<i8").tobytes()
+    data = (folder / "golden.bin").read_bytes()
+    assert data.count(row) == 1
+    (folder / "golden.bin").write_bytes(data.replace(row, op.requantiser.thresholds[2][::-1].astype("<i8").tobytes()))
+    with pytest.raises(SimulationError, match="c1: thresholds must ascend"):
+        run_golden(folder, picture_of(trained(4)))
 
 
 def test_pictures_that_do_not_fit(folders: dict[str, Path]) -> None:
