@@ -5,17 +5,20 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from boards.errors import HostError
-from host.manifest import MANIFEST
+from host.manifest import MANIFEST, read_manifest
 
 GROUP = "systolic.designs"
 """Entry points of the wheels that ``systolic package`` makes: name → the package that holds the design."""
 
 VARIABLE = "SYSTOLIC_DESIGN"
-NEAR = ("accelerator", "systolic-demo/accelerator")
-"""Where a notebook looks: what ``systolic demo`` makes, in its folder or above it."""
+"""A design's folder, or several as in PATH."""
+
+NEAR = ("accelerator", "systolic-demo/accelerator", "tiny-yolov2-voc")
+"""Where a notebook looks, in its folder or above it: what ``systolic demo`` makes, and the first notebook."""
 
 
 def installed() -> dict[str, Path]:
@@ -45,18 +48,26 @@ def design_folder(named: Path | str) -> Path:
     )
 
 
-def find_design() -> Path:
-    """For a notebook: what SYSTOLIC_DESIGN names, else what is installed, else what ``systolic demo`` made nearby."""
-    if VARIABLE in os.environ:
-        return design_folder(os.environ[VARIABLE])
-    for folder in installed().values():
-        return folder
+def find_design(network: str | None = None) -> Path:
+    """For a notebook: what SYSTOLIC_DESIGN names, else what is installed, else what was made nearby.
+
+    network: the design's own name for it, "tiny_yolov2_voc" for instance; any where it is None.
+    """
     here = Path.cwd()
-    for above in (here, *here.parents):
-        for near in NEAR:
-            if (above / near / MANIFEST).is_file():
-                return above / near
+    for folder in _candidates(here):
+        if network is None or read_manifest(folder).network == network:
+            return folder
+    which = "generated design" if network is None else f"design of {network}"
+    how = "systolic demo" if network is None else f"systolic generate {network.replace('_', '-')}"
     raise HostError(
-        f"no generated design was found in or above {here} and none is installed: run systolic demo, or pip install "
+        f"no {which} was found in or above {here} and none is installed: run {how}, or pip install "
         f"the wheel of systolic package, or set {VARIABLE} to a design's folder"
     )
+
+
+def _candidates(here: Path) -> Iterator[Path]:
+    if VARIABLE in os.environ:
+        yield from (design_folder(one) for one in os.environ[VARIABLE].split(os.pathsep))
+    yield from installed().values()
+    for above in (here, *here.parents):
+        yield from (above / near for near in NEAR if (above / near / MANIFEST).is_file())

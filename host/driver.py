@@ -34,7 +34,8 @@ class SystolicIP(DefaultIP):
         self._offsets = {name: int(entry["address_offset"]) for name, entry in registers.items()}
         self._held: dict[int, int] = {}
         self.line = line_of(getattr(self, "interrupt", None))
-        self.usual_seconds = 0.0
+        self._started = (0, 0)
+        self._usual: dict[tuple[int, int], float] = {}  # seconds, by what was started
         self.missed_interrupts = 0
 
     # --- registers
@@ -88,6 +89,7 @@ class SystolicIP(DefaultIP):
 
     def start(self, first: int, count: int) -> None:
         """Passes ``first`` … ``first + count − 1``; returns at once."""
+        self._started = (first, count)
         self.put(self.offset("first"), first)
         self.put(self.offset("count"), count)
         self.write(_CTRL, AP_START)
@@ -95,7 +97,7 @@ class SystolicIP(DefaultIP):
     def poll(self, timeout_s: float) -> bool:
         """Whether it became idle in time. Sleeps through most of what such a start usually takes."""
         began = time.perf_counter()
-        time.sleep(min(0.9 * self.usual_seconds, timeout_s))
+        time.sleep(min(0.9 * self._usual.get(self._started, 0), timeout_s))
         while not self.idle:
             if time.perf_counter() - began > timeout_s or self.hopeless:
                 return False
@@ -137,4 +139,5 @@ class SystolicIP(DefaultIP):
 
     def _learn(self, seconds: float) -> None:
         """The usual time follows slowly upwards and at once downwards, so that sleeping never costs much."""
-        self.usual_seconds = min(seconds, 1.1 * self.usual_seconds) if self.usual_seconds else seconds
+        usual = self._usual.get(self._started)
+        self._usual[self._started] = seconds if usual is None else min(seconds, 1.1 * usual)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,3 +67,15 @@ def test_check_says_which_layer_hangs(shapes: Path, accelerator: Open) -> None:
     assert f"layer {yolo.manifest.layers[1].name} (" in report.error
     yolo.reset()
     assert yolo.check().passed
+
+
+def test_a_layer_is_not_waited_for_as_long_as_a_frame(tiny: Path, accelerator: Open) -> None:
+    yolo = accelerator(tiny, time_scale=1.0)
+    own = yolo.device.pace.seconds(0, yolo.manifest.passes)
+    yolo.device.pace = replace(yolo.device.pace, time_scale=0.3 / own)
+    pixels = check_picture(yolo.manifest, tiny)
+    yolo.run(pixels)
+    began = time.perf_counter()
+    assert len(list(yolo.layers(pixels))) == 2
+    # Together as long as a frame; with nine tenths of a frame for each it were 0.54 s at least.
+    assert 0.3 <= time.perf_counter() - began < 0.5

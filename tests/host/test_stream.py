@@ -226,7 +226,7 @@ def test_input_is_packed_as_the_generator_expects(tiny: Path, frames: list[np.nd
     picture = frames[0].transpose(2, 0, 1)
     simulate.pack_input(folder, picture, arena)
     manifest = read_manifest(tiny)
-    mine = np.zeros(manifest.input.size, np.uint8)
+    mine = np.full(manifest.input.size, arena.reshape(-1).view(np.uint8)[0])  # what lies there before
     pack_input(manifest, picture, mine)
     at = manifest.input.offset
     assert np.array_equal(mine, arena.reshape(-1).view(np.uint8)[at : at + mine.size])

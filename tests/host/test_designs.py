@@ -1,0 +1,69 @@
+"""Which design a notebook opens."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from boards.errors import HostError
+from host.designs import VARIABLE, design_folder, find_design
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder with nothing in or above it."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    (tmp_path / "work" / "notes").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work" / "notes")
+    return tmp_path / "work"
+
+
+def renamed(tiny: Path, to: Path, network: str) -> Path:
+    """The manifest alone, with another network's name."""
+    to.mkdir(parents=True)
+    values = json.loads((tiny / "manifest.json").read_text("utf-8"))
+    (to / "manifest.json").write_text(json.dumps(values | {"network": network}))
+    return to
+
+
+def test_finds_what_the_demo_made_above(tiny: Path, here: Path) -> None:
+    made = renamed(tiny, here / "systolic-demo/accelerator", "shapes")
+    assert find_design() == made
+    full = renamed(tiny, here / "tiny-yolov2-voc", "tiny_yolov2_voc")
+    assert find_design() == made
+    assert find_design("tiny_yolov2_voc") == full
+
+
+def test_the_variable_comes_first_and_may_name_several(
+    tiny: Path, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renamed(tiny, here / "accelerator", "nearby")
+    first, second = (renamed(tiny, tmp_path / name, name) for name in ("first", "second"))
+    monkeypatch.setenv(VARIABLE, os.pathsep.join([str(first), str(second)]))
+    assert find_design() == first
+    assert find_design("second") == second
+    assert find_design("nearby") == here / "accelerator"
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "gone"))
+    with pytest.raises(HostError, match=r"gone is not a generated design, there is no manifest.json"):
+        find_design()
+
+
+def test_says_what_to_run_where_there_is_none(here: Path) -> None:
+    with pytest.raises(HostError) as caught:
+        find_design()
+    assert str(caught.value) == (
+        f"no generated design was found in or above {here / 'notes'} and none is installed: run systolic demo, or pip "
+        "install the wheel of systolic package, or set SYSTOLIC_DESIGN to a design's folder"
+    )
+    with pytest.raises(HostError, match=r"no design of tiny_yolov2_voc was .*: run systolic generate tiny-yolov2-voc"):
+        find_design("tiny_yolov2_voc")
+
+
+def test_a_design_is_named_by_any_of_its_files(tiny: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "design")
+    for name in ("manifest.json", "data/program.bin", "design.bit"):
+        assert design_folder(folder / name) == folder

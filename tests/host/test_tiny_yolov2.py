@@ -1,0 +1,43 @@
+"""tiny-YOLOv2 at its full size, 416×416, through the host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hardware import Open, described
+
+from boards.board import load
+from cnn.integer_model import run_integer
+from host.picture import load_picture, resize
+from systolic.build import build
+from systolic.design import write
+from systolic.flow import Calibration, make_design
+from systolic.model import load_model, sample_pictures
+from systolic.simulate import open_folder
+
+pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+
+
+def test_every_integer_of_its_head_is_the_golden_models(tmp_path: Path, accelerator: Open) -> None:
+    picture = sample_pictures()[0]
+    model = load_model("tiny-yolov2-voc", seed=1)
+    made = make_design(model, load("zcu104"), None, Calibration((picture,)))
+    write(made.design, tmp_path / "design")
+    build(tmp_path / "design")
+    folder = open_folder(tmp_path / "design")
+    pixels, _ = resize(load_picture(picture), 416, 416)
+    golden = run_integer(folder.network, pixels)
+    yolo = accelerator(described(tmp_path / "design"))
+    found = yolo.detect(picture)
+    head = yolo.manifest.layers[-1]
+    assert found.outputs[0].shape == (125, 13, 13)
+    assert np.array_equal(found.outputs[0], golden[head.node])
+    assert len(np.unique(found.outputs[0])) > 100, "a head that is nearly constant proves little"
+    assert len(found.labels) == 20
+    layers = 0
+    for layer, integers in yolo.layers(pixels):
+        assert np.array_equal(integers, golden[layer.node]), layer.name
+        layers += 1
+    assert layers == 9
