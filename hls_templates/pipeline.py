@@ -31,6 +31,11 @@ class Element:
         return f"integer<{self.bits}, {'true' if self.signed else 'false'}>"
 
     @property
+    def bits_wide(self) -> int:
+        """Of a whole word."""
+        return self.bits * max(1, self.lanes)
+
+    @property
     def text(self) -> str:
         return f"word<{self.value}, {self.lanes}>" if self.lanes else f"beat_t<{self.bits // 8}>"
 

@@ -53,7 +53,11 @@ class SolverOptions(ctypes.Structure):
     )
 
 
-def _options(memory: Memory, clock_mhz: float, fabric: Fabric, timeline_bins: int, limit: int) -> SolverOptions:
+def solver_options(
+    memory: Memory, clock_mhz: float, fabric: Fabric | None = None, timeline_bins: int = 0, limit: int = 0
+) -> SolverOptions:
+    """What the solver is told; limit: of cycles, beyond which it gives up, 0 for none."""
+    fabric = fabric or Fabric()
     return SolverOptions(
         memory.bytes_per_cycle(clock_mhz),
         round(memory.read_latency_ns * clock_mhz / 1000),
@@ -232,7 +236,7 @@ class Trace:
         """
         memory, fabric = memory or Memory(), fabric or Fabric()
         self._check(clock_mhz, depths or {})
-        options = _options(memory, clock_mhz, fabric, TIMELINE_BINS if timeline else 0, 0)
+        options = solver_options(memory, clock_mhz, fabric, TIMELINE_BINS if timeline else 0)
         regions = tuple(
             self._solve_region(number, facts.depths(depths or {}), options, fabric)
             for number, facts in enumerate(self.regions)
@@ -258,7 +262,7 @@ class Trace:
         from systolic.depths import advise
 
         self._check(clock_mhz, {})
-        return advise(self, _options(memory or Memory(), clock_mhz, fabric or Fabric(), 0, 0), slack)
+        return advise(self, solver_options(memory or Memory(), clock_mhz, fabric), slack)
 
     def _solve_region(self, number: int, depths: Sequence[int], options: SolverOptions, fabric: Fabric) -> RegionTiming:
         facts = self.regions[number]

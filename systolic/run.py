@@ -18,7 +18,8 @@ from host.drawing import draw
 from host.picture import FITS, Pixels, load_picture
 from host.placement import Placement
 from systolic.build import Variant
-from systolic.simulate import Folder, Simulation, simulate
+from systolic.simulate import Simulation
+from systolic.styles import Opened, execute
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +31,14 @@ class Run:
     simulation: Simulation
 
 
-def fit_picture(folder: Folder, picture: Pixels) -> tuple[Pixels, Placement]:
+def fit_picture(folder: Opened, picture: Pixels) -> tuple[Pixels, Placement]:
     """uint8 [channels, height, width] at the size and with the fit that the design was generated for."""
     to = folder.manifest["input"]
     return FITS[folder.manifest["fit"]](picture, to["height"], to["width"])
 
 
 def run(
-    folder: Folder,
+    folder: Opened,
     path: Path,
     threshold: float = THRESHOLD,
     overlap: float = OVERLAP,
@@ -51,14 +52,14 @@ def run(
         )
     picture = load_picture(path)
     pixels, placement = fit_picture(folder, picture)
-    simulation = simulate(folder, pixels, variant or Variant(), progress)
+    simulation = execute(folder, pixels, variant or Variant(), progress)
     found = decode(folder, simulation.outputs, placement, threshold, overlap)
     height, width = picture.shape[:2]
     return Run(picture, tuple(one.clipped(width, height) for one in found), simulation)
 
 
 def decode(
-    folder: Folder,
+    folder: Opened,
     outputs: tuple[Integers, ...],
     placement: Placement,
     threshold: float = THRESHOLD,

@@ -68,18 +68,24 @@ class Simulation:
         return sum(layer.mismatches for layer in self.layers)
 
 
-def open_folder(path: Path) -> Folder:
-    """SimulationError where ``path`` is not a whole generated design."""
+def read_manifest(path: Path) -> dict[str, Any]:
+    """The manifest of a generated folder of either style; SimulationError where it is none."""
     if not is_design(path):
         raise SimulationError(
             f"{path} is not a generated design ({MANIFEST} is missing or not one); run systolic generate first"
         )
-    manifest = json.loads((path / MANIFEST).read_text("utf-8"))
+    manifest: dict[str, Any] = json.loads((path / MANIFEST).read_text("utf-8"))
     if manifest.get("version") != MANIFEST_VERSION:
         raise SimulationError(
             f"{path} is a design of version {manifest.get('version')!r}, but version {MANIFEST_VERSION} is read here; "
             "generate it again"
         )
+    return manifest
+
+
+def open_folder(path: Path) -> Folder:
+    """SimulationError where ``path`` is not a whole generated design of the systolic style."""
+    manifest = read_manifest(path)
     try:
         names = manifest["images"]
         word = int(manifest["word_bytes"])

@@ -137,7 +137,7 @@ def manifest(made: Streaming, wiring: Wiring, estimate: Mapping[str, Any]) -> di
         "layers": _layers(made, wiring),
         "blocks": _blocks(made),
         "heads": heads(network, {node: i for i, node in enumerate(wiring.layers)}),
-        "fifos": {wire.name: wire.depth for wire in wiring.wires},
+        "fifos": [{"name": w.name, "depth": w.depth, "bits": w.element.bits_wide} for w in wiring.wires],
     }
 
 
