@@ -17,8 +17,9 @@ from cnn.integer_model import run_integer
 from cnn.network import Network
 from cnn.quantise import quantise
 from cnn.quantized import QuantizedNetwork, Requantiser
-from cnn.quantized_file import FORMAT, from_npz, to_npz
+from cnn.quantized_file import FORMAT, HEADER, from_npz, to_npz
 from tests.cnn import networks
+from tests.cnn.test_thresholds import binary
 
 MAKERS = [networks.tiny_yolo, networks.branches, networks.classifier]
 
@@ -212,3 +213,52 @@ def test_any_damage_is_a_network_error_or_a_legal_network(damage):
 def test_a_file_cut_short_is_a_network_error(size):
     with pytest.raises(NetworkError):
         from_npz(GOOD[:size])
+
+
+# ---------------------------------------------------------------- quantised by training
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_thresholds_and_multiply_shift_survive(seed):
+    network = binary(seed)
+    data = to_npz(network)
+    again = from_npz(data)
+    assert to_npz(again) == data
+    assert [type(n.op.requantiser).__name__ for n in again.nodes[1:]] == ["Thresholds", "Thresholds", "MultiplyShift"]
+    assert again.nodes[1].op.requantiser.flip.dtype == np.bool_
+    picture = np.random.default_rng(seed).integers(0, 256, (2, 9, 9), np.uint8)
+    for one, other in zip(run_integer(network, picture), run_integer(again, picture), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def changed_binary(replaced: dict[str, bytes], header: tuple[str, str] = ("", "")) -> bytes:
+    """The file of ``binary`` with other members, and one text for another in its header."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(to_npz(binary()))) as read, zipfile.ZipFile(buffer, "w") as archive:
+        for name in read.namelist():
+            data = replaced.get(name, read.read(name))
+            archive.writestr(name, data.replace(*(text.encode() for text in header)) if name == HEADER else data)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (changed_binary({"1.flip.npy": npy(np.full(4, 2, np.int8))}), "flip must be 0 or 1 in every channel"),
+        (changed_binary({"1.flip.npy": npy(np.zeros(5, np.int8))}), "flip must be bool [4], not bool [5]"),
+        (
+            changed_binary({"2.thresholds.npy": npy(np.tile(np.array([3, 1]), (5, 1)))}),
+            "thresholds must ascend in every channel",
+        ),
+        (
+            changed_binary({}, ('"Thresholds"', '"Threshold"')),
+            "a requantising is one of Requantiser, MultiplyShift, Thresholds, not 'Threshold'",
+        ),
+        (changed_binary({}, ('"MultiplyShift"', '"Requantiser"')), "the member '3.negative.npy' is missing"),
+        (changed_binary({"1.weights.npy": npy(np.zeros((4, 2, 3, 3), np.int8))}), "BIPOLAR weights are −1 or +1"),
+    ],
+)
+def test_a_damaged_file_of_a_trained_network_is_refused(data, sentence):
+    with pytest.raises(NetworkError) as error:
+        from_npz(data, "f.npz")
+    assert sentence in str(error.value)

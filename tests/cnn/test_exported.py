@@ -1,0 +1,271 @@
+"""From float arrays to the integers of every layer, against the formulas in Python's own whole numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from boards.errors import NetworkError, QuantiseError
+from cnn import zoo
+from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, DataType
+from cnn.exported import Exported, array_shapes, integer_weights, make_exported
+from cnn.exported_seed import seeded_arrays
+from cnn.fidelity import fidelity
+from cnn.integer_model import run_integer
+from cnn.network import Detection
+from cnn.quantized import MultiplyShift, QConvolution, Requantiser
+from cnn.quantized_file import from_npz, to_npz
+from cnn.topology import Topology, parse_topology
+from tests.cnn.networks import picture as waves
+from tests.cnn.test_topology import convolution, parsed
+
+HEAD = {"type": "one_object", "anchors": [[20, 20], [10, 30]], "classes": 1}
+
+
+def skip(order: str = "RGB") -> Topology:
+    """Convolutions of 1, 2, 4 and 5 bits, a pool, and a skip through a reorg and a concat, to a head."""
+    return parsed(
+        convolution(8, padding=1, name="c0"),
+        {"type": "max_pool", "size": 2, "name": "p0"},
+        convolution(6, padding=1, name="c1", weight_bits=2),
+        convolution(6, padding=1, name="c2", weight_bits=1, output_bits=4),
+        {"type": "reorg", "stride": 2, "from": "c0", "name": "reorg"},
+        {"type": "concat", "from": ["reorg", "c2"], "name": "both"},
+        convolution(10, padding=1, name="c3", weight_bits=5, output_bits=3),
+        {"type": "convolution", "filters": 12, "kernel": 1, "weight_bits": 4, "name": "sums"},
+        HEAD,
+        input={"channels": 3, "height": 12, "width": 20, "order": order},
+        batch_norm={"epsilon": 1e-3, "added_to": "root"},
+    )
+
+
+def made(seed: int = 1, order: str = "RGB") -> Exported:
+    topology = skip(order)
+    return make_exported(topology, seeded_arrays(topology, seed))
+
+
+def picture_of(network: Exported, seed: int = 0) -> np.ndarray:
+    shape = network.topology.input
+    return np.random.default_rng(seed).integers(0, 256, (shape.channels, shape.height, shape.width), np.uint8)
+
+
+def half_even(value: Fraction) -> int:
+    return round(value)
+
+
+# ---------------------------------------------------------------- the formulas
+
+
+@pytest.mark.parametrize(("bits", "datatype"), [(1, BIPOLAR), (2, TERNARY), (4, DataType(4, True)), (8, INT8)])
+def test_integer_weights(bits: int, datatype: DataType) -> None:
+    weights = np.random.default_rng(bits).normal(0, 1, (3, 2, 3, 3)).astype(np.float32)
+    integers, found = integer_weights(weights, bits, "here")
+    assert found == datatype
+    most = max(abs(math.tanh(w)) for w in weights.ravel().tolist())
+    n = 2 ** (bits - 1) - 1
+    for w, integer in zip(weights.ravel().tolist(), integers.ravel().tolist(), strict=True):
+        assert integer == ((1 if w >= 0 else -1) if bits == 1 else round(n * math.tanh(w) / most))
+
+
+def test_inc_bias_and_shift_by_exact_fractions() -> None:
+    """a and b in floats as they are defined, the rest without rounding."""
+    network = made()
+    for node, layer in zip(network.quantized.nodes[1:], network.topology.layers, strict=True):
+        op, kernel = node.op, layer.op
+        if not isinstance(op, QConvolution) or not isinstance(op.requantiser, MultiplyShift):
+            continue
+        in_bits = network.quantized.nodes[node.inputs[0]].type.datatype.bits
+        shift = (kernel.weight_bits - 1) + in_bits + 8
+        assert op.requantiser.shift.tolist() == [shift] * kernel.filters
+        n = max(2 ** (kernel.weight_bits - 1) - 1, 1)
+        for c in range(kernel.filters):
+            gamma, beta, mean, var = (
+                float(network.arrays[f"bn{kernel.number}_{part}"][c]) for part in ("gamma", "beta", "mean", "var")
+            )
+            a = gamma / (math.sqrt(var) + 1e-3)
+            one = (2**kernel.output_bits - 1) * 2**shift
+            assert op.requantiser.multiplier[c] == half_even(Fraction(a) * one / (n * (2**in_bits - 1)))
+            assert op.requantiser.bias[c] == half_even(Fraction(beta - mean * a) * one)
+
+
+def test_outputs_are_what_the_trained_network_rounds_to() -> None:
+    """Each layer, from the integers before it: clamp(a · sum + b, 0, 1) in 2^bits − 1 steps, off by one at most,
+    and only where the rounding of inc and bias decides."""
+    network = made(3)
+    outputs = run_integer(network.quantized, picture_of(network))
+    for node, float_node, layer in zip(
+        network.quantized.nodes[1:], network.network.nodes[1:], network.topology.layers, strict=True
+    ):
+        op = node.op
+        if not isinstance(op, QConvolution) or not isinstance(op.requantiser, MultiplyShift):
+            continue
+        before = network.quantized.nodes[node.inputs[0]]
+        weights, norm = float_node.op.weights.astype(float), float_node.op.batch_norm
+        values = np.asarray(outputs[node.inputs[0]]) * before.type.scale
+        pad, k = layer.op.padding.top, layer.op.size
+        padded = np.pad(values, ((0, 0), (pad, pad), (pad, pad)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (k, k), (1, 2))
+        sums = np.einsum("chwij,fcij->fhw", windows, weights)
+        gain = (norm.scale / np.sqrt(norm.variance.astype(float)))[:, None, None]
+        wanted = np.clip((sums - norm.mean[:, None, None]) * gain + float_node.op.bias[:, None, None], 0, 1)
+        off = np.abs(outputs[network.quantized.nodes.index(node)] - wanted * node.type.datatype.high)
+        assert off.max() <= 0.52
+        assert (off > 0.5).mean() < 0.02
+
+
+def test_an_epsilon_may_join_the_variance() -> None:
+    """1e-3 beside a variance of 0.01: √0.011 and √0.01 + 0.001 differ by 4 %."""
+    topology = parsed(convolution(4, 1), batch_norm={"epsilon": 1e-3})
+    arrays = seeded_arrays(topology, 1)
+    arrays["bn0_var"] = np.full(4, 0.01, np.float32)
+    joined = make_exported(topology, arrays).quantized.nodes[1].op.requantiser
+    added = make_exported(replace(topology, epsilon_of="root"), arrays).quantized.nodes[1].op.requantiser
+    ratio = added.multiplier / joined.multiplier
+    np.testing.assert_allclose(ratio, math.sqrt(0.011) / 0.101, rtol=1e-3)
+
+
+# ---------------------------------------------------------------- the networks
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_float_form_stays_near_the_integers(seed: int) -> None:
+    network = made(seed)
+    layers = {layer.name: layer for layer in fidelity(network.network, network.quantized, picture_of(network))}
+    assert min(layers[name].sqnr_db for name in ("c0", "p0", "reorg")) > 25
+    assert min(layer.sqnr_db for layer in layers.values()) > 8
+
+
+def test_a_bgr_network_sees_an_rgb_picture_as_it_was_trained() -> None:
+    """The same arrays trained on BGR pictures: the same integers for the picture turned round."""
+    rgb, bgr = made(2), made(2, "BGR")
+    picture = picture_of(rgb)
+    for one, other in zip(
+        run_integer(rgb.quantized, picture)[1:],
+        run_integer(bgr.quantized, np.ascontiguousarray(picture[::-1]))[1:],
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(rgb.quantized.nodes[1].op.weights, bgr.quantized.nodes[1].op.weights)
+
+
+def test_a_head_takes_the_bias_that_its_convolution_leaves() -> None:
+    network = made()
+    sums, head = network.quantized.nodes[-2], network.quantized.nodes[-1]
+    assert isinstance(head.op, Detection)
+    assert head.op.bias == tuple(network.arrays["conv4_b"].tolist())
+    assert isinstance(sums.op.requantiser, Requantiser)
+    assert not sums.op.requantiser.bias.any()
+    assert sums.type.datatype == INT16
+    assert sums.type.scale == pytest.approx(1 / (7 * 7))
+
+
+def test_without_a_head_the_bias_is_rounded_to_the_sums() -> None:
+    topology = parsed({"type": "convolution", "filters": 5, "kernel": 1, "weight_bits": 4})
+    arrays = seeded_arrays(topology, 1)
+    node = make_exported(topology, arrays).quantized.nodes[1]
+    assert node.op.requantiser.bias.tolist() == [round(b * 7 * 255) for b in arrays["conv0_b"].tolist()]
+    large = parsed({"type": "convolution", "filters": 5, "kernel": 9, "weight_bits": 8})
+    assert make_exported(large, seeded_arrays(large, 1)).quantized.nodes[1].type.datatype == INT32
+
+
+@pytest.mark.parametrize("name", ["ultranet", "ultranet-skip"])
+def test_seeded_networks_live_in_every_layer(name: str) -> None:
+    """At the size that keeps the test fast; the built-in size differs in the picture alone."""
+    values = json.loads(zoo.topology_file(name).read_text())
+    values["input"] |= {"height": 64, "width": 96}
+    topology = parse_topology(json.dumps(values), name)
+    network = make_exported(topology, seeded_arrays(topology, 7))
+    picture = waves(topology.input)
+    for node, output in zip(network.quantized.nodes, run_integer(network.quantized, picture), strict=True):
+        if isinstance(node.op, QConvolution) and isinstance(node.op.requantiser, MultiplyShift):
+            assert (node.op.requantiser.multiplier < 0).any(), node.name
+            dead = (output.max(axis=(1, 2)) == output.min(axis=(1, 2))).mean()
+            assert dead < 0.15, node.name
+            assert 2 < output.mean() < 9, node.name
+
+
+def test_a_seed_gives_the_same_network_and_another_another() -> None:
+    topology = skip()
+    one, same, other = (make_exported(topology, seeded_arrays(topology, seed)) for seed in (5, 5, 6))
+    assert to_npz(one.quantized) == to_npz(same.quantized) != to_npz(other.quantized)
+    assert list(seeded_arrays(topology, 5)) == list(array_shapes(topology))
+    with pytest.raises(NetworkError, match=r"a seed is a whole number 0…2\^64 − 1, not -1"):
+        seeded_arrays(topology, -1)
+
+
+def test_the_zoo_gives_both_forms() -> None:
+    network = zoo.load_exported("ultranet", 1)
+    assert zoo.load("ultranet", 1).nodes[1].op.weights.tolist() == network.network.nodes[1].op.weights.tolist()
+    with pytest.raises(NetworkError, match=r"the network ultranet\.json comes without trained numbers"):
+        zoo.load("ultranet")
+    with pytest.raises(NetworkError, match="'shapes' was not quantised by training; quantise it"):
+        zoo.load_exported("shapes")
+
+
+# ---------------------------------------------------------------- what cannot be
+
+
+def changed(name: str, array: np.ndarray) -> None:
+    topology = skip()
+    make_exported(topology, {**seeded_arrays(topology, 1), name: array})
+
+
+def test_arrays_that_give_no_network() -> None:
+    arrays = seeded_arrays(skip(), 1)
+    wrong = [
+        ("conv0_w", np.zeros((8, 3, 3, 3), np.float32), "layer 1: its weights are all 0"),
+        ("bn0_var", -arrays["bn0_var"], "layer 1: a variance must not be negative, but one is -"),
+        ("bn0_gamma", 1e6 * arrays["bn0_gamma"], "layer 1: inc of 'c0' must be within ±65535, but reaches"),
+        ("bn1_beta", 1e12 + arrays["bn1_beta"], "layer 3: bias of 'c1' must be within ±140737488355327"),
+    ]
+    for name, array, sentence in wrong:
+        with pytest.raises(NetworkError) as error:
+            changed(name, array.astype(np.float32))
+        assert sentence in str(error.value)
+    topology = parsed(convolution(4, 1), batch_norm={"epsilon": 0})
+    with pytest.raises(NetworkError, match="a variance is 0 and so is epsilon"):
+        make_exported(topology, {**seeded_arrays(topology, 1), "bn0_var": np.zeros(4, np.float32)})
+
+
+def test_a_sum_that_needs_more_than_32_bits() -> None:
+    sums = {"type": "convolution", "filters": 2, "kernel": 1, "weight_bits": 8}
+    topology = parsed(convolution(2, 1), sums)
+    with pytest.raises(NetworkError, match=r"conv1_b must be below 2\^31 sums"):
+        make_exported(topology, {**seeded_arrays(topology, 1), "conv1_b": np.full(2, 1e9, np.float32)})
+
+
+def test_a_bgr_picture_is_read_by_convolutions_alone() -> None:
+    bgr = {"channels": 3, "height": 12, "width": 20, "order": "BGR"}
+    topology = parsed({"type": "max_pool", "size": 2}, convolution(4, 1), input=bgr)
+    with pytest.raises(NetworkError, match="layer 1: a picture in BGR order must be read by convolutions alone"):
+        make_exported(topology, seeded_arrays(topology, 1))
+    topology = parsed(convolution(3, 1, groups=3), input=bgr)
+    with pytest.raises(NetworkError, match="layer 1: a picture in BGR order has 3 channels that one group reads"):
+        make_exported(topology, seeded_arrays(topology, 1))
+
+
+def test_a_concat_of_different_bits() -> None:
+    topology = parsed(
+        convolution(4, 1, name="a"),
+        convolution(4, 1, name="b", output_bits=2, **{"from": "input"}),
+        {"type": "concat", "from": ["a", "b"]},
+    )
+    with pytest.raises(QuantiseError, match="it passes 'b' on as"):
+        make_exported(topology, seeded_arrays(topology, 1))
+
+
+def test_the_integers_survive_their_file() -> None:
+    network = made(4)
+    data = to_npz(network.quantized)
+    again = from_npz(data)
+    assert to_npz(again) == data
+    picture = picture_of(network)
+    for one, other in zip(run_integer(network.quantized, picture), run_integer(again, picture), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert again.nodes[-1].op == network.quantized.nodes[-1].op
+    assert again.nodes[5].op == network.quantized.nodes[5].op

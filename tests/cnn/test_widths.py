@@ -1,0 +1,87 @@
+"""Bits of activations where lanes hold 16: what 32 bits of a sum leave, and that it is worth having."""
+
+from __future__ import annotations
+
+import networks
+import numpy as np
+import pytest
+
+from boards.errors import QuantiseError
+from cnn.accumulator import accumulator_bound
+from cnn.calibrate import calibrate
+from cnn.fidelity import fidelity
+from cnn.fold import fold
+from cnn.network import AveragePool, Network, Shape
+from cnn.quantise import FORMATS, quantise, quantise_format
+from cnn.quantized import QConvolution
+from cnn.widths import shared_bits
+from systolic.model import calibration_inputs, load_model, sample_pictures
+
+
+def layered(channels: int) -> Network:
+    """Two 3×3 convolutions, the second one reading ``channels``."""
+    random = np.random.default_rng(channels)
+    return networks.network(
+        Shape(3, 8, 8),
+        ("conv1", networks.convolution(random, 3, channels), (0,), Shape(channels, 8, 8)),
+        ("conv2", networks.convolution(random, channels, 4), (1,), Shape(4, 8, 8)),
+    )
+
+
+def test_wider_kernels_leave_fewer_bits() -> None:
+    found = []
+    for channels in (4, 64, 512):
+        network = layered(channels)
+        ranges = calibrate(network, networks.pictures(network.input_shape))
+        found.append(shared_bits(fold(network), ranges)[1])
+    assert found[0] > found[1] > found[2] >= 10
+    assert found[0] <= 16
+
+
+def test_sums_stay_within_32_bits_and_use_them() -> None:
+    network = layered(128)
+    q = quantise_format(network, calibrate(network, networks.pictures(network.input_shape)), 16)
+    op = q.nodes[2].op
+    assert isinstance(op, QConvolution)
+    bound = accumulator_bound(op, q.nodes[1].type.datatype)
+    assert 1 << 28 < bound < 1 << 31
+
+
+def test_an_average_over_a_large_map_has_room() -> None:
+    network = networks.network(
+        Shape(3, 300, 300),
+        ("conv1", networks.convolution(np.random.default_rng(1), 3, 2, kernel=1), (0,), Shape(2, 300, 300)),
+        ("average2", AveragePool(), (1,), Shape(2, 1, 1)),
+    )
+    ranges = calibrate(network, networks.pictures(network.input_shape, 1))
+    assert shared_bits(fold(network), ranges)[1] == 31 - 17 + 1
+
+
+@pytest.mark.parametrize("bits", FORMATS)
+def test_every_format_holds_its_maps(bits: int) -> None:
+    network = layered(16)
+    q = quantise_format(network, calibrate(network, networks.pictures(network.input_shape)), bits)
+    assert q.nodes[1].type.datatype.bits <= bits
+    assert int(np.abs(q.nodes[1].op.weights).max()) <= (1 << (bits - 1)) - 1  # type: ignore[union-attr]
+    assert q.nodes[-1].type.datatype.name == "INT16"
+
+
+def test_another_format_is_refused() -> None:
+    network = layered(4)
+    ranges = calibrate(network, networks.pictures(network.input_shape))
+    with pytest.raises(QuantiseError, match="an accelerator's format is 4, 8, 16 bits, not 5"):
+        quantise_format(network, ranges, 5)
+
+
+def test_each_format_is_worth_its_bits() -> None:
+    """The embedded network's last layer: 8 bits above 30 dB, 16 bits 25 dB more; 16-bit activations alone would not."""
+    model = load_model("shapes")
+    inputs = calibration_inputs(model.network, sample_pictures()[:2], model.fit)
+    picture = np.rint(inputs[0] * 255).astype(np.uint8)
+    ranges = {bits: calibrate(model.network, inputs, "mse", bits=min(bits, 12)) for bits in FORMATS}
+    last = {bits: fidelity(model.network, quantise_format(model.network, ranges[bits], bits), picture)[-1].sqnr_db
+            for bits in FORMATS}  # fmt: skip
+    assert last[4] < 15 < 30 < last[8]
+    assert last[16] > last[8] + 25
+    greedy = quantise(model.network, ranges[16], bits=16, activation_bits=16)
+    assert fidelity(model.network, greedy, picture)[-1].sqnr_db < last[16]
