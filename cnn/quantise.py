@@ -6,6 +6,7 @@ after    QConvolution, integer weights per output channel, bias, m, m_neg and s 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +44,7 @@ from cnn.quantized import (
 )
 from cnn.quantized_check import MULTIPLIER_LIMIT, SHIFT_LIMIT, check_quantized
 from cnn.tensor_types import HOST, tensor_types
+from cnn.widths import shared_bits
 
 __all__ = [
     "METHODS",
@@ -54,7 +56,11 @@ __all__ = [
     "choose_ranges",
     "observe",
     "quantise",
+    "quantise_format",
 ]
+
+FORMATS = (4, 8, 16)
+"""Bits of weights and activations that an accelerator is made for."""
 
 ACCUMULATOR_LIMIT = (1 << 31) - 1
 ADD_ONE = 1 << 14  # the multiplier of an Add's input with the greatest scale
@@ -63,14 +69,29 @@ Doubles = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
 
+def quantise_format(network: Network, ranges: Ranges, bits: int) -> QuantizedNetwork:
+    """``quantise`` for an accelerator whose lanes hold ``bits``: 4, 8 or 16.
+
+    16: sums stay within 32 bits, so activations have only as many bits as leave their readers' weights as many
+    (``cnn.widths``); both lie in 16.
+    """
+    if bits not in FORMATS:
+        raise QuantiseError(f"an accelerator's format is {', '.join(map(str, FORMATS))} bits, not {bits}")
+    activation_bits: int | tuple[int, ...] = bits
+    if bits == 16:
+        _check_ranges(network, ranges)
+        activation_bits = shared_bits(fold(network), ranges)
+    return quantise(network, ranges, bits=bits, activation_bits=activation_bits)
+
+
 def quantise(
-    network: Network, ranges: Ranges, *, bits: int = 8, activation_bits: int = 8
+    network: Network, ranges: Ranges, *, bits: int = 8, activation_bits: int | Sequence[int] = 8
 ) -> QuantizedNetwork:
     """The integer network with the same indices.
 
     bits: of the weights, 2…16, per-output-channel scale, symmetric and narrow.
-    activation_bits: of the layers between, 2…16, per-tensor scale; the picture is UINT8 with scale
-    1/255 and the last layer that computes leaves as INT16.
+    activation_bits: of the layers between, 2…16, of all or one a node, per-tensor scale; the picture is UINT8 with
+    scale 1/255 and the last layer that computes leaves as INT16.
     Raises QuantiseError: all layers that cannot be quantised at once, each with its source.
     """
     _check_bits(bits, activation_bits)
@@ -82,8 +103,9 @@ def quantise(
     return check_quantized(QuantizedNetwork(network.name, nodes, network.labels))
 
 
-def _check_bits(bits: int, activation_bits: int) -> None:
-    for what, value in (("weights", bits), ("activations", activation_bits)):
+def _check_bits(bits: int, activation_bits: int | Sequence[int]) -> None:
+    activations = [activation_bits] if isinstance(activation_bits, int) else activation_bits
+    for what, value in (("weights", bits), *(("activations", one) for one in activations)):
         if not 2 <= value <= 16:
             raise QuantiseError(f"{what} have 2…16 bits, not {value}")
 

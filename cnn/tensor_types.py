@@ -7,7 +7,7 @@ one type: the datatype that its readers need and the greatest scale that any mem
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from boards.errors import QuantiseError
 from cnn.calibrate import Ranges
@@ -37,8 +37,12 @@ PIXEL = TensorType(UINT8, 1 / 255)
 HEADROOM = 2.0  # the last layer may reach twice what calibration saw; INT16 has the bits to spare
 
 
-def tensor_types(network: Network, ranges: Ranges, activation_bits: int = 8) -> tuple[TensorType, ...]:
+def tensor_types(
+    network: Network, ranges: Ranges, activation_bits: int | Sequence[int] = 8
+) -> tuple[TensorType, ...]:
     """One type a node. A host node (Softmax, Detection) has that of its input.
+
+    activation_bits: of all, or one a node; tensors that have one type have the fewest bits that one of them may have.
 
     Raises QuantiseError where a concat joins the picture with a layer, or relu6 with a greater range.
     """
@@ -46,7 +50,10 @@ def tensor_types(network: Network, ranges: Ranges, activation_bits: int = 8) -> 
     members: dict[int, list[int]] = {}
     for i, root in enumerate(roots):
         members.setdefault(root, []).append(i)
-    types = {root: _group_type(network, group, ranges, activation_bits) for root, group in members.items()}
+    bits = [activation_bits] * len(roots) if isinstance(activation_bits, int) else activation_bits
+    types = {
+        root: _group_type(network, group, ranges, min(bits[i] for i in group)) for root, group in members.items()
+    }
     return tuple(types[root] for root in roots)
 
 

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from boards.errors import SystolicError
+from cnn.quantise import FORMATS
 from host.detection import OVERLAP, THRESHOLD
 from host.picture import FITS
 from systolic import commands, commands_schedule
+
+BITS_HELP = "bits of weights and activations: 4, 8 or 16, with four, two or one MAC a DSP"
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse has no public name for it
 
@@ -135,6 +138,7 @@ def _generate(subparsers: Parsers) -> None:
         choices=tuple(FITS),
         help="how pictures are brought to size (default: as the network was trained)",
     )
+    one.add_argument("--bits", type=int, choices=FORMATS, help=f"{BITS_HELP} (default: 8)")
     one.add_argument("--schedule", type=Path, metavar="FILE", help="a schedule saved by systolic schedule --save")
     one.add_argument("--force", action="store_true", help="replace a design that is in DIR already")
     _json_option(one)
@@ -214,6 +218,7 @@ def _schedule(subparsers: Parsers) -> None:
     one.add_argument("--order", help="pin the loop order: weights-resident, inputs-resident or streamed")
     for pin in commands_schedule.PINS:
         one.add_argument(f"--{pin.replace('_', '-')}", dest=pin, type=int, metavar="N", help="pin it")
+    one.add_argument("--bits", type=int, choices=FORMATS, help=f"{BITS_HELP} (default: 8)")
     one.add_argument("--ddr-efficiency", type=float, metavar="SHARE", help="share of the DDR's peak that carries data")
     one.add_argument("--schedule", type=Path, metavar="FILE", help="price this schedule instead of searching")
     one.add_argument("--save", type=Path, metavar="FILE", help="write the schedule as JSON, to be edited by hand")
@@ -230,6 +235,13 @@ def _compare(subparsers: Parsers) -> None:
     _search_options(one)
     one.add_argument("--board", action="append", help="a board; may be given several times (default: zcu104)")
     one.add_argument("--array", action="append", metavar="MxNxL", help="an array; may be given several times")
+    one.add_argument(
+        "--bits",
+        type=int,
+        action="append",
+        choices=FORMATS,
+        help=f"{BITS_HELP}; may be given several times (default: 8)",
+    )
 
 
 def _package(subparsers: Parsers) -> None:

@@ -109,7 +109,7 @@ def generate_design(options: argparse.Namespace) -> int:
     board = board_room.load(options.board)
     samples = sample_pictures()
     check_target(options.output, options.force)
-    calibration = Calibration(tuple(options.calibrate) or samples, options.method, options.fit)
+    calibration = Calibration(tuple(options.calibrate) or samples, options.method, options.fit, options.bits)
     with StatusLine() as status:
         status.tell("reading the network")
         model = load_model(options.network, options.weights, options.names, options.seed, options.size)

@@ -8,6 +8,7 @@ from pathlib import Path
 from boards import board as board_room
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
+from scheduler.formats import least_bits
 from systolic import explore
 from systolic.commands import give, read_schedule
 from systolic.flow import Calibration, quantise_model
@@ -18,21 +19,21 @@ from systolic.progress import StatusLine
 PINS = ("save_rows", "chunk", "map_ports", "weight_ports", "row_depth", "weight_depth")
 
 
-def _network(options: argparse.Namespace, status: StatusLine) -> QuantizedNetwork:
-    """Shapes decide a schedule, not numbers: a network without trained numbers takes those of seed 1."""
+def _network(options: argparse.Namespace, bits: int | None, status: StatusLine) -> QuantizedNetwork:
+    """Shapes and bits decide a schedule, not numbers: a network without trained numbers takes those of seed 1."""
     status.tell("reading the network")
     seed = options.seed
     if options.weights is None and seed is None and options.network != "shapes":
         seed = 1
     model = load_model(options.network, options.weights, None, seed, options.size)
-    return quantise_model(model, Calibration(sample_pictures()[:1]), model.fit, status.tell)
+    return quantise_model(model, Calibration(sample_pictures()[:1], bits=bits), model.fit, status.tell)
 
 
 def schedule(options: argparse.Namespace) -> int:
     """JSON: ``Explored.values``."""
     board = board_room.load(options.board)
     with StatusLine() as status, explore.workers(options.workers, options.dask) as executor:
-        network = _network(options, status)
+        network = _network(options, options.bits, status)
         if options.schedule is not None:
             text = read_schedule(options.schedule)
             found = explore.explore_given(network, board, text, options.schedule.name, options.clock)
@@ -67,10 +68,11 @@ def compare(options: argparse.Namespace) -> int:
     """JSON: ``Comparison.values``."""
     boards = [board_room.load(name) for name in options.board or ["zcu104"]]
     with StatusLine() as status, explore.workers(options.workers, options.dask) as executor:
-        network = _network(options, status)
+        asked = [(bits, _network(options, bits, status)) for bits in options.bits or (None,)]
+        networks = {bits or least_bits(network): network for bits, network in asked}
         status.tell("searching")
         found = explore.compare(
-            {8: network}, boards, options.array or (), options.clock, options.objective, options.fps, executor
+            networks, boards, options.array or (), options.clock, options.objective, options.fps, executor
         )
         if options.report is not None:
             from systolic.report import report

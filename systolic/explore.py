@@ -34,6 +34,7 @@ SCHEDULE_FLAGS: Mapping[str, str] = {
     "--objective": "fps, latency, ddr or resources (default: fps)",
     "--fps RATE": "frame rate that ddr and resources have to hold",
     "--array MxNxL": "pin the geometry",
+    "--bits 4|8|16": "bits of weights and activations: four, two or one MAC a DSP (default: 8)",
     "--order": "pin the loop order: weights-resident, inputs-resident, streamed",
     "--save-rows, --chunk, --map-ports, --weight-ports, --row-depth, --weight-depth": "pin what surrounds the array",
     "--ddr-efficiency SHARE": "share of the DDR's peak that carries data (default: 0.85)",

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boards.board import Board, Clock
+from boards.errors import QuantiseError
 from cnn.calibrate import calibrate
-from cnn.quantise import quantise
+from cnn.quantise import quantise_format
 from cnn.quantized import QuantizedNetwork
 from host.picture import FITS, load_picture
 from scheduler.choose import choose
@@ -23,16 +24,22 @@ from systolic.model import Model, calibration_inputs
 Progress = Callable[[str], None]
 
 
+WIDE_BITS = 12
+"""What the least squared error is asked at for 16 bits: activations have 8 to 16 of them (cnn/widths.py)."""
+
+
 @dataclass(frozen=True)
 class Calibration:
     """pictures: what activation ranges are measured on. method: max, percentile or mse.
 
-    fit: one of FITS; the model's own where it is None.
+    fit: one of FITS; the model's own where it is None. bits: of weights and activations, 4, 8 or 16; 8 where it is
+    None, and then a model may bring integers of its own.
     """
 
     pictures: tuple[Path, ...]
     method: str = "mse"
     fit: str | None = None
+    bits: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +52,25 @@ class Generated:
 
 
 def quantise_model(model: Model, calibration: Calibration, fit: str, tell: Progress) -> QuantizedNetwork:
-    """The model's integers: its own, or those that calibration gives."""
+    """The model's integers: its own, or those that calibration gives. QuantiseError for bits that are neither."""
     if model.quantized is not None:
+        if calibration.bits is not None:
+            raise QuantiseError(
+                f"{model.quantized.name} was quantised when it was trained, so that it cannot be brought to "
+                f"{calibration.bits} bits; leave out --bits"
+            )
         return model.quantized
-    network = model.network
+    network, bits = model.network, 8 if calibration.bits is None else calibration.bits
     inputs = calibration_inputs(network, calibration.pictures, fit)
     total = len(inputs)
     ranges = calibrate(
-        network, inputs, calibration.method, progress=lambda done: tell(f"calibrating, picture {done} of {total}")
+        network,
+        inputs,
+        calibration.method,
+        bits=min(bits, WIDE_BITS),
+        progress=lambda done: tell(f"calibrating, picture {done} of {total}"),
     )
-    return quantise(network, ranges)
+    return quantise_format(network, ranges, bits)
 
 
 def make_design(
