@@ -6,10 +6,13 @@ after    QConvolution with integer weights, and MultiplyShift: batch norm and ac
 With n = 2^(weight_bits − 1) − 1, N = 2^in_bits − 1, M = 2^output_bits − 1 (DoReFa-Net, arXiv:1606.06160):
 
     weight  integer = round(n · tanh(w) / max|tanh(w)|)
-    a, b    a = gamma / (sqrt(var) + epsilon), b = beta − mean · a
+    a, b    a = gamma / (sqrt(var) + epsilon), b = beta − mean / (sqrt(var) + epsilon) · gamma
     s       weight_bits − 1 + in_bits + extra_bits
     inc     round(a · M · 2^s / (n · N)),  bias  round(b · M · 2^s)
     output  clip((acc · inc + bias + 2^(s − 1)) >> s, 0, M)
+
+Batch norms are worked out in float32, in this order: so do the exporters, and their hardware has the integers that it
+gives. Weights are in float64, since tanh in float32 differs between processors.
 
 A convolution without output_bits leaves its exact sums; its convN_b is added by the host where a detection head reads
 them, and otherwise rounded to the sums' scale. See docs/exported.md.
@@ -22,7 +25,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from boards.errors import NetworkError
 from cnn.accumulator import accumulator_bound, magnitude
@@ -42,8 +44,6 @@ from cnn.quantized import (
 )
 from cnn.quantized_check import MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT, check_quantized
 from cnn.topology import Kernel, Layer, Topology, read_topology
-
-Doubles = npt.NDArray[np.float64]
 
 PIXEL = TensorType(UINT8, 1 / 255)
 NORM = ("gamma", "beta", "mean", "var")
@@ -203,13 +203,14 @@ def multiply_shift(
     norm: Mapping[str, FloatArray],
 ) -> MultiplyShift:
     """Batch norm and activation in integers; NetworkError where inc, bias or shift needs too many bits."""
-    wide = {part: norm[part].astype(np.float64) for part in NORM}
-    gain = wide["gamma"] / _deviation(topology, wide["var"], layer)
-    offset = wide["beta"] - wide["mean"] * gain
+    deviation = _deviation(topology, norm["var"], layer)
     shift = weight_type.bits - 1 + source.datatype.bits + topology.extra_bits
-    one = np.ldexp(float(out.high), shift)
-    inc = np.rint(gain * one / (weight_type.high * magnitude(source.datatype)))
-    bias = np.rint(offset * one)
+    one = float(np.ldexp(out.high, shift))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is told below
+        gain = norm["gamma"] / deviation
+        offset = norm["beta"] - norm["mean"] / deviation * norm["gamma"]
+        inc = np.rint(gain * np.float32(one / (weight_type.high * magnitude(source.datatype))))
+        bias = np.rint(offset * np.float32(one))
     for name, values, limit in (("inc", inc, MULTIPLIER_LIMIT), ("bias", bias, PRODUCT_BIAS_LIMIT)):
         if not np.abs(values).max() <= limit:
             raise NetworkError(
@@ -221,14 +222,14 @@ def multiply_shift(
     return MultiplyShift(inc.astype(np.int64), bias.astype(np.int64), np.full(inc.size, shift, np.int64))
 
 
-def _deviation(topology: Topology, variance: Doubles, layer: Layer) -> Doubles:
+def _deviation(topology: Topology, variance: FloatArray, layer: Layer) -> FloatArray:
     if variance.min() < 0:
         raise NetworkError(f"{layer.source}: a variance must not be negative, but one is {variance.min():g}")
-    root = topology.epsilon_of == "root"
-    deviation = np.sqrt(variance) + topology.epsilon if root else np.sqrt(variance + topology.epsilon)
+    epsilon, root = np.float32(topology.epsilon), topology.epsilon_of == "root"
+    deviation = np.sqrt(variance) + epsilon if root else np.sqrt(variance + epsilon)
     if not deviation.min() > 0:
         raise NetworkError(f"{layer.source}: a variance is 0 and so is epsilon; the batch norm divides by nothing")
-    return np.asarray(deviation)
+    return np.asarray(deviation, np.float32)
 
 
 def _variance(topology: Topology, variance: FloatArray) -> FloatArray:

@@ -1,0 +1,140 @@
+"""param.h and config.h, compiled, and every value read back."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from boards.errors import GenerateError
+from hls_templates.param_header import LayerParameters, header_files, packed_weights
+from systolic.build import ap_int_folder, compiler
+
+
+def layer(
+    name: str, seed: int, shape: tuple[int, int, int, int], bits: int, pe: int, simd: int, *, sums: bool = False
+) -> LayerParameters:
+    random = np.random.default_rng(seed)
+    high = 1 if bits == 1 else (1 << (bits - 1)) - 1
+    weights = random.choice([-1, 1], shape) if bits == 1 else random.integers(-high - (bits > 1), high + 1, shape)
+    inc = None if sums else random.integers(-60_000, 60_000, shape[0])
+    bias = None if sums else random.integers(-(1 << 45), 1 << 45, shape[0])
+    _, channels, kernel, _ = shape
+    sides, after = (channels, 10, 12), (shape[0], 10, 12)
+    return LayerParameters(
+        name, weights, bits, pe, simd, sides, after, 1, kernel // 2, 4, 4, inc, bias, 0 if sums else bits + 11
+    )
+
+
+LAYERS = [
+    layer("conv_0", 0, (16, 3, 3, 3), 4, 16, 3),
+    layer("wide", 1, (8, 32, 3, 3), 8, 2, 32),  # words of 256 bits
+    layer("all", 2, (6, 5, 1, 1), 4, 1, 5),
+    layer("bits", 3, (4, 8, 3, 3), 1, 2, 24),
+    layer("few", 4, (4, 4, 3, 3), 2, 4, 1),
+    layer("last", 5, (36, 16, 1, 1), 4, 4, 8, sums=True),
+]
+
+PROGRAM = """
+#include <cstdio>
+#include "param.h"
+#include "config.h"
+template <class T, int A, int B> void tell(const char *name, const T (&values)[A][B]) {
+    for (int a = 0; a < A; ++a)
+        for (int b = 0; b < B; ++b)
+            std::printf("%s %d %d %s\\n", name, a, b, values[a][b].to_string(16, true).c_str());
+}
+int main() {
+"""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int, int], str]:
+    """What a program that includes both headers prints of them: (name, row, column) → text."""
+    folder = tmp_path_factory.mktemp("param")
+    for name, text in header_files(LAYERS).items():
+        (folder / name).write_text(text)
+    lines = []
+    for one in LAYERS:
+        arrays = ["w"] if one.inc is None else ["w", "inc", "bias"]
+        lines += [f'tell("{one.name}_{array}", {one.name}_{array});' for array in arrays]
+        defines = [line.split()[1] for line in header_files([one])["config.h"].splitlines() if "#define " in line][1:]
+        lines += [f'std::printf("{name} 0 0 %d\\n", {name});' for name in defines]
+    (folder / "main.cpp").write_text(PROGRAM + "\n".join(lines) + "\n}\n")
+    command = [compiler(), "-std=c++17", "-O0", f"-I{ap_int_folder()}", "main.cpp", "-o", "main"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    printed = subprocess.run([folder / "main"], check=True, capture_output=True, text=True).stdout
+    rows = [line.split() for line in printed.splitlines()]
+    return {(name, int(a), int(b)): value for name, a, b, value in rows}
+
+
+def number(text: str) -> int:
+    return int(text, 16)
+
+
+@pytest.mark.parametrize("one", LAYERS, ids=lambda one: one.name)
+def test_every_weight_is_where_the_format_says(one: LayerParameters, told: dict[tuple[str, int, int], str]) -> None:
+    """Lane by lane from the compiled words, by the sentence at the head of param.h."""
+    mask = (1 << one.weight_bits) - 1
+    filters, channels, high, wide = one.weights.shape
+    words = channels * high * wide // one.simd
+    for f in range(filters):
+        for y in range(high):
+            for x in range(wide):
+                for c in range(channels):
+                    place = (y * wide + x) * channels + c
+                    tile = f // one.pe * words + place // one.simd
+                    word = number(told[f"{one.name}_w", f % one.pe, tile])
+                    code = word >> (one.weight_bits * (place % one.simd)) & mask
+                    expected = int(one.weights[f, c, y, x])
+                    assert code == (expected > 0 if one.weight_bits == 1 else expected & mask)
+
+
+@pytest.mark.parametrize("one", LAYERS[:-1], ids=lambda one: one.name)
+def test_every_inc_and_bias(one: LayerParameters, told: dict[tuple[str, int, int], str]) -> None:
+    for name, values in (("inc", one.inc), ("bias", one.bias)):
+        for channel, value in enumerate(values.tolist()):
+            assert number(told[f"{one.name}_{name}", channel % one.pe, channel // one.pe]) == value
+
+
+def test_every_define(told: dict[tuple[str, int, int], str]) -> None:
+    def defined(name: str) -> int:
+        return int(told[name, 0, 0])
+
+    for one in LAYERS:
+        upper = one.name.upper()
+        assert (defined(f"{upper}_PE"), defined(f"{upper}_SIMD")) == (one.pe, one.simd)
+        assert (defined(f"{upper}_K"), defined(f"{upper}_P")) == (one.weights.shape[2], one.padding)
+        assert [defined(f"{upper}_IFM_{side}") for side in ("CH", "ROW", "COL")] == list(one.input)
+        assert [defined(f"{upper}_OFM_{side}") for side in ("CH", "ROW", "COL")] == list(one.output)
+        assert defined(f"{upper}_W_TILES") == len(packed_weights(one)[0])
+        assert (f"{upper}_INC_BIT", 0, 0) in told or one.inc is None
+    assert defined("CONV_0_SHIFT") - 3 - 4 == defined("CONV_0_L_SHIFT")
+    assert defined("CONV_0_INC_BIT") == int(np.abs(LAYERS[0].inc).max()).bit_length() + 1
+
+
+def test_the_same_layers_give_the_same_text_and_no_layer_is_left_out() -> None:
+    files = header_files(LAYERS)
+    assert files == header_files([replace(one) for one in LAYERS])
+    assert [line for line in files["config.h"].splitlines() if line.startswith("// ")][1:] == [
+        f"// {one.name}" for one in LAYERS
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"pe": 5}, "conv_0: PE must divide its 16 filters, 5 does not"),
+        ({"pe": 0}, "conv_0: PE must divide its 16 filters, 0 does not"),
+        ({"simd": 4}, "conv_0: SIMD must divide the 27 weights of a filter, 4 does not"),
+        ({"bias": None}, "conv_0: inc and bias come together, or neither"),
+        ({"weight_bits": 3}, "conv_0: weights of 3 bits are -4…3, not -8…7"),
+        ({"name": "a b"}, "an identifier is a letter"),
+    ],
+)
+def test_what_cannot_be_written(changes: dict[str, object], sentence: str) -> None:
+    with pytest.raises(GenerateError) as error:
+        header_files([replace(LAYERS[0], **changes)])
+    assert sentence in str(error.value)
