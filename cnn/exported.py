@@ -30,7 +30,7 @@ from boards.errors import NetworkError
 from cnn.accumulator import accumulator_bound, magnitude
 from cnn.datatype import BIPOLAR, INT16, INT32, TERNARY, UINT8, DataType
 from cnn.network import UNIT, BatchNorm, Convolution, Detection, FloatArray, Input, Network, Node, Op
-from cnn.npz import read_arrays
+from cnn.npz import array_names, read_arrays
 from cnn.quantized import (
     IntArray,
     MultiplyShift,
@@ -66,7 +66,26 @@ class Exported:
 def read_exported(topology: Path, weights: Path) -> Exported:
     """The network of a topology file with the arrays of an .npz; NetworkError or QuantiseError says what is wrong."""
     layers = read_topology(topology)
+    if "arr_0" in array_names(weights):
+        return make_exported(layers, _read_numbered(layers, weights))
     return make_exported(layers, read_arrays(weights, array_shapes(layers)))
+
+
+def _read_numbered(topology: Topology, weights: Path) -> dict[str, FloatArray]:
+    """arr_0, arr_1 … as the exporters write them: the arrays in order, and each batch norm's epsilon after it."""
+    names: list[str] = []
+    for name in array_shapes(topology):
+        names += [name, name.replace("_var", "_eps")] if name.endswith("_var") else [name]
+    shapes = array_shapes(topology)
+    found = read_arrays(weights, {f"arr_{i}": shapes.get(name, ()) for i, name in enumerate(names)})
+    arrays = dict(zip(names, found.values(), strict=True))
+    for name in (name for name in names if name not in shapes):
+        if not np.isclose(arrays[name], topology.epsilon, rtol=1e-6):
+            raise NetworkError(
+                f"{weights.name}: {name} is {float(arrays[name]):g}, but the network's batch norms have the epsilon "
+                f"{topology.epsilon:g}; correct it in the network file"
+            )
+    return {name: arrays[name] for name in shapes}
 
 
 def array_shapes(topology: Topology) -> dict[str, tuple[int, ...]]:

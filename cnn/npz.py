@@ -6,7 +6,8 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,10 +68,22 @@ def read_arrays(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, 
     Nothing is unpacked beyond what an array of its wanted shape takes. NetworkError says which array is missing, is
     not wanted, or has another shape or dtype, and what is not a finite number.
     """
+    with _opened(path) as archive:
+        _check_names(path.name, (entry.filename for entry in archive.infolist()), shapes)
+        return {name: _read(path.name, archive, name, shape) for name, shape in shapes.items()}
+
+
+def array_names(path: Path) -> tuple[str, ...]:
+    """Of the arrays in an .npz; NetworkError where it is none."""
+    with _opened(path) as archive:
+        return tuple(entry.filename.removesuffix(".npy") for entry in archive.infolist())
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
-            _check_names(path.name, (entry.filename for entry in archive.infolist()), shapes)
-            return {name: _read(path.name, archive, name, shape) for name, shape in shapes.items()}
+            yield archive
     except FileNotFoundError as error:
         raise NetworkError(f"the weights file {path} cannot be read: there is no such file") from error
     except _DAMAGE as error:
@@ -133,7 +146,7 @@ def _header(file: str, name: str, data: bytes) -> tuple[_Header, int]:
 
 def _finite(file: str, name: str, values: Array) -> FloatArray:
     with np.errstate(over="ignore"):
-        narrow = np.ascontiguousarray(values, np.float32)
+        narrow = np.array(values, np.float32, order="C")
     if not np.isfinite(narrow).all():
         raise NetworkError(
             f"{file}: {name!r} must hold finite float32 numbers, but some are infinite or not a number; "

@@ -1,8 +1,8 @@
 """param.h and config.h: a network's parameters in the form of UltraNet's own accelerator, for HLS engineers.
 
 Weights of a layer are ``ap_uint<SIMD · bits> name_w[PE][tiles]``: each filter [kernel row][kernel column][channel] is
-cut into words of SIMD values, the first in the lowest bits, two's complement; tile = fold · words of a filter + word, and
-PE p of fold n is filter n · PE + p. inc and bias are ``ap_int<bits> name_inc[PE][folds]`` alike.
+cut into words of SIMD values, the first in the lowest bits, two's complement; tile = fold · words of a filter + word,
+and PE p of fold n is filter n · PE + p. inc and bias are ``ap_int<bits> name_inc[PE][folds]`` alike.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ def _plain_op(node: QNode) -> g.BlockOp:
     if isinstance(op, Concat):
         return g.Concat()
     if isinstance(op, Reorg):
-        return g.Reorg(op.stride)
+        return g.Reorg(op.stride, op.order)
     if isinstance(op, Upsample):
         return g.Upsample(op.stride)
     assert isinstance(op, MaxPool)  # _refusal and the other branches left nothing else

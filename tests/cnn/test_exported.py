@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from boards.errors import NetworkError, QuantiseError
 from cnn import zoo
 from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, DataType
-from cnn.exported import Exported, array_shapes, integer_weights, make_exported
+from cnn.exported import Exported, array_shapes, integer_weights, make_exported, read_exported
 from cnn.exported_seed import seeded_arrays
 from cnn.fidelity import fidelity
 from cnn.integer_model import run_integer
@@ -21,26 +22,28 @@ from cnn.quantized import MultiplyShift, QConvolution, Requantiser
 from cnn.quantized_file import from_npz, to_npz
 from cnn.topology import Topology, parse_topology
 from tests.cnn.networks import picture as waves
-from tests.cnn.test_topology import convolution, parsed
+from tests.cnn.test_topology import convolution, described, parsed
 
 HEAD = {"type": "one_object", "anchors": [[20, 20], [10, 30]], "classes": 1}
 
 
+SKIP = described(
+    convolution(8, padding=1, name="c0"),
+    {"type": "max_pool", "size": 2, "name": "p0"},
+    convolution(6, padding=1, name="c1", weight_bits=2),
+    convolution(6, padding=1, name="c2", weight_bits=1, output_bits=4),
+    {"type": "reorg", "stride": 2, "from": "c0", "name": "reorg"},
+    {"type": "concat", "from": ["reorg", "c2"], "name": "both"},
+    convolution(10, padding=1, name="c3", weight_bits=5, output_bits=3),
+    {"type": "convolution", "filters": 12, "kernel": 1, "weight_bits": 4, "name": "sums"},
+    HEAD,
+    batch_norm={"epsilon": 1e-3, "added_to": "root"},
+)
+
+
 def skip(order: str = "RGB") -> Topology:
     """Convolutions of 1, 2, 4 and 5 bits, a pool, and a skip through a reorg and a concat, to a head."""
-    return parsed(
-        convolution(8, padding=1, name="c0"),
-        {"type": "max_pool", "size": 2, "name": "p0"},
-        convolution(6, padding=1, name="c1", weight_bits=2),
-        convolution(6, padding=1, name="c2", weight_bits=1, output_bits=4),
-        {"type": "reorg", "stride": 2, "from": "c0", "name": "reorg"},
-        {"type": "concat", "from": ["reorg", "c2"], "name": "both"},
-        convolution(10, padding=1, name="c3", weight_bits=5, output_bits=3),
-        {"type": "convolution", "filters": 12, "kernel": 1, "weight_bits": 4, "name": "sums"},
-        HEAD,
-        input={"channels": 3, "height": 12, "width": 20, "order": order},
-        batch_norm={"epsilon": 1e-3, "added_to": "root"},
-    )
+    return parse_topology(json.dumps({**SKIP, "input": {**SKIP["input"], "order": order}}), "skip.json")
 
 
 def made(seed: int = 1, order: str = "RGB") -> Exported:
@@ -266,3 +269,44 @@ def test_the_integers_survive_their_file() -> None:
         np.testing.assert_array_equal(one, other)
     assert again.nodes[-1].op == network.quantized.nodes[-1].op
     assert again.nodes[5].op == network.quantized.nodes[5].op
+
+
+# ---------------------------------------------------------------- files
+
+
+def saved(tmp_path: Path, epsilon: float = 1e-3) -> tuple[Path, Path]:
+    """The network of ``skip`` by numbers, as np.savez of the exporters has it, and by names."""
+    arrays = seeded_arrays(skip(), 1)
+    numbered: list[np.ndarray] = []
+    for name, array in arrays.items():
+        numbered += [array, np.array(epsilon)] if name.endswith("_var") else [array]
+    np.savez(tmp_path / "numbered.npz", *numbered)
+    np.savez_compressed(tmp_path / "named.npz", **arrays)
+    values = described(
+        {"type": "convolution", "filters": 4, "kernel": 1, "weight_bits": 4}, input={"height": 2, "width": 2}
+    )
+    (tmp_path / "other.json").write_text(json.dumps(values))
+    return tmp_path / "numbered.npz", tmp_path / "named.npz"
+
+
+def test_named_and_numbered_arrays_are_one_network(tmp_path: Path) -> None:
+    numbered, named = saved(tmp_path)
+    (tmp_path / "skip.json").write_text(json.dumps(SKIP))
+    one, other = (read_exported(tmp_path / "skip.json", path) for path in (numbered, named))
+    assert to_npz(one.quantized) == to_npz(other.quantized)
+    assert list(one.arrays) == list(other.arrays) == list(array_shapes(skip()))
+
+
+def test_an_epsilon_that_is_not_the_networks(tmp_path: Path) -> None:
+    numbered, _ = saved(tmp_path, 1e-5)
+    (tmp_path / "skip.json").write_text(json.dumps(SKIP))
+    with pytest.raises(NetworkError, match=r"numbered\.npz: bn0_eps is 1e-05, but the network's batch norms have"):
+        read_exported(tmp_path / "skip.json", numbered)
+
+
+def test_arrays_of_another_network(tmp_path: Path) -> None:
+    numbered, named = saved(tmp_path)
+    with pytest.raises(NetworkError, match=r"named\.npz lacks 1 array\(s\) .* 'conv0_b' \[4\]"):
+        read_exported(tmp_path / "other.json", named)
+    with pytest.raises(NetworkError, match=r"numbered\.npz holds 2\d array\(s\) that no layer reads, the first is 'arr"):
+        read_exported(tmp_path / "other.json", numbered)
