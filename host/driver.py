@@ -97,12 +97,15 @@ class SystolicIP(DefaultIP):
     def poll(self, timeout_s: float) -> bool:
         """Whether it became idle in time. Sleeps through most of what such a start usually takes."""
         began = time.perf_counter()
-        time.sleep(min(0.9 * self._usual.get(self._started, 0), timeout_s))
+        usual = self._usual.get(self._started, 0.0)
+        time.sleep(min(0.9 * usual, timeout_s))
+        overslept = usual > 0 and self.idle
         while not self.idle:
             if time.perf_counter() - began > timeout_s or self.hopeless:
                 return False
             time.sleep(_NAP_SECONDS)
-        self._learn(time.perf_counter() - began)
+        # It may have been idle for long: only a frame whose end was seen tells what one takes.
+        self._usual[self._started] = 0.5 * usual if overslept else time.perf_counter() - began
         return True
 
     def enable_interrupt(self) -> None:
@@ -136,8 +139,3 @@ class SystolicIP(DefaultIP):
         if pending:
             self.write(_ISR, pending)
             line.acknowledge()
-
-    def _learn(self, seconds: float) -> None:
-        """The usual time follows slowly upwards and at once downwards, so that sleeping never costs much."""
-        usual = self._usual.get(self._started)
-        self._usual[self._started] = seconds if usual is None else min(seconds, 1.1 * usual)

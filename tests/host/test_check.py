@@ -69,6 +69,20 @@ def test_check_says_which_layer_hangs(shapes: Path, accelerator: Open) -> None:
     assert yolo.check().passed
 
 
+def test_one_slow_frame_does_not_slow_the_next_ones(tiny: Path, accelerator: Open) -> None:
+    yolo = accelerator(tiny, time_scale=1.0)
+    quick = yolo.device.pace
+    yolo.device.pace = replace(quick, time_scale=0.4 / quick.seconds(0, yolo.manifest.passes))
+    pixels = check_picture(yolo.manifest, tiny)
+    yolo.run(pixels)
+    yolo.device.pace = quick
+    began = time.perf_counter()
+    for _ in range(12):
+        yolo.run(pixels)
+    # 0.36 s, then half of it each; nine tenths each would be 2.6 s.
+    assert time.perf_counter() - began < 1.2
+
+
 def test_a_layer_is_not_waited_for_as_long_as_a_frame(tiny: Path, accelerator: Open) -> None:
     yolo = accelerator(tiny, time_scale=1.0)
     own = yolo.device.pace.seconds(0, yolo.manifest.passes)

@@ -1,0 +1,130 @@
+"""The balance of PS and PL, tiny-YOLOv2 VOC at 416×416 on ZCU104: python benchmarks/balance.py (beside pynq)
+
+Which stage bounds a stream of pictures, for each way to bring them to size and for 1, 2 and 4 workers. A frame of the
+accelerator takes its own time, from the cycles traced on the generated code and the target clock; resize, load and
+decode take what they take on this machine's CPU. So that no simulation slows the accelerator down, a frame is executed
+once for each set of buffers; later frames are the same picture, whose results lie in DDR already.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from boards.board import load
+from host import Accelerator
+from host.picture import FITS
+from host.pipeline import Measured
+from systolic.build import Variant, build, compiler
+from systolic.design import write
+from systolic.flow import Calibration, make_design
+from systolic.frames import save_cycles
+from systolic.measure import board_memory, measure, trace_frame
+from systolic.model import load_model, sample_pictures
+from systolic.simulate import open_folder
+from systolic.tables import Cell, table
+
+FRAMES = 60
+REPEATS = 4  # of which the fastest counts: others may use this machine too
+WORKERS = (1, 2, 4)
+STAGES = ("resize", "load", "accelerate", "decode")
+PICTURE = (640, 480)
+
+ONCE = r"""
+#include <cstddef>
+#include <cstdint>
+#include <dlfcn.h>
+#include <set>
+using frame_t = int(int8_t *, size_t, int8_t *const *, size_t, uint32_t *, size_t, uint32_t *, size_t, uint32_t,
+                    uint32_t, uint32_t *, void (*)(uint32_t), char *, size_t);
+extern "C" int systolic_simulate(int8_t *maps, size_t maps_words, int8_t *const *weights, size_t weights_words,
+                                 uint32_t *requantisers, size_t requantisers_words, uint32_t *program,
+                                 size_t program_words, uint32_t first, uint32_t count, uint32_t *current,
+                                 void (*notify)(uint32_t), char *message, size_t room) {
+    static void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    static frame_t *frame = reinterpret_cast<frame_t *>(dlsym(library, "systolic_simulate"));
+    static std::set<uint32_t> seen;
+    if (!seen.insert(first).second)
+        return 0;
+    return frame(maps, maps_words, weights, weights_words, requantisers, requantisers_words, program, program_words,
+                 first, count, current, notify, message, room);
+}
+"""
+
+
+def make(folder: Path) -> None:
+    """The design, its libraries, and the traced cycles of each pass."""
+    made = make_design(load_model("tiny-yolov2-voc", seed=1), load("zcu104"), None, Calibration(sample_pictures()[:1]))
+    write(made.design, folder)
+    opened = open_folder(folder)
+    shape = opened.network.input_shape
+    build(folder, Variant(trace=True))
+    trace = trace_frame(opened, np.zeros((shape.channels, shape.height, shape.width), np.uint8))
+    save_cycles(folder, measure(opened, trace, board_memory(opened)))
+
+
+def executed_once(folder: Path, name: str) -> Path:
+    """A simulation library that executes each set's first frame and no other."""
+    source, library = folder / f"{name}.cpp", folder / f"{name}.so"
+    source.write_text(ONCE)
+    real = f'-DLIBRARY="{build(folder).absolute()}"'
+    subprocess.run(
+        [compiler(), "-O1", "-std=c++17", "-shared", "-fPIC", real, str(source), "-o", str(library)], check=True
+    )
+    return library
+
+
+def streamed(folder: Path, fit: str, picture: Path) -> list[tuple[int, Measured]]:
+    """Measured for each number of workers."""
+    values = json.loads((folder / "manifest.json").read_text("utf-8"))
+    (folder / "manifest.json").write_text(json.dumps(values | {"fit": fit}))
+    found = []
+    with Accelerator(folder, library=executed_once(folder, fit), time_scale=1.0, threshold=0.9) as yolo:
+        list(yolo.stream([picture] * 20))
+        yolo.device.overruns = 0
+        for workers in WORKERS:
+            runs = [once(yolo, [picture] * FRAMES, workers) for _ in range(REPEATS)]
+            found.append((workers, max(runs, key=lambda took: took.throughput)))
+    return found
+
+
+def once(yolo: Accelerator, pictures: list[Path], workers: int) -> Measured:
+    for _ in yolo.stream(pictures, workers=workers):
+        pass
+    return yolo.measured
+
+
+def main() -> None:
+    small = Image.open(sample_pictures()[0])
+    rows: list[list[Cell]] = []
+    with tempfile.TemporaryDirectory() as work:
+        folder, picture = Path(work) / "design", Path(work) / "picture.jpg"
+        small.resize(PICTURE, Image.Resampling.BICUBIC).save(picture, quality=90)
+        make(folder)
+        for fit in FITS:
+            for workers, took in streamed(folder, fit, picture):
+                times: list[Cell] = [1e3 * took.busy[stage] for stage in STAGES]
+                rows.append([fit, workers, *times, took.throughput, 1e3 * took.latency, took.bound_by, took.label])
+    print(f"PL: {rows[0][-1]}")
+    print(f"PS: {len(os.sched_getaffinity(0))} cores of {processor()}, measured; JPEG of {PICTURE[0]}×{PICTURE[1]}")
+    head = ("to size", "workers", *(f"{stage} ms" for stage in STAGES), "frames/s", "latency ms", "bound by")
+    print(table(head, [row[:-1] for row in rows]))
+
+
+def processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+if __name__ == "__main__":
+    main()
