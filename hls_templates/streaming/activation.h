@@ -16,10 +16,21 @@ inline integer<BITS, SIGNED> saturate(integer<64, true> value) {
     return integer<BITS, SIGNED>(value < low ? low : value > high ? high : value);
 }
 
-// The sum itself: of 32 bits it leaves as it is.
-template <int BITS>
+// As wide as the two factors together, so that no multiplier is wider than they are.
+template <class SUM>
+inline integer<64, true> product_of_sum(SUM sum, integer<17, true> by) {
+#pragma HLS INLINE
+#if SYSTOLIC_PACKED
+    return sum * by;
+#else
+    return int64_t(sum) * by;
+#endif
+}
+
+// The sum itself.
+template <int BITS, bool SIGNED = true>
 struct identity_t {
-    typedef integer<BITS, true> output_t;
+    typedef integer<BITS, SIGNED> output_t;
 
     template <class SUM>
     output_t operator()(int, int, SUM sum) const {
@@ -47,7 +58,7 @@ struct requantise_t {
 #pragma HLS ARRAY_PARTITION variable=shift complete dim=1
         const integer<32, true> biased = integer<32, true>(sum) + integer<32, true>(bias[pe][fold]);
         const integer<17, true> by = biased < 0 ? negative[pe][fold] : multiplier[pe][fold];
-        const integer<64, true> product = integer<64, true>(biased) * by;
+        const integer<64, true> product = product_of_sum(biased, by);
         const uint8_t places = shift[pe][fold];
         return saturate<BITS, SIGNED>((product + (integer<64, true>(1) << (places - 1))) >> places);
     }
@@ -69,7 +80,7 @@ struct multiply_shift_t {
 #pragma HLS ARRAY_PARTITION variable=bias complete dim=1
 #pragma HLS ARRAY_PARTITION variable=shift complete dim=1
         const integer<17, true> by = multiplier[pe][fold];
-        const integer<64, true> scaled = integer<64, true>(sum) * by + integer<48, true>(bias[pe][fold]);
+        const integer<64, true> scaled = product_of_sum(sum, by) + integer<48, true>(bias[pe][fold]);
         const uint8_t places = shift[pe][fold];
         return saturate<BITS, SIGNED>((scaled + (integer<64, true>(1) << (places - 1))) >> places);
     }

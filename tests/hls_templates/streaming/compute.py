@@ -107,10 +107,10 @@ class Library:
 
 
 BUILDS = {
-    "native": ["-O2", "-march=native", "-DSYSTOLIC_TRACE"],
+    "native": ["-O1", "-DSYSTOLIC_TRACE"],
     # the vendor's default constructor shifts what it has not set
-    "ap_int": ["-O1", "-DSYSTOLIC_AP_INT", "-Wno-uninitialized", "-Wno-maybe-uninitialized"],
-    "sanitized": ["-O1", "-g", "-fsanitize=undefined,bounds", "-fno-sanitize-recover=all"],
+    "ap_int": ["-O0", "-DSYSTOLIC_AP_INT", "-Wno-uninitialized", "-Wno-maybe-uninitialized"],
+    "sanitized": ["-O0", "-g", "-fsanitize=undefined,bounds", "-fno-sanitize-recover=all"],
 }
 
 
@@ -123,6 +123,16 @@ def source(cases: Sequence[Case]) -> str:
     return text
 
 
+def recorder(folder: Path) -> list[Path]:
+    """Objects of the cycle recorder and solver, compiled once for all test files of a session."""
+    objects = [folder / f"{source.stem}.o" for source in RECORDER]
+    for source, made in zip(RECORDER, objects, strict=True):
+        if not made.exists():
+            options = ["-std=c++17", "-O1", "-fPIC", "-DSYSTOLIC_TRACE", f"-I{TEMPLATES / 'include'}"]
+            subprocess.run(["g++", *options, "-c", "-o", str(made), str(source)], check=True)
+    return objects
+
+
 def compile_cases(cases: Sequence[Case], folder: Path, build: str, *extra: str) -> Library:
     """A library of all cases; what the compiler says is the failure of the test."""
     path = folder / f"{build}.cpp"
@@ -131,7 +141,7 @@ def compile_cases(cases: Sequence[Case], folder: Path, build: str, *extra: str) 
     command += [*BUILDS[build], *(f"-I{include}" for include in [*extra, *INCLUDES, TEMPLATES / "simulation"])]
     if build == "ap_int":
         command += ["-isystem", str(ap_int_folder())]
-    sources = [path, *(RECORDER if build == "native" else [])]
+    sources = [path, *(recorder(folder.parent) if build == "native" else [])]
     library = path.with_suffix(".so")
     done = subprocess.run([*command, "-o", str(library), *map(str, sources)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:6000]
@@ -219,3 +229,22 @@ def thresholds(rng: np.random.Generator, channels: int, out: Values, largest: in
     low = 0 if out.step == 2 else out.low
     name = f"thresholds_t<{bits}, {str(is_signed).lower()}, {low}, {levels}, {width}, PE, NF>"
     return Activation(name, (table, flip.astype(np.int64)), apply)
+
+
+def make_activation(rng: np.random.Generator, kind: str, channels: int, largest: int) -> Activation:
+    bits = largest.bit_length() + 1
+    return {
+        "identity": lambda: identity(bits),
+        "requantise": lambda: requantise(rng, channels, 8, True, largest),
+        "multiply": lambda: multiply_shift(rng, channels, 4, False, largest),
+        "thresholds": lambda: thresholds(rng, channels, unsigned(4), largest),
+        "ternary": lambda: thresholds(rng, channels, narrow(2), largest),
+        "bipolar": lambda: thresholds(rng, channels, BIPOLAR, largest),
+    }[kind]()
+
+
+def in_pixels(values: Ints, pixels: int, lanes: int) -> Ints:
+    """[positions, values] as words of ``pixels`` positions × ``lanes`` values, pixel by pixel."""
+    positions, count = values.shape
+    groups = values.reshape(positions // pixels, pixels, count // lanes, lanes)
+    return groups.transpose(0, 2, 1, 3).ravel()

@@ -9,44 +9,22 @@ from tests.hls_templates.streaming.compute import (
     BIPOLAR,
     BUILDS,
     FRAMES,
-    Activation,
     Builds,
     Case,
     Ints,
     Values,
-    identity,
-    multiply_shift,
+    in_pixels,
+    make_activation,
     narrow,
-    requantise,
     signed,
-    thresholds,
     unsigned,
 )
 
 DEPTH = 12  # MVU_DEPTH, VVU_DEPTH
 
 
-def in_pixels(values: Ints, pixels: int, lanes: int) -> Ints:
-    """[positions, values] as words of ``pixels`` positions × ``lanes`` values, pixel by pixel."""
-    positions, count = values.shape
-    groups = values.reshape(positions // pixels, pixels, count // lanes, lanes)
-    return groups.transpose(0, 2, 1, 3).ravel()
-
-
 def largest_sum(weights: Ints, value: Values) -> int:
     return int(np.abs(weights).sum(axis=1).max()) * max(abs(value.low), abs(value.high))
-
-
-def make_activation(rng: np.random.Generator, kind: str, channels: int, largest: int) -> Activation:
-    bits = largest.bit_length() + 1
-    return {
-        "identity": lambda: identity(bits),
-        "requantise": lambda: requantise(rng, channels, 8, True, largest),
-        "multiply": lambda: multiply_shift(rng, channels, 4, False, largest),
-        "thresholds": lambda: thresholds(rng, channels, unsigned(4), largest),
-        "ternary": lambda: thresholds(rng, channels, narrow(2), largest),
-        "bipolar": lambda: thresholds(rng, channels, BIPOLAR, largest),
-    }[kind]()
 
 
 def matrix_vector(

@@ -1,0 +1,203 @@
+// Streams of equal maps, value by value; then the activation (activation.h). PE channels of PIXELS pixels a word.
+//
+//   add            Σ input · multiplier over two to four inputs, each a term_t<VALUE, MULTIPLIER>
+//   element_wise   OPERATION (operation.h) on two inputs
+//   channel_wise   OPERATION on an input and a constant a channel, [PE][NF]
+//
+//   cycles a frame = POSITIONS · (CHANNELS / PE) / PIXELS       (a run: 1 + frames · that − 1 + ELEMENT_DEPTH)
+#ifndef SYSTOLIC_ELEMENTWISE_H
+#define SYSTOLIC_ELEMENTWISE_H
+
+#include <hls_stream.h>
+
+#include "activation.h"
+#include "datatype.h"
+#include "instrument.h"
+#include "operation.h"
+#include "word.h"
+
+constexpr int ELEMENT_DEPTH = 10;
+
+template <class VALUE_, int MULTIPLIER_>
+struct term_t {
+    typedef VALUE_ value;
+    typedef typename VALUE_::carrier carrier;
+    static constexpr int multiplier = MULTIPLIER_;
+};
+
+// Which group of PE channels a word holds.
+template <int CHANNELS, int PE>
+inline int next_fold(int nf) {
+#pragma HLS INLINE
+    static_assert(CHANNELS % PE == 0, "PE divides the channels");
+    return nf == CHANNELS / PE - 1 ? 0 : nf + 1;
+}
+
+template <int POSITIONS, int CHANNELS, int PE, int PIXELS>
+inline int words_of(int frames) {
+#pragma HLS INLINE
+    static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
+    return frames * (POSITIONS / PIXELS) * (CHANNELS / PE);
+}
+
+template <class TERM, int LANES, class SUM>
+inline void add_term(const word<typename TERM::carrier, LANES> &values, SUM sum[LANES]) {
+#pragma HLS INLINE
+    for (int l = 0; l < LANES; ++l) {
+#pragma HLS UNROLL
+        sum[l] += SUM(TERM::value::value(values.lane[l])) * TERM::multiplier;
+    }
+}
+
+template <int PE, int PIXELS, class SUM, class ACTIVATION>
+inline word<typename ACTIVATION::output_t, PIXELS * PE> activated(int nf, const SUM sum[PIXELS * PE],
+                                                                  const ACTIVATION &activation) {
+#pragma HLS INLINE
+    word<typename ACTIVATION::output_t, PIXELS * PE> result;
+    for (int x = 0; x < PIXELS; ++x) {
+#pragma HLS UNROLL
+        for (int pe = 0; pe < PE; ++pe) {
+#pragma HLS UNROLL
+            result.lane[x * PE + pe] = activation(nf, pe, sum[x * PE + pe]);
+        }
+    }
+    return result;
+}
+
+template <int LANES, class SUM>
+inline void clear(SUM sum[LANES]) {
+#pragma HLS INLINE
+    for (int l = 0; l < LANES; ++l) {
+#pragma HLS UNROLL
+        sum[l] = 0;
+    }
+}
+
+template <int POSITIONS, int CHANNELS, int PE, int PIXELS, int SUM_BITS, class TERM0, class TERM1, class ACTIVATION>
+void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in0,
+         hls::stream<word<typename TERM1::carrier, PIXELS * PE>> &in1,
+         hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
+#pragma HLS INLINE
+    int nf = 0;
+    const int cycles = words_of<POSITIONS, CHANNELS, PE, PIXELS>(frames);
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < cycles; ++i) {
+        SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        exact_t<SUM_BITS> sum[PIXELS * PE];
+#pragma HLS ARRAY_PARTITION variable=sum complete
+        clear<PIXELS * PE>(sum);
+        add_term<TERM0, PIXELS * PE>(in0.read(), sum);
+        add_term<TERM1, PIXELS * PE>(in1.read(), sum);
+        out.write(activated<PE, PIXELS>(nf, sum, activation));
+        nf = next_fold<CHANNELS, PE>(nf);
+    }
+}
+
+template <int POSITIONS, int CHANNELS, int PE, int PIXELS, int SUM_BITS, class TERM0, class TERM1, class TERM2,
+          class ACTIVATION>
+void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in0,
+         hls::stream<word<typename TERM1::carrier, PIXELS * PE>> &in1,
+         hls::stream<word<typename TERM2::carrier, PIXELS * PE>> &in2,
+         hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
+#pragma HLS INLINE
+    int nf = 0;
+    const int cycles = words_of<POSITIONS, CHANNELS, PE, PIXELS>(frames);
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < cycles; ++i) {
+        SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        exact_t<SUM_BITS> sum[PIXELS * PE];
+#pragma HLS ARRAY_PARTITION variable=sum complete
+        clear<PIXELS * PE>(sum);
+        add_term<TERM0, PIXELS * PE>(in0.read(), sum);
+        add_term<TERM1, PIXELS * PE>(in1.read(), sum);
+        add_term<TERM2, PIXELS * PE>(in2.read(), sum);
+        out.write(activated<PE, PIXELS>(nf, sum, activation));
+        nf = next_fold<CHANNELS, PE>(nf);
+    }
+}
+
+template <int POSITIONS, int CHANNELS, int PE, int PIXELS, int SUM_BITS, class TERM0, class TERM1, class TERM2,
+          class TERM3, class ACTIVATION>
+void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in0,
+         hls::stream<word<typename TERM1::carrier, PIXELS * PE>> &in1,
+         hls::stream<word<typename TERM2::carrier, PIXELS * PE>> &in2,
+         hls::stream<word<typename TERM3::carrier, PIXELS * PE>> &in3,
+         hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
+#pragma HLS INLINE
+    int nf = 0;
+    const int cycles = words_of<POSITIONS, CHANNELS, PE, PIXELS>(frames);
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < cycles; ++i) {
+        SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        exact_t<SUM_BITS> sum[PIXELS * PE];
+#pragma HLS ARRAY_PARTITION variable=sum complete
+        clear<PIXELS * PE>(sum);
+        add_term<TERM0, PIXELS * PE>(in0.read(), sum);
+        add_term<TERM1, PIXELS * PE>(in1.read(), sum);
+        add_term<TERM2, PIXELS * PE>(in2.read(), sum);
+        add_term<TERM3, PIXELS * PE>(in3.read(), sum);
+        out.write(activated<PE, PIXELS>(nf, sum, activation));
+        nf = next_fold<CHANNELS, PE>(nf);
+    }
+}
+
+template <int POSITIONS, int CHANNELS, int PE, int PIXELS, class VALUE0, class VALUE1, int SUM_BITS, class OPERATION,
+          class ACTIVATION>
+void element_wise(int frames, hls::stream<word<typename VALUE0::carrier, PIXELS * PE>> &in0,
+                  hls::stream<word<typename VALUE1::carrier, PIXELS * PE>> &in1,
+                  hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
+#pragma HLS INLINE
+    int nf = 0;
+    const int cycles = words_of<POSITIONS, CHANNELS, PE, PIXELS>(frames);
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < cycles; ++i) {
+        SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        const word<typename VALUE0::carrier, PIXELS * PE> first = in0.read();
+        const word<typename VALUE1::carrier, PIXELS * PE> second = in1.read();
+        exact_t<SUM_BITS> sum[PIXELS * PE];
+#pragma HLS ARRAY_PARTITION variable=sum complete
+        for (int l = 0; l < PIXELS * PE; ++l) {
+#pragma HLS UNROLL
+            const exact_t<SUM_BITS> a = VALUE0::value(first.lane[l]), b = VALUE1::value(second.lane[l]);
+            sum[l] = OPERATION::of(a, b);
+        }
+        out.write(activated<PE, PIXELS>(nf, sum, activation));
+        nf = next_fold<CHANNELS, PE>(nf);
+    }
+}
+
+template <int POSITIONS, int CHANNELS, int PE, int PIXELS, class VALUE, class CONSTANT, int SUM_BITS, class OPERATION,
+          class ACTIVATION>
+void channel_wise(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>> &in,
+                  hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
+                  const typename CONSTANT::carrier constants[PE][CHANNELS / PE], const ACTIVATION &activation) {
+#pragma HLS INLINE
+#pragma HLS ARRAY_PARTITION variable=constants complete dim=1
+    int nf = 0;
+    const int cycles = words_of<POSITIONS, CHANNELS, PE, PIXELS>(frames);
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < cycles; ++i) {
+        SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
+        exact_t<SUM_BITS> sum[PIXELS * PE];
+#pragma HLS ARRAY_PARTITION variable=sum complete
+        for (int x = 0; x < PIXELS; ++x) {
+#pragma HLS UNROLL
+            for (int pe = 0; pe < PE; ++pe) {
+#pragma HLS UNROLL
+                const exact_t<SUM_BITS> a = VALUE::value(values.lane[x * PE + pe]);
+                const exact_t<SUM_BITS> b = CONSTANT::value(constants[pe][nf]);
+                sum[x * PE + pe] = OPERATION::of(a, b);
+            }
+        }
+        out.write(activated<PE, PIXELS>(nf, sum, activation));
+        nf = next_fold<CHANNELS, PE>(nf);
+    }
+}
+
+#endif  // SYSTOLIC_ELEMENTWISE_H

@@ -1,0 +1,94 @@
+// The K labels of the greatest values, the greatest first, of equal ones the least label: one word of K a frame.
+//
+// What was kept and the PE values that come are ranked together: each counts those that stand before it. All compare at
+// once, so that the loop from one word to the next is one comparison, one count and one choice long.
+//
+//   cycles a frame = LABELS / PE       (a run: 1 + frames · that − 1 + LABEL_DEPTH)
+#ifndef SYSTOLIC_LABEL_SELECT_H
+#define SYSTOLIC_LABEL_SELECT_H
+
+#include <hls_stream.h>
+
+#include "datatype.h"
+#include "instrument.h"
+#include "word.h"
+
+constexpr int LABEL_DEPTH = 6;
+
+// valid: false for a place that no value has taken yet; it stands behind all others.
+template <class VALUE, int INDEX_BITS>
+struct candidate_t {
+    typename VALUE::value_t value;
+    integer<INDEX_BITS, false> label;
+    bool valid;
+};
+
+// Earlier candidates have lesser labels, so that they stand before equal ones.
+template <class VALUE, int INDEX_BITS>
+inline bool before(const candidate_t<VALUE, INDEX_BITS> &a, const candidate_t<VALUE, INDEX_BITS> &b, bool earlier) {
+#pragma HLS INLINE
+    if (!a.valid || !b.valid) return a.valid || (!b.valid && earlier);
+    return a.value > b.value || (a.value == b.value && earlier);
+}
+
+template <int LABELS, int PE, int K, class VALUE, int INDEX_BITS>
+void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in,
+                  hls::stream<word<integer<INDEX_BITS, false>, K>> &out) {
+#pragma HLS INLINE
+    static_assert(LABELS % PE == 0, "PE divides the labels");
+    static_assert(1 <= K && K <= LABELS, "no more labels are selected than there are");
+    static_assert((int64_t(1) << INDEX_BITS) >= LABELS, "INDEX_BITS hold every label");
+    typedef candidate_t<VALUE, INDEX_BITS> entry_t;
+    entry_t kept[K];
+#pragma HLS ARRAY_PARTITION variable=kept complete
+    for (int k = 0; k < K; ++k) {
+#pragma HLS UNROLL
+        kept[k].value = 0;
+        kept[k].label = 0;
+        kept[k].valid = false;
+    }
+    int at = 0;
+    const int cycles = frames * (LABELS / PE);
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < cycles; ++i) {
+        SYSTOLIC_PIPELINE(1, LABEL_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        const word<typename VALUE::carrier, PE> values = in.read();
+        entry_t all[K + PE];
+#pragma HLS ARRAY_PARTITION variable=all complete
+        for (int k = 0; k < K; ++k) {
+#pragma HLS UNROLL
+            all[k] = kept[k];
+            if (at == 0) all[k].valid = false;
+        }
+        for (int pe = 0; pe < PE; ++pe) {
+#pragma HLS UNROLL
+            all[K + pe].value = VALUE::value(values.lane[pe]);
+            all[K + pe].label = at + pe;
+            all[K + pe].valid = true;
+        }
+        for (int e = 0; e < K + PE; ++e) {
+#pragma HLS UNROLL
+            int rank = 0;
+            for (int other = 0; other < K + PE; ++other) {
+#pragma HLS UNROLL
+                if (other != e && before<VALUE, INDEX_BITS>(all[other], all[e], other < e)) ++rank;
+            }
+            for (int k = 0; k < K; ++k) {
+#pragma HLS UNROLL
+                if (rank == k) kept[k] = all[e];
+            }
+        }
+        if (at == LABELS - PE) {
+            word<integer<INDEX_BITS, false>, K> result;
+            for (int k = 0; k < K; ++k) {
+#pragma HLS UNROLL
+                result.lane[k] = kept[k].label;
+            }
+            out.write(result);
+        }
+        at = at == LABELS - PE ? 0 : at + PE;
+    }
+}
+
+#endif  // SYSTOLIC_LABEL_SELECT_H

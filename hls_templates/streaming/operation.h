@@ -1,0 +1,48 @@
+// What element-wise, channel-wise and pooling blocks do with two values.
+#ifndef SYSTOLIC_OPERATION_H
+#define SYSTOLIC_OPERATION_H
+
+struct add_op {
+    template <class SUM>
+    static SUM of(SUM a, SUM b) {
+#pragma HLS INLINE
+        return SUM(a + b);
+    }
+};
+struct subtract_op {
+    template <class SUM>
+    static SUM of(SUM a, SUM b) {
+#pragma HLS INLINE
+        return SUM(a - b);
+    }
+};
+struct difference_op {  // |a − b|
+    template <class SUM>
+    static SUM of(SUM a, SUM b) {
+#pragma HLS INLINE
+        return a > b ? SUM(a - b) : SUM(b - a);
+    }
+};
+struct multiply_op {
+    template <class SUM>
+    static SUM of(SUM a, SUM b) {
+#pragma HLS INLINE
+        return SUM(a * b);
+    }
+};
+struct max_op {
+    template <class SUM>
+    static SUM of(SUM a, SUM b) {
+#pragma HLS INLINE
+        return a > b ? a : b;
+    }
+};
+struct min_op {
+    template <class SUM>
+    static SUM of(SUM a, SUM b) {
+#pragma HLS INLINE
+        return a < b ? a : b;
+    }
+};
+
+#endif  // SYSTOLIC_OPERATION_H

@@ -1,0 +1,178 @@
+// Weight streamers for matrix_vector_streamed: TILES = (MH / PE) · (MW / SIMD) words of PE · SIMD weights, GROUPS =
+// POSITIONS / PIXELS times a frame.
+//
+//   stream_weights   decoupled: constants in a memory of their own, LUTRAM or BRAM; a word a cycle
+//       cycles a frame = GROUPS · TILES                                    (a run: 1 + frames · that − 1 + WEIGHTS_DEPTH)
+//   load_weights     decoupled in a memory without initial content (URAM): filled from DDR once a start, then as above
+//       cycles         = TILES · BEATS once, then those of stream_weights
+//   fetch_weights    external: read from DDR again for each group
+//       cycles a frame = GROUPS · TILES · BEATS, as long as DDR gives a beat a cycle
+//
+// In DDR a tile is BEATS whole beats of BYTES; weight pe · SIMD + simd takes the next 1, 2, 4, 8 or 16 bits, whichever
+// hold it, the least significant first (scheduler/streaming/weight_image.py writes this).
+#ifndef SYSTOLIC_WEIGHTS_H
+#define SYSTOLIC_WEIGHTS_H
+
+#include <hls_burst_maxi.h>
+#include <hls_stream.h>
+
+#include "datatype.h"
+#include "instrument.h"
+#include "ram.h"
+#include "word.h"
+
+constexpr int WEIGHTS_DEPTH = 4, FETCH_DEPTH = 4;
+
+template <int BYTES>
+using memory_beat_t = word<uint8_t, BYTES>;
+
+// Bits that a weight takes in DDR.
+constexpr int slot_bits(int bits) { return bits <= 1 ? 1 : bits <= 2 ? 2 : bits <= 4 ? 4 : bits <= 8 ? 8 : 16; }
+
+constexpr int beats_of(int weights, int bits, int bytes) {
+    return (weights * slot_bits(bits) + 8 * bytes - 1) / (8 * bytes);
+}
+
+// A memory that is only read, by its kind.
+template <class T, int A, int B, int C>
+inline void read_from(const T (&memory)[A][B][C], ram_of<RAM_AUTO>) {
+#pragma HLS INLINE
+#pragma HLS BIND_STORAGE variable=memory type=rom_1p impl=auto
+    static_cast<void>(memory);
+}
+template <class T, int A, int B, int C>
+inline void read_from(const T (&memory)[A][B][C], ram_of<RAM_LUTRAM>) {
+#pragma HLS INLINE
+#pragma HLS BIND_STORAGE variable=memory type=rom_1p impl=lutram
+    static_cast<void>(memory);
+}
+template <class T, int A, int B, int C>
+inline void read_from(const T (&memory)[A][B][C], ram_of<RAM_BRAM>) {
+#pragma HLS INLINE
+#pragma HLS BIND_STORAGE variable=memory type=rom_1p impl=bram
+    static_cast<void>(memory);
+}
+
+template <int GROUPS, int TILES, int PE, int SIMD, class WEIGHT, int RAM = RAM_AUTO>
+void stream_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SIMD>> &out,
+                    const typename WEIGHT::carrier (&weights)[PE][TILES][SIMD]) {
+#pragma HLS INLINE
+// One address serves all PEs and lanes: one wide memory.
+#pragma HLS ARRAY_RESHAPE variable=weights complete dim=1
+#pragma HLS ARRAY_RESHAPE variable=weights complete dim=3
+    static_assert(RAM != RAM_URAM, "URAM has no initial content: load_weights fills it");
+    read_from(weights, ram_of<RAM>());
+    int tile = 0;
+    const int cycles = frames * GROUPS * TILES;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < cycles; ++i) {
+        SYSTOLIC_PIPELINE(1, WEIGHTS_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        word<typename WEIGHT::carrier, PE * SIMD> value;
+        for (int pe = 0; pe < PE; ++pe) {
+#pragma HLS UNROLL
+            for (int s = 0; s < SIMD; ++s) {
+#pragma HLS UNROLL
+                value.lane[pe * SIMD + s] = weights[pe][tile][s];
+            }
+        }
+        out.write(value);
+        tile = tile == TILES - 1 ? 0 : tile + 1;
+    }
+}
+
+// The weight in slot `index` of a tile's bytes.
+template <class WEIGHT, int ROOM>
+inline typename WEIGHT::carrier unpack_weight(const uint8_t (&bytes)[ROOM], int index) {
+#pragma HLS INLINE
+    typedef typename WEIGHT::carrier carrier;
+    constexpr int SLOT = slot_bits(WEIGHT::bits), EACH = SLOT < 8 ? 8 / SLOT : 1, WIDTH = SLOT < 8 ? 1 : SLOT / 8;
+    const int at = index / EACH * WIDTH;
+    int raw = bytes[at];
+    if (WIDTH == 2) raw |= bytes[at + WIDTH - 1] << 8;
+    raw = (raw >> (index % EACH * SLOT)) & ((1 << SLOT) - 1);
+    const int sign = WEIGHT::low < 0 && !WEIGHT::bipolar ? 1 << (SLOT - 1) : 0;
+    return carrier((raw ^ sign) - sign);
+}
+
+// A tile grows beat by beat.
+template <int PE, int SIMD, class WEIGHT, int BYTES>
+struct tile_t {
+    static constexpr int BEATS = beats_of(PE * SIMD, WEIGHT::bits, BYTES);
+    uint8_t bytes[BEATS * BYTES];
+
+    void put(int beat, const memory_beat_t<BYTES> &value) {
+#pragma HLS INLINE
+        for (int b = 0; b < BEATS; ++b) {
+#pragma HLS UNROLL
+            for (int i = 0; i < BYTES; ++i) {
+#pragma HLS UNROLL
+                if (b == beat) bytes[b * BYTES + i] = value.lane[i];
+            }
+        }
+    }
+    word<typename WEIGHT::carrier, PE * SIMD> weights() const {
+#pragma HLS INLINE
+        word<typename WEIGHT::carrier, PE * SIMD> value;
+        for (int l = 0; l < PE * SIMD; ++l) {
+#pragma HLS UNROLL
+            value.lane[l] = unpack_weight<WEIGHT>(bytes, l);
+        }
+        return value;
+    }
+};
+
+// base: the first beat of the image.
+template <int GROUPS, int TILES, int PE, int SIMD, class WEIGHT, int BYTES>
+void fetch_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SIMD>> &out,
+                   hls::burst_maxi<memory_beat_t<BYTES>> image, int base) {
+#pragma HLS INLINE
+    typedef tile_t<PE, SIMD, WEIGHT, BYTES> tile_type;
+    constexpr int PASS = TILES * tile_type::BEATS;
+    tile_type tile;
+#pragma HLS ARRAY_PARTITION variable=tile.bytes complete
+    int at = 0, beat = 0;
+    const int cycles = frames * GROUPS * PASS;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < cycles; ++i) {
+        SYSTOLIC_PIPELINE(1, FETCH_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        if (at == 0) image.read_request(base, PASS);
+        tile.put(beat, image.read());
+        if (beat == tile_type::BEATS - 1) out.write(tile.weights());
+        beat = beat == tile_type::BEATS - 1 ? 0 : beat + 1;
+        at = at == PASS - 1 ? 0 : at + 1;
+    }
+}
+
+template <int GROUPS, int TILES, int PE, int SIMD, class WEIGHT, int BYTES, int RAM = RAM_URAM>
+void load_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SIMD>> &out,
+                  hls::burst_maxi<memory_beat_t<BYTES>> image, int base) {
+#pragma HLS INLINE
+    typedef tile_t<PE, SIMD, WEIGHT, BYTES> tile_type;
+    word<typename WEIGHT::carrier, PE * SIMD> weights[TILES];
+#pragma HLS AGGREGATE variable=weights compact=bit
+    keep_in(weights, ram_of<RAM>());
+    tile_type tile;
+#pragma HLS ARRAY_PARTITION variable=tile.bytes complete
+    int at = 0, beat = 0;
+    image.read_request(base, TILES * tile_type::BEATS);
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < TILES * tile_type::BEATS; ++i) {
+        SYSTOLIC_PIPELINE(1, FETCH_DEPTH);
+        tile.put(beat, image.read());
+        if (beat == tile_type::BEATS - 1) weights[at++] = tile.weights();
+        beat = beat == tile_type::BEATS - 1 ? 0 : beat + 1;
+    }
+    const int cycles = frames * GROUPS * TILES;
+    at = 0;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < cycles; ++i) {
+        SYSTOLIC_PIPELINE(1, WEIGHTS_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        out.write(weights[at]);
+        at = at == TILES - 1 ? 0 : at + 1;
+    }
+}
+
+#endif  // SYSTOLIC_WEIGHTS_H

@@ -1,0 +1,58 @@
+// A pool over the words of a depthwise window: OPERATION over the TAPS of each channel (max_op; add_op and the activation
+// for an average). Words as a vector-vector unit takes them, lane = pixel · SIMD · PE + tap · PE + channel. Zeros that a
+// window put in at the borders count: a max pool with padding of signed values is the block of max_pool.h.
+//
+//   cycles a frame = POSITIONS · (CHANNELS / PE) · (TAPS / SIMD) / PIXELS       (a run: 1 + frames · that − 1 + POOL_DEPTH)
+#ifndef SYSTOLIC_WINDOW_POOL_H
+#define SYSTOLIC_WINDOW_POOL_H
+
+#include <hls_stream.h>
+
+#include "activation.h"
+#include "datatype.h"
+#include "instrument.h"
+#include "matrix_vector.h"
+#include "operation.h"
+#include "word.h"
+
+constexpr int POOL_DEPTH = 10;
+
+template <int POSITIONS, int CHANNELS, int TAPS, int SIMD, int PE, int PIXELS, class VALUE, int SUM_BITS,
+          class OPERATION, class ACTIVATION>
+void window_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD * PE>> &in,
+                 hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
+#pragma HLS INLINE
+    static_assert(CHANNELS % PE == 0 && TAPS % SIMD == 0, "PE divides the channels, SIMD the taps");
+    static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
+    constexpr int NF = CHANNELS / PE, SF = TAPS / SIMD;
+    exact_t<SUM_BITS> kept[PIXELS * PE];
+#pragma HLS ARRAY_PARTITION variable=kept complete
+    fold_t<NF, SF> at = {0, 0, 0};
+    const int cycles = frames * (POSITIONS / PIXELS) * NF * SF;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < cycles; ++i) {
+        SYSTOLIC_PIPELINE(1, POOL_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        const word<typename VALUE::carrier, PIXELS * SIMD * PE> values = in.read();
+        word<typename ACTIVATION::output_t, PIXELS * PE> result;
+        for (int x = 0; x < PIXELS; ++x) {
+#pragma HLS UNROLL
+            for (int pe = 0; pe < PE; ++pe) {
+#pragma HLS UNROLL
+                exact_t<SUM_BITS> total = VALUE::value(values.lane[x * SIMD * PE + pe]);
+                for (int s = 1; s < SIMD; ++s) {
+#pragma HLS UNROLL
+                    const exact_t<SUM_BITS> next = VALUE::value(values.lane[(x * SIMD + s) * PE + pe]);
+                    total = OPERATION::of(total, next);
+                }
+                exact_t<SUM_BITS> &own = kept[x * PE + pe];
+                own = at.sf == 0 ? total : OPERATION::of(own, total);
+                result.lane[x * PE + pe] = activation(at.nf, pe, own);
+            }
+        }
+        if (at.sf == SF - 1) out.write(result);
+        at.step();
+    }
+}
+
+#endif  // SYSTOLIC_WINDOW_POOL_H

@@ -1,0 +1,252 @@
+"""Pools, element-wise blocks and label select against plain numpy: every value, and every cycle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.hls_templates.streaming.compute import (
+    BIPOLAR,
+    BUILDS,
+    FRAMES,
+    Activation,
+    Builds,
+    Case,
+    Ints,
+    Values,
+    in_pixels,
+    make_activation,
+    signed,
+    unsigned,
+)
+
+OPERATIONS = {
+    "add_op": np.add,
+    "subtract_op": np.subtract,
+    "difference_op": lambda a, b: np.abs(a - b),
+    "multiply_op": np.multiply,
+    "max_op": np.maximum,
+    "min_op": np.minimum,
+}
+
+
+def declare(activation: Activation, pe: int, folds: int, constants: str) -> str:
+    return f"typedef {activation.type(pe, folds)} by_t; static by_t by; values_t from = {constants}; fill(by, from);\n"
+
+
+def largest_of(*values: Values) -> list[int]:
+    return [max(-value.low, value.high) for value in values]
+
+
+def global_pool(seed: int, size: tuple[int, int], fold: tuple[int, int], value: Values, kind: str) -> Case:
+    """size: positions, channels; fold: PE, PIXELS."""
+    rng = np.random.default_rng(seed)
+    (positions, channels), (pe, pixels) = size, fold
+    nf = channels // pe
+    values = value.draw(rng, FRAMES * positions, channels)
+    values[:positions], values[-positions:] = value.high, value.low
+    largest = largest_of(value)[0] * positions
+    activation = make_activation(rng, kind, channels, largest)
+    words = FRAMES * positions * nf // pixels
+    arguments = f"{positions}, {channels}, {pe}, {pixels}, {value.cpp}, {largest.bit_length() + 1}"
+    code = f"""{declare(activation, pe, nf, "in[1]")}
+        run_one<word<{value.carried}, {pixels * pe}>, word<by_t::output_t, {pe}>>(
+            {words}, in[0], frames * {nf}, out, [&](auto &values, auto &results) {{
+                global_pool<{arguments}>(frames, values, results, by); }});"""
+    return Case(
+        f"global_pool {arguments} {kind}",
+        code,
+        (in_pixels(value.carrier(values), pixels, pe), activation.flat(pe)),
+        activation.apply(values.reshape(FRAMES, positions, channels).sum(axis=1)).ravel(),
+        1 + words - 1 + 10,
+        ("global_pool.h",),
+    )
+
+
+def window_pool(
+    seed: int, size: tuple[int, int, int], fold: tuple[int, int, int], value: Values, operation: str, kind: str
+) -> Case:
+    """size: positions, channels, taps; fold: SIMD (taps), PE, PIXELS."""
+    rng = np.random.default_rng(seed)
+    (positions, channels, taps), (simd, pe, pixels) = size, fold
+    nf, sf = channels // pe, taps // simd
+    values = value.draw(rng, FRAMES * positions, channels, taps)
+    largest = largest_of(value)[0] * (taps if operation == "add_op" else 1)
+    activation = make_activation(rng, kind, channels, largest)
+    groups = values.reshape(-1, pixels, nf, pe, sf, simd).transpose(0, 2, 4, 1, 5, 3)
+    pooled = values.sum(axis=2) if operation == "add_op" else values.max(axis=2)
+    words = FRAMES * positions * nf * sf // pixels
+    arguments = f"{positions}, {channels}, {taps}, {simd}, {pe}, {pixels}, {value.cpp}, "
+    arguments += f"{largest.bit_length() + 1}, {operation}"
+    code = f"""{declare(activation, pe, nf, "in[1]")}
+        run_one<word<{value.carried}, {pixels * simd * pe}>, word<by_t::output_t, {pixels * pe}>>(
+            {words}, in[0], {words // sf}, out, [&](auto &values, auto &results) {{
+                window_pool<{arguments}>(frames, values, results, by); }});"""
+    return Case(
+        f"window_pool {arguments} {kind}",
+        code,
+        (value.carrier(groups).ravel(), activation.flat(pe)),
+        in_pixels(activation.apply(pooled), pixels, pe),
+        1 + words - 1 + 10,
+        ("window_pool.h",),
+    )
+
+
+def add(
+    seed: int,
+    size: tuple[int, int],
+    fold: tuple[int, int],
+    terms: tuple[tuple[Values, int], ...],
+    kind: str,
+) -> Case:
+    """size: positions, channels; fold: PE, PIXELS; terms: datatype and multiplier of each input."""
+    rng = np.random.default_rng(seed)
+    (positions, channels), (pe, pixels) = size, fold
+    drawn = [value.draw(rng, FRAMES * positions, channels) for value, _ in terms]
+    largest = sum(largest_of(value)[0] * by for value, by in terms)
+    activation = make_activation(rng, kind, channels, largest)
+    total: Ints = sum((values * by for values, (_, by) in zip(drawn, terms, strict=True)), np.zeros(1, np.int64))
+    words = FRAMES * positions * channels // pe // pixels
+    arguments = f"{positions}, {channels}, {pe}, {pixels}, {largest.bit_length() + 1}, "
+    arguments += ", ".join(f"term_t<{value.cpp}, {by}>" for value, by in terms)
+    kinds = [f"word<{value.carried}, {pixels * pe}>" for value, _ in terms]
+    inputs = [in_pixels(v.carrier(d), pixels, pe) for d, (v, _) in zip(drawn, terms, strict=True)]
+    declared = declare(activation, pe, channels // pe, f"in[{len(terms)}]")
+    return Case(
+        f"add {arguments} {kind}",
+        several(declared, "add", arguments, kinds, pixels * pe, words),
+        (*inputs, activation.flat(pe)),
+        in_pixels(activation.apply(total), pixels, pe),
+        1 + words - 1 + 10,
+        ("elementwise.h",),
+    )
+
+
+def several(declared: str, function: str, arguments: str, kinds: list[str], lanes: int, words: int) -> str:
+    """A block of two or more inputs of equally many words."""
+    streams = "".join(f"hls::stream<{k}> in{i}; SYSTOLIC_STREAM(in{i}, 2);\n" for i, k in enumerate(kinds))
+    feeds = "".join(f"feed({words}, in[{i}], in{i});\n" for i in range(len(kinds)))
+    names = ", ".join(f"in{i}" for i in range(len(kinds)))
+    return f"""{declared} SYSTOLIC_DATAFLOW(0);
+        {streams} hls::stream<word<by_t::output_t, {lanes}>> results; SYSTOLIC_STREAM(results, 2);
+        {feeds} run_block([&] {{ {function}<{arguments}>(frames, {names}, results, by); }});
+        drain({words}, results, out);"""
+
+
+def element_wise(
+    seed: int, size: tuple[int, int], fold: tuple[int, int], values: tuple[Values, Values], operation: str, kind: str
+) -> Case:
+    rng = np.random.default_rng(seed)
+    (positions, channels), (pe, pixels) = size, fold
+    first, second = (value.draw(rng, FRAMES * positions, channels) for value in values)
+    largest = int(np.prod(largest_of(*values))) if operation == "multiply_op" else sum(largest_of(*values))
+    activation = make_activation(rng, kind, channels, largest)
+    words = FRAMES * positions * channels // pe // pixels
+    arguments = f"{positions}, {channels}, {pe}, {pixels}, {values[0].cpp}, {values[1].cpp}, "
+    arguments += f"{largest.bit_length() + 1}, {operation}"
+    kinds = [f"word<{value.carried}, {pixels * pe}>" for value in values]
+    declared = declare(activation, pe, channels // pe, "in[2]")
+    inputs = [in_pixels(v.carrier(d), pixels, pe) for v, d in zip(values, (first, second), strict=True)]
+    return Case(
+        f"element_wise {arguments} {kind}",
+        several(declared, "element_wise", arguments, kinds, pixels * pe, words),
+        (*inputs, activation.flat(pe)),
+        in_pixels(activation.apply(OPERATIONS[operation](first, second)), pixels, pe),
+        1 + words - 1 + 10,
+        ("elementwise.h",),
+    )
+
+
+def channel_wise(
+    seed: int, size: tuple[int, int], fold: tuple[int, int], values: tuple[Values, Values], operation: str, kind: str
+) -> Case:
+    """values: datatypes of the stream and of the constants."""
+    rng = np.random.default_rng(seed)
+    (positions, channels), (pe, pixels) = size, fold
+    value, constant = values
+    drawn, constants = value.draw(rng, FRAMES * positions, channels), constant.draw(rng, channels)
+    largest = int(np.prod(largest_of(*values))) if operation == "multiply_op" else sum(largest_of(*values))
+    activation = make_activation(rng, kind, channels, largest)
+    nf = channels // pe
+    words = FRAMES * positions * nf // pixels
+    arguments = f"{positions}, {channels}, {pe}, {pixels}, {value.cpp}, {constant.cpp}, "
+    arguments += f"{largest.bit_length() + 1}, {operation}"
+    code = f"""{declare(activation, pe, nf, "in[2]")}
+        static {constant.carried} constants[{pe}][{nf}]; values_t given = in[1]; fill(constants, given);
+        run_one<word<{value.carried}, {pixels * pe}>, word<by_t::output_t, {pixels * pe}>>(
+            {words}, in[0], {words}, out, [&](auto &values, auto &results) {{
+                channel_wise<{arguments}>(frames, values, results, constants, by); }});"""
+    folded = constant.carrier(constants).reshape(nf, pe).T
+    return Case(
+        f"channel_wise {arguments} {kind}",
+        code,
+        (in_pixels(value.carrier(drawn), pixels, pe), folded.ravel(), activation.flat(pe)),
+        in_pixels(activation.apply(OPERATIONS[operation](drawn, constants)), pixels, pe),
+        1 + words - 1 + 10,
+        ("elementwise.h",),
+    )
+
+
+def label_select(seed: int, labels: int, pe: int, k: int, value: Values) -> Case:
+    rng = np.random.default_rng(seed)
+    scores = value.draw(rng, FRAMES, labels)
+    scores[0] = value.low  # all equal: the least labels
+    best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    words = labels // pe
+    bits = max(1, (labels - 1).bit_length())
+    code = f"""run_one<word<{value.carried}, {pe}>, word<integer<{bits}, false>, {k}>>(
+        frames * {words}, in[0], frames, out, [&](auto &values, auto &results) {{
+            label_select<{labels}, {pe}, {k}, {value.cpp}, {bits}>(frames, values, results); }});"""
+    return Case(
+        f"label_select {labels}, {pe}, {k}, {value.cpp}",
+        code,
+        (value.carrier(scores).ravel(),),
+        best.ravel().astype(np.int64),
+        1 + FRAMES * words - 1 + 6,
+        ("label_select.h",),
+    )
+
+
+INT8, UINT8, UINT4, INT16 = signed(8), unsigned(8), unsigned(4), signed(16)
+
+CASES = (
+    global_pool(1, (12, 6), (2, 1), INT8, "requantise"),
+    global_pool(2, (12, 16), (2, 2), UINT8, "identity"),  # 8 groups: sums in a memory
+    global_pool(3, (12, 6), (6, 4), UINT4, "multiply"),
+    global_pool(4, (1, 6), (1, 1), UINT4, "thresholds"),
+    global_pool(5, (12, 4), (4, 1), BIPOLAR, "identity"),
+    window_pool(10, (6, 4, 9), (1, 2, 1), UINT4, "max_op", "identity"),
+    window_pool(11, (6, 4, 9), (9, 4, 2), INT8, "max_op", "identity"),
+    window_pool(12, (6, 4, 4), (2, 1, 1), UINT8, "add_op", "requantise"),
+    add(20, (6, 8), (4, 1), ((INT8, 1), (INT8, 1)), "requantise"),
+    add(21, (6, 8), (8, 2), ((INT8, 16384), (UINT8, 3)), "identity"),
+    add(22, (6, 8), (2, 1), ((UINT4, 5), (INT8, 1), (UINT8, 7)), "multiply"),
+    add(23, (6, 8), (2, 2), ((UINT4, 1), (INT8, 2), (BIPOLAR, 3), (UINT4, 16384)), "thresholds"),
+    *(element_wise(30 + i, (6, 8), (4, 2), (INT8, UINT8), op, "identity") for i, op in enumerate(OPERATIONS)),
+    element_wise(40, (6, 8), (1, 1), (UINT4, UINT4), "difference_op", "requantise"),
+    *(channel_wise(50 + i, (6, 8), (4, 1), (UINT8, INT8), op, "identity") for i, op in enumerate(OPERATIONS)),
+    channel_wise(60, (6, 8), (2, 2), (INT8, INT16), "multiply_op", "requantise"),
+    label_select(70, 10, 1, 1, INT8),
+    label_select(71, 12, 4, 5, UINT4),
+    label_select(72, 12, 12, 3, INT16),
+    label_select(73, 4, 2, 4, BIPOLAR),
+)
+NAMES = [case.name for case in CASES]
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
+    return Builds(CASES, tmp_path_factory.mktemp("elementwise"))
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_every_value_is_numpys(builds: Builds, build: str, case: Case) -> None:
+    np.testing.assert_array_equal(builds[build].run(case), case.expected)
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_cycles_are_the_formulas(builds: Builds, case: Case) -> None:
+    """Three frames in a row without a bubble."""
+    block = builds["native"].time(case)
+    assert (block.busy, block.wait_input, block.wait_space) == (case.cycles, 1, 0)
