@@ -137,3 +137,11 @@ def test_kernels_are_numbered_in_the_order_of_the_file() -> None:
     topology = parsed(convolution(4, 1), {"type": "max_pool", "size": 1}, convolution(4, 1), convolution(4, 1))
     assert [kernel.number for _, kernel in topology.kernels] == [0, 1, 2]
     assert all(isinstance(kernel, Kernel) for _, kernel in topology.kernels)
+
+
+def test_the_example_of_the_documentation() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs/exported.md").read_text("utf-8")
+    example = text.split("```json\n")[1].split("```")[0]
+    topology = parse_topology(example, "example.json")
+    assert topology.layers[-1].shape == Shape(36, 80, 160)
+    assert (topology.order, topology.fit, topology.epsilon_of) == ("BGR", "smooth", "root")
