@@ -33,7 +33,6 @@ Frame = Path | str | Pixels
 Integers = npt.NDArray[np.signedinteger[Any]]
 
 
-
 class Accelerator:
     """A design's folder → detections.
 
