@@ -27,4 +27,15 @@ struct word {
     T lane[LANES];
 };
 
+template <class W>
+inline W zeros() {
+#pragma HLS INLINE
+    W value;
+    for (unsigned l = 0; l < sizeof(value.lane) / sizeof(value.lane[0]); ++l) {
+#pragma HLS UNROLL
+        value.lane[l] = 0;
+    }
+    return value;
+}
+
 #endif  // SYSTOLIC_WORD_H

@@ -1,0 +1,28 @@
+// Arithmetic on template parameters, all of it done by the compiler.
+#ifndef SYSTOLIC_CONSTANT_H
+#define SYSTOLIC_CONSTANT_H
+
+constexpr int larger(int a, int b) { return a > b ? a : b; }
+constexpr int smaller(int a, int b) { return a < b ? a : b; }
+constexpr int ceiling(int a, int b) { return (a + b - 1) / b; }
+
+// Positions of a window along one side of a map.
+constexpr int positions_of(int size, int before, int after, int kernel, int dilation, int stride) {
+    return (size + before + after - (kernel - 1) * dilation - 1) / stride + 1;
+}
+
+// value modulo limit, in 0 … limit − 1 for a negative value too.
+constexpr int cyclic(long value, int limit) {
+    return value % limit < 0 ? int(value % limit) + limit : int(value % limit);
+}
+
+template <int A, int B>
+struct common_divisor {
+    static constexpr int value = common_divisor<B, A % B>::value;
+};
+template <int A>
+struct common_divisor<A, 0> {
+    static constexpr int value = A;
+};
+
+#endif  // SYSTOLIC_CONSTANT_H

@@ -1,0 +1,100 @@
+// Max pool: KERNEL × KERNEL windows, STRIDE apart; padding never wins, for it is left out and not a value. PIXELS pixels
+// of a row a word; PIXELS / STRIDE of them leave (1 where PIXELS is 1).
+//
+// First the largest of a row of the window, then, of rows that were kept as such, the largest: 2 · (KERNEL − 1) compare
+// instead of KERNEL² − 1. G = CHANNELS / LANES; OH, OW positions:
+//
+//   iterations = ((F − 1) · SCAN + TAIL) · G,  SCAN = max(HEIGHT, STRIDE·(OH − 1) + 1) · max(WIDTH, STRIDE·(OW − 1) + 1) / PIXELS
+//   buffer     = KERNEL − 1 rows of OW pixels
+#ifndef SYSTOLIC_MAX_POOL_H
+#define SYSTOLIC_MAX_POOL_H
+
+#include <hls_stream.h>
+
+#include "constant.h"
+#include "delay.h"
+#include "instrument.h"
+#include "ram.h"
+#include "scan.h"
+#include "word.h"
+
+template <int PIXELS, int LANES, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL, int STRIDE, int TOP, int LEFT, int BOTTOM,
+          int RIGHT, int RAM = RAM_AUTO, class T>
+void max_pool(int frames, hls::stream<word<T, PIXELS * LANES> > &in,
+              hls::stream<word<T, pixels_out(PIXELS, STRIDE) * LANES> > &out) {
+#pragma HLS INLINE
+    static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
+    static_assert(TOP < KERNEL && LEFT < KERNEL && BOTTOM < KERNEL && RIGHT < KERNEL, "every window sees a pixel");
+    typedef scan_plan<PIXELS, HEIGHT, WIDTH, KERNEL, KERNEL, STRIDE, TOP, LEFT, BOTTOM, RIGHT, 1> plan;
+    typedef word<T, PIXELS * LANES> bundle_t;
+    typedef word<T, plan::PIXELS_OUT * LANES> pooled_t;
+    constexpr int G = CHANNELS / LANES;
+    constexpr int ROWS = larger(KERNEL - 1, 1), AGES = larger(plan::BUNDLES - 1, 1);
+    delay_lines<bundle_t, AGES, G, RAM_AUTO> columns;
+    delay_lines<pooled_t, ROWS, plan::OUT * G, RAM> rows;
+    scan_t<plan, G> scan;
+    const int steps = plan::steps(frames) * G;
+    bundle_t newest = zeros<bundle_t>();
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < steps; ++i) {
+        SYSTOLIC_PIPELINE(1, SCAN_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        if (scan.takes(frames)) newest = in.read();
+        bundle_t age[AGES], ages_in[AGES], seen[plan::BUNDLES];
+        pooled_t row[ROWS], rows_in[ROWS], pooled = zeros<pooled_t>();
+#pragma HLS ARRAY_PARTITION variable=age complete
+#pragma HLS ARRAY_PARTITION variable=ages_in complete
+#pragma HLS ARRAY_PARTITION variable=seen complete
+#pragma HLS ARRAY_PARTITION variable=row complete
+#pragma HLS ARRAY_PARTITION variable=rows_in complete
+        columns.peek(age);
+        for (int b = 0; b < plan::BUNDLES; ++b) {
+#pragma HLS UNROLL
+            seen[b] = b == 0 ? newest : age[larger(b - 1, 0)];
+        }
+        for (int b = 0; b < AGES; ++b) {
+#pragma HLS UNROLL
+            ages_in[b] = seen[smaller(b, plan::BUNDLES - 1)];
+        }
+        columns.push(ages_in);
+        for (int m = 0; m < plan::PIXELS_OUT; ++m) {
+#pragma HLS UNROLL
+            // The first tap stands for nothing where it lies in the padding.
+            bool none = !scan.column_inside(m, 0);
+            for (int kx = 0; kx < KERNEL; ++kx) {
+#pragma HLS UNROLL
+                for (int l = 0; l < LANES; ++l) {
+#pragma HLS UNROLL
+                    const T value = seen[plan::age_of(m, kx)].lane[plan::pixel_of(m, kx) * LANES + l];
+                    const bool wins = none || value > pooled.lane[m * LANES + l];
+                    if (kx == 0 || (wins && scan.column_inside(m, kx))) pooled.lane[m * LANES + l] = value;
+                }
+                none = none && !scan.column_inside(m, kx);
+            }
+        }
+        // Rows are kept only where a position stands, so that of a stride of 2 half of them are.
+        if (scan.at_column()) {
+            rows.peek(row);
+            pooled_t largest = pooled;
+            bool none = !scan.row_inside(KERNEL - 1);
+            for (int k = 0; k < KERNEL - 1; ++k) {
+#pragma HLS UNROLL
+                for (int l = 0; l < plan::PIXELS_OUT * LANES; ++l) {
+#pragma HLS UNROLL
+                    const bool wins = none || row[k].lane[l] > largest.lane[l];
+                    if (wins && scan.row_inside(KERNEL - 2 - k)) largest.lane[l] = row[k].lane[l];
+                }
+                none = none && !scan.row_inside(KERNEL - 2 - k);
+            }
+            for (int k = 0; k < ROWS; ++k) {
+#pragma HLS UNROLL
+                rows_in[k] = k == 0 ? pooled : row[larger(k - 1, 0)];
+            }
+            rows.push(rows_in);
+            if (scan.emits()) out.write(largest);
+        }
+        scan.advance();
+    }
+}
+
+#endif  // SYSTOLIC_MAX_POOL_H

@@ -1,0 +1,39 @@
+// Which memory an array is kept in. A template parameter cannot stand in a pragma as a word, so the tag picks the pragma.
+#ifndef SYSTOLIC_RAM_H
+#define SYSTOLIC_RAM_H
+
+enum ram_t { RAM_AUTO, RAM_LUTRAM, RAM_BRAM, RAM_URAM };
+
+template <int RAM>
+struct ram_of {};
+
+// Simple dual port: the blocks write at one address and read at another.
+template <class T, int DEPTH>
+inline void keep_in(T (&memory)[DEPTH], ram_of<RAM_AUTO>) {
+#pragma HLS INLINE
+#pragma HLS BIND_STORAGE variable=memory type=ram_s2p impl=auto
+    static_cast<void>(memory);
+}
+
+template <class T, int DEPTH>
+inline void keep_in(T (&memory)[DEPTH], ram_of<RAM_LUTRAM>) {
+#pragma HLS INLINE
+#pragma HLS BIND_STORAGE variable=memory type=ram_s2p impl=lutram
+    static_cast<void>(memory);
+}
+
+template <class T, int DEPTH>
+inline void keep_in(T (&memory)[DEPTH], ram_of<RAM_BRAM>) {
+#pragma HLS INLINE
+#pragma HLS BIND_STORAGE variable=memory type=ram_s2p impl=bram
+    static_cast<void>(memory);
+}
+
+template <class T, int DEPTH>
+inline void keep_in(T (&memory)[DEPTH], ram_of<RAM_URAM>) {
+#pragma HLS INLINE
+#pragma HLS BIND_STORAGE variable=memory type=ram_s2p impl=uram
+    static_cast<void>(memory);
+}
+
+#endif  // SYSTOLIC_RAM_H

@@ -1,0 +1,122 @@
+// The scan that parallel windows and pools share: a map passes step by step, PIXELS of a row (a bundle) a step, and the
+// window whose last pixel arrives is whole at once. Where a window reaches beyond its row, the delays hold pixels of the
+// row before or after; they are masked, so that rows and frames follow each other without a gap.
+#ifndef SYSTOLIC_SCAN_H
+#define SYSTOLIC_SCAN_H
+
+#include "constant.h"
+
+constexpr int SCAN_DEPTH = 5;
+
+// Positions a step gives: of PIXELS neighbours every STRIDE-th.
+constexpr int pixels_out(int pixels, int stride) { return larger(pixels / stride, 1); }
+
+template <int PIXELS, int HEIGHT_, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE_, int TOP_, int LEFT_, int BOTTOM, int RIGHT,
+          int DILATION_>
+struct scan_plan {
+    static constexpr int PIXELS_IN = PIXELS, PIXELS_OUT = pixels_out(PIXELS, STRIDE_);
+    static constexpr int HEIGHT = HEIGHT_, STRIDE = STRIDE_, TOP = TOP_, LEFT = LEFT_, DILATION = DILATION_;
+    static constexpr int OUT_HEIGHT = positions_of(HEIGHT, TOP, BOTTOM, KERNEL_H, DILATION, STRIDE);
+    static constexpr int OUT_WIDTH = positions_of(WIDTH, LEFT, RIGHT, KERNEL_W, DILATION, STRIDE);
+    static constexpr int PIXELS_WIDE = WIDTH;
+    // Bundles: of a row that comes, of a row of the scan, from one that emits to the next, that emit in a row.
+    static constexpr int IN = WIDTH / PIXELS;
+    static constexpr int WIDE = ceiling(larger(WIDTH, STRIDE * (OUT_WIDTH - 1) + 1), PIXELS);
+    static constexpr int PERIOD = larger(STRIDE / PIXELS, 1);
+    static constexpr int OUT = OUT_WIDTH / PIXELS_OUT;
+    static constexpr int HIGH = larger(HEIGHT, STRIDE * (OUT_HEIGHT - 1) + 1);
+    // How far a position's first pixel lies behind the bundle that completes its window: rows, and bundles of a row.
+    static constexpr int LAG_ROWS = (KERNEL_H - 1) * DILATION - TOP;
+    static constexpr int LAG_BUNDLES = ceiling((KERNEL_W - 1) * DILATION - LEFT, PIXELS);
+    static constexpr int LAG = LAG_ROWS * WIDE + LAG_BUNDLES;
+    // The scan of what leaves begins so far before a frame that it stands at position 0 when its window is whole.
+    static constexpr int FIRST = cyclic(-LAG, HIGH * WIDE);
+    // Bundles of one row that a window sees.
+    static constexpr int BUNDLES = LAG_BUNDLES + ceiling(LEFT, PIXELS) + 1;
+    // The last frame ends with the last word that comes or the last window that leaves.
+    static constexpr int TAIL = larger((HEIGHT - 1) * WIDE + IN, (OUT_HEIGHT - 1) * STRIDE * WIDE + (OUT - 1) * PERIOD + LAG + 1);
+
+    static_assert(WIDTH % PIXELS == 0 && OUT_WIDTH % PIXELS_OUT == 0, "whole words make a row");
+    static_assert(PIXELS == 1 || PIXELS % STRIDE == 0, "a word holds whole strides");
+    static_assert(TOP <= (KERNEL_H - 1) * DILATION && LEFT <= (KERNEL_W - 1) * DILATION, "no window lies in the padding alone");
+    static_assert(BOTTOM <= (KERNEL_H - 1) * DILATION && RIGHT <= (KERNEL_W - 1) * DILATION,
+                  "no window lies in the padding alone");
+
+    static int steps(int frames) { return frames > 0 ? (frames - 1) * HIGH * WIDE + TAIL : 0; }
+
+    // Where pixel m's tap kx is: in the bundle so many steps old, at this pixel.
+    static constexpr int offset_of(int m, int kx) { return LAG_BUNDLES * PIXELS - m * STRIDE - kx * DILATION + LEFT; }
+    static constexpr int age_of(int m, int kx) { return ceiling(larger(offset_of(m, kx), 0), PIXELS); }
+    static constexpr int pixel_of(int m, int kx) { return age_of(m, kx) * PIXELS - offset_of(m, kx); }
+};
+
+template <class PLAN, int G>
+struct scan_t {
+    int group;
+    int in_frame, in_y, in_x;        // of the bundle that comes
+    int wait;                        // steps until the first position leaves
+    int out_y, out_x, odd_y, odd_x;  // of the position that leaves: bundles and rows of the scan, and modulo the stride
+
+    scan_t()
+        : group(0), in_frame(0), in_y(0), in_x(0), wait(PLAN::LAG), out_y(PLAN::FIRST / PLAN::WIDE),
+          out_x(PLAN::FIRST % PLAN::WIDE), odd_y(PLAN::FIRST / PLAN::WIDE % PLAN::STRIDE),
+          odd_x(PLAN::FIRST % PLAN::WIDE % PLAN::PERIOD) {}
+
+    bool takes(int frames) const {
+#pragma HLS INLINE
+        return in_frame < frames && in_y < PLAN::HEIGHT && in_x < PLAN::IN;
+    }
+
+    // A column at which a position stands, as far as the row is concerned.
+    bool at_column() const {
+#pragma HLS INLINE
+        return odd_x == 0 && out_x < PLAN::OUT * PLAN::PERIOD;
+    }
+
+    bool emits() const {
+#pragma HLS INLINE
+        return wait == 0 && odd_y == 0 && out_y < PLAN::OUT_HEIGHT * PLAN::STRIDE && at_column();
+    }
+
+    bool row_inside(int ky) const {
+#pragma HLS INLINE
+        const int y = out_y - PLAN::TOP + ky * PLAN::DILATION;
+        return y >= 0 && y < PLAN::HEIGHT;
+    }
+
+    bool column_inside(int m, int kx) const {
+#pragma HLS INLINE
+        const int x = out_x * PLAN::PIXELS_IN - PLAN::LEFT + m * PLAN::STRIDE + kx * PLAN::DILATION;
+        return x >= 0 && x < PLAN::PIXELS_WIDE;
+    }
+
+    void advance_in() {
+#pragma HLS INLINE
+        if (++in_x < PLAN::WIDE) return;
+        in_x = 0;
+        if (++in_y < PLAN::HIGH) return;
+        in_y = 0;
+        ++in_frame;
+    }
+
+    void advance_out() {
+#pragma HLS INLINE
+        odd_x = odd_x + 1 == PLAN::PERIOD ? 0 : odd_x + 1;
+        if (++out_x < PLAN::WIDE) return;
+        out_x = odd_x = 0;
+        odd_y = odd_y + 1 == PLAN::STRIDE ? 0 : odd_y + 1;
+        if (++out_y < PLAN::HIGH) return;
+        out_y = odd_y = 0;
+    }
+
+    void advance() {
+#pragma HLS INLINE
+        if (++group < G) return;
+        group = 0;
+        advance_in();
+        advance_out();
+        if (wait > 0) --wait;
+    }
+};
+
+#endif  // SYSTOLIC_SCAN_H

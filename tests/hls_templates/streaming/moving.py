@@ -1,0 +1,80 @@
+"""Cases of the blocks that move values: maps as streams of words, and what plain numpy expects to leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tests.hls_templates.streaming.compute import BIPOLAR, FRAMES, Case, Ints, Values, signed, unsigned
+
+__all__ = ["BIPOLAR", "FRAMES", "INT4", "INT8", "INT16", "UINT4", "UINT8", "Padding", "Side"]
+
+INT4, INT8, INT16, UINT4, UINT8 = signed(4), signed(8), signed(16), unsigned(4), unsigned(8)
+
+
+@dataclass(frozen=True)
+class Padding:
+    """As the blocks take it."""
+
+    top: int = 0
+    left: int = 0
+    bottom: int = 0
+    right: int = 0
+
+    def around(self, maps: Ints, value: int = 0) -> Ints:
+        rows, columns = (self.top, self.bottom), (self.left, self.right)
+        return np.pad(maps, ((0, 0), (0, 0), rows, columns), constant_values=value)
+
+
+def draw(seed: int, value: Values, channels: int, height: int, width: int) -> Ints:
+    """[frames, channels, height, width], the carrier's values."""
+    maps = value.draw(np.random.default_rng(seed), FRAMES, channels, height, width)
+    return value.carrier(maps)
+
+
+def stream(maps: Ints, lanes: int, pixels: int = 1) -> Ints:
+    """[frames, C, H, W] as the blocks pass it: words of ``pixels`` pixels × ``lanes`` channels, pixel by pixel."""
+    frames, channels, height, width = maps.shape
+    words = maps.transpose(0, 2, 3, 1).reshape(frames * height * width // pixels, pixels, channels // lanes, lanes)
+    return words.transpose(0, 2, 1, 3).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A stream of the block: its values, flat, and how many a word."""
+
+    values: Ints
+    lanes: int
+
+    @property
+    def words(self) -> int:
+        return self.values.size // self.lanes
+
+
+def case(
+    block: str,
+    value: Values,
+    ins: Sequence[Side],
+    outs: Sequence[Side],
+    iterations: int,
+    depth: int,
+    header: str,
+) -> Case:
+    """``block``: the function with its template arguments. Any number of streams on either side."""
+    names_in = [f"in_{i}" for i in range(len(ins))]
+    names_out = [f"out_{i}" for i in range(len(outs))]
+    sides = [*zip(names_in, ins, strict=True), *zip(names_out, outs, strict=True)]
+    lines = ["SYSTOLIC_DATAFLOW(0);"]
+    lines += [f"hls::stream<word<{value.carried}, {side.lanes}>> {name};" for name, side in sides]
+    lines += [f"SYSTOLIC_STREAM({name}, 2);" for name, _ in sides]
+    lines += [f"feed({s.words}, in[{i}], {names_in[i]});" for i, s in enumerate(ins)]
+    lines += [f"run_block([&] {{ {block}(frames, {', '.join(name for name, _ in sides)}); }});"]
+    at = 0
+    for name, side in zip(names_out, outs, strict=True):
+        lines += [f"drain({side.words}, {name}, out + {at});"]
+        at += side.values.size
+    expected = np.concatenate([*(side.values for side in outs), np.zeros(0, np.int64)])
+    inputs = tuple(side.values for side in ins)
+    return Case(block, "\n".join(lines), inputs, expected, 1 + iterations - 1 + depth, ("datatype.h", header))
