@@ -19,18 +19,19 @@ RESULT_BITS = 16
 
 @dataclass(frozen=True)
 class Packing:
-    """How products share a DSP: ``columns`` weights × ``rows`` activations in one multiplication, each product in a
-    field of ``shift`` bits; ``chain`` of them are summed before the fields are taken apart. include/packed.h has the
-    arithmetic, the tests the proof that it is exact for narrow weights (−7…7, −127…127)."""
+    """How products share a DSP: weights of ``columns`` filters × activations of ``positions`` neighbours of a row in
+    one multiplication, each product in a field of ``shift`` bits; ``chain`` of them are summed before the fields are
+    taken apart. include/packed.h has the arithmetic, the tests the proof that it is exact for narrow weights (−7…7,
+    −127…127)."""
 
     columns: int
-    rows: int
+    positions: int
     shift: int
     chain: int
 
     @property
     def products(self) -> int:
-        return self.columns * self.rows
+        return self.columns * self.positions
 
 
 PACKINGS = {
@@ -78,21 +79,17 @@ class Array:
 
     @property
     def macs_per_cycle(self) -> int:
-        return self.rows * self.columns * self.lanes
+        """Where the stride is 1: else only one of two positions that share a DSP is there."""
+        return self.rows * self.columns * self.lanes * self.packing.positions
 
     @property
     def packing(self) -> Packing:
         return PACKINGS[self.dsp, self.bits]
 
     @property
-    def row_groups(self) -> int:
-        """Rows of DSPs: at 4 bits two rows of the array share one, and the last of an odd number has one of its own."""
-        return -(-self.rows // self.packing.rows)
-
-    @property
     def mac_dsps(self) -> int:
         """DSPs that multiply."""
-        return self.row_groups * self.columns * self.lanes // self.packing.columns
+        return self.rows * self.columns * self.lanes // self.packing.columns
 
     @property
     def requantise_dsps(self) -> int:

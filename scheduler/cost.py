@@ -101,16 +101,12 @@ def link_of(board: Board, clock_mhz: float, efficiency: float = DDR_EFFICIENCY, 
 
 @dataclass(frozen=True, eq=False)
 class Knobs:
-    """The numbers of arrays of one M × N × L. The four arrays broadcast together, [knobs, 1] in the search.
-
-    groups: rows of DSPs, each a cycle behind the one above.
-    """
+    """The numbers of arrays of one M × N × L. The four arrays broadcast together, [knobs, 1] in the search."""
 
     rows: int
     columns: int
     lanes: int
     word_bytes: int
-    groups: int
     save_rows: Numbers
     chunk: Numbers
     map_ports: Numbers
@@ -122,7 +118,7 @@ def knobs_of(array: Array) -> Knobs:
         return np.array(value, np.int64)
 
     return Knobs(
-        array.rows, array.columns, array.lanes, array.word_bytes, array.row_groups,
+        array.rows, array.columns, array.lanes, array.word_bytes,
         one(array.save_rows), one(array.chunk), one(array.map_ports), one(array.weight_ports),
     )  # fmt: skip
 
@@ -226,7 +222,7 @@ class _Pass:
     @property
     def feeds(self) -> Numbers:
         """Cycles in which the array takes the positions of one tile."""
-        return self.way.width * self.work.steps
+        return _up(self.way.width, np.int64(self.work.positions)) * self.work.steps
 
     @property
     def streams(self) -> Numbers:
@@ -271,7 +267,7 @@ def _use(one: _Pass, saved: int, saved_before: int, blocks: int) -> _Use:
     # Chunks of a channel tile: the first, full ones between, and a short one at the end.
     over = (tail * empty_before - first * groups, knobs.chunk * (empty - groups), knobs.chunk * empty - rest * groups)
     times = (np.int64(1), np.maximum(0, full - 1), np.where(several & (rest > 0), 1, 0))
-    slack = _positions(one, groups) * work.steps
+    slack = _positions(one, groups) * work.steps // work.positions
     stall = sum(n * np.maximum(0, o - slack) for n, o in zip(times, over, strict=True))
     alone = (
         np.maximum(first * position, tail * empty_before),
@@ -287,8 +283,9 @@ def _use(one: _Pass, saved: int, saved_before: int, blocks: int) -> _Use:
 def _positions(one: _Pass, groups: Numbers) -> Numbers:
     """Positions that the FIFOs between array and arrange hold: those of sums rows + WAIT, of which the skew of the
     rows takes its part, those of groups and results WAIT each."""
-    skew = ceil_div(one.knobs.groups - 1, one.work.steps)
-    return max(0, one.knobs.rows + WAIT - skew) + (2 * WAIT // groups) * one.work.pool_stride
+    skew = ceil_div(one.knobs.rows - 1, one.work.steps)
+    held = max(0, one.knobs.rows + WAIT - skew) * one.work.positions
+    return held + (2 * WAIT // groups) * one.work.pool_stride
 
 
 def _rows_in(work: Work, rows: int, tiles: int) -> int:
@@ -443,7 +440,7 @@ def _drain(one: _Pass, use: _Use) -> Cycles:
     work, way, knobs = one.work, one.way, one.knobs
     columns = _up(way.width, np.int64(work.pool_stride))
     burst = np.minimum(np.minimum(columns, knobs.chunk) * work.value_words, BURST_WORDS)
-    drain = PIPELINE + knobs.groups + use.over + use.last + burst + one.link.write_latency + ANSWER + REGION
+    drain = PIPELINE + knobs.rows + use.over + use.last + burst + one.link.write_latency + ANSWER + REGION
     hidden = np.where(way.inputs_resident, use.cycles * one.row_tiles, use.cycles)
     # Where the DDR is slower than the ports, the readers are ahead by what the ports hold.
     beats = way.next_steps * (knobs.columns // knobs.weight_ports)

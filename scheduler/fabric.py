@@ -23,17 +23,17 @@ class Fabric:
 
 def fabric(array: Array) -> Fabric:
     word = 8 * array.word_bytes
-    shared = array.row_groups * array.columns // array.packing.columns
+    shared = array.rows * array.columns // array.packing.columns
     chains, fields = ceil_div(array.lanes, array.pack_chain), array.packing.products
     # A chain's fields: each but the lowest corrected by the sign of the one below, then all accumulated.
     adders = shared * chains * (fields * SUM_BITS + (fields - 1) * FIELD_BITS)
-    rotation = array.rows * word * ceil_div(array.rows - 1, 3)
-    windows = array.rows * word * ceil_div(array.word_pixels, 3)
+    rotation = array.packing.positions * array.rows * word * ceil_div(array.rows - 1, 3)
+    windows = array.packing.positions * array.rows * word * ceil_div(array.word_pixels, 3)
     requantisers = array.save_rows * array.columns * (SUM_BITS + 2 * 48 + 64)  # bias, rounding, shift by 4:1 stages
     pools = 2 * array.rows * array.columns * SUM_BITS
-    skew = array.packing.rows * array.row_groups * (array.row_groups + 1) // 2 * word
-    weights = array.row_groups * array.columns * word
-    sums = array.rows * array.columns * SUM_BITS
+    skew = array.rows * (array.rows + 1) // 2 * word * array.packing.positions
+    weights = array.rows * array.columns * word
+    sums = array.rows * array.columns * SUM_BITS * array.packing.positions
     return Fabric(
         lut=adders + rotation + windows + requantisers + pools,
         ff=skew + weights + 4 * sums + array.save_rows * array.columns * 4 * 64,

@@ -84,9 +84,8 @@ def _cycles_of(moved: int, link: Link) -> int:
 
 def _convor(sizes: _Sizes, link: Link) -> NamedLayer:
     work, array = sizes.work, sizes.array
-    compute = (
-        ceil_div(work.out_height, array.rows) * ceil_div(work.filters, array.columns) * work.out_width * sizes.steps
-    )
+    tiles = ceil_div(work.out_height, array.rows) * ceil_div(work.filters, array.columns)
+    compute = tiles * ceil_div(work.out_width, work.positions) * sizes.steps
     pool = 2 * sizes.before_pool if work.pool_size > 1 else 0  # written, and read again by a pass of its own
     moved = sizes.maps_in + sizes.before_pool + pool
     cycles = _cycles_of(sizes.weights, link) + max(compute, _cycles_of(sizes.maps_in + sizes.before_pool, link))
@@ -98,11 +97,11 @@ def _scale_sim(sizes: _Sizes, link: Link) -> NamedLayer:
     """τ = (2·Sr + Sc + T − 2) · ⌈outputs / Sr⌉ · ⌈filters / Sc⌉ with T = kernel · channels.
 
     A. Samajdar et al., "A Systematic Methodology for Characterizing Scalability of DNN Accelerators using
-    SCALE-Sim", ISPASS 2020, equations 3 and 4: output-stationary, no stalls by memory. Sr = rows · lanes and
-    Sc = columns: the same number of MACs.
+    SCALE-Sim", ISPASS 2020, equations 3 and 4: output-stationary, no stalls by memory. Sr = rows · lanes (twice that
+    where two positions share a DSP) and Sc = columns: the same number of MACs.
     """
     work, array = sizes.work, sizes.array
-    down, across = array.rows * array.lanes, array.columns
+    down, across = array.rows * array.lanes * array.packing.positions, array.columns
     depth = work.kernel_height * work.kernel_width * (1 if work.diagonal else work.in_channels)
     folds = ceil_div(work.out_height * work.out_width, down) * ceil_div(work.filters, across)
     moved = sizes.weights + sizes.maps_in + sizes.maps_out
@@ -112,8 +111,8 @@ def _scale_sim(sizes: _Sizes, link: Link) -> NamedLayer:
 def _naive(sizes: _Sizes, link: Link) -> NamedLayer:
     work, array = sizes.work, sizes.array
     word = array.word_bytes
-    positions = ceil_div(work.out_height, array.rows) * ceil_div(work.filters, array.columns) * work.out_width
-    steps = positions * sizes.steps
+    tiles = ceil_div(work.out_height, array.rows) * ceil_div(work.filters, array.columns)
+    steps = tiles * ceil_div(work.out_width, work.positions) * sizes.steps
     moved = steps * (array.rows + array.columns) * word + sizes.before_pool
     return NamedLayer(work.name, max(steps, _cycles_of(moved, link)), moved, array.columns * word)
 

@@ -72,7 +72,8 @@ def least_cycles(geometry: Geometry, layers: Layers, link: Link, ports: int) -> 
     total = 0
     for work in layers.works:
         tiles = ceil_div(work.filters, geometry.columns)
-        compute = ceil_div(work.out_height, geometry.rows) * tiles * work.out_width * work.steps
+        places = ceil_div(work.out_width, work.positions)
+        compute = ceil_div(work.out_height, geometry.rows) * tiles * places * work.steps
         words = work.steps * geometry.columns
         arrives = max(words // ports, words * geometry.lanes * layers.bits // 8 * 1000 // link.milli_bytes)
         total += max(compute, (tiles - 1) * arrives)
@@ -125,7 +126,7 @@ def _price(task: Task, arrays: Sequence[Array]) -> list[_Layer]:
         return np.array([[getattr(a, name)] for a in arrays], np.int64)
 
     knobs = Knobs(
-        g.rows, g.columns, g.lanes, arrays[0].word_bytes, arrays[0].row_groups,
+        g.rows, g.columns, g.lanes, arrays[0].word_bytes,
         column("save_rows"), column("chunk"), column("map_ports"), column("weight_ports"),
     )  # fmt: skip
     priced = []

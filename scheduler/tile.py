@@ -32,7 +32,7 @@ class Tiling:
     resident: every weight tile stays in the weight buffer over all row tiles. inputs_resident: every row of a
     strip stays in the row buffer, and weights are streamed once a strip. Neither: weights are streamed once a
     row tile. overlap: the next row tile's rows arrive while this one is computed.
-    slots: row strides that one row-buffer bank holds. steps: cycles a position takes.
+    slots: row strides that one row-buffer bank holds. steps: cycles a position takes, or so many ``positions`` at once.
     """
 
     job: Job
@@ -45,6 +45,7 @@ class Tiling:
     overlap: bool
     slots: int
     pixels: bool
+    positions: int = 1
 
     @property
     def order(self) -> str:
@@ -56,7 +57,8 @@ class Tiling:
     @property
     def cycles(self) -> int:
         """Cycles of the array alone, with no stall, fill or drain: positions × steps × tiles."""
-        return self.row_tiles * self.channel_tiles * sum(s.columns for s in self.strips) * self.steps
+        places = sum(ceil_div(s.columns, self.positions) for s in self.strips)
+        return self.row_tiles * self.channel_tiles * places * self.steps
 
     def reasons(self, array: Array) -> tuple[str, ...]:
         """Why it is tiled so, one line each, for the generated comments."""
@@ -122,6 +124,12 @@ def tile(network: QuantizedNetwork, array: Array) -> SystolicSchedule:
     return SystolicSchedule(network, array, tuple(tilings))
 
 
+def positions_of(job: Job, array: Array) -> int:
+    """Columns of the output that are computed together. Two share DSPs at 4 bits, where their inputs are neighbours:
+    a bank of the row buffer gives two neighbouring words a cycle."""
+    return array.packing.positions if job.stride == 1 else 1
+
+
 def reads_pixels(network: QuantizedNetwork, job: Job) -> bool:
     return job.input == 0
 
@@ -159,6 +167,7 @@ def _tile_job(network: QuantizedNetwork, job: Job, array: Array, following: int)
         overlap,
         _slots(job, array, overlap),
         reads_pixels(network, job),
+        positions_of(job, array),
     )
     if row_tiles == 1 or resident:
         return streamed

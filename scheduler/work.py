@@ -13,7 +13,7 @@ from functools import lru_cache
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.lower import Job
-from scheduler.tile import Strip, Tiling, blocks, ceil_div, reads_pixels, row_words
+from scheduler.tile import Strip, Tiling, blocks, ceil_div, positions_of, reads_pixels, row_words
 
 ORDERS = ("weights-resident", "inputs-resident", "streamed")
 """Loop orders of the engine. weights-resident: all weight tiles stay in the buffer, row tiles are the outer loop.
@@ -30,7 +30,7 @@ class Work:
 
     tile_values: filters of a channel tile (N). blocks: words of one input position. value_words: words of one
     output position's block (more where results are wider than a lane). pixels: input pixels in a word, 1
-    where the input is a map.
+    where the input is a map. positions: columns computed together.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Work:
     value_words: int
     steps: int
     macs: int
+    positions: int
 
     @property
     def phases(self) -> int:
@@ -91,6 +92,7 @@ def work_of(network: QuantizedNetwork, job: Job, array: Array) -> Work:
         value_words=1 if result.bits <= array.bits else array.result_words,
         steps=steps_of(network, job, array),
         macs=job.macs,
+        positions=positions_of(job, array),
     )
 
 
@@ -236,6 +238,7 @@ def tiling_of(network: QuantizedNetwork, job: Job, array: Array, way: Way) -> Ti
         overlap=way.overlap,
         slots=slots(work, array.rows, way),
         pixels=reads_pixels(network, job),
+        positions=work.positions,
     )
 
 

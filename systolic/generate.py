@@ -132,8 +132,8 @@ def engine_values(schedule: SystolicSchedule, program: Program, board: Board, cl
     }
     ports = {"rows": FIFO_DEPTH, "beats": FIFO_DEPTH, "saved": FIFO_DEPTH}
     steps = dict.fromkeys(("activations", "weights", "groups", "results"), WAIT_DEPTH)
-    # Row group g gives its sums g cycles after row 0, and the Saver takes all rows at once: a shallower FIFO
-    # deadlocks at one step a position.
+    # Row m gives its sums m cycles after row 0, and the Saver takes all rows at once: a shallower FIFO deadlocks
+    # at one step a position.
     sums = {"sums": array.rows + WAIT_DEPTH}
     return EngineValues(
         title=f"{schedule.network.name} on a {array} systolic array",
@@ -160,7 +160,7 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
         Parameter("PIXEL_LANES", array.pixel_lanes, "lanes of one input pixel"),
         Parameter("VALUE_BITS", array.bits, "bits of an activation and of a weight"),
         Parameter("PACK_COLUMNS", packing.columns, f"columns that share a {array.dsp}"),
-        Parameter("PACK_ROWS", packing.rows, f"rows that share a {array.dsp}"),
+        Parameter("POSITIONS", packing.positions, f"positions that share a {array.dsp}"),
         Parameter("PACK_SHIFT", packing.shift, "bits of a product's field"),
         Parameter("PACK_CHAIN", array.pack_chain, "packed products summed before they are taken apart"),
         Parameter("SAVE_ROWS", array.save_rows, "rows of a position requantised a cycle"),

@@ -12,7 +12,8 @@
 
 // Row stride q lives in bank q mod ROWS, so that the ROWS rows of a step are always in different banks,
 // whatever the stride; its slot in the bank is circular. Each bank is two interleaved halves, so that
-// two neighbouring words can be read in one cycle (a window of pixels may straddle words).
+// two neighbouring words can be read in one cycle: a window of pixels may straddle words, and two positions
+// that share DSPs lie side by side.
 struct load_cursor_t {
     int q, bank, slot;       // of the group's first row stride
     int phase, word;
@@ -50,7 +51,7 @@ inline void next_feed(const pass_t &pass, int first_block, feed_cursor_t &at) {
     if (++at.ky < pass.kernel_height) return;
     at.ky = 0;
     at.kernel_stride = at.kernel_phase = 0;
-    ++at.x;
+    at.x += pass.positions;
 }
 
 // A pixel is PIXEL_BYTES bytes of DDR. How many a word holds, and how many the array takes a cycle.
@@ -109,11 +110,10 @@ inline activations_t gather(const pass_t &pass, const feed_cursor_t &at, int til
     // Rounded down, also left of the map: a kernel is narrower than 64 words.
     const int word = pass.pixel_input ? (pixel + 64 * WORD_PIXELS) / WORD_PIXELS - 64 : pixel;
     const int shift = pass.pixel_input ? pixel - word * WORD_PIXELS : 0;
-    const int last_word = pass.block_words - 1;
-    const int low_word = maximum(0, minimum(word, last_word)), high_word = maximum(0, minimum(word + 1, last_word));
     const int rotate = at.kernel_stride % ROWS, slots_down = at.kernel_stride / ROWS;
-    const bool inside = pixel >= 0 && pixel < pass.in_width && at.block < pass.in_blocks;
 
+    // Words ``word`` and ``word`` + 1 of every bank. Where one lies beside the map its address is any, and its values
+    // are not taken.
     lanes_t low[ROWS], high[ROWS];
 #pragma HLS ARRAY_PARTITION variable=low complete
 #pragma HLS ARRAY_PARTITION variable=high complete
@@ -121,25 +121,31 @@ inline activations_t gather(const pass_t &pass, const feed_cursor_t &at, int til
 #pragma HLS UNROLL
         const int slot = wrap_once(tile_slot + slots_down + (bank < rotate ? 1 : 0), pass.slots);
         const int base = (slot * pass.phases + at.kernel_phase) * pass.row_words + minimum(at.block, pass.in_blocks - 1) * pass.block_words;
-        const int a = base + low_word;
-        low[bank] = rows[a >> 1][a & 1][bank];
-        if (pass.pixel_input) {
-            const int b = base + high_word;
-            high[bank] = rows[b >> 1][b & 1][bank];
-        }
+        const int a = base + word;
+        const lanes_t even = rows[within(0, (a + 1) >> 1, ROW_DEPTH / 2 - 1)][0][bank];
+        const lanes_t odd = rows[within(0, a >> 1, ROW_DEPTH / 2 - 1)][1][bank];
+        low[bank] = (a & 1) != 0 ? odd : even;
+        high[bank] = (a & 1) != 0 ? even : odd;
     }
 
     activations_t out;
     for (int m = 0; m < ROWS; ++m) {
 #pragma HLS UNROLL
         const int bank = wrap_once(m + rotate, ROWS);
-        const bool exists = row_exists(pass, (tile * ROWS + m) * pass.stride + at.ky);
-        if (pass.pixel_input) {
-            out.row[m] = window(low[bank], high[bank], shift, exists ? pixel : -LANES, exists ? pass.in_width : 0);
-        } else {
-            for (int l = 0; l < LANES; ++l) {
+        const bool exists = row_exists(pass, (tile * ROWS + m) * pass.stride + at.ky) && at.block < pass.in_blocks;
+        for (int p = 0; p < POSITIONS; ++p) {
 #pragma HLS UNROLL
-                out.row[m].lane[l] = exists && inside ? low[bank].lane[l] : value_t(0);
+            // The stride is 1 where there are two positions.
+            const int here = pixel + p;
+            const bool inside = exists && here >= 0 && here < pass.in_width;
+            if (pass.pixel_input) {
+                out.row[m].position[p] = window(low[bank], high[bank], shift + p, exists ? here : -LANES, exists ? pass.in_width : 0);
+            } else {
+                for (int l = 0; l < LANES; ++l) {
+#pragma HLS UNROLL
+                    const value_t value = p == 0 ? low[bank].lane[l] : high[bank].lane[l];
+                    out.row[m].position[p].lane[l] = inside ? value : value_t(0);
+                }
             }
         }
     }
@@ -153,7 +159,7 @@ inline void load_phase(const pass_t &pass, int tile, int tile_slot, int channel_
                        lanes_t rows[ROW_DEPTH / 2][2][ROWS], hls::stream<lanes_t> ports[MAP_PORTS],
                        hls::stream<activations_t> &activations) {
 #pragma HLS INLINE off
-    const int feeds = channel_tiles * pass.out_width * pass.steps;
+    const int feeds = channel_tiles * pass.places * pass.steps;
     const int groups = (end - load.q + MAP_PORTS - 1) / MAP_PORTS;
     const int loads = maximum(groups, 0) * pass.phases * pass.row_words;
     const int cycles = maximum(feeds, loads);
@@ -174,7 +180,7 @@ inline void load_phase(const pass_t &pass, int tile, int tile_slot, int channel_
         if (i < feeds) {
             activations.write(gather(pass, feed, tile, tile_slot, rows));
             next_feed(pass, first_block, feed);
-            if (feed.x == pass.out_width) {
+            if (feed.x >= pass.out_width) {
                 feed.x = 0;
                 if (pass.diagonal) first_block += pass.tile_blocks;
                 feed.block = first_block;

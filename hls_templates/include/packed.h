@@ -1,5 +1,6 @@
-// Several multiply-accumulates in one DSP: PACK_COLUMNS weights (of neighbouring columns) times PACK_ROWS activations
-// (of neighbouring rows) in one multiplication. Weight c stands at bit c · PACK_ROWS · PACK_SHIFT, activation r at bit
+// Several multiply-accumulates in one DSP: PACK_COLUMNS weights (of neighbouring columns) times POSITIONS activations
+// (of neighbouring
+// positions of a row) in one multiplication. Weight c stands at bit c · POSITIONS · PACK_SHIFT, activation r at bit
 // r · PACK_SHIFT, so that their product stands in a field of PACK_SHIFT bits of its own:
 //
 //   8 bits, two products     (w1 · 2^18 + w0) · a                   = w1·a · 2^18 + w0·a
@@ -13,13 +14,13 @@
 
 #include "types.h"
 
-static const int FIELDS = PACK_COLUMNS * PACK_ROWS;
-static const int WEIGHT_SHIFT = PACK_ROWS * PACK_SHIFT;
+static const int FIELDS = PACK_COLUMNS * POSITIONS;
+static const int WEIGHT_SHIFT = POSITIONS * PACK_SHIFT;
 
 #if SYSTOLIC_PACKED
 typedef ap_int<(PACK_COLUMNS - 1) * WEIGHT_SHIFT + VALUE_BITS> packed_weight_t;    // the DSP's wide port
 // The DSP's B port. A bit more than the fields, because activations are not narrow: −8 · 2^11 − 8 < −2^14.
-typedef ap_int<(PACK_ROWS - 1) * (PACK_SHIFT + 1) + VALUE_BITS> packed_value_t;
+typedef ap_int<(POSITIONS - 1) * (PACK_SHIFT + 1) + VALUE_BITS> packed_value_t;
 typedef ap_int<PACK_SHIFT> field_t;
 typedef ap_int<48> chain_t;                                                        // the DSP's P register
 inline int low_field(chain_t chain) { return field_t(chain); }
@@ -33,8 +34,8 @@ inline int low_field(chain_t chain) {
 #endif
 
 // part[r][c] = Σ w[c][l] · a[r][l] over one chain, through packed products only.
-inline void packed_chain(const value_t w[PACK_COLUMNS][PACK_CHAIN], const value_t a[PACK_ROWS][PACK_CHAIN],
-                         sum_t part[PACK_ROWS][PACK_COLUMNS]) {
+inline void packed_chain(const value_t w[PACK_COLUMNS][PACK_CHAIN], const value_t a[POSITIONS][PACK_CHAIN],
+                         sum_t part[POSITIONS][PACK_COLUMNS]) {
 #pragma HLS INLINE
     chain_t chain = 0;
     for (int l = 0; l < PACK_CHAIN; ++l) {
@@ -45,7 +46,7 @@ inline void packed_chain(const value_t w[PACK_COLUMNS][PACK_CHAIN], const value_
             weight += packed_weight_t(w[c][l]) * (1 << (c * WEIGHT_SHIFT));
         }
         packed_value_t value = a[0][l];
-        for (int r = 1; r < PACK_ROWS; ++r) {
+        for (int r = 1; r < POSITIONS; ++r) {
 #pragma HLS UNROLL
             value += packed_value_t(a[r][l]) * (1 << (r * PACK_SHIFT));
         }
@@ -54,10 +55,10 @@ inline void packed_chain(const value_t w[PACK_COLUMNS][PACK_CHAIN], const value_
     for (int f = 0; f < FIELDS - 1; ++f) {
 #pragma HLS UNROLL
         const sum_t low = low_field(chain);
-        part[f % PACK_ROWS][f / PACK_ROWS] = low;
+        part[f % POSITIONS][f / POSITIONS] = low;
         chain = (chain - low) >> PACK_SHIFT;
     }
-    part[PACK_ROWS - 1][PACK_COLUMNS - 1] = sum_t(chain);
+    part[POSITIONS - 1][PACK_COLUMNS - 1] = sum_t(chain);
 }
 
 #endif  // SYSTOLIC_PACKED_H

@@ -27,6 +27,8 @@
     X(out_height) X(out_width) X(row_tiles) X(channel_tiles)                                                \
     X(phases)        /* rows of a stride that are read: min(stride, kernel_height) */                       \
     X(ahead)         /* (kernel_height − 1) / stride */                                                     \
+    X(positions)     /* columns computed together: POSITIONS, or 1 where the stride is above 1 */           \
+    X(places)        /* groups of them in a row: out_width / positions, rounded up */                       \
     X(slots)         /* rows of one bank, in strides */                                                     \
     X(overlap)       /* 1: the next tile's rows are loaded while this one is computed */                    \
     X(inputs_resident) /* 1: all rows stay in the row buffer, channel tiles are the outer loop */           \
@@ -81,6 +83,7 @@ inline bool next_tile(const pass_t &pass, tile_t &tile) {
 
 inline int minimum(int a, int b) { return a < b ? a : b; }
 inline int maximum(int a, int b) { return a > b ? a : b; }
+inline int within(int low, int value, int high) { return maximum(low, minimum(value, high)); }
 inline int wrap_once(int value, int limit) { return value >= limit ? value - limit : value; }
 
 #endif  // SYSTOLIC_PASS_H

@@ -56,13 +56,15 @@ inline sums_t pooled_row(const pass_t &pass, const tile_rows_t &tile, int row, c
     return out;
 }
 
-static inline void pool(pass_t pass, hls::stream<sums_t> sums[ROWS], hls::stream<group_t> &groups) {
+static inline void pool(pass_t pass, hls::stream<positions_t> sums[ROWS], hls::stream<group_t> &groups) {
     SYSTOLIC_PROCESS("pool");
     // [channel tile][column]: last rows that wait for the tile below.
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
     static sums_t kept[KEPT_DEPTH];
 #pragma HLS BIND_STORAGE variable=kept type=ram_s2p impl=bram
+    positions_t taken[ROWS];
     sums_t column[ROWS], before[ROWS], window[ROWS];
+#pragma HLS ARRAY_PARTITION variable=taken complete
 #pragma HLS ARRAY_PARTITION variable=column complete
 #pragma HLS ARRAY_PARTITION variable=before complete
 #pragma HLS ARRAY_PARTITION variable=window complete
@@ -83,10 +85,14 @@ static inline void pool(pass_t pass, hls::stream<sums_t> sums[ROWS], hls::stream
 #pragma HLS DEPENDENCE variable=kept type=inter false
         const bool odd = (x & 1) != 0;
         if (group == 0) {
+            const int position = pass.positions > 1 && odd ? POSITIONS - 1 : 0;
             for (int m = 0; m < ROWS; ++m) {
 #pragma HLS UNROLL
                 before[m] = column[m];
-                if (x < pass.out_width) column[m] = sums[m].read();
+                if (x < pass.out_width) {
+                    if (position == 0) taken[m] = sums[m].read();
+                    column[m] = taken[m].position[position];
+                }
                 window[m] = lagging && x > 0 ? before[m] : column[m];
                 const bool pair = lagging ? x > 0 && x < pass.out_width : pass.pool_size == 2 && odd;
                 if (pair) keep_larger(window[m], lagging ? column[m] : before[m]);

@@ -74,9 +74,12 @@ inline word_t word_of(const lanes_t &lanes) {
     return out;
 }
 
-// What the array takes a cycle from the left: one word a row.
+// What the array takes a cycle from the left: one word a row, or two, of neighbouring columns, where they share DSPs.
+struct words_t {
+    lanes_t position[POSITIONS];
+};
 struct activations_t {
-    lanes_t row[ROWS];
+    words_t row[ROWS];
 };
 
 // What the array takes a cycle from above: a weight for every lane of every column, [lane][column].
@@ -84,9 +87,12 @@ struct weights_t {
     value_t value[LANES * COLUMNS];
 };
 
-// What one row of PEs gives when a position is done: an exact sum a column.
+// The exact sums of one position, one a column; what a row of PEs gives when its positions are done.
 struct sums_t {
     sum_t column[COLUMNS];
+};
+struct positions_t {
+    sums_t position[POSITIONS];
 };
 
 // What the Saver works on a cycle: SAVE_ROWS rows of one position.

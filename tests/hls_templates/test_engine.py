@@ -254,14 +254,15 @@ def test_every_weight_by_every_extreme_value(library: ctypes.CDLL, packing: str)
     extremes = sorted({-high - 1, -high, 1 - high, -1, 0, 1, high - 1, high})
     step = 1 if top <= 127 else 97
     weights = range(-top, top + 1, step)
-    check_packed(library, *alike(packing, list(itertools.product(*how.columns * [weights], *how.rows * [extremes]))))
+    choices = itertools.product(*how.columns * [weights], *how.positions * [extremes])
+    check_packed(library, *alike(packing, list(choices)))
 
 
 def test_every_value_by_the_extreme_weights(library: ctypes.CDLL, packing: str) -> None:
     (top, high), (_, how) = ends(packing), packing_of(packing)
     values_ = range(-high - 1, high + 1, 1 if high <= 127 else 61)
     few = (-top, -1, 0, 1, top)
-    check_packed(library, *alike(packing, list(itertools.product(*how.columns * [few], *how.rows * [values_]))))
+    check_packed(library, *alike(packing, list(itertools.product(*how.columns * [few], *how.positions * [values_]))))
 
 
 def test_every_sign_along_a_chain(library: ctypes.CDLL, packing: str) -> None:
@@ -274,8 +275,8 @@ def test_every_sign_along_a_chain(library: ctypes.CDLL, packing: str) -> None:
     for one in (np.full_like(weights, -top), np.full_like(weights, top), weights[::-1]):
         for other in (activations[::-1], np.full_like(activations, -high - 1)):
             pair = np.stack([weights, one][: how.columns], axis=1)
-            check_packed(library, pair, np.stack([activations, other][: how.rows], axis=1))
-            check_packed(library, pair[:, ::-1], np.stack([other, activations][: how.rows], axis=1))
+            check_packed(library, pair, np.stack([activations, other][: how.positions], axis=1))
+            check_packed(library, pair[:, ::-1], np.stack([other, activations][: how.positions], axis=1))
 
 
 @settings(max_examples=200, deadline=None, derandomize=True, database=None)
@@ -286,5 +287,5 @@ def test_any_chain(library: ctypes.CDLL, packing: str, data: st.DataObject) -> N
     check_packed(
         library,
         data.draw(arrays(np.int16, (1, how.columns, how.chain), elements=weights)),
-        data.draw(arrays(np.int16, (1, how.rows, how.chain), elements=st.integers(-high - 1, high))),
+        data.draw(arrays(np.int16, (1, how.positions, how.chain), elements=st.integers(-high - 1, high))),
     )

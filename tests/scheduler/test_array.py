@@ -74,10 +74,9 @@ def test_two_channels_share_a_dsp() -> None:
 
 
 def test_four_products_share_a_dsp_at_4_bits_and_none_at_16() -> None:
-    """13 rows are 7 pairs: the last one is half idle."""
-    assert replace(GOOD, bits=4).mac_dsps == 7 * 8 * 16
-    assert replace(GOOD, rows=14, bits=4).mac_dsps == 7 * 8 * 16 == 14 * 16 * 16 // 4
-    assert replace(GOOD, bits=16).mac_dsps == 13 * 16 * 16
+    four, wide = replace(GOOD, bits=4), replace(GOOD, bits=16)
+    assert (four.mac_dsps, four.macs_per_cycle) == (1664, 4 * 1664)
+    assert (wide.mac_dsps, wide.macs_per_cycle) == (13 * 16 * 16, 13 * 16 * 16)
 
 
 @pytest.mark.parametrize(("bits", "word", "in_word", "in_step"), [(4, 8, 2, 2), (8, 16, 4, 4), (16, 32, 8, 4)])
@@ -116,10 +115,10 @@ def test_packed_operands_fit_the_multiplier(dsp: str, bits: int) -> None:
     """27 × 18 bits of a DSP48E2, 25 × 18 of a DSP48E1, two's complement; least and greatest of each."""
     how, (top, least, high) = PACKINGS[dsp, bits], ends(bits)
     wide, narrow = (27 if dsp == "DSP48E2" else 25), 18
-    weight = sum(top << (column * how.rows * how.shift) for column in range(how.columns))
+    weight = sum(top << (column * how.positions * how.shift) for column in range(how.columns))
     assert weight < 1 << (wide - 1)
     for end in (least, high):
-        value = sum(end << (row * how.shift) for row in range(how.rows))
+        value = sum(end << (row * how.shift) for row in range(how.positions))
         assert -(1 << (narrow - 1)) <= value < 1 << (narrow - 1)
 
 
@@ -134,10 +133,10 @@ def test_packed_products_come_apart_exactly(dsp: str, bits: int, data: st.DataOb
     """The arithmetic of include/packed.h on Python's integers, up to both ends of the range."""
     how, (top, least, high) = PACKINGS[dsp, bits], ends(bits)
     weight, value = st.sampled_from((-top, top)) | st.integers(-top, top), st.integers(least, high)
-    place = st.tuples(st.tuples(*how.columns * [weight]), st.tuples(*how.rows * [value]))
+    place = st.tuples(st.tuples(*how.columns * [weight]), st.tuples(*how.positions * [value]))
     places = data.draw(st.lists(place, min_size=how.chain, max_size=how.chain))
     chain = sum(
-        sum(w << (c * how.rows * how.shift) for c, w in enumerate(ws))
+        sum(w << (c * how.positions * how.shift) for c, w in enumerate(ws))
         * sum(a << (r * how.shift) for r, a in enumerate(vs))
         for ws, vs in places
     )
@@ -145,7 +144,7 @@ def test_packed_products_come_apart_exactly(dsp: str, bits: int, data: st.DataOb
         low = chain & ((1 << how.shift) - 1)
         low -= (low >> (how.shift - 1)) << how.shift
         found = chain if field == how.products - 1 else low
-        column, row = divmod(field, how.rows)
+        column, row = divmod(field, how.positions)
         assert found == sum(ws[column] * vs[row] for ws, vs in places)
         chain = (chain - low) >> how.shift
 
