@@ -11,6 +11,11 @@
 
 #if SYSTOLIC_PACKED
 
+// The functions below are instantiated for packings that there are not, too; nothing calls them then.
+constexpr int at_least_one(int value) { return value > 1 ? value : 1; }
+// No longer than the sum: every step of the chain becomes hardware.
+constexpr int chain_terms(int most, int simd) { return at_least_one(most < simd ? most : simd); }
+
 // weight · value in logic or in a DSP of its own.
 template <class WEIGHT, class VALUE, bool DSP>
 inline ap_int<WEIGHT::bits + VALUE::bits + 1> product_of(typename WEIGHT::carrier weight,
@@ -54,8 +59,8 @@ inline void add_two_weights(const typename WEIGHT::carrier weight[PE][SIMD],
                             const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM &sum0, SUM &sum1) {
 #pragma HLS INLINE
     typedef packing_t<WEIGHT, VALUE, MULTIPLIER> packing;
-    constexpr int FIELD = packing::weights_field > 0 ? packing::weights_field : 1;
-    constexpr int TERMS = packing::weights_terms > 0 ? packing::weights_terms : 1;
+    constexpr int FIELD = at_least_one(packing::weights_field);
+    constexpr int TERMS = chain_terms(packing::weights_terms, SIMD);
     for (int begin = 0; begin < SIMD; begin += TERMS) {
 #pragma HLS UNROLL
         chain_t chain = 0;
@@ -63,8 +68,9 @@ inline void add_two_weights(const typename WEIGHT::carrier weight[PE][SIMD],
 #pragma HLS UNROLL
             const int s = begin + t;
             if (s < SIMD) {
-                chain += beside<packing::port, FIELD>(WEIGHT::value(weight[pe][s]), WEIGHT::value(weight[pe + 1][s])) *
-                         VALUE::value(value[x * SIMD + s]);
+                chain += product_in_chain(
+                    beside<packing::port, FIELD>(WEIGHT::value(weight[pe][s]), WEIGHT::value(weight[pe + 1][s])),
+                    VALUE::value(value[x * SIMD + s]));
             }
         }
         sum0 += take_field<FIELD>(chain);
@@ -78,8 +84,8 @@ inline void add_two_pixels(const typename WEIGHT::carrier weight[PE][SIMD],
                            const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM &sum0, SUM &sum1) {
 #pragma HLS INLINE
     typedef packing_t<WEIGHT, VALUE, MULTIPLIER> packing;
-    constexpr int FIELD = packing::pixels_field > 0 ? packing::pixels_field : 1;
-    constexpr int TERMS = packing::pixels_terms > 0 ? packing::pixels_terms : 1;
+    constexpr int FIELD = at_least_one(packing::pixels_field);
+    constexpr int TERMS = chain_terms(packing::pixels_terms, SIMD);
     for (int begin = 0; begin < SIMD; begin += TERMS) {
 #pragma HLS UNROLL
         chain_t chain = 0;
@@ -87,9 +93,9 @@ inline void add_two_pixels(const typename WEIGHT::carrier weight[PE][SIMD],
 #pragma HLS UNROLL
             const int s = begin + t;
             if (s < SIMD) {
-                chain += beside<packing::port, FIELD>(VALUE::value(value[x * SIMD + s]),
-                                                      VALUE::value(value[(x + 1) * SIMD + s])) *
-                         WEIGHT::value(weight[pe][s]);
+                chain += product_in_chain(beside<packing::port, FIELD>(VALUE::value(value[x * SIMD + s]),
+                                                                       VALUE::value(value[(x + 1) * SIMD + s])),
+                                          WEIGHT::value(weight[pe][s]));
             }
         }
         sum0 += take_field<FIELD>(chain);
@@ -103,8 +109,8 @@ inline void add_four_products(const typename WEIGHT::carrier weight[PE][SIMD],
                               const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM sum[PIXELS][PE]) {
 #pragma HLS INLINE
     typedef packing_t<WEIGHT, VALUE, MULTIPLIER> packing;
-    constexpr int FIELD = packing::products_field > 0 ? packing::products_field : 1;
-    constexpr int TERMS = packing::products_terms > 0 ? packing::products_terms : 1;
+    constexpr int FIELD = at_least_one(packing::products_field);
+    constexpr int TERMS = chain_terms(packing::products_terms, SIMD);
     for (int begin = 0; begin < SIMD; begin += TERMS) {
 #pragma HLS UNROLL
         chain_t chain = 0;
@@ -112,10 +118,10 @@ inline void add_four_products(const typename WEIGHT::carrier weight[PE][SIMD],
 #pragma HLS UNROLL
             const int s = begin + t;
             if (s < SIMD) {
-                chain += beside<packing::port, 2 * FIELD>(WEIGHT::value(weight[pe][s]),
-                                                          WEIGHT::value(weight[pe + 1][s])) *
-                         beside<NARROW_PORT, FIELD>(VALUE::value(value[x * SIMD + s]),
-                                                    VALUE::value(value[(x + 1) * SIMD + s]));
+                chain += product_in_chain(
+                    beside<packing::port, 2 * FIELD>(WEIGHT::value(weight[pe][s]), WEIGHT::value(weight[pe + 1][s])),
+                    beside<NARROW_PORT, FIELD>(VALUE::value(value[x * SIMD + s]),
+                                               VALUE::value(value[(x + 1) * SIMD + s])));
             }
         }
         sum[x][pe] += take_field<FIELD>(chain);

