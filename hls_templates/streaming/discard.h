@@ -1,0 +1,22 @@
+// Takes what nobody reads.   iterations = F · WORDS
+#ifndef SYSTOLIC_DISCARD_H
+#define SYSTOLIC_DISCARD_H
+
+#include <hls_stream.h>
+
+#include "instrument.h"
+#include "word.h"
+
+template <int LANES, int WORDS, class T>
+void discard(int frames, hls::stream<word<T, LANES> > &in) {
+#pragma HLS INLINE
+    const int steps = frames * WORDS;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < steps; ++i) {
+        SYSTOLIC_PIPELINE(1, 1);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        in.read();
+    }
+}
+
+#endif  // SYSTOLIC_DISCARD_H

@@ -1,0 +1,30 @@
+// Every STRIDE-th pixel of every STRIDE-th row, from the first on.   iterations = F · HEIGHT · WIDTH · CHANNELS / LANES
+#ifndef SYSTOLIC_DOWN_SAMPLE_H
+#define SYSTOLIC_DOWN_SAMPLE_H
+
+#include <hls_stream.h>
+
+#include "instrument.h"
+#include "raster.h"
+#include "word.h"
+
+constexpr int DOWN_SAMPLE_DEPTH = 2;
+
+template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int STRIDE, class T>
+void down_sample(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T, LANES> > &out) {
+#pragma HLS INLINE
+    static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
+    constexpr int G = CHANNELS / LANES;
+    raster_t<G, HEIGHT, WIDTH, STRIDE> at;
+    const int steps = frames * HEIGHT * WIDTH * G;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < steps; ++i) {
+        SYSTOLIC_PIPELINE(1, DOWN_SAMPLE_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        const word<T, LANES> value = in.read();
+        if (at.on_grid()) out.write(value);
+        at.advance();
+    }
+}
+
+#endif  // SYSTOLIC_DOWN_SAMPLE_H

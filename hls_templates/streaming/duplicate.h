@@ -1,0 +1,36 @@
+// One stream to two, three or four readers.   iterations = F · WORDS
+#ifndef SYSTOLIC_DUPLICATE_H
+#define SYSTOLIC_DUPLICATE_H
+
+#include <hls_stream.h>
+
+#include "instrument.h"
+#include "word.h"
+
+constexpr int DUPLICATE_DEPTH = 2;
+
+template <class W>
+inline void write_all(const W &) {
+#pragma HLS INLINE
+}
+
+template <class W, class... STREAMS>
+inline void write_all(const W &value, hls::stream<W> &first, STREAMS &...others) {
+#pragma HLS INLINE
+    first.write(value);
+    write_all(value, others...);
+}
+
+template <int LANES, int WORDS, class T, class... STREAMS>
+void duplicate(int frames, hls::stream<word<T, LANES> > &in, STREAMS &...outs) {
+#pragma HLS INLINE
+    const int steps = frames * WORDS;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < steps; ++i) {
+        SYSTOLIC_PIPELINE(1, DUPLICATE_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        write_all(in.read(), outs...);
+    }
+}
+
+#endif  // SYSTOLIC_DUPLICATE_H

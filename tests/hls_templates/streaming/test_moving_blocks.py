@@ -1,0 +1,256 @@
+"""Blocks that move values and compute nothing, against plain numpy: every value, and every cycle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cnn.float_model import space_to_depth
+from cnn.network import Reorg
+from tests.hls_templates.streaming.compute import BUILDS, Builds, Case, Ints, Values
+from tests.hls_templates.streaming.moving import (
+    BIPOLAR,
+    FRAMES,
+    INT4,
+    INT8,
+    INT16,
+    UINT4,
+    UINT8,
+    Padding,
+    Side,
+    case,
+    draw,
+    stream,
+)
+
+WALK_DEPTH, WALK_LANDING = 6, 3  # walk.h
+
+Size = tuple[int, int, int]
+
+
+def numbers(*values: int) -> str:
+    return ", ".join(map(str, values))
+
+
+# ---------------------------------------------------------------------------------------------- width
+
+
+def width(seed: int, size: Size, lanes_in: int, lanes_out: int, value: Values = INT8) -> Case:
+    values = stream(draw(seed, value, *size), 1)
+    words = values.size // FRAMES // lanes_in
+    ins, outs = Side(values, lanes_in), Side(values, lanes_out)
+    block = f"convert_width<{numbers(lanes_in, lanes_out, words)}>"
+    return case(block, value, [ins], [outs], max(ins.words, outs.words), 3, "width.h")
+
+
+def convert_steps(lanes_in: int, lanes_out: int, before: int, after: int) -> int:
+    """Cycles a pixel: as many as words, and what more than a word of zeros or of dropped channels costs."""
+    words_in, words_out = before // lanes_in, after // lanes_out
+    if lanes_in < lanes_out:
+        return words_in + max(0, words_out - -(-before // lanes_out))
+    needed = min(words_in, -(-after // lanes_in))
+    return max(words_out, (needed - 1) * lanes_in // lanes_out + 1 + words_in - needed)
+
+
+def channels(seed: int, size: Size, lanes: tuple[int, int], out: int, value: Values = INT8) -> Case:
+    """``out`` channels: zeros are added or the last are dropped."""
+    maps = draw(seed, value, *size)
+    kept = np.zeros((FRAMES, out, *size[1:]), np.int64)
+    kept[:, : size[0]] = maps[:, :out]
+    positions = size[1] * size[2]
+    ins, outs = Side(stream(maps, lanes[0]), lanes[0]), Side(stream(kept, lanes[1]), lanes[1])
+    block = f"convert_channels<{numbers(*lanes, size[0], out, positions)}>"
+    iterations = FRAMES * positions * convert_steps(*lanes, size[0], out)
+    return case(block, value, [ins], [outs], iterations, 3, "width.h")
+
+
+def pixels(seed: int, size: Size, lanes: int, many: tuple[int, int], value: Values = INT8) -> Case:
+    maps = draw(seed, value, *size)
+    ins, outs = (Side(stream(maps, lanes, m), lanes * m) for m in many)
+    block = f"convert_pixels<{numbers(lanes, size[0], *many, size[1] * size[2])}>"
+    return case(block, value, [ins], [outs], max(ins.words, outs.words), 3, "width.h")
+
+
+# --------------------------------------------------------------------------------- several streams
+
+
+def duplicate(seed: int, size: Size, lanes: int, copies: int, value: Values = INT8) -> Case:
+    side = Side(stream(draw(seed, value, *size), lanes), lanes)
+    block = f"duplicate<{lanes}, {side.words // FRAMES}>"
+    return case(block, value, [side], [side] * copies, side.words, 2, "duplicate.h")
+
+
+def discard(seed: int, size: Size, lanes: int) -> Case:
+    side = Side(stream(draw(seed, INT8, *size), lanes), lanes)
+    return case(f"discard<{lanes}, {side.words // FRAMES}>", INT8, [side], [], side.words, 1, "discard.h")
+
+
+def parted(seed: int, size: Size, lanes: int, parts: tuple[int, ...], value: Values) -> tuple[Side, list[Side], str]:
+    """The whole map, its parts along the channels, and the template arguments of concat and split."""
+    maps = draw(seed, value, *size)
+    cuts = np.split(maps, np.cumsum(parts)[:-1], axis=1)
+    whole = Side(stream(maps, lanes), lanes)
+    return whole, [Side(stream(cut, lanes), lanes) for cut in cuts], numbers(lanes, size[1] * size[2], *parts)
+
+
+def concat(seed: int, size: Size, lanes: int, parts: tuple[int, ...], value: Values = INT8) -> Case:
+    whole, sides, arguments = parted(seed, size, lanes, parts, value)
+    return case(f"concat<{arguments}>", value, sides, [whole], whole.words, 2, "concat.h")
+
+
+def split(seed: int, size: Size, lanes: int, parts: tuple[int, ...], value: Values = INT8) -> Case:
+    whole, sides, arguments = parted(seed, size, lanes, parts, value)
+    return case(f"split<{arguments}>", value, [whole], sides, whole.words, 2, "split.h")
+
+
+# ------------------------------------------------------------------------------------- other places
+
+
+def reorg(seed: int, size: Size, lanes: int, stride: int, order: str, value: Values = INT8) -> Case:
+    c, h, w = size
+    maps = draw(seed, value, *size)
+    deep = np.stack([space_to_depth(frame, Reorg(stride, order)) for frame in maps])
+    if order == "block":
+        first = (stride - 1) * w + stride
+    else:  # the rows of one position stand stride rows apart, or anywhere in the map
+        first = (stride - 1) * stride * w + stride if h % (stride * stride) == 0 else h * w
+    ins, outs = Side(stream(maps, lanes), lanes), Side(stream(deep, lanes), lanes)
+    block = f"reorg_{order}<{numbers(lanes, *size, stride)}>"
+    return case(block, value, [ins], [outs], first * c // lanes + WALK_LANDING - 1 + outs.words, WALK_DEPTH, "reorg.h")
+
+
+def nearest(maps: Ints, high: int, wide: int) -> Ints:
+    rows, columns = (np.arange(out) * size // out for out, size in zip((high, wide), maps.shape[2:], strict=True))
+    return maps[:, :, rows][:, :, :, columns]
+
+
+def resize(seed: int, size: Size, lanes: int, out: tuple[int, int], value: Values = INT8) -> Case:
+    maps = draw(seed, value, *size)
+    ins, outs = Side(stream(maps, lanes), lanes), Side(stream(nearest(maps, *out), lanes), lanes)
+    block = f"resize_nearest<{numbers(lanes, *size, *out)}>"
+    iterations = size[2] * size[0] // lanes + WALK_LANDING - 1 + outs.words
+    return case(block, value, [ins], [outs], iterations, WALK_DEPTH, "resize.h")
+
+
+def upsample(seed: int, size: Size, lanes: int, stride: int, value: Values = INT8) -> Case:
+    maps = draw(seed, value, *size)
+    larger = maps.repeat(stride, axis=2).repeat(stride, axis=3)
+    ins, outs = Side(stream(maps, lanes), lanes), Side(stream(larger, lanes), lanes)
+    iterations = size[2] * size[0] // lanes + WALK_LANDING - 1 + outs.words
+    block = f"upsample<{numbers(lanes, *size, stride)}>"
+    return case(block, value, [ins], [outs], iterations, WALK_DEPTH, "upsample.h")
+
+
+def down_sample(seed: int, size: Size, lanes: int, stride: int, value: Values = INT8) -> Case:
+    maps = draw(seed, value, *size)
+    ins, outs = Side(stream(maps, lanes), lanes), Side(stream(maps[:, :, ::stride, ::stride], lanes), lanes)
+    return case(f"down_sample<{numbers(lanes, *size, stride)}>", value, [ins], [outs], ins.words, 2, "down_sample.h")
+
+
+def pad(seed: int, size: Size, lanes: int, padding: Padding, value: Values = INT8) -> Case:
+    maps = draw(seed, value, *size)
+    ins, outs = Side(stream(maps, lanes), lanes), Side(stream(padding.around(maps), lanes), lanes)
+    block = f"pad<{numbers(lanes, *size, padding.top, padding.left, padding.bottom, padding.right)}>"
+    return case(block, value, [ins], [outs], outs.words, 2, "pad.h")
+
+
+def pixel_pad(seed: int, size: Size, lanes: int, stride: int, value: Values = INT8) -> Case:
+    maps = draw(seed, value, *size)
+    sparse = np.zeros((FRAMES, size[0], *((side - 1) * stride + 1 for side in size[1:])), np.int64)
+    sparse[:, :, ::stride, ::stride] = maps
+    ins, outs = Side(stream(maps, lanes), lanes), Side(stream(sparse, lanes), lanes)
+    return case(f"pixel_pad<{numbers(lanes, *size, stride)}>", value, [ins], [outs], outs.words, 2, "pixel_pad.h")
+
+
+def test_less_than_a_word_of_zeros_or_of_dropped_channels_costs_nothing() -> None:
+    for lanes_in, lanes_out in [(1, 4), (4, 1), (3, 8), (8, 3), (6, 4), (4, 6), (4, 4)]:
+        for words in range(1, 9):
+            whole = words * lanes_in
+            for after in range(lanes_out, 2 * whole + lanes_out, lanes_out):
+                if -max(lanes_in, lanes_out) < after - whole < max(lanes_in, lanes_out):
+                    steps = convert_steps(lanes_in, lanes_out, whole, after)
+                    assert steps == max(words, after // lanes_out), (lanes_in, lanes_out, whole, after)
+
+
+CASES = (
+    width(1, (12, 3, 4), 4, 4),
+    width(2, (12, 3, 4), 12, 3, UINT4),
+    width(3, (12, 3, 4), 1, 12),
+    width(4, (12, 3, 4), 4, 6, INT16),
+    width(5, (12, 3, 4), 6, 4),
+    width(6, (35, 2, 2), 7, 5),
+    width(7, (35, 2, 2), 5, 7, BIPOLAR),
+    width(8, (6, 2, 2), 3, 2, INT4),
+    channels(10, (3, 3, 4), (1, 4), 4),
+    channels(11, (3, 3, 4), (3, 8), 8, UINT8),
+    channels(12, (8, 3, 4), (4, 3), 3),
+    channels(13, (8, 3, 4), (2, 5), 5),
+    channels(14, (6, 3, 4), (3, 2), 10, INT16),
+    channels(15, (16, 2, 3), (8, 1), 3),
+    channels(16, (9, 2, 3), (3, 3), 12),
+    channels(17, (12, 2, 3), (4, 4), 4),
+    channels(18, (24, 2, 2), (8, 1), 9),
+    channels(19, (3, 2, 2), (1, 4), 12),
+    channels(9, (5, 2, 2), (5, 3), 3),
+    pixels(20, (4, 3, 8), 4, (1, 2)),
+    pixels(21, (4, 3, 8), 4, (4, 1), UINT4),
+    pixels(22, (4, 3, 8), 2, (1, 4)),
+    pixels(23, (6, 3, 8), 2, (4, 2), INT16),
+    pixels(24, (6, 3, 8), 1, (2, 2)),
+    duplicate(30, (4, 3, 4), 2, 2),
+    duplicate(31, (4, 3, 4), 4, 3, INT16),
+    duplicate(32, (4, 3, 4), 1, 4, BIPOLAR),
+    discard(33, (4, 3, 4), 2),
+    concat(40, (8, 3, 4), 4, (4, 4)),
+    concat(41, (12, 3, 4), 2, (2, 10), UINT4),
+    concat(42, (12, 3, 4), 2, (6, 2, 4)),
+    concat(43, (10, 3, 4), 1, (1, 2, 3, 4), INT16),
+    split(50, (8, 3, 4), 4, (4, 4)),
+    split(51, (12, 3, 4), 2, (2, 10), UINT4),
+    split(52, (12, 3, 4), 2, (6, 2, 4)),
+    split(53, (10, 3, 4), 1, (1, 2, 3, 4), INT16),
+    reorg(60, (4, 8, 6), 4, 2, "darknet"),
+    reorg(61, (8, 4, 6), 2, 2, "darknet", UINT4),
+    reorg(62, (9, 9, 6), 3, 3, "darknet"),
+    reorg(63, (4, 6, 10), 1, 2, "darknet", INT16),
+    reorg(64, (8, 26, 4), 1, 2, "darknet"),
+    reorg(65, (9, 6, 3), 1, 3, "darknet"),
+    reorg(66, (4, 6, 8), 4, 2, "block"),
+    reorg(67, (6, 6, 9), 2, 3, "block", INT4),
+    resize(70, (4, 3, 5), 2, (3, 5)),
+    resize(71, (4, 3, 5), 4, (7, 8), UINT4),
+    resize(72, (2, 5, 3), 1, (6, 3)),
+    resize(73, (2, 1, 1), 2, (3, 4)),
+    upsample(80, (4, 3, 5), 2, 2),
+    upsample(81, (4, 3, 4), 4, 3, INT16),
+    upsample(82, (3, 2, 1), 1, 4),
+    down_sample(90, (4, 5, 6), 2, 2),
+    down_sample(91, (4, 7, 7), 4, 3, UINT8),
+    down_sample(92, (2, 1, 5), 1, 2),
+    pad(100, (4, 3, 4), 2, Padding(1, 1, 1, 1)),
+    pad(101, (4, 3, 4), 4, Padding(2, 0, 1, 3), UINT8),
+    pad(102, (4, 3, 4), 1, Padding(0, 3, 0, 0)),
+    pixel_pad(110, (4, 3, 4), 2, 2),
+    pixel_pad(111, (4, 3, 5), 4, 3, INT16),
+    pixel_pad(112, (2, 1, 4), 1, 2),
+)
+NAMES = [case.name for case in CASES]
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
+    return Builds(CASES, tmp_path_factory.mktemp("moving"))
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_every_value_is_numpys(builds: Builds, build: str, case: Case) -> None:
+    np.testing.assert_array_equal(builds[build].run(case), case.expected)
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_cycles_are_the_formulas(builds: Builds, case: Case) -> None:
+    """Three frames in a row without a bubble; a block that begins with zeros never waits."""
+    block = builds["native"].time(case)
+    assert (block.busy, block.wait_space) == (case.cycles, 0)
+    assert block.wait_input == (0 if case.name.startswith("pad<") else 1)
