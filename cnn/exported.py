@@ -1,21 +1,10 @@
 """A network that was quantised by training, as DAC-SDC teams export it: a topology (JSON) and float arrays (npz).
 
 before   convN_w floats, bnN_gamma, bnN_beta, bnN_mean, bnN_var, outputs clamp(0, 1) in steps of 1 / 15
-after    QConvolution with integer weights, and MultiplyShift: batch norm and activation as inc, bias and shift
+after    QConvolution with integer weights; batch norm and activation as inc, bias and shift, or as thresholds
 
-With n = 2^(weight_bits − 1) − 1, N = 2^in_bits − 1, M = 2^output_bits − 1 (DoReFa-Net, arXiv:1606.06160):
-
-    weight  integer = round(n · tanh(w) / max|tanh(w)|)
-    a, b    a = gamma / (sqrt(var) + epsilon), b = beta − mean / (sqrt(var) + epsilon) · gamma
-    s       weight_bits − 1 + in_bits + extra_bits
-    inc     round(a · M · 2^s / (n · N)),  bias  round(b · M · 2^s)
-    output  clip((acc · inc + bias + 2^(s − 1)) >> s, 0, M)
-
-Batch norms are worked out in float32, in this order: so do the exporters, and their hardware has the integers that it
-gives. Weights are in float64, since tanh in float32 differs between processors.
-
-A convolution without output_bits leaves its exact sums; its convN_b is added by the host where a detection head reads
-them, and otherwise rounded to the sums' scale. See docs/exported.md.
+The formulas are in cnn.exported_integers. A convolution without output_bits leaves its exact sums; its convN_b is added
+by the host where a detection head reads them, and otherwise rounded to the sums' scale. See docs/exported.md.
 """
 
 from __future__ import annotations
@@ -27,13 +16,28 @@ from pathlib import Path
 import numpy as np
 
 from boards.errors import NetworkError
-from cnn.accumulator import accumulator_bound, magnitude
-from cnn.datatype import BIPOLAR, INT16, INT32, TERNARY, UINT8, DataType
-from cnn.network import UNIT, BatchNorm, Convolution, Detection, FloatArray, Input, Network, Node, Op
+from cnn.accumulator import accumulator_bound
+from cnn.datatype import BIPOLAR, INT16, INT32, UINT8
+from cnn.exported_integers import NORM, Step, float_variance, integer_weights, output_type, requantising
+from cnn.network import (
+    SIGN,
+    SYMMETRIC,
+    UNIT,
+    AveragePool,
+    BatchNorm,
+    Convolution,
+    Detection,
+    FloatArray,
+    Input,
+    Network,
+    Node,
+    Op,
+)
 from cnn.npz import array_names, read_arrays
 from cnn.quantized import (
     IntArray,
     MultiplyShift,
+    QAveragePool,
     QConvolution,
     QInput,
     QNode,
@@ -42,11 +46,10 @@ from cnn.quantized import (
     TensorType,
     identity,
 )
-from cnn.quantized_check import MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT, check_quantized
+from cnn.quantized_check import check_quantized
 from cnn.topology import Kernel, Layer, Topology, read_topology
 
 PIXEL = TensorType(UINT8, 1 / 255)
-NORM = ("gamma", "beta", "mean", "var")
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +130,8 @@ def _make(topology: Topology, layer: Layer, inputs: list[TensorType], arrays: Ma
         return _make_convolution(topology, layer, op, inputs[0], arrays)
     if topology.order == "BGR" and 0 in layer.inputs:
         raise NetworkError(f"{layer.source}: a picture in BGR order must be read by convolutions alone")
+    if isinstance(op, AveragePool):
+        return _Made(op, QAveragePool(_mean(topology, layer)), inputs[0])
     if isinstance(op, Detection):
         op = replace(op, bias=_host_bias(topology, layer, arrays))
     return _Made(op, op, inputs[0])
@@ -145,10 +150,11 @@ def _make_convolution(
     if kernel.output_bits is None:
         return _make_sums(topology, layer, kernel, plain, TensorType(source.datatype, scale), arrays)
     norm = {part: arrays[f"bn{kernel.number}_{part}"] for part in NORM}
-    out = DataType(kernel.output_bits, False)
-    by = multiply_shift(topology, layer, weight_type, source, out, norm)
-    float_norm = BatchNorm(norm["gamma"], norm["mean"], _variance(topology, norm["var"]), 0.0)
-    float_form = _float_form(plain, norm["beta"], float_norm, UNIT)
+    out = output_type(kernel)
+    by = requantising(topology, Step(layer, weight_type, source.datatype, out), norm)
+    float_norm = BatchNorm(norm["gamma"], norm["mean"], float_variance(topology, norm["var"]), 0.0)
+    activation = UNIT if kernel.activation == "unit" else SIGN if out == BIPOLAR else SYMMETRIC
+    float_form = _float_form(plain, norm["beta"], float_norm, activation)
     return _Made(float_form, replace(plain, requantiser=by), TensorType(out, 1 / out.high))
 
 
@@ -174,6 +180,16 @@ def _make_sums(
     return _Made(_float_form(plain, bias, None, "linear"), op, TensorType(out, sums.scale))
 
 
+def _mean(topology: Topology, layer: Layer) -> MultiplyShift:
+    """The sum over the map divided by its positions, in 15 bits."""
+    before = topology.shape_of(layer.inputs[0])
+    positions = before.height * before.width
+    shift = 14 + positions.bit_length()
+    inc = round((1 << shift) / positions)
+    full = (np.full(before.channels, value, np.int64) for value in (inc, 0, shift))
+    return MultiplyShift(*full)
+
+
 def _float_form(op: QConvolution, bias: FloatArray, norm: BatchNorm | None, activation: str) -> Convolution:
     weights = np.asarray(op.weights / op.weight_type.high, np.float32)
     return Convolution(weights, bias, norm, op.stride, op.padding, op.groups, activation)
@@ -196,63 +212,3 @@ def _rgb(weights: IntArray, kernel: Kernel, layer: Layer) -> IntArray:
     if weights.shape[1] != 3 or kernel.groups != 1:
         raise NetworkError(f"{layer.source}: a picture in BGR order has 3 channels that one group reads")
     return np.ascontiguousarray(weights[:, ::-1])
-
-
-# ---------------------------------------------------------------- arithmetic
-
-
-def integer_weights(weights: FloatArray, bits: int, source: str) -> tuple[IntArray, DataType]:
-    """round(n · tanh(w) / max|tanh(w)|); one bit is the sign, with 0 as +1, and two are −1, 0 and +1."""
-    wide = np.tanh(weights.astype(np.float64))
-    if bits == 1:
-        return np.where(wide < 0, -1, 1).astype(np.int8), BIPOLAR
-    most = np.abs(wide).max()
-    if not most > 0:
-        raise NetworkError(f"{source}: its weights are all 0; the file is damaged, or training failed")
-    datatype = TERNARY if bits == 2 else DataType(bits, True)
-    return np.rint(datatype.high * (wide / most)).astype(datatype.carrier), datatype
-
-
-def multiply_shift(
-    topology: Topology,
-    layer: Layer,
-    weight_type: DataType,
-    source: TensorType,
-    out: DataType,
-    norm: Mapping[str, FloatArray],
-) -> MultiplyShift:
-    """Batch norm and activation in integers; NetworkError where inc, bias or shift needs too many bits."""
-    deviation = _deviation(topology, norm["var"], layer)
-    shift = weight_type.bits - 1 + source.datatype.bits + topology.extra_bits
-    one = float(np.ldexp(out.high, shift))
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is told below
-        gain = norm["gamma"] / deviation
-        offset = norm["beta"] - norm["mean"] / deviation * norm["gamma"]
-        inc = np.rint(gain * np.float32(one / (weight_type.high * magnitude(source.datatype))))
-        bias = np.rint(offset * np.float32(one))
-    for name, values, limit in (("inc", inc, MULTIPLIER_LIMIT), ("bias", bias, PRODUCT_BIAS_LIMIT)):
-        if not np.abs(values).max() <= limit:
-            raise NetworkError(
-                f"{layer.source}: {name} of {layer.name!r} must be within ±{limit}, but reaches "
-                f"{np.abs(values).max():g}; give the network fewer extra_bits than {topology.extra_bits}"
-            )
-    if not 1 <= shift <= SHIFT_LIMIT:
-        raise NetworkError(f"{layer.source}: the shift of {layer.name!r} must be 1…{SHIFT_LIMIT}, not {shift}")
-    return MultiplyShift(inc.astype(np.int64), bias.astype(np.int64), np.full(inc.size, shift, np.int64))
-
-
-def _deviation(topology: Topology, variance: FloatArray, layer: Layer) -> FloatArray:
-    if variance.min() < 0:
-        raise NetworkError(f"{layer.source}: a variance must not be negative, but one is {variance.min():g}")
-    epsilon, root = np.float32(topology.epsilon), topology.epsilon_of == "root"
-    deviation = np.sqrt(variance) + epsilon if root else np.sqrt(variance + epsilon)
-    if not deviation.min() > 0:
-        raise NetworkError(f"{layer.source}: a variance is 0 and so is epsilon; the batch norm divides by nothing")
-    return np.asarray(deviation, np.float32)
-
-
-def _variance(topology: Topology, variance: FloatArray) -> FloatArray:
-    """The variance for an epsilon of 0."""
-    wide = variance.astype(np.float64)
-    root = topology.epsilon_of == "root"
-    return np.asarray((np.sqrt(wide) + topology.epsilon) ** 2 if root else wide + topology.epsilon, np.float32)

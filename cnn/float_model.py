@@ -14,6 +14,8 @@ import numpy.typing as npt
 from boards.errors import NetworkError
 from cnn.network import (
     LEAKY_SLOPE,
+    SIGN,
+    SYMMETRIC,
     UNIT,
     Add,
     AveragePool,
@@ -103,7 +105,7 @@ def _move(node: Node, inputs: list[FloatArray]) -> FloatArray:
 
 
 def activate(array: FloatArray, name: str) -> FloatArray:
-    """An activation of cnn.network.ACTIVATIONS or UNIT, float32 in and out; ``array`` may be overwritten."""
+    """An activation of cnn.network, float32 in and out; ``array`` may be overwritten."""
     if name == "leaky":
         np.maximum(array, array * np.float32(LEAKY_SLOPE), out=array)
     elif name == "relu":
@@ -116,6 +118,10 @@ def activate(array: FloatArray, name: str) -> FloatArray:
         array *= np.float32(0.5)
     elif name == UNIT:
         np.clip(array, np.float32(0), np.float32(1), out=array)
+    elif name == SYMMETRIC:
+        np.clip(array, np.float32(-1), np.float32(1), out=array)
+    elif name == SIGN:
+        array = np.where(array < 0, np.float32(-1), np.float32(1))
     elif name != "linear":
         raise NetworkError(f"the activation {name!r} has no float reference")
     return array

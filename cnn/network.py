@@ -18,6 +18,10 @@ ACTIVATIONS = ("linear", "leaky", "relu", "relu6", "logistic")
 LEAKY_SLOPE = 0.1
 UNIT = "unit"
 """y = 0…1, cut off at both ends: the activation of networks that were quantised by training; no cfg has it."""
+SYMMETRIC = "symmetric"
+"""y = −1…1, cut off at both ends."""
+SIGN = "sign"
+"""y = −1 or, from 0 on, +1."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from boards.errors import NetworkError
 from cnn.darknet import identifier
 from cnn.darknet_cfg import read_text
-from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Upsample
+from cnn.network import AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Shape, Upsample
 
 FORMAT = "systolic exported network 1"
 TEXT_LIMIT = 1 << 20
@@ -30,7 +30,8 @@ FITS = ("plain", "letterbox", "smooth")
 class Kernel:
     """A convolution before it has weights. ``number``: the N of its arrays convN_w, bnN_gamma …
 
-    output_bits: of the activation, UINT; None where the sums themselves leave.
+    output_bits: of the activation; None where the sums themselves leave. activation: "unit", 0…1 in 2^bits − 1 steps
+    (UINT), or "symmetric", −1 and +1 of one bit (BIPOLAR) or −1, 0 and +1 of two (TERNARY).
     """
 
     number: int
@@ -42,13 +43,14 @@ class Kernel:
     groups: int
     weight_bits: int
     output_bits: int | None
+    activation: str = "unit"
 
     @property
     def weights(self) -> tuple[int, int, int, int]:
         return self.filters, self.channels // self.groups, self.size, self.size
 
 
-LayerOp: TypeAlias = Kernel | MaxPool | Concat | Reorg | Upsample | Detection
+LayerOp: TypeAlias = Kernel | MaxPool | AveragePool | Concat | Reorg | Upsample | Detection
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ class Topology:
     """order: of the picture's channels in training, "RGB" or "BGR". extra_bits: the l_shift of the exporters.
 
     epsilon: of the batch norms; ``epsilon_of`` "root" where they divide by sqrt(variance) + epsilon, "variance" where
-    by sqrt(variance + epsilon). fit: how pictures were brought to size.
+    by sqrt(variance + epsilon). requantise: "multiply_shift" or "thresholds", what turns sums into values. fit: how
+    pictures were brought to size.
     """
 
     name: str
@@ -76,6 +79,7 @@ class Topology:
     extra_bits: int
     epsilon: float
     epsilon_of: str
+    requantise: str
     fit: str
     labels: tuple[str, ...]
     layers: tuple[Layer, ...]
@@ -111,6 +115,7 @@ def parse_topology(text: str, file: str) -> Topology:
         extra_bits=table.whole("extra_bits", 0, 16, 8),
         epsilon=norm.number("epsilon", 0.0, 1.0, 1e-5),
         epsilon_of=norm.choice("added_to", ("root", "variance"), "variance"),
+        requantise=table.choice("requantise", ("multiply_shift", "thresholds"), "multiply_shift"),
         fit=table.choice("fit", FITS, "plain"),
         labels=table.labels(),
         layers=_layers(table, shape),
@@ -188,7 +193,7 @@ def _convolution(table: _Table, shapes: list[Shape], number: int) -> tuple[Layer
         Padding(pad, pad, pad, pad),
         table.whole("groups", 1, SIDE_LIMIT, 1),
         table.whole("weight_bits", 1, 8),
-        table.whole("output_bits", 1, 8) if table.has("output_bits") else None,
+        *_activation(table),
     )
     if before.channels % kernel.groups or kernel.filters % kernel.groups:
         raise NetworkError(
@@ -199,10 +204,21 @@ def _convolution(table: _Table, shapes: list[Shape], number: int) -> tuple[Layer
     return kernel, _slid(table, before, kernel.filters, kernel.size, kernel.stride, pad)
 
 
+def _activation(table: _Table) -> tuple[int | None, str]:
+    if not table.has("output_bits"):
+        return None, "unit"
+    name = table.choice("activation", ("unit", "symmetric"), "unit")
+    return table.whole("output_bits", 1, 8 if name == "unit" else 2), name
+
+
 def _max_pool(table: _Table, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
     size = table.whole("size", 1, 255)
     pool = MaxPool(size, table.whole("stride", 1, 255, size), Padding())
     return pool, _slid(table, shapes[0], shapes[0].channels, size, pool.stride, 0)
+
+
+def _average_pool(_: _Table, shapes: list[Shape], __: int) -> tuple[LayerOp, Shape]:
+    return AveragePool(), Shape(shapes[0].channels, 1, 1)
 
 
 def _slid(table: _Table, before: Shape, channels: int, size: int, stride: int, pad: int) -> Shape:
@@ -259,6 +275,7 @@ def _anchor(table: _Table, pair: Any) -> tuple[float, float]:
 _KINDS: dict[str, Callable[[_Table, list[Shape], int], tuple[LayerOp, Shape]]] = {
     "convolution": _convolution,
     "max_pool": _max_pool,
+    "average_pool": _average_pool,
     "reorg": _reorg,
     "upsample": _upsample,
     "concat": _concat,

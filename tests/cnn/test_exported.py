@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,16 @@ import pytest
 from boards.errors import NetworkError, QuantiseError
 from cnn import zoo
 from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, DataType
-from cnn.exported import Exported, array_shapes, integer_weights, make_exported, read_exported
+from cnn.exported import Exported, array_shapes, make_exported, read_exported
+from cnn.exported_integers import integer_weights
 from cnn.exported_seed import seeded_arrays
 from cnn.fidelity import fidelity
+from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.network import Detection
 from cnn.quantized import MultiplyShift, QConvolution, Requantiser
 from cnn.quantized_file import from_npz, to_npz
+from cnn.thresholds import thresholds_of
 from cnn.topology import Topology, parse_topology
 from tests.cnn.networks import picture as waves
 from tests.cnn.test_topology import convolution, described, parsed
@@ -118,6 +122,70 @@ def test_outputs_are_what_the_trained_network_rounds_to() -> None:
         assert (off > 0.5).mean() < 0.02
 
 
+def small(requantise: str, *bits: tuple[int, str]) -> Exported:
+    """Convolutions of 3×3 with 3-bit weights, one for each (output bits, activation), then a mean and sums."""
+    layers = [
+        convolution(6, 3, weight_bits=3, output_bits=out, activation=name, name=f"c{i}")
+        for i, (out, name) in enumerate(bits)
+    ]
+    sums = {"type": "convolution", "filters": 3, "kernel": 1, "weight_bits": 4, "name": "sums"}
+    topology = parsed(*layers, sums, requantise=requantise)
+    return make_exported(topology, seeded_arrays(topology, 11))
+
+
+@pytest.mark.parametrize("requantise", ["thresholds", "multiply_shift"])
+@pytest.mark.parametrize("bits", [(1, "symmetric"), (2, "symmetric"), (1, "unit"), (3, "unit")])
+def test_thresholds_are_where_the_activation_steps(requantise: str, bits: tuple[int, str]) -> None:
+    """Exact fractions at every threshold and one below it; BIPOLAR has thresholds in any case."""
+    network = small(requantise, bits, (4, "unit"))
+    by, datatype = network.quantized.nodes[1].op.requantiser, network.quantized.nodes[1].type.datatype
+    if requantise == "multiply_shift" and datatype != BIPOLAR:
+        assert isinstance(by, MultiplyShift)
+        by = thresholds_of(by, datatype)
+        rough = True
+    else:
+        rough = False
+    arrays, sums = network.arrays, 3 * 255
+    for c in range(6):
+        deviation = np.sqrt(arrays["bn0_var"][c] + np.float32(1e-5))
+        a = Fraction(float(arrays["bn0_gamma"][c] / deviation))
+        offset = arrays["bn0_beta"][c] - arrays["bn0_mean"][c] / deviation * arrays["bn0_gamma"][c]
+        b = Fraction(float(offset))
+        assert by.flip[c] == (a < 0)
+        for i, t in enumerate(by.thresholds[c].tolist()):
+            edge = Fraction(0) if datatype == BIPOLAR else (datatype.low + i + 1 - Fraction(1, 2)) / datatype.high
+            values = [abs(a) * (t - before) / sums + b for before in (0, 1)]
+            off = abs(a) / sums * 2 if rough else Fraction(1, 10**12)
+            assert values[0] >= edge - off
+            assert values[1] < edge + off
+
+
+def test_values_of_few_bits_stay_in_integers() -> None:
+    network = small("thresholds", (1, "symmetric"), (2, "symmetric"), (2, "unit"))
+    types = [node.type for node in network.quantized.nodes[1:4]]
+    assert [one.datatype.name for one in types] == ["BIPOLAR", "TERNARY", "UINT2"]
+    assert [one.scale for one in types] == [1.0, 1.0, pytest.approx(1 / 3)]
+    outputs = run_integer(network.quantized, picture_of(network))
+    floats = run_float(network.network, picture_of(network).astype(np.float32) / np.float32(255))
+    np.testing.assert_array_equal(outputs[1], floats[1])  # nothing was rounded before the sign
+    rounded = np.rint(floats[2])
+    assert (outputs[2] == rounded).mean() > 0.999
+    assert {-1, 0, 1} == set(np.unique(outputs[2]).tolist())
+
+
+@pytest.mark.parametrize("sides", [(1, 1), (3, 5), (12, 20), (64, 100)])
+def test_a_mean_is_rounded_to_the_nearest(sides: tuple[int, int]) -> None:
+    high, wide = sides
+    topology = parsed(
+        convolution(5, 1), {"type": "average_pool"}, input={"channels": 3, "height": high, "width": wide}
+    )
+    network = make_exported(topology, seeded_arrays(topology, 1))
+    before, mean = run_integer(network.quantized, picture_of(network))[1:]
+    for c in range(5):
+        exact = Fraction(int(before[c].astype(int).sum()), high * wide)
+        assert abs(int(mean[c, 0, 0]) - exact) <= Fraction(1, 2) + Fraction(1, 1000)
+
+
 def test_an_epsilon_may_join_the_variance() -> None:
     """1e-3 beside a variance of 0.01: √0.011 and √0.01 + 0.001 differ by 4 %."""
     topology = parsed(convolution(4, 1), batch_norm={"epsilon": 1e-3})
@@ -173,20 +241,24 @@ def test_without_a_head_the_bias_is_rounded_to_the_sums() -> None:
     assert make_exported(large, seeded_arrays(large, 1)).quantized.nodes[1].type.datatype == INT32
 
 
-@pytest.mark.parametrize("name", ["ultranet", "ultranet-skip"])
+@pytest.mark.parametrize("name", ["ultranet", "ultranet-skip", "cnv-w1a1", "mobilenet-w4a4"])
 def test_seeded_networks_live_in_every_layer(name: str) -> None:
     """At the size that keeps the test fast; the built-in size differs in the picture alone."""
     values = json.loads(zoo.topology_file(name).read_text())
     values["input"] |= {"height": 64, "width": 96}
     topology = parse_topology(json.dumps(values), name)
     network = make_exported(topology, seeded_arrays(topology, 7))
-    picture = waves(topology.input)
+    picture, falls = waves(topology.input), []
     for node, output in zip(network.quantized.nodes, run_integer(network.quantized, picture), strict=True):
-        if isinstance(node.op, QConvolution) and isinstance(node.op.requantiser, MultiplyShift):
-            assert (node.op.requantiser.multiplier < 0).any(), node.name
-            dead = (output.max(axis=(1, 2)) == output.min(axis=(1, 2))).mean()
-            assert dead < 0.15, node.name
-            assert 2 < output.mean() < 9, node.name
+        if not isinstance(node.op, QConvolution) or isinstance(node.op.requantiser, Requantiser):
+            continue
+        by = node.op.requantiser
+        falls += (by.multiplier < 0 if isinstance(by, MultiplyShift) else by.flip).tolist()
+        dead = (output.max(axis=(1, 2)) == output.min(axis=(1, 2))).mean()
+        assert dead < 0.2, node.name
+        middle = (output.mean() - node.type.datatype.low) / (node.type.datatype.high - node.type.datatype.low)
+        assert 0.15 < middle < 0.6, node.name
+    assert 0.15 < np.mean(falls) < 0.35
 
 
 def test_a_seed_gives_the_same_network_and_another_another() -> None:
