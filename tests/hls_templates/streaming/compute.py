@@ -138,7 +138,7 @@ def compile_cases(cases: Sequence[Case], folder: Path, build: str, *extra: str) 
     path = folder / f"{build}.cpp"
     path.write_text(source(cases))
     command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
-    command += [*BUILDS[build], *(f"-I{include}" for include in [*extra, *INCLUDES, TEMPLATES / "simulation"])]
+    command += [*BUILDS[build], *extra, *(f"-I{include}" for include in [*INCLUDES, TEMPLATES / "simulation"])]
     if build == "ap_int":
         command += ["-isystem", str(ap_int_folder())]
     sources = [path, *(recorder(folder.parent) if build == "native" else [])]

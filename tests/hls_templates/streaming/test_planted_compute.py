@@ -1,0 +1,96 @@
+"""An error in any compute block is caught: all headers get one each, are compiled once, and every case goes wrong."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.hls_templates.streaming import test_elementwise as elements
+from tests.hls_templates.streaming import test_matrix_vector as units
+from tests.hls_templates.streaming import test_weights as streamers
+from tests.hls_templates.streaming.compute import BIPOLAR, TEMPLATES, Case, Library, compile_cases, signed, unsigned
+
+INT8, UINT8 = signed(8), unsigned(8)
+
+
+@dataclass(frozen=True)
+class Plant:
+    header: str
+    right: str
+    wrong: str
+    case: Case
+
+
+def multiply(seed: int, **options: bool) -> Case:
+    return units.matrix_vector(seed, (4, 6, 4), (2, 2, 1), INT8, UINT8, **options)
+
+
+PLANTS = (
+    Plant("activation.h", "(product + (integer<64, true>(1)", "(product + (integer<64, true>(0)",
+          units.activate(1, (6, 4), (2, 1), signed(20), "requantise")),
+    Plant("activation.h", " + integer<48, true>(bias", " - integer<48, true>(bias",
+          units.activate(2, (6, 4), (2, 1), signed(20), "multiply")),
+    Plant("activation.h", "integer<33, true>(-value)", "integer<33, true>(value)",
+          units.activate(3, (6, 4), (2, 1), signed(12), "thresholds")),
+    Plant("activate.h", "nf = nf == NF - 1 ? 0 : nf + 1", "nf = 0",
+          units.activate(4, (6, 4), (1, 1), signed(12), "bipolar")),
+    Plant("matrix_vector.h", "weights[pe][at.tile][s]", "weights[pe][at.sf][s]", multiply(5)),
+    Plant("matrix_vector.h", "tile.lane[pe * SIMD + s]", "tile.lane[s * PE + pe]", multiply(6, streamed=True)),
+    Plant("vector_vector.h", "values.lane[(x * SIMD + s) * PE + pe]", "values.lane[(x * SIMD + s) + pe * SIMD]",
+          units.vector_vector(7, (4, 6, 9), (3, 2, 1), INT8, UINT8)),
+    Plant("datatype.h", "carried != 0 ? value_t(1)", "carried == 0 ? value_t(1)",
+          units.matrix_vector(8, (4, 6, 4), (2, 2, 1), BIPOLAR, UINT8)),
+    Plant("global_pool.h", "if (step == 0) sums", "if (i == 0) sums",
+          elements.global_pool(9, (4, 6), (2, 1), UINT8, "identity")),
+    Plant("window_pool.h", "own = at.sf == 0 ? total", "own = at.sf == 1 ? total",
+          elements.window_pool(10, (4, 2, 9), (3, 1, 1), UINT8, "max_op", "identity")),
+    Plant("elementwise.h", " * TERM::multiplier", "",
+          elements.add(11, (4, 4), (2, 1), ((INT8, 3), (UINT8, 2)), "identity")),
+    Plant("elementwise.h", "VALUE1::value(second.lane[l])", "VALUE1::value(second.lane[0])",
+          elements.element_wise(12, (4, 4), (2, 1), (INT8, INT8), "subtract_op", "identity")),
+    Plant("elementwise.h", "constants[pe][nf]", "constants[pe][0]",
+          elements.channel_wise(13, (4, 4), (2, 1), (INT8, INT8), "multiply_op", "identity")),
+    Plant("operation.h", "return a > b ? SUM(a - b) : SUM(b - a);", "return SUM(a - b);",
+          elements.element_wise(14, (4, 4), (2, 1), (INT8, INT8), "difference_op", "identity")),
+    Plant("label_select.h", "a.value == b.value && earlier", "a.value == b.value && !earlier",
+          elements.label_select(15, 6, 2, 3, unsigned(2))),
+    Plant("weights.h", "value.lane[pe * SIMD + s] = weights", "value.lane[s * PE + pe] = weights",
+          streamers.stream(16, (2, 3, 2, 4), INT8, "RAM_AUTO")),
+    Plant("weights.h", "(raw ^ sign) - sign", "(raw ^ sign) + sign",
+          streamers.from_memory(17, (2, 3, 2, 4), signed(3), 4, "fetch")),
+    Plant("weights.h", "weights[at++] = tile", "weights[at] = tile",
+          streamers.from_memory(18, (2, 3, 2, 4), UINT8, 4, "load")),
+)  # fmt: skip
+CASES = tuple(plant.case for plant in PLANTS)
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    folder = tmp_path_factory.mktemp("planted")
+    for header in (TEMPLATES / "streaming").glob("*.h"):
+        shutil.copy(header, folder)
+    for plant in PLANTS:
+        plant_into(folder / plant.header, plant)
+    return compile_cases(CASES, folder, "sanitized", f"-I{folder}")
+
+
+def plant_into(header: Path, plant: Plant) -> None:
+    text = header.read_text()
+    assert plant.right in text, f"{plant.header} has no {plant.right!r}"
+    header.write_text(text.replace(plant.right, plant.wrong))
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    return compile_cases(CASES, tmp_path_factory.mktemp("sound"), "sanitized")
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=[f"{p.header} {p.right}" for p in PLANTS])
+def test_a_planted_error_is_caught(planted: Library, sound: Library, plant: Plant) -> None:
+    np.testing.assert_array_equal(sound.run(plant.case), plant.case.expected)
+    with pytest.raises(AssertionError, match="Arrays are not equal"):
+        np.testing.assert_array_equal(planted.run(plant.case), plant.case.expected)
