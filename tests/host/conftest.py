@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from detectors import write_tiny_design
 from hardware import Open, described
 
 from boards.board import load
@@ -52,43 +53,6 @@ def accelerator() -> Iterator[Open]:
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A network of two layers with a detection head, compiled: a frame is about a millisecond. To be read only."""
     work = tmp_path_factory.mktemp("tiny")
-    (work / "tiny.cfg").write_text(TINY_CFG)
-    (work / "tiny.names").write_text("circle\nsquare\nstar\n")
-    model = load_model(str(work / "tiny.cfg"), None, work / "tiny.names", 1)
-    made = make_design(model, load("zcu104"), None, Calibration(sample_pictures()[:2]))
-    write(made.design, work / "design")
+    write_tiny_design(work / "design", "zcu104", (18, 14), ("circle", "square", "star"))
     build(work / "design")
     return described(work / "design")
-
-
-TINY_CFG = """\
-[net]
-width=18
-height=14
-channels=3
-
-[convolutional]
-batch_normalize=1
-filters=8
-size=3
-stride=1
-pad=1
-activation=leaky
-
-[maxpool]
-size=2
-stride=2
-
-[convolutional]
-filters=16
-size=1
-stride=1
-activation=linear
-
-[region]
-anchors=1,1, 2,3
-classes=3
-coords=4
-num=2
-softmax=1
-"""

@@ -7,13 +7,9 @@ from pathlib import Path
 
 import pytest
 from accelerators import GEOMETRIES, Accelerator, compiled, locked
-from detectors import tiny_files
+from detectors import write_tiny_design
 
-from boards.board import load
 from systolic.build import Variant, build
-from systolic.design import write
-from systolic.flow import Calibration, make_design
-from systolic.model import load_model, sample_pictures
 
 GiveAccelerator = Callable[..., Accelerator]
 
@@ -49,9 +45,6 @@ def tiny_design(build_root: Path) -> Path:
     folder = build_root / "tiny"
     with locked(build_root / "tiny.lock"):
         if not folder.exists():
-            cfg, names = tiny_files(build_root)
-            model = load_model(str(cfg), None, names, 1)
-            made = make_design(model, load("pynq-z2"), None, Calibration(sample_pictures()[:2]))
-            write(made.design, folder)
+            write_tiny_design(folder, "pynq-z2")
             build(folder)
     return folder

@@ -7,19 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from detectors import tiny_files
+from detectors import write_tiny_design
 from PIL import Image
 
-from boards.board import load
 from boards.errors import HostError
 from host.manifest import read_manifest
 from host.pace import pace
 from systolic.cli import main
-from systolic.design import write
-from systolic.flow import Calibration, make_design
 from systolic.frames import pictures_in, save_cycles
 from systolic.measure import board_memory, measure, trace_frame
-from systolic.model import load_model, sample_pictures
 from systolic.run import run
 from systolic.simulate import open_folder
 
@@ -28,9 +24,7 @@ from systolic.simulate import open_folder
 def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """For a Zynq UltraScale+: pynq 4.0.0 cannot set the clocks of a Zynq-7000."""
     work = tmp_path_factory.mktemp("frames")
-    cfg, names = tiny_files(work)
-    made = make_design(load_model(str(cfg), None, names, 1), load("zcu104"), None, Calibration(sample_pictures()[:2]))
-    write(made.design, work / "design")
+    write_tiny_design(work / "design", "zcu104")
     return work / "design"
 
 

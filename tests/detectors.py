@@ -1,0 +1,62 @@
+"""A small detection network as a user would have it, a cfg and its names, and its design."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from boards.board import load
+from systolic.design import write
+from systolic.flow import Calibration, make_design
+from systolic.model import load_model, sample_pictures
+
+SIZE = (36, 28)
+LABELS = ("cat", 'a "dog"', "${bird} [x]")
+
+TINY_CFG = """\
+[net]
+width=36
+height=28
+channels=3
+
+[convolutional]
+batch_normalize=1
+filters=8
+size=3
+stride=1
+pad=1
+activation=leaky
+
+[maxpool]
+size=2
+stride=2
+
+[convolutional]
+filters=16
+size=1
+stride=1
+activation=linear
+
+[region]
+anchors=1,1, 2,3
+classes=3
+coords=4
+num=2
+softmax=1
+"""
+
+
+def tiny_files(folder: Path, size: tuple[int, int] = SIZE, labels: Sequence[str] = LABELS) -> tuple[Path, Path]:
+    """tiny.cfg and tiny.names in ``folder``. size: (width, height) of the network's input."""
+    cfg, names = folder / "tiny.cfg", folder / "tiny.names"
+    cfg.write_text(TINY_CFG.replace("width=36", f"width={size[0]}").replace("height=28", f"height={size[1]}"))
+    names.write_text("".join(f"{label}\n" for label in labels))
+    return cfg, names
+
+
+def write_tiny_design(folder: Path, board: str, size: tuple[int, int] = SIZE, labels: Sequence[str] = LABELS) -> None:
+    """With random weights, not compiled; the network's files come beside ``folder``."""
+    cfg, names = tiny_files(folder.parent, size, labels)
+    model = load_model(str(cfg), None, names, 1)
+    made = make_design(model, load(board), None, Calibration(sample_pictures()[:2]))
+    write(made.design, folder)
