@@ -5,7 +5,9 @@
 //
 //   iterations = first · G + WALK_LANDING − 1 + F · P · K · G        while P · K ≥ HEIGHT · WIDTH (and not a word less a
 //   first      = pixels up to the last one that position 0 sees     frame than come in: F · HEIGHT · WIDTH · G)
-//   buffer     = window_walk::CAPACITY + WALK_MARGIN words: the window's rows, and the rows that the stride skips
+//   buffer     = window_capacity + WALK_MARGIN words: the window's rows, and the rows that the stride skips
+//
+// window_dynamic: the same with the map's size, the stride and the dilation as arguments of a run, up to the template's.
 //
 // window_parallel: all taps of SIMD channels a cycle, PIXELS pixels of a row a word; MO = PIXELS / STRIDE positions leave
 // in a word (1 where PIXELS is 1). The map runs through delays of whole rows, and every step gives one window, so that a
@@ -26,80 +28,114 @@
 #include "walk.h"
 #include "word.h"
 
+#ifndef __SYNTHESIS__
+#include <stdexcept>
+#include <string>
+#endif
+
+// A window's map, positions and steps; words are of SIMD channels. All constants for window_default, all known before the
+// loop for window_dynamic.
+struct window_plan {
+    int height, width, out_height, out_width, stride, dilation, top, left;
+    int row, high, wide;  // words of a row of the map, from a window's first row to its last, of a row of a window
+    int pace, share;      // words taken for one that leaves (walk.h)
+    int start, tap_step, tap_row_step, group_step, position_step, row_step, frame_step;  // of addresses in the buffer
+};
+
+// Words of the buffer: what a window sees from its first pixel to its last, and what comes while its row is done: the
+// rows that the stride leaves behind, or those that the next frame's first window needs.
+constexpr int window_capacity(int groups, int height, int width, int high, int wide, int stride, int out_height, int out_width) {
+    return (high * width + wide + 1 +
+            larger(larger(stride * larger(width, out_width), (height - (out_height - 1) * stride) * width) -
+                       (out_width - 1) * stride,
+                   stride)) *
+               groups +
+           WALK_LANDING + 1;
+}
+
+constexpr window_plan plan_window(int groups, int height, int width, int kernel_h, int kernel_w, int stride, int top, int left,
+                                  int out_height, int out_width, int dilation, bool depthwise, int slots) {
+    const int row = width * groups, high = (kernel_h - 1) * dilation * row, wide = (kernel_w - 1) * dilation * groups;
+    const int last = high + wide + groups - 1;             // from a position's first word to its last
+    const int back = (out_width - 1) * stride * groups;    // from a row's first position to its last
+    const int tap_back = depthwise ? 0 : groups - 1;
+    // Words are taken evenly: as many as the frame has, or the rows and columns that a stride leaves behind.
+    const int reads = larger(height * width, stride * out_height * larger(width, out_width));
+    return {height,
+            width,
+            out_height,
+            out_width,
+            stride,
+            dilation,
+            top,
+            left,
+            row,
+            high,
+            wide + groups,
+            reads,
+            larger(reads, out_height * out_width * kernel_h * kernel_w),
+            cyclic(-top * row - left * groups, slots),
+            cyclic(dilation * groups - tap_back, slots),
+            cyclic(dilation * row - wide - tap_back, slots),
+            cyclic(depthwise ? 1 - high - wide : 1, slots),
+            cyclic(stride * groups - last, slots),
+            cyclic(stride * row - back - last, slots),
+            cyclic((height - (out_height - 1) * stride) * row - back - last, slots)};
+}
+
 // The walk (walk.h) of a window over a map of G words a pixel.
-template <int G, int HEIGHT, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE, int TOP, int LEFT, int BOTTOM, int RIGHT,
-          int DILATION, bool DEPTHWISE>
+template <int G, int KERNEL_H, int KERNEL_W, bool DEPTHWISE, int CAPACITY_>
 struct window_walk {
-    static constexpr int OUT_HEIGHT = positions_of(HEIGHT, TOP, BOTTOM, KERNEL_H, DILATION, STRIDE);
-    static constexpr int OUT_WIDTH = positions_of(WIDTH, LEFT, RIGHT, KERNEL_W, DILATION, STRIDE);
-    static constexpr int HIGH = (KERNEL_H - 1) * DILATION, WIDE = (KERNEL_W - 1) * DILATION;
-    static constexpr int ROW = WIDTH * G;
-    // Words of a frame are taken evenly: as many as the frame has, or the rows and columns that a stride leaves behind.
-    static constexpr int READS = larger(HEIGHT * WIDTH, STRIDE * OUT_HEIGHT * larger(WIDTH, OUT_WIDTH));
-    static constexpr int EMITS = larger(READS, OUT_HEIGHT * OUT_WIDTH * KERNEL_H * KERNEL_W);
-    static constexpr int DIVISOR = common_divisor<READS, EMITS>::value;
-    // At the end of a row of positions, so many pixels are here beyond those that its last window sees.
-    static constexpr int AHEAD = larger(STRIDE * larger(WIDTH, OUT_WIDTH), (HEIGHT - (OUT_HEIGHT - 1) * STRIDE) * WIDTH) -
-                                 (OUT_WIDTH - 1) * STRIDE;
-    static constexpr int CAPACITY = (HIGH * WIDTH + WIDE + 1 + larger(AHEAD, STRIDE)) * G + WALK_LANDING + 1;
-    static constexpr int SLOTS = walk_slots(CAPACITY);
-    static constexpr int START = cyclic(-TOP * ROW - LEFT * G, SLOTS);
-    // Address steps, from the last word of one level to the first of the next.
-    static constexpr int LAST = HIGH * ROW + WIDE * G + G - 1;
-    static constexpr int GROUP_STEP = cyclic(DEPTHWISE ? 1 - HIGH * ROW - WIDE * G : 1, SLOTS);
-    static constexpr int TAP_STEP = cyclic(DILATION * G - (DEPTHWISE ? 0 : G - 1), SLOTS);
-    static constexpr int TAP_ROW_STEP = cyclic(DILATION * ROW - WIDE * G - (DEPTHWISE ? 0 : G - 1), SLOTS);
-    static constexpr int POSITION_STEP = cyclic(STRIDE * G - LAST, SLOTS);
-    static constexpr int ROW_STEP = cyclic(STRIDE * ROW - (OUT_WIDTH - 1) * STRIDE * G - LAST, SLOTS);
-    static constexpr int FRAME_STEP = cyclic(HEIGHT * ROW - (OUT_HEIGHT - 1) * STRIDE * ROW - (OUT_WIDTH - 1) * STRIDE * G - LAST, SLOTS);
+    static constexpr int CAPACITY = CAPACITY_;
 
-    static_assert(TOP <= HIGH && BOTTOM <= HIGH && LEFT <= WIDE && RIGHT <= WIDE, "no window lies in the padding alone");
-
+    window_plan plan;
     int group, tap_y, tap_x, out_y, out_x;
     int row, column;  // words to the map's row, and in it, where the window begins; negative in the padding
     int y, x;         // pixel of the tap
 
-    window_walk() : group(0), tap_y(0), tap_x(0), out_y(0), out_x(0), row(-TOP * ROW), column(-LEFT * G), y(-TOP), x(-LEFT) {}
+    explicit window_walk(const window_plan &of)
+        : plan(of), group(0), tap_y(0), tap_x(0), out_y(0), out_x(0), row(-of.top * of.row), column(-of.left * G), y(-of.top),
+          x(-of.left) {}
 
-    int frame_words() const { return HEIGHT * ROW; }
-    int pace() const { return READS / DIVISOR; }
-    int share() const { return EMITS / DIVISOR; }
-    int start() const { return START; }
+    int frame_words() const { return plan.height * plan.row; }
+    int pace() const { return plan.pace; }
+    int share() const { return plan.share; }
+    int start() const { return plan.start; }
 
     int need() const {
 #pragma HLS INLINE
-        return smaller(row + HIGH * ROW, (HEIGHT - 1) * ROW) + smaller(column + (WIDE + 1) * G, ROW);
+        return smaller(row + plan.high, (plan.height - 1) * plan.row) + smaller(column + plan.wide, plan.row);
     }
 
     int oldest() const {
 #pragma HLS INLINE
-        return larger(row + larger(smaller(column, ROW), 0), 0);
+        return larger(row + larger(smaller(column, plan.row), 0), 0);
     }
 
     bool inside() const {
 #pragma HLS INLINE
-        return y >= 0 && y < HEIGHT && x >= 0 && x < WIDTH;
+        return y >= 0 && y < plan.height && x >= 0 && x < plan.width;
     }
 
     // True when the taps of a position (or, depthwise, of a group) begin anew.
     bool next_tap(int &step) {
 #pragma HLS INLINE
-        step = TAP_STEP;
-        x += DILATION;
+        step = plan.tap_step;
+        x += plan.dilation;
         if (++tap_x < KERNEL_W) return false;
         tap_x = 0;
-        x -= KERNEL_W * DILATION;
-        step = TAP_ROW_STEP;
-        y += DILATION;
+        x -= KERNEL_W * plan.dilation;
+        step = plan.tap_row_step;
+        y += plan.dilation;
         if (++tap_y < KERNEL_H) return false;
         tap_y = 0;
-        y -= KERNEL_H * DILATION;
+        y -= KERNEL_H * plan.dilation;
         return true;
     }
 
     bool next_group(int &step) {
 #pragma HLS INLINE
-        step = GROUP_STEP;
+        step = plan.group_step;
         if (++group < G) return false;
         group = 0;
         return true;
@@ -107,21 +143,21 @@ struct window_walk {
 
     bool next_position(int &step) {
 #pragma HLS INLINE
-        step = POSITION_STEP;
-        column += STRIDE * G;
-        x += STRIDE;
-        if (++out_x < OUT_WIDTH) return false;
+        step = plan.position_step;
+        column += plan.stride * G;
+        x += plan.stride;
+        if (++out_x < plan.out_width) return false;
         out_x = 0;
-        column = -LEFT * G;
-        x = -LEFT;
-        step = ROW_STEP;
-        row += STRIDE * ROW;
-        y += STRIDE;
-        if (++out_y < OUT_HEIGHT) return false;
+        column = -plan.left * G;
+        x = -plan.left;
+        step = plan.row_step;
+        row += plan.stride * plan.row;
+        y += plan.stride;
+        if (++out_y < plan.out_height) return false;
         out_y = 0;
-        row = -TOP * ROW;
-        y = -TOP;
-        step = FRAME_STEP;
+        row = -plan.top * plan.row;
+        y = -plan.top;
+        step = plan.frame_step;
         return true;
     }
 
@@ -142,10 +178,53 @@ template <int SIMD, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL_H, int KERNE
           int RIGHT, int DILATION, bool DEPTHWISE, int RAM = RAM_AUTO, class T>
 void window_default(int frames, hls::stream<word<T, SIMD> > &in, hls::stream<word<T, SIMD> > &out) {
 #pragma HLS INLINE
+    constexpr int HIGH = (KERNEL_H - 1) * DILATION, WIDE = (KERNEL_W - 1) * DILATION, G = CHANNELS / SIMD;
     static_assert(CHANNELS % SIMD == 0, "SIMD divides the channels");
-    walk_map<RAM>(frames, in, out,
-                  window_walk<CHANNELS / SIMD, HEIGHT, WIDTH, KERNEL_H, KERNEL_W, STRIDE, TOP, LEFT, BOTTOM, RIGHT, DILATION,
-                              DEPTHWISE>());
+    static_assert(TOP <= HIGH && BOTTOM <= HIGH && LEFT <= WIDE && RIGHT <= WIDE, "no window lies in the padding alone");
+    constexpr int OUT_HEIGHT = positions_of(HEIGHT, TOP, BOTTOM, KERNEL_H, DILATION, STRIDE);
+    constexpr int OUT_WIDTH = positions_of(WIDTH, LEFT, RIGHT, KERNEL_W, DILATION, STRIDE);
+    constexpr int CAPACITY = window_capacity(G, HEIGHT, WIDTH, HIGH, WIDE, STRIDE, OUT_HEIGHT, OUT_WIDTH);
+    constexpr window_plan PLAN = plan_window(G, HEIGHT, WIDTH, KERNEL_H, KERNEL_W, STRIDE, TOP, LEFT, OUT_HEIGHT, OUT_WIDTH,
+                                             DILATION, DEPTHWISE, walk_slots(CAPACITY));
+    window_plan plan = PLAN;
+    plan.pace = PLAN.pace / common_divisor<PLAN.pace, PLAN.share>::value;
+    plan.share = PLAN.share / common_divisor<PLAN.pace, PLAN.share>::value;
+    walk_map<RAM>(frames, in, out, window_walk<G, KERNEL_H, KERNEL_W, DEPTHWISE, CAPACITY>(plan));
+}
+
+// What one run of window_dynamic sees. The positions come from outside, so that nothing is divided here:
+// out_height = ⌊(height + top + bottom − (kernel − 1) · dilation − 1) / stride⌋ + 1, out_width alike.
+struct window_size {
+    int height, width, out_height, out_width, stride, dilation, top, left;
+};
+
+#ifndef __SYNTHESIS__
+inline void check_window(bool fits, const char *what, int came, int most) {
+    if (fits) return;
+    throw std::runtime_error(std::string("window_dynamic was built for a ") + what + " of at most " + std::to_string(most) +
+                             ", not " + std::to_string(came) + "; build it for more");
+}
+#endif
+
+template <int SIMD, int CHANNELS, int KERNEL_H, int KERNEL_W, int MAX_HEIGHT, int MAX_WIDTH, int MAX_STRIDE, int MAX_DILATION,
+          bool DEPTHWISE, int RAM = RAM_AUTO, class T>
+void window_dynamic(int frames, hls::stream<word<T, SIMD> > &in, hls::stream<word<T, SIMD> > &out, const window_size &size) {
+#pragma HLS INLINE
+    constexpr int HIGH = (KERNEL_H - 1) * MAX_DILATION, WIDE = (KERNEL_W - 1) * MAX_DILATION, G = CHANNELS / SIMD;
+    static_assert(CHANNELS % SIMD == 0, "SIMD divides the channels");
+    // window_capacity at its largest: without padding, where the next frame's first window is awaited whole.
+    constexpr int CAPACITY =
+        ((2 * HIGH + MAX_STRIDE - 1) * MAX_WIDTH + 2 * WIDE + MAX_STRIDE + 1) * G + WALK_LANDING + 1;
+#ifndef __SYNTHESIS__
+    check_window(size.height <= MAX_HEIGHT, "height", size.height, MAX_HEIGHT);
+    check_window(size.width <= MAX_WIDTH, "width", size.width, MAX_WIDTH);
+    check_window(size.stride <= MAX_STRIDE, "stride", size.stride, MAX_STRIDE);
+    check_window(size.dilation <= MAX_DILATION, "dilation", size.dilation, MAX_DILATION);
+#endif
+    const window_plan plan =
+        plan_window(G, size.height, size.width, KERNEL_H, KERNEL_W, size.stride, size.top, size.left, size.out_height,
+                    size.out_width, size.dilation, DEPTHWISE, walk_slots(CAPACITY));
+    walk_map<RAM>(frames, in, out, window_walk<G, KERNEL_H, KERNEL_W, DEPTHWISE, CAPACITY>(plan));
 }
 
 template <int PIXELS, int SIMD, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE, int TOP, int LEFT,

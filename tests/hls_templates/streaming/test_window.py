@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from tests.hls_templates.streaming.compute import BUILDS, Builds, Case, Ints, Values
+from tests.hls_templates.streaming.compute import BUILDS, Builds, Case, Ints, Values, compile_cases
 from tests.hls_templates.streaming.moving import (
     BIPOLAR,
     FRAMES,
@@ -50,8 +52,9 @@ def default(
     depthwise: bool = False,
     value: Values = INT8,
     ram: str = "RAM_AUTO",
+    dynamic: str = "",
 ) -> Case:
-    """size: channels, height, width. Emission bounds: K · positions ≥ pixels."""
+    """size: channels, height, width. Emission bounds: K · positions ≥ pixels. dynamic: the most it is built for."""
     channels, height, width = size
     maps = draw(seed, value, *size)
     seen = windows(padding.around(maps), kernel, stride, dilation)
@@ -64,7 +67,12 @@ def default(
     reach = [(k - 1) * dilation + 1 for k in kernel]
     first = (min(reach[0] - padding.top, height) - 1) * width + min(reach[1] - padding.left, width)
     numbers = f"{arguments(size, kernel, stride, padding)}, {dilation}, {str(depthwise).lower()}"
-    block = f"window_default<{simd}, {numbers}, {ram}>"
+    block, constants = f"window_default<{simd}, {numbers}, {ram}>", ""
+    if dynamic:
+        most = f"{channels}, {kernel[0]}, {kernel[1]}, {dynamic}"
+        block = f"window_dynamic<{simd}, {most}, {str(depthwise).lower()}, {ram}>"
+        run = (height, width, *seen.shape[3:], stride, dilation, padding.top, padding.left)
+        constants = f", window_size{{{', '.join(map(str, run))}}}"
     iterations = first * groups + WALK_LANDING - 1 + FRAMES * positions * taps * groups
     return case(
         block,
@@ -74,6 +82,7 @@ def default(
         iterations,
         WALK_DEPTH,
         "window.h",
+        constants,
     )
 
 
@@ -170,6 +179,14 @@ CASES = (
     default(14, (4, 6, 6), 4, (2, 2), 2, NONE, value=BIPOLAR),
     default(15, (2, 9, 9), 2, (4, 4), 3, Padding(1, 1, 2, 2), ram="RAM_URAM"),
     default(16, (2, 11, 5), 2, (3, 3), dilation=3, padding=Padding(3, 2, 3, 2)),
+    # height, width, stride, dilation at most
+    default(70, (2, 9, 9), 2, dynamic="9, 9, 2, 2"),
+    default(71, (2, 5, 7), 2, stride=2, dynamic="9, 9, 2, 2"),
+    default(72, (2, 9, 9), 2, dilation=2, padding=Padding(2, 2, 2, 2), dynamic="9, 9, 2, 2"),
+    default(73, (2, 9, 9), 2, dilation=2, padding=NONE, dynamic="9, 9, 2, 2"),
+    default(74, (2, 3, 3), 2, padding=NONE, dynamic="9, 9, 2, 2"),
+    default(75, (4, 6, 5), 2, depthwise=True, dynamic="9, 9, 2, 2", ram="RAM_BRAM"),
+    default(76, (4, 9, 9), 2, depthwise=True, stride=2, dilation=2, padding=NONE, dynamic="9, 9, 2, 2"),
     parallel(20, (4, 5, 6), 4),
     parallel(21, (4, 5, 6), 1, value=UINT8, ram="RAM_BRAM"),
     parallel(22, (6, 5, 6), 2, padding=NONE),
@@ -225,3 +242,12 @@ def test_cycles_are_the_formulas(builds: Builds, case: Case) -> None:
     """Three frames in a row without a bubble."""
     block = builds["native"].time(case)
     assert (block.busy, block.wait_input, block.wait_space) == (case.cycles, 1, 0)
+
+
+LARGER = default(80, (2, 9, 10), 2, dynamic="9, 9, 2, 2")
+
+
+def test_a_map_larger_than_the_window_was_built_for_is_refused(tmp_path: Path) -> None:
+    sentence = "window_dynamic was built for a width of at most 9, not 10; build it for more"
+    with pytest.raises(RuntimeError, match=sentence):
+        compile_cases([LARGER], tmp_path, "sanitized").run(LARGER)
