@@ -1,0 +1,50 @@
+"""A folded network's parameters as param.h and config.h, in the form that UltraNet's own accelerator reads."""
+
+from __future__ import annotations
+
+from cnn.quantized import MultiplyShift, QNode, QuantizedNetwork
+from hls_templates.param_header import LayerParameters, header_files
+from scheduler.streaming.graph import Block, DownSample, Fold, MatrixVector, StreamingFolding, VectorVector, Window
+
+
+def parameter_files(network: QuantizedNetwork, folding: StreamingFolding) -> dict[str, str]:
+    """param.h and config.h of every matrix-vector and vector-vector unit, named by its layer.
+
+    inc and bias are there where the layer has them (MultiplyShift with one shift); other activations are not part of
+    the form. A filter of a vector-vector unit is the taps of its channel.
+    """
+    graph = folding.graph
+    layers = []
+    for block, fold in zip(graph.blocks, folding.folds, strict=True):
+        if isinstance(block.op, (MatrixVector, VectorVector)):
+            assert block.node is not None  # units end a layer
+            before = graph.blocks[block.inputs[0].block]
+            layers.append(_layer(network, network.nodes[block.node], block, before, fold))
+    return header_files(layers)
+
+
+def _layer(network: QuantizedNetwork, node: QNode, block: Block, before: Block, fold: Fold) -> LayerParameters:
+    unit = block.op
+    assert isinstance(unit, (MatrixVector, VectorVector))
+    source = network.nodes[node.inputs[0]]
+    stride = before.op.stride if isinstance(before.op, (Window, DownSample)) else 1
+    padding = before.op.padding.top if isinstance(before.op, Window) else 0
+    by = unit.activation if isinstance(unit.activation, MultiplyShift) else None
+    if by is not None and len(set(by.shift.tolist())) > 1:
+        by = None
+    return LayerParameters(
+        name=node.name,
+        weights=unit.weights,
+        weight_bits=unit.weight_type.bits,
+        pe=fold.pe,
+        simd=fold.simd,
+        input=(source.shape.channels, source.shape.height, source.shape.width),
+        output=(node.shape.channels, node.shape.height, node.shape.width),
+        stride=stride,
+        padding=padding,
+        in_bits=source.type.datatype.bits,
+        out_bits=node.type.datatype.bits,
+        inc=by.multiplier if by else None,
+        bias=by.bias if by else None,
+        shift=int(by.shift[0]) if by else 0,
+    )

@@ -1,0 +1,85 @@
+"""param.h and config.h of a folded network, against the folds of UltraNet's own accelerator."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cnn import zoo
+from cnn.exported import read_exported
+from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork
+from scheduler.streaming.graph import Fold, MatrixVector, StreamingFolding, VectorVector
+from scheduler.streaming.lower import lower
+from systolic.streaming.parameters import parameter_files
+
+PE = (16, 8, 8, 4, 2, 2, 2, 2, 2)
+SIMD = (3, 16, 16, 16, 8, 8, 8, 8, 8)
+TILES = (9, 36, 144, 576, 2304, 2304, 2304, 2304, 144)
+
+
+def winners_folding(network: QuantizedNetwork) -> StreamingFolding:
+    folds, pairs = [], iter(zip(PE, SIMD, strict=True))
+    graph = lower(network)
+    for block in graph.blocks:
+        pe, simd = next(pairs) if isinstance(block.op, MatrixVector) else (1, 1)
+        folds.append(Fold(pe=pe, simd=simd))
+    return StreamingFolding(graph, tuple(folds))
+
+
+def defined(text: str) -> dict[str, int]:
+    return {name: int(value) for name, value in re.findall(r"#define (\w+) (-?\d+)", text)}
+
+
+def array(text: str, name: str) -> list[list[int]]:
+    body = re.search(rf"{name}\[\d+\]\[\d+\] = \{{\n(.*?)\n\}};", text, re.DOTALL)
+    assert body is not None
+    return [[int(value, 16) for value in re.findall(r'"(-?0x[0-9a-f]+)"', row)] for row in body[1].split("\n")]
+
+
+def test_ultranet_folded_as_its_own_accelerator() -> None:
+    network = zoo.load_exported("ultranet", 1).quantized
+    files = parameter_files(network, winners_folding(network))
+    values = defined(files["config.h"])
+    assert tuple(values[f"CONV{i}_W_TILES"] for i in range(9)) == TILES
+    assert [values[f"CONV{i}_A_TILES"] for i in range(8)] == [1, 4, 8, 16, 32, 32, 32, 32]
+    assert [values[f"CONV{i}_L_SHIFT"] for i in range(8)] == [8] * 8
+    assert [values[f"CONV{i}_IFM_ROW"] for i in range(9)] == [160, 80, 40, 20, 10, 10, 10, 10, 10]
+    assert "CONV8_INC_BIT" not in values
+    convolutions = [node.op for node in network.nodes if isinstance(node.op, QConvolution)]
+    for i, op in enumerate(convolutions[:8]):
+        assert isinstance(op.requantiser, MultiplyShift)
+        found = np.array(array(files["param.h"], f"conv{i}_inc")).T.reshape(-1)
+        np.testing.assert_array_equal(found, op.requantiser.multiplier)
+
+
+@pytest.mark.shared
+def test_first_words_of_the_trained_ultranet(shared: Path) -> None:
+    """Lane by lane from the trained weights themselves; the picture's channels are RGB here."""
+    weights = shared / "data/ultranet/ultranet_4w4a.npz"
+    network = read_exported(zoo.topology_file("ultranet"), weights).quantized
+    files = parameter_files(network, winners_folding(network))
+    with np.load(weights) as arrays:
+        floats = np.tanh(arrays["conv1_w"].astype(np.float64))
+    expected = np.rint(7 * floats / np.abs(floats).max()).astype(int)
+    words = array(files["param.h"], "conv1_w")
+    for pe, tile in ((0, 0), (3, 8), (7, 35)):
+        lanes = [words[pe][tile] >> (4 * lane) & 15 for lane in range(16)]
+        tap = tile % 9
+        assert lanes == (expected[tile // 9 * 8 + pe, :, tap // 3, tap % 3] & 15).tolist()
+
+
+def test_depthwise_and_other_activations() -> None:
+    network = zoo.load_exported("mobilenet-w4a4", 1).quantized
+    graph = lower(network)
+    folds = tuple(Fold(pe=4, simd=3) if isinstance(b.op, VectorVector) else Fold() for b in graph.blocks)
+    values = defined(parameter_files(network, StreamingFolding(graph, folds))["config.h"])
+    assert (values["DEPTH2_W_TILES"], values["DEPTH2_A_TILES"]) == (32 // 4 * 3, 32 // 4)
+    assert (values["DEPTH2_S"], values["DEPTH2_P"], values["CONV1_S"]) == (2, 1, 2)
+    network = zoo.load_exported("cnv-w1a1", 1).quantized
+    graph = lower(network)
+    files = parameter_files(network, StreamingFolding(graph, (Fold(),) * len(graph.blocks)))
+    assert "_inc" not in files["param.h"]
+    assert set(array(files["param.h"], "full3_w")[0]) == {0, 1}
