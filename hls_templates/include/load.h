@@ -112,8 +112,10 @@ inline activations_t gather(const pass_t &pass, const feed_cursor_t &at, int til
     const int shift = pass.pixel_input ? pixel - word * WORD_PIXELS : 0;
     const int rotate = at.kernel_stride % ROWS, slots_down = at.kernel_stride / ROWS;
 
-    // Words ``word`` and ``word`` + 1 of every bank. Where one lies beside the map its address is any, and its values
-    // are not taken.
+    // Words ``word`` and ``word`` + 1 of every bank: one of them is in the even half, the other in the odd one. Of one
+    // that lies beside the map no value is taken, and its address is one that is there.
+    const int last_word = pass.block_words - 1;
+    const int low_word = within(-1, word, last_word), next = low_word < last_word ? 1 : 0;
     lanes_t low[ROWS], high[ROWS];
 #pragma HLS ARRAY_PARTITION variable=low complete
 #pragma HLS ARRAY_PARTITION variable=high complete
@@ -121,9 +123,9 @@ inline activations_t gather(const pass_t &pass, const feed_cursor_t &at, int til
 #pragma HLS UNROLL
         const int slot = wrap_once(tile_slot + slots_down + (bank < rotate ? 1 : 0), pass.slots);
         const int base = (slot * pass.phases + at.kernel_phase) * pass.row_words + minimum(at.block, pass.in_blocks - 1) * pass.block_words;
-        const int a = base + word;
-        const lanes_t even = rows[within(0, (a + 1) >> 1, ROW_DEPTH / 2 - 1)][0][bank];
-        const lanes_t odd = rows[within(0, a >> 1, ROW_DEPTH / 2 - 1)][1][bank];
+        const int a = base + low_word;
+        const lanes_t even = rows[maximum(0, (a + next) >> 1)][0][bank];
+        const lanes_t odd = rows[maximum(0, a >> 1)][1][bank];
         low[bank] = (a & 1) != 0 ? odd : even;
         high[bank] = (a & 1) != 0 ? even : odd;
     }
