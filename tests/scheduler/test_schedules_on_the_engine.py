@@ -19,8 +19,9 @@ from scheduler.legal import check_schedule
 from scheduler.lower import lower
 from scheduler.search import schedule_of, search
 from scheduler.space import pin, space_of
-from scheduler.tile import SystolicSchedule
+from scheduler.tile import SystolicSchedule, tile
 from scheduler.work import Way, cuts, needs, ways, work_of
+from systolic.build import Variant
 from systolic.design import write
 from systolic.generate import generate
 from systolic.simulate import open_folder, simulate
@@ -33,9 +34,19 @@ ARRAYS = {
         4, 16, 4, save_rows=4, map_ports=1, weight_ports=4, row_depth=1024, weight_depth=1024, kept_depth=512,
         chunk=6, channel_tiles=16,
     ),
+    "4 bits": Array(
+        5, 16, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, bits=4,
+    ),
+    "4 bits, wide": Array(
+        4, 16, 16, save_rows=4, map_ports=1, weight_ports=4, row_depth=1024, weight_depth=512, kept_depth=512,
+        chunk=6, channel_tiles=16, dsp="DSP48E1", bits=4,
+    ),
+    "16 bits": Array(
+        5, 8, 4, save_rows=1, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16, bits=16,
+    ),
 }  # fmt: skip
 
-Run = Callable[[str, SystolicSchedule, int], int]
+Run = Callable[..., int]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +54,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Mismatches of a schedule on one of ARRAYS; compiled once each, only program and data change."""
     made: dict[str, Path] = {}
 
-    def mismatches(name: str, schedule: SystolicSchedule, seed: int) -> int:
+    def mismatches(name: str, schedule: SystolicSchedule, seed: int, variant: Variant = Variant()) -> int:  # noqa: B008
         shape = schedule.network.input_shape
         size = (shape.channels, shape.height, shape.width)
         picture = np.random.default_rng(seed).integers(0, 256, size, np.uint8)
@@ -54,15 +65,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         for file, data in design.files.items():
             if not file.startswith(("src/", "simulation/")):
                 (made[name] / file).write_bytes(data)
-        return simulate(open_folder(made[name]), picture).mismatches
+        return simulate(open_folder(made[name]), picture, variant).mismatches
 
     return mismatches
 
 
 @st.composite
-def networks(draw: st.DrawFn) -> QuantizedNetwork:
+def networks(draw: st.DrawFn, bits: int = 8) -> QuantizedNetwork:
     side = st.integers(5, 23)
-    build = Builder(draw(st.integers(1, 4)), draw(side), draw(side), seed=draw(st.integers(0, 99)))
+    build = Builder(draw(st.integers(1, 4)), draw(side), draw(side), seed=draw(st.integers(0, 99)), bits=bits)
     for _ in range(draw(st.integers(1, 3))):
         kernel = draw(st.sampled_from((1, 3, 5)))
         build.conv(draw(st.integers(1, 40)), kernel, draw(st.sampled_from((1, 1, 2))))
@@ -100,11 +111,10 @@ def legal_ways(network: QuantizedNetwork, array: Array) -> list[list[Way]]:
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(network=networks(), data=st.data())
-def test_every_legal_way_is_executed_bit_exactly(
-    name: str, network: QuantizedNetwork, data: st.DataObject, run: Run
-) -> None:
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_every_legal_way_is_executed_bit_exactly(name: str, data: st.DataObject, run: Run) -> None:
+    network = data.draw(networks(ARRAYS[name].bits))
     choices = legal_ways(network, ARRAYS[name])
     if not all(choices):
         return
@@ -114,19 +124,40 @@ def test_every_legal_way_is_executed_bit_exactly(
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(network=networks(), name=st.sampled_from(sorted(ARRAYS)))
-def test_what_the_search_returns_is_legal_and_executed_bit_exactly(
-    network: QuantizedNetwork, name: str, run: Run
-) -> None:
+@given(data=st.data(), name=st.sampled_from(sorted(ARRAYS)))
+def test_what_the_search_returns_is_legal_and_executed_bit_exactly(data: st.DataObject, name: str, run: Run) -> None:
     array = ARRAYS[name]
+    network = data.draw(networks(array.bits))
     if not all(legal_ways(network, array)):
         return
     numbers = ("rows", "columns", "lanes", "save_rows", "chunk", "map_ports", "weight_ports")
     depths = ("row_depth", "weight_depth", "kept_depth")
-    space = pin(space_of(network, BOARD), **{n: getattr(array, n) for n in (*numbers, *depths)})
+    space = pin(space_of(network, BOARD, array.bits), **{n: getattr(array, n) for n in (*numbers, *depths)})
     found = search(network, BOARD, link_of(BOARD, 300), space=space)
     check(found.schedule.array)
     check_schedule(found.schedule)
     assert all(getattr(found.schedule.array, n) == getattr(array, n) for n in (*numbers, *depths))
     schedule = schedule_of(network, array, [layer.way for layer in cost(found.schedule, found.link).layers])
     assert run(name, schedule, 2) == 0
+
+
+@pytest.mark.parametrize("name", ["4 bits, wide", "16 bits"])
+def test_packed_products_give_the_same_bits(name: str, run: Run) -> None:
+    """As the DSPs have them, with the vendor's ap_int: odd sizes, both pools, a stride of 2, a depthwise layer."""
+    bits = ARRAYS[name].bits
+    network = (
+        Builder(3, 11, 13, seed=7, bits=bits)
+        .conv(12, 3).pool().conv(9, 3).pool(1).conv(10, 3, 2).conv(0, 3, depthwise=True).conv(7, 1, wide=True).network()
+    )  # fmt: skip
+    schedule = check_schedule(tile(network, ARRAYS[name]))
+    assert run(name, schedule, 3, Variant(ap_int=True)) == 0
+
+
+@pytest.mark.parametrize("bits", [4, 16])
+def test_pixels_of_all_values_are_exact(bits: int, run: Run) -> None:
+    """The first layer alone: its pixels have 8 bits whatever the format."""
+    name = f"{bits} bits"
+    for channels in (1, 3, 4):
+        for stride in (1, 2):
+            network = Builder(channels, 9, 14, seed=stride, bits=bits).conv(8, 3, stride, wide=True).network()
+            assert run(name, check_schedule(tile(network, ARRAYS[name])), channels) == 0
