@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -251,3 +252,17 @@ def test_a_map_larger_than_the_window_was_built_for_is_refused(tmp_path: Path) -
     sentence = "window_dynamic was built for a width of at most 9, not 10; build it for more"
     with pytest.raises(RuntimeError, match=sentence):
         compile_cases([LARGER], tmp_path, "sanitized").run(LARGER)
+
+
+# 4 × 4 windows with stride 2: 8 × 8 pixels for 4 × 4 · 16 words that leave, a pixel every 4 cycles.
+EVEN = default(81, (2, 8, 8), 2, (4, 4), 2)
+
+
+def test_a_writer_that_is_just_fast_enough_is_fast_enough(tmp_path: Path) -> None:
+    """Words are taken evenly: whoever takes all that fits, at once, waits where a row of windows begins."""
+    code = EVEN.code.replace(f"feed({FRAMES * 64}, ", f"feed_slowly({FRAMES * 64}, 4, ")
+    slow = replace(EVEN, code=code, headers=(*EVEN.headers, "moving.h"))
+    assert code != EVEN.code
+    block = compile_cases([slow], tmp_path, "native").time(slow)
+    first = 2 * 8 + 3
+    assert block.busy + block.wait_input <= 4 * (first + WALK_LANDING) + FRAMES * 16 * 16 + WALK_DEPTH
