@@ -9,6 +9,7 @@
 #include "activation.h"
 #include "datatype.h"
 #include "instrument.h"
+#include "progress.h"
 #include "word.h"
 
 constexpr int ACTIVATE_DEPTH = 8;
@@ -21,9 +22,9 @@ void activate(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = CHANNELS / PE;
     int nf = 0;
-    const int cycles = frames * (POSITIONS / PIXELS) * NF;
+    progress_t<POSITIONS / PIXELS * NF> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ACTIVATE_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
@@ -37,6 +38,7 @@ void activate(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>
         }
         out.write(result);
         nf = nf == NF - 1 ? 0 : nf + 1;
+        done.next();
     }
 }
 

@@ -14,6 +14,7 @@
 #include "datatype.h"
 #include "instrument.h"
 #include "operation.h"
+#include "progress.h"
 #include "word.h"
 
 constexpr int ELEMENT_DEPTH = 10;
@@ -29,15 +30,12 @@ struct term_t {
 template <int CHANNELS, int PE>
 inline int next_fold(int nf) {
 #pragma HLS INLINE
-    static_assert(CHANNELS % PE == 0, "PE divides the channels");
     return nf == CHANNELS / PE - 1 ? 0 : nf + 1;
 }
 
-template <int POSITIONS, int CHANNELS, int PE, int PIXELS>
-inline int words_of(int frames) {
-#pragma HLS INLINE
-    static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
-    return frames * (POSITIONS / PIXELS) * (CHANNELS / PE);
+// Words of a frame; 0, which nothing accepts, where they are not whole.
+constexpr int words_of(int positions, int channels, int pe, int pixels) {
+    return positions % pixels || channels % pe ? 0 : positions / pixels * (channels / pe);
 }
 
 template <class TERM, int LANES, class SUM>
@@ -79,9 +77,9 @@ void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in
          hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
 #pragma HLS INLINE
     int nf = 0;
-    const int cycles = words_of<POSITIONS, CHANNELS, PE, PIXELS>(frames);
+    progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         exact_t<SUM_BITS> sum[PIXELS * PE];
@@ -91,6 +89,7 @@ void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in
         add_term<TERM1, PIXELS * PE>(in1.read(), sum);
         out.write(activated<PE, PIXELS>(nf, sum, activation));
         nf = next_fold<CHANNELS, PE>(nf);
+        done.next();
     }
 }
 
@@ -102,9 +101,9 @@ void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in
          hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
 #pragma HLS INLINE
     int nf = 0;
-    const int cycles = words_of<POSITIONS, CHANNELS, PE, PIXELS>(frames);
+    progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         exact_t<SUM_BITS> sum[PIXELS * PE];
@@ -115,6 +114,7 @@ void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in
         add_term<TERM2, PIXELS * PE>(in2.read(), sum);
         out.write(activated<PE, PIXELS>(nf, sum, activation));
         nf = next_fold<CHANNELS, PE>(nf);
+        done.next();
     }
 }
 
@@ -127,9 +127,9 @@ void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in
          hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
 #pragma HLS INLINE
     int nf = 0;
-    const int cycles = words_of<POSITIONS, CHANNELS, PE, PIXELS>(frames);
+    progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         exact_t<SUM_BITS> sum[PIXELS * PE];
@@ -141,6 +141,7 @@ void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in
         add_term<TERM3, PIXELS * PE>(in3.read(), sum);
         out.write(activated<PE, PIXELS>(nf, sum, activation));
         nf = next_fold<CHANNELS, PE>(nf);
+        done.next();
     }
 }
 
@@ -151,9 +152,9 @@ void element_wise(int frames, hls::stream<word<typename VALUE0::carrier, PIXELS 
                   hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
 #pragma HLS INLINE
     int nf = 0;
-    const int cycles = words_of<POSITIONS, CHANNELS, PE, PIXELS>(frames);
+    progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         const word<typename VALUE0::carrier, PIXELS * PE> first = in0.read();
@@ -167,6 +168,7 @@ void element_wise(int frames, hls::stream<word<typename VALUE0::carrier, PIXELS 
         }
         out.write(activated<PE, PIXELS>(nf, sum, activation));
         nf = next_fold<CHANNELS, PE>(nf);
+        done.next();
     }
 }
 
@@ -178,9 +180,9 @@ void channel_wise(int frames, hls::stream<word<typename VALUE::carrier, PIXELS *
 #pragma HLS INLINE
 #pragma HLS ARRAY_PARTITION variable=constants complete dim=1
     int nf = 0;
-    const int cycles = words_of<POSITIONS, CHANNELS, PE, PIXELS>(frames);
+    progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
@@ -197,6 +199,7 @@ void channel_wise(int frames, hls::stream<word<typename VALUE::carrier, PIXELS *
         }
         out.write(activated<PE, PIXELS>(nf, sum, activation));
         nf = next_fold<CHANNELS, PE>(nf);
+        done.next();
     }
 }
 

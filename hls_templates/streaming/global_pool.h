@@ -13,6 +13,7 @@
 #include "delay.h"
 #include "instrument.h"
 #include "ram.h"
+#include "progress.h"
 #include "word.h"
 
 constexpr int GLOBAL_POOL_DEPTH = 10;
@@ -28,9 +29,9 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
     typedef word<exact_t<SUM_BITS>, PE> sums_t;
     delay_lines<sums_t, 1, NF, RAM> kept;  // what a group's sums were, one pixel ago
     int nf = 0, step = 0;
-    const int cycles = frames * STEPS * NF;
+    progress_t<STEPS * NF> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, GLOBAL_POOL_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
@@ -57,6 +58,7 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
             nf = 0;
             step = step == STEPS - 1 ? 0 : step + 1;
         }
+        done.next();
     }
 }
 

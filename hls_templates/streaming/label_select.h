@@ -11,6 +11,7 @@
 
 #include "datatype.h"
 #include "instrument.h"
+#include "progress.h"
 #include "word.h"
 
 constexpr int LABEL_DEPTH = 6;
@@ -48,9 +49,9 @@ void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in
         kept[k].valid = false;
     }
     int at = 0;
-    const int cycles = frames * (LABELS / PE);
+    progress_t<LABELS / PE> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, LABEL_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         const word<typename VALUE::carrier, PE> values = in.read();
@@ -88,6 +89,7 @@ void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in
             out.write(result);
         }
         at = at == LABELS - PE ? 0 : at + PE;
+        done.next();
     }
 }
 

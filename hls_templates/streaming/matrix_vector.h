@@ -16,6 +16,7 @@
 #include "datatype.h"
 #include "dot.h"
 #include "instrument.h"
+#include "progress.h"
 #include "word.h"
 
 constexpr int MVU_DEPTH = 12;  // declared: read, products, sum, requantise; the vendor's report has the last word
@@ -86,9 +87,9 @@ void matrix_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS 
     exact_t<SUM_BITS> sum[PIXELS][PE];
 #pragma HLS ARRAY_PARTITION variable=sum complete dim=0
     fold_t<NF, SF> at = {0, 0, 0};
-    const int cycles = frames * (POSITIONS / PIXELS) * NF * SF;
+    progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, MVU_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         typename WEIGHT::carrier weight[PE][SIMD];
@@ -103,6 +104,7 @@ void matrix_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS 
         matrix_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in, vector, sum,
                                                                                          out, activation);
         at.step();
+        done.next();
     }
 }
 
@@ -122,9 +124,9 @@ void matrix_vector_streamed(int frames, hls::stream<word<typename VALUE::carrier
     exact_t<SUM_BITS> sum[PIXELS][PE];
 #pragma HLS ARRAY_PARTITION variable=sum complete dim=0
     fold_t<NF, SF> at = {0, 0, 0};
-    const int cycles = frames * (POSITIONS / PIXELS) * NF * SF;
+    progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, MVU_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         const word<typename WEIGHT::carrier, PE * SIMD> tile = weights.read();
@@ -140,6 +142,7 @@ void matrix_vector_streamed(int frames, hls::stream<word<typename VALUE::carrier
         matrix_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in, vector, sum,
                                                                                          out, activation);
         at.step();
+        done.next();
     }
 }
 

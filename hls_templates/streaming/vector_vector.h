@@ -16,10 +16,54 @@
 #include "dot.h"
 #include "instrument.h"
 #include "matrix_vector.h"
+#include "progress.h"
 #include "word.h"
 
 constexpr int VVU_DEPTH = 12;
 
+// One cycle of the unit: SIMD taps of a group; writes where a group is done.
+template <int SIMD, int PE, int PIXELS, int NF, int SF, class WEIGHT, class VALUE, int SUM_BITS, int MULTIPLIER,
+          class ACTIVATION>
+inline void vector_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::carrier weight[PE][SIMD],
+                               const word<typename VALUE::carrier, PIXELS * SIMD * PE> &values,
+                               exact_t<SUM_BITS> sum[PE][PIXELS][1],
+                               hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
+                               const ACTIVATION &activation) {
+#pragma HLS INLINE
+    for (int pe = 0; pe < PE; ++pe) {
+#pragma HLS UNROLL
+        typename WEIGHT::carrier own[1][SIMD];
+        typename VALUE::carrier value[PIXELS * SIMD];
+#pragma HLS ARRAY_PARTITION variable=own complete dim=0
+#pragma HLS ARRAY_PARTITION variable=value complete
+        for (int s = 0; s < SIMD; ++s) {
+#pragma HLS UNROLL
+            own[0][s] = weight[pe][s];
+            for (int x = 0; x < PIXELS; ++x) {
+#pragma HLS UNROLL
+                value[x * SIMD + s] = values.lane[(x * SIMD + s) * PE + pe];
+            }
+        }
+        for (int x = 0; x < PIXELS; ++x) {
+#pragma HLS UNROLL
+            if (at.sf == 0) sum[pe][x][0] = 0;
+        }
+        multiply_accumulate<WEIGHT, VALUE, MULTIPLIER, 1, SIMD, PIXELS>(own, value, sum[pe]);
+    }
+    if (at.sf == SF - 1) {
+        word<typename ACTIVATION::output_t, PIXELS * PE> result;
+        for (int x = 0; x < PIXELS; ++x) {
+#pragma HLS UNROLL
+            for (int pe = 0; pe < PE; ++pe) {
+#pragma HLS UNROLL
+                result.lane[x * PE + pe] = activation(at.nf, pe, sum[pe][x][0]);
+            }
+        }
+        out.write(result);
+    }
+}
+
+// Weights embedded: constants beside the unit.
 template <int POSITIONS, int CHANNELS, int TAPS, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
           int MULTIPLIER, class ACTIVATION>
 void vector_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD * PE>> &in,
@@ -32,53 +76,63 @@ void vector_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS 
     static_assert(CHANNELS % PE == 0 && TAPS % SIMD == 0, "PE divides the channels, SIMD the taps");
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = CHANNELS / PE, SF = TAPS / SIMD;
-    exact_t<SUM_BITS> sum[PIXELS][PE];
+    exact_t<SUM_BITS> sum[PE][PIXELS][1];
 #pragma HLS ARRAY_PARTITION variable=sum complete dim=0
     fold_t<NF, SF> at = {0, 0, 0};
-    const int cycles = frames * (POSITIONS / PIXELS) * NF * SF;
+    progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, VVU_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
-        const word<typename VALUE::carrier, PIXELS * SIMD * PE> values = in.read();
+        typename WEIGHT::carrier weight[PE][SIMD];
+#pragma HLS ARRAY_PARTITION variable=weight complete dim=0
         for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-            typename WEIGHT::carrier weight[1][SIMD];
-            typename VALUE::carrier value[PIXELS * SIMD];
-            exact_t<SUM_BITS> own[PIXELS][1];
-#pragma HLS ARRAY_PARTITION variable=weight complete dim=0
-#pragma HLS ARRAY_PARTITION variable=value complete
-#pragma HLS ARRAY_PARTITION variable=own complete dim=0
             for (int s = 0; s < SIMD; ++s) {
 #pragma HLS UNROLL
-                weight[0][s] = weights[pe][at.tile][s];
-            }
-            for (int x = 0; x < PIXELS; ++x) {
-#pragma HLS UNROLL
-                own[x][0] = at.sf == 0 ? exact_t<SUM_BITS>(0) : sum[x][pe];
-                for (int s = 0; s < SIMD; ++s) {
-#pragma HLS UNROLL
-                    value[x * SIMD + s] = values.lane[(x * SIMD + s) * PE + pe];
-                }
-            }
-            multiply_accumulate<WEIGHT, VALUE, MULTIPLIER, 1, SIMD, PIXELS>(weight, value, own);
-            for (int x = 0; x < PIXELS; ++x) {
-#pragma HLS UNROLL
-                sum[x][pe] = own[x][0];
+                weight[pe][s] = weights[pe][at.tile][s];
             }
         }
-        if (at.sf == SF - 1) {
-            word<typename ACTIVATION::output_t, PIXELS * PE> result;
-            for (int x = 0; x < PIXELS; ++x) {
-#pragma HLS UNROLL
-                for (int pe = 0; pe < PE; ++pe) {
-#pragma HLS UNROLL
-                    result.lane[x * PE + pe] = activation(at.nf, pe, sum[x][pe]);
-                }
-            }
-            out.write(result);
-        }
+        vector_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in.read(), sum,
+                                                                                         out, activation);
         at.step();
+        done.next();
+    }
+}
+
+// Weights from a streamer (weights.h): one word [PE][SIMD] a cycle, NF · SF of them for each PIXELS positions.
+template <int POSITIONS, int CHANNELS, int TAPS, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
+          int MULTIPLIER, class ACTIVATION>
+void vector_vector_streamed(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD * PE>> &in,
+                            hls::stream<word<typename WEIGHT::carrier, PE * SIMD>> &weights,
+                            hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
+                            const ACTIVATION &activation) {
+#pragma HLS INLINE
+    static_assert(CHANNELS % PE == 0 && TAPS % SIMD == 0, "PE divides the channels, SIMD the taps");
+    static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
+    constexpr int NF = CHANNELS / PE, SF = TAPS / SIMD;
+    exact_t<SUM_BITS> sum[PE][PIXELS][1];
+#pragma HLS ARRAY_PARTITION variable=sum complete dim=0
+    fold_t<NF, SF> at = {0, 0, 0};
+    progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
+    SYSTOLIC_ENTER;
+    while (done.before(frames)) {
+        SYSTOLIC_PIPELINE(1, VVU_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+        const word<typename WEIGHT::carrier, PE * SIMD> tile = weights.read();
+        typename WEIGHT::carrier weight[PE][SIMD];
+#pragma HLS ARRAY_PARTITION variable=weight complete dim=0
+        for (int pe = 0; pe < PE; ++pe) {
+#pragma HLS UNROLL
+            for (int s = 0; s < SIMD; ++s) {
+#pragma HLS UNROLL
+                weight[pe][s] = tile.lane[pe * SIMD + s];
+            }
+        }
+        vector_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in.read(), sum,
+                                                                                         out, activation);
+        at.step();
+        done.next();
     }
 }
 

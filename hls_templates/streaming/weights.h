@@ -19,6 +19,7 @@
 #include "datatype.h"
 #include "instrument.h"
 #include "ram.h"
+#include "progress.h"
 #include "word.h"
 
 constexpr int WEIGHTS_DEPTH = 4, FETCH_DEPTH = 4;
@@ -63,9 +64,9 @@ void stream_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * 
     static_assert(RAM != RAM_URAM, "URAM has no initial content: load_weights fills it");
     read_from(weights, ram_of<RAM>());
     int tile = 0;
-    const int cycles = frames * GROUPS * TILES;
+    progress_t<GROUPS * TILES> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WEIGHTS_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         word<typename WEIGHT::carrier, PE * SIMD> value;
@@ -78,6 +79,7 @@ void stream_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * 
         }
         out.write(value);
         tile = tile == TILES - 1 ? 0 : tile + 1;
+        done.next();
     }
 }
 
@@ -132,9 +134,9 @@ void fetch_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * S
     tile_type tile;
 #pragma HLS ARRAY_PARTITION variable=tile.bytes complete
     int at = 0, beat = 0;
-    const int cycles = frames * GROUPS * PASS;
+    progress_t<GROUPS * PASS> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, FETCH_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         if (at == 0) image.read_request(base, PASS);
@@ -142,6 +144,7 @@ void fetch_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * S
         if (beat == tile_type::BEATS - 1) out.write(tile.weights());
         beat = beat == tile_type::BEATS - 1 ? 0 : beat + 1;
         at = at == PASS - 1 ? 0 : at + 1;
+        done.next();
     }
 }
 
@@ -164,14 +167,15 @@ void load_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SI
         if (beat == tile_type::BEATS - 1) weights[at++] = tile.weights();
         beat = beat == tile_type::BEATS - 1 ? 0 : beat + 1;
     }
-    const int cycles = frames * GROUPS * TILES;
+    progress_t<GROUPS * TILES> done = {0, 0};
     at = 0;
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WEIGHTS_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         out.write(weights[at]);
         at = at == TILES - 1 ? 0 : at + 1;
+        done.next();
     }
 }
 

@@ -13,6 +13,7 @@
 #include "instrument.h"
 #include "matrix_vector.h"
 #include "operation.h"
+#include "progress.h"
 #include "word.h"
 
 constexpr int POOL_DEPTH = 10;
@@ -28,13 +29,12 @@ void window_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
     exact_t<SUM_BITS> kept[PIXELS * PE];
 #pragma HLS ARRAY_PARTITION variable=kept complete
     fold_t<NF, SF> at = {0, 0, 0};
-    const int cycles = frames * (POSITIONS / PIXELS) * NF * SF;
+    progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < cycles; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, POOL_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         const word<typename VALUE::carrier, PIXELS * SIMD * PE> values = in.read();
-        word<typename ACTIVATION::output_t, PIXELS * PE> result;
         for (int x = 0; x < PIXELS; ++x) {
 #pragma HLS UNROLL
             for (int pe = 0; pe < PE; ++pe) {
@@ -47,11 +47,21 @@ void window_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
                 }
                 exact_t<SUM_BITS> &own = kept[x * PE + pe];
                 own = at.sf == 0 ? total : OPERATION::of(own, total);
-                result.lane[x * PE + pe] = activation(at.nf, pe, own);
             }
         }
-        if (at.sf == SF - 1) out.write(result);
+        if (at.sf == SF - 1) {
+            word<typename ACTIVATION::output_t, PIXELS * PE> result;
+            for (int x = 0; x < PIXELS; ++x) {
+#pragma HLS UNROLL
+                for (int pe = 0; pe < PE; ++pe) {
+#pragma HLS UNROLL
+                    result.lane[x * PE + pe] = activation(at.nf, pe, kept[x * PE + pe]);
+                }
+            }
+            out.write(result);
+        }
         at.step();
+        done.next();
     }
 }
 

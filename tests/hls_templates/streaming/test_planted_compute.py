@@ -44,7 +44,7 @@ PLANTS = (
           units.vector_vector(7, (4, 6, 9), (3, 2, 1), INT8, UINT8)),
     Plant("datatype.h", "carried != 0 ? value_t(1)", "carried == 0 ? value_t(1)",
           units.matrix_vector(8, (4, 6, 4), (2, 2, 1), BIPOLAR, UINT8)),
-    Plant("global_pool.h", "if (step == 0) sums", "if (i == 0) sums",
+    Plant("global_pool.h", "if (step == 0) sums", "if (done.frame == 0 && step == 0) sums",
           elements.global_pool(9, (4, 6), (2, 1), UINT8, "identity")),
     Plant("window_pool.h", "own = at.sf == 0 ? total", "own = at.sf == 1 ? total",
           elements.window_pool(10, (4, 2, 9), (3, 1, 1), UINT8, "max_op", "identity")),
