@@ -6,18 +6,21 @@ our blocks and the width converters between them can do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from boards.errors import ScheduleError
 from cnn.network import MaxPool, Shape
 from scheduler.streaming import graph as g
-from scheduler.streaming.lanes import in_shape, out_pixels, positions, preserves, taps
+from scheduler.streaming.lanes import in_lanes, in_shape, out_lanes, out_pixels, positions, preserves, taps
 
 STYLES = ("default", "parallel")
 MEMORIES = ("embedded", "decoupled", "external")
 RAMS = ("auto", "lutram", "bram", "uram")
 MULTIPLIERS = ("dsp", "lut")
+
+WIDEST_WORD = 4096
+"""Bits of a word. A design choice: what is wider is hard to route, and nobody has yet needed it."""
 
 UNITS = (g.MatrixVector, g.VectorVector)
 PADDED = (g.Window, g.MatrixVector, g.VectorVector, MaxPool, g.GlobalPool, g.Activate, g.Add, g.Duplicate, g.DownSample)
@@ -28,7 +31,7 @@ class Site:
     """A block with its fold, where a rule is asked."""
 
     graph: g.StreamGraph
-    folds: Sequence[g.Fold]
+    folds: Sequence[g.Fold] | Mapping[int, g.Fold]
     index: int
 
     @property
@@ -83,6 +86,15 @@ class Site:
         """Whether whole words of M pixels make a row, before and after."""
         comes = all(self.graph.type_of(p).shape.width % self.fold.m == 0 for p in self.block.inputs)
         return comes and all(o.shape.width % out_pixels(self.block, self.fold) == 0 for o in self.block.outputs)
+
+    @property
+    def bits(self) -> int:
+        """Of the widest word that comes or leaves."""
+        block = self.block
+        comes = [
+            in_lanes(block, self.fold, i) * self.graph.type_of(p).datatype.bits for i, p in enumerate(block.inputs)
+        ]
+        return max(comes + [out_lanes(block, self.fold, i) * o.datatype.bits for i, o in enumerate(block.outputs)])
 
     @property
     def stride(self) -> int:
@@ -178,10 +190,16 @@ BLOCKS: tuple[Constraint, ...] = (
         lambda s: f"m has to divide the width of its maps ({s.widths}), and {s.fold.m} does not",
     ),
     Constraint(
+        "width of words",
+        (object,),
+        lambda s: s.bits <= WIDEST_WORD,
+        lambda s: f"a word has at most {WIDEST_WORD} bits, not {s.bits}; take fewer lanes",
+    ),
+    Constraint(
         "M % stride",
         (g.Window, MaxPool),
-        lambda s: s.fold.m <= 1 or max(s.fold.m, s.stride) % min(s.fold.m, s.stride) == 0,
-        lambda s: f"m ({s.fold.m}) has to divide its stride ({s.stride}) or be a multiple of it",
+        lambda s: s.fold.m <= 1 or s.fold.m % s.stride == 0,
+        lambda s: f"m ({s.fold.m}) has to be 1 or a multiple of its stride ({s.stride})",
     ),
     Constraint(
         "M of a window",
@@ -239,6 +257,18 @@ BLOCKS: tuple[Constraint, ...] = (
         (object,),
         lambda s: s.fold.memory == "embedded" or isinstance(s.op, UNITS),
         lambda s: f"it has no weights, so memory stays embedded, not {s.fold.memory}",
+    ),
+    Constraint(
+        "memory of depthwise weights",
+        (g.VectorVector,),
+        lambda s: s.fold.memory == "embedded",
+        lambda s: f"depthwise weights are few and embedded, not {s.fold.memory}",
+    ),
+    Constraint(
+        "URAM of weights",
+        (g.MatrixVector,),
+        lambda s: s.fold.ram != "uram" or s.fold.memory == "decoupled",
+        lambda s: f"URAM has no initial contents, so weights in it are decoupled, not {s.fold.memory}",
     ),
     Constraint(
         "padding of channels",

@@ -9,8 +9,8 @@ a LUT6 for 64 bits; multiplexers F7, F8 and F9 reach 512 words in UltraScale+, F
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
-from boards.board import Board
 from scheduler.resources import uram
 from scheduler.tile import ceil_div
 
@@ -64,16 +64,16 @@ def bram18(bits: int, depth: int) -> int:
     return min(ceil_div(bits, width) * ceil_div(depth, words) for width, words in BRAM18_SHAPES)
 
 
-def constant_luts(bits: int, depth: int, board: Board) -> int:
-    """A table of constants in LUTs."""
-    free = 8 if board.family == "zynq-ultrascale+" else 4
+def constant_luts(bits: int, depth: int, family: str) -> int:
+    """A table of constants in LUTs. family: of the board."""
+    free = 8 if family == "zynq-ultrascale+" else 4
     sixes = ceil_div(depth, 64)
     return bits * (sixes + ceil_div(ceil_div(sixes, free) - 1, 3))
 
 
-def distributed_luts(bits: int, depth: int, board: Board) -> int:
+def distributed_luts(bits: int, depth: int, family: str) -> int:
     """A memory that is written, in LUTs."""
-    luts, wide, narrow = (8, 14, 7) if board.family == "zynq-ultrascale+" else (4, 6, 3)
+    luts, wide, narrow = (8, 14, 7) if family == "zynq-ultrascale+" else (4, 6, 3)
     if depth <= 32:
         return luts * ceil_div(bits, wide)
     banks = ceil_div(depth, 64)
@@ -85,7 +85,8 @@ def style(bits: int, depth: int, ram: str) -> str:
     return ram if ram != "auto" else "lutram" if depth <= SHALLOW or bits * depth <= SHIFT_BITS else "bram"
 
 
-def memory(bits: int, depth: int, ram: str, board: Board, constant: bool = False) -> Usage:
+@lru_cache(maxsize=1 << 16)
+def memory(bits: int, depth: int, ram: str, family: str, constant: bool = False) -> Usage:
     """A memory of ``depth`` words of ``bits`` in ``ram``: lutram, bram, uram or auto. constant: never written."""
     kind = style(bits, depth, ram)
     if kind == "bram":
@@ -93,11 +94,12 @@ def memory(bits: int, depth: int, ram: str, board: Board, constant: bool = False
     if kind == "uram":
         return Usage(uram=uram(bits, depth))
     if constant:
-        return Usage(lut=constant_luts(bits, depth, board))
-    luts = distributed_luts(bits, depth, board)
+        return Usage(lut=constant_luts(bits, depth, family))
+    luts = distributed_luts(bits, depth, family)
     return Usage(lut=luts, lutram=luts)
 
 
+@lru_cache(maxsize=1 << 16)
 def fifo(bits: int, depth: int) -> Usage:
     """A stream of ``depth`` words: shift registers of 32 bits a LUT, or BRAM."""
     if bits * depth <= SHIFT_BITS or depth <= 2:

@@ -15,7 +15,7 @@ from boards.board import Board
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.network import MaxPool
-from cnn.quantized import Requantiser, Requantising, Thresholds
+from cnn.quantized import MultiplyShift, Requantiser, Requantising, Thresholds
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.joins import LEAST_DEPTH
@@ -23,10 +23,8 @@ from scheduler.streaming.memory import NOTHING, Usage, fifo, memory, style
 from scheduler.streaming.packing import (
     Packing,
     activation_dsps,
-    adder_luts,
     dsps,
     four_products,
-    multiplier_luts,
     two_pixels,
     two_weights,
     value_range,
@@ -40,8 +38,8 @@ WALK = 350
 """LUT of the addresses of a default window, a reorg or an up-sampler: some twenty counters and comparators of about
 16 bits. Estimate."""
 
-PRODUCT_BITS, SHIFT_STAGES = 49, 3
-"""A product of sum and multiplier, and the 4:1 multiplexers that shift it by up to 63."""
+PRODUCT_BITS = 49
+"""Of a product of sum and multiplier."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,9 @@ def converter_usage(how: lanes.Converter, bits: int, board: Board) -> Usage:
     do not divide each other a multiplexer over every place that a value can take, three places a LUT."""
     small, large = sorted((how.lanes_in, how.lanes_out))
     if how.kind == "pixels":
-        waiting = memory(bits * large, ceil_div(how.channels_in * max(how.m_in, how.m_out), large), "auto", board)
+        waiting = memory(
+            bits * large, ceil_div(how.channels_in * max(how.m_in, how.m_out), large), "auto", board.family
+        )
         return waiting + Usage(lut=CONTROL + bits * large)
     unit = gcd(small, large)
     places = 1 if small == unit else (how.lanes_in + how.lanes_out) // unit - 1
@@ -92,6 +92,9 @@ def parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
         width = max([out.datatype.bits for out in block.outputs], default=8) * fold.m * max(fold.simd, fold.pe)
         found.append(Part("words", Usage(lut=width), "estimate: a LUT a bit of a word"))
     return found
+
+
+_dsps = lru_cache(maxsize=1 << 16)(dsps)
 
 
 @dataclass(frozen=True)
@@ -124,11 +127,11 @@ def _unit(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
     found += _weights(graph, index, fold, board, what.weight.bits)
     nf, sf = height // fold.pe, width // fold.simd
     if deep and nf > 1:
-        kept = memory(fold.pixels * fold.simd * value.bits, sf, "auto", board)
+        kept = memory(fold.pixels * fold.simd * value.bits, sf, "auto", board.family)
         found.append(Part("vector", kept, "SF words, kept for the other folds"))
     if fold.pixels > fold.m:
-        come = memory(fold.simd * value.bits, sf, "auto", board).times(fold.pixels - 1)
-        leave = memory(fold.pe * what.out.bits, nf, "auto", board).times(fold.pixels - 1)
+        come = memory(fold.simd * value.bits, sf, "auto", board.family).times(fold.pixels - 1)
+        leave = memory(fold.pe * what.out.bits, nf, "auto", board.family).times(fold.pixels - 1)
         both = come + leave + Usage(lut=2 * CONTROL)
         found.append(Part("pixels", both, "PIXELS − 1 vectors that wait to be gathered, and scattered"))
     return found + _activation(what.activation, what.out, what.sum_bits, fold.pe, fold.pixels, nf, board)
@@ -136,27 +139,56 @@ def _unit(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
 
 def _multipliers(what: _Arithmetic, fold: g.Fold, board: Board, deep: bool) -> Part:
     bits = what.weight.bits, what.value.bits
-    count = dsps(
+    count = _dsps(
         fold.pe, fold.simd, fold.pixels, *bits, what.value.signed, board.dsp.kind, fold.multiplier, depthwise=not deep
     )
-    luts = multiplier_luts(fold.pe, fold.simd, fold.pixels, *bits, fold.multiplier)
-    return Part("multipliers", Usage(lut=luts, dsp=count), "DSPs: packing.py; LUTs: FINN-R (Blott et al. 2018)")
+    luts = 0 if count else fold.pe * fold.simd * fold.pixels * product_luts(*bits)
+    return Part("multipliers", Usage(lut=luts, dsp=count), "DSPs: packing.py; LUTs: rows of partial products")
 
 
 def _adders(what: _Arithmetic, fold: g.Fold, board: Board, deep: bool) -> Part:
     """Products of a DSP's chain are summed in the DSPs; the chains' fields and the other products in LUTs."""
-    terms = _terms(what.weight, what.value, fold, board.dsp.kind, deep)
+    terms = _terms(what, fold, board.dsp.kind, deep)
     products = ceil_div(fold.simd, terms)
-    luts = adder_luts(fold.pe, products, fold.pixels, what.weight.bits, what.value.bits, what.sum_bits)
-    return Part("adders", Usage(lut=luts), "FINN-R's adder tree and accumulator, over the chains of DSPs")
+    luts = tree_luts(products, what.weight.bits + what.value.bits, what.sum_bits) + what.sum_bits
+    return Part("adders", Usage(lut=luts * fold.pe * fold.pixels), "adder tree over the chains of DSPs, accumulator")
 
 
-def _terms(weight: DataType, value: DataType, fold: g.Fold, kind: str, deep: bool) -> int:
+def product_luts(a: int, b: int) -> int:
+    """A product of a × b bits in LUTs: a carry chain adds the first two rows of partial products, one more each other
+    row, each a bit longer than the longer operand: (min − 1)(max + 1). One bit selects.
+
+    Vivado gives 15 to 17 LUTs for 4 × 4 bits and 64 to 71 for 8 × 8; FINN-R's formula (packing.multiplier_luts), 24 and
+    80, is for comparison with FINN only.
+    """
+    small, large = sorted((a, b))
+    return 1 if large == 1 else max(1, small - 1) * (large + 1) if small > 1 else large
+
+
+@lru_cache(maxsize=4096)
+def tree_luts(terms: int, bits: int, most: int) -> int:
+    """Adders that sum ``terms`` of ``bits``, a LUT a bit, a bit more at each level, no wider than the sum."""
+    total, width = 0, bits
+    while terms > 1:
+        width = min(width + 1, most)
+        total += terms // 2 * width
+        terms = ceil_div(terms, 2)
+    return total
+
+
+def _terms(what: _Arithmetic, fold: g.Fold, kind: str, deep: bool) -> int:
     """Products that are summed inside of DSPs."""
-    if fold.multiplier == "lut" or min(weight.bits, value.bits) == 1:
+    bits = what.weight.bits, what.value.bits
+    if fold.multiplier == "lut" or min(bits) == 1:
         return 1
-    w, v = value_range(weight.bits, True, True), value_range(value.bits, value.signed)
-    pair, pixels = deep and fold.pe > 1, fold.pixels > 1
+    terms = _chain(*bits, what.value.signed, kind, deep and fold.pe > 1, fold.pixels > 1)
+    return terms or fold.simd
+
+
+@lru_cache(maxsize=1024)
+def _chain(weight_bits: int, value_bits: int, signed: bool, kind: str, pair: bool, pixels: bool) -> int:
+    """Terms of a chain of packed products; 0 where a DSP multiplies one, and its cascade sums as many as come."""
+    w, v = value_range(weight_bits, True, True), value_range(value_bits, signed)
     ways: list[Packing] = []
     if pair and pixels:
         ways.append(four_products(w, v, kind))
@@ -164,7 +196,7 @@ def _terms(weight: DataType, value: DataType, fold: g.Fold, kind: str, deep: boo
         ways.append(two_weights(w, v, kind))
     if pixels:
         ways.append(two_pixels(w, v, kind))
-    return next((way.terms for way in ways if way.terms), fold.simd)
+    return next((way.terms for way in ways if way.terms), 0)
 
 
 def _weights(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board, bits: int) -> list[Part]:
@@ -175,9 +207,9 @@ def _weights(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board, bits:
         stream = fifo(fold.pe * word, LEAST_DEPTH) + Usage(lut=CONTROL, ddr_bits=passes * depth * fold.pe * word)
         return [Part("weights", stream, "from DDR: all weights once for every PIXELS positions")]
     if fold.memory == "decoupled":
-        kept = memory(fold.pe * word, depth, fold.ram, board, constant=True)
+        kept = memory(fold.pe * word, depth, fold.ram, board.family, constant=True)
         return [Part("weights", kept + fifo(fold.pe * word, LEAST_DEPTH) + Usage(lut=CONTROL), "one wide memory")]
-    kept = memory(word, depth, fold.ram, board, constant=True).times(fold.pe)
+    kept = memory(word, depth, fold.ram, board.family, constant=True).times(fold.pe)
     return [Part("weights", kept, f"a memory a PE at its real aspect ratio ({style(word, depth, fold.ram)})")]
 
 
@@ -187,18 +219,29 @@ def _activation(
     if of is None:
         return []
     if isinstance(of, Thresholds):
-        table = memory(out.levels * sum_bits, nf, "auto", board, constant=True).times(pe)
+        table = memory(out.levels * sum_bits, nf, "auto", board.family, constant=True).times(pe)
         compared = Usage(lut=out.levels * sum_bits * pe * pixels)
         return [Part("thresholds", table + compared, "FINN-R: levels · bits to compare, and a table of them")]
     kind = "requantise" if isinstance(of, Requantiser) else "multiply"
     count = activation_dsps(pe, pixels, sum_bits, kind)
     bits = 72 if isinstance(of, Requantiser) else 71  # of a channel: bias, multipliers, shift
-    table = memory(bits, nf, "auto", board, constant=True).times(pe)
-    logic = PRODUCT_BITS * (SHIFT_STAGES + 1) + 2 * out.bits + (sum_bits + 16 if kind == "requantise" else 0)
+    table = memory(bits, nf, "auto", board.family, constant=True).times(pe)
+    logic = PRODUCT_BITS * (1 + _shift_stages(of)) + 2 * out.bits + (sum_bits + 16 if kind == "requantise" else 0)
     return [
         Part("parameters", table, "bias, multipliers and shift of every channel, a table a PE"),
-        Part("requantise", Usage(lut=logic * pe * pixels, dsp=count), "estimate: rounding, shift by 4:1 stages, clip"),
+        Part(
+            "requantise",
+            Usage(lut=logic * pe * pixels, dsp=count),
+            "estimate: rounding, 4:1 stages for the shifts that there are, clip",
+        ),
     ]
+
+
+@lru_cache(maxsize=1024)
+def _shift_stages(of: Requantiser | MultiplyShift) -> int:
+    """4:1 multiplexers in a row that shift by any of the channels' shifts: none where all are alike."""
+    spread = int(of.shift.max() - of.shift.min())
+    return ceil_div(spread.bit_length(), 2)
 
 
 def _window(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
@@ -209,7 +252,7 @@ def _window(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> lis
     groups = lanes.in_values(graph, index, fold) // fold.simd
     if fold.style == "default":
         words = window_words(op, shape.height, shape.width, block.outputs[0].shape.height, block.outputs[0].shape.width)
-        kept = memory(fold.simd * bits, words * groups + 12, fold.ram, board)
+        kept = memory(fold.simd * bits, words * groups + 12, fold.ram, board.family)
         logic = Usage(lut=WALK + fold.simd * bits)
         return [
             Part("rows", kept, "window.h: CAPACITY and margin words, circular"),
@@ -217,10 +260,10 @@ def _window(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> lis
         ]
     word = fold.m * fold.simd * bits
     wide = ceil_div(max(shape.width, op.stride * (block.outputs[0].shape.width - 1) + 1), fold.m)
-    rows = memory(max(op.kernel[0] - 1, 1) * word, op.dilation * wide * groups, fold.ram, board)
+    rows = memory(max(op.kernel[0] - 1, 1) * word, op.dilation * wide * groups, fold.ram, board.family)
     seen = _bundles(op.kernel[1], op.dilation, op.padding.left, fold.m)
     columns = op.kernel[0] * max(seen - 1, 1) * word
-    kept = memory(columns, groups, "auto", board) if groups > 4 else NOTHING  # few words are registers
+    kept = memory(columns, groups, "auto", board.family) if groups > 4 else NOTHING  # few words are registers
     masks = lanes.out_lanes(block, fold) * bits
     return [
         Part("rows", rows, "window.h: rows of delay in one wide memory"),
@@ -250,11 +293,14 @@ def _pool(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
     groups = lanes.in_values(graph, index, fold) // fold.pe
     leaves = lanes.out_pixels(block, fold)
     kept = memory(
-        max(op.size - 1, 1) * leaves * fold.pe * bits, block.outputs[0].shape.width // leaves * groups, fold.ram, board
+        max(op.size - 1, 1) * leaves * fold.pe * bits,
+        block.outputs[0].shape.width // leaves * groups,
+        fold.ram,
+        board.family,
     )
     seen = _bundles(op.size, 1, op.padding.left, fold.m)
     column = max(seen - 1, 1) * fold.m * fold.pe * bits
-    columns = memory(column, groups, "auto", board) if groups > 4 else NOTHING
+    columns = memory(column, groups, "auto", board.family) if groups > 4 else NOTHING
     compared = 2 * (op.size - 1) * leaves * fold.pe * (bits + ceil_div(bits, 2))
     return [
         Part("rows", kept, "max_pool.h: KERNEL − 1 rows of what leaves"),
@@ -271,7 +317,7 @@ def _mover(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list
     if isinstance(op, g.Reorg):
         rows = min(2 * shape.height, 2 * (op.stride**2 if op.order == "darknet" else op.stride))
     bits = fold.simd * block.outputs[0].datatype.bits
-    kept = memory(bits, rows * shape.width * (shape.channels // fold.simd), fold.ram, board)
+    kept = memory(bits, rows * shape.width * (shape.channels // fold.simd), fold.ram, board.family)
     return [
         Part("rows", kept, "estimate: the rows that are gathered or repeated, twice"),
         Part("walk", Usage(lut=WALK), "estimate: addresses"),
@@ -291,7 +337,7 @@ def _sums(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
     groups = (shape.channels + fold.pad_in) // fold.pe
     found = []
     if isinstance(op, g.GlobalPool):
-        found.append(Part("sums", memory(bits * fold.pe, groups, "auto", board), "a sum a channel"))
+        found.append(Part("sums", memory(bits * fold.pe, groups, "auto", board.family), "a sum a channel"))
     multiplied = sum(1 for factor in factors if factor > 1) * fold.pe * fold.m
     adders = Usage(lut=bits * fold.pe * fold.m * max(1, len(factors) - 1), dsp=multiplied)
     found.append(Part("adders", adders, "a LUT a bit; a DSP for a factor that is not 1"))

@@ -134,7 +134,19 @@ CASES: list[Case] = [
     ),
     (
         "M % stride", lambda: Layers(6, 12, 12).conv(10, 3, 3), {"conv1_window": g.Fold(m=2, style="parallel")},
-        "conv1_window: m (2) has to divide its stride (3) or be a multiple of it",
+        "conv1_window: m (2) has to be 1 or a multiple of its stride (3)",
+    ),
+    (
+        "width of words", lambda: Layers(512, 2, 2).conv(4, 3), {"conv1_window": g.Fold(simd=512, style="parallel")},
+        "conv1_window: a word has at most 4096 bits, not 36864; take fewer lanes",
+    ),
+    (
+        "memory of depthwise weights", lambda: Layers(6, 8, 8).depthwise(), {"conv1": g.Fold(memory="external")},
+        "conv1: depthwise weights are few and embedded, not external",
+    ),
+    (
+        "URAM of weights", conv, {"conv1": g.Fold(ram="uram")},
+        "conv1: URAM has no initial contents, so weights in it are decoupled, not embedded",
     ),
     (
         "M of a window", conv, {"conv1_window": g.Fold(simd=6, m=2)},

@@ -1,0 +1,226 @@
+"""The exact folder against every combination there is, and against the others on the networks of the field."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from low_bit import Layers, mobilenet, skipping, ultranet
+
+from boards.board import Board, load
+from boards.errors import ScheduleError
+from scheduler.streaming import graph as g
+from scheduler.streaming import greedy, lanes
+from scheduler.streaming.candidates import Options, candidates
+from scheduler.streaming.constraints import broken
+from scheduler.streaming.cost import Budget, edge_usage, fits, limits, price, usage
+from scheduler.streaming.exact import fold
+from scheduler.streaming.folded import Goal
+from scheduler.streaming.lower import lower
+from scheduler.streaming.memory import NOTHING
+from scheduler.streaming.parts import block_usage
+from scheduler.streaming.space import space_of
+
+pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install 'systolic-cnn[solver]'")
+pytest.importorskip("scipy", reason="exact folding needs scipy: pip install 'systolic-cnn[solver]'")
+
+ULTRA96 = load("ultra96-v2")
+LEAST = Options(max_pixels=1, uram_weights=False)
+
+
+def brute_force(graph: g.StreamGraph, board: Board, goal: Goal, options: Options) -> int | None:
+    """The least price over all combinations of all candidates, block by block over the streams that are open.
+
+    Dynamic programming would do for a chain; here every combination is made, and only the cheapest of those that look
+    alike to the rest (the same folds on streams still open, the same resources) is carried on.
+    """
+    found: dict[tuple[g.Fold, ...], set[object]] = {(): {NOTHING}}
+    last = {port.block: i for i, block in enumerate(graph.blocks) for port in block.inputs}
+    limit = limits(board, goal.budget)
+    for index in range(len(graph.blocks)):
+        grown: dict[tuple[g.Fold | None, ...], set[object]] = {}
+        for known, totals in found.items():
+            for tried in candidates(graph, index, board, options):
+                folds = [*known, tried]
+                if goal.cycles and _cycles(graph, folds, index) > goal.cycles:
+                    continue
+                if list(_broken(graph, folds, index)):
+                    continue
+                more = block_usage(graph, index, tried, board)
+                for port in range(len(graph.blocks[index].inputs)):
+                    more += edge_usage(graph, folds, index, port, board)
+                key = tuple(f if last.get(i, -1) > index else None for i, f in enumerate(folds))
+                fit = {total + more for total in totals if fits(total + more, limit)}  # type: ignore[operator]
+                grown.setdefault(key, set()).update(fit)
+        found = grown  # type: ignore[assignment]
+    return min((price(total, board) for totals in found.values() for total in totals), default=None)  # type: ignore[arg-type]
+
+
+def _cycles(graph: g.StreamGraph, folds: list[g.Fold | None], index: int) -> int:
+    made = [
+        one.cycles
+        for port in range(len(graph.blocks[index].inputs))
+        for one in lanes.converters(graph, folds, index, port)  # type: ignore[arg-type]
+    ]
+    return max([lanes.cycles(graph, index, folds[index]), *made])  # type: ignore[arg-type]
+
+
+def _broken(graph: g.StreamGraph, folds: list[g.Fold | None], index: int) -> list[str]:
+    """Rows that block ``index`` breaks, with those before it chosen."""
+    full = [f or g.Fold() for f in folds] + [g.Fold()] * (len(graph.blocks) - len(folds))
+    name = graph.blocks[index].name
+    return [line for line in broken(graph, full) if line.startswith(f"{name}:")]
+
+
+def small(layers: list[tuple[str, int]], channels: int) -> g.StreamGraph:
+    made = Layers(channels, 4, 4)
+    for kind, filters in layers:
+        if kind == "conv":
+            made.conv(filters, 3)
+        elif kind == "point":
+            made.conv(filters, 1)
+        elif kind == "depthwise":
+            made.depthwise()
+        else:
+            made.pool(2, 1)
+    return lower(made.network())
+
+
+KINDS = st.sampled_from(["conv", "point", "depthwise", "pool"])
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(
+    st.lists(st.tuples(KINDS, st.sampled_from([1, 2, 3])), min_size=1, max_size=2), st.sampled_from([1, 2]), st.data()
+)
+def test_brute_force_agrees(layers: list[tuple[str, int]], channels: int, data: st.DataObject) -> None:
+    graph = small(layers, channels)
+    space = space_of(graph, ULTRA96, LEAST)
+    goal = Goal(data.draw(st.sampled_from(space.cycle_counts())))
+    expected = brute_force(graph, ULTRA96, goal, LEAST)
+    assert expected is not None
+    found = fold(graph, ULTRA96, goal, space=space)
+    assert (found.state, found.price) == ("optimal", expected)
+    assert found.cycles <= (goal.cycles or 0)
+
+
+@pytest.mark.parametrize(
+    "layers", [["point"] * 4, ["point", "pool", "point", "pool"], ["conv", "point", "point", "pool"]]
+)
+def test_brute_force_agrees_on_four_layers(layers: list[str]) -> None:
+    graph = small([(kind, 2) for kind in layers], 1)
+    space = space_of(graph, ULTRA96, LEAST)
+    counts = space.cycle_counts()
+    for cycles in (counts[0], counts[len(counts) // 2]):
+        expected = brute_force(graph, ULTRA96, Goal(cycles), LEAST)
+        assert fold(graph, ULTRA96, Goal(cycles), space=space).price == expected
+
+
+def test_brute_force_agrees_where_the_budget_binds() -> None:
+    graph = small([("conv", 4), ("point", 4)], 2)
+    free = fold(graph, ULTRA96, Goal(64), LEAST)
+    tight = Goal(64, budget=Budget(lut=(free.usage.lut - 60) / ULTRA96.resources.lut))
+    expected = brute_force(graph, ULTRA96, tight, LEAST)
+    assert expected is not None
+    assert expected > free.price
+    assert fold(graph, ULTRA96, tight, LEAST).price == expected
+
+
+def test_brute_force_agrees_with_channels_padded_and_two_pixels() -> None:
+    options = Options(max_padding=1, max_pixels=2)
+    graph = small([("point", 3), ("point", 2)], 1)
+    for cycles in (16, 32, 96):
+        expected = brute_force(graph, ULTRA96, Goal(cycles), options)
+        assert fold(graph, ULTRA96, Goal(cycles), options).price == expected
+
+
+def test_the_price_is_that_of_the_folding() -> None:
+    found = fold(lower(skipping()), ULTRA96, Goal(16_384))
+    assert found.price == price(usage(found.folding, ULTRA96), ULTRA96)
+    assert found.cycles == lanes.frame_cycles(found.folding.graph, found.folding.folds) <= 16_384
+    assert found.folding.depths  # the map that waits for the coarse one
+
+
+def test_padding_helps_where_divisors_are_few() -> None:
+    """7 filters fold by 7 or by 1; one channel of zeros makes 4."""
+    graph = lower(Layers(8, 16, 16).conv(7, 3).conv(8, 3).network())
+    plain, padded = (fold(graph, ULTRA96, Goal(2048), Options(max_padding=p)) for p in (0, 1))
+    assert padded.price < plain.price
+    assert any(f.pad_out for f in padded.folding.folds)
+
+
+def test_the_ends_are_padded_only_where_asked() -> None:
+    graph = lower(Layers(3, 16, 16).conv(7, 3).network())
+    inner = fold(graph, ULTRA96, Goal(1024), Options(max_padding=1))
+    assert not any(f.pad_in or f.pad_out for f in inner.folding.folds)
+    free = fold(graph, ULTRA96, Goal(1024), Options(max_padding=1, pad_ends=True))
+    assert any(f.pad_in or f.pad_out for f in free.folding.folds)
+    assert free.price < inner.price
+
+
+def test_never_above_greedy() -> None:
+    graph = lower(mobilenet(32))
+    space = space_of(graph, ULTRA96, Options())
+    for target in (4000, 40_000):
+        exact = fold(graph, ULTRA96, Goal(target), space=space)
+        for strict in (True, False):
+            published = greedy.fold(graph, ULTRA96, Goal(target), strict=strict)
+            assert exact.cycles <= target
+            assert exact.price <= published.price or not published.fits or published.cycles > target
+
+
+def test_the_highest_rate_is_that_below_which_nothing_fits() -> None:
+    graph = lower(Layers(8, 16, 16).conv(16, 3).pool().conv(16, 3).network())
+    board = load("pynq-z2")
+    goal = Goal(None, budget=Budget(lut=0.05, dsp=0.1))
+    found = fold(graph, board, goal)
+    assert (found.state, found.rate_gap, found.fits) == ("optimal", 0.0, True)
+    counts = space_of(graph, board, Options()).cycle_counts()
+    below = [c for c in counts if c < found.cycles][-1]
+    with pytest.raises(ScheduleError, match=f"has no folding of {below:,} cycles a frame or less within the budget"):
+        fold(graph, board, Goal(below, budget=goal.budget))
+
+
+def test_a_deadline_gives_the_best_that_was_found_and_its_gap() -> None:
+    graph = lower(ultranet())
+    space = space_of(graph, ULTRA96, Options(max_pixels=1))
+    found = fold(graph, ULTRA96, Goal(204_800), deadline=0.05, space=space)
+    assert found.state in ("feasible", "optimal")
+    assert 0 <= found.gap < 1
+    assert found.cycles <= 204_800
+
+
+def test_ultranet_at_the_balance_of_the_contest_fits_ultra96() -> None:
+    found = fold(lower(ultranet()), ULTRA96, Goal(102_400), deadline=6.0)
+    assert found.cycles == 102_400
+    assert found.fits
+    assert found.usage.dsp <= 360
+    assert found.gap < 0.03
+
+
+def test_every_candidate_keeps_the_table() -> None:
+    graph = lower(skipping())
+    for index, block in enumerate(graph.blocks):
+        options = Options(max_padding=2)
+        for tried in candidates(graph, index, ULTRA96, options)[::7]:
+            folds = [g.Fold()] * len(graph.blocks)
+            folds[index] = tried
+            own = [
+                line
+                for line in broken(graph, folds)
+                if line.startswith(f"{block.name}: ") and "pad_out (0)" not in line
+            ]
+            assert not own, (tried, own)
+
+
+def test_cycle_counts_are_all_that_combinations_take() -> None:
+    graph = small([("point", 2), ("pool", 0)], 2)
+    space = space_of(graph, ULTRA96, Options(max_pixels=2))
+    each = [candidates(graph, i, ULTRA96, Options(max_pixels=2)) for i in range(len(graph.blocks))]
+    distinct = [list({(f.pe, f.simd, f.m, f.pixels): f for f in folds}.values()) for folds in each]
+    counts = {lanes.frame_cycles(graph, folds) for folds in itertools.product(*distinct)}
+    assert counts <= set(space.cycle_counts())
+    assert np.all(np.diff(space.cycle_counts()) > 0)
