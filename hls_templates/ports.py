@@ -20,11 +20,11 @@ INTERRUPTS, DMA = "axi_intc_0", "axi_dma_0"
 LENGTH_BITS = 26
 """Of the DMA's length register: the most that it can have (PG021, C_SG_LENGTH_WIDTH)."""
 
-BURST_BEATS = 64
-"""Of the DMA: beats of a burst. With beats of 64 bytes it is 4 KB, which no AXI burst may exceed."""
+BURST_BYTES, BURST_BEATS = 4096, 64
+"""Of the DMA: what no AXI burst may exceed, and more beats than make a difference."""
 
-BEATS = (1, 2, 4, 8, 16, 32, 64)
-"""Bytes of a beat that the DMA can carry in such bursts."""
+BEATS = (1, 2, 4, 8, 16, 32, 64, 128)
+"""Bytes of a beat that the DMA can carry (PG021)."""
 
 _PORTS = (1, 2, 4)
 

@@ -15,6 +15,7 @@ from boards.errors import GenerateError
 from hls_templates.board_facts import BoardFacts, ClockFacts, PortFacts
 from hls_templates.ports import (
     BURST_BEATS,
+    BURST_BYTES,
     DMA,
     INTERRUPTS,
     LENGTH_BITS,
@@ -249,16 +250,16 @@ def dma_config(ports: StreamPorts) -> dict[str, int]:
 
     Without realignment: buffers start at pages, and a packet may end within a beat nevertheless (PG021).
     """
-    widths = {way: 8 * packet.beat for way, packet in (("mm2s", ports.packet_in), ("s2mm", ports.packet_out))}
+    beats = {"mm2s": ports.packet_in.beat, "s2mm": ports.packet_out.beat}
     config = {"c_include_sg": 0, "c_sg_include_stscntrl_strm": 0, "c_micro_dma": 0}
     config |= {"c_sg_length_width": LENGTH_BITS, "c_addr_width": 64}
-    for way, bits in widths.items():
+    for way, beat in beats.items():
         config[f"c_include_{way}"] = 1
         config[f"c_include_{way}_dre"] = 0
-        config[f"c_m_axi_{way}_data_width"] = max(32, bits)
-        config[f"c_{way}_burst_size"] = BURST_BEATS
+        config[f"c_m_axi_{way}_data_width"] = max(32, 8 * beat)
+        config[f"c_{way}_burst_size"] = min(BURST_BEATS, BURST_BYTES // beat)
     # The width of the other stream follows from what it is connected to.
-    return {**config, "c_m_axis_mm2s_tdata_width": widths["mm2s"]}
+    return {**config, "c_m_axis_mm2s_tdata_width": 8 * beats["mm2s"]}
 
 
 def _config(values: VendorValues, plan: Sequence[PortUse]) -> dict[str, str]:

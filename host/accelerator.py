@@ -16,17 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import HostError
-from host.buffers import Buffers, FrameSet
-from host.check import Check, check_picture, compare
+from host.check import Check, compare
 from host.designs import design_folder
 from host.detection import OVERLAP, THRESHOLD, Detection, detect
 from host.frame import Result, Span, Timing
-from host.layout import pack_input, to_floats, unpack_map
-from host.manifest import Layer, read_manifest
+from host.layout import to_floats
+from host.manifest import Layer, Manifest, read_manifest
 from host.overlay import LoadedOverlay, require_pynq
 from host.picture import FITS, Pixels, load_picture
 from host.pipeline import Channel, Measured, Stage, measure, stream
 from host.placement import Placement
+from host.stream_manifest import StreamLayer, StreamManifest
+from host.streaming import StreamingStyle
+from host.systolic import SystolicStyle
 
 T = TypeVar("T")
 Frame = Path | str | Pixels
@@ -66,20 +68,16 @@ class Accelerator:
             raise HostError(f"sets is 1…16 frames in flight, not {sets}")
         self.folder = design_folder(folder)
         self.manifest = read_manifest(self.folder)
-        if self.manifest.style != "systolic":
-            raise HostError(
-                f"designs of style 'systolic' are opened here, not {self.manifest.style!r}; see host.streaming"
-            )
         self.wait, self.sets = wait, sets
         self.threshold, self.overlap = threshold, overlap
         self._busy = threading.Lock()
-        self._buffers: Buffers | None = None
         scale = None if time_scale == "fit" else time_scale
         self._loaded = LoadedOverlay(self.folder, self.manifest, device, library, timeout_s, scale)
+        self._style = _style(self._loaded, self.manifest)
         try:
             self._open()
             if time_scale == "fit" and self.simulated:
-                pixels = check_picture(self.manifest, self.folder)
+                pixels, _ = self._style.test_frame()
                 self._loaded.fit_pace(lambda: self.run(pixels))
         except BaseException:
             self.close()
@@ -128,39 +126,41 @@ class Accelerator:
         with self._alone():
             self._spans: list[tuple[Span, ...]] = []
             self._workers = {"resize": workers}
-            free: Channel[FrameSet] = Channel(len(self.buffers.sets))
+            free: Channel[Any] = Channel(len(self.buffers.sets))
             for one in self.buffers.sets:
                 free.put(one)
             flow = stream(frames, self._stages(free, workers, verify_every))
-            with contextlib.closing(flow):
-                for job in flow:
-                    self._spans.append(job.spans)
-                    yield replace(job.value, timing=Timing(job.spans), index=job.index)
+            try:
+                with contextlib.closing(flow):
+                    for job in flow:
+                        self._spans.append(job.spans)
+                        yield replace(job.value, timing=Timing(job.spans), index=job.index)
+            finally:
+                self._style.settle()
 
     @property
     def measured(self) -> Measured:
         """Of the last stream: stage times, throughput, latency, and which stage bounds."""
         return measure(getattr(self, "_spans", []), getattr(self, "_workers", {}), self.label)
 
-    def _stages(self, free: Channel[FrameSet], workers: int, verify_every: int | None) -> tuple[Stage, ...]:
-        def load(prepared: tuple[FrameSet, tuple[Pixels, Pixels, Placement]]) -> tuple[Any, ...]:
+    def _stages(self, free: Channel[Any], workers: int, verify_every: int | None) -> tuple[Stage, ...]:
+        def load(prepared: tuple[Any, tuple[Pixels, Pixels, Placement]]) -> tuple[Any, ...]:
             one, (image, pixels, placement) = prepared
             self.load(one, pixels)
             return one, image, pixels, placement
 
         done = 0
 
-        def accelerate(loaded: tuple[Any, ...]) -> tuple[Any, ...]:
+        def verified(executed: tuple[Any, ...]) -> tuple[Any, ...]:
             nonlocal done
-            one, image, pixels, placement = loaded
-            self.execute(one)
+            one, _, pixels, _ = executed
             done += 1
             if verify_every is not None and done % verify_every == 0:
                 self._verify(one, pixels)
-            return one, image, placement
+            return executed
 
         def decode(executed: tuple[Any, ...]) -> Result:
-            one, image, placement = executed
+            one, image, _, placement = executed
             outputs = self.collect(one)
             free.put(one)
             outputs, found = self.decode(outputs, image, placement)
@@ -169,17 +169,29 @@ class Accelerator:
         return (
             Stage("resize", self.prepare, workers),
             Stage("load", load, claim=free),
-            Stage("accelerate", accelerate),
+            *self._execution(verified),
             Stage("decode", decode),
         )
 
-    def _verify(self, one: FrameSet, pixels: Pixels) -> None:
-        """Weights, program and this frame's input, as DDR holds them."""
+    def _execution(self, after: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Iterator[Stage]:
+        """The stages of the accelerator itself; ``after`` belongs to the last."""
+        every = self._style.stages(self.wait)
+        for name, work in every:
+
+            def on_set(job: tuple[Any, ...], work: Callable[[Any], None] = work) -> tuple[Any, ...]:
+                work(job[0])
+                return job
+
+            def last(job: tuple[Any, ...], work: Callable[[Any], None] = work) -> tuple[Any, ...]:
+                work(job[0])
+                return after(job)
+
+            yield Stage(name, last if name == every[-1][0] else on_set)
+
+    def _verify(self, one: Any, pixels: Pixels) -> None:
+        """What was uploaded and this frame's input, as DDR holds them."""
         self.buffers.verify()
-        wanted = np.zeros(self.manifest.input.size, np.uint8)
-        pack_input(self.manifest, pixels, wanted)
-        one.input.invalidate()
-        if not np.array_equal(np.asarray(one.input), wanted):
+        if not self._style.arrived(one, pixels):
             raise HostError(
                 "the picture in DDR is not the one that was loaded: the cache was not flushed or something else "
                 "writes there; this frame's result is not to be trusted"
@@ -194,22 +206,17 @@ class Accelerator:
         pixels, placement = FITS[self.manifest.fit](image, to.height, to.width)
         return image, pixels, placement
 
-    def load(self, one: FrameSet, pixels: Pixels) -> None:
-        """Into DDR."""
-        pack_input(self.manifest, pixels, np.asarray(one.input))
-        one.input.flush()
+    def load(self, one: Any, pixels: Pixels) -> None:
+        """Into the buffers of one frame, an element of ``buffers.sets``."""
+        self._style.load(one, pixels)
 
-    def execute(self, one: FrameSet, wait: str | None = None) -> None:
-        """One frame, one start."""
-        self._loaded.start(one.first_pass, self.manifest.passes, wait or self.wait)
+    def execute(self, one: Any, wait: str | None = None) -> None:
+        """One frame, in and out."""
+        self._style.execute(one, wait or self.wait)
 
-    def collect(self, one: FrameSet) -> tuple[Integers, ...]:
-        """Out of DDR: a copy of each kept map."""
-        found = []
-        for layer, buffer in zip(self.manifest.kept_layers(), one.results, strict=True):
-            buffer.invalidate()
-            found.append(unpack_map(self.manifest.layers[layer].output, self.manifest.lanes, buffer))
-        return tuple(found)
+    def collect(self, one: Any) -> tuple[Integers, ...]:
+        """A copy of each map that the host reads."""
+        return self._style.collect(one)
 
     def decode(
         self, outputs: tuple[Integers, ...], image: Pixels, placement: Placement
@@ -229,36 +236,26 @@ class Accelerator:
 
     # --- layer by layer
 
-    def layers(self, pixels: Pixels) -> Iterator[tuple[Layer, Integers]]:
+    def layers(self, pixels: Pixels) -> Iterator[tuple[Layer | StreamLayer, Integers]]:
         """Each layer started on its own: the layer, and its integers [channels, height, width] as DDR holds them.
 
         pixels: network input uint8 [channels, height, width]. Layers take turns with the inner map arena, so a map
-        can be seen only before the layers after it run: take what is wanted of one before the next.
+        can be seen only before the layers after it run: take what is wanted of one before the next. Of a streaming
+        design only the layers whose maps leave are seen.
         """
         with self._alone():
-            one = self.buffers.sets[0]
-            self.load(one, pixels)
-            for index, layer in enumerate(self.manifest.layers):
-                count = layer.last_pass - layer.first_pass + 1
-                self._loaded.start(one.first_pass + layer.first_pass, count, self.wait)
-                yield layer, self._map(one, index)
-
-    def _map(self, one: FrameSet, index: int) -> Integers:
-        region, kept = self.manifest.layers[index].output, self.manifest.kept_layers()
-        if index in kept:
-            data = one.results[kept.index(index)]
-        else:
-            data = self.buffers.inner[region.offset : region.offset + region.size]
-        data.invalidate()
-        return unpack_map(region, self.manifest.lanes, data)
+            _ = self.buffers
+            yield from self._style.layers(pixels, self.wait)
 
     def check(self) -> Check:
         """Runs the design's test frame layer by layer and compares every integer with the golden model's.
 
         Prints the first layer that differs. It is the tool for a board that gives nonsense where the simulation
-        was right: what one layer does wrong, with right inputs before it, is found in the block design.
+        was right: what one layer does wrong, with right inputs before it, is found in the block design. Of a
+        streaming design it compares what leaves.
         """
-        report = compare(self.manifest, self.folder, self.layers)
+        pixels, wanted = self._style.test_frame()
+        report = compare(self.manifest.network, self.layers(pixels), wanted)
         print(report)
         return report
 
@@ -280,7 +277,7 @@ class Accelerator:
 
     @property
     def ip(self) -> Any:
-        """The accelerator's driver, ``host.driver.SystolicIP``."""
+        """The accelerator's driver, ``host.driver.SystolicIP`` or ``StreamingIP``."""
         return self._loaded.ip
 
     @property
@@ -293,10 +290,11 @@ class Accelerator:
         return self._loaded.label
 
     @property
-    def buffers(self) -> Buffers:
-        if self._buffers is None:
+    def buffers(self) -> Any:
+        """``host.buffers.Buffers``, or ``host.streaming.PacketBuffers`` of a streaming design."""
+        if self._style.buffers is None:
             raise HostError("the accelerator is closed; make a new one")
-        return self._buffers
+        return self._style.buffers
 
     def reset(self) -> None:
         """Loads the bitstream and everything in DDR again, after a timeout for instance."""
@@ -304,30 +302,24 @@ class Accelerator:
             self._open()
 
     def verify(self) -> None:
-        """Reads weights, requantisers and program back from DDR; HostError where one has changed."""
+        """Reads what was uploaded back from DDR; HostError where something has changed."""
         with self._alone():
             self.buffers.verify()
 
     def close(self) -> None:
         """Frees every buffer; a hung accelerator is stopped first, so that it writes into none of them."""
         try:
-            if self._buffers is not None:
+            if self._style.buffers is not None:
                 self._loaded.stop()
         finally:
-            self._free()
+            self._style.free()
             self._loaded.close()
 
     def _open(self) -> None:
         """Bitstream first: from here on nothing writes into the buffers that are freed next."""
         self._loaded.load()
-        self._free()
-        self._buffers = Buffers(self.manifest, self.folder, self.sets, self._loaded.allocate)
-        self._loaded.point(self._buffers)
-
-    def _free(self) -> None:
-        buffers, self._buffers = self._buffers, None
-        if buffers is not None:
-            buffers.free()
+        self._style.free()
+        self._style.open(self.sets)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -345,6 +337,14 @@ class Accelerator:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _style(loaded: LoadedOverlay, manifest: Manifest | StreamManifest) -> SystolicStyle | StreamingStyle:
+    return (
+        StreamingStyle(loaded, manifest)
+        if isinstance(manifest, StreamManifest)
+        else SystolicStyle(loaded, manifest)
+    )
 
 
 class _Clock:

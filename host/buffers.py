@@ -18,57 +18,27 @@ Allocate = Callable[..., Any]
 """``pynq.allocate``."""
 
 
-@dataclass(frozen=True)
-class FrameSet:
-    """What one frame in flight needs; its passes start at ``first_pass``."""
+class Memory:
+    """Buffers, cacheable, so that the CPU works at full speed and syncs explicitly.
 
-    first_pass: int
-    input: Any
-    results: tuple[Any, ...]
-
-
-class Buffers:
-    """All buffers, cacheable, so that the CPU works at full speed and syncs explicitly.
-
-    Created whole or not at all; ``free`` may be called twice.
+    Created whole or not at all; ``free`` may be called twice. names: the attributes that hold some of them.
     """
 
-    def __init__(self, manifest: Manifest, folder: Path, sets: int, allocate: Allocate) -> None:
-        self.manifest = manifest
+    names: tuple[str, ...] = ()
+
+    def __init__(self, allocate: Allocate) -> None:
         self._allocate = allocate
         self._all: list[Any] = []
         self._uploaded: list[tuple[str, Any, int]] = []
         try:
-            self._fill(folder, sets)
+            self.fill()
         except BaseException:
             self.free()
             raise
 
-    def _fill(self, folder: Path, sets: int) -> None:
-        manifest = self.manifest
-        self.weights = tuple(self._upload(folder, image) for image in manifest.weights)
-        self.requantisers = self._upload(folder, manifest.requantisers)
-        self.inner = self._new(manifest.maps_bytes)
-        self.sets = tuple(self._frame_set(index) for index in range(sets))
-        words = np.frombuffer(read_image(folder, manifest.program), "<u4").astype(np.uint32)
-        if words.size != manifest.passes * manifest.pass_words:
-            raise HostError(
-                f"{manifest.program.path} holds {words.size} words, the manifest says {manifest.passes} passes of "
-                f"{manifest.pass_words}; copy the design again"
-            )
-        placed = place_program(manifest, words.reshape(manifest.passes, -1), self.inner.device_address, self.addresses)
-        self.program = self._put("the program", placed.astype("<u4").tobytes())
-
-    @property
-    def addresses(self) -> tuple[Addresses, ...]:
-        return tuple(
-            Addresses(one.input.device_address, tuple(result.device_address for result in one.results))
-            for one in self.sets
-        )
-
-    @property
-    def map_base(self) -> int:
-        return map_base(self.inner.device_address, self.addresses)
+    def fill(self) -> None:
+        """Allocates everything."""
+        raise NotImplementedError
 
     @property
     def table(self) -> tuple[tuple[int, int], ...]:
@@ -89,32 +59,25 @@ class Buffers:
     def free(self) -> None:
         """Gives every buffer back; none may be used after."""
         buffers, self._all = self._all, []
-        for name in ("weights", "requantisers", "inner", "sets", "program"):
+        for name in self.names:
             self.__dict__.pop(name, None)
         self._uploaded = []
         for buffer in buffers:
             buffer.freebuffer()
 
-    def _frame_set(self, index: int) -> FrameSet:
-        # No buffer in a local variable: an exception that somebody keeps would keep it too.
-        kept, layers = self.manifest.kept_layers(), self.manifest.layers
-        return FrameSet(
-            index * self.manifest.passes,
-            self._zeros(self.manifest.input.size),
-            tuple(self._new(layers[layer].output.size) for layer in kept),
-        )
-
-    def _zeros(self, size: int) -> Any:
-        buffer = self._new(size)
+    def zeros(self, size: int) -> Any:
+        """As ``new``, filled."""
+        buffer = self.new(size)
         buffer[:] = 0
         return buffer
 
-    def _upload(self, folder: Path, image: Image) -> Any:
-        return self._put(image.path, read_image(folder, image))
+    def upload(self, folder: Path, image: Image) -> Any:
+        """A file of the design, as ``put``."""
+        return self.put(image.path, read_image(folder, image))
 
-    def _put(self, name: str, data: bytes) -> Any:
+    def put(self, name: str, data: bytes) -> Any:
         """Into a new buffer, flushed, and read back from DDR."""
-        buffer = self._new(len(data))
+        buffer = self.new(len(data))
         buffer[:] = np.frombuffer(data, np.uint8)
         buffer.flush()
         wanted = zlib.crc32(data)
@@ -128,7 +91,8 @@ class Buffers:
         self._uploaded.append((name, buffer, wanted))
         return buffer
 
-    def _new(self, size: int) -> Any:
+    def new(self, size: int) -> Any:
+        """uint8 [size], whatever lies there. HostError where there is no room."""
         try:
             buffer = self._allocate((size,), np.uint8, cacheable=1)
         except (RuntimeError, MemoryError) as error:
@@ -139,3 +103,57 @@ class Buffers:
             ) from error
         self._all.append(buffer)
         return buffer
+
+
+@dataclass(frozen=True)
+class FrameSet:
+    """What one frame in flight needs; its passes start at ``first_pass``."""
+
+    first_pass: int
+    input: Any
+    results: tuple[Any, ...]
+
+
+class Buffers(Memory):
+    """Those of a systolic design."""
+
+    names = ("weights", "requantisers", "inner", "sets", "program")
+
+    def __init__(self, manifest: Manifest, folder: Path, sets: int, allocate: Allocate) -> None:
+        self.manifest, self._folder, self._count = manifest, folder, sets
+        super().__init__(allocate)
+
+    def fill(self) -> None:
+        manifest, folder = self.manifest, self._folder
+        self.weights = tuple(self.upload(folder, image) for image in manifest.weights)
+        self.requantisers = self.upload(folder, manifest.requantisers)
+        self.inner = self.new(manifest.maps_bytes)
+        self.sets = tuple(self._frame_set(index) for index in range(self._count))
+        words = np.frombuffer(read_image(folder, manifest.program), "<u4").astype(np.uint32)
+        if words.size != manifest.passes * manifest.pass_words:
+            raise HostError(
+                f"{manifest.program.path} holds {words.size} words, the manifest says {manifest.passes} passes of "
+                f"{manifest.pass_words}; copy the design again"
+            )
+        placed = place_program(manifest, words.reshape(manifest.passes, -1), self.inner.device_address, self.addresses)
+        self.program = self.put("the program", placed.astype("<u4").tobytes())
+
+    @property
+    def addresses(self) -> tuple[Addresses, ...]:
+        return tuple(
+            Addresses(one.input.device_address, tuple(result.device_address for result in one.results))
+            for one in self.sets
+        )
+
+    @property
+    def map_base(self) -> int:
+        return map_base(self.inner.device_address, self.addresses)
+
+    def _frame_set(self, index: int) -> FrameSet:
+        # No buffer in a local variable: an exception that somebody keeps would keep it too.
+        kept, layers = self.manifest.kept_layers(), self.manifest.layers
+        return FrameSet(
+            index * self.manifest.passes,
+            self.zeros(self.manifest.input.size),
+            tuple(self.new(layers[layer].output.size) for layer in kept),
+        )

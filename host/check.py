@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,16 @@ import numpy.typing as npt
 
 from boards.errors import HostError
 from host.manifest import Layer, Manifest, Region, read_image
+from host.stream_manifest import StreamLayer
 
 Integers = npt.NDArray[np.signedinteger[Any]]
-Layers = Callable[[npt.NDArray[np.uint8]], Iterable[tuple[Layer, Integers]]]
 
 
 @dataclass(frozen=True)
 class LayerCheck:
     """One layer. first: (channel, row, column) of the first integer that differs; found and wanted there."""
 
-    layer: Layer
+    layer: Layer | StreamLayer
     values: int
     mismatches: int
     first: tuple[int, int, int] | None
@@ -70,19 +70,17 @@ class Check:
         return f"<p>{self}</p><table>{head}{rows}</table>"
 
 
-def compare(manifest: Manifest, folder: Path, layers: Layers) -> Check:
+def compare(network: str, layers: Iterable[tuple[Layer | StreamLayer, Integers]], wanted: Iterator[Integers]) -> Check:
     """``layers`` runs them; HostError of a layer that does not end is part of the report."""
-    wanted = golden_maps(manifest, folder)
-    pixels = check_picture(manifest, folder)
     done: list[LayerCheck] = []
     try:
-        for layer, integers in layers(pixels):
+        for layer, integers in layers:
             done.append(_compare(layer, integers, next(wanted)))
             if done[-1].mismatches:
                 break
     except HostError as error:
-        return Check(manifest.network, tuple(done), str(error))
-    return Check(manifest.network, tuple(done))
+        return Check(network, tuple(done), str(error))
+    return Check(network, tuple(done))
 
 
 def check_picture(manifest: Manifest, folder: Path) -> npt.NDArray[np.uint8]:
@@ -116,7 +114,7 @@ def _size(region: Region) -> int:
     return region.channels * region.height * region.width * region.value_bytes
 
 
-def _compare(layer: Layer, found: Integers, wanted: Integers) -> LayerCheck:
+def _compare(layer: Layer | StreamLayer, found: Integers, wanted: Integers) -> LayerCheck:
     differs = np.argwhere(found != wanted)
     if not len(differs):
         return LayerCheck(layer, int(found.size), 0, None, 0, 0)

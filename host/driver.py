@@ -1,4 +1,4 @@
-"""The accelerator's registers, as a driver of the real pynq. Importing this needs pynq."""
+"""The accelerators' registers, as drivers of the real pynq. Importing this needs pynq."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pynq import DefaultIP
 from boards.errors import HostError
 from host.interrupt import Line, line_of
 
-AP_START, AP_DONE, AP_IDLE, AP_READY = 1, 2, 4, 8
+AP_START, AP_DONE, AP_IDLE, AP_READY, AUTO_RESTART = 1, 2, 4, 8, 0x80
 _CTRL, _GIER, _IER, _ISR = 0x00, 0x04, 0x08, 0x0C
 _LOW = 0xFFFFFFFF
 _LOOK_SECONDS = 0.05
@@ -20,13 +20,13 @@ _LOOK_SECONDS = 0.05
 _NAP_SECONDS = 20e-6
 
 
-class SystolicIP(DefaultIP):
-    """The generated IP, ap_ctrl_hs on s_axilite. Offsets come from the .hwh by name.
+class GeneratedIP(DefaultIP):
+    """A generated IP, ap_ctrl_hs on s_axilite. Offsets come from the .hwh by name.
 
     A register that holds the wanted value already is not written: a frame costs as few writes as possible.
     """
 
-    bindto = ["systolic:cnn:systolic_top:1.0"]  # noqa: RUF012 (pynq reads a list)
+    scalars: tuple[str, ...] = ()
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         super().__init__(description)
@@ -34,9 +34,6 @@ class SystolicIP(DefaultIP):
         self._offsets = {name: int(entry["address_offset"]) for name, entry in registers.items()}
         self._held: dict[int, int] = {}
         self.line = line_of(getattr(self, "interrupt", None))
-        self._started = (0, 0)
-        self._usual: dict[tuple[int, int], float] = {}  # seconds, by what was started
-        self.missed_interrupts = 0
 
     # --- registers
 
@@ -72,20 +69,32 @@ class SystolicIP(DefaultIP):
         """A simulated board knows when a start will not end; a board does not say."""
         return bool(getattr(self.device, "trouble", ""))
 
-    @property
-    def current_pass(self) -> int:
-        return int(self.read(self.offset("current")))
-
     def state(self) -> str:
         """The registers that tell where it stands, for a person."""
         control = self.read(_CTRL)
         bits = {"AP_START": AP_START, "AP_DONE": AP_DONE, "AP_IDLE": AP_IDLE, "AP_READY": AP_READY}
+        bits["AUTO_RESTART"] = AUTO_RESTART
         names = [name for name, bit in bits.items() if control & bit] or ["no bit set"]
-        rest = ", ".join(f"{name} {self.read(self.offset(name))}" for name in ("first", "count", "current"))
+        rest = ", ".join(f"{name} {self.read(self.offset(name))}" for name in self.scalars)
         enabled, pending = self.read(_IER), self.read(_ISR)
         return f"CTRL {control:#04x} ({' '.join(names)}), {rest}, IP_IER {enabled:#x}, IP_ISR {pending:#x}"
 
-    # --- a start
+
+class SystolicIP(GeneratedIP):
+    """The systolic engine: a start runs passes of its program."""
+
+    bindto = ["systolic:cnn:systolic_top:1.0"]  # noqa: RUF012 (pynq reads a list)
+    scalars = ("first", "count", "current")
+
+    def __init__(self, description: Mapping[str, Any]) -> None:
+        super().__init__(description)
+        self._started = (0, 0)
+        self._usual: dict[tuple[int, int], float] = {}  # seconds, by what was started
+        self.missed_interrupts = 0
+
+    @property
+    def current_pass(self) -> int:
+        return int(self.read(self.offset("current")))
 
     def start(self, first: int, count: int) -> None:
         """Passes ``first`` … ``first + count − 1``; returns at once."""
@@ -139,3 +148,15 @@ class SystolicIP(DefaultIP):
         if pending:
             self.write(_ISR, pending)
             line.acknowledge()
+
+
+class StreamingIP(GeneratedIP):
+    """The streaming pipeline: started once, it takes frames for ever."""
+
+    bindto = ["systolic:cnn:streaming_top:1.0"]  # noqa: RUF012 (pynq reads a list)
+    scalars = ("frames",)
+
+    def run(self, frames: int) -> None:
+        """From here on; after each ``frames`` it starts itself again."""
+        self.put(self.offset("frames"), frames)
+        self.write(_CTRL, AP_START | AUTO_RESTART)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from boards.errors import HostError
 from host.manifest import Manifest, Region
+from host.stream_manifest import StreamMap
 
 Pixels = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.signedinteger[Any]]
@@ -112,6 +113,6 @@ def _values(data: Pixels, bits: int, kind: str) -> npt.NDArray[Any]:
     return np.asarray((halves ^ 8).astype(np.int8) - np.int8(8))
 
 
-def to_floats(region: Region, integers: Integers) -> npt.NDArray[np.float32]:
+def to_floats(region: Region | StreamMap, integers: Integers) -> npt.NDArray[np.float32]:
     """integer × scale, rounded once to float32."""
     return np.asarray(integers.astype(np.float64) * region.scale, np.float32)

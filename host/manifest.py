@@ -9,11 +9,14 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boards.errors import HostError
 from host.detection import Head
 from host.picture import FITS
+
+if TYPE_CHECKING:
+    from host.stream_manifest import StreamManifest
 
 MANIFEST = "manifest.json"
 VERSION = 1
@@ -79,7 +82,7 @@ class Image:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that the host needs to know of a design. Sizes are bytes."""
+    """Everything that the host needs to know of a design of the systolic style. Sizes are bytes."""
 
     network: str
     labels: tuple[str, ...]
@@ -118,6 +121,17 @@ class Manifest:
         """Of compute a frame, modelled."""
         return sum(layer.cycles for layer in self.layers)
 
+    @property
+    def pass_cycles(self) -> tuple[float, ...]:
+        """Of each pass, modelled: a layer's, evenly."""
+        spread = ((one, one.last_pass - one.first_pass + 1) for one in self.layers)
+        return tuple(cycles for one, count in spread for cycles in [one.cycles / count] * count)
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """Every file that the host reads."""
+        return (*self.weights, self.requantisers, self.program, self.check_maps, self.check_layers)
+
     def layer_of_pass(self, index: int) -> Layer | None:
         """The layer whose pass ``index`` is, counted within one frame."""
         return next((one for one in self.layers if one.first_pass <= index <= one.last_pass), None)
@@ -127,7 +141,7 @@ class Manifest:
         return tuple(dict.fromkeys(one.layer for one in self.heads)) or (len(self.layers) - 1,)
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> Manifest | StreamManifest:
     """The manifest of a generated folder; HostError says what is missing or wrong, and what to do."""
     path = folder / MANIFEST
     try:
@@ -144,7 +158,7 @@ def read_manifest(folder: Path) -> Manifest:
     return parse_manifest(values, str(path))
 
 
-def parse_manifest(values: object, source: str) -> Manifest:
+def parse_manifest(values: object, source: str) -> Manifest | StreamManifest:
     """``read_manifest`` for what the JSON holds."""
     if not isinstance(values, dict) or values.get("format") != "systolic-manifest":
         raise HostError(f"{source} is no manifest of a generated design; run systolic generate first")
@@ -154,12 +168,20 @@ def parse_manifest(values: object, source: str) -> Manifest:
             "generate the design again with the systolic package that the host came with"
         )
     try:
-        found = _manifest(values)
-        _check(found)
+        return _of_style(values)
     except KeyError as error:
         raise HostError(f"{source} lacks {error}; generate the design again") from error
     except (TypeError, ValueError, OverflowError, HostError) as error:
         raise HostError(f"{source} is not usable: {error}; generate the design again") from error
+
+
+def _of_style(values: Mapping[str, Any]) -> Manifest | StreamManifest:
+    if values["style"] == "streaming":
+        from host.stream_manifest import stream_manifest
+
+        return stream_manifest(values)
+    found = _manifest(values)
+    _check(found)
     return found
 
 
@@ -214,14 +236,24 @@ def _manifest(values: Mapping[str, Any]) -> Manifest:
 
 
 def _checked(values: Mapping[str, Any]) -> Image:
-    return _image(values["path"], {values["path"]: values["crc32"]})
+    return image_of(values["path"], values["crc32"])
 
 
 def _image(name: str, sums: Mapping[str, Any]) -> Image:
+    return image_of(_inside(name), sums[name])
+
+
+def _inside(name: object) -> str:
     path = PurePosixPath(str(name))
     if path.is_absolute() or ".." in path.parts or "\\" in str(name):
         raise HostError(f"an image stays inside the folder, {str(name)!r} does not")
-    return Image(str(name), int(sums[name]))
+    return str(name)
+
+
+def image_of(name: object, crc32: Any) -> Image:
+    """HostError where the path leaves the folder or the checksum is none."""
+    require(0 <= int(crc32) < 1 << 32, f"{name}: crc32 is 32 bits", crc32)
+    return Image(_inside(name), int(crc32))
 
 
 def region_of(values: Mapping[str, Any]) -> Region:
@@ -259,17 +291,16 @@ def _layer(values: Mapping[str, Any]) -> Layer:
 
 
 def _check(found: Manifest) -> None:
-    _require(found.style in ("systolic", "streaming"), "style is 'systolic' or 'streaming'", found.style)
-    _require(found.fit in FITS, f"fit is one of {', '.join(FITS)}", found.fit)
-    _require(0 < found.clock_mhz < 2000, "clock_mhz is 0…2000", found.clock_mhz)
-    _require(found.map_ports in (1, 2, 4), "map_ports is 1, 2 or 4", found.map_ports)
-    _require(found.weight_ports == len(found.weights), "each weight port has an image", len(found.weights))
-    _require(1 <= found.lanes <= 256, "lanes is 1…256", found.lanes)
-    _require(1 <= found.word_bytes <= 512, "word_bytes is 1…512", found.word_bytes)
-    _require(0 < found.maps_bytes <= LARGEST_BUFFER, f"maps_bytes is 1…{LARGEST_BUFFER}", found.maps_bytes)
-    _require(1 <= len(found.layers) <= MOST_LAYERS, f"there are 1…{MOST_LAYERS} layers", len(found.layers))
+    require(found.style == "systolic", "style is 'systolic' or 'streaming'", found.style)
+    check_common(found.fit, found.clock_mhz)
+    require(found.map_ports in (1, 2, 4), "map_ports is 1, 2 or 4", found.map_ports)
+    require(found.weight_ports == len(found.weights), "each weight port has an image", len(found.weights))
+    require(1 <= found.lanes <= 256, "lanes is 1…256", found.lanes)
+    require(1 <= found.word_bytes <= 512, "word_bytes is 1…512", found.word_bytes)
+    require(0 < found.maps_bytes <= LARGEST_BUFFER, f"maps_bytes is 1…{LARGEST_BUFFER}", found.maps_bytes)
+    require(1 <= len(found.layers) <= MOST_LAYERS, f"there are 1…{MOST_LAYERS} layers", len(found.layers))
     fields = (found.in_base, found.out_base)
-    _require(all(0 <= at < found.pass_words <= 1024 for at in fields), "pass_fields lie in a pass", fields)
+    require(all(0 <= at < found.pass_words <= 1024 for at in fields), "pass_fields lie in a pass", fields)
     _check_input(found)
     _check_layers(found)
 
@@ -277,9 +308,9 @@ def _check(found: Manifest) -> None:
 def _check_input(found: Manifest) -> None:
     region = found.input
     _check_region("input", region, found)
-    _require(region.channels <= found.pixel_bytes <= 16, "a pixel holds its channels", found.pixel_bytes)
-    _require(found.row_bytes >= region.width * found.pixel_bytes, "a row holds its pixels", found.row_bytes)
-    _require(region.size == region.height * found.row_bytes, "input.bytes is height · row_bytes", region.size)
+    require(region.channels <= found.pixel_bytes <= 16, "a pixel holds its channels", found.pixel_bytes)
+    require(found.row_bytes >= region.width * found.pixel_bytes, "a row holds its pixels", found.row_bytes)
+    require(region.size == region.height * found.row_bytes, "input.bytes is height · row_bytes", region.size)
 
 
 def _check_layers(found: Manifest) -> None:
@@ -288,36 +319,43 @@ def _check_layers(found: Manifest) -> None:
         region = layer.output
         _check_region(layer.name, region, found)
         held = region.height * region.blocks * region.width * found.lanes * region.value_bits // 8
-        _require(region.size == held, f"{layer.name}: bytes is {held}, the size of its rows", region.size)
+        require(region.size == held, f"{layer.name}: bytes is {held}, the size of its rows", region.size)
         whole = region.blocks * found.lanes >= region.channels
-        _require(whole, f"{layer.name}: blocks hold all channels", region.blocks)
-        _require(layer.first_pass == expected, f"{layer.name}: first_pass is {expected}", layer.first_pass)
-        _require(layer.last_pass >= expected, f"{layer.name}: last_pass is at least {expected}", layer.last_pass)
+        require(whole, f"{layer.name}: blocks hold all channels", region.blocks)
+        require(layer.first_pass == expected, f"{layer.name}: first_pass is {expected}", layer.first_pass)
+        require(layer.last_pass >= expected, f"{layer.name}: last_pass is at least {expected}", layer.last_pass)
         expected = layer.last_pass + 1
-    _require(found.passes == expected, f"passes is {expected}", found.passes)
+    require(found.passes == expected, f"passes is {expected}", found.passes)
     for one in found.heads:
-        _require(0 <= one.layer < len(found.layers), "a head reads one of the layers", one.layer)
+        require(0 <= one.layer < len(found.layers), "a head reads one of the layers", one.layer)
         channels = found.layers[one.layer].output.channels
-        _require(one.head.channels == channels, f"a head of {channels} channels", one.head.channels)
+        require(one.head.channels == channels, f"a head of {channels} channels", one.head.channels)
 
 
 def _check_region(name: str, region: Region, found: Manifest) -> None:
     found_bits = _DATATYPE.fullmatch(region.datatype)
-    _require(found_bits is not None, f"{name}: datatype is INT1…INT16 or UINT1…UINT16", region.datatype)
+    require(found_bits is not None, f"{name}: datatype is INT1…INT16 or UINT1…UINT16", region.datatype)
     value_bytes = 1 if found_bits is None or int(found_bits[1]) <= 8 else 2
-    _require(region.value_bytes == value_bytes, f"{name}: value_bytes is {value_bytes}", region.value_bytes)
+    require(region.value_bytes == value_bytes, f"{name}: value_bytes is {value_bytes}", region.value_bytes)
     bits = int(found_bits[1]) if found_bits else 8
     wide = region.value_bits in (4, 8, 16) and region.value_bits >= bits
-    _require(wide, f"{name}: value_bits is 4, 8 or 16 and at least {bits}", region.value_bits)
-    _require(region.value_bits > 4 or found.lanes % 2 == 0, f"{name}: two 4-bit lanes are a byte", found.lanes)
+    require(wide, f"{name}: value_bits is 4, 8 or 16 and at least {bits}", region.value_bits)
+    require(region.value_bits > 4 or found.lanes % 2 == 0, f"{name}: two 4-bit lanes are a byte", found.lanes)
     sizes = (region.channels, region.height, region.width, region.blocks)
-    _require(all(0 < size <= 1 << 16 for size in sizes), f"{name}: channels, height, width, blocks are 1…65536", sizes)
-    _require(math.isfinite(region.scale) and region.scale > 0, f"{name}: scale is above 0", region.scale)
+    require(all(0 < size <= 1 << 16 for size in sizes), f"{name}: channels, height, width, blocks are 1…65536", sizes)
+    require(math.isfinite(region.scale) and region.scale > 0, f"{name}: scale is above 0", region.scale)
     inside = region.offset >= 0 and 0 < region.size <= found.maps_bytes - region.offset
-    _require(inside, f"{name}: the map lies within maps_bytes", (region.offset, region.size))
-    _require(region.offset % found.word_bytes == 0, f"{name}: offset is whole words", region.offset)
+    require(inside, f"{name}: the map lies within maps_bytes", (region.offset, region.size))
+    require(region.offset % found.word_bytes == 0, f"{name}: offset is whole words", region.offset)
 
 
-def _require(holds: bool, what: str, came: object) -> None:
+def check_common(fit: str, clock_mhz: float) -> None:
+    """What holds for designs of every style."""
+    require(fit in FITS, f"fit is one of {', '.join(FITS)}", fit)
+    require(0 < clock_mhz < 2000, "clock_mhz is 0…2000", clock_mhz)
+
+
+def require(holds: bool, what: str, came: object) -> None:
+    """HostError else; it says both."""
     if not holds:
         raise HostError(f"{what}, not {came!r}")

@@ -1,4 +1,4 @@
-"""A design's bitstream on a device, the board or a simulated one, and the starts of its accelerator."""
+"""A design's bitstream on a device, the board or a simulated one, and its accelerator's driver."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from boards.errors import HostError
-from host.buffers import Buffers
 from host.manifest import MANIFEST, Manifest
 from host.pace import pace
 from host.simulation_library import find_library
+from host.stream_manifest import StreamManifest
 
 BOARD_TIMEOUT_S = 5.0
 SIMULATED_TIMEOUT_S = 300.0
@@ -37,7 +37,7 @@ class LoadedOverlay:
     def __init__(
         self,
         folder: Path,
-        manifest: Manifest,
+        manifest: Manifest | StreamManifest,
         device: Any = None,
         library: Path | str | None = None,
         timeout_s: float | None = None,
@@ -63,9 +63,8 @@ class LoadedOverlay:
         """The bitstream, whether or not one is loaded: what ran before is stopped, and writes nowhere any more."""
         import pynq
 
-        import host.driver  # registers the driver for the IP
+        import host.driver  # noqa: F401 (registers the drivers for the IPs)
 
-        assert host.driver.SystolicIP.bindto == [self.manifest.vlnv]
         try:
             self.overlay = pynq.Overlay(str(self._bit), device=self.device)
         except TypeError as error:
@@ -74,7 +73,7 @@ class LoadedOverlay:
                 "pynq 4.0.0 finds no PL clock in the description of a Zynq-7000; take pynq 3.1.2 for such a board"
             ) from error
         self.broken = ""
-        self.ip = self._in_loop(self._driver())
+        self.ip = self.in_loop(self._driver())
 
     def allocate(self, shape: tuple[int, ...], dtype: Any, **options: Any) -> Any:
         """``pynq.allocate`` on this device."""
@@ -82,50 +81,19 @@ class LoadedOverlay:
 
         return allocate(shape, dtype, target=self.device, **options)
 
-    def point(self, buffers: Buffers) -> None:
-        """Tells the accelerator where everything lies."""
-        for port in range(self.manifest.map_ports):
-            for way in ("read", "write"):
-                self.ip.put_pointer(f"maps_{way}_{port}", buffers.map_base)
-        for port, image in enumerate(buffers.weights):
-            self.ip.put_pointer(f"weights_{port}", image.device_address)
-        self.ip.put_pointer("requantisers", buffers.requantisers.device_address)
-        self.ip.put_pointer("program", buffers.program.device_address)
-
     @property
     def has_interrupt(self) -> bool:
         return self.ip.line is not None
 
-    def start(self, first: int, count: int, wait: str) -> None:
-        """Passes ``first`` … ``first + count − 1``, to their end; HostError where that does not come in time."""
+    @property
+    def trouble(self) -> str:
+        """What a simulated board says of an accelerator that stopped; a board says nothing."""
+        return str(getattr(self.device, "trouble", ""))
+
+    def check_whole(self) -> None:
+        """HostError where an earlier frame did not end: nothing may be started before the next ``load``."""
         if self.broken:
             raise HostError(f"the accelerator stopped earlier ({self.broken}); call reset() first")
-        if wait == "interrupt" and self.has_interrupt:
-            done = self._in_loop(self._by_interrupt(first, count))
-        else:
-            self.ip.start(first, count)
-            done = self.ip.poll(self.timeout_s)
-        if not done:
-            self._give_up()
-
-    async def _by_interrupt(self, first: int, count: int) -> bool:
-        self.ip.enable_interrupt()
-        self.ip.start(first, count)
-        return bool(await self.ip.interrupted(self.timeout_s))
-
-    def _give_up(self) -> None:
-        current = self.ip.current_pass % self.manifest.passes
-        layer = self.manifest.layer_of_pass(current)
-        where = f"pass {current}, layer {layer.name} ({layer.source})" if layer else f"pass {current}"
-        said = getattr(self.device, "trouble", "")
-        what = "stopped" if said else f"did not finish within {self.timeout_s:g} s"
-        self.broken = f"it {what}, at {where}"
-        raise HostError(
-            f"the accelerator {what}: it stands at {where}; {self.ip.state()}"
-            + (f"; the simulated board says: {said}" if said else "")
-            + "; call reset() and then check(), which runs layer by layer and compares; if the first layer hangs "
-            "too, the PL clock or the AXI ports of the block design are not those of the .hwh"
-        )
 
     @property
     def label(self) -> str:
@@ -158,7 +126,8 @@ class LoadedOverlay:
             self.overlay.download()
 
     def close(self) -> None:
-        """Gives back the simulated board, its files and the loop."""
+        """Gives back the simulated board, its files and the loop. pynq's drivers may hold buffers: they go too."""
+        self.overlay = self.ip = None
         self._stack.close()
 
     async def _driver(self) -> Any:
@@ -193,7 +162,8 @@ class LoadedOverlay:
         (work / "design.bit").write_bytes(b"")
         return work / "design.bit"
 
-    def _in_loop(self, coroutine: Any) -> Any:
+    def in_loop(self, coroutine: Any) -> Any:
+        """Its result; the loop is the one that the interrupt belongs to."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
 

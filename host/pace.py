@@ -8,6 +8,7 @@ from pathlib import Path
 
 from boards.errors import HostError
 from host.manifest import Manifest
+from host.stream_manifest import StreamManifest
 
 CYCLES = "cycles.json"
 """Written beside the manifest by whoever traced the design: {"pass_cycles": [cycles of each pass]}."""
@@ -31,7 +32,7 @@ class Pace:
         return cycles * self.time_scale / (self.clock_mhz * 1e6)
 
 
-def pace(folder: Path, manifest: Manifest, time_scale: float | str | None) -> Pace | None:
+def pace(folder: Path, manifest: Manifest | StreamManifest, time_scale: float | str | None) -> Pace | None:
     """The design's own time, traced where cycles.json is there and modelled else."""
     if time_scale is None:
         return None
@@ -40,12 +41,10 @@ def pace(folder: Path, manifest: Manifest, time_scale: float | str | None) -> Pa
     traced = _traced(folder / CYCLES, manifest)
     if traced is not None:
         return Pace(traced, manifest.clock_mhz, time_scale, "traced")
-    passes = [layer.cycles / (layer.last_pass - layer.first_pass + 1)
-              for layer in manifest.layers for _ in range(layer.first_pass, layer.last_pass + 1)]  # fmt: skip
-    return Pace(tuple(passes), manifest.clock_mhz, time_scale, "modelled")
+    return Pace(manifest.pass_cycles, manifest.clock_mhz, time_scale, "modelled")
 
 
-def _traced(path: Path, manifest: Manifest) -> tuple[float, ...] | None:
+def _traced(path: Path, manifest: Manifest | StreamManifest) -> tuple[float, ...] | None:
     if not path.is_file():
         return None
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import threading
 import time
 import weakref
 from collections import defaultdict
@@ -33,6 +34,8 @@ from host.simulated_ddr import CPU_PATTERN, DDR_BASE, BusError, Ddr
 from host.simulated_dma import DmaModel, Stream
 from host.simulated_execution import Execution, pointer
 from host.simulated_registers import AcceleratorModel, InterruptController, Registers, Slave
+from host.simulated_stream import PacketExecution, StreamingModel
+from host.stream_manifest import StreamManifest
 
 
 class SimulatedBoard(Device):
@@ -45,7 +48,7 @@ class SimulatedBoard(Device):
 
     def __init__(
         self,
-        manifest: Manifest,
+        manifest: Manifest | StreamManifest,
         library: Path,
         pace: Pace | None = None,
         ddr_bytes: int = 1 << 30,
@@ -57,13 +60,18 @@ class SimulatedBoard(Device):
         self.arch = "aarch64"
         self.capabilities = {"REGISTER_RW": True}
         self.manifest, self.pace = manifest, pace
-        self._stream = stream
+        self._stream: Stream | None = stream
         self.faults = faults or Faults()
         self.trouble = ""
         self.overruns = 0
         self.register_writes: dict[str, int] = defaultdict(int)
         self._memory = Ddr(ddr_bytes)
-        self._execution = Execution(library, manifest, self._memory)
+        if isinstance(manifest, StreamManifest):
+            self._packets = PacketExecution(library, manifest, self._memory)
+            self._stream = self._packet
+        else:
+            self._execution = Execution(library, manifest, self._memory)
+        self._frames = 0
         self._slaves: list[tuple[int, int, str, Slave]] = []
         self._irqs: list[int] = []
         self._loaded = False
@@ -188,6 +196,9 @@ class SimulatedBoard(Device):
             return DmaModel(self.ddr, self._stream)
         if entry["type"] != self.manifest.vlnv:
             return Registers()
+        offsets = {key: int(one["address_offset"]) for key, one in entry["registers"].items()}
+        if isinstance(self.manifest, StreamManifest):
+            return StreamingModel(offsets)
         pins = [pin for path, pin in parser.interrupt_pins.items() if path.startswith(f"{name}/")]
         number = pins[0]["index"] if pins else None
 
@@ -195,7 +206,6 @@ class SimulatedBoard(Device):
             if number is not None:
                 controller.line(number, level)
 
-        offsets = {key: int(one["address_offset"]) for key, one in entry["registers"].items()}
         return AcceleratorModel(offsets, self._execute, self.faults, irq)
 
     def _execute(self, model: AcceleratorModel, registers: Mapping[str, int]) -> bool:
@@ -208,14 +218,33 @@ class SimulatedBoard(Device):
         self.trouble = self._execution.run(model, registers, hang)
         if self.trouble or (hang and model.stopped.wait()):
             return False
-        return self._keep_pace(model, registers, began)
+        return self._keep_pace(model.stopped, registers["first"], registers["count"], began)
 
-    def _keep_pace(self, model: AcceleratorModel, registers: Mapping[str, int], began: float) -> bool:
+    def _keep_pace(self, stopped: threading.Event, first: int, count: int, began: float) -> bool:
         if self.pace is not None:
-            left = began + self.pace.seconds(registers["first"], registers["count"]) - time.perf_counter()
+            left = began + self.pace.seconds(first, count) - time.perf_counter()
             self.overruns += left < 0
-            model.stopped.wait(max(left, 0))
-        return not model.stopped.is_set()
+            stopped.wait(max(left, 0))
+        return not stopped.is_set()
+
+    def _packet(self, packet: bytes) -> bytes | None:
+        """What leaves the pipeline for what comes; None where it stalls, not started for instance."""
+        (model,) = (one for _, _, _, one in self._slaves if isinstance(one, StreamingModel))
+        if not model.running:
+            return None
+        began, number, registers = time.perf_counter(), self._frames, model.named()
+        self._frames += 1
+        for fault in self.faults.corruptions(number):
+            self._corrupt(registers, fault)
+        if self.faults.take("hang", number):
+            model.stalled = True
+            return None
+        out, self.trouble = self._packets.run(registers, packet)
+        model.stalled = bool(self.trouble)
+        if model.stalled or not self._keep_pace(model.stopped, 0, 1, began):
+            return None
+        model.frame_done()
+        return out
 
     def _corrupt(self, registers: Mapping[str, int], fault: Fault) -> None:
         word = self.ddr(pointer(registers, fault.buffer) + 4 * fault.word, 4)

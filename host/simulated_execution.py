@@ -17,9 +17,9 @@ from host.manifest import Manifest
 from host.simulated_ddr import BusError, Ddr
 from host.simulated_registers import AcceleratorModel
 
-_MESSAGE_ROOM = 4096
+MESSAGE_ROOM = 4096
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_uint32)
-_AT_ONCE = threading.Lock()
+AT_ONCE = threading.Lock()
 """One execution at a time in a process: the library notifies through a static."""
 
 
@@ -39,13 +39,13 @@ class Execution:
             if hang and index - registers["first"] >= hang.in_pass:
                 model.stopped.wait()
 
-        message = ctypes.create_string_buffer(_MESSAGE_ROOM)
+        message = ctypes.create_string_buffer(MESSAGE_ROOM)
         try:
-            with _AT_ONCE:
+            with AT_ONCE:
                 failed = self._library.systolic_simulate(
                     *self._arguments(registers), ctypes.c_uint32(registers["first"]),
                     ctypes.c_uint32(registers["count"]), ctypes.byref(current), _CALLBACK(after_pass), message,
-                    ctypes.c_size_t(_MESSAGE_ROOM),
+                    ctypes.c_size_t(MESSAGE_ROOM),
                 )  # fmt: skip
         except BusError as error:
             return str(error)

@@ -5,10 +5,25 @@ pynq's ``wait`` asks for ever; here a packet has a time in which it has to be th
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from boards.errors import HostError
+from host.buffers import Allocate, Memory
+from host.layout import fill_pixels
+from host.manifest import MANIFEST, read_image
+from host.overlay import LoadedOverlay
+from host.picture import Pixels
+from host.stream_manifest import StreamLayer, StreamManifest
+
+Integers = npt.NDArray[np.signedinteger[Any]]
 
 _NAP_SECONDS = 20e-6
 _STATUS = 0x04, 0x34  # MM2S_DMASR, S2MM_DMASR (PG021)
@@ -37,6 +52,18 @@ class StreamChannel:
             self._wait(channel, until, received.nbytes)
         return int(self.dma.recvchannel.transferred)
 
+    def send(self, sent: Any) -> None:
+        """Half of ``exchange``: until the DMA has read all of it."""
+        self._check_size(sent)
+        self.dma.sendchannel.transfer(sent)
+        self._wait(self.dma.sendchannel, time.perf_counter() + self.timeout_s, sent.nbytes)
+
+    def receive(self, received: Any) -> None:
+        """The other half: the next packet that leaves."""
+        self._check_size(received)
+        self.dma.recvchannel.transfer(received)
+        self._wait(self.dma.recvchannel, time.perf_counter() + self.timeout_s, received.nbytes)
+
     def reset(self) -> None:
         """Soft reset of both channels (PG021, DMACR.Reset), and started again."""
         for offset, channel in zip((0x00, 0x30), (self.dma.sendchannel, self.dma.recvchannel), strict=True):
@@ -60,6 +87,9 @@ class StreamChannel:
         while not channel.idle:
             if channel.error:
                 raise HostError(f"the DMA reports an error: {self.state()}; call reset()")
+            said = getattr(self.dma.device, "trouble", "")
+            if said:
+                raise HostError(f"the accelerator stopped, the simulated board says: {said}; call reset()")
             if time.perf_counter() > until:
                 raise HostError(
                     f"the stream did not end within {self.timeout_s:g} s: {self.state()}; {expected} bytes and TLAST "
@@ -72,3 +102,168 @@ class StreamChannel:
         value = int(self.dma.read(offset))
         names = [name for bit, name in _BITS.items() if value & bit] or ["busy"]
         return f"{value:#x} ({', '.join(names)})"
+
+
+@dataclass(frozen=True)
+class PacketSet:
+    """What one frame in flight needs."""
+
+    sent: Any
+    received: Any
+
+
+class PacketBuffers(Memory):
+    """External weights, and the packets of ``sets`` frames in flight."""
+
+    names = ("weights", "sets")
+
+    def __init__(self, manifest: StreamManifest, folder: Path, sets: int, allocate: Allocate) -> None:
+        self._manifest, self._folder, self._count = manifest, folder, sets
+        super().__init__(allocate)
+
+    def fill(self) -> None:
+        """Packets are whole beats: so many come, and so many may be taken."""
+        self.weights = tuple(self.upload(self._folder, one.image) for one in self._manifest.external)
+        self.sets = tuple(
+            PacketSet(self.zeros(self._manifest.packet_in.whole), self.new(self._manifest.packet_out.whole))
+            for _ in range(self._count)
+        )
+
+
+class StreamingStyle:
+    """Frames of a design on a loaded overlay. ``open`` after every load; ``free`` may be called twice.
+
+    The pipeline is started once and restarts itself; a frame is a packet each way. A frame that went in and was not
+    taken out would come out in the place of the next: ``settle`` takes it.
+    """
+
+    def __init__(self, loaded: LoadedOverlay, manifest: StreamManifest) -> None:
+        self._loaded, self._manifest = loaded, manifest
+        self.buffers: PacketBuffers | None = None
+        self._channel: StreamChannel | None = None
+        self._sent = self._received = 0
+
+    def open(self, sets: int) -> None:
+        """Uploads the external weights, tells the accelerator where they lie, and starts it."""
+        loaded = self._loaded
+        self._channel = StreamChannel(self._dma(), loaded.timeout_s)
+        self.buffers = PacketBuffers(self._manifest, loaded.folder, sets, loaded.allocate)
+        for one, image in zip(self._manifest.external, self.buffers.weights, strict=True):
+            loaded.ip.put_pointer(one.port, image.device_address)
+        self._sent = self._received = 0
+        loaded.ip.run(self._manifest.frames_per_start)
+
+    def free(self) -> None:
+        buffers, self.buffers, self._channel = self.buffers, None, None
+        if buffers is not None:
+            buffers.free()
+
+    # --- the stages of a frame
+
+    def load(self, one: PacketSet, pixels: Pixels) -> None:
+        """Into the packet; pynq flushes it when it is sent."""
+        pack_packet(self._manifest, pixels, np.asarray(one.sent))
+
+    def execute(self, one: PacketSet, wait: str) -> None:
+        """One frame, in and out. There is no interrupt: ``wait`` makes no difference."""
+        with self._whole() as channel:
+            channel.exchange(one.sent, one.received)
+
+    def stages(self, wait: str) -> tuple[tuple[str, Callable[[PacketSet], None]], ...]:
+        """Frames follow each other into the pipeline while others are in it."""
+        return (("send", self._send), ("receive", self._receive))
+
+    def settle(self) -> None:
+        """Takes what is left in the pipeline, where nothing is broken."""
+        assert self.buffers is not None
+        while self._sent > self._received and not self._loaded.broken:
+            self._receive(self.buffers.sets[0])
+
+    def collect(self, one: PacketSet) -> tuple[Integers, ...]:
+        """A copy of each map in the packet."""
+        return unpack_packet(self._manifest, np.asarray(one.received))
+
+    def arrived(self, one: PacketSet, pixels: Pixels) -> bool:
+        """Whether DDR holds this picture."""
+        wanted = np.zeros(self._manifest.packet_in.whole, np.uint8)
+        pack_packet(self._manifest, pixels, wanted)
+        one.sent.invalidate()
+        return bool(np.array_equal(np.asarray(one.sent), wanted))
+
+    def _send(self, one: PacketSet) -> None:
+        with self._whole() as channel:
+            self._sent += 1
+            channel.send(one.sent)
+
+    def _receive(self, one: PacketSet) -> None:
+        with self._whole() as channel:
+            channel.receive(one.received)
+            self._received += 1
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[StreamChannel]:
+        """After an exchange that failed nobody knows where in a frame the pipeline stands."""
+        self._loaded.check_whole()
+        assert self._channel is not None
+        try:
+            yield self._channel
+        except Exception as error:  # pynq raises RuntimeError for what its channels do not like
+            self._loaded.broken = self._loaded.broken or str(error).partition(":")[0]
+            raise HostError(f"{error}; the accelerator: {self._loaded.ip.state()}") from error
+
+    # --- layer by layer
+
+    def layers(self, pixels: Pixels, wait: str) -> Iterator[tuple[StreamLayer, Integers]]:
+        """Only the layers whose maps leave: the others never lie anywhere."""
+        assert self.buffers is not None
+        one = self.buffers.sets[0]
+        self.load(one, pixels)
+        self.execute(one, wait)
+        for layer, integers in zip(self._manifest.kept_layers(), self.collect(one), strict=True):
+            yield self._manifest.layers[layer], integers
+
+    def test_frame(self) -> tuple[Pixels, Iterator[Integers]]:
+        """The design's test frame, and what the golden model says of each of ``layers``."""
+        manifest, folder = self._manifest, self._loaded.folder
+        if manifest.check is None:
+            raise HostError(f"{folder} holds no test frame to compare with; generate the design again")
+        sent, expected = (np.frombuffer(read_image(folder, image), np.uint8) for image in manifest.check)
+        for image, data, packet in zip(
+            manifest.check, (sent, expected), (manifest.packet_in, manifest.packet_out), strict=True
+        ):
+            if data.size != packet.bytes:
+                raise HostError(f"{image.path} holds {data.size} bytes, not {packet.bytes}; copy it again")
+        to = manifest.input
+        pixels = np.ascontiguousarray(sent.reshape(to.height, to.width, to.channels).transpose(2, 0, 1))
+        return pixels, iter(unpack_packet(manifest, expected))
+
+    def _dma(self) -> Any:
+        overlay = self._loaded.overlay
+        found = [name for name, entry in overlay.ip_dict.items() if ":axi_dma:" in entry["type"]]
+        if len(found) != 1:
+            raise HostError(
+                f"a streaming design has one AXI DMA, the .hwh holds {len(found)}; copy .bit, .hwh and {MANIFEST} of "
+                "one design"
+            )
+        return getattr(overlay, found[0])
+
+
+def pack_packet(manifest: StreamManifest, picture: Pixels, to: Pixels) -> None:
+    """uint8 [channels, height, width] → ``to`` uint8 [bytes of whole beats]: pixel by pixel, its channels in order."""
+    region = manifest.input
+    shape = (region.channels, region.height, region.width)
+    if picture.shape != shape or picture.dtype != np.uint8:
+        raise HostError(f"the input is uint8 of shape {shape}, not {picture.dtype} of shape {picture.shape}")
+    rows = to[: manifest.packet_in.bytes].reshape(region.height, region.width * region.channels)
+    fill_pixels(picture, rows, region.channels)
+
+
+def unpack_packet(manifest: StreamManifest, packet: Pixels) -> tuple[Integers, ...]:
+    """A packet → the integers [channels, height, width] of each output, copies."""
+    found = []
+    for one in manifest.outputs:
+        kind = np.dtype(f"{'i' if one.signed else 'u'}{one.value_bytes}")
+        values = packet[one.offset : one.offset + one.size].view(kind.newbyteorder("<"))
+        whole = values.reshape(one.map.height, one.map.width, one.stream_channels)[:, :, : one.map.channels]
+        found.append(np.array(whole.transpose(2, 0, 1), kind, order="C"))
+    return tuple(found)

@@ -144,7 +144,7 @@ def test_streams_have_no_register() -> None:
 
 
 def test_packets_that_no_dma_carries_are_refused() -> None:
-    with pytest.raises(GenerateError, match=r"^a beat of packet_out must have 1, 2, 4, 8, 16, 32, 64 bytes, .* 24$"):
+    with pytest.raises(GenerateError, match=r"^a beat of packet_out must have 1, 2, 4, .* 24$"):
         StreamPorts(Packet(9, 8), Packet(48, 24)).check()
     StreamPorts(Packet((1 << 26) - 8, 8), Packet(4, 2)).check()
     with pytest.raises(GenerateError, match=r"^packet_in must have 1 to 67108863 bytes .*, not 67108864: take a"):

@@ -26,7 +26,7 @@ from hls_templates.pipeline import Memory, Packet
 from hls_templates.ports import Output, Ports, StreamPorts, SystolicPorts
 from hls_templates.registers import bundles
 from hls_templates.render import SIMULATION, headers
-from hls_templates.vendor import Figure, VendorValues, port_plan, vendor_files, word
+from hls_templates.vendor import Figure, VendorValues, dma_config, port_plan, vendor_files, word
 from scheduler.array import PIXEL_BYTES, Array
 from scheduler.program import Map, Program, emit
 from scheduler.tile import tile
@@ -274,6 +274,14 @@ def test_frames_go_through_the_dma(board: str, names: str, tmp_path: Path) -> No
     (told,) = [dictionary(c[1]) for c in ran.named("set_property") if c[-1] == f"{facts.ps.ip}_0"]
     assert told[f"CONFIG.{facts.ps.interrupt_key}"] == "0"
     assert not [pin for call in ran.named("connect_bd_net") for pin in call if "irq" in pin.lower()]
+
+
+def test_no_burst_of_the_dma_exceeds_4_kb() -> None:
+    for beat in (1, 4, 64, 128):
+        config = dma_config(StreamPorts(Packet(900, beat), Packet(900, 8)))
+        size = config["c_mm2s_burst_size"] * config["c_m_axi_mm2s_data_width"] // 8
+        assert size <= 4096
+        assert config["c_mm2s_burst_size"] >= 32
 
 
 def test_an_ip_without_the_streams_is_refused(tmp_path: Path) -> None:

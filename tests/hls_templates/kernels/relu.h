@@ -7,9 +7,9 @@
 
 template <int WORDS, class T, int LANES>
 void relu(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out,
-          hls::burst_maxi<word<T, LANES>> biases) {
+          hls::burst_maxi<word<T, LANES>> biases, int at = 0) {
     for (int frame = 0; frame < frames; ++frame) {
-        biases.read_request(0, WORDS);
+        biases.read_request(at, WORDS);
         for (int i = 0; i < WORDS; ++i) {
             const word<T, LANES> x = in.read(), bias = biases.read();
             word<T, LANES> y;

@@ -1,0 +1,141 @@
+"""The systolic style: maps in DDR, and a start of the accelerator a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import HostError
+from host.buffers import Buffers, FrameSet
+from host.check import check_picture, golden_maps
+from host.layout import pack_input, unpack_map
+from host.manifest import Layer, Manifest
+from host.overlay import LoadedOverlay
+from host.picture import Pixels
+
+Integers = npt.NDArray[np.signedinteger[Any]]
+
+
+class SystolicStyle:
+    """Frames of a design on a loaded overlay. ``open`` after every load; ``free`` may be called twice."""
+
+    def __init__(self, loaded: LoadedOverlay, manifest: Manifest) -> None:
+        self._loaded, self._manifest = loaded, manifest
+        self.buffers: Buffers | None = None
+
+    def open(self, sets: int) -> None:
+        """Uploads everything and tells the accelerator where it lies."""
+        self.buffers = Buffers(self._manifest, self._loaded.folder, sets, self._loaded.allocate)
+        self._point(self.buffers)
+
+    def free(self) -> None:
+        buffers, self.buffers = self.buffers, None
+        if buffers is not None:
+            buffers.free()
+
+    # --- the stages of a frame
+
+    def load(self, one: FrameSet, pixels: Pixels) -> None:
+        """Into DDR."""
+        pack_input(self._manifest, pixels, np.asarray(one.input))
+        one.input.flush()
+
+    def execute(self, one: FrameSet, wait: str) -> None:
+        """One frame, one start."""
+        self.start(one.first_pass, self._manifest.passes, wait)
+
+    def stages(self, wait: str) -> tuple[tuple[str, Callable[[FrameSet], None]], ...]:
+        """``execute``, as ``Accelerator.stream`` takes it."""
+        return (("accelerate", lambda one: self.execute(one, wait)),)
+
+    def settle(self) -> None:
+        """A frame ends with its start: none is left in the accelerator."""
+
+    def collect(self, one: FrameSet) -> tuple[Integers, ...]:
+        """Out of DDR: a copy of each kept map."""
+        found = []
+        for layer, buffer in zip(self._manifest.kept_layers(), one.results, strict=True):
+            buffer.invalidate()
+            found.append(unpack_map(self._manifest.layers[layer].output, self._manifest.lanes, buffer))
+        return tuple(found)
+
+    def arrived(self, one: FrameSet, pixels: Pixels) -> bool:
+        """Whether DDR holds this picture."""
+        wanted = np.zeros(self._manifest.input.size, np.uint8)
+        pack_input(self._manifest, pixels, wanted)
+        one.input.invalidate()
+        return bool(np.array_equal(np.asarray(one.input), wanted))
+
+    # --- layer by layer
+
+    def layers(self, pixels: Pixels, wait: str) -> Iterator[tuple[Layer, Integers]]:
+        """Each layer started on its own, and its map as DDR holds it."""
+        assert self.buffers is not None
+        one = self.buffers.sets[0]
+        self.load(one, pixels)
+        for index, layer in enumerate(self._manifest.layers):
+            count = layer.last_pass - layer.first_pass + 1
+            self.start(one.first_pass + layer.first_pass, count, wait)
+            yield layer, self._map(self.buffers, one, index)
+
+    def test_frame(self) -> tuple[Pixels, Iterator[Integers]]:
+        """The design's test frame, and what the golden model says of each of ``layers``."""
+        folder = self._loaded.folder
+        return check_picture(self._manifest, folder), golden_maps(self._manifest, folder)
+
+    def _map(self, buffers: Buffers, one: FrameSet, index: int) -> Integers:
+        region, kept = self._manifest.layers[index].output, self._manifest.kept_layers()
+        if index in kept:
+            data = one.results[kept.index(index)]
+        else:
+            data = buffers.inner[region.offset : region.offset + region.size]
+        data.invalidate()
+        return unpack_map(region, self._manifest.lanes, data)
+
+    # --- the accelerator
+
+    def start(self, first: int, count: int, wait: str) -> None:
+        """Passes ``first`` … ``first + count − 1``, to their end; HostError where that does not come in time."""
+        loaded = self._loaded
+        loaded.check_whole()
+        if wait == "interrupt" and loaded.has_interrupt:
+            done = loaded.in_loop(self._by_interrupt(first, count))
+        else:
+            loaded.ip.start(first, count)
+            done = loaded.ip.poll(loaded.timeout_s)
+        if not done:
+            self._give_up()
+
+    async def _by_interrupt(self, first: int, count: int) -> bool:
+        ip = self._loaded.ip
+        ip.enable_interrupt()
+        ip.start(first, count)
+        return bool(await ip.interrupted(self._loaded.timeout_s))
+
+    def _point(self, buffers: Buffers) -> None:
+        ip = self._loaded.ip
+        for port in range(self._manifest.map_ports):
+            for way in ("read", "write"):
+                ip.put_pointer(f"maps_{way}_{port}", buffers.map_base)
+        for port, image in enumerate(buffers.weights):
+            ip.put_pointer(f"weights_{port}", image.device_address)
+        ip.put_pointer("requantisers", buffers.requantisers.device_address)
+        ip.put_pointer("program", buffers.program.device_address)
+
+    def _give_up(self) -> None:
+        loaded = self._loaded
+        current = loaded.ip.current_pass % self._manifest.passes
+        layer = self._manifest.layer_of_pass(current)
+        where = f"pass {current}, layer {layer.name} ({layer.source})" if layer else f"pass {current}"
+        said = loaded.trouble
+        what = "stopped" if said else f"did not finish within {loaded.timeout_s:g} s"
+        loaded.broken = f"it {what}, at {where}"
+        raise HostError(
+            f"the accelerator {what}: it stands at {where}; {loaded.ip.state()}"
+            + (f"; the simulated board says: {said}" if said else "")
+            + "; call reset() and then check(), which runs layer by layer and compares; if the first layer hangs "
+            "too, the PL clock or the AXI ports of the block design are not those of the .hwh"
+        )

@@ -1,0 +1,229 @@
+"""Streaming designs through ``Accelerator``: the real pynq with its own DMA driver, and the simulated board."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hardware import Open
+from pipelines import HEIGHT, WIDTH, golden, make_pipeline
+
+from boards.errors import HostError
+from host.detection import Head, detect
+from host.placement import Placement
+
+pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+
+FRAMES = 300
+AT = 150
+
+
+@pytest.fixture(scope="module")
+def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """To be read only."""
+    return make_pipeline(tmp_path_factory.mktemp("streaming") / "design")
+
+
+@pytest.fixture(scope="module")
+def frames() -> list[np.ndarray]:
+    random = np.random.default_rng(5)
+    return [random.integers(0, 256, (HEIGHT, WIDTH, 3), np.uint8) for _ in range(FRAMES)]
+
+
+@pytest.fixture(scope="module")
+def wanted(frames: list[np.ndarray]) -> list[np.ndarray]:
+    return [golden(frame.transpose(2, 0, 1)) for frame in frames]
+
+
+def check(results: list[Any], wanted: list[np.ndarray]) -> None:
+    assert [result.index for result in results] == list(range(len(wanted)))
+    wrong = [i for i, (one, right) in enumerate(zip(results, wanted, strict=True)) if (one.outputs[0] != right).any()]
+    assert not wrong, f"{len(wrong)} frames are wrong, first {wrong[0]}"
+
+
+def fault(kind: str, **options: Any) -> Any:
+    from host.faults import Fault
+
+    return Fault(kind, **options)
+
+
+def test_detects_what_the_golden_integers_say(design: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
+    yolo = accelerator(design)
+    found = yolo.detect(frames[0])
+    right = golden(frames[0].transpose(2, 0, 1))
+    assert found.outputs[0].dtype == np.int16
+    assert np.array_equal(found.outputs[0], right)
+    head = Head("region", ((2.0, 3.0),), 1)
+    floats = np.asarray(right / 32, np.float32)
+    placement = Placement(WIDTH, HEIGHT, WIDTH, HEIGHT, 0, 0, WIDTH, HEIGHT)
+    boxes = detect([floats], [head], placement, ["thing"])
+    assert found.detections == tuple(one.clipped(WIDTH, HEIGHT) for one in boxes)
+    assert len(boxes) > 5
+    assert asyncio.run(yolo.detect_async(frames[0])).detections == found.detections
+
+
+def test_the_pipeline_is_started_once_and_restarts_itself(
+    design: Path, tmp_path: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
+) -> None:
+    folder = shutil.copytree(design, tmp_path / "design")
+    values = json.loads((folder / "manifest.json").read_text())
+    values["frames_per_start"] = 7
+    (folder / "manifest.json").write_text(json.dumps(values))
+    yolo = accelerator(folder, threshold=0.9995)
+    # Both halves of the address of the weights, the number of frames, the start.
+    assert yolo.device.register_writes["streaming_top_0"] == 4
+    yolo.device.register_writes.clear()
+    check(list(yolo.stream(frames[:30])), wanted[:30])
+    # Each way an address of two halves and a length, written by pynq's driver.
+    assert dict(yolo.device.register_writes) == {"axi_dma_0": 30 * 6}
+    model = next(one for _, _, name, one in yolo.device._slaves if name == "streaming_top_0")
+    assert model.starts == 30 // 7 + 1
+
+
+def test_the_real_pynq_is_what_runs(design: Path, accelerator: Open) -> None:
+    yolo = accelerator(design)
+    assert type(yolo.overlay.axi_dma_0) is pynq.lib.dma.DMA
+    assert type(yolo.ip).__mro__[2] is pynq.DefaultIP
+    assert not yolo.has_interrupt
+    assert all(type(one.sent) is type(one.received) is pynq.buffer.PynqBuffer for one in yolo.buffers.sets)
+    weights = yolo.buffers.weights[0].device_address
+    assert weights >> 32 > 0
+    assert yolo.ip.read(yolo.ip.offset("weights_centre_1")) == weights & 0xFFFFFFFF
+    assert yolo.ip.read(yolo.ip.offset("weights_centre_2")) == weights >> 32
+    assert int(yolo.ip.register_map.frames.frames) == 16384
+    assert "AP_START AUTO_RESTART" in yolo.ip.state()
+
+
+def test_frames_stream_through_in_order_bit_for_bit(
+    design: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
+) -> None:
+    yolo = accelerator(design, threshold=0.9995)
+    held = yolo.device.allocations
+    assert held == 1 + 2 * 2
+    check(list(yolo.stream(frames)), wanted)
+    assert list(yolo.measured.busy) == ["resize", "load", "send", "receive", "decode"]
+    gc.collect()
+    assert yolo.device.allocations == held
+
+
+def test_a_stream_that_is_left_early_leaves_no_frame_behind(
+    design: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
+) -> None:
+    yolo = accelerator(design, sets=4, threshold=0.9995)
+    for taken in range(1, 12):
+        flow = yolo.stream(frames)
+        check([next(flow) for _ in range(taken)], wanted[:taken])
+        flow.close()
+        assert np.array_equal(yolo.detect(frames[taken]).outputs[0], wanted[taken])
+
+
+@pytest.mark.parametrize(
+    ("what", "verify_every", "sentence"),
+    [
+        ({"kind": "hang"}, None, r"the stream did not end within 0.3 s: MM2S .*, S2MM 0x1000 \(busy\); 4032 bytes"),
+        (
+            {"kind": "corrupt word", "buffer": "weights_centre", "word": 5},
+            10,
+            r"data/weights_centre.bin has checksum \w+ in DDR, not",
+        ),
+        ({"kind": "missing flush"}, 1, "the picture in DDR is not the one that was loaded"),
+    ],
+)
+def test_what_ends_a_stream_is_raised_and_reset_cures_it(
+    design: Path,
+    accelerator: Open,
+    frames: list[np.ndarray],
+    wanted: list[np.ndarray],
+    what: dict[str, Any],
+    verify_every: int | None,
+    sentence: str,
+) -> None:
+    yolo = accelerator(design, threshold=0.9995, timeout_s=0.3)
+    held = yolo.device.allocations
+    yolo.device.inject(fault(at=AT, **what))
+    results: list[Any] = []
+    with pytest.raises(HostError, match=sentence) as caught:
+        results.extend(yolo.stream(frames, verify_every=verify_every))
+    assert AT <= caught.value.index < AT + (verify_every or 1)  # type: ignore[attr-defined]
+    check(results[:AT], wanted[:AT])
+    del caught  # its frames hold buffers
+    if what["kind"] == "hang":
+        with pytest.raises(HostError, match=r"the accelerator stopped earlier \(the stream did not end .*reset\(\) fi"):
+            yolo.detect(frames[0])
+    yolo.reset()
+    check(list(yolo.stream(frames[AT:])), wanted[AT:])
+    gc.collect()
+    assert yolo.device.allocations == held
+
+
+def test_what_the_generated_code_says_is_raised_at_once(
+    design: Path, tmp_path: Path, accelerator: Open, frames: list[np.ndarray]
+) -> None:
+    folder = shutil.copytree(design, tmp_path / "design")
+    values = json.loads((folder / "manifest.json").read_text())
+    values["images"][0]["word_bytes"] = 512  # the library is told of fewer words than the layer asks for
+    (folder / "manifest.json").write_text(json.dumps(values))
+    yolo = accelerator(folder)
+    with pytest.raises(HostError, match=r"the simulated board says: .*weights_centre.*; call reset\(\); the accelera"):
+        yolo.detect(frames[0])
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_an_allocation_that_fails_leaves_nothing_behind(design: Path, accelerator: Open, number: int) -> None:
+    yolo = accelerator(design)
+    yolo.device.inject(fault("allocation failure", at=number))
+    with pytest.raises(HostError, match="bytes of contiguous memory cannot be allocated") as caught:
+        yolo.reset()
+    assert yolo.device.allocations == 0, caught
+    yolo.reset()
+    assert yolo.device.allocations == 5
+
+
+def test_an_upload_that_does_not_arrive_is_found(design: Path, accelerator: Open) -> None:
+    yolo = accelerator(design)
+    yolo.device.inject(fault("missing flush"))
+    with pytest.raises(HostError, match=r"data/weights_centre.bin was uploaded with checksum .* the cache was not"):
+        yolo.reset()
+    yolo.reset()
+    yolo.verify()
+
+
+def test_check_compares_what_leaves(design: Path, tmp_path: Path, accelerator: Open) -> None:
+    report = accelerator(design).check()
+    assert report.passed
+    assert str(report) == f"centre: 1 layers, {6 * HEIGHT * WIDTH:,} integers: every bit equal to the golden model's"
+    yolo = accelerator(design)
+    yolo.device.inject(fault("corrupt word", buffer="weights_centre", word=0))
+    report = yolo.check()
+    # Four biases of the word: three of the first pixel, one of the second.
+    assert re.search(r"is centre \(by hand:1\): 4 of 1,512 integers, first at channel 0, row 0, column 0", str(report))
+    folder = shutil.copytree(design, tmp_path / "design")
+    values = json.loads((folder / "manifest.json").read_text())
+    del values["check"]
+    (folder / "manifest.json").write_text(json.dumps(values))
+    with pytest.raises(HostError, match="holds no test frame to compare with; generate the design again"):
+        accelerator(folder).check()
+
+
+def test_the_simulated_board_takes_the_designs_own_time(design: Path, accelerator: Open, frames: list[Any]) -> None:
+    yolo = accelerator(design, time_scale=2000.0, threshold=0.9995)
+    assert yolo.manifest.cycles == 1000
+    took = yolo.detect(frames[0]).timing.seconds["accelerate"]
+    assert 0.02 <= took < 0.06  # 1000 cycles at 100 MHz, 2000 times slower
+    assert "whose frame takes 0.010 ms (modelled cycles at 100 MHz, a target)" in yolo.label
+
+
+def test_a_zynq_7000_where_pynq_can(tmp_path: Path, accelerator: Open, frames: list[Any], wanted: list[Any]) -> None:
+    folder = make_pipeline(tmp_path / "design", "pynq-z2")
+    if pynq.__version__.startswith("4.0"):
+        with pytest.raises(HostError, match=r"pynq 4.0.0 .*finds no PL clock in the description of a Zynq-7000"):
+            accelerator(folder)
+        return
+    assert np.array_equal(accelerator(folder).detect(frames[0]).outputs[0], wanted[0])
