@@ -2,55 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from manifests import changed, places, refusal
 
 from boards.errors import HostError
-from host.manifest import LARGEST_MANIFEST, parse_manifest, read_image, read_manifest
-
-IGNORED = {"estimate", "array", "burst_words", "outstanding", "golden"}
-"""For people and for other rooms; the host reads none of it."""
+from host.manifest import LARGEST_BUFFER, LARGEST_MANIFEST, parse_manifest, read_image, read_manifest
 
 
 @pytest.fixture(scope="module")
 def values(tiny: Path) -> dict[str, Any]:
     loaded: dict[str, Any] = json.loads((tiny / "manifest.json").read_text("utf-8"))
     return loaded
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every key of every object, as a path."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        if key not in IGNORED:
-            yield (*path, key)
-            yield from places(inner, (*path, key))
-
-
-def changed(values: dict[str, Any], path: tuple[Any, ...], new: Any) -> dict[str, Any]:
-    """A copy with one place set to ``new``, or removed where that is Ellipsis."""
-    made = copy.deepcopy(values)
-    at: Any = made
-    for key in path[:-1]:
-        at = at[key]
-    if new is ...:
-        del at[path[-1]]
-    else:
-        at[path[-1]] = new
-    return made
-
-
-def refusal(values: dict[str, Any]) -> str:
-    try:
-        parse_manifest(values, "manifest.json")
-    except HostError as error:
-        return str(error)
-    return ""
 
 
 def test_reads_what_the_generator_writes(tiny: Path, values: dict[str, Any]) -> None:
@@ -86,6 +52,40 @@ def test_whatever_is_changed_it_is_a_manifest_or_refused(values: dict[str, Any],
         (("fit",), "squeeze", "fit is one of plain, letterbox, smooth, not 'squeeze'"),
         (("heads", 0, "layer"), 7, "a head reads one of the layers, not 7"),
         (("heads", 0, "classes"), 4, "a head of 16 channels, not 18"),
+        (("format",), "other", "is no manifest of a generated design; run systolic generate first"),
+        (("style",), "dataflow", "style is 'systolic' or 'streaming', not 'dataflow'"),
+        (("clock_mhz",), 0, "clock_mhz is 0…2000, not 0.0"),
+        (("map_ports",), 3, "map_ports is 1, 2 or 4, not 3"),
+        (("weight_ports",), 2, "each weight port has an image, not 1"),
+        (("lanes",), 0, "lanes is 1…256, not 0"),
+        (("word_bytes",), 0, "word_bytes is 1…512, not 0"),
+        (("layers",), [], "there are 1…4096 layers, not 0"),
+        (("pass_fields", "out_base"), 64, "pass_fields lie in a pass, not (0, 64)"),
+        (("pass_words",), 2000, "pass_fields lie in a pass, not"),
+        (("input", "pixel_bytes"), 2, "a pixel holds its channels, not 2"),
+        (("input", "row_bytes"), 71, "a row holds its pixels, not 71"),
+        (("input", "row_bytes"), 96, "input.bytes is height · row_bytes, not 1120"),
+        (("input", "bytes"), 0, "input: the map lies within maps_bytes, not (0, 0)"),
+        (("input", "offset"), -16, "input: the map lies within maps_bytes, not (-16,"),
+        (("input", "offset"), 8, "input: offset is whole words, not 8"),
+        (("input", "datatype"), "INT17", "input: datatype is INT1…INT16 or UINT1…UINT16, not 'INT17'"),
+        (("input", "value_bytes"), 2, "input: value_bytes is 1, not 2"),
+        (("input", "value_bits"), 4, "input: value_bits is 4, 8 or 16 and at least 8, not 4"),
+        (("input", "value_bits"), 12, "input: value_bits is 4, 8 or 16 and at least 8, not 12"),
+        (("input", "scale"), 0, "input: scale is above 0, not 0.0"),
+        (("input", "scale"), float("inf"), "input: scale is above 0, not inf"),
+        (("input", "channels"), 0, "input: channels, height, width, blocks are 1…65536, not (0,"),
+        (
+            ("layers", 0, "output", "height"),
+            1 << 17,
+            "conv1: channels, height, width, blocks are 1…65536, not (8, 131072",
+        ),
+        (("layers", 0, "output", "bytes"), 1024, "conv1: bytes is 1008, the size of its rows, not 1024"),
+        (("layers", 0, "output", "channels"), 17, "conv1: blocks hold all channels, not 1"),
+        (("layers", 0, "last_pass"), -1, "conv1: last_pass is at least 0, not -1"),
+        (("passes",), 3, "passes is 2, not 3"),
+        (("images", "program"), "/etc/passwd", "an image stays inside the folder, '/etc/passwd' does not"),
+        (("images", "program"), "a\\b", r"an image stays inside the folder, 'a\\b' does not"),
         (("labels",), ..., "lacks 'labels'; generate the design again"),
     ],
 )
@@ -93,6 +93,18 @@ def test_says_what_is_wrong(values: dict[str, Any], path: tuple[Any, ...], new: 
     with pytest.raises(HostError) as caught:
         parse_manifest(changed(values, path, new), "manifest.json")
     assert sentence in str(caught.value)
+
+
+def test_four_bits_want_an_even_number_of_lanes(values: dict[str, Any]) -> None:
+    odd = changed(changed(values, ("lanes",), 15), ("word_bytes",), 1)
+    said = refusal(changed(changed(odd, ("input", "datatype"), "UINT4"), ("input", "value_bits"), 4))
+    assert "input: two 4-bit lanes are a byte, not 15" in said
+
+
+def test_without_a_head_the_last_map_is_read_back(values: dict[str, Any]) -> None:
+    found = parse_manifest(changed(values, ("heads",), []), "manifest.json")
+    assert found.kept_layers() == (1,)
+    assert found.layer_of_pass(1) == found.layers[1]
 
 
 def test_a_file_that_is_none(tmp_path: Path) -> None:
@@ -114,4 +126,15 @@ def test_an_image_that_is_not_the_designs(tiny: Path, tmp_path: Path) -> None:
     found = read_manifest(tiny)
     assert read_image(tiny, found.program)
     with pytest.raises(HostError, match=r"program.bin cannot be read .*; copy the whole folder to the board"):
+        read_image(tmp_path, found.program)
+    program = tmp_path / found.program.path
+    program.parent.mkdir()
+    program.write_bytes(b"of another design")
+    with pytest.raises(
+        HostError, match=r"program.bin has checksum \w+, manifest.json says \w+: the folder holds files of"
+    ):
+        read_image(tmp_path, found.program)
+    with program.open("wb") as file:
+        file.truncate(LARGEST_BUFFER + 1)
+    with pytest.raises(HostError, match=r"program.bin: an image has at most 2147483648 bytes; copy the design again"):
         read_image(tmp_path, found.program)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,11 @@ import pytest
 from detectors import write_tiny_design
 from PIL import Image
 
-from boards.errors import HostError
+from boards.errors import HostError, SimulationError
 from host.manifest import read_manifest
 from host.pace import pace
 from systolic.cli import main
-from systolic.frames import pictures_in, save_cycles
+from systolic.frames import pictures_in, run_frames, save_cycles
 from systolic.measure import board_memory, measure, trace_frame
 from systolic.run import run
 from systolic.simulate import open_folder
@@ -54,6 +55,26 @@ def test_the_same_boxes_as_one_picture_at_a_time(design: Path, pictures: Path, t
     assert len(list((tmp_path / "boxes").glob("*.png"))) == 4
 
 
+def test_few_boxes_where_few_are_wanted(design: Path, pictures: Path) -> None:
+    pytest.importorskip("pynq", reason="needs the real pynq: see .ci/host")
+    counts = {
+        options: sum(len(one.detections) for one in run_frames(design, pictures, *options).results)
+        for options in ((0.01, 0.5), (0.3, 0.5), (0.01, 0.95))
+    }
+    assert counts[0.3, 0.5] < counts[0.01, 0.5] < counts[0.01, 0.95]
+
+
+def test_a_folder_for_the_boxes_that_cannot_be_made(design: Path, pictures: Path) -> None:
+    with pytest.raises(HostError, match=r"notes.txt cannot be made: .*; choose another -o FOLDER"):
+        run_frames(design, pictures, 0.2, 0.5, pictures / "notes.txt")
+
+
+def test_any_case_of_an_ending(tmp_path: Path) -> None:
+    for name in ("b.PNG", "a.Jpeg", "c.txt"):
+        (tmp_path / name).write_bytes(b"")
+    assert [path.name for path in pictures_in(tmp_path)] == ["a.Jpeg", "b.PNG"]
+
+
 def test_a_folder_without_pictures(tmp_path: Path) -> None:
     with pytest.raises(
         HostError, match=r"holds no picture \(\.jpg, .*\); name a folder of pictures or of video frames"
@@ -77,3 +98,12 @@ def test_traced_cycles_are_kept_for_the_simulated_board(design: Path, tmp_path: 
     assert found.source == "traced"
     traced = sum(region.total for region in report.timing.regions if not region.top)
     assert found.seconds(0, len(found.pass_cycles)) == pytest.approx(traced / (found.clock_mhz * 1e6))
+    (tmp_path / "file").write_text("")
+    assert save_cycles(tmp_path / "file", report) is None
+    regions = report.timing.regions
+    gone = replace(report.timing, regions=tuple(region for region in regions if region.label != 0))
+    with pytest.raises(SimulationError, match=r"the trace holds passes \[1\], not 0…0; trace it again"):
+        save_cycles(tmp_path, replace(report, timing=gone))
+    kept = json.loads((tmp_path / "cycles.json").read_text())
+    save_cycles(tmp_path, replace(report, timing=replace(report.timing, regions=regions[::-1])))
+    assert json.loads((tmp_path / "cycles.json").read_text()) == kept

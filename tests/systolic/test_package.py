@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import base64
+import hashlib
 import importlib.util
 import json
 import os
@@ -161,6 +163,48 @@ def test_the_same_design_gives_the_same_bytes(wheel: Path, tmp_path: Path) -> No
     again = package(wheel.parent / "design", tmp_path)
     assert again.name == wheel.name == "systolic_tiny-0.1.0-py3-none-any.whl"
     assert again.read_bytes() == wheel.read_bytes()
+
+
+def test_its_record_lists_every_file_with_its_digest(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    info = "systolic_tiny-0.1.0.dist-info"
+    lines = archive.read(f"{info}/RECORD").decode().splitlines()
+    assert [line.split(",")[0] for line in lines] == archive.namelist()
+    assert lines[-1] == f"{info}/RECORD,,"
+    for line in lines[:-1]:
+        name, digest, size = line.split(",")
+        data = archive.read(name)
+        assert digest == "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+        assert int(size) == len(data)
+
+
+def test_says_what_it_needs(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    metadata = archive.read("systolic_tiny-0.1.0.dist-info/METADATA").decode()
+    assert "Requires-Python: >=3.10\nRequires-Dist: numpy\nRequires-Dist: pillow\n" in metadata
+    assert "Summary: tiny on pynq-z2\n" in metadata
+    assert {"host/py.typed", "boards/py.typed", "host/overlay.py"} <= set(archive.namelist())
+
+
+@pytest.mark.parametrize(
+    ("network", "name"), [("YOLO v2--Tiny!", "yolo_v2_tiny"), ("…", "design"), ("N" * 100, "n" * 60)]
+)
+def test_any_network_has_a_name_that_pip_takes(tiny_design: Path, tmp_path: Path, network: str, name: str) -> None:
+    folder = shutil.copytree(tiny_design, tmp_path / "design")
+    values = json.loads((folder / "manifest.json").read_text("utf-8"))
+    (folder / "manifest.json").write_text(json.dumps(values | {"network": network}))
+    made = package(folder, tmp_path, without_bitstream=True)
+    assert made.name == f"systolic_{name}-0.1.0-py3-none-any.whl"
+
+
+def test_a_folder_that_cannot_be_written(tiny_design: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(GenerateError, match=r"file/systolic_tiny.*whl cannot be written: .*; choose another folder"):
+        package(tiny_design, tmp_path / "file", without_bitstream=True)
+    folder = shutil.copytree(tiny_design, tmp_path / "design")
+    (folder / "data/maps.bin").unlink()
+    with pytest.raises(GenerateError, match=r"data/maps.bin cannot be read \(.*\); generate the design again"):
+        package(folder, tmp_path, without_bitstream=True)
 
 
 def test_holds_nothing_of_the_generators_rooms(wheel: Path) -> None:
