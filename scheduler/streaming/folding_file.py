@@ -1,0 +1,148 @@
+"""A folding as JSON: saved, edited by hand, loaded again. What a hand breaks is said by the constraint's own sentence.
+
+{"format": "systolic-folding", "version": 1, "network": …,
+ "blocks": [{"name": …, "pe": …, "simd": …, "m": …, "pixels": …, "style": …, "memory": …, "ram": …, "multiplier": …,
+             "pad_in": …, "pad_out": …, "depths": […]}, …]}
+
+Of a block, only the name has to be there: a key that is left out has the value that changes nothing. depths: of the
+FIFOs before its inputs, 0 for the least.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from boards.errors import ScheduleError
+from scheduler.streaming import graph as g
+from scheduler.streaming.constraints import MEMORIES, MULTIPLIERS, RAMS, STYLES, check
+
+FORMAT, VERSION = "systolic-folding", 1
+MAX_BYTES = 1 << 20
+MOST = 1 << 20
+"""No number of a fold is larger."""
+
+DEEPEST = 1 << 24
+"""No FIFO is deeper."""
+
+_CHOICES = {"style": STYLES, "memory": MEMORIES, "ram": RAMS, "multiplier": MULTIPLIERS}
+_LEAST = {"pad_in": 0, "pad_out": 0}
+_FOLD = tuple(f.name for f in fields(g.Fold))
+_BLOCK = ("name", *_FOLD, "depths")
+
+
+def _property(key: str) -> Mapping[str, Any]:
+    if key in _CHOICES:
+        return {"enum": list(_CHOICES[key])}
+    return {"type": "integer", "minimum": _LEAST.get(key, 1), "maximum": MOST}
+
+
+SCHEMA: Mapping[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "required": ["format", "version", "network", "blocks"],
+    "additionalProperties": False,
+    "properties": {
+        "format": {"const": FORMAT},
+        "version": {"const": VERSION},
+        "network": {"type": "string"},
+        "blocks": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name"],
+                "additionalProperties": False,
+                "properties": {
+                    "name": {"type": "string"},
+                    **{key: _property(key) for key in _FOLD},
+                    "depths": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": DEEPEST}},
+                },
+            },
+        },
+    },
+}
+"""JSON Schema of the file, for editors."""
+
+
+def to_json(folding: g.StreamingFolding) -> str:
+    deep = {(index, port): depth for index, port, depth in folding.depths}
+    blocks = []
+    for index, (block, fold) in enumerate(zip(folding.graph.blocks, folding.folds, strict=True)):
+        depths = [deep.get((index, port), 0) for port in range(len(block.inputs))]
+        kept = {key: value for key, value in asdict(fold).items() if value != getattr(g.Fold(), key)}
+        blocks.append({"name": block.name, **kept, **({"depths": depths} if any(depths) else {})})
+    head = {"format": FORMAT, "version": VERSION, "network": folding.graph.name}
+    lines = ",\n  ".join(json.dumps(block, ensure_ascii=False) for block in blocks)
+    return json.dumps(head, ensure_ascii=False)[:-1] + f',\n "blocks": [\n  {lines}\n]}}\n'
+
+
+def from_json(text: str, graph: g.StreamGraph, name: str = "folding") -> g.StreamingFolding:
+    """The folding of ``text`` for ``graph``; ScheduleError names the key or the constraint. ``name``: of the file."""
+    values = _object(text, name)
+    blocks, wanted = values["blocks"], [block.name for block in graph.blocks]
+    if not isinstance(blocks, list) or [_name(block) for block in blocks] != wanted:
+        raise ScheduleError(
+            f"{name}: blocks has to name {', '.join(wanted)} in this order, as {graph.name} does; "
+            "save the folding again and edit that"
+        )
+    folds = tuple(_fold(block, f"{name}: {block['name']}") for block in blocks)
+    depths = [
+        (index, port, depth)
+        for index, block in enumerate(blocks)
+        for port, depth in enumerate(_depths(block, graph.blocks[index], f"{name}: {block['name']}"))
+        if depth > 0
+    ]
+    try:
+        return check(g.StreamingFolding(graph, folds, tuple(depths)))
+    except ScheduleError as error:
+        raise ScheduleError(f"{name}: {error}") from error
+
+
+def _object(text: str, name: str) -> dict[str, Any]:
+    if len(text) > MAX_BYTES:
+        raise ScheduleError(f"{name} has {len(text)} characters; a folding has at most {MAX_BYTES}")
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ScheduleError(f"{name} is not JSON: {error}") from error
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise ScheduleError(f'{name} is not a folding: it has to be an object with "format": "{FORMAT}"')
+    if values.get("version") != VERSION:
+        raise ScheduleError(f"{name} has version {values.get('version')!r}; this program reads version {VERSION}")
+    _keys(values, SCHEMA["required"], SCHEMA["required"], name)
+    return values
+
+
+def _keys(values: Mapping[str, Any], wanted: list[str], known: tuple[str, ...] | list[str], where: str) -> None:
+    missing, unknown = sorted(set(wanted) - set(values)), sorted(set(values) - set(known))
+    if missing or unknown:
+        said = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
+        raise ScheduleError(f"{where}: {' and '.join(said)}; the keys are {', '.join(known)}")
+
+
+def _name(block: object) -> object:
+    return block.get("name") if isinstance(block, dict) else None
+
+
+def _fold(block: dict[str, Any], where: str) -> g.Fold:
+    _keys(block, ["name"], _BLOCK, where)
+    values = {key: block[key] for key in _FOLD if key in block}
+    for key, value in values.items():
+        if key in _CHOICES:
+            if value not in _CHOICES[key]:
+                raise ScheduleError(f"{where}: {key} is one of {', '.join(_CHOICES[key])}, not {value!r}")
+        elif type(value) is not int or not _LEAST.get(key, 1) <= value <= MOST:
+            raise ScheduleError(f"{where}: {key} is an integer of {_LEAST.get(key, 1)}…{MOST}, not {value!r}")
+    return g.Fold(**values)
+
+
+def _depths(values: dict[str, Any], block: g.Block, where: str) -> list[int]:
+    depths = values.get("depths", [0] * len(block.inputs))
+    whole = isinstance(depths, list) and all(type(d) is int and 0 <= d <= DEEPEST for d in depths)
+    if not whole or len(depths) != len(block.inputs):
+        raise ScheduleError(
+            f"{where}: depths are {len(block.inputs)} integers of 0…{DEEPEST}, one an input, not {depths!r}"
+        )
+    return list(depths)
