@@ -6,6 +6,7 @@
 #include <hls_stream.h>
 
 #include "instrument.h"
+#include "progress.h"
 #include "word.h"
 
 constexpr int CONCAT_DEPTH = 2;
@@ -28,9 +29,10 @@ void concat_into(hls::stream<word<T, LANES> > &out, int frames, STREAMS &...ins)
 #pragma HLS INLINE
     const int words[] = {CHANNELS / LANES...};
     constexpr int INPUTS = sizeof...(CHANNELS);
-    int which = 0, at = 0, left = frames * POSITIONS;
+    int which = 0, at = 0;
+    progress_t<POSITIONS> done = {0, 0};
     SYSTOLIC_ENTER;
-    while (left > 0) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, CONCAT_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         out.write(read_one(which, ins...));
@@ -38,7 +40,7 @@ void concat_into(hls::stream<word<T, LANES> > &out, int frames, STREAMS &...ins)
             at = 0;
             if (++which == INPUTS) {
                 which = 0;
-                --left;
+                done.next();
             }
         }
     }

@@ -5,17 +5,19 @@
 #include <hls_stream.h>
 
 #include "instrument.h"
+#include "progress.h"
 #include "word.h"
 
 template <int LANES, int WORDS, class T>
 void discard(int frames, hls::stream<word<T, LANES> > &in) {
 #pragma HLS INLINE
-    const int steps = frames * WORDS;
+    progress_t<WORDS> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < steps; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, 1);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         in.read();
+        done.next();
     }
 }
 

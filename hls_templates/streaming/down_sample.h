@@ -5,6 +5,7 @@
 #include <hls_stream.h>
 
 #include "instrument.h"
+#include "progress.h"
 #include "raster.h"
 #include "word.h"
 
@@ -16,14 +17,15 @@ void down_sample(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<
     static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
     constexpr int G = CHANNELS / LANES;
     raster_t<G, HEIGHT, WIDTH, STRIDE> at;
-    const int steps = frames * HEIGHT * WIDTH * G;
+    progress_t<HEIGHT * WIDTH * G> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < steps; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, DOWN_SAMPLE_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         const word<T, LANES> value = in.read();
         if (at.on_grid()) out.write(value);
         at.advance();
+        done.next();
     }
 }
 

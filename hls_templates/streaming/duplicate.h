@@ -5,6 +5,7 @@
 #include <hls_stream.h>
 
 #include "instrument.h"
+#include "progress.h"
 #include "word.h"
 
 constexpr int DUPLICATE_DEPTH = 2;
@@ -24,12 +25,13 @@ inline void write_all(const W &value, hls::stream<W> &first, STREAMS &...others)
 template <int LANES, int WORDS, class T, class... STREAMS>
 void duplicate(int frames, hls::stream<word<T, LANES> > &in, STREAMS &...outs) {
 #pragma HLS INLINE
-    const int steps = frames * WORDS;
+    progress_t<WORDS> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < steps; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, DUPLICATE_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         write_all(in.read(), outs...);
+        done.next();
     }
 }
 

@@ -4,7 +4,8 @@
 // First the largest of a row of the window, then, of rows that were kept as such, the largest: 2 · (KERNEL − 1) compare
 // instead of KERNEL² − 1. G = CHANNELS / LANES; OH, OW positions:
 //
-//   iterations = ((F − 1) · SCAN + TAIL) · G,  SCAN = max(HEIGHT, STRIDE·(OH − 1) + 1) · max(WIDTH, STRIDE·(OW − 1) + 1) / PIXELS
+//   iterations = ((F − 1) · SCAN + TAIL) · G, TAIL until the last word has come and the last pixel has left
+//   SCAN       = max(HEIGHT, STRIDE·(OH − 1) + 1) · max(WIDTH, STRIDE·(OW − 1) + 1) / PIXELS
 //   buffer     = KERNEL − 1 rows of OW pixels
 #ifndef SYSTOLIC_MAX_POOL_H
 #define SYSTOLIC_MAX_POOL_H
@@ -33,10 +34,9 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES> > &in,
     delay_lines<bundle_t, AGES, G, RAM_AUTO> columns;
     delay_lines<pooled_t, ROWS, plan::OUT * G, RAM> rows;
     scan_t<plan, G> scan;
-    const int steps = plan::steps(frames) * G;
     bundle_t newest = zeros<bundle_t>();
     SYSTOLIC_ENTER;
-    for (int i = 0; i < steps; ++i) {
+    while (scan.before(frames)) {
         SYSTOLIC_PIPELINE(1, SCAN_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         if (scan.takes(frames)) newest = in.read();

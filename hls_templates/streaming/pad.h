@@ -6,6 +6,7 @@
 #include <hls_stream.h>
 
 #include "instrument.h"
+#include "progress.h"
 #include "raster.h"
 #include "word.h"
 
@@ -17,9 +18,9 @@ void pad(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T, LANES
     static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
     constexpr int G = CHANNELS / LANES, HIGH = TOP + HEIGHT + BOTTOM, WIDE = LEFT + WIDTH + RIGHT;
     raster_t<G, HIGH, WIDE> at;
-    const int steps = frames * HIGH * WIDE * G;
+    progress_t<HIGH * WIDE * G> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < steps; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, PAD_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         word<T, LANES> value;
@@ -30,6 +31,7 @@ void pad(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T, LANES
         if (at.y >= TOP && at.y < TOP + HEIGHT && at.x >= LEFT && at.x < LEFT + WIDTH) value = in.read();
         out.write(value);
         at.advance();
+        done.next();
     }
 }
 

@@ -6,6 +6,7 @@
 #include <hls_stream.h>
 
 #include "instrument.h"
+#include "progress.h"
 #include "raster.h"
 #include "word.h"
 
@@ -17,9 +18,9 @@ void pixel_pad(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T,
     static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
     constexpr int G = CHANNELS / LANES, HIGH = (HEIGHT - 1) * STRIDE + 1, WIDE = (WIDTH - 1) * STRIDE + 1;
     raster_t<G, HIGH, WIDE, STRIDE> at;
-    const int steps = frames * HIGH * WIDE * G;
+    progress_t<HIGH * WIDE * G> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < steps; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, PIXEL_PAD_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         word<T, LANES> value;
@@ -30,6 +31,7 @@ void pixel_pad(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T,
         if (at.on_grid()) value = in.read();
         out.write(value);
         at.advance();
+        done.next();
     }
 }
 

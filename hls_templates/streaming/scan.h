@@ -33,16 +33,12 @@ struct scan_plan {
     static constexpr int FIRST = cyclic(-LAG, HIGH * WIDE);
     // Bundles of one row that a window sees.
     static constexpr int BUNDLES = LAG_BUNDLES + ceiling(LEFT, PIXELS) + 1;
-    // The last frame ends with the last word that comes or the last window that leaves.
-    static constexpr int TAIL = larger((HEIGHT - 1) * WIDE + IN, (OUT_HEIGHT - 1) * STRIDE * WIDE + (OUT - 1) * PERIOD + LAG + 1);
 
     static_assert(WIDTH % PIXELS == 0 && OUT_WIDTH % PIXELS_OUT == 0, "whole words make a row");
     static_assert(PIXELS == 1 || PIXELS % STRIDE == 0, "a word holds whole strides");
     static_assert(TOP <= (KERNEL_H - 1) * DILATION && LEFT <= (KERNEL_W - 1) * DILATION, "no window lies in the padding alone");
     static_assert(BOTTOM <= (KERNEL_H - 1) * DILATION && RIGHT <= (KERNEL_W - 1) * DILATION,
                   "no window lies in the padding alone");
-
-    static int steps(int frames) { return frames > 0 ? (frames - 1) * HIGH * WIDE + TAIL : 0; }
 
     // Where pixel m's tap kx is: in the bundle so many steps old, at this pixel.
     static constexpr int offset_of(int m, int kx) { return LAG_BUNDLES * PIXELS - m * STRIDE - kx * DILATION + LEFT; }
@@ -53,18 +49,24 @@ struct scan_plan {
 template <class PLAN, int G>
 struct scan_t {
     int group;
-    int in_frame, in_y, in_x;        // of the bundle that comes
+    int in_y, in_x;                  // of the bundle that comes
+    int taken, left;                 // frames that have come and have left
     int wait;                        // steps until the first position leaves
     int out_y, out_x, odd_y, odd_x;  // of the position that leaves: bundles and rows of the scan, and modulo the stride
 
     scan_t()
-        : group(0), in_frame(0), in_y(0), in_x(0), wait(PLAN::LAG), out_y(PLAN::FIRST / PLAN::WIDE),
+        : group(0), in_y(0), in_x(0), taken(0), left(0), wait(PLAN::LAG), out_y(PLAN::FIRST / PLAN::WIDE),
           out_x(PLAN::FIRST % PLAN::WIDE), odd_y(PLAN::FIRST / PLAN::WIDE % PLAN::STRIDE),
           odd_x(PLAN::FIRST % PLAN::WIDE % PLAN::PERIOD) {}
 
+    bool before(int frames) const {
+#pragma HLS INLINE
+        return taken < frames || left < frames;
+    }
+
     bool takes(int frames) const {
 #pragma HLS INLINE
-        return in_frame < frames && in_y < PLAN::HEIGHT && in_x < PLAN::IN;
+        return taken < frames && in_y < PLAN::HEIGHT && in_x < PLAN::IN;
     }
 
     // A column at which a position stands, as far as the row is concerned.
@@ -96,7 +98,6 @@ struct scan_t {
         in_x = 0;
         if (++in_y < PLAN::HIGH) return;
         in_y = 0;
-        ++in_frame;
     }
 
     void advance_out() {
@@ -113,6 +114,8 @@ struct scan_t {
 #pragma HLS INLINE
         if (++group < G) return;
         group = 0;
+        if (in_y == PLAN::HEIGHT - 1 && in_x == PLAN::IN - 1) ++taken;
+        if (emits() && out_y == (PLAN::OUT_HEIGHT - 1) * PLAN::STRIDE && out_x == (PLAN::OUT - 1) * PLAN::PERIOD) ++left;
         advance_in();
         advance_out();
         if (wait > 0) --wait;

@@ -6,6 +6,7 @@
 #include <hls_stream.h>
 
 #include "instrument.h"
+#include "progress.h"
 #include "word.h"
 
 constexpr int SPLIT_DEPTH = 2;
@@ -31,9 +32,10 @@ void split_into(hls::stream<word<T, LANES> > &in, int frames, STREAMS &...outs) 
 #pragma HLS INLINE
     const int words[] = {CHANNELS / LANES...};
     constexpr int OUTPUTS = sizeof...(CHANNELS);
-    int which = 0, at = 0, left = frames * POSITIONS;
+    int which = 0, at = 0;
+    progress_t<POSITIONS> done = {0, 0};
     SYSTOLIC_ENTER;
-    while (left > 0) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, SPLIT_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         write_one(in.read(), which, outs...);
@@ -41,7 +43,7 @@ void split_into(hls::stream<word<T, LANES> > &in, int frames, STREAMS &...outs) 
             at = 0;
             if (++which == OUTPUTS) {
                 which = 0;
-                --left;
+                done.next();
             }
         }
     }

@@ -46,18 +46,19 @@ void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, L
     }
     // Both count words from the start of the frame that is walked; what comes early belongs to the next one.
     int taken = 0, landed = 0;
-    int unread = frames * walk.frame_words(), frame = 0, credit = 0;
+    int taken_frame = 0, left_frame = 0, credit = 0;
+    int of_frame = 0;  // words of the frame that comes
     int write_at = 0, read_at = walk.start();
     SYSTOLIC_ENTER;
-    while (unread > 0 || frame < frames) {
+    while (taken_frame < frames || left_frame < frames) {
         SYSTOLIC_PIPELINE(1, WALK_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
 #pragma HLS DEPENDENCE variable=buffer type=inter false
         landed += landing[WALK_LANDING - 1] ? 1 : 0;
-        const bool emits = frame < frames && landed >= walk.need();
+        const bool emits = left_frame < frames && landed >= walk.need();
         const int earned = credit + walk.pace();
         const bool due = !emits || earned >= walk.share();
-        const bool takes = due && unread > 0 && taken - walk.oldest() < WALK::CAPACITY;
+        const bool takes = due && taken_frame < frames && taken - walk.oldest() < WALK::CAPACITY;
         if (emits) credit = takes ? earned - walk.share() : smaller(earned, walk.share());
         if (emits) {
             word<T, LANES> value = buffer[read_at];
@@ -71,7 +72,10 @@ void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, L
             buffer[write_at] = in.read();
             write_at = write_at + 1 == SLOTS ? 0 : write_at + 1;
             ++taken;
-            --unread;
+            if (++of_frame == walk.frame_words()) {
+                of_frame = 0;
+                ++taken_frame;
+            }
         }
         for (int k = WALK_LANDING - 1; k > 0; --k) {
 #pragma HLS UNROLL
@@ -83,7 +87,7 @@ void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, L
             if (walk.advance(step)) {
                 taken -= walk.frame_words();
                 landed -= walk.frame_words();
-                ++frame;
+                ++left_frame;
             }
             read_at += step;
             if (read_at >= SLOTS) read_at -= SLOTS;

@@ -17,6 +17,7 @@
 
 #include "constant.h"
 #include "instrument.h"
+#include "progress.h"
 #include "word.h"
 
 constexpr int WIDTH_DEPTH = 3;
@@ -88,17 +89,17 @@ constexpr int convert_steps(int lanes_in, int lanes_out, int words_in, int words
                                        1 + larger(words_in - ceiling(words_out * lanes_out, lanes_in), 0));
 }
 
-// One pixel, or with convert_width one frame, of WORDS_IN words becomes WORDS_OUT.
-template <int LANES_IN, int LANES_OUT, int WORDS_IN, int WORDS_OUT, class T>
-void convert_each(int count, hls::stream<word<T, LANES_IN> > &in, hls::stream<word<T, LANES_OUT> > &out) {
+// WORDS_IN words, a pixel's or, with convert_width, a frame's, become WORDS_OUT; COUNT times a frame.
+template <int LANES_IN, int LANES_OUT, int WORDS_IN, int WORDS_OUT, int COUNT, class T>
+void convert_each(int frames, hls::stream<word<T, LANES_IN> > &in, hls::stream<word<T, LANES_OUT> > &out) {
 #pragma HLS INLINE
     constexpr int UNIT = common_divisor<LANES_IN, LANES_OUT>::value;
     gearbox<T, LANES_IN / UNIT, LANES_OUT / UNIT, UNIT> box;
     int read = 0, written = 0;
     constexpr int NEEDED = smaller(ceiling(WORDS_OUT * LANES_OUT, LANES_IN), WORDS_IN);
-    const int steps = count * convert_steps(LANES_IN, LANES_OUT, WORDS_IN, WORDS_OUT);
+    progress_t<COUNT * convert_steps(LANES_IN, LANES_OUT, WORDS_IN, WORDS_OUT)> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < steps; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WIDTH_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         if (read < WORDS_IN && (box.wants() || read >= NEEDED)) {
@@ -114,6 +115,7 @@ void convert_each(int count, hls::stream<word<T, LANES_IN> > &in, hls::stream<wo
             read = written = 0;
             box.units = 0;
         }
+        done.next();
     }
 }
 
@@ -121,14 +123,14 @@ template <int LANES_IN, int LANES_OUT, int WORDS_IN, class T>
 void convert_width(int frames, hls::stream<word<T, LANES_IN> > &in, hls::stream<word<T, LANES_OUT> > &out) {
 #pragma HLS INLINE
     static_assert(WORDS_IN * LANES_IN % LANES_OUT == 0, "a frame is whole words on both sides");
-    convert_each<LANES_IN, LANES_OUT, WORDS_IN, WORDS_IN * LANES_IN / LANES_OUT>(frames, in, out);
+    convert_each<LANES_IN, LANES_OUT, WORDS_IN, WORDS_IN * LANES_IN / LANES_OUT, 1>(frames, in, out);
 }
 
 template <int LANES_IN, int LANES_OUT, int CHANNELS_IN, int CHANNELS_OUT, int POSITIONS, class T>
 void convert_channels(int frames, hls::stream<word<T, LANES_IN> > &in, hls::stream<word<T, LANES_OUT> > &out) {
 #pragma HLS INLINE
     static_assert(CHANNELS_IN % LANES_IN == 0 && CHANNELS_OUT % LANES_OUT == 0, "a pixel is whole words on both sides");
-    convert_each<LANES_IN, LANES_OUT, CHANNELS_IN / LANES_IN, CHANNELS_OUT / LANES_OUT>(frames * POSITIONS, in, out);
+    convert_each<LANES_IN, LANES_OUT, CHANNELS_IN / LANES_IN, CHANNELS_OUT / LANES_OUT, POSITIONS>(frames, in, out);
 }
 
 // Words of GROUPS channel groups wait until the last pixel of the wider word is there.
@@ -139,9 +141,9 @@ void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES> > &in, hls
     word<T, PIXELS_OUT * LANES> waiting[GROUPS];
 #pragma HLS ARRAY_PARTITION variable=waiting complete
     int group = 0, part = 0;
-    const int steps = frames * (POSITIONS / PIXELS_IN) * GROUPS;
+    progress_t<POSITIONS / PIXELS_IN * GROUPS> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < steps; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WIDTH_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         const word<T, PIXELS_IN * LANES> value = in.read();
@@ -159,6 +161,7 @@ void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES> > &in, hls
             group = 0;
             part = part == PARTS - 1 ? 0 : part + 1;
         }
+        done.next();
     }
 }
 
@@ -169,9 +172,9 @@ void scatter_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES> > &in, hl
     word<T, PIXELS_IN * LANES> waiting[GROUPS];
 #pragma HLS ARRAY_PARTITION variable=waiting complete
     int group = 0, part = 0;
-    const int steps = frames * (POSITIONS / PIXELS_OUT) * GROUPS;
+    progress_t<POSITIONS / PIXELS_OUT * GROUPS> done = {0, 0};
     SYSTOLIC_ENTER;
-    for (int i = 0; i < steps; ++i) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WIDTH_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         word<T, PIXELS_IN * LANES> wide;
@@ -194,6 +197,7 @@ void scatter_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES> > &in, hl
             group = 0;
             part = part == PARTS - 1 ? 0 : part + 1;
         }
+        done.next();
     }
 }
 

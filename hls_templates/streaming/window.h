@@ -13,7 +13,8 @@
 // in a word (1 where PIXELS is 1). The map runs through delays of whole rows, and every step gives one window, so that a
 // convolution that keeps the map's size costs no cycle beside the words it takes, at borders and between frames neither:
 //
-//   iterations = ((F − 1) · SCAN + TAIL) · G,  SCAN = max(HEIGHT, STRIDE·(OH − 1) + 1) · max(WIDTH, STRIDE·(OW − 1) + 1) / PIXELS
+//   iterations = ((F − 1) · SCAN + TAIL) · G, TAIL until the last word has come and the last window has left
+//   SCAN       = max(HEIGHT, STRIDE·(OH − 1) + 1) · max(WIDTH, STRIDE·(OW − 1) + 1) / PIXELS
 //   buffer     = (KERNEL_H − 1) · DILATION rows, and the window itself in registers
 #ifndef SYSTOLIC_WINDOW_H
 #define SYSTOLIC_WINDOW_H
@@ -240,10 +241,9 @@ void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD> > &in,
     delay_lines<bundle_t, ROWS, DILATION * plan::WIDE * G, RAM> rows;
     delay_lines<bundle_t, KERNEL_H * AGES, G, RAM_AUTO> columns;
     scan_t<plan, G> scan;
-    const int steps = plan::steps(frames) * G;
     bundle_t newest = zeros<bundle_t>();
     SYSTOLIC_ENTER;
-    for (int i = 0; i < steps; ++i) {
+    while (scan.before(frames)) {
         SYSTOLIC_PIPELINE(1, SCAN_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         if (scan.takes(frames)) newest = in.read();
