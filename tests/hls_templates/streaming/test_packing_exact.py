@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scheduler.streaming.packing import Packing, Range, four_products, two_pixels, two_weights, value_range
+from scheduler.streaming.packing import Packing, Range, dsps, four_products, two_pixels, two_weights, value_range
 from systolic.build import ap_int_folder
 from tests.hls_templates.streaming.compute import BIPOLAR, HERE, TEMPLATES, Ints, Values, narrow, signed, unsigned
 
@@ -173,3 +173,40 @@ def test_a_chain_longer_than_the_bound_would_not_be_exact(tmp_path: Path) -> Non
     values = np.full((1, 2, one_more), square.value.high)
     sums = multiply(library, square, weights, values)
     assert sums[0, 0, 0] != one_more * square.weight.low * square.value.high
+
+
+# PE, SIMD, PIXELS, weight, activation, DSP
+UNITS = [
+    *((pe, 5, pixels, signed(4), unsigned(4), "DSP48E2") for pe in (1, 2, 3, 4) for pixels in (1, 2, 3)),
+    *((pe, 5, pixels, signed(8), unsigned(8), "DSP48E2") for pe in (1, 2, 3) for pixels in (1, 2)),
+    *((pe, 3, 2, signed(6), unsigned(4), dsp) for pe in (1, 2) for dsp in DSPS),
+    (3, 3, 2, signed(8), signed(16), "DSP48E1"),
+    (4, 3, 2, signed(3), signed(3), "LUT"),
+]
+
+
+def counted(header: str, text: str) -> str:
+    """The header with a count of what becomes a DSP."""
+    if header == "packing.h":
+        return text.replace("#if SYSTOLIC_PACKED\n", "#if SYSTOLIC_PACKED\nextern long products;\n", 1).replace(
+            "    product *= narrow;", "    product *= narrow; ++products;"
+        )
+    return text.replace("op=mul impl=dsp\n", "op=mul impl=dsp\n        ++products;\n")
+
+
+def test_the_scheduler_counts_the_multiplications_that_are_there(tmp_path: Path) -> None:
+    for name in ("packing.h", "dot.h"):
+        text = (TEMPLATES / "streaming" / name).read_text()
+        assert counted(name, text) != text
+        (tmp_path / name).write_text(counted(name, text))
+    source = '#include "packing.cpp"\nlong products = 0;\nextern "C" long multiplications(int unit) {\n'
+    source += "    static int32_t zeros[64], sums[64];\n    products = 0;\n"
+    for index, (pe, simd, pixels, weight, value, dsp) in enumerate(UNITS):
+        types = f"{weight.cpp}, {value.cpp}, {dsp}, {pe}, {simd}, {pixels}"
+        source += f"    if (unit == {index}) squares<{types}>(1, zeros, zeros, sums);\n"
+    library = compile_text(source + "    return products;\n}\n", tmp_path)
+    for index, (pe, simd, pixels, weight, value, dsp) in enumerate(UNITS):
+        bits = [range_of(of).high.bit_length() + (of.low < 0) for of in (weight, value)]
+        multiplier, kind = ("lut", "DSP48E2") if dsp == "LUT" else ("dsp", dsp)
+        expected = dsps(pe, simd, pixels, bits[0], bits[1], value.low < 0, kind, multiplier)
+        assert library.multiplications(index) == expected, UNITS[index]
