@@ -123,9 +123,8 @@ def _layer(folder: Folder, layer: dict[str, Any], regions: dict[int, RegionTimin
         own = [regions[index] for index in range(layer["first_pass"], layer["last_pass"] + 1)]
     except KeyError as error:
         raise SimulationError(f"pass {error} of {layer['name']} was not traced; generate the design again") from error
-    array = folder.manifest["array"]
+    peak = Array(**folder.manifest["array"]).macs_per_cycle
     cycles = sum(region.total for region in own)
-    peak = array["rows"] * array["columns"] * array["lanes"]
     longest = max(own, key=lambda region: region.total)
     modelled = layer["modelled_cycles"]
     return LayerTime(
