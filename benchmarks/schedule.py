@@ -23,7 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "scheduler"))  # networks with drawn integers
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "scheduler")]  # networks with drawn integers
 
 from quantised import Builder, tiny_yolo
 
@@ -43,17 +44,21 @@ from systolic.tables import Cell, table
 SMALL_CYCLES = 4_000
 
 
-def networks() -> dict[str, QuantizedNetwork]:
+def networks(bits: int) -> dict[str, QuantizedNetwork]:
     """Odd sizes, stride 2, 1×1, 5×5, 7×7, depthwise, fully connected, pools of both strides, INT16 results."""
+
+    def start(channels: int, height: int, width: int) -> Builder:
+        return Builder(channels, height, width, bits=bits)
+
     return {
-        "odd sizes": Builder(3, 117, 155).conv(16, 3).pool().conv(40, 3).pool().conv(72, 3).network(),
-        "stride 2": Builder(3, 192, 192).conv(16, 3, 2).conv(32, 3, 2).conv(64, 3, 2).network(),
-        "1×1": Builder(3, 96, 96).conv(32, 1).conv(64, 1).conv(32, 1).network(),
-        "5×5": Builder(3, 96, 80).conv(16, 5).conv(32, 5, 2).pool().conv(64, 5).network(),
-        "7×7": Builder(3, 160, 160).conv(32, 7, 2).pool().conv(64, 3).conv(64, 7).network(),
-        "FC": Builder(3, 64, 64).conv(16, 3).pool().conv(32, 3).pool().dense(512).dense(256).network(),
-        "stride-1 pool": Builder(3, 52, 52).conv(32, 3).pool().conv(128, 3).pool(1).conv(125, 1, wide=True).network(),
-        "depthwise": Builder(3, 128, 128).conv(32, 3, 2).conv(0, 3, depthwise=True).conv(64, 1).network(),
+        "odd sizes": start(3, 117, 155).conv(16, 3).pool().conv(40, 3).pool().conv(72, 3).network(),
+        "stride 2": start(3, 192, 192).conv(16, 3, 2).conv(32, 3, 2).conv(64, 3, 2).network(),
+        "1×1": start(3, 96, 96).conv(32, 1).conv(64, 1).conv(32, 1).network(),
+        "5×5": start(3, 96, 80).conv(16, 5).conv(32, 5, 2).pool().conv(64, 5).network(),
+        "7×7": start(3, 160, 160).conv(32, 7, 2).pool().conv(64, 3).conv(64, 7).network(),
+        "FC": start(3, 64, 64).conv(16, 3).pool().conv(32, 3).pool().dense(512).dense(256).network(),
+        "stride-1 pool": start(3, 52, 52).conv(32, 3).pool().conv(128, 3).pool(1).conv(125, 1, wide=True).network(),
+        "depthwise": start(3, 128, 128).conv(32, 3, 2).conv(0, 3, depthwise=True).conv(64, 1).network(),
     }
 
 
@@ -78,6 +83,10 @@ def machines() -> tuple[Machine, ...]:
             100,
             Array(7, 16, 4, map_ports=1, weight_ports=1, row_depth=4096, weight_depth=16384, dsp="DSP48E1"),
         ),
+        # Weights that are streamed twice as fast as this DDR gives them.
+        Machine("ultra96-v2", 300, Array(6, 16, 16, map_ports=1, row_depth=1024, weight_depth=1024, chunk=32)),
+        Machine("zcu104", 300, Array(13, 16, 16, row_depth=2048, weight_depth=8192, chunk=16, bits=4)),
+        Machine("zcu102", 300, Array(8, 16, 8, row_depth=4096, weight_depth=8192, chunk=32, bits=16)),
     )
 
 
@@ -110,7 +119,7 @@ class Error:
 
 def compare(name: str, schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -> list[Error]:
     modelled = cost(schedule, link_of(board, board.nearest_clock(mhz).mhz)).layers
-    where = f"{name}, {board.name}, {schedule.array}"
+    where = f"{name}, {board.name}, {schedule.array}, int{schedule.array.bits}"
     return [
         Error(where, layer, cycles, one.total - int(one.cycles.program))  # the trace counts the program apart
         for one, (layer, cycles) in zip(modelled, traced(schedule, board, mhz, folder), strict=True)
@@ -121,7 +130,7 @@ def errors(fast: bool, work: Path) -> list[list[Error]]:
     found = []
     for number, machine in enumerate(machines()[: 2 if fast else None]):
         board = load(machine.board)
-        for name, network in networks().items():
+        for name, network in networks(machine.array.bits).items():
             try:
                 schedule = tile(network, machine.array)
             except ScheduleError as error:
@@ -164,7 +173,7 @@ def main() -> None:
         found += errors(fast, work)
     lines = [line(some) for some in found]
     print()
-    print(table(("network, board, array", "layers", "frame %", "worst %", "layer", "its cycles"), lines))
+    print(table(("network, board, array, format", "layers", "frame %", "worst %", "layer", "its cycles"), lines))
     every = [error for some in found for error in some]
     large = [error for error in every if error.traced >= SMALL_CYCLES]
     within = sum(abs(error.percent) <= 3 for error in large)

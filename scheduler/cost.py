@@ -12,6 +12,7 @@ The model against the trace of the generated code: benchmarks/schedule.py.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -56,6 +57,9 @@ CHANNEL_TILE_BUBBLE = 4
 
 CHUNK_BUBBLE = 5
 """arrange: the same between two chunks (entered, depth 4)."""
+
+DDR_CHUNK = 64
+"""Bytes that the DDR serves one port before another (systolic/cycles)."""
 
 BURSTS_AHEAD, TILES_AHEAD = OUTSTANDING, 2
 """Bursts and weight tiles that the readers ask for before they load: where these are all, the loop that loads asks for
@@ -232,19 +236,23 @@ class _Pass:
     def load(self, steps: Numbers | int) -> Numbers:
         """feed_weights: cycles that so many steps of weights take to arrive, through their ports and the DDR."""
         beats = self.knobs.columns // self.knobs.weight_ports
-        moved = np.asarray(steps * self.knobs.columns * self.knobs.word_bytes, np.int64)
-        return np.maximum(steps * beats, _ddr(moved, self.link))
+        return _streamed(np.asarray(steps * beats, np.int64), self.knobs.weight_ports, self.knobs.word_bytes, self.link)
 
 
 @dataclass(frozen=True, eq=False)
 class _Use:
     """One channel tile of one row tile. cycles: without waiting for weights; last: words a port of the last chunk;
-    over: cycles that arrange goes on with the chunk before, after the last result has come."""
+    over: cycles that arrange goes on with the chunk before, after the last result has come. load: cycles of the array,
+    with what it waits for FIFOs; saver: of the Saver by itself; spare: cycles for which a Saver that is behind has
+    work when the array pauses."""
 
     blocks: int
     cycles: Numbers
     last: Numbers
     over: Numbers
+    load: Numbers
+    saver: Numbers
+    spare: Numbers
 
 
 def _use(one: _Pass, saved: int, saved_before: int, blocks: int) -> _Use:
@@ -276,8 +284,23 @@ def _use(one: _Pass, saved: int, saved_before: int, blocks: int) -> _Use:
     )
     saver = sum(n * (a + CHUNK_BUBBLE) for n, a in zip(times, alone, strict=True))
     left = np.where(several, np.where(rest > 0, over[2], over[1]), over[0])
-    cycles = np.asarray(np.maximum(one.feeds + stall, saver), np.int64)
-    return _Use(blocks, cycles, tail * empty, np.maximum(0, left - (cycles - one.feeds)))
+    load = np.asarray(one.feeds + stall, np.int64)
+    cycles = np.maximum(load, saver)
+    before_tail = np.where(several, np.where(full > 1, alone[1], alone[0]), saver)
+    spare = _spare(one, groups, position, tail, np.where(several, knobs.chunk, columns), before_tail)
+    after = np.maximum(0, left - (cycles - one.feeds))
+    return _Use(blocks, cycles, tail * empty, after, load, np.asarray(saver, np.int64), spare)
+
+
+def _spare(one: _Pass, groups: Numbers, position: Numbers, tail: Numbers, before: Numbers, phase: Numbers) -> Numbers:
+    """Cycles from the last position that the array takes to the last one that arrange takes, where the Saver is behind,
+    less the time for which pipelines that get nothing hold results back."""
+    stride = one.work.pool_stride
+    array = (10 + one.knobs.rows) * one.work.positions / (one.work.steps * stride)
+    frozen = array + 3 / position + 7 / groups
+    held = _positions(one, groups) / stride
+    across = np.where((frozen <= tail) & (tail < frozen + held), phase - before * position, 0)
+    return np.asarray(held * position + across, np.int64)
 
 
 def _positions(one: _Pass, groups: Numbers) -> Numbers:
@@ -311,13 +334,24 @@ def pass_cycles(knobs: Knobs, work: Work, way: Passes, link: Link, first: bool) 
         uses = _uses(one, saved)
         before = _changed(one, uses, saved, _saved_before(classes, index))
         tile = _tile(one, uses, saved, last=index == 2) + before
+        if index == 2:
+            total = total + _held_back(one, total.ddr, tile, saved)
         total = total + tile.times(np.int64(count))
         if least is None:  # no chunk is there yet to leave
             total = total + _cycles(saver=_changed(one, uses, saved, 0).saver - before.saver)
         least = uses[0].cycles if least is None else np.minimum(least, uses[0].cycles)
         if index == 2:
-            total = total + _weights_once(one, least) + _drain(one, uses[1])
-    return total
+            # A single channel tile still empties the last chunk of the row tile before, which may be of other height.
+            end = _use(one, saved, _saved_before(classes, index), uses[1].blocks) if one.channel_tiles == 1 else uses[1]
+            total = total + _weights_once(one, least, saved) + _drain(one, end)
+    return total + _all_crosses(one, total)
+
+
+def _held_back(one: _Pass, waits: Numbers, last: Cycles, saved: int) -> Cycles:
+    """Less waiting for the DDR: ports hold results back, and these leave during the last tile, which reads nothing."""
+    hold = _ddr(BURST_WORDS * OUTSTANDING * one.knobs.map_ports * one.knobs.word_bytes, one.link)
+    spare = np.maximum(0, last.total - _ddr(_written(one, saved), one.link))
+    return _cycles(ddr=-np.minimum(waits, np.minimum(hold, spare)))
 
 
 def _saved_before(classes: tuple[tuple[int, int], ...], index: int) -> int:
@@ -375,6 +409,30 @@ def _tiles_loaded(one: _Pass) -> Numbers:
     return np.asarray(np.where(one.streams, one.channel_tiles * one.row_tiles, one.channel_tiles) - 1, np.int64)
 
 
+def _streamed(words: Numbers, ports: Numbers, word_bytes: int, link: Link) -> Numbers:
+    """Cycles that ``words`` of each of so many ports take which read at once: a word a cycle and the DDR at most."""
+    milli = sum(
+        np.where(ports == count, milli_cycles(count, word_bytes, link.milli_bytes), 0) for count in (1, 2, 4)
+    )
+    return _up(words * milli, np.int64(1000))
+
+
+@lru_cache(maxsize=256)
+def milli_cycles(ports: int, word_bytes: int, milli_bytes: int) -> int:
+    """1/1000 cycles a word where so many ports move words all the time. The DDR serves chunks of 64 bytes, the port
+    first that waits longest; a chunk begins in a whole cycle and then holds its port for a cycle a word, so that ports
+    with little more to give than the DDR leave gaps between chunks (systolic/cycles: memory.cpp)."""
+    words = max(1, DDR_CHUNK // word_bytes)
+    chunk = words * word_bytes * 1000
+    free, ready, chunks = 0, [0] * ports, 64
+    for _ in range(chunks * ports):
+        port = min(range(ports), key=lambda p: ready[p])
+        start = max(free, ready[port] * milli_bytes)  # in bytes that the DDR could have moved, times 1000
+        free = start + chunk
+        ready[port] = ceil_div(start, milli_bytes) + words
+    return max(1000, ceil_div(1000 * max(ready), chunks * words))
+
+
 def _ddr(moved: Numbers, link: Link) -> Numbers:
     return _up(moved * 1000, np.int64(link.milli_bytes))
 
@@ -383,55 +441,108 @@ def _tile(one: _Pass, uses: tuple[_Use, _Use], saved: int, last: bool) -> Cycles
     """One row tile with all its channel tiles; during the last one no rows are loaded."""
     knobs, work, way, tiles = one.knobs, one.work, one.way, one.channel_tiles
     compute = tiles * one.feeds
-    saver = (tiles - 1) * uses[0].cycles + uses[1].cycles - compute
+    array = (tiles - 1) * uses[0].load + uses[1].load
+    behind = (tiles - 1) * uses[0].saver + uses[1].saver
     waits = one.streams * np.maximum(0, one.load(work.steps) - uses[0].cycles)
     weights = (tiles - 1 if last else tiles) * waits
     loads = _up(np.int64(knobs.rows), knobs.map_ports) * work.phases * way.words * (0 if last else 1)
     hidden = np.where(way.inputs_resident, one.feeds, compute)  # load: one loop of max(feeds, loads) iterations
-    rows = np.where(way.overlap, np.maximum(0, loads - hidden), loads)
-    # While load only loads, the Saver goes on with what the FIFOs hold.
-    groups = _up(np.int64(saved), knobs.save_rows)
-    rows = rows - np.minimum(rows, np.minimum(saver, _positions(one, groups) * groups // work.pool_stride))
+    pause = np.where(way.overlap, np.maximum(0, loads - hidden), loads)
+    saver = (tiles - 1) * uses[0].cycles + uses[1].cycles - compute
+    idle = np.where(pause > 0, np.maximum(0, pause - uses[1].spare), 0)
+    takes = np.where(behind > array, np.maximum(compute + pause, behind + idle), array + pause)
+    rows = np.maximum(0, takes - compute - saver)
     bubbles = np.where(way.inputs_resident, tiles * ROW_TILE_BUBBLE, max(ROW_TILE_BUBBLE, tiles * CHANNEL_TILE_BUBBLE))
     bubbles = bubbles + np.where((way.overlap == 0) & (loads > 0), ROW_TILE_BUBBLE, 0)
     busy = compute + saver + weights + rows
-    part = np.where(loads > hidden, hidden, loads)  # of the loads, what moves beside the results
+    part = way.overlap * np.minimum(loads, hidden)  # of the loads, what moves beside the results
     beside = _ddr(_tile_bytes(one, saved, last, part), one.link) - (busy - rows)
     ddr = np.maximum(0, np.maximum(beside, _ddr(_tile_bytes(one, saved, last, loads), one.link) - busy))
-    ddr = np.maximum(ddr, _writes(one, saved, _tile_bytes(one, 0, last, loads), busy) - busy)
+    reads = _tile_bytes(one, 0, last, part)
+    streamed = _tile_bytes(one, 0, last, np.zeros((), np.int64))
+    ddr = np.maximum(ddr, _writes(one, saved, reads - streamed, streamed) - busy)
+    ddr = np.maximum(ddr, _reads(one, loads, _written(one, saved), streamed) - busy)
     return _cycles(compute=compute, saver=saver, weights=weights, rows=rows, ddr=ddr, drain=bubbles)
 
 
 def _tile_bytes(one: _Pass, saved: int, last: bool, loads: Numbers) -> Numbers:
     """What crosses during one row tile, or during so many of its loads."""
-    knobs, work, way = one.knobs, one.work, one.way
-    blocks = ceil_div(work.filters, knobs.lanes)
-    written = saved * _up(way.width, np.int64(work.pool_stride)) * blocks * work.value_words
-    read = loads * knobs.map_ports
-    steps = one.streams * (one.channel_tiles - (1 if last else 0)) * work.steps
-    return np.asarray((written + read + steps * knobs.columns) * knobs.word_bytes, np.int64)
+    steps = one.streams * (one.channel_tiles - (1 if last else 0)) * one.work.steps
+    weights = steps * one.knobs.columns * one.knobs.word_bytes
+    return np.asarray(_written(one, saved) + _read(one, loads) + weights, np.int64)
 
 
-def _writes(one: _Pass, saved: int, read: Numbers, busy: Numbers) -> Numbers:
-    """Cycles of a port that writes without a pause: a chunk of the DDR (64 bytes) that finds it reading waits for half
-    a chunk's time on average. Chunks of less than two cycles are over before the next."""
-    chunk = 64_000 / one.link.milli_bytes
+def _written(one: _Pass, saved: int) -> Numbers:
+    """Bytes of the results of one row tile."""
+    words = ceil_div(one.work.filters, one.knobs.lanes) * one.work.value_words * one.knobs.word_bytes
+    return np.asarray(saved * _up(one.way.width, np.int64(one.work.pool_stride)) * words, np.int64)
+
+
+def _read(one: _Pass, loads: Numbers) -> Numbers:
+    """Bytes that so many loads take, of row tiles after the first: the last may have fewer rows, and the last ports
+    none."""
+    work, rows, tiles = one.work, one.knobs.rows, one.row_tiles
+    if tiles == 1:
+        return np.zeros((), np.int64)
+    groups = _up(np.int64(rows), one.knobs.map_ports) * work.phases * (tiles - 1)
+    exist = _rows_in(work, rows, tiles) - _rows_in(work, rows, 1)
+    return np.asarray(loads * exist * one.knobs.word_bytes // groups, np.int64)
+
+
+def _writes(one: _Pass, saved: int, rows: Numbers, weights: Numbers) -> Numbers:
+    """Cycles of the ports that write one row tile's results while so many bytes of rows and of weights are read."""
     blocks = ceil_div(one.work.filters, one.knobs.lanes)
-    rows = _up(np.int64(saved), one.knobs.map_ports)
-    words = rows * blocks * _up(one.way.width, np.int64(one.work.pool_stride)) * one.work.value_words
-    if chunk < 2:
-        return words
-    reading = np.minimum(1.0, read * 1000.0 / one.link.milli_bytes / busy)
-    return np.asarray(words + words * one.knobs.word_bytes / 64 * reading * chunk / 2, np.int64)
+    row = blocks * _up(one.way.width, np.int64(one.work.pool_stride)) * one.work.value_words
+    words = saved * row // one.knobs.map_ports
+    most = _up(np.int64(saved), one.knobs.map_ports) * row
+    return np.asarray(np.maximum(most, _beside(one, words, rows, weights)), np.int64)
 
 
-def _weights_once(one: _Pass, use: Numbers) -> Cycles:
+def _reads(one: _Pass, loads: Numbers, results: Numbers, weights: Numbers) -> Numbers:
+    """The same of the ports that read the next tile's rows while so many bytes of results are written."""
+    words = _read(one, loads) // (one.knobs.map_ports * one.knobs.word_bytes)
+    return np.asarray(one.way.overlap * _beside(one, words, results, weights), np.int64)
+
+
+def _beside(one: _Pass, words: Numbers, maps: Numbers, weights: Numbers) -> Numbers:
+    """Cycles of the maps' ports for ``words`` each while other ports move so many bytes of maps and of weights.
+
+    As long as others move, the DDR gives every port that is busy the same share; a port without a pause then falls
+    behind, and nothing lets it catch up."""
+    knobs, milli = one.knobs, one.link.milli_bytes
+    others = np.where(maps > 0, knobs.map_ports, 0) + np.where(weights > 0, knobs.weight_ports, 0)
+    asked = (knobs.map_ports + others) * knobs.word_bytes * 1000  # 1/1000 bytes a cycle, if the DDR gave them
+    lacks = np.maximum(0, asked - milli)
+    # A port's share is milli / asked of a word a cycle: others take bytes · asked / (their words · milli) cycles.
+    lost = (maps + weights) * lacks // (np.maximum(1, others) * knobs.word_bytes * milli)
+    return np.asarray(words + np.minimum(lost, words * lacks // milli), np.int64)
+
+
+def _weights_once(one: _Pass, use: Numbers, saved: int) -> Cycles:
     """Weights that cross once: those that stay arrive during the first row tile; where rows stay, a tile of them
-    during the row tiles of the tile before. use: the cycles of a channel tile, at least."""
-    arrives = one.load(one.work.steps)
-    first = one.way.resident * np.maximum(0, arrives - use)
-    rounds = one.way.inputs_resident * np.maximum(0, arrives - use * one.row_tiles)
-    return _cycles(weights=(one.channel_tiles - 1) * (first + rounds))
+    during the row tiles of the tile before. use: the cycles of a channel tile, at least; saved: rows that leave a row
+    tile, at least."""
+    work, knobs, tiles = one.work, one.knobs, one.channel_tiles
+    port = one.load(work.steps)
+    moved = work.steps * knobs.columns * knobs.word_bytes
+    results = _written(one, saved) // tiles
+    loads = _up(np.int64(knobs.rows), knobs.map_ports) * work.phases * one.way.words * one.way.overlap
+    beside = np.maximum(port, _ddr(moved + results + _read(one, loads) // tiles, one.link))
+    first = one.way.resident * np.maximum(0, beside - use)
+    each = np.maximum(port, _ddr(moved + results * one.row_tiles, one.link))
+    rounds = one.way.inputs_resident * np.maximum(0, each - use * one.row_tiles)
+    return _cycles(weights=(tiles - 1) * (first + rounds))
+
+
+def _all_crosses(one: _Pass, total: Cycles) -> Cycles:
+    """What a pass lacks to move all its bytes: those of weights that come while rows do, and of the next pass's."""
+    work, knobs, way = one.work, one.knobs, one.way
+    rows = _rows_in(work, knobs.rows, one.row_tiles) * way.words
+    weights = (_tiles_loaded(one) * work.steps + way.next_steps) * knobs.columns
+    written = work.saved_height * _up(way.width, np.int64(work.pool_stride)) * ceil_div(work.filters, knobs.lanes)
+    moved = (rows + weights + written * work.value_words) * knobs.word_bytes
+    least = _ddr(np.asarray(moved, np.int64), one.link) + one.link.read_latency + one.link.write_latency
+    return _cycles(ddr=np.maximum(0, least - (total.total - total.program)))
 
 
 def _drain(one: _Pass, use: _Use) -> Cycles:
