@@ -124,7 +124,8 @@ class SimulatedBoard(Device):
         if self.faults.allocation():
             raise RuntimeError("BO allocation failed: injected")
         offset = self._memory.take(size)
-        cpu = np.full(size, CPU_PATTERN, np.uint8)
+        # Without a cache the CPU sees DDR itself.
+        cpu = np.full(size, CPU_PATTERN, np.uint8) if cacheable else self._memory.data[offset : offset + size]
         buffer = PynqBuffer(
             shape, wanted, buffer=cpu, device=self, device_address=self._memory.base + offset, bo=offset, coherent=False
         )

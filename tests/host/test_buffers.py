@@ -1,0 +1,59 @@
+"""Everything that lies in DDR: whole or not at all, and given back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zlib
+from pathlib import Path
+
+import pytest
+from hardware import Open
+
+from boards.errors import HostError
+
+pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+
+
+def test_a_program_of_another_length(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "design")
+    values = json.loads((folder / "manifest.json").read_text("utf-8"))
+    program = (folder / "data/program.bin").read_bytes()[:-4]
+    (folder / "data/program.bin").write_bytes(program)
+    values["crc32"]["data/program.bin"] = zlib.crc32(program)
+    (folder / "manifest.json").write_text(json.dumps(values))
+    with pytest.raises(
+        HostError, match=r"data/program.bin holds 127 words, the manifest says 2 passes of 64; copy the design again"
+    ):
+        accelerator(folder)
+
+
+def test_says_how_much_is_held_where_there_is_no_room(tiny: Path, accelerator: Open) -> None:
+    from host.faults import Fault
+
+    yolo = accelerator(tiny)
+    held = yolo.buffers.weights[0].nbytes + yolo.buffers.requantisers.nbytes
+    yolo.device.inject(Fault("allocation failure", at=2))
+    with pytest.raises(HostError) as caught:
+        yolo.reset()
+    assert str(caught.value) == (
+        f"{yolo.manifest.maps_bytes} bytes of contiguous memory cannot be allocated (BO allocation failed: injected); "
+        f"{held} bytes are held already: close other accelerators, restart other kernels, or boot with a larger cma"
+    )
+
+
+def test_free_gives_all_back_and_may_be_called_twice(tiny: Path, accelerator: Open) -> None:
+    buffers = accelerator(tiny).buffers
+    assert len(buffers.table) == 8  # weights, requantisers, maps, program, and two sets of input and result
+    assert len({address for address, _ in buffers.table}) == 8
+    buffers.free()
+    buffers.free()
+    assert buffers.table == ()
+    assert not hasattr(buffers, "weights")
+    buffers.verify()  # of nothing
+
+
+def test_sets_have_programs_of_their_own(tiny: Path, accelerator: Open) -> None:
+    yolo = accelerator(tiny, sets=3)
+    assert [one.first_pass for one in yolo.buffers.sets] == [0, 2, 4]
+    assert yolo.buffers.program.nbytes == 3 * 2 * 64 * 4

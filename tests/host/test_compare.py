@@ -1,0 +1,87 @@
+"""What is said of layers that are, and are not, the golden model's."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import HostError
+from host.check import check_picture, compare, golden_maps
+from host.manifest import Layer, Manifest, read_manifest
+
+
+@pytest.fixture(scope="module")
+def manifest(tiny: Path) -> Manifest:
+    found = read_manifest(tiny)
+    assert isinstance(found, Manifest)
+    return found
+
+
+@pytest.fixture(scope="module")
+def golden(tiny: Path, manifest: Manifest) -> list[np.ndarray]:
+    return list(golden_maps(manifest, tiny))
+
+
+def test_all_is_right(manifest: Manifest, golden: list[np.ndarray]) -> None:
+    report = compare("tiny", zip(manifest.layers, golden, strict=True), iter(golden))
+    assert report.passed
+    assert report.first_wrong is None
+    # 8 channels of 7 × 9 and 16 of 7 × 9.
+    assert str(report) == "tiny: 2 layers, 1,512 integers: every bit equal to the golden model's"
+
+
+def test_the_first_integer_that_differs_and_nothing_after(manifest: Manifest, golden: list[np.ndarray]) -> None:
+    spoiled = golden[0].copy()
+    spoiled[2, 3, 4] += 1
+    spoiled[7, 0, 0] -= 1
+    asked = []
+
+    def layers() -> Iterator[tuple[Layer, np.ndarray]]:
+        for layer, integers in zip(manifest.layers, (spoiled, golden[1]), strict=True):
+            asked.append(layer.name)
+            yield layer, integers
+
+    report = compare("tiny", layers(), iter(golden))
+    assert not report.passed
+    assert asked == ["conv1"]
+    assert str(report) == (
+        "tiny: the first layer that differs from the golden model is conv1 (tiny.cfg:14): 2 of 504 integers, first at "
+        f"channel 2, row 3, column 4: {golden[0][2, 3, 4] + 1}, not {golden[0][2, 3, 4]}; "
+        "0 layers before it are right in every bit"
+    )
+    assert "<td>conv1</td><td>tiny.cfg:14</td><td>504</td><td>2</td>" in report._repr_html_()
+
+
+def test_what_ended_it_is_part_of_the_report(manifest: Manifest, golden: list[np.ndarray]) -> None:
+    def layers() -> Iterator[tuple[Layer, np.ndarray]]:
+        yield manifest.layers[0], golden[0]
+        raise HostError("it hangs")
+
+    report = compare("tiny", layers(), iter(golden))
+    assert not report.passed
+    assert str(report) == "tiny: 1 layers are right in every bit, then: it hangs"
+
+
+@pytest.mark.parametrize(
+    ("image", "read", "sentence"),
+    [
+        ("maps", check_picture, "data/maps.bin holds 8 bytes, not 4144; copy it again"),
+        ("layers", lambda *given: list(golden_maps(*given)), "data/layers.bin holds 8 bytes, not 2520; copy it again"),
+    ],
+)
+def test_images_of_another_size(tiny: Path, tmp_path: Path, image: str, read: Any, sentence: str) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "design")
+    values = json.loads((folder / "manifest.json").read_text("utf-8"))
+    (folder / values["check"][image]["path"]).write_bytes(b"8 bytes.")
+    values["check"][image]["crc32"] = zlib.crc32(b"8 bytes.")
+    (folder / "manifest.json").write_text(json.dumps(values))
+    with pytest.raises(HostError) as caught:
+        read(read_manifest(folder), folder)
+    assert str(caught.value) == sentence
