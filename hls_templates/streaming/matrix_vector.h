@@ -71,10 +71,10 @@ inline void matrix_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::
 
 // Weights embedded: constants beside the unit.
 template <int POSITIONS, int MW, int MH, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
-          int MULTIPLIER, class ACTIVATION>
+          int MULTIPLIER, class ACTIVATION, class STORED>
 void matrix_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD>> &in,
                    hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
-                   const typename WEIGHT::carrier weights[PE][(MH / PE) * (MW / SIMD)][SIMD],
+                   const STORED weights[PE][(MH / PE) * (MW / SIMD)][SIMD],
                    const ACTIVATION &activation) {
 #pragma HLS INLINE
 #pragma HLS ARRAY_PARTITION variable=weights complete dim=1

@@ -65,10 +65,10 @@ inline void vector_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::
 
 // Weights embedded: constants beside the unit.
 template <int POSITIONS, int CHANNELS, int TAPS, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
-          int MULTIPLIER, class ACTIVATION>
+          int MULTIPLIER, class ACTIVATION, class STORED>
 void vector_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD * PE>> &in,
                    hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
-                   const typename WEIGHT::carrier weights[PE][(CHANNELS / PE) * (TAPS / SIMD)][SIMD],
+                   const STORED weights[PE][(CHANNELS / PE) * (TAPS / SIMD)][SIMD],
                    const ACTIVATION &activation) {
 #pragma HLS INLINE
 #pragma HLS ARRAY_PARTITION variable=weights complete dim=1

@@ -54,9 +54,9 @@ inline void read_from(const T (&memory)[A][B][C], ram_of<RAM_BRAM>) {
     static_cast<void>(memory);
 }
 
-template <int GROUPS, int TILES, int PE, int SIMD, class WEIGHT, int RAM = RAM_AUTO>
+template <int GROUPS, int TILES, int PE, int SIMD, class WEIGHT, int RAM = RAM_AUTO, class STORED>
 void stream_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SIMD>> &out,
-                    const typename WEIGHT::carrier (&weights)[PE][TILES][SIMD]) {
+                    const STORED (&weights)[PE][TILES][SIMD]) {
 #pragma HLS INLINE
 // One address serves all PEs and lanes: one wide memory.
 #pragma HLS ARRAY_RESHAPE variable=weights complete dim=1

@@ -27,7 +27,7 @@ from tests.hls_templates.streaming.compute import (
     unsigned,
 )
 
-DEPTH = 12  # MVU_DEPTH, VVU_DEPTH
+DEPTH, RESIDENT_DEPTH = 12, 14  # MVU_DEPTH and VVU_DEPTH, RESIDENT_DEPTH
 
 
 def largest_sum(weights: Ints, value: Values) -> int:
@@ -43,8 +43,9 @@ def matrix_vector(
     kind: str = "identity",
     multiplier: str = "DSP48E2",
     streamed: bool = False,
+    resident: bool = False,
 ) -> Case:
-    """size: positions, MW, MH; fold: SIMD, PE, PIXELS."""
+    """size: positions, MW, MH; fold: SIMD, PE, PIXELS. resident: each tile comes once a frame."""
     rng = np.random.default_rng(seed)
     (positions, mw, mh), (simd, pe, pixels) = size, fold
     nf, sf = mh // pe, mw // simd
@@ -57,30 +58,35 @@ def matrix_vector(
     # [MH, MW] → [PE][NF · SF][SIMD]
     tiles = weights.reshape(nf, pe, sf, simd).transpose(1, 0, 2, 3).reshape(pe, nf * sf, simd)
     cycles = positions * nf * sf // pixels
-    stream = np.broadcast_to(tiles.transpose(1, 0, 2), (FRAMES * positions // pixels, nf * sf, pe, simd))
+    passes = FRAMES * (1 if resident else positions // pixels)
+    stream = np.broadcast_to(tiles.transpose(1, 0, 2), (passes, nf * sf, pe, simd))
+    function = "matrix_vector_resident" if resident else "matrix_vector_streamed"
     arguments = f"{positions}, {mw}, {mh}, {simd}, {pe}, {pixels}, {weight.cpp}, {value.cpp}, "
     arguments += f"{largest.bit_length() + 1}, {multiplier}"
     types = f"typedef {activation.type(pe, nf)} by_t; static by_t by; values_t from = in[2]; fill(by, from);\n"
     words = f"frames * {sf * positions // pixels}, in[0]", f"frames * {nf * positions // pixels}, out"
     kinds = f"word<{value.carried}, {pixels * simd}>", f"word<by_t::output_t, {pixels * pe}>"
-    if streamed:
+    if streamed or resident:
         code = f"""{types} run_two<{kinds[0]}, word<{weight.carried}, {pe * simd}>, {kinds[1]}>({words[0]},
-            frames * {cycles}, in[1], {words[1]},
+            {passes * nf * sf}, in[1], {words[1]},
             [&](auto &values, auto &weights, auto &results) {{
-                matrix_vector_streamed<{arguments}>(frames, values, weights, results, by); }});"""
+                {function}<{arguments}>(frames, values, weights, results, by); }});"""
     else:
         code = f"""{types} static {weight.carried} weights[{pe}][{nf * sf}][{simd}];
             values_t matrix = in[1]; fill(weights, matrix);
             run_one<{kinds[0]}, {kinds[1]}>({words[0]}, {words[1]}, [&](auto &values, auto &results) {{
                 matrix_vector<{arguments}>(frames, values, results, weights, by); }});"""
-    kept = weight.carrier(stream if streamed else tiles).ravel()
+    kept = weight.carrier(stream if streamed or resident else tiles).ravel()
+    depth = DEPTH
+    if resident:
+        cycles, depth = positions // pixels * (sf + nf * sf + nf), RESIDENT_DEPTH
     return Case(
-        f"{arguments} {kind}{' streamed' * streamed}",
+        f"{arguments} {kind}{' streamed' * streamed}{' resident' * resident}",
         code,
         (in_pixels(value.carrier(values), pixels, simd), kept, activation.flat(pe)),
         in_pixels(expected, pixels, pe),
-        1 + FRAMES * cycles - 1 + DEPTH,
-        ("matrix_vector.h",),
+        1 + FRAMES * cycles - 1 + depth,
+        ("matrix_vector_resident.h" if resident else "matrix_vector.h",),
     )
 
 
@@ -176,6 +182,9 @@ CASES = (
     matrix_vector(17, (6, 36, 8), (12, 8, 2), INT4, UINT4, "identity", "DSP48E1"),
     matrix_vector(18, (1, 16, 10), (16, 10, 1), INT8, signed(8)),
     matrix_vector(19, (4, 16, 4), (8, 2, 1), INT8, signed(16)),
+    matrix_vector(20, (12, 12, 8), (4, 2, 1), INT8, signed(8), "requantise", resident=True),
+    matrix_vector(21, (12, 36, 8), (18, 4, 2), INT4, UINT4, "multiply", resident=True),
+    matrix_vector(22, (1, 8, 4), (8, 4, 1), INT8, UINT8, resident=True),
     # positions, channels, taps; SIMD, PE, PIXELS
     vector_vector(30, (6, 8, 9), (1, 4, 1), INT8, UINT8, "requantise"),
     vector_vector(31, (6, 8, 9), (9, 2, 1), INT8, signed(8)),
@@ -213,7 +222,7 @@ def test_cycles_are_the_formulas(builds: Builds, case: Case) -> None:
 
 HEADERS = [
     *("activate", "activation", "datatype", "dot", "elementwise", "global_pool", "label_select", "matrix_vector"),
-    *("operation", "packing", "progress", "vector_vector", "weights", "window_pool"),
+    *("matrix_vector_resident", "operation", "packing", "progress", "vector_vector", "weights", "window_pool"),
 ]
 
 

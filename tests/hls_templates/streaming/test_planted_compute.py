@@ -40,6 +40,8 @@ PLANTS = (
           units.activate(4, (6, 4), (1, 1), signed(12), "bipolar")),
     Plant("matrix_vector.h", "weights[pe][at.tile][s]", "weights[pe][at.sf][s]", multiply(5)),
     Plant("matrix_vector.h", "tile.lane[pe * SIMD + s]", "tile.lane[s * PE + pe]", multiply(6, streamed=True)),
+    Plant("matrix_vector_resident.h", "place += SF;", "place += 1;",
+          units.matrix_vector(19, (4, 6, 4), (2, 2, 1), INT8, UINT8, resident=True)),
     Plant("vector_vector.h", "values.lane[(x * SIMD + s) * PE + pe]", "values.lane[(x * SIMD + s) + pe * SIMD]",
           units.vector_vector(7, (4, 6, 9), (3, 2, 1), INT8, UINT8)),
     Plant("datatype.h", "carried != 0 ? value_t(1)", "carried == 0 ? value_t(1)",

@@ -1,0 +1,123 @@
+// Matrix-vector unit for weights from DDR: all positions of a frame stay on chip, so that each weight is read once a
+// frame and not once a position. Three phases a frame: the vectors come, every tile meets every position, results leave.
+//
+//   cycles a frame = POSITIONS / PIXELS · (SF + NF · SF + NF)      (a run: 1 + frames · that − 1 + RESIDENT_DEPTH)
+//   weights        = NF · SF words a frame, one each POSITIONS / PIXELS cycles: fetch_weights<1, NF · SF, …>
+//   memory         = POSITIONS · (MW values + MH results + PE sums)
+//
+// before   for position: for fold: for word of the vector     a tile for every position again
+// after    for fold: for word of the vector: for position     a tile once, sums of all positions wait
+#ifndef SYSTOLIC_MATRIX_VECTOR_RESIDENT_H
+#define SYSTOLIC_MATRIX_VECTOR_RESIDENT_H
+
+#include <hls_stream.h>
+
+#include "activation.h"
+#include "datatype.h"
+#include "delay.h"
+#include "dot.h"
+#include "instrument.h"
+#include "matrix_vector.h"
+#include "progress.h"
+#include "ram.h"
+#include "word.h"
+
+constexpr int RESIDENT_DEPTH = 14;
+
+enum resident_t { VECTORS_COME, TILES_MEET, RESULTS_LEAVE };
+
+// RAM: of the vectors, the largest of the memories.
+template <int POSITIONS, int MW, int MH, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
+          int MULTIPLIER, int RAM = RAM_AUTO, class ACTIVATION>
+void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD>> &in,
+                            hls::stream<word<typename WEIGHT::carrier, PE * SIMD>> &weights,
+                            hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
+                            const ACTIVATION &activation) {
+#pragma HLS INLINE
+    static_assert(MW % SIMD == 0 && MH % PE == 0, "SIMD divides the columns, PE the rows");
+    static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
+    constexpr int NF = MH / PE, SF = MW / SIMD, GROUPS = POSITIONS / PIXELS;
+    typedef word<typename VALUE::carrier, PIXELS * SIMD> values_t;
+    typedef word<typename ACTIVATION::output_t, PIXELS * PE> results_t;
+    typedef word<exact_t<SUM_BITS>, PIXELS * PE> sums_t;
+    // [group][word of the vector], [group][fold]; phases do not overlap, so that one port writes and one reads
+    values_t vectors[GROUPS * SF];
+#pragma HLS AGGREGATE variable=vectors compact=bit
+    keep_in(vectors, ram_of<RAM>());
+    results_t results[GROUPS * NF];
+#pragma HLS AGGREGATE variable=results compact=bit
+    keep_in(results, ram_of<RAM_AUTO>());
+    delay_lines<sums_t, 1, GROUPS, RAM_AUTO> kept;  // a group's sums, one tile ago
+    word<typename WEIGHT::carrier, PE * SIMD> tile;
+    resident_t phase = VECTORS_COME;
+    fold_t<NF, SF> at = {0, 0, 0};
+    int group = 0, place = 0, result_place = 0;  // place: group · SF + sf, or what comes or leaves next
+    progress_t<GROUPS *(SF + NF * SF + NF)> done = {0, 0};
+    SYSTOLIC_ENTER;
+    while (done.before(frames)) {
+        SYSTOLIC_PIPELINE(1, RESIDENT_DEPTH);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS DEPENDENCE variable=vectors type=inter false
+#pragma HLS DEPENDENCE variable=results type=inter false
+        if (phase == VECTORS_COME) {
+            vectors[place] = in.read();
+            if (++place == GROUPS * SF) {
+                place = 0;
+                phase = TILES_MEET;
+            }
+        } else if (phase == TILES_MEET) {
+            if (group == 0) tile = weights.read();
+            typename WEIGHT::carrier weight[PE][SIMD];
+            exact_t<SUM_BITS> sum[PIXELS][PE];
+            sums_t sums[1];
+#pragma HLS ARRAY_PARTITION variable=weight complete dim=0
+#pragma HLS ARRAY_PARTITION variable=sum complete dim=0
+            kept.peek(sums);
+            for (int pe = 0; pe < PE; ++pe) {
+#pragma HLS UNROLL
+                for (int s = 0; s < SIMD; ++s) {
+#pragma HLS UNROLL
+                    weight[pe][s] = tile.lane[pe * SIMD + s];
+                }
+                for (int x = 0; x < PIXELS; ++x) {
+#pragma HLS UNROLL
+                    sum[x][pe] = at.sf == 0 ? exact_t<SUM_BITS>(0) : sums[0].lane[x * PE + pe];
+                }
+            }
+            const values_t values = vectors[place];
+            multiply_accumulate<WEIGHT, VALUE, MULTIPLIER, PE, SIMD, PIXELS>(weight, values.lane, sum);
+            results_t result;
+            for (int x = 0; x < PIXELS; ++x) {
+#pragma HLS UNROLL
+                for (int pe = 0; pe < PE; ++pe) {
+#pragma HLS UNROLL
+                    sums[0].lane[x * PE + pe] = sum[x][pe];
+                    if (at.sf == SF - 1) result.lane[x * PE + pe] = activation(at.nf, pe, sum[x][pe]);
+                }
+            }
+            kept.push(sums);
+            if (at.sf == SF - 1) results[result_place] = result;
+            place += SF;
+            result_place += NF;
+            if (++group == GROUPS) {
+                group = 0;
+                at.step();
+                place = at.sf;
+                result_place = at.nf;
+                if (at.tile == 0) {
+                    place = result_place = 0;
+                    phase = RESULTS_LEAVE;
+                }
+            }
+        } else {
+            out.write(results[place]);
+            if (++place == GROUPS * NF) {
+                place = 0;
+                phase = VECTORS_COME;
+            }
+        }
+        done.next();
+    }
+}
+
+#endif  // SYSTOLIC_MATRIX_VECTOR_RESIDENT_H
