@@ -31,6 +31,11 @@ class Element:
         return f"integer<{self.bits}, {'true' if self.signed else 'false'}>"
 
     @property
+    def constant(self) -> str:
+        """The type of a constant array (word.h)."""
+        return f"constant<{self.bits}, {'true' if self.signed else 'false'}>"
+
+    @property
     def bits_wide(self) -> int:
         """Of a whole word."""
         return self.bits * max(1, self.lanes)

@@ -13,7 +13,8 @@ from boards.errors import SystolicError
 from cnn.quantise import FORMATS
 from host.detection import OVERLAP, THRESHOLD
 from host.picture import FITS
-from systolic import commands, commands_schedule
+from systolic import commands, commands_schedule, commands_streaming
+from systolic.streaming.flow import FOLDERS
 
 BITS_HELP = "bits of weights and activations: 4, 8 or 16, with four, two or one MAC a DSP"
 
@@ -51,6 +52,7 @@ def parser() -> argparse.ArgumentParser:
     _run(subparsers)
     _schedule(subparsers)
     _compare(subparsers)
+    _fold(subparsers)
     _package(subparsers)
     return top
 
@@ -140,6 +142,14 @@ def _generate(subparsers: Parsers) -> None:
     )
     one.add_argument("--bits", type=int, choices=FORMATS, help=f"{BITS_HELP} (default: 8)")
     one.add_argument("--schedule", type=Path, metavar="FILE", help="a schedule saved by systolic schedule --save")
+    one.add_argument(
+        "--style",
+        default="systolic",
+        choices=("systolic", "streaming"),
+        help="one tiled array for all layers, or a pipeline in which every layer has its own hardware "
+        "(default: %(default)s)",
+    )
+    _folding_options(one)
     one.add_argument("--force", action="store_true", help="replace a design that is in DIR already")
     _json_option(one)
 
@@ -242,6 +252,44 @@ def _compare(subparsers: Parsers) -> None:
         choices=FORMATS,
         help=f"{BITS_HELP}; may be given several times (default: 8)",
     )
+
+
+def _folding_options(one: argparse.ArgumentParser) -> None:
+    of = one.add_argument_group("folding (streaming style)")
+    of.add_argument("--fps", type=float, metavar="RATE", help="frames/s to reach; default: as many as fit the board")
+    of.add_argument(
+        "--folding",
+        default="exact",
+        metavar="FOLDER|FILE",
+        help=f"{', '.join(FOLDERS)}, or a file of systolic fold --save (default: %(default)s)",
+    )
+    of.add_argument("--deadline", type=float, default=60.0, metavar="S", help="seconds to search (%(default)s)")
+    of.add_argument("--max-padding", type=int, default=0, metavar="N", help="channels that may be added to a map")
+    of.add_argument("--pad-ends", action="store_true", help="pad also what the network reads and gives")
+    of.add_argument(
+        "--external", nargs="+", default=[], metavar="LAYER", help="layers whose weights stay in DDR"
+    )
+    of.add_argument("--estimated-fifos", action="store_true", help="take FIFO depths as estimated, trace nothing")
+
+
+def _fold(subparsers: Parsers) -> None:
+    one = _command(
+        subparsers,
+        "fold",
+        commands_streaming.fold,
+        "fold a network as a streaming pipeline, and compare how it is done",
+        "systolic fold ultranet --board ultra96-v2 --fps 2000 --compare",
+    )
+    one.add_argument("network", metavar="NET", help="a darknet .cfg, an exported .json, or a built-in network")
+    one.add_argument("--weights", type=Path, help="trained numbers; shapes alone decide, so none are needed")
+    one.add_argument("--seed", type=int, help="random weights from this seed (default without --weights: 1)")
+    one.add_argument("--size", type=_size, metavar="WxH", help="input size instead of the network's own")
+    one.add_argument("--board", default="ultra96-v2", help="board (default: %(default)s)")
+    one.add_argument("--clock", type=float, metavar="MHZ", help="a clock that the board makes (default: its highest)")
+    one.add_argument("--compare", action="store_true", help="all folders side by side")
+    one.add_argument("--save", type=Path, metavar="FILE", help="write the folding as JSON, to be edited by hand")
+    _folding_options(one)
+    _json_option(one)
 
 
 def _package(subparsers: Parsers) -> None:

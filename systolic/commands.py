@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import shutil
 import sys
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from boards import board as board_room
-from boards.errors import GenerateError, ScheduleError, SimulationError
+from boards.errors import GenerateError, SimulationError
 from cnn import zoo
 from cnn.fidelity import sqnr_db
 from cnn.float_model import run_float
@@ -24,6 +23,7 @@ from host.detection import Detection
 from host.frame import Result
 from host.picture import Pixels, load_picture
 from systolic.build import Variant
+from systolic.commands_streaming import generate_streaming, time_pipeline
 from systolic.depths import Advice
 from systolic.design import check_target, write
 from systolic.flow import Calibration, Generated, make_design
@@ -31,25 +31,14 @@ from systolic.frames import run_frames, save_cycles
 from systolic.golden import checksums, first_difference, run_golden
 from systolic.measure import Report, advise, board_memory, measure, trace_frame
 from systolic.model import load_model, reload, sample_pictures
+from systolic.output import give, read_schedule
 from systolic.progress import StatusLine
 from systolic.run import Run, fit_picture, run, save_annotated
-from systolic.simulate import Folder, Simulation, open_folder, simulate
+from systolic.simulate import Folder, Simulation, open_folder
+from systolic.streaming.simulate import Pipeline
+from systolic.styles import Opened, execute, open_design
 from systolic.tables import Cell, table
 from systolic.timeline import save as save_timeline
-
-
-def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> None:
-    """The object to where --json says, the text to stdout unless the object goes there."""
-    if options.json == "-":
-        print(json.dumps(values, indent=1, ensure_ascii=False))
-        return
-    if options.json:
-        try:
-            Path(options.json).write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        except OSError as error:
-            raise GenerateError(f"{options.json} cannot be written: {error.strerror}") from error
-    print(text)
-
 
 # --- boards ------------------------------------------------------------------------------------------------
 
@@ -110,6 +99,8 @@ def generate_design(options: argparse.Namespace) -> int:
     samples = sample_pictures()
     check_target(options.output, options.force)
     calibration = Calibration(tuple(options.calibrate) or samples, options.method, options.fit, options.bits)
+    if options.style == "streaming":
+        return generate_streaming(options, calibration)
     with StatusLine() as status:
         status.tell("reading the network")
         model = load_model(options.network, options.weights, options.names, options.seed, options.size)
@@ -124,15 +115,6 @@ def generate_design(options: argparse.Namespace) -> int:
         )
     give(options, _generated(made, board, options.output), _generated_text(made, board, options.output))
     return 0
-
-
-def read_schedule(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScheduleError(
-            f"the schedule {path} cannot be read: {error}; write one with systolic schedule --save FILE"
-        ) from error
 
 
 def _generated(made: Generated, board: board_room.Board, folder: Path) -> dict[str, Any]:
@@ -194,12 +176,14 @@ def simulate_design(options: argparse.Namespace) -> int:
 
     With ``--golden`` also golden_program: {agrees, first_difference}; with ``--cycles`` what ``time_design`` gives.
     """
-    folder = open_folder(options.folder)
+    folder = open_design(options.folder)
     pixels, _ = fit_picture(folder, load_picture(options.picture))
-    if options.cycles:
+    if options.cycles and isinstance(folder, Pipeline):
+        return time_pipeline(options, folder, pixels)
+    if options.cycles and isinstance(folder, Folder):
         return time_design(options, folder, pixels)
     with StatusLine() as status:
-        result = simulate(folder, pixels, Variant(ap_int=options.ap_int), status.tell)
+        result = execute(folder, pixels, Variant(ap_int=options.ap_int), status.tell)
         status.tell("float reference")
         values = simulated(folder, pixels, result)
         differs = None
@@ -211,13 +195,13 @@ def simulate_design(options: argparse.Namespace) -> int:
     return 0 if result.mismatches == 0 and differs is None else 1
 
 
-def golden_difference(folder: Folder, pixels: Pixels) -> str | None:
+def golden_difference(folder: Opened, pixels: Pixels) -> str | None:
     """The first layer in which the standalone C++ program differs from the numpy model; None where none does."""
     expected = checksums(folder.network, run_integer(folder.network, pixels))
     return first_difference(expected, run_golden(folder.path / "golden", pixels))
 
 
-def simulated(folder: Folder, pixels: Pixels, result: Simulation) -> dict[str, Any]:
+def simulated(folder: Opened, pixels: Pixels, result: Simulation) -> dict[str, Any]:
     """What ``simulate --json`` prints; SQNR is of the executed integers against the float network,
     null where a layer is all zeros or exact."""
     floats = run_float(reload(folder.path), pixels.astype(np.float32) / np.float32(255))
@@ -386,7 +370,7 @@ _WAITS = ("busy", "wait_input", "wait_space", "wait_memory", "idle")
 def run_picture(options: argparse.Namespace) -> int:
     """JSON: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}; for a
     folder of pictures {frames: [the same without mismatches], frames_per_second, seconds_by_stage, bound_by, label}."""
-    folder = open_folder(options.folder)
+    folder = open_design(options.folder)
     if options.picture.is_dir():
         return run_folder(options)
     with StatusLine() as status:

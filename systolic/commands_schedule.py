@@ -10,9 +10,9 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.formats import least_bits
 from systolic import explore
-from systolic.commands import give, read_schedule
 from systolic.flow import Calibration, quantise_model
 from systolic.model import load_model, sample_pictures
+from systolic.output import give, read_schedule
 from systolic.package import package
 from systolic.progress import StatusLine
 

@@ -22,6 +22,17 @@ using integer = typename std::conditional<
                                                         typename std::conditional<SIGNED, int64_t, uint64_t>::type>::type>::type>::type;
 #endif
 
+// A constant as its array holds it: for synthesis of exactly BITS bits; otherwise the native integer, for a program that
+// constructs every weight as an ap_int takes a compiler very long.
+#if defined(__SYNTHESIS__)
+template <int BITS, bool SIGNED>
+using constant = integer<BITS, SIGNED>;
+#else
+template <int BITS, bool SIGNED>
+using constant = typename std::conditional<
+    (BITS <= 8), typename std::conditional<SIGNED, int8_t, uint8_t>::type, typename std::conditional<SIGNED, int16_t, uint16_t>::type>::type;
+#endif
+
 template <class T, int LANES>
 struct word {
     T lane[LANES];

@@ -38,8 +38,9 @@ class Fifos:
 def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str, int]) -> Fifos:
     """Least depths for the trace of one frame and of FRAMES (systolic.streaming.measure.trace_pipeline).
 
-    bits: of a word of each stream inside of the pipeline; others, the DMA's, stay as they are. First one depth for all, which is soon found, then each stream below it, the widest first. SimulationError where
-    no depth frees a deadlock.
+    bits: of a word of each stream inside of the pipeline; others, the DMA's, stay as they are. First one depth for
+    all, which is soon found, then each stream below it, the widest first. SimulationError where no depth frees a
+    deadlock.
     """
     search = _Search.of(trace, solver_options(memory, clock_mhz), bits)
     most = search.unbounded()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -23,7 +24,7 @@ from scheduler.streaming import lanes
 from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
 from systolic.generate import heads
 from systolic.golden import golden_files
-from systolic.streaming.wiring import Wiring, value_bytes, wire_up
+from systolic.streaming.wiring import IMAGE_BEAT, Wiring, value_bytes, wire_up
 
 FRAMES_PER_START = 1 << 14
 """The host starts the pipeline once for so many frames and lets it restart: no hand-shake between frames."""
@@ -58,8 +59,15 @@ def generate_pipeline(
     files["network.npz"] = to_npz(made.network)
     files |= model
     files |= _frame(made, wiring, picture)
+    files |= dict(_images(wiring).values())
     files[MANIFEST] = (json.dumps(manifest(made, wiring, estimate), indent=1, ensure_ascii=False) + "\n").encode()
     return design(files)
+
+
+def _images(wiring: Wiring) -> dict[str, tuple[str, bytes]]:
+    """m_axi port → file of the weights that it reads, and its bytes."""
+    ports = [memory.name for one in wiring.instances for memory in one.memories]
+    return {port: (f"data/{port}.bin", image.tobytes()) for port, image in zip(ports, wiring.images, strict=True)}
 
 
 def pipeline_values(made: Streaming, wiring: Wiring) -> PipelineValues:
@@ -130,7 +138,10 @@ def manifest(made: Streaming, wiring: Wiring, estimate: Mapping[str, Any]) -> di
         "packet_in": asdict(wiring.packet_in),
         "packet_out": asdict(wiring.packet_out),
         "outputs": _outputs(made, wiring),
-        "images": [],
+        "images": [
+            {"path": path, "crc32": zlib.crc32(data), "word_bytes": IMAGE_BEAT, "port": port}
+            for port, (path, data) in _images(wiring).items()
+        ],
         "frames_per_start": FRAMES_PER_START,
         "burst_words": BURST_WORDS,
         "outstanding": OUTSTANDING,

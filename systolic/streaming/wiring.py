@@ -10,15 +10,21 @@ source, sinks                                beats of the DMA unpacked and packe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from boards.errors import GenerateError
+from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.network import MaxPool
+from cnn.quantized import IntArray, Requantising
 from hls_templates.pipeline import Constant, Element, Instance, Memory, Packet, PortOf, Tap, Wire
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
+from scheduler.streaming.weight_image import weight_image
 from systolic.streaming import constants as c
 
 LEAST_DEPTH = 2
@@ -28,9 +34,16 @@ LEAST_BEAT, WIDEST_BEAT = 8, 128
 """Bytes of a beat of AXI DMA: 32 to 1024 bits (PG021); 8 is what a high-performance port takes."""
 
 
+IMAGE_BEAT = 16
+"""Bytes of a beat of weights from DDR: what a high-performance port takes."""
+
+
 @dataclass(frozen=True, eq=False)
 class Wiring:
-    """Everything of the pipeline's top function. layers: node of each tap. sinks: blocks whose maps leave, in order."""
+    """Everything of the pipeline's top function. layers: node of each tap. sinks: blocks whose maps leave, in order.
+
+    images: what the m_axi ports of weights point to, in the order of those ports.
+    """
 
     instances: tuple[Instance, ...]
     wires: tuple[Wire, ...]
@@ -39,6 +52,7 @@ class Wiring:
     packet_out: Packet
     layers: tuple[int, ...]
     sinks: tuple[int, ...]
+    images: tuple[npt.NDArray[np.uint8], ...]
 
 
 def wire_up(folding: g.StreamingFolding, depths: Mapping[str, int], dsp: str) -> Wiring:
@@ -53,7 +67,7 @@ def wire_up(folding: g.StreamingFolding, depths: Mapping[str, int], dsp: str) ->
     made.leave()
     return Wiring(
         tuple(made.instances), tuple(made.wires.values()), tuple(made.constants), made.packet_in, made.packet_out,
-        tuple(made.layers), tuple(made.sinks),
+        tuple(made.layers), tuple(made.sinks), tuple(made.images),
     )  # fmt: skip
 
 
@@ -98,6 +112,7 @@ class _Pipeline:
     constants: list[Constant] = field(default_factory=list)
     layers: list[int] = field(default_factory=list)
     sinks: dict[int, str] = field(default_factory=dict)
+    images: list[npt.NDArray[np.uint8]] = field(default_factory=list)
     packet_in: Packet = field(default_factory=lambda: Packet(1, LEAST_BEAT))
     packet_out: Packet = field(default_factory=lambda: Packet(1, LEAST_BEAT))
 
@@ -123,7 +138,7 @@ class _Pipeline:
             last = self.instances[-1]
             tap = Tap(len(self.layers), given[0])
             self.layers.append(block.node)
-            self.instances[-1] = Instance(**{**vars(last), "taps": (tap,)})
+            self.instances[-1] = replace(last, taps=(tap,))
 
     def _output(self, index: int, output: int) -> str:
         block, fold = self.graph.blocks[index], self.folding.folds[index]
@@ -142,7 +157,14 @@ class _Pipeline:
             to = self.wire(f"to_{name}{mark}", carrier(datatype, how.lanes_out))
             self._convert(f"{how.kind}_to_{name}{mark}", stream, to, how)
             stream = to
+        self._deepen(index, port, stream)
         return stream
+
+    def _deepen(self, index: int, port: int, stream: str) -> None:
+        """To what the folder estimates before there is a trace: at joins, a path waits for the longer one."""
+        estimated = {(block, at): depth for block, at, depth in self.folding.depths}
+        if stream not in self.depths and (index, port) in estimated:
+            self.wires[stream] = replace(self.wires[stream], depth=max(LEAST_DEPTH, estimated[index, port]))
 
     def _convert(self, name: str, of: str, to: str, how: lanes.Converter) -> None:
         ends, widths = [("in", of), ("out", to)], (how.lanes_in, how.lanes_out)
@@ -374,29 +396,105 @@ class _Pipeline:
         sizes: tuple[int, ...],
         source: str,
         result: str,
-        weights: Any,
+        weights: IntArray,
         weight_type: DataType,
-        requantising: Any,
+        requantising: Requantising | None,
     ) -> None:
         block, fold = self.graph.blocks[index], self.folding.folds[index]
         values, out = self.graph.type_of(block.inputs[0]).datatype, block.outputs[0].datatype
-        height = weights.shape[0] + fold.pad_out
         tiles = lanes.weight_tiles(lanes.weight_matrix(self.graph, self.folding.folds, index), fold.pe, fold.simd)
-        functor = c.activation(requantising, out, fold.pe, height)
-        known = f"{block.name}_activation"
-        self.constants.append(functor.constant(known, f"{block.name}: what a sum becomes"))
-        arguments = (
-            *sizes, c.weight_type(weight_type), c.value_type(values), c.sum_bits(weights, values),
-            self.dsp if fold.multiplier == "dsp" else "LUT",
-        )  # fmt: skip
-        macs = block.name + f": {tiles[0].size * fold.pe:,} weights, PE {fold.pe}, SIMD {fold.simd}"
-        stored = f"{block.name}_weights"
-        carried = carrier(weight_type, 1).value
-        self.constants.append(Constant(stored, carried, (c.carried(tiles, weight_type),), tiles.shape, macs))
-        self.add(
-            block.name, function, f"{function}.h", arguments, [("in", source), ("out", result)],
-            f"{macs}, {fold.pixels} pixel(s) a weight, multipliers: {fold.multiplier}", constants=(stored, known),
-        )  # fmt: skip
+        stored = c.carried(tiles, weight_type)
+        known = self._activation(index, requantising, out, weights.shape[0] + fold.pad_out)
+        kinds = (c.weight_type(weight_type), c.value_type(values), c.sum_bits(weights, values), self._multiplier(fold))
+        text = (
+            f"{block.name}: {stored.size:,} weights, PE {fold.pe}, SIMD {fold.simd}, {fold.pixels} pixel(s) a weight, "
+            f"multipliers: {fold.multiplier}, weights {fold.memory}"
+        )
+        ports = [("in", source), ("out", result)]
+        beside: tuple[str, ...] = (known,)
+        if fold.memory == "embedded":
+            beside = (self._weights(block, stored, weight_type), known)
+        else:
+            function = f"{function}_streamed"
+            groups = lanes.positions(block) // fold.pixels
+            ports.insert(1, ("weights", self._streamer(block, fold, stored, weight_type, groups)))
+        header = f"{function.removesuffix('_streamed')}.h"
+        self.add(block.name, function, header, (*sizes, *kinds), ports, text, constants=beside)
+
+    def _multiplier(self, fold: g.Fold) -> str:
+        return self.dsp if fold.multiplier == "dsp" else "LUT"
+
+    def _weights(self, block: g.Block, stored: c.Integers, weight_type: DataType) -> str:
+        name = f"{block.name}_weights"
+        text = f"{block.name}: weights [PE][tile][SIMD lane]"
+        element = carrier(weight_type, 1)
+        self.constants.append(Constant(name, element.constant, (stored,), stored.shape, text))
+        return name
+
+    def _activation(self, index: int, of: Requantising | None, out: DataType, channels: int) -> str:
+        block, fold = self.graph.blocks[index], self.folding.folds[index]
+        name = f"{block.name}_activation"
+        functor = c.activation(of, out, fold.pe, channels)
+        self.constants.append(functor.constant(name, f"{block.name}: what a sum becomes"))
+        return name
+
+    def _streamer(self, block: g.Block, fold: g.Fold, stored: c.Integers, weight_type: DataType, groups: int) -> str:
+        """Weights beside the unit: on chip in a memory of their own, or fetched from DDR."""
+        stream = self.wire(f"weights_of_{block.name}", carrier(weight_type, stored.shape[0] * stored.shape[2]))
+        sizes = (groups, stored.shape[1], stored.shape[0], stored.shape[2], c.weight_type(weight_type))
+        name, ends = f"stream_{block.name}", [("out", stream)]
+        if fold.memory == "decoupled" and fold.ram != "uram":
+            constant = self._weights(block, stored, weight_type)
+            text = f"weights of {block.name} from {fold.ram} memory"
+            self.add(
+                name, "stream_weights", "weights.h", (*sizes, _RAM[fold.ram]), ends, text, constants=(constant,)
+            )  # fmt: skip
+            return stream
+        image = weight_image(stored, weight_type.bits, IMAGE_BEAT)
+        self.images.append(image)
+        memory = Memory(f"weights_{block.name}", f"memory_beat_t<{IMAGE_BEAT}>", image.size // IMAGE_BEAT)
+        loads = fold.memory == "decoupled"
+        function, when = ("load_weights", "once a start") if loads else ("fetch_weights", "again for every position")
+        text = f"weights of {block.name} from DDR, {when}"
+        self.add(name, function, "weights.h", (*sizes, IMAGE_BEAT), ends, text, memories=(memory,))
+        return stream
+
+    # --- blocks that compute without weights -----------------------------------------------------------------
+
+    def activate(self, index: int, taken: list[str], given: list[str]) -> None:
+        block, fold = self.graph.blocks[index], self.folding.folds[index]
+        assert isinstance(block.op, g.Activate)
+        channels, height, width = self._map(index)
+        values = c.value_type(self.graph.type_of(block.inputs[0]).datatype)
+        known = self._activation(index, block.op.activation, block.outputs[0].datatype, channels)
+        sizes = (height * width, channels, fold.pe, fold.m, values)
+        ends = [("in", taken[0]), ("out", given[0])]
+        self.add(block.name, "activate", "activate.h", sizes, ends, "an activation alone", constants=(known,))
+
+    def global_pool(self, index: int, taken: list[str], given: list[str]) -> None:
+        block, fold = self.graph.blocks[index], self.folding.folds[index]
+        assert isinstance(block.op, g.GlobalPool)
+        channels, height, width = self._map(index)
+        datatype = self.graph.type_of(block.inputs[0]).datatype
+        bits = max(2, (height * width * magnitude(datatype)).bit_length() + 1)
+        known = self._activation(index, block.op.activation, block.outputs[0].datatype, channels)
+        sizes = (height * width, channels, fold.pe, fold.m, c.value_type(datatype), bits, _RAM[fold.ram])
+        ends = [("in", taken[0]), ("out", given[0])]
+        self.add(block.name, "global_pool", "global_pool.h", sizes, ends, "the sum over the map", constants=(known,))
+
+    def join(self, index: int, taken: list[str], given: list[str]) -> None:
+        block, fold = self.graph.blocks[index], self.folding.folds[index]
+        assert isinstance(block.op, g.Add)
+        channels, height, width = self._map(index)
+        kinds = [kind.datatype for kind in self.graph.inputs_of(block)]
+        terms = [
+            f"term_t<{c.value_type(kind)}, {factor}>" for kind, factor in zip(kinds, block.op.multipliers, strict=True)
+        ]
+        most = sum(magnitude(kind) * factor for kind, factor in zip(kinds, block.op.multipliers, strict=True))
+        known = self._activation(index, block.op.activation, block.outputs[0].datatype, channels)
+        sizes = (height * width, channels, fold.pe, fold.m, max(2, most.bit_length() + 1), *terms)
+        ends = [*((f"in{i}", name) for i, name in enumerate(taken)), ("out", given[0])]
+        self.add(block.name, "add", "elementwise.h", sizes, ends, "maps added value by value", constants=(known,))
 
 
 def _argument(value: object) -> str:
@@ -419,4 +517,7 @@ _MAKERS: dict[type[Any], Callable[..., None]] = {
     g.Reorg: _Pipeline.reorg,
     g.Upsample: _Pipeline.upsample,
     g.DownSample: _Pipeline.down_sample,
+    g.Activate: _Pipeline.activate,
+    g.GlobalPool: _Pipeline.global_pool,
+    g.Add: _Pipeline.join,
 }

@@ -1,0 +1,132 @@
+"""The streaming pipeline, as a table of contents: model → integers → graph → folding → design, and FIFO depths."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.board import Board, Clock
+from boards.errors import ScheduleError
+from cnn.quantized import QuantizedNetwork
+from host.picture import FITS, load_picture
+from scheduler.streaming import annealing, exact, greedy
+from scheduler.streaming import graph as g
+from scheduler.streaming.candidates import Options
+from scheduler.streaming.cost import Budget
+from scheduler.streaming.folded import Folded, Goal, folded
+from scheduler.streaming.folding_file import from_json
+from scheduler.streaming.lower import lower
+from systolic.design import Design, write
+from systolic.flow import Calibration, Progress, quantise_model
+from systolic.model import Model
+from systolic.simulate import read_manifest
+from systolic.streaming.fifos import Fifos, size_fifos
+from systolic.streaming.generate import Streaming, generate_pipeline
+from systolic.streaming.measure import pipeline_memory, trace_pipeline
+from systolic.streaming.simulate import open_pipeline
+
+FOLDERS = ("exact", "greedy", "annealing")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is wanted of a folding.
+
+    fps: at the target clock, with least resources; None for the highest frame rate that fits. folder: one of FOLDERS.
+    deadline: seconds that the search may take. given: a saved folding as (JSON, name of its file), instead of a search.
+    sized: FIFO depths from the cycle trace; otherwise as the folder estimates them.
+    """
+
+    fps: float | None = None
+    folder: str = "exact"
+    deadline: float | None = 60.0
+    max_padding: int = 0
+    pad_ends: bool = False
+    external: tuple[str, ...] = ()
+    given: tuple[str, str] | None = None
+    sized: bool = True
+
+    def __post_init__(self) -> None:
+        if self.fps is not None and not self.fps > 0:
+            raise ScheduleError(f"a frame rate is above 0, not {self.fps:g}; give --fps RATE, or leave it out")
+
+
+@dataclass(frozen=True, eq=False)
+class GeneratedPipeline:
+    """fifos: None where they were not sized by the trace."""
+
+    network: QuantizedNetwork
+    folded: Folded
+    clock: Clock
+    design: Design
+    fifos: Fifos | None
+
+
+def fold_network(graph: g.StreamGraph, board: Board, clock: Clock, asked: Asked) -> Folded:
+    """The folding that was asked for; ScheduleError says what a board lacks, or which rule a given one breaks."""
+    cycles = None if asked.fps is None else int(clock.mhz * 1e6 / asked.fps)
+    if cycles == 0:
+        raise ScheduleError(f"{asked.fps:g} frames/s leave no cycle for a frame at {clock.mhz:g} MHz; ask for less")
+    goal = Goal(cycles, clock.mhz, Budget())
+    options = Options(asked.max_padding, asked.pad_ends, external=asked.external, uram_weights=False)
+    if asked.given is not None:
+        folds = from_json(asked.given[0], graph, asked.given[1]).folds
+        return folded(graph, folds, board, goal, "given", float("nan"), 0.0)
+    if asked.folder == "greedy":
+        return greedy.fold(graph, board, goal)
+    if asked.folder == "annealing":
+        return annealing.fold(graph, board, goal)
+    return exact.fold(graph, board, goal, options, asked.deadline)
+
+
+def make_pipeline(
+    model: Model,
+    board: Board,
+    clock_mhz: float | None,
+    calibration: Calibration,
+    asked: Asked,
+    tell: Progress = lambda _: None,
+) -> GeneratedPipeline:
+    """Everything between a model and the files of its pipeline; the errors are those of each step."""
+    clock = board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
+    fit = calibration.fit or model.fit
+    tell("quantising")
+    network = quantise_model(model, calibration, fit, tell)
+    graph = lower(network)
+    tell("folding")
+    found = fold_network(graph, board, clock, asked)
+    shape = network.input_shape
+    picture, _ = FITS[fit](load_picture(calibration.pictures[0]), shape.height, shape.width)
+    made = Streaming(network, found.folding, board, clock, fit)
+    tell("generating")
+    design = generate_pipeline(made, model.files, picture, estimate(found))
+    if not asked.sized:
+        return GeneratedPipeline(network, found, clock, design, None)
+    fifos = _sized(design, picture, clock, tell)
+    deep = replace(made, depths=fifos.depths)
+    return GeneratedPipeline(
+        network, found, clock, generate_pipeline(deep, model.files, picture, estimate(found)), fifos
+    )
+
+
+def estimate(found: Folded) -> Mapping[str, int]:
+    """Resources by name, as the manifest has them."""
+    used = found.usage
+    return {"dsp": used.dsp, "lut": used.lut, "lutram": used.lutram, "bram36": -(-used.bram18 // 2), "uram": used.uram}
+
+
+def _sized(design: Design, picture: npt.NDArray[np.uint8], clock: Clock, tell: Progress) -> Fifos:
+    """The depths that the trace of the design itself asks for."""
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work) / "design"
+        write(design, folder)
+        pipeline = open_pipeline(folder, read_manifest(folder))
+        trace = trace_pipeline(pipeline, picture, tell)
+        tell("sizing FIFOs")
+        widths = {one["name"]: int(one["bits"]) for one in pipeline.manifest["fifos"]}
+        return size_fifos(trace, pipeline_memory(pipeline), clock.mhz, widths)
