@@ -128,7 +128,11 @@ def resize(seed: int, size: Size, lanes: int, out: tuple[int, int], value: Value
     maps = draw(seed, value, *size)
     ins, outs = Side(stream(maps, lanes), lanes), Side(stream(nearest(maps, *out), lanes), lanes)
     block = f"resize_nearest<{numbers(lanes, *size, *out)}>"
-    iterations = size[2] * size[0] // lanes + WALK_LANDING - 1 + outs.words
+    g = size[0] // lanes
+    iterations = size[2] * g + WALK_LANDING - 1 + outs.words
+    if out[0] < size[1] or out[1] < size[2]:  # what comes bounds; the last row leaves when all of its source is there
+        rows_left = size[1] - ((out[0] - 1) * size[1] // out[0] + 1)
+        iterations = ins.words + max(0, WALK_LANDING - 1 + out[1] * g - rows_left * size[2] * g)
     return case(block, value, [ins], [outs], iterations, WALK_DEPTH, "resize.h")
 
 
@@ -221,6 +225,10 @@ CASES = (
     resize(71, (4, 3, 5), 4, (7, 8), UINT4),
     resize(72, (2, 5, 3), 1, (6, 3)),
     resize(73, (2, 1, 1), 2, (3, 4)),
+    resize(74, (2, 6, 6), 2, (3, 3)),
+    resize(75, (2, 5, 7), 1, (2, 3), UINT4),
+    resize(76, (2, 6, 4), 2, (2, 6)),
+    resize(77, (2, 8, 3), 1, (3, 2)),
     upsample(80, (4, 3, 5), 2, 2),
     upsample(81, (4, 3, 4), 4, 3, INT16),
     upsample(82, (3, 2, 1), 1, 4),

@@ -180,6 +180,10 @@ CASES = (
     default(14, (4, 6, 6), 4, (2, 2), 2, NONE, value=BIPOLAR),
     default(15, (2, 9, 9), 2, (4, 4), 3, Padding(1, 1, 2, 2), ram="RAM_URAM"),
     default(16, (2, 11, 5), 2, (3, 3), dilation=3, padding=Padding(3, 2, 3, 2)),
+    # rows that a stride leaves behind where the map ends: words of the next frame come early, until there is no room
+    default(17, (1, 3, 40), 1, stride=2),
+    default(18, (2, 3, 9), 2, stride=2),
+    default(19, (1, 4, 4), 1, (4, 4), 3, Padding(3, 3, 3, 3)),
     # height, width, stride, dilation at most
     default(70, (2, 9, 9), 2, dynamic="9, 9, 2, 2"),
     default(71, (2, 5, 7), 2, stride=2, dynamic="9, 9, 2, 2"),

@@ -1,0 +1,66 @@
+"""An error in any block that moves values is caught: all headers get theirs at once, and every case goes wrong."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.hls_templates.streaming import test_moving_blocks as blocks
+from tests.hls_templates.streaming import test_window as windows
+from tests.hls_templates.streaming.compute import TEMPLATES, Library, compile_cases
+from tests.hls_templates.streaming.moving import Padding
+from tests.hls_templates.streaming.test_planted_compute import Plant, plant_into
+
+SMALL = (4, 4, 6)
+
+PLANTS = (
+    Plant("window.h", "y < plan.height", "y <= plan.height", windows.default(1, SMALL, 2)),
+    Plant("window.h", "scan.row_inside(ky) && ", "", windows.parallel(2, SMALL, 2)),
+    Plant("max_pool.h", "wins = none || row[k]", "wins = row[k]", windows.pool(3, SMALL, 2, 3, 1, windows.SAME)),
+    Plant("scan.h", "PIXELS_IN - PLAN::LEFT", "PIXELS_IN + 1 - PLAN::LEFT", windows.parallel(4, SMALL, 4)),
+    Plant("delay.h", "memory[0][n] = newest[n];", "memory[0][n] = newest[0];", windows.parallel(5, SMALL, 4)),
+    Plant("walk.h", "if (!walk.inside())", "if (l == 0)", windows.default(6, SMALL, 2, depthwise=True)),
+    Plant("width.h", "u < units ? held[u][l] : T(0)", "held[u][l]", blocks.channels(7, (8, 2, 3), (4, 3), 12)),
+    Plant("width.h", "if (p == part) value.lane[l]", "if (p == 0) value.lane[l]", blocks.pixels(8, SMALL, 2, (2, 1))),
+    Plant("width.h", "if (p == part) wide", "if (p == 0) wide", blocks.pixels(9, SMALL, 2, (1, 2))),
+    Plant("duplicate.h", "first.write(value);", "first.write(zeros<W>());", blocks.duplicate(10, SMALL, 2, 2)),
+    Plant("discard.h", "progress_t<WORDS>", "progress_t<WORDS - 1>", blocks.discard(11, SMALL, 2)),
+    Plant("concat.h", "++at == words[which]", "++at == words[0]", blocks.concat(12, (12, 2, 3), 2, (2, 10))),
+    Plant("split.h", "++at == words[which]", "++at == words[0]", blocks.split(13, (12, 2, 3), 2, (2, 10))),
+    Plant("reorg.h", "step = TAP_ROW_STEP", "step = 1", blocks.reorg(14, (4, 4, 6), 2, 2, "darknet")),
+    Plant("reorg.h", "first_x + 1 == WIDTH", "first_x + 2 == WIDTH", blocks.reorg(15, (4, 6, 4), 1, 2, "darknet")),
+    Plant("reorg.h", "0, 0, 0, 0, 1, false, RAM", "0, 0, 0, 0, 1, true, RAM", blocks.reorg(16, SMALL, 2, 2, "block")),
+    Plant("resize.h", "far_x ? FAR_X : STEP_X", "STEP_X", blocks.resize(17, SMALL, 4, (4, 9))),
+    Plant("upsample.h", "HEIGHT * STRIDE, WIDTH * STRIDE", "WIDTH * STRIDE, HEIGHT * STRIDE",
+          blocks.upsample(18, SMALL, 2, 2)),
+    Plant("raster.h", "y = odd_y = 0", "y = 0", blocks.down_sample(19, (4, 5, 6), 2, 2)),
+    Plant("down_sample.h", "if (at.on_grid())", "if (at.odd_x == 0)", blocks.down_sample(20, SMALL, 4, 2)),
+    Plant("pad.h", "at.y >= TOP", "at.y + 1 >= TOP", blocks.pad(21, SMALL, 2, Padding(1, 0, 0, 1))),
+    Plant("pixel_pad.h", "value.lane[l] = 0", "value.lane[l] = 1", blocks.pixel_pad(22, SMALL, 2, 2)),
+)  # fmt: skip
+CASES = tuple(plant.case for plant in PLANTS)
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    folder = tmp_path_factory.mktemp("planted")
+    for header in (TEMPLATES / "streaming").glob("*.h"):
+        shutil.copy(header, folder)
+    for plant in PLANTS:
+        plant_into(folder / plant.header, plant)
+    return compile_cases(CASES, folder, "sanitized", f"-I{folder}")
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    return compile_cases(CASES, tmp_path_factory.mktemp("sound"), "sanitized")
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=[f"{p.header} {p.right}" for p in PLANTS])
+def test_a_planted_error_is_caught(planted: Library, sound: Library, plant: Plant) -> None:
+    """By wrong values, or by words that are missing or too many."""
+    np.testing.assert_array_equal(sound.run(plant.case), plant.case.expected)
+    with pytest.raises((AssertionError, RuntimeError), match=r"Arrays are not equal|while it is empty|holds|left"):
+        np.testing.assert_array_equal(planted.run(plant.case), plant.case.expected)
