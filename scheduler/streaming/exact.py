@@ -23,9 +23,9 @@ import numpy as np
 from boards.board import Board
 from boards.errors import ScheduleError
 from scheduler.streaming import graph as g
-from scheduler.streaming import greedy, lanes
+from scheduler.streaming import greedy, lack, lanes
 from scheduler.streaming.candidates import Options
-from scheduler.streaming.cost import limits
+from scheduler.streaming.cost import Budget, limits
 from scheduler.streaming.folded import Folded, Goal, ddr_limit, folded
 from scheduler.streaming.prune import Numbers, Vectors
 from scheduler.streaming.space import RESOURCES, Space, space_of, vector
@@ -38,6 +38,8 @@ LINEARISED = 2
 
 FEW, WIDER = 500, 3
 """Columns among which a first folding is looked for, and how many times more are then taken."""
+
+ENDLESS = Budget(*[1e6] * 5)
 
 MARGIN = 1e-6
 """Of the cost: what floating point may be wrong by."""
@@ -57,7 +59,11 @@ def fold(
     goals are asked for. ScheduleError where nothing fits (lack.py says why), or where a solver is missing.
     """
     start = time.perf_counter()
-    space = space or space_of(graph, board, options or Options())
+    options = options or Options()
+    unfit = lack.too_many_weights(graph, board, goal.budget, options.external)
+    if unfit:
+        raise ScheduleError(unfit)
+    space = space or space_of(graph, board, options)
     return _Search(space, goal, deadline, start).run()
 
 
@@ -91,34 +97,58 @@ class _Search:
         return folded(self.space.graph, solved.folds, self.space.board, self.goal, state, gap, seconds, rate_gap)
 
     def fastest(self) -> Folded:
-        """Bisection over the cycle counts that there are: the least that fits, then the cheapest that keeps it."""
+        """The least cycle count that fits, then the cheapest folding that keeps it."""
         counts = self.space.cycle_counts()
-        low, high, proven = -1, len(counts) - 1, -1
-        slowest = self.solve(counts[high], first=True)
-        if not slowest.folds:
-            raise ScheduleError(self._none(counts[high], slowest.state))
+        found = self._bisect(counts)
+        if found is None:
+            raise ScheduleError(self._none(counts[-1], "infeasible"))
+        return self.cheapest(found[0], 1 - found[1] / found[0])
+
+    def _bisect(self, counts: list[int]) -> tuple[int, int] | None:
+        """(the least of ``counts`` for which a folding was found, the least that is not proven impossible)."""
+        low, high, proven = -1, len(counts), -1
         while high - low > 1:
             middle = (low + high) // 2
             solved = self.solve(counts[middle], first=True)
             if solved.folds:
                 reached = lanes.frame_cycles(self.space.graph, solved.folds)
-                high = min(middle, int(np.searchsorted(counts, reached)))
+                high = min(middle, max(low + 1, int(np.searchsorted(counts, reached))))
             else:
                 low = middle
                 proven = max(proven, middle) if solved.state == "infeasible" else proven
-        bound = counts[min(proven + 1, high)]
-        return self.cheapest(counts[high], 1 - bound / counts[high])
+        return None if high == len(counts) else (counts[high], counts[min(proven + 1, high)])
 
     def _left(self) -> float | None:
         return None if self.deadline is None else max(0.05, self.deadline - (time.perf_counter() - self.start))
 
     def _none(self, cycles: int, state: str) -> str:
         graph, board = self.space.graph, self.space.board
-        if state == "infeasible":
+        if state != "infeasible":
+            return f"no folding of {graph.name} was found in {self.deadline or 0:g} s; allow more time"
+        least = self.space.cycle_counts()[0]
+        if least > cycles:
             return (
-                f"{graph.name} has no folding of {cycles:,} cycles a frame or less within the budget of {board.title}"
+                f"{graph.name} has no folding of {cycles:,} cycles a frame or less: unfolded as far as its words allow "
+                f"it takes {least:,}; ask for fewer frames, or allow more pixels a word"
             )
-        return f"no folding of {graph.name} was found in {self.deadline or 0:g} s; allow more time"
+        return f"{graph.name} does not fit {board.title} at {cycles:,} cycles a frame: {self._lack(cycles)}"
+
+    def _lack(self, cycles: int) -> str:
+        """What the cheapest folding on a board without end lacks here, and what would fit."""
+        endless = replace(self.goal, cycles=cycles, budget=ENDLESS)
+        program = program_of(self.space, endless, cycles)
+        solved = _solve(program, self._left(), False, Solved("unknown")) if program else Solved("infeasible")
+        if not solved.folds:
+            return "nothing was found that would"
+        used = folded(self.space.graph, solved.folds, self.space.board, endless, "", 0.0, 0.0).usage
+        said = ", ".join(lack.lacks(used, self.space.board, self.goal.budget)) or "a mix of all resources"
+        return f"the cheapest folding needs {said}; {self._fitting(cycles)}"
+
+    def _fitting(self, cycles: int) -> str:
+        high = self._bisect([count for count in self.space.cycle_counts() if count > cycles])
+        if high is None:
+            return "no frame rate fits; take a larger board, fewer bits, or weights from DDR"
+        return f"what fits: {high[0]:,} cycles a frame"
 
     def solve(self, cycles: int, first: bool = False) -> Solved:
         """first: any folding will do."""

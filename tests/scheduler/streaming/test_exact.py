@@ -180,8 +180,17 @@ def test_the_highest_rate_is_that_below_which_nothing_fits() -> None:
     assert (found.state, found.rate_gap, found.fits) == ("optimal", 0.0, True)
     counts = space_of(graph, board, Options()).cycle_counts()
     below = [c for c in counts if c < found.cycles][-1]
-    with pytest.raises(ScheduleError, match=f"has no folding of {below:,} cycles a frame or less within the budget"):
+    with pytest.raises(ScheduleError, match=f"drawn does not fit PYNQ-Z2 at {below:,} cycles a frame: ") as error:
         fold(graph, board, Goal(below, budget=goal.budget))
+    assert f"too many; what fits: {found.cycles:,} cycles a frame" in str(error.value)
+
+
+def test_what_no_unfolding_reaches_is_said() -> None:
+    graph = lower(Layers(8, 16, 16).conv(16, 3).network())
+    with pytest.raises(
+        ScheduleError, match="drawn has no folding of 100 cycles a frame or less: unfolded as far as its"
+    ):
+        fold(graph, ULTRA96, Goal(100))
 
 
 def test_a_deadline_gives_the_best_that_was_found_and_its_gap() -> None:

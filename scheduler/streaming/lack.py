@@ -1,0 +1,95 @@
+"""Why nothing fits: which resource lacks how much, and what would fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from boards.board import Board
+from scheduler.streaming import graph as g
+from scheduler.streaming.cost import Budget, have, limits
+from scheduler.streaming.memory import Usage
+
+BRAM36_BITS, URAM_BITS, LUT_BITS = 36 * 1024, 288 * 1024, 64
+"""What a BRAM36, a URAM and a LUT hold."""
+
+FREE = 0.9
+"""Of the memory on the chip, what weights may take where something is proposed: maps and FIFOs need the rest."""
+
+
+def weight_bits(graph: g.StreamGraph) -> dict[str, int]:
+    """Bits of the weights of every layer that has any."""
+    return {
+        block.name: block.op.weights.size * block.op.weight_type.bits
+        for block in graph.blocks
+        if isinstance(block.op, (g.MatrixVector, g.VectorVector))
+    }
+
+
+def on_chip_bits(board: Board) -> int:
+    """Of BRAM and URAM."""
+    return board.resources.bram36 * BRAM36_BITS + board.resources.uram * URAM_BITS
+
+
+def too_many_weights(graph: g.StreamGraph, board: Board, budget: Budget, external: Sequence[str]) -> str | None:
+    """The sentence where the weights that stay are more than all memory of the chip, LUTs included; else None."""
+    layers = {name: bits for name, bits in weight_bits(graph).items() if name not in external}
+    total, memory = sum(layers.values()), on_chip_bits(board)
+    limit = limits(board, budget)
+    if total <= limit.bram18 * BRAM36_BITS // 2 + limit.uram * URAM_BITS + limit.lut * LUT_BITS:
+        return None
+    r = board.resources
+    blocks = f"{r.bram36} BRAM36" + (f" and {r.uram} URAM" if r.uram else "")
+    return (
+        f"{graph.name} does not fit {board.title} in streaming style, which keeps weights on the chip: "
+        f"{_of(graph, layers)} are {_mb(total)}, {blocks} hold {_mb(memory)}, {_mb(total - memory)} too few; "
+        f"{_what_would(graph, layers, memory, external)}"
+    )
+
+
+def _of(graph: g.StreamGraph, layers: dict[str, int]) -> str:
+    kinds = {b.op.weight_type.name for b in graph.blocks if isinstance(b.op, (g.MatrixVector, g.VectorVector))}
+    count = sum(_count(graph, name) for name in layers)
+    return f"{count / 1e6:.2f} M weights of {' and '.join(sorted(kinds))}"
+
+
+def _count(graph: g.StreamGraph, name: str) -> int:
+    op = next(block.op for block in graph.blocks if block.name == name)
+    return int(op.weights.size) if isinstance(op, (g.MatrixVector, g.VectorVector)) else 0
+
+
+def _what_would(graph: g.StreamGraph, layers: dict[str, int], memory: int, external: Sequence[str]) -> str:
+    """Fewer bits, or the largest layers from DDR."""
+    count = sum(_count(graph, name) for name in layers)
+    bits = int(FREE * memory / count)
+    ways = [f"weights of {bits} bit{'s' * (bits > 1)} ({_mb(count * bits)})"] if bits else []
+    moved: list[str] = []
+    left = sum(layers.values())
+    for name in sorted(layers, key=lambda n: -layers[n]):
+        if left <= FREE * memory:
+            break
+        moved.append(name)
+        left -= layers[name]
+    names = ", ".join([*external, *moved])
+    ways.append(f"those of {names} from DDR (external), which leaves {_mb(left)} on the chip")
+    return "what would fit: " + ", or ".join(ways)
+
+
+def _mb(bits: int) -> str:
+    return f"{bits / 8e6:.2f} MB"
+
+
+def lacks(used: Usage, board: Board, budget: Budget) -> list[str]:
+    """What ``used`` needs and the budget does not have, a phrase each."""
+    limit, all_ = limits(board, budget), have(board)
+    rows = (
+        ("LUT", used.lut, limit.lut, all_.lut),
+        ("LUT as memory", used.lutram, limit.lutram, all_.lutram),
+        ("DSP", used.dsp, limit.dsp, all_.dsp),
+        ("BRAM18", used.bram18, limit.bram18, all_.bram18),
+        ("URAM", used.uram, limit.uram, all_.uram),
+    )
+    return [
+        f"{need} {name} of {most}{f' ({whole} less what is kept free)' if whole > most else ''}, {need - most} too many"
+        for name, need, most, whole in rows
+        if need > most
+    ]

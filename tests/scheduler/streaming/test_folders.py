@@ -1,0 +1,103 @@
+"""The greedy folder as published, and the annealing one."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from low_bit import Layers, cnv, mobilenet, skipping, ultranet
+
+from boards.board import load
+from boards.errors import ScheduleError
+from scheduler.streaming import annealing, exact, greedy, lanes
+from scheduler.streaming import graph as g
+from scheduler.streaming.candidates import Options
+from scheduler.streaming.folded import Goal
+from scheduler.streaming.lower import lower
+from scheduler.streaming.space import space_of
+
+ULTRA96 = load("ultra96-v2")
+
+
+def folds(graph: g.StreamGraph, target: int, strict: bool = True) -> dict[str, g.Fold]:
+    found = greedy.fold(graph, ULTRA96, Goal(target), strict=strict)
+    return {block.name: fold for block, fold in zip(graph.blocks, found.folding.folds, strict=True)}
+
+
+def test_simd_is_raised_first_and_then_pe() -> None:
+    graph = lower(Layers(8, 10, 10).conv(16, 3).network())
+    assert folds(graph, 100 * 16 * 8 + 1)["conv1"] == g.Fold(pe=1, simd=9)
+    # SIMD 12 is beyond 36 bits of weights a PE: from there on PE.
+    assert folds(graph, 100 * 16 * 6)["conv1"] == g.Fold(pe=2, simd=9)
+
+
+def test_a_block_exactly_on_target_is_unfolded_once_too_often_as_published() -> None:
+    graph = lower(Layers(8, 10, 10).conv(16, 1).network())
+    assert lanes.cycles(graph, 1, g.Fold(simd=4)) == 3200
+    assert folds(graph, 3200)["conv1"] == g.Fold(simd=8)
+    assert folds(graph, 3200, strict=False)["conv1"] == g.Fold(simd=4)
+
+
+def test_a_window_that_is_too_slow_with_all_channels_becomes_parallel() -> None:
+    graph = lower(Layers(4, 10, 10).conv(16, 3).network())
+    assert folds(graph, 901)["conv1_window"] == g.Fold(simd=4)
+    assert folds(graph, 450)["conv1_window"] == g.Fold(simd=4, style="parallel")
+
+
+def test_a_depthwise_window_follows_its_unit() -> None:
+    graph = lower(Layers(4, 10, 10).depthwise().network())
+    few, many = folds(graph, 1000), folds(graph, 500)
+    assert (few["conv1"], few["conv1_window"]) == (g.Fold(pe=4), g.Fold(simd=4))
+    assert (many["conv1"], many["conv1_window"]) == (g.Fold(pe=4, simd=3), g.Fold(simd=4, style="parallel"))
+
+
+def test_what_cannot_reach_the_target_balances_the_rest() -> None:
+    """Two passes: the slowest block, unfolded, is the target of the second."""
+    graph = lower(Layers(2, 10, 10).conv(4, 3).conv(64, 1).network())
+    found = greedy.fold(graph, ULTRA96, Goal(1), strict=False)
+    assert found.cycles == 200  # 18 columns, of which 36 bits of weights take 9
+    assert found.folding.folds[-1] == g.Fold(simd=32)  # 64 is what the target of 1 would have asked for
+
+
+@pytest.mark.parametrize("make", [ultranet, cnv, mobilenet, skipping])
+@pytest.mark.parametrize("target", [1, 30_000, 1_000_000])
+def test_greedy_foldings_are_legal(make: object, target: int) -> None:
+    found = greedy.fold(lower(make()), ULTRA96, Goal(target))  # type: ignore[operator]
+    assert found.state == "heuristic"
+    assert math.isnan(found.gap)
+
+
+@pytest.mark.parametrize("make", [lambda: mobilenet(32), skipping])
+def test_annealing_keeps_the_target_and_is_never_below_the_exact_folder(make: object) -> None:
+    pytest.importorskip("ortools")
+    pytest.importorskip("scipy")
+    graph = lower(make())  # type: ignore[operator]
+    space = space_of(graph, ULTRA96, Options())
+    goal = Goal(40_000)
+    found = annealing.fold(graph, ULTRA96, goal, effort=60, attempts=1, space=space)
+    best = exact.fold(graph, ULTRA96, goal, space=space)
+    assert found.fits
+    assert found.cycles <= 40_000
+    assert best.state == "optimal"
+    assert best.price <= found.price
+
+
+def test_more_effort_is_not_worse_and_a_seed_gives_the_same_again() -> None:
+    pytest.importorskip("scipy")
+    graph = lower(Layers(8, 16, 16).conv(16, 3).pool().conv(16, 3).network())
+    space = space_of(graph, ULTRA96, Options())
+    little, again, much = (
+        annealing.fold(graph, ULTRA96, Goal(10_000), effort=effort, attempts=attempts, seed=3, space=space)
+        for effort, attempts in ((30, 1), (30, 1), (300, 2))
+    )
+    assert little.folding.folds == again.folding.folds
+    assert much.price <= little.price
+
+
+def test_annealing_needs_a_target_that_blocks_can_reach() -> None:
+    pytest.importorskip("scipy")
+    graph = lower(Layers(8, 16, 16).conv(16, 3).network())
+    with pytest.raises(ScheduleError, match="annealing folds for a frame rate: give one"):
+        annealing.fold(graph, ULTRA96, Goal(None))
+    with pytest.raises(ScheduleError, match="drawn: input cannot take 10 cycles a frame or less"):
+        annealing.fold(graph, ULTRA96, Goal(10))

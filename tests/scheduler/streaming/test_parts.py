@@ -1,0 +1,192 @@
+"""What blocks take: counted by hand where they can be, and every part with its source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from low_bit import Layers, cnv, mobilenet, skipping, ultranet
+
+from boards.board import load
+from cnn.datatype import DataType
+from cnn.network import Padding
+from cnn.quantized import MultiplyShift, Thresholds
+from scheduler.streaming import graph as g
+from scheduler.streaming import lanes
+from scheduler.streaming.cost import (
+    Budget,
+    converter_bits,
+    converter_count,
+    edge_usage,
+    fifo_bits,
+    fits,
+    have,
+    limits,
+    macs,
+    price,
+    usage,
+)
+from scheduler.streaming.joins import depth_of, depths, waiting
+from scheduler.streaming.lower import lower
+from scheduler.streaming.memory import NOTHING, Usage
+from scheduler.streaming.parts import (
+    block_usage,
+    converter_usage,
+    parts,
+    product_luts,
+    tree_luts,
+    window_words,
+)
+
+ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
+
+
+def part(graph: g.StreamGraph, name: str, fold: g.Fold, called: str) -> Usage:
+    index = next(i for i, block in enumerate(graph.blocks) if block.name == name)
+    return next(p.usage for p in parts(graph, index, fold, ULTRA96) if p.name == called)
+
+
+@pytest.mark.parametrize("make", [ultranet, cnv, mobilenet, skipping])
+def test_every_part_says_where_its_number_comes_from(make: object) -> None:
+    graph = lower(make())  # type: ignore[operator]
+    total = NOTHING
+    for index in range(len(graph.blocks)):
+        found = parts(graph, index, g.Fold(), ULTRA96)
+        assert all(p.source for p in found)
+        total += sum((p.usage for p in found), NOTHING)
+        assert block_usage(graph, index, g.Fold(), ULTRA96) == sum((p.usage for p in found), NOTHING)
+        for port in range(len(graph.blocks[index].inputs)):
+            total += edge_usage(graph, [g.Fold()] * len(graph.blocks), index, port, ULTRA96)
+    assert total == usage(g.StreamingFolding(graph, (g.Fold(),) * len(graph.blocks)), ULTRA96)
+
+
+def test_int4_packs_two_products_a_dsp_and_four_where_pixels_share_weights() -> None:
+    graph = lower(ultranet())
+    assert part(graph, "conv9", g.Fold(pe=2, simd=36), "multipliers").dsp == 36
+    assert part(graph, "conv9", g.Fold(pe=2, simd=36, pixels=2), "multipliers").dsp == 36
+    assert part(graph, "conv9", g.Fold(pe=1, simd=36), "multipliers").dsp == 36
+    luts = part(graph, "conv9", g.Fold(pe=2, simd=36, multiplier="lut"), "multipliers")
+    assert luts == Usage(lut=72 * 15)
+
+
+def test_products_and_trees_in_luts() -> None:
+    assert [product_luts(4, 4), product_luts(8, 8), product_luts(4, 8), product_luts(1, 1), product_luts(2, 1)] == [
+        15, 63, 27, 1, 2,
+    ]  # fmt: skip
+    assert tree_luts(1, 8, 20) == 0
+    assert tree_luts(4, 8, 20) == 2 * 9 + 10
+    assert tree_luts(4, 8, 9) == 2 * 9 + 9
+
+
+def test_weights_at_the_real_aspect_ratio_of_each_memory() -> None:
+    graph = lower(ultranet())
+    assert part(graph, "conv9", g.Fold(pe=1, simd=72, ram="bram"), "weights") == Usage(bram18=8)  # 512 × 288
+    assert part(graph, "conv9", g.Fold(pe=4, simd=18, ram="bram"), "weights") == Usage(bram18=4 * 2)  # 512 × 72 each
+    assert part(graph, "conv9", g.Fold(pe=1, simd=72, ram="lutram"), "weights") == Usage(lut=288 * 8)
+    wide = part(graph, "conv9", g.Fold(pe=2, simd=9, ram="bram", memory="decoupled"), "weights")
+    assert wide.bram18 == 8  # 64 · 576 / 18 words of 72 bits
+    far = part(graph, "conv9", g.Fold(pe=1, simd=72, memory="external"), "weights")
+    assert far.ddr_bits == 200 * 64 * 576 * 4
+    assert part(graph, "conv9", g.Fold(pe=1, simd=72, memory="external", pixels=2), "weights").ddr_bits == 100 * 147456
+
+
+def test_rows_of_a_window() -> None:
+    op = g.Window((3, 3), 1, Padding(1, 1, 1, 1))
+    assert window_words(op, 10, 20, 10, 20) == 2 * 20 + 3 + max(20 - 19, 1, 20 - 19)
+    graph = lower(ultranet())
+    assert part(graph, "conv9_window", g.Fold(simd=2, style="parallel", ram="bram"), "rows") == Usage(bram18=1)
+    # two rows of 20 pixels of 64 channels, 4 bits: 640 words of 16 bits
+    assert part(graph, "conv9_window", g.Fold(simd=64, style="parallel", ram="bram"), "rows") == Usage(bram18=15)
+    assert part(graph, "conv9_window", g.Fold(simd=64, style="parallel"), "columns") == NOTHING
+
+
+def activated(of: object) -> g.StreamGraph:
+    graph = lower(Layers(8, 4, 4).conv(16, 1).network())
+    unit = replace(graph.blocks[1], op=replace(graph.blocks[1].op, activation=of))  # type: ignore[type-var]
+    return replace(graph, blocks=(graph.blocks[0], unit, *graph.blocks[2:]))
+
+
+def column(value: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.full(16, value, np.int64)
+
+
+def test_multiply_shift_takes_a_dsp_a_lane_and_thresholds_none() -> None:
+    scaled = activated(MultiplyShift(column(7), column(0), column(9)))
+    assert part(scaled, "conv1", g.Fold(pe=4), "requantise").dsp == 4
+    assert part(scaled, "conv1", g.Fold(pe=4, pixels=2), "requantise").dsp == 8
+    levels = Thresholds(np.zeros((16, 15), np.int64), np.zeros(16, np.bool_))
+    found = part(activated(levels), "conv1", g.Fold(pe=4), "thresholds")
+    assert found.dsp == 0
+    assert found.lut > 4 * 15 * 10
+
+
+def test_shifts_that_are_alike_take_no_shifter() -> None:
+    alike = activated(MultiplyShift(column(7), column(0), column(9)))
+    shifts = column(9)
+    shifts[3] = 14
+    apart = activated(MultiplyShift(column(7), column(0), shifts))
+    a, b = (part(graph, "conv1", g.Fold(pe=1), "requantise").lut for graph in (alike, apart))
+    assert b - a == 49 * 2  # two stages of 4:1 for a spread of 5
+
+
+def test_bipolar_values_need_no_dsp() -> None:
+    graph = lower(Layers(8, 6, 6, "BIPOLAR", "BIPOLAR").conv(8, 1).conv(8, 1).network())
+    assert part(graph, "conv2", g.Fold(pe=4, simd=8), "multipliers") == Usage(lut=32)
+
+
+def test_converters_between_words_that_divide_each_other_are_small() -> None:
+    even = converter_usage(lanes.Converter(2, 8, 64, 64, 100), 4, ULTRA96)
+    odd = converter_usage(lanes.Converter(6, 8, 48, 48, 100), 4, ULTRA96)
+    assert even == Usage(lut=50 + 32)
+    assert odd == Usage(lut=50 + 4 * 14 * 2)
+    pixels = converter_usage(lanes.Converter(8, 16, 64, 64, 100, 1, 2), 4, ULTRA96)
+    assert pixels.lutram > 0
+
+
+def test_a_map_that_is_joined_later_waits_for_the_rows_in_between() -> None:
+    graph = lower(skipping())
+    index = next(i for i, block in enumerate(graph.blocks) if isinstance(block.op, g.Concat))
+    late = waiting(graph)
+    assert set(late) == {(index, 1)} or set(late) == {(index, 0)}
+    ((_, port),) = late
+    words = depth_of(graph, index, port, g.Fold(simd=4))
+    assert words == 2 + -(-late[index, port] // 4)
+    assert depths(graph, [g.Fold(simd=4)] * len(graph.blocks)) == ((index, port, words),)
+
+
+def test_a_chain_has_only_least_fifos() -> None:
+    assert waiting(lower(ultranet())) == {}
+
+
+def test_bits_and_converters_of_a_folding() -> None:
+    graph = lower(Layers(4, 8, 8).conv(6, 1).network())
+    folding = g.StreamingFolding(graph, (g.Fold(simd=4), g.Fold(simd=2, pe=3), g.Fold(simd=3)))
+    assert converter_count(folding) == 1
+    assert converter_bits(folding) == 8 * 4
+    assert fifo_bits(folding) == 2 * (8 * 2 + 8 * 4 + 4 * 3)
+    assert macs(graph) == 64 * 24
+
+
+def test_the_cost_is_the_sum_of_the_fractions_of_the_board() -> None:
+    assert price(have(PYNQ), PYNQ) == pytest.approx(3e9, rel=1e-4)  # LUT, DSP and BRAM: there is no URAM
+    half = Usage(lut=PYNQ.resources.lut // 2, dsp=22)
+    assert price(half, PYNQ) == pytest.approx(0.6e9, rel=1e-4)
+
+
+def test_the_budget_bounds_every_resource() -> None:
+    limit = limits(PYNQ, Budget(lut=0.5, bram=0.5))
+    assert (limit.lut, limit.bram18, limit.dsp) == (26600, 140, 220)
+    assert fits(limit, limit)
+    for name in ("lut", "lutram", "dsp", "bram18", "uram"):
+        assert not fits(replace(limit, **{name: getattr(limit, name) + 1}), limit)
+
+
+def test_wide_operands_are_counted_by_the_board_s_dsp() -> None:
+    graph = lower(Layers(8, 4, 4, "INT8", "INT8").conv(16, 1).network())
+    both = [
+        next(p.usage.dsp for p in parts(graph, 1, g.Fold(pe=2, simd=8), board) if p.name == "multipliers")
+        for board in (ULTRA96, PYNQ)
+    ]
+    assert both == [8, 8]
+    assert DataType(8, True).bits == 8
