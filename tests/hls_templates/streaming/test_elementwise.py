@@ -7,7 +7,6 @@ import pytest
 
 from tests.hls_templates.streaming.compute import (
     BIPOLAR,
-    BUILDS,
     FRAMES,
     Activation,
     Builds,
@@ -239,7 +238,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
     return Builds(CASES, tmp_path_factory.mktemp("elementwise"))
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ["native", "ap_int"])
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_every_value_is_numpys(builds: Builds, build: str, case: Case) -> None:
     np.testing.assert_array_equal(builds[build].run(case), case.expected)

@@ -12,7 +12,6 @@ from hls_templates.lint import lint
 from systolic.build import ap_int_folder
 from tests.hls_templates.streaming.compute import (
     BIPOLAR,
-    BUILDS,
     FRAMES,
     HERE,
     TEMPLATES,
@@ -207,7 +206,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
     return Builds(CASES, tmp_path_factory.mktemp("matrix_vector"))
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ["native", "ap_int"])
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_every_value_is_numpys(builds: Builds, build: str, case: Case) -> None:
     np.testing.assert_array_equal(builds[build].run(case), case.expected)

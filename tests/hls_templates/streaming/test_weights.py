@@ -8,7 +8,6 @@ import pytest
 from scheduler.streaming.weight_image import beats_of, slot_bits, weight_image
 from tests.hls_templates.streaming.compute import (
     BIPOLAR,
-    BUILDS,
     FRAMES,
     Builds,
     Case,
@@ -90,7 +89,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
     return Builds(CASES, tmp_path_factory.mktemp("weights"))
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ["native", "ap_int"])
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_every_tile_comes_in_order(builds: Builds, build: str, case: Case) -> None:
     np.testing.assert_array_equal(builds[build].run(case), case.expected)

@@ -1,0 +1,62 @@
+"""All compute blocks under the sanitizers of addresses and of undefined behaviour, their values compared again."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.hls_templates.streaming.compute import HERE, compile_cases
+
+MODULES = ("test_matrix_vector", "test_elementwise", "test_weights")
+
+RUN = """
+import importlib, sys
+from pathlib import Path
+import tests.hls_templates.streaming.compute as compute
+cases = importlib.import_module(sys.argv[1]).CASES
+library = compute.Library(Path(sys.argv[2]), cases)
+print(sum(bool((library.run(case) == case.expected).all()) for case in cases))
+"""
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_case_is_clean(module: str, tmp_path: Path) -> None:
+    name = f"tests.hls_templates.streaming.{module}"
+    cases = importlib.import_module(name).CASES
+    library = compile_cases(cases, tmp_path, "sanitized", "-fsanitize=address")
+    done = run(name, library.path)
+    assert (done.returncode, done.stdout.strip()) == (0, str(len(cases))), done.stderr[-3000:]
+
+
+def run(module: str, library: Path) -> subprocess.CompletedProcess[str]:
+    """In a process of its own that loads the sanitizers first."""
+    libraries = [
+        subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+        for name in ("libasan.so", "libubsan.so")
+    ]
+    environment = {**os.environ, "LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": "detect_leaks=0"}
+    return subprocess.run(
+        [sys.executable, "-c", RUN, module, str(library)],
+        cwd=HERE.parents[2],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_access_behind_an_array_is_found(tmp_path: Path) -> None:
+    """The check checks: a streamer that reads one tile too many."""
+    from tests.hls_templates.streaming.test_weights import CASES
+
+    header = (HERE.parents[2] / "hls_templates" / "streaming" / "weights.h").read_text()
+    (tmp_path / "weights.h").write_text(header.replace("tile = tile == TILES - 1 ? 0", "tile = tile == TILES ? 0"))
+    library = compile_cases(CASES[:1], tmp_path, "sanitized", "-fsanitize=address", f"-I{tmp_path}")
+    done = run("tests.hls_templates.streaming.test_weights", library.path)
+    assert done.returncode != 0
+    assert "outside" in done.stderr or "out of bounds" in done.stderr or "overflow" in done.stderr, done.stderr[-2000:]
