@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -185,8 +186,10 @@ def test_a_missing_flush_shows_and_is_found(
 def test_a_hung_accelerator_is_not_started_again(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
     yolo = accelerator(tiny, timeout_s=0.1)
     yolo.device.inject(faulty("hang"))
+    began = time.perf_counter()
     with pytest.raises(HostError, match="did not finish within"):
         yolo.detect(frames[0])
+    assert 0.1 <= time.perf_counter() - began < 0.6
     with pytest.raises(
         HostError, match=r"the accelerator stopped earlier \(it did not finish within 0.1 s, .*call reset\(\) first"
     ):

@@ -19,6 +19,7 @@ import pytest
 from board_image import decoded
 
 from boards.errors import GenerateError
+from systolic.build import build
 from systolic.package import package
 
 SCRIPT = Path(__file__).with_name("board_image.py")
@@ -157,6 +158,28 @@ def test_the_wheel_is_found_by_pynq(wheel: Path, tmp_path: Path) -> None:
     subprocess.run([sys.executable, script, *arguments], cwd=tmp_path, env=env, check=True, capture_output=True)
     delivered = {path.name for path in (tmp_path / "jupyter").rglob("*.ipynb")}
     assert {"1_tiny_yolov2_on_zcu104.ipynb", "2_looking_inside.ipynb", "3_throughput.ipynb"} <= delivered
+
+
+def test_pynq_opens_the_overlay_by_its_name(wheel: Path, tiny_design: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pynq", reason="needs the real pynq: see .ci/host")
+    target = tmp_path / "installed"
+    subprocess.run([sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "-t", target, wheel],
+                   check=True, capture_output=True)  # fmt: skip
+    code = (
+        "import sys, pynq; from pathlib import Path; from host.designs import installed; "
+        "from host.manifest import read_manifest; from host.simulated import SimulatedBoard; "
+        "board = SimulatedBoard(read_manifest(installed()['tiny']), Path(sys.argv[1])); "
+        # without downloading: pynq 4.0.0 cannot set the clocks of a Zynq-7000
+        "overlay = pynq.Overlay('tiny.bit', download=False, device=board); "
+        "print(overlay.bitfile_name, *(entry['type'] for entry in overlay.ip_dict.values()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, build(tiny_design)], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(target)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert str(target / "systolic_tiny/tiny.bit") in done.stdout
+    assert "systolic:cnn:systolic_top:1.0" in done.stdout
 
 
 def test_the_same_design_gives_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
