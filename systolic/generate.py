@@ -201,8 +201,7 @@ def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: 
         "outstanding": OUTSTANDING,
         "maps_bytes": program.maps_words * array.word_bytes,
         "input": {
-            **_shape(network, 0),
-            **_region(program.maps[0], array),
+            **manifest_region(schedule, program, 0),
             "pixel_bytes": PIXEL_BYTES,
             "row_bytes": program.maps[0].row_words * array.word_bytes,
         },
@@ -238,11 +237,13 @@ def _layer(schedule: SystolicSchedule, program: Program, index: int) -> dict[str
         "last_pass": passes[-1],
         "macs": job.macs,
         "compute_cycles": tiling.cycles,
-        "output": {
-            **_shape(schedule.network, job.output),
-            **_region(program.maps[job.output], schedule.array),
-        },
+        "output": manifest_region(schedule, program, job.output),
     }
+
+
+def manifest_region(schedule: SystolicSchedule, program: Program, node: int) -> dict[str, Any]:
+    """The map of a node as the host reads it (host.manifest.Region)."""
+    return {**_shape(schedule.network, node), **_region(program.maps[node], schedule.array)}
 
 
 def _shape(network: QuantizedNetwork, index: int) -> dict[str, Any]:

@@ -54,9 +54,15 @@ def tiny_files(folder: Path, size: tuple[int, int] = SIZE, labels: Sequence[str]
     return cfg, names
 
 
-def write_tiny_design(folder: Path, board: str, size: tuple[int, int] = SIZE, labels: Sequence[str] = LABELS) -> None:
+def write_tiny_design(
+    folder: Path,
+    board: str,
+    size: tuple[int, int] = SIZE,
+    labels: Sequence[str] = LABELS,
+    bits: int | None = None,
+) -> None:
     """With random weights, not compiled; the network's files come beside ``folder``."""
     cfg, names = tiny_files(folder.parent, size, labels)
     model = load_model(str(cfg), None, names, 1)
-    made = make_design(model, load(board), None, Calibration(sample_pictures()[:2]))
+    made = make_design(model, load(board), None, Calibration(sample_pictures()[:2], bits=bits))
     write(made.design, folder)

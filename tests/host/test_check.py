@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hardware import Open
+from detectors import write_tiny_design
+from hardware import Open, described
 
 from cnn.integer_model import run_integer
 from host.check import check_picture
 from scheduler.program import PASS_FIELDS
+from systolic.build import build
 from systolic.simulate import open_folder
 
 pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
@@ -34,6 +36,21 @@ def test_check_says_that_all_is_right(shapes: Path, accelerator: Open, capsys: p
     report = accelerator(shapes).check()
     assert report.passed
     assert "every bit equal to the golden model's" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("bits", [4, 16])
+def test_designs_of_other_formats_are_right_in_every_bit(bits: int, tmp_path: Path, accelerator: Open) -> None:
+    """Words of another width, values of half a byte or of 14 bits in two: all that the host counts in bytes."""
+    write_tiny_design(tmp_path / "design", "zcu104", (18, 14), ("circle", "square", "star"), bits)
+    build(tmp_path / "design")
+    opened = accelerator(described(tmp_path / "design"))
+    assert opened.manifest.word_bytes == opened.manifest.lanes * bits // 8
+    assert opened.manifest.layers[0].output.value_bits == bits
+    pixels = np.random.default_rng(bits).integers(0, 256, (3, 14, 18), np.uint8)
+    golden = run_integer(open_folder(tmp_path / "design").network, pixels)
+    seen = [np.array_equal(integers, golden[layer.node]) for layer, integers in opened.layers(pixels)]
+    assert seen == [True] * len(opened.manifest.layers)
+    assert opened.check().passed
 
 
 def test_check_names_the_layer_that_differs(

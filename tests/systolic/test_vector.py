@@ -1,0 +1,93 @@
+"""What lies in DDR before and after a frame, packed and taken apart again in every format."""
+
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cnn.quantized import QuantizedNetwork
+from host.layout import unpack_map
+from host.manifest import region_of
+from scheduler.array import Array
+from scheduler.program import emit
+from scheduler.tile import SystolicSchedule, tile
+from systolic.generate import manifest_region
+from systolic.vector import make_vector, pack_map, pack_pixels
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scheduler"))  # networks with drawn integers
+
+from quantised import Builder
+
+
+def schedule_of(bits: int) -> SystolicSchedule:
+    """A map of the format's own, and results that leave as INT16."""
+    network = Builder(3, 7, 9, bits=bits).conv(11, 3).conv(13, 1, wide=True).network()
+    return tile(network, Array(5, 16, 8, row_depth=1024, weight_depth=256, kept_depth=64, bits=bits))
+
+
+def integers_of(network: QuantizedNetwork, node: int, seed: int) -> npt.NDArray[Any]:
+    """Anything that the node's datatype holds, both ends included."""
+    shape, datatype = network.nodes[node].shape, network.nodes[node].type.datatype
+    size = (shape.channels, shape.height, shape.width)
+    drawn = np.random.default_rng(seed).integers(datatype.low, datatype.high + 1, size)
+    drawn.flat[:2] = datatype.low, datatype.high
+    return drawn.astype(datatype.carrier)
+
+
+@pytest.mark.parametrize("bits", [4, 8, 16])
+@given(seed=st.integers(0, 99))
+def test_the_host_takes_apart_what_the_roof_packs(bits: int, seed: int) -> None:
+    schedule = schedule_of(bits)
+    program, network = emit(schedule), schedule.network
+    for node in (1, 2):
+        integers = integers_of(network, node, seed)
+        data = pack_map(program.maps[node], schedule.array, integers)
+        region = region_of(manifest_region(schedule, program, node))
+        assert data.size == region.size
+        found = unpack_map(region, schedule.array.lanes, data)
+        assert found.dtype == integers.dtype
+        assert np.array_equal(found, integers)
+
+
+@pytest.mark.parametrize(("bits", "widths"), [(4, (4, 16)), (8, (8, 16)), (16, (16, 16))])
+def test_maps_take_no_more_than_their_values(bits: int, widths: tuple[int, int]) -> None:
+    """Channels padded to whole words, and no bit beside: at 4 bits two values a byte."""
+    schedule = schedule_of(bits)
+    program = emit(schedule)
+    for node, wide in zip((1, 2), widths, strict=True):
+        region = program.maps[node]
+        assert region.words * schedule.array.word_bytes == 7 * 9 * 16 * wide // 8
+        assert region.value_bits == wide
+
+
+@pytest.mark.parametrize("bits", [4, 8, 16])
+def test_pixels_are_bytes_in_every_format(bits: int) -> None:
+    schedule = schedule_of(bits)
+    region = emit(schedule).maps[0]
+    picture = np.random.default_rng(1).integers(0, 256, (3, 7, 9), np.uint8)
+    data = pack_pixels(region, schedule.array, picture).view(np.uint8).reshape(7, -1)
+    assert data.shape[1] == region.row_words * schedule.array.word_bytes >= 9 * 4
+    assert np.array_equal(data[:, :36].reshape(7, 9, 4)[:, :, :3].transpose(2, 0, 1), picture)
+    assert not data[:, 3:36:4].any()
+
+
+@pytest.mark.parametrize("bits", [4, 8, 16])
+def test_the_test_benchs_frame_holds_the_picture_and_the_results(bits: int) -> None:
+    schedule = schedule_of(bits)
+    program = emit(schedule)
+    picture = np.random.default_rng(2).integers(0, 256, (3, 7, 9), np.uint8)
+    vector = make_vector(schedule, program, picture)
+    arena, region = np.frombuffer(vector.files["data/maps.bin"], np.int8), program.maps[0]
+    assert arena.size == program.maps_words * schedule.array.word_bytes
+    word = schedule.array.word_bytes
+    held = arena[region.base * word : (region.base + region.words) * word]
+    assert np.array_equal(held, pack_pixels(region, schedule.array, picture))
+    assert len(vector.files["data/expected.bin"]) == program.maps[2].words * word
