@@ -3,8 +3,9 @@
 // window_default: one word of SIMD channels of one tap a cycle, in the order (tap, channel), or (channel, tap) where
 // DEPTHWISE. With G = CHANNELS / SIMD, P output positions and K = KERNEL_H · KERNEL_W, of F frames:
 //
-//   iterations = first · G + WALK_LANDING − 1 + F · P · K · G        while P · K ≥ HEIGHT · WIDTH (and not a word less a
-//   first      = pixels up to the last one that position 0 sees     frame than come in: F · HEIGHT · WIDTH · G)
+//   iterations = first · G + WALK_LANDING − 1 + F · P · K · G    where more words leave than come: P · K > HEIGHT · WIDTH
+//              = F · HEIGHT · WIDTH · G, and at most the last position, where more come than leave
+//   first      = pixels up to the last one that position 0 sees
 //   buffer     = window_capacity + WALK_MARGIN words: the window's rows, and the rows that the stride skips
 //
 // window_dynamic: the same with the map's size, the stride and the dilation as arguments of a run, up to the template's.

@@ -42,6 +42,27 @@ def arguments(size: tuple[int, int, int], kernel: tuple[int, int], stride: int, 
     return f"{', '.join(map(str, (*size, *kernel, stride, p.top, p.left, p.bottom, p.right)))}"
 
 
+def bound_by_input(
+    size: tuple[int, int],
+    out: tuple[int, int],
+    reach: list[int],
+    stride: int,
+    padding: Padding,
+    taps: int,
+    groups: int,
+) -> int:
+    """A word comes each cycle; a position leaves when its last pixel has landed and the position before has left."""
+    (height, width), end = size, 0
+    for frame in range(FRAMES):
+        for y in range(out[0]):
+            for x in range(out[1]):
+                row = min(y * stride - padding.top + reach[0], height) - 1
+                column = min(x * stride - padding.left + reach[1], width)
+                landed = ((frame * height + row) * width + column) * groups + WALK_LANDING - 1
+                end = max(end, landed) + taps * groups
+    return max(end, FRAMES * height * width * groups)
+
+
 def default(
     seed: int,
     size: tuple[int, int, int],
@@ -55,7 +76,7 @@ def default(
     ram: str = "RAM_AUTO",
     dynamic: str = "",
 ) -> Case:
-    """size: channels, height, width. Emission bounds: K · positions ≥ pixels. dynamic: the most it is built for."""
+    """size: channels, height, width. dynamic: the most it is built for."""
     channels, height, width = size
     maps = draw(seed, value, *size)
     seen = windows(padding.around(maps), kernel, stride, dilation)
@@ -75,6 +96,8 @@ def default(
         run = (height, width, *seen.shape[3:], stride, dilation, padding.top, padding.left)
         constants = f", window_size{{{', '.join(map(str, run))}}}"
     iterations = first * groups + WALK_LANDING - 1 + FRAMES * positions * taps * groups
+    if positions * taps <= height * width:
+        iterations = bound_by_input(size[1:], (seen.shape[3], seen.shape[4]), reach, stride, padding, taps, groups)
     return case(
         block,
         value,
@@ -180,6 +203,10 @@ CASES = (
     default(14, (4, 6, 6), 4, (2, 2), 2, NONE, value=BIPOLAR),
     default(15, (2, 9, 9), 2, (4, 4), 3, Padding(1, 1, 2, 2), ram="RAM_URAM"),
     default(16, (2, 11, 5), 2, (3, 3), dilation=3, padding=Padding(3, 2, 3, 2)),
+    default(60, (4, 6, 6), 2, (1, 1), 2, NONE),
+    default(61, (4, 7, 7), 4, (2, 2), 2, NONE),
+    default(62, (2, 8, 8), 1, (2, 2), 3, NONE),
+    default(63, (2, 9, 9), 2, (3, 3), 4, SAME),
     # rows that a stride leaves behind where the map ends: words of the next frame come early, until there is no room
     default(17, (1, 3, 40), 1, stride=2),
     default(18, (2, 3, 9), 2, stride=2),
