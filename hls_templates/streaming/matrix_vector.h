@@ -46,8 +46,14 @@ inline void matrix_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::
                                hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
                                const ACTIVATION &activation) {
 #pragma HLS INLINE
-    if (at.nf == 0) vector[at.sf] = in.read();
-    const word<typename VALUE::carrier, PIXELS * SIMD> values = vector[at.sf];
+    // What arrives is used at once: no read of the buffer waits for a write of the same cycle.
+    word<typename VALUE::carrier, PIXELS * SIMD> values;
+    if (at.nf == 0) {
+        values = in.read();
+        vector[at.sf] = values;
+    } else {
+        values = vector[at.sf];
+    }
     for (int x = 0; x < PIXELS; ++x) {
 #pragma HLS UNROLL
         for (int pe = 0; pe < PE; ++pe) {
