@@ -33,6 +33,9 @@ from cnn.quantized import (
 )
 from scheduler.streaming import graph as g
 
+MOST_STREAMS = 4
+"""Inputs of a concat, outputs of a duplicate and of a split (concat.h, duplicate.h, split.h); more are a chain."""
+
 
 def lower(network: QuantizedNetwork) -> g.StreamGraph:
     """Blocks in topological order; ScheduleError lists every layer that cannot be mapped, with where it stands."""
@@ -65,9 +68,18 @@ def _refusal(network: QuantizedNetwork, node: QNode) -> str | None:
     op = node.op
     if isinstance(op, QConvolution):
         return _refuse_convolution(op, before[0].type.datatype)
+    if isinstance(op, MaxPool):
+        return _refuse_padding(op.padding, (op.size, op.size))
     if isinstance(op, Concat) and len({b.type.datatype for b in before}) > 1:
         return f"joins {' and '.join(b.type.datatype.name for b in before)}; all inputs have to be of one datatype"
     return None
+
+
+def _refuse_padding(padding: Padding, kernel: tuple[int, int]) -> str | None:
+    high, wide = kernel
+    if max(padding.top, padding.bottom) < high and max(padding.left, padding.right) < wide:
+        return None
+    return f"pads as much as its kernel of {high}×{wide} or more, so that a window would see nothing but padding"
 
 
 def _refuse_convolution(op: QConvolution, datatype: DataType) -> str | None:
@@ -76,7 +88,7 @@ def _refuse_convolution(op: QConvolution, datatype: DataType) -> str | None:
         return f"groups={op.groups} (1, or as many as filters and channels)"
     if datatype.few == "BIPOLAR" and op.padding != Padding():
         return "pads BIPOLAR values with zeros, and BIPOLAR has no zero; take TERNARY, or a convolution without padding"
-    return None
+    return _refuse_padding(op.padding, (int(op.weights.shape[2]), int(op.weights.shape[3])))
 
 
 @dataclass
@@ -118,7 +130,16 @@ class _Lowering:
     def _plain(self, index: int, node: QNode) -> g.Port:
         inputs = tuple(self.ports[i] for i in node.inputs)
         out = g.StreamType(node.shape, node.type.datatype)
+        while isinstance(node.op, Concat) and len(inputs) > MOST_STREAMS:
+            inputs = (self._join(node, inputs[:MOST_STREAMS]), *inputs[MOST_STREAMS:])
         return self._add(node.name, _plain_op(node), inputs, (out,), index, node.source)
+
+    def _join(self, node: QNode, ports: tuple[g.Port, ...]) -> g.Port:
+        """A concat of the first inputs of one that has too many."""
+        kinds = [self.blocks[port.block].outputs[port.output] for port in ports]
+        shape = replace(node.shape, channels=sum(kind.shape.channels for kind in kinds))
+        out = replace(kinds[0], shape=shape)
+        return self._add(f"{node.name}_join{len(self.blocks)}", g.Concat(), ports, (out,), None, node.source)
 
     def _convolution(self, index: int, node: QNode) -> g.Port:
         op, port = node.op, self.ports[node.inputs[0]]
@@ -138,7 +159,7 @@ class _Lowering:
     def _gather(self, node: QNode, op: QConvolution, port: g.Port, before: g.StreamType) -> g.Port:
         """What brings the values of each output position together; nothing for a 1×1 convolution of stride 1."""
         kernel = (int(op.weights.shape[2]), int(op.weights.shape[3]))
-        if kernel == (1, 1) and op.padding == Padding() and not _depthwise(op):
+        if kernel == (1, 1) and not _depthwise(op):
             if op.stride == 1:
                 return port
             out = Shape(before.shape.channels, node.shape.height, node.shape.width)
@@ -158,15 +179,26 @@ class _Lowering:
             together = [(i, op) for i, op in together if i == index]
         before = self.blocks[source.block].outputs[source.output]
         parts, owners = _parts(together, before.shape.channels)
-        outs = tuple(replace(before, shape=replace(before.shape, channels=part)) for part in parts)
-        first = self.network.nodes[index]
-        port = self._add(f"{first.name}_split", g.Split(parts), (source,), outs, owners[0], first.source)
-        for output, owner in enumerate(owners):
+        self._split(self.network.nodes[index], source, parts, owners)
+
+    def _split(
+        self, first: QNode, source: g.Port, parts: tuple[int, ...], owners: tuple[int | None, ...], level: int = 0
+    ) -> None:
+        """first: of the slices. owners: whose each part is; more parts than fit are split again."""
+        before = self.blocks[source.block].outputs[source.output]
+        fit = len(parts) if len(parts) <= MOST_STREAMS else MOST_STREAMS - 1
+        sizes = (*parts[:fit], sum(parts[fit:])) if fit < len(parts) else parts
+        outs = tuple(replace(before, shape=replace(before.shape, channels=size)) for size in sizes)
+        more = f"{level}" * (level > 0)
+        port = self._add(f"{first.name}_split{more}", g.Split(sizes), (source,), outs, owners[0], first.source)
+        for output, owner in enumerate(owners[:fit]):
             here = g.Port(port.block, output)
             if owner is None:
-                self._add(f"{first.name}_drop{output}", g.Discard(), (here,), (), None, first.source)
+                self._add(f"{first.name}_drop{more}{output}", g.Discard(), (here,), (), None, first.source)
             else:
                 self.ports[owner] = here
+        if fit < len(parts):
+            self._split(first, g.Port(port.block, fit), parts[fit:], owners[fit:], level + 1)
 
     def _slices_of(self, source: g.Port) -> list[tuple[int, Slice]]:
         """Slices that read ``source``, by their first channel."""
@@ -236,11 +268,22 @@ def _connect(name: str, blocks: list[g.Block], leaving: dict[g.Port, int]) -> g.
             here, copies = g.Port(at, output), readers.get(g.Port(old, output), 0)
             if copies > 1:
                 label = f"{block.name}_copy" + f"{output}" * (output > 0)
-                done.append(g.Block(label, g.Duplicate(copies), (here,), (kind,) * copies, None, block.source))
-                free[g.Port(old, output)] = [g.Port(len(done) - 1, i) for i in range(copies)]
+                free[g.Port(old, output)] = _copies(done, label, here, kind, copies, block.source)
             else:
                 free[g.Port(old, output)] = [here]
     return g.StreamGraph(name, tuple(done))
+
+
+def _copies(
+    done: list[g.Block], label: str, port: g.Port, kind: g.StreamType, copies: int, source: str
+) -> list[g.Port]:
+    """Duplicates behind ``port``, appended to ``done``; their outputs, one a reader."""
+    fit = min(copies, MOST_STREAMS)
+    done.append(g.Block(label, g.Duplicate(fit), (port,), (kind,) * fit, None, source))
+    ports = [g.Port(len(done) - 1, i) for i in range(fit)]
+    if copies <= MOST_STREAMS:
+        return ports
+    return ports[:-1] + _copies(done, f"{label}_more", ports[-1], kind, copies - fit + 1, source)
 
 
 def _sink(producer: g.Block, port: g.Port, node: int) -> g.Block:

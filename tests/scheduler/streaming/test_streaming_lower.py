@@ -62,11 +62,6 @@ def test_a_pointwise_convolution_of_stride_two_takes_every_second_pixel() -> Non
     assert graph.blocks[1].outputs[0].shape == Shape(3, 5, 4)
 
 
-def test_a_padded_pointwise_convolution_takes_a_window_for_the_zeros() -> None:
-    graph = lower(Layers(3, 4, 4).conv(4, 1, 1, Padding(1, 1, 1, 1)).network())
-    assert isinstance(graph.blocks[1].op, g.Window)
-
-
 def test_a_depthwise_convolution_is_a_depthwise_window_and_a_vector_vector_unit() -> None:
     graph = lower(Layers(3, 8, 8).depthwise().network())
     assert graph.blocks[1].op == g.Window((3, 3), 1, Padding(1, 1, 1, 1), True)
@@ -154,3 +149,28 @@ def test_maps_of_different_datatypes_are_not_joined() -> None:
     made.nodes[1] = replace(made.nodes[1], type=TensorType(DataType(8, True), 1.0))
     with pytest.raises(ScheduleError, match="concat3: joins INT8 and UINT4; all inputs have to be of one datatype"):
         lower(made.concat(1, 2).network())
+
+
+def test_more_streams_than_a_block_has_are_a_chain() -> None:
+    made = Layers(3, 8, 8).conv(12, 3)
+    for first in range(6):
+        made.slice(2 * first, 2, 1)
+    made.concat(2, 3, 4, 5, 6, 7).conv(4, 1, 1, None, False, 1).conv(4, 1, 1, None, False, 1)
+    for _ in range(3):
+        made.conv(4, 1, 1, None, False, 1)
+    graph = lower(made.network())
+    sound(graph)
+    assert [b.op.copies for b in graph.blocks if isinstance(b.op, g.Duplicate)] == [4, 3]
+    assert [b.op.parts for b in graph.blocks if isinstance(b.op, g.Split)] == [(2, 2, 2, 6), (2, 2, 2)]
+    joined = [b for b in graph.blocks if isinstance(b.op, g.Concat)]
+    assert [[graph.type_of(p).shape.channels for p in b.inputs] for b in joined] == [[2, 2, 2, 2], [8, 2, 2]]
+    assert joined[-1].outputs[0].shape == Shape(12, 8, 8)
+
+
+def test_a_window_that_would_see_padding_alone_is_refused() -> None:
+    made = Layers(3, 8, 8).conv(4, 3, 1, Padding(3, 0, 0, 0))
+    with pytest.raises(ScheduleError, match="net:2: conv1: pads as much as its kernel of 3×3 or more"):
+        lower(made.network())
+    pooled = Layers(3, 8, 8).add("pool", MaxPool(2, 1, Padding(0, 0, 2, 0)), Shape(3, 9, 7))
+    with pytest.raises(ScheduleError, match="net:2: pool1: pads as much as its kernel of 2×2 or more"):
+        lower(pooled.network())
