@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -41,9 +42,9 @@ class Accelerator:
     folder: of the generated design, or its .bit, .hwh or manifest.json, or the name of an installed design.
     device: a pynq device; by default the board, or a simulated one where there is none. library: for a simulated
     board, the simulation library, if it is not in the folder's build/. wait: "poll" (2 register writes a frame) or
-    "interrupt" (4). timeout_s: for a start. sets: frames in
-    flight of ``stream``. time_scale: a simulated board takes the design's own time times this, "fit" for as much as
-    execution here needs; None for as fast as it executes. threshold, overlap: of ``host.detection.detect``.
+    "interrupt" (4). timeout_s: for a start. sets: frames in flight of ``stream``. time_scale: a simulated board takes
+    the design's own time times this, "fit" for as much as execution here needs; None for as fast as it executes.
+    threshold, overlap: of ``host.detection.detect``.
 
     HostError says what is missing, and what to do. Use it as a context manager: ``close`` frees every buffer.
     """
@@ -125,7 +126,7 @@ class Accelerator:
             raise HostError(f"workers and verify_every are at least 1, not {workers} and {verify_every}")
         with self._alone():
             self._spans: list[tuple[Span, ...]] = []
-            self._workers = {"resize": workers}
+            self._workers = {"resize": workers, "accelerate": self._style.at_once}
             free: Channel[Any] = Channel(len(self.buffers.sets))
             for one in self.buffers.sets:
                 free.put(one)
@@ -149,18 +150,17 @@ class Accelerator:
             self.load(one, pixels)
             return one, image, pixels, placement
 
-        done = 0
+        done = itertools.count(1)
 
-        def verified(executed: tuple[Any, ...]) -> tuple[Any, ...]:
-            nonlocal done
-            one, _, pixels, _ = executed
-            done += 1
-            if verify_every is not None and done % verify_every == 0:
+        def accelerate(loaded: tuple[Any, ...]) -> tuple[Any, ...]:
+            one, image, pixels, placement = loaded
+            self.execute(one)
+            if verify_every is not None and next(done) % verify_every == 0:
                 self._verify(one, pixels)
-            return executed
+            return one, image, placement
 
         def decode(executed: tuple[Any, ...]) -> Result:
-            one, image, _, placement = executed
+            one, image, placement = executed
             outputs = self.collect(one)
             free.put(one)
             outputs, found = self.decode(outputs, image, placement)
@@ -169,24 +169,9 @@ class Accelerator:
         return (
             Stage("resize", self.prepare, workers),
             Stage("load", load, claim=free),
-            *self._execution(verified),
+            Stage("accelerate", accelerate, self._style.at_once),
             Stage("decode", decode),
         )
-
-    def _execution(self, after: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Iterator[Stage]:
-        """The stages of the accelerator itself; ``after`` belongs to the last."""
-        every = self._style.stages(self.wait)
-        for name, work in every:
-
-            def on_set(job: tuple[Any, ...], work: Callable[[Any], None] = work) -> tuple[Any, ...]:
-                work(job[0])
-                return job
-
-            def last(job: tuple[Any, ...], work: Callable[[Any], None] = work) -> tuple[Any, ...]:
-                work(job[0])
-                return after(job)
-
-            yield Stage(name, last if name == every[-1][0] else on_set)
 
     def _verify(self, one: Any, pixels: Pixels) -> None:
         """What was uploaded and this frame's input, as DDR holds them."""
