@@ -298,9 +298,10 @@ def _spare(one: _Pass, groups: Numbers, position: Numbers, tail: Numbers, before
     stride = one.work.pool_stride
     array = (10 + one.knobs.rows) * one.work.positions / (one.work.steps * stride)
     frozen = array + 3 / position + 7 / groups
-    held = _positions(one, groups) / stride
-    across = np.where((frozen <= tail) & (tail < frozen + held), phase - before * position, 0)
-    return np.asarray(held * position + across, np.int64)
+    held = (_positions(one, groups) + WAIT * one.work.positions / one.work.steps) / stride
+    # Between the two, at the end of a chunk, arrange has the chunk before to empty.
+    ends = [np.maximum(0, np.ceil((at - tail) / before)) for at in (frozen, frozen + held)]
+    return np.asarray(held * position + (ends[1] - ends[0]) * (phase - before * position), np.int64)
 
 
 def _positions(one: _Pass, groups: Numbers) -> Numbers:
@@ -339,7 +340,8 @@ def pass_cycles(knobs: Knobs, work: Work, way: Passes, link: Link, first: bool) 
         total = total + tile.times(np.int64(count))
         if least is None:  # no chunk is there yet to leave
             total = total + _cycles(saver=_changed(one, uses, saved, 0).saver - before.saver)
-        least = uses[0].cycles if least is None else np.minimum(least, uses[0].cycles)
+        use = (tile.total - tile.drain) // one.channel_tiles
+        least = use if least is None else np.minimum(least, use) if index < 2 else least
         if index == 2:
             # A single channel tile still empties the last chunk of the row tile before, which may be of other height.
             end = _use(one, saved, _saved_before(classes, index), uses[1].blocks) if one.channel_tiles == 1 else uses[1]
@@ -392,13 +394,7 @@ def _fill(one: _Pass, first: bool) -> Cycles:
     groups = _up(np.int64(knobs.rows + work.ahead), knobs.map_ports)
     iterations = groups * work.phases * way.words
     rows = _rows_in(work, knobs.rows, 1) * way.words * knobs.word_bytes
-    # Meanwhile the weight readers fill their ports' buffers, and take their share of the DDR.
-    beats = knobs.columns // knobs.weight_ports
-    tiles = np.minimum(TILES_AHEAD, _tiles_loaded(one) + (way.next_steps > 0))
-    ahead = np.minimum(BURST_WORDS * OUTSTANDING, tiles * work.steps * beats)
-    both = rows + np.maximum(0, ahead - count) * knobs.weight_ports * knobs.word_bytes
-    shared = rows * (knobs.map_ports + knobs.weight_ports) // knobs.map_ports
-    fill = start + np.maximum(iterations, _ddr(np.minimum(both, shared), link))
+    fill = start + np.maximum(iterations, _ddr(rows + _weights_meanwhile(one, first), link))
     if first:
         fill = np.maximum(fill, REQUEST_STAGES + link.read_latency + ENTER_READER + one.load(work.steps))
     return _cycles(fill=fill, program=np.asarray(PASS_BYTES // 4 + link.read_latency + 2))
@@ -523,15 +519,31 @@ def _weights_once(one: _Pass, use: Numbers, saved: int) -> Cycles:
     during the row tiles of the tile before. use: the cycles of a channel tile, at least; saved: rows that leave a row
     tile, at least."""
     work, knobs, tiles = one.work, one.knobs, one.channel_tiles
-    port = one.load(work.steps)
+    port = work.steps * (knobs.columns // knobs.weight_ports)
     moved = work.steps * knobs.columns * knobs.word_bytes
     results = _written(one, saved) // tiles
     loads = _up(np.int64(knobs.rows), knobs.map_ports) * work.phases * one.way.words * one.way.overlap
-    beside = np.maximum(port, _ddr(moved + results + _read(one, loads) // tiles, one.link))
-    first = one.way.resident * np.maximum(0, beside - use)
-    each = np.maximum(port, _ddr(moved + results * one.row_tiles, one.link))
-    rounds = one.way.inputs_resident * np.maximum(0, each - use * one.row_tiles)
-    return _cycles(weights=(tiles - 1) * (first + rounds))
+    beside = np.maximum(one.load(work.steps), _ddr(moved + results + _read(one, loads) // tiles, one.link))
+    ported = (tiles - 1) * one.way.resident * np.maximum(0, port - use)
+    first = (tiles - 1) * one.way.resident * np.maximum(0, beside - use)
+    # What the DDR gave while the first rows came lies in the ports, but no port gives more than a word a cycle.
+    first = np.maximum(ported, first - _ddr(_weights_meanwhile(one, False), one.link))
+    each = np.maximum(one.load(work.steps), _ddr(moved + results * one.row_tiles, one.link))
+    rounds = (tiles - 1) * one.way.inputs_resident * np.maximum(0, each - use * one.row_tiles)
+    return _cycles(weights=first + rounds)
+
+
+def _weights_meanwhile(one: _Pass, first: bool) -> Numbers:
+    """Bytes of weights that cross while the first rows do, into the buffers of their ports: of the tiles that are asked
+    for ahead, where the pass has fewer also of the next one's. They take their ports' share of the DDR at most."""
+    knobs, work = one.knobs, one.work
+    own, asked = _tiles_loaded(one) + first, TILES_AHEAD + first  # the first tile of a frame is used at once
+    steps = np.minimum(asked, own) * work.steps + np.where(own < asked, one.way.next_steps, 0)
+    words = np.minimum(BURST_WORDS * OUTSTANDING, steps * (knobs.columns // knobs.weight_ports))
+    counting = _up(np.int64(one.row_tiles * knobs.rows + work.ahead), knobs.map_ports)  # before rows are asked for
+    rows = _rows_in(work, knobs.rows, 1) * one.way.words // knobs.map_ports
+    words = np.minimum(np.maximum(0, words - counting), rows)
+    return np.asarray(words * knobs.weight_ports * knobs.word_bytes, np.int64)
 
 
 def _all_crosses(one: _Pass, total: Cycles) -> Cycles:
