@@ -141,6 +141,38 @@ def test_generating_twice_gives_the_same_bytes(tiny: Path, systolic: Any) -> Non
     assert (first, before) == (again, after)
 
 
+@pytest.mark.parametrize("bits", [4, 16])
+def test_other_formats_from_one_flag(bits: int, tiny: Path, systolic: Any) -> None:
+    assert systolic(*generate_arguments(tiny, "--bits", bits)).code == 0
+    values = json.loads((tiny.parent / "out" / "manifest.json").read_text())
+    assert values["array"]["bits"] == bits
+    assert values["word_bytes"] == values["lanes"] * bits // 8
+    done = systolic("simulate", tiny.parent / "out", "--picture", PICTURE, "--json", "-")
+    assert done.json["mismatches"] == 0
+    assert systolic(*generate_arguments(tiny, "--bits", "5")).code == 2
+
+
+def test_formats_are_compared(tiny: Path, systolic: Any) -> None:
+    """A row each; int4 has four MACs where int8 has two and int16 one, and the DDR carries words of half the width."""
+    formats = ("--bits", 4, "--bits", 8, "--bits", 16)
+    rows = systolic("compare", tiny, "--board", "zcu104", "--array", "4x8x8", *formats, "--json", "-").json["rows"]
+    assert [row["asked"] for row in rows] == [f"zcu104, 4x8x8, int{bits}" for bits in (4, 8, 16)]
+    four, eight, wide = (row["schedule"] for row in rows)
+    assert four["cycles"] < min(eight["cycles"], wide["cycles"])
+    assert four["ddr_bytes"]["maps_written"] < eight["ddr_bytes"]["maps_written"] < wide["ddr_bytes"]["maps_written"]
+    macs = [one["usage"]["dsp"] - 2 * one["array"]["save_rows"] * 8 for one in (four, eight, wide)]
+    assert macs == [4 * 8 * 8 // 2, 4 * 8 * 8 // 2, 4 * 8 * 8]
+
+
+def test_a_schedule_of_another_format_is_refused(tiny: Path, systolic: Any) -> None:
+    saved = tiny.parent / "schedule.json"
+    assert systolic("schedule", tiny, "--board", "pynq-z2", "--bits", 4, "--save", saved).code == 0
+    refused(
+        systolic(*generate_arguments(tiny, "--schedule", saved)),
+        r"lanes of 4 bits, but tiny has .*weights of 8 bits.*; quantise it to 4 bits, or take an array of 8",
+    )
+
+
 def test_generate_lists_the_built_in_networks(systolic: Any) -> None:
     assert {"shapes", "tiny-yolov2-voc", "tiny-yolov2-coco"} <= set(systolic("generate", "list").out.split())
 

@@ -1,6 +1,5 @@
 """What lies in DDR before and after a frame, packed and taken apart again in every format."""
 
-
 from __future__ import annotations
 
 import sys
