@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -22,27 +22,37 @@ _HALTED, _IDLE, _DECODE_ERROR, _DONE, _ERROR = 0x1, 0x2, 0x40, 0x1000, 0x4000
 class DmaModel:
     """Packets of the first channel go through ``stream`` into the buffers of the second, in order.
 
-    A packet that is longer than the buffer is an internal error, as a TLAST that does not come is.
+    The accelerator holds nothing back: it takes a packet only while what leaves it has somewhere to go. A packet that
+    is longer than the buffer is an internal error, as a TLAST that does not come is.
     """
 
     def __init__(self, ddr: Callable[[int, int], npt.NDArray[np.uint8]], stream: Stream) -> None:
         self._ddr, self._stream = ddr, stream
         self.values: dict[int, int] = defaultdict(int)
-        self._lock = threading.RLock()
-        self._packets: deque[bytes] = deque()
+        self._changed = threading.Condition()
+        self._packet: bytes | None = None
         self._room: npt.NDArray[np.uint8] | None = None
-        self.stop()
-
-    def stop(self) -> None:
+        self._stopped = False
+        self._resets = 0
         for base in (_MM2S, _S2MM):
             self._reset(base)
+        self._mover = threading.Thread(target=self._move, daemon=True)
+        self._mover.start()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopped = True
+            for base in (_MM2S, _S2MM):
+                self._reset(base)
+            self._changed.notify_all()
+        self._mover.join()
 
     def read(self, offset: int) -> int:
         return self.values[offset]
 
     def write(self, offset: int, value: int) -> None:
         base, register = (_S2MM, offset - _S2MM) if offset >= _S2MM else (_MM2S, offset)
-        with self._lock:
+        with self._changed:
             if register == _STATUS:
                 self.values[offset] &= ~(value & 0x7000)  # write 1 to clear
             elif register == _CONTROL:
@@ -54,8 +64,9 @@ class DmaModel:
 
     def _reset(self, base: int) -> None:
         self.values[base + _CONTROL], self.values[base + _STATUS] = 0, _HALTED
+        self._resets += 1
         if base == _MM2S:
-            self._packets.clear()
+            self._packet = None
         else:
             self._room = None
 
@@ -78,18 +89,30 @@ class DmaModel:
         if base == _S2MM:
             self._room = memory
         else:
-            self._packets.append(bytes(memory))
-            self.values[status] |= _IDLE | _DONE
-        self._move()
+            self._packet = bytes(memory)
+        self._changed.notify_all()
 
     def _move(self) -> None:
-        while self._packets and self._room is not None:
-            out = self._stream(self._packets.popleft())
-            if out is None:
-                return
-            taken = min(len(out), self._room.size)
-            self._room[:taken] = np.frombuffer(out, np.uint8)[:taken]
-            self.values[_S2MM + _LENGTH] = taken
-            short = _IDLE | _DONE if len(out) <= self._room.size else 0x10 | _ERROR | _HALTED
-            self.values[_S2MM + _STATUS] |= short
-            self._room = None
+        """In a thread of its own: whoever writes a register does not wait for the accelerator."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._stopped or (self._packet is not None and self._room is not None))
+                if self._stopped:
+                    return
+                packet, resets = self._packet, self._resets
+                assert packet is not None
+            out = self._stream(packet)
+            with self._changed:
+                if resets == self._resets:
+                    self._through(out)
+
+    def _through(self, out: bytes | None) -> None:
+        self._packet = None
+        self.values[_MM2S + _STATUS] |= _IDLE | _DONE
+        if out is None or self._room is None:
+            return
+        taken = min(len(out), self._room.size)
+        self._room[:taken] = np.frombuffer(out, np.uint8)[:taken]
+        self.values[_S2MM + _LENGTH] = taken
+        self.values[_S2MM + _STATUS] |= _IDLE | _DONE if len(out) <= self._room.size else 0x10 | _ERROR | _HALTED
+        self._room = None

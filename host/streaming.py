@@ -6,6 +6,7 @@ pynq's ``wait`` asks for ever; here a packet has a time in which it has to be th
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ class StreamChannel:
         if dma.sendchannel is None or dma.recvchannel is None:
             raise HostError("a streaming design needs a DMA that sends and receives; the .hwh has one direction only")
         self.dma, self.timeout_s = dma, timeout_s
+        self._sending: Any = None
+        self._sends = threading.Lock()
 
     def exchange(self, sent: Any, received: Any) -> int:
         """One frame: ``sent`` (flushed by pynq) through the accelerator into ``received`` (invalidated by pynq).
@@ -46,29 +49,57 @@ class StreamChannel:
         """
         self._check_size(sent, received)
         self.dma.recvchannel.transfer(received)
-        self.dma.sendchannel.transfer(sent)
-        until = time.perf_counter() + self.timeout_s
-        for channel in (self.dma.sendchannel, self.dma.recvchannel):
-            self._wait(channel, until, received.nbytes)
+        self.send(sent)
+        self._wait_received(received)
+        self.finish(sent)
         return int(self.dma.recvchannel.transferred)
 
     def send(self, sent: Any) -> None:
-        """Half of ``exchange``: until the DMA has read all of it."""
+        """Half of ``exchange``: begun when the packet before is through, and left to itself then.
+
+        It ends only when somebody receives: a pipeline stands still while what leaves it has nowhere to go.
+        """
         self._check_size(sent)
-        self.dma.sendchannel.transfer(sent)
-        self._wait(self.dma.sendchannel, time.perf_counter() + self.timeout_s, sent.nbytes)
+        with self._sends:
+            self._finish()
+            self.dma.sendchannel.transfer(sent)
+            self._sending = sent
+
+    def finish(self, sent: Any) -> None:
+        """Until the DMA reads ``sent`` no more."""
+        with self._sends:
+            if self._sending is sent:
+                self._finish()
 
     def receive(self, received: Any) -> None:
-        """The other half: the next packet that leaves."""
+        """The other half, for a thread of its own: the next packet that leaves."""
         self._check_size(received)
         self.dma.recvchannel.transfer(received)
-        self._wait(self.dma.recvchannel, time.perf_counter() + self.timeout_s, received.nbytes)
+        self._wait_received(received)
+
+    def _finish(self) -> None:
+        if self._sending is not None:
+            self._wait(
+                self.dma.sendchannel,
+                "the accelerator did not take a packet",
+                "it stalls, or nobody receives what leaves it",
+            )
+            self._sending = None
+
+    def _wait_received(self, received: Any) -> None:
+        self._wait(
+            self.dma.recvchannel,
+            "the stream did not end",
+            f"{received.nbytes} bytes and TLAST with the last of them are waited for, so either fewer came or the "
+            "accelerator stalls",
+        )
 
     def reset(self) -> None:
         """Soft reset of both channels (PG021, DMACR.Reset), and started again."""
         for offset, channel in zip((0x00, 0x30), (self.dma.sendchannel, self.dma.recvchannel), strict=True):
             self.dma.write(offset, 0x4)
             channel.start()
+        self._sending = None
 
     def state(self) -> str:
         """The status registers, for a person."""
@@ -83,7 +114,8 @@ class StreamChannel:
                     "build it with c_sg_length_width = 26"
                 )
 
-    def _wait(self, channel: Any, until: float, expected: int) -> None:
+    def _wait(self, channel: Any, what: str, why: str) -> None:
+        until = time.perf_counter() + self.timeout_s
         while not channel.idle:
             if channel.error:
                 raise HostError(f"the DMA reports an error: {self.state()}; call reset()")
@@ -91,10 +123,7 @@ class StreamChannel:
             if said:
                 raise HostError(f"the accelerator stopped, the simulated board says: {said}; call reset()")
             if time.perf_counter() > until:
-                raise HostError(
-                    f"the stream did not end within {self.timeout_s:g} s: {self.state()}; {expected} bytes and TLAST "
-                    "with the last of them are waited for, so either fewer came or the accelerator stalls; call reset()"
-                )
+                raise HostError(f"{what} within {self.timeout_s:g} s: {self.state()}; {why}; call reset()")
             time.sleep(_NAP_SECONDS)
         channel.wait()
 
@@ -104,10 +133,36 @@ class StreamChannel:
         return f"{value:#x} ({', '.join(names)})"
 
 
+class Turns:
+    """Threads come one at a time and in the order of their numbers, from 0; once ``broken`` none comes any more."""
+
+    def __init__(self, broken: Callable[[], bool]) -> None:
+        self._broken, self._next = broken, 0
+        self._changed = threading.Condition()
+
+    @contextlib.contextmanager
+    def take(self, number: int) -> Iterator[None]:
+        """HostError where something broke meanwhile."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._next == number or self._broken())
+            if self._broken():
+                raise HostError("an earlier frame did not end; call reset()")
+        yield
+        with self._changed:
+            self._next += 1
+            self._changed.notify_all()
+
+    def wake(self) -> None:
+        """Whoever waits looks again whether something is broken."""
+        with self._changed:
+            self._changed.notify_all()
+
+
 @dataclass(frozen=True)
 class PacketSet:
     """What one frame in flight needs."""
 
+    index: int
     sent: Any
     received: Any
 
@@ -125,23 +180,25 @@ class PacketBuffers(Memory):
         """Packets are whole beats: so many come, and so many may be taken."""
         self.weights = tuple(self.upload(self._folder, one.image) for one in self._manifest.external)
         self.sets = tuple(
-            PacketSet(self.zeros(self._manifest.packet_in.whole), self.new(self._manifest.packet_out.whole))
-            for _ in range(self._count)
+            PacketSet(at, self.zeros(self._manifest.packet_in.whole), self.new(self._manifest.packet_out.whole))
+            for at in range(self._count)
         )
 
 
 class StreamingStyle:
     """Frames of a design on a loaded overlay. ``open`` after every load; ``free`` may be called twice.
 
-    The pipeline is started once and restarts itself; a frame is a packet each way. A frame that went in and was not
-    taken out would come out in the place of the next: ``settle`` takes it.
+    The pipeline is started once and restarts itself; a frame is a packet each way.
     """
+
+    at_once = 2
+    """Frames that are executed together: one leaves the pipeline while the next comes in."""
 
     def __init__(self, loaded: LoadedOverlay, manifest: StreamManifest) -> None:
         self._loaded, self._manifest = loaded, manifest
         self.buffers: PacketBuffers | None = None
         self._channel: StreamChannel | None = None
-        self._sent = self._received = 0
+        self.settle()
 
     def open(self, sets: int) -> None:
         """Uploads the external weights, tells the accelerator where they lie, and starts it."""
@@ -150,7 +207,7 @@ class StreamingStyle:
         self.buffers = PacketBuffers(self._manifest, loaded.folder, sets, loaded.allocate)
         for one, image in zip(self._manifest.external, self.buffers.weights, strict=True):
             loaded.ip.put_pointer(one.port, image.device_address)
-        self._sent = self._received = 0
+        self.settle()
         loaded.ip.run(self._manifest.frames_per_start)
 
     def free(self) -> None:
@@ -161,23 +218,33 @@ class StreamingStyle:
     # --- the stages of a frame
 
     def load(self, one: PacketSet, pixels: Pixels) -> None:
-        """Into the packet; pynq flushes it when it is sent."""
+        """Into the packet, and next in turn; pynq flushes it when it is sent."""
+        self._turn_of[one.index] = self._loads
+        self._loads += 1
         pack_packet(self._manifest, pixels, np.asarray(one.sent))
 
     def execute(self, one: PacketSet, wait: str) -> None:
-        """One frame, in and out. There is no interrupt: ``wait`` makes no difference."""
-        with self._whole() as channel:
-            channel.exchange(one.sent, one.received)
+        """One frame, in and out. There is no interrupt: ``wait`` makes no difference.
 
-    def stages(self, wait: str) -> tuple[tuple[str, Callable[[PacketSet], None]], ...]:
-        """Frames follow each other into the pipeline while others are in it."""
-        return (("send", self._send), ("receive", self._receive))
+        From several threads at once frames follow each other into the pipeline while others are in it, in the order
+        in which they were loaded.
+        """
+        turn = self._turn_of[one.index]
+        with self._whole() as channel:
+            with self._sending.take(turn):
+                channel.send(one.sent)
+            with self._receiving.take(turn):
+                channel.receive(one.received)
+            channel.finish(one.sent)
 
     def settle(self) -> None:
-        """Takes what is left in the pipeline, where nothing is broken."""
-        assert self.buffers is not None
-        while self._sent > self._received and not self._loaded.broken:
-            self._receive(self.buffers.sets[0])
+        """After a stream: frames that were loaded and not executed have no turn any more."""
+        self._loads = 0
+        self._turn_of: dict[int, int] = {}
+        self._sending, self._receiving = Turns(self._broken), Turns(self._broken)
+
+    def _broken(self) -> bool:
+        return bool(self._loaded.broken)
 
     def collect(self, one: PacketSet) -> tuple[Integers, ...]:
         """A copy of each map in the packet."""
@@ -190,16 +257,6 @@ class StreamingStyle:
         one.sent.invalidate()
         return bool(np.array_equal(np.asarray(one.sent), wanted))
 
-    def _send(self, one: PacketSet) -> None:
-        with self._whole() as channel:
-            self._sent += 1
-            channel.send(one.sent)
-
-    def _receive(self, one: PacketSet) -> None:
-        with self._whole() as channel:
-            channel.receive(one.received)
-            self._received += 1
-
     @contextlib.contextmanager
     def _whole(self) -> Iterator[StreamChannel]:
         """After an exchange that failed nobody knows where in a frame the pipeline stands."""
@@ -209,6 +266,8 @@ class StreamingStyle:
             yield self._channel
         except Exception as error:  # pynq raises RuntimeError for what its channels do not like
             self._loaded.broken = self._loaded.broken or str(error).partition(":")[0]
+            self._sending.wake()
+            self._receiving.wake()
             raise HostError(f"{error}; the accelerator: {self._loaded.ip.state()}") from error
 
     # --- layer by layer

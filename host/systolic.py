@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ Integers = npt.NDArray[np.signedinteger[Any]]
 
 class SystolicStyle:
     """Frames of a design on a loaded overlay. ``open`` after every load; ``free`` may be called twice."""
+
+    at_once = 1
+    """Frames that are executed together."""
 
     def __init__(self, loaded: LoadedOverlay, manifest: Manifest) -> None:
         self._loaded, self._manifest = loaded, manifest
@@ -47,12 +50,8 @@ class SystolicStyle:
         """One frame, one start."""
         self.start(one.first_pass, self._manifest.passes, wait)
 
-    def stages(self, wait: str) -> tuple[tuple[str, Callable[[FrameSet], None]], ...]:
-        """``execute``, as ``Accelerator.stream`` takes it."""
-        return (("accelerate", lambda one: self.execute(one, wait)),)
-
     def settle(self) -> None:
-        """A frame ends with its start: none is left in the accelerator."""
+        """After a stream: a frame ends with its start, and nothing is left of it."""
 
     def collect(self, one: FrameSet) -> tuple[Integers, ...]:
         """Out of DDR: a copy of each kept map."""
