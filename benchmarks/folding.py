@@ -23,8 +23,9 @@ import time
 from collections.abc import Iterator
 
 from boards.board import Board, load
+from boards.errors import ScheduleError
 from cnn import zoo
-from scheduler.streaming import annealing, exact, greedy
+from scheduler.streaming import annealing, exact, greedy, lack
 from scheduler.streaming import graph as g
 from scheduler.streaming.candidates import Options
 from scheduler.streaming.cost import converter_count, fifo_bits, macs
@@ -62,13 +63,19 @@ def compare(network: str, board: Board, deadline: float, seed: int) -> Iterator[
     """Prints the rows of a network on a board; yields what should not be."""
     graph = lower(zoo.load_exported(network, 0).quantized)
     start = time.perf_counter()
-    space = space_of(graph, board, Options())
+    clock, options = CLOCKS[board.name], Options()
+    space = space_of(graph, board, options)
     counted = time.perf_counter() - start
-    clock = CLOCKS[board.name]
-    fastest = exact.fold(graph, board, Goal(None, clock), deadline=deadline, space=space)
+    try:
+        fastest = exact.fold(graph, board, Goal(None, clock), options, deadline, space)
+    except ScheduleError as error:
+        print(error, flush=True)
+        options = Options(external=lack.from_ddr(graph, lack.on_chip_bits(board), (), lack.SAFE))
+        space = space_of(graph, board, options)
+        fastest = exact.fold(graph, board, Goal(None, clock), options, deadline, space)
     for share in (1, 2, 8):
         goal = Goal(fastest.cycles * share, clock)
-        made = list(folders(graph, board, goal, deadline, seed, space))
+        made = list(folders(graph, board, goal, options, deadline, seed, space))
         where = f"{network}, {board.title}"
         for name, found in made:
             seconds = found.seconds + (0 if name.startswith("greedy") else counted)
@@ -85,12 +92,12 @@ def compare(network: str, board: Board, deadline: float, seed: int) -> Iterator[
 
 
 def folders(
-    graph: g.StreamGraph, board: Board, goal: Goal, deadline: float, seed: int, space: Space
+    graph: g.StreamGraph, board: Board, goal: Goal, options: Options, deadline: float, seed: int, space: Space
 ) -> Iterator[tuple[str, Folded]]:
-    yield "greedy", greedy.fold(graph, board, goal)
-    yield "greedy (≤)", greedy.fold(graph, board, goal, strict=False)
-    yield "annealing", annealing.fold(graph, board, goal, seed=seed, space=space)
-    yield "exact", exact.fold(graph, board, goal, deadline=deadline, space=space)
+    yield "greedy", greedy.fold(graph, board, goal, external=options.external)
+    yield "greedy (≤)", greedy.fold(graph, board, goal, strict=False, external=options.external)
+    yield "annealing", annealing.fold(graph, board, goal, options, seed=seed, space=space)
+    yield "exact", exact.fold(graph, board, goal, options, deadline, space)
 
 
 def row(where: str, name: str, found: Folded, goal: Goal, clock: float, seconds: float) -> str:

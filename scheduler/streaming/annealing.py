@@ -52,7 +52,7 @@ def fold(
         raise ScheduleError("annealing folds for a frame rate: give one, or fold exactly for the highest")
     start = time.perf_counter()
     space = space or space_of(graph, board, options or Options())
-    search = _Annealing(space, goal, goal.cycles, seed)
+    search = _Annealing(space, goal, goal.cycles, seed, options.external if options else ())
     for _ in range(attempts):
         search.go_through(search.rows_of_lanes(), BLOCKS_TOGETHER, effort)
         search.go_through(search.rows_of_kinds(), KINDS_TOGETHER, effort)
@@ -73,6 +73,7 @@ class _Annealing:
     goal: Goal
     cycles: int
     seed: int
+    external: tuple[str, ...]
 
     def __post_init__(self) -> None:
         space = self.space
@@ -89,7 +90,8 @@ class _Annealing:
     def _start(self) -> Numbers:
         """Of every block the choice that looks most like the greedy folding."""
         goal = Goal(self.cycles, self.goal.clock_mhz, self.goal.budget)
-        first = greedy.fold(self.space.graph, self.space.board, goal, strict=False).folding.folds
+        found = greedy.fold(self.space.graph, self.space.board, goal, strict=False, external=self.external)
+        first = found.folding.folds
         at = [
             min(some.tolist(), key=lambda c: _distance(block.folds[c], near))
             for block, some, near in zip(self.space.blocks, self.kept, first, strict=True)

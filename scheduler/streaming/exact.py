@@ -64,7 +64,7 @@ def fold(
     if unfit:
         raise ScheduleError(unfit)
     space = space or space_of(graph, board, options)
-    return _Search(space, goal, deadline, start).run()
+    return _Search(space, goal, deadline, start, options.external).run()
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ class _Search:
     goal: Goal
     deadline: float | None
     start: float
+    external: tuple[str, ...]
 
     def run(self) -> Folded:
         return self.fastest() if self.goal.cycles is None else self.cheapest(self.goal.cycles, 0.0)
@@ -147,7 +148,9 @@ class _Search:
     def _fitting(self, cycles: int) -> str:
         high = self._bisect([count for count in self.space.cycle_counts() if count > cycles])
         if high is None:
-            return "no frame rate fits; take a larger board, fewer bits, or weights from DDR"
+            memory = lack.on_chip_bits(self.space.board)
+            names = ", ".join(lack.from_ddr(self.space.graph, memory, self.external, lack.SAFE))
+            return f"no frame rate fits; take fewer bits, a larger board, or the weights of {names} from DDR (external)"
         return f"what fits: {high[0]:,} cycles a frame"
 
     def solve(self, cycles: int, first: bool = False) -> Solved:
@@ -159,8 +162,8 @@ class _Search:
 
     def _known(self, cycles: int) -> Solved:
         """What the greedy folder finds, where it fits: nothing dearer has to be looked at."""
-        goal = replace(self.goal, cycles=cycles)
-        tried = (greedy.fold(self.space.graph, self.space.board, goal, strict=strict) for strict in (False, True))
+        graph, board, goal = self.space.graph, self.space.board, replace(self.goal, cycles=cycles)
+        tried = (greedy.fold(graph, board, goal, strict=strict, external=self.external) for strict in (False, True))
         fine = [found for found in tried if found.fits and found.cycles <= cycles]
         best = min(fine, key=lambda found: found.price, default=None)
         return Solved("feasible", best.folding.folds, best.price) if best else Solved("unknown")

@@ -23,18 +23,23 @@ WIDEST_WEIGHTS = 36
 """Bits of a PE's weights beyond which SIMD is not raised (mvau_wwidth_max)."""
 
 
-def fold(graph: g.StreamGraph, board: Board, goal: Goal, *, strict: bool = True) -> Folded:
-    """Folds for ``goal.cycles`` (None: 1, all that it can unfold). strict: compare with < as published."""
+def fold(
+    graph: g.StreamGraph, board: Board, goal: Goal, *, strict: bool = True, external: tuple[str, ...] = ()
+) -> Folded:
+    """Folds for ``goal.cycles`` (None: 1, all that it can unfold). strict: compare with < as published.
+
+    external: layers whose weights stay in DDR.
+    """
     start = time.perf_counter()
     target = goal.cycles or 1
-    folds = _set_folding(graph, target, strict)
+    folds = _set_folding(graph, target, strict, external)
     slowest = max(lanes.cycles(graph, i, f) for i, f in enumerate(folds))
     if slowest > target:  # two_pass_relaxation: balance to what the slowest block reaches
-        folds = _set_folding(graph, slowest, strict)
+        folds = _set_folding(graph, slowest, strict, external)
     return folded(graph, folds, board, goal, "heuristic", float("nan"), time.perf_counter() - start)
 
 
-def _set_folding(graph: g.StreamGraph, target: int, strict: bool) -> list[g.Fold]:
+def _set_folding(graph: g.StreamGraph, target: int, strict: bool, external: tuple[str, ...]) -> list[g.Fold]:
     folds = [g.Fold()] * len(graph.blocks)
 
     def meets(index: int, fold: g.Fold) -> bool:
@@ -43,7 +48,8 @@ def _set_folding(graph: g.StreamGraph, target: int, strict: bool) -> list[g.Fold
 
     for index, block in enumerate(graph.blocks):
         if isinstance(block.op, g.MatrixVector):
-            folds[index] = _matrix_vector(graph, index, block.op, meets)
+            memory = "external" if block.name in external else "embedded"
+            folds[index] = _matrix_vector(graph, index, block.op, meets, g.Fold(memory=memory))
         elif isinstance(block.op, g.VectorVector):
             folds[index] = _vector_vector(graph, index, meets, target)
             window = block.inputs[0].block
@@ -93,9 +99,8 @@ def _reorg_legal(graph: g.StreamGraph, index: int, fold: g.Fold) -> bool:
     return not darknet or fold.simd == 1 or lanes.in_shape(graph, index).height % op.stride**2 == 0  # type: ignore[union-attr]
 
 
-def _matrix_vector(graph: g.StreamGraph, index: int, op: g.MatrixVector, meets: Meets) -> g.Fold:
-    height, width = lanes.matrix(graph, index, g.Fold())
-    fold = g.Fold()
+def _matrix_vector(graph: g.StreamGraph, index: int, op: g.MatrixVector, meets: Meets, fold: g.Fold) -> g.Fold:
+    height, width = lanes.matrix(graph, index, fold)
     for simd in divisors(width):
         tried = replace(fold, simd=simd)
         if meets(index, tried):

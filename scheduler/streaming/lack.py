@@ -12,8 +12,9 @@ from scheduler.streaming.memory import Usage
 BRAM36_BITS, URAM_BITS, LUT_BITS = 36 * 1024, 288 * 1024, 64
 """What a BRAM36, a URAM and a LUT hold."""
 
-FREE = 0.9
-"""Of the memory on the chip, what weights may take where something is proposed: maps and FIFOs need the rest."""
+FREE, SAFE = 0.9, 0.6
+"""Of the memory on the chip, what weights may take where something is proposed: maps and FIFOs need the rest, and what
+memories of whole blocks waste (SAFE: where weights of fewer bits than the chip has did not fit)."""
 
 
 def weight_bits(graph: g.StreamGraph) -> dict[str, int]:
@@ -62,16 +63,21 @@ def _what_would(graph: g.StreamGraph, layers: dict[str, int], memory: int, exter
     count = sum(_count(graph, name) for name in layers)
     bits = int(FREE * memory / count)
     ways = [f"weights of {bits} bit{'s' * (bits > 1)} ({_mb(count * bits)})"] if bits else []
+    names = from_ddr(graph, memory, external, FREE)
+    left = sum(layers.values()) - sum(layers[name] for name in names if name in layers)
+    ways.append(f"those of {', '.join(names)} from DDR (external), which leaves {_mb(left)} on the chip")
+    return "what would fit: " + ", or ".join(ways)
+
+
+def from_ddr(graph: g.StreamGraph, memory: int, external: Sequence[str], share: float) -> tuple[str, ...]:
+    """``external`` and so many of the largest layers, one at least, that the rest takes ``share`` of ``memory``."""
+    layers = {name: bits for name, bits in weight_bits(graph).items() if name not in external}
     moved: list[str] = []
-    left = sum(layers.values())
     for name in sorted(layers, key=lambda n: -layers[n]):
-        if left <= FREE * memory:
+        if moved and sum(layers[n] for n in layers if n not in moved) <= share * memory:
             break
         moved.append(name)
-        left -= layers[name]
-    names = ", ".join([*external, *moved])
-    ways.append(f"those of {names} from DDR (external), which leaves {_mb(left)} on the chip")
-    return "what would fit: " + ", or ".join(ways)
+    return (*external, *moved)
 
 
 def _mb(bits: int) -> str:

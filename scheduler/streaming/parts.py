@@ -204,7 +204,10 @@ def _weights(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board, bits:
     word = fold.simd * bits
     if fold.memory == "external":
         passes = ceil_div(lanes.positions(graph.blocks[index]), fold.pixels)
-        stream = fifo(fold.pe * word, LEAST_DEPTH) + Usage(lut=CONTROL, ddr_bits=passes * depth * fold.pe * word)
+        beats = lanes.tile_beats(graph.blocks[index], fold)
+        stream = fifo(fold.pe * word, LEAST_DEPTH) + Usage(
+            lut=CONTROL, ddr_bits=passes * depth * beats * 8 * lanes.BEAT_BYTES
+        )
         return [Part("weights", stream, "from DDR: all weights once for every PIXELS positions")]
     if fold.memory == "decoupled":
         kept = memory(fold.pe * word, depth, fold.ram, board.family, constant=True)

@@ -163,3 +163,10 @@ def test_parts_of_two_pixels_are_regrouped_one_pixel_at_a_time() -> None:
 def test_a_window_that_gathers_more_than_it_reads_walks_on_to_its_end() -> None:
     made = Layers(4, 8, 8).conv(6, 3, 1, Padding(2, 2, 2, 2))
     assert cycles(graph_of(made), 1, g.Fold(simd=4, style="parallel")) == 10 * 10
+
+
+def test_weights_from_ddr_take_a_cycle_a_beat() -> None:
+    graph = graph_of(Layers(8, 10, 10).conv(8, 3))
+    near, far = (g.Fold(simd=24, pe=4, pixels=2, memory=memory) for memory in ("decoupled", "external"))
+    assert cycles(graph, 2, near) == 50 * 3 * 2
+    assert cycles(graph, 2, far) == 50 * 3 * 2 * 3  # 96 weights of 4 bits are three beats of 128
