@@ -31,14 +31,20 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES> > &in,
     typedef word<T, plan::PIXELS_OUT * LANES> pooled_t;
     constexpr int G = CHANNELS / LANES;
     constexpr int ROWS = larger(KERNEL - 1, 1), AGES = larger(plan::BUNDLES - 1, 1);
-    delay_lines<bundle_t, AGES, G, RAM_AUTO> columns;
-    delay_lines<pooled_t, ROWS, plan::OUT * G, RAM> rows;
+    bundle_t columns[G][AGES];
+    pooled_t rows[plan::OUT * G][ROWS];
+    keep_delay<RAM_AUTO>(columns);
+    keep_delay<RAM>(rows);
+    delay_t<G> by_bundles;
+    delay_t<plan::OUT * G> by_rows;
     scan_t<plan, G> scan;
     bundle_t newest = zeros<bundle_t>();
     SYSTOLIC_ENTER;
     while (scan.before(frames)) {
         SYSTOLIC_PIPELINE(1, SCAN_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS DEPENDENCE variable=rows type=inter false
+#pragma HLS DEPENDENCE variable=columns type=inter false
         if (scan.takes(frames)) newest = in.read();
         bundle_t age[AGES], ages_in[AGES], seen[plan::BUNDLES];
         pooled_t row[ROWS], rows_in[ROWS], pooled = zeros<pooled_t>();
@@ -47,7 +53,7 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES> > &in,
 #pragma HLS ARRAY_PARTITION variable=seen complete
 #pragma HLS ARRAY_PARTITION variable=row complete
 #pragma HLS ARRAY_PARTITION variable=rows_in complete
-        columns.peek(age);
+        by_bundles.peek(columns, age);
         for (int b = 0; b < plan::BUNDLES; ++b) {
 #pragma HLS UNROLL
             seen[b] = b == 0 ? newest : age[larger(b - 1, 0)];
@@ -56,7 +62,7 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES> > &in,
 #pragma HLS UNROLL
             ages_in[b] = seen[smaller(b, plan::BUNDLES - 1)];
         }
-        columns.push(ages_in);
+        by_bundles.push(columns, ages_in);
         for (int m = 0; m < plan::PIXELS_OUT; ++m) {
 #pragma HLS UNROLL
             // The first tap stands for nothing where it lies in the padding.
@@ -74,7 +80,7 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES> > &in,
         }
         // Rows are kept only where a position stands, so that of a stride of 2 half of them are.
         if (scan.at_column()) {
-            rows.peek(row);
+            by_rows.peek(rows, row);
             pooled_t largest = pooled;
             bool none = !scan.row_inside(KERNEL - 1);
             for (int k = 0; k < KERNEL - 1; ++k) {
@@ -90,7 +96,7 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES> > &in,
 #pragma HLS UNROLL
                 rows_in[k] = k == 0 ? pooled : row[larger(k - 1, 0)];
             }
-            rows.push(rows_in);
+            by_rows.push(rows, rows_in);
             if (scan.emits()) out.write(largest);
         }
         scan.advance();

@@ -239,14 +239,19 @@ void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD> > &in,
     typedef word<T, PIXELS * SIMD> bundle_t;
     constexpr int G = CHANNELS / SIMD;
     constexpr int ROWS = larger(KERNEL_H - 1, 1), AGES = larger(plan::BUNDLES - 1, 1);
-    delay_lines<bundle_t, ROWS, DILATION * plan::WIDE * G, RAM> rows;
-    delay_lines<bundle_t, KERNEL_H * AGES, G, RAM_AUTO> columns;
+    bundle_t rows[DILATION * plan::WIDE * G][ROWS], columns[G][KERNEL_H * AGES];
+    keep_delay<RAM>(rows);
+    keep_delay<RAM_AUTO>(columns);
+    delay_t<DILATION * plan::WIDE * G> by_rows;
+    delay_t<G> by_bundles;
     scan_t<plan, G> scan;
     bundle_t newest = zeros<bundle_t>();
     SYSTOLIC_ENTER;
     while (scan.before(frames)) {
         SYSTOLIC_PIPELINE(1, SCAN_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS DEPENDENCE variable=rows type=inter false
+#pragma HLS DEPENDENCE variable=columns type=inter false
         if (scan.takes(frames)) newest = in.read();
         // seen[tap row][age]: what the taps of one row of the window see, the newest first.
         bundle_t row[ROWS], rows_in[ROWS], age[KERNEL_H * AGES], ages_in[KERNEL_H * AGES], seen[KERNEL_H][plan::BUNDLES];
@@ -255,8 +260,8 @@ void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD> > &in,
 #pragma HLS ARRAY_PARTITION variable=age complete
 #pragma HLS ARRAY_PARTITION variable=ages_in complete
 #pragma HLS ARRAY_PARTITION variable=seen complete dim=0
-        rows.peek(row);
-        columns.peek(age);
+        by_rows.peek(rows, row);
+        by_bundles.peek(columns, age);
         for (int k = 0; k < KERNEL_H; ++k) {
 #pragma HLS UNROLL
             seen[k][0] = k == KERNEL_H - 1 ? newest : row[smaller(KERNEL_H - 2 - k, ROWS - 1)];
@@ -273,8 +278,8 @@ void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD> > &in,
 #pragma HLS UNROLL
             rows_in[k] = k == 0 ? newest : row[k - 1];
         }
-        rows.push(rows_in);
-        columns.push(ages_in);
+        by_rows.push(rows, rows_in);
+        by_bundles.push(columns, ages_in);
         if (scan.emits()) {
             word<T, plan::PIXELS_OUT * KERNEL_H * KERNEL_W * SIMD> window;
             for (int m = 0; m < plan::PIXELS_OUT; ++m) {
