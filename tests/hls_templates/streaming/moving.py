@@ -38,7 +38,8 @@ def stream(maps: Ints, lanes: int, pixels: int = 1) -> Ints:
     """[frames, C, H, W] as the blocks pass it: words of ``pixels`` pixels × ``lanes`` channels, pixel by pixel."""
     frames, channels, height, width = maps.shape
     words = maps.transpose(0, 2, 3, 1).reshape(frames * height * width // pixels, pixels, channels // lanes, lanes)
-    return words.transpose(0, 2, 1, 3).ravel()
+    ordered: Ints = words.transpose(0, 2, 1, 3).ravel()
+    return ordered
 
 
 @dataclass(frozen=True, eq=False)

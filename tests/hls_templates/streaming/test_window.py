@@ -34,7 +34,8 @@ def windows(maps: Ints, kernel: tuple[int, int], stride: int, dilation: int) -> 
     views = np.lib.stride_tricks.sliding_window_view(maps, reach, axis=(2, 3))
     taps = views[:, :, ::stride, ::stride, ::dilation, ::dilation]
     frames, channels, high, wide = taps.shape[:4]
-    return taps.reshape(frames, channels, high, wide, -1).transpose(0, 1, 4, 2, 3)
+    seen: Ints = taps.reshape(frames, channels, high, wide, -1).transpose(0, 1, 4, 2, 3)
+    return seen
 
 
 def arguments(size: tuple[int, int, int], kernel: tuple[int, int], stride: int, padding: Padding) -> str:
@@ -146,8 +147,8 @@ def parallel(
     out = seen.shape[3:]
     # [F, G, S, taps, P / M, M] → F, P / M, G, M, taps, S
     parts = seen.reshape(FRAMES, groups, simd, taps, out[0] * out[1] // leaving, leaving)
-    reach = tuple((k - 1) * dilation + 1 for k in kernel)
-    steps = scan(size, out, reach, stride, padding, pixels)  # type: ignore[arg-type]
+    reach = (kernel[0] - 1) * dilation + 1, (kernel[1] - 1) * dilation + 1
+    steps = scan(size, out, reach, stride, padding, pixels)
     return case(
         f"window_parallel<{pixels}, {simd}, {arguments(size, kernel, stride, padding)}, {dilation}, {ram}>",
         value,
@@ -173,7 +174,7 @@ def pool(
     maps = draw(seed, value, *size)
     largest = windows(padding.around(maps, -(1 << 40)), (kernel, kernel), stride, 1).max(axis=2)
     leaving, out = max(1, pixels // stride), largest.shape[2:]
-    steps = scan(size, out, (kernel, kernel), stride, padding, pixels)  # type: ignore[arg-type]
+    steps = scan(size, out, (kernel, kernel), stride, padding, pixels)
     numbers = (*size, kernel, stride, padding.top, padding.left, padding.bottom, padding.right)
     return case(
         f"max_pool<{pixels}, {lanes}, {', '.join(map(str, numbers))}, {ram}>",
