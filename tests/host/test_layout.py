@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from boards.errors import HostError
-from host.layout import Addresses, map_base, pack_input, place_program, unpack_map
+from host.layout import Addresses, map_base, pack_input, place_program, to_floats, unpack_map
 from host.manifest import Manifest, Region, read_manifest
 
 
@@ -61,16 +62,47 @@ def test_buffers_that_cannot_be_addressed_are_refused(manifest: Manifest, progra
         place_program(manifest, program, INNER, odd)
 
 
-def test_a_map_comes_back_as_it_was_packed() -> None:
+@pytest.mark.parametrize(
+    ("datatype", "bits", "low", "high"),
+    [
+        ("INT16", 16, -30000, 30000),
+        ("INT8", 8, -128, 128),
+        ("UINT8", 8, 0, 256),
+        ("INT4", 4, -8, 8),
+    ],
+)
+def test_a_map_comes_back_as_it_was_packed(datatype: str, bits: int, low: int, high: int) -> None:
     lanes, shape = 4, (10, 3, 5)
-    integers = np.random.default_rng(1).integers(-30000, 30000, shape).astype(np.int16)
-    padded = np.zeros((12, *shape[1:]), np.int16)
+    integers = np.random.default_rng(1).integers(low, high, shape)
+    padded = np.zeros((12, *shape[1:]), np.int64)
     padded[:10] = integers
-    data = np.ascontiguousarray(padded.reshape(3, lanes, 3, 5).transpose(2, 0, 3, 1)).reshape(-1).view(np.uint8)
-    region = Region(*shape, "INT16", 1.0, 0, data.size, 3, 2, 16)
+    words = padded.reshape(3, lanes, 3, 5).transpose(2, 0, 3, 1).reshape(-1) & (1 << bits) - 1
+    # Little-endian; of two nibbles the first is the low one.
+    data = (words[::2] | words[1::2] << 4).astype(np.uint8) if bits == 4 else words.astype(f"<u{bits // 8}")
+    data = data.view(np.uint8)
+    region = Region(*shape, datatype, 1.0, 0, data.size, 3, max(bits // 8, 1), bits)
     found = unpack_map(region, lanes, data)
     assert np.array_equal(found, integers)
     assert not np.shares_memory(found, data)
+
+
+def test_a_value_is_its_integer_times_the_scale(manifest: Manifest) -> None:
+    region = replace(manifest.layers[0].output, scale=0.1)
+    found = to_floats(region, np.array([[[-3, 7]]], np.int16))
+    assert found.dtype == np.float32
+    assert found.reshape(-1).tolist() == [np.float32(-3 * 0.1), np.float32(7 * 0.1)]
+
+
+def test_an_input_that_lies_later_in_the_arena(manifest: Manifest, program: np.ndarray) -> None:
+    later = replace(manifest, input=replace(manifest.input, offset=64 * manifest.word_bytes))
+    moved = program.copy()
+    first = manifest.layers[0]
+    assert first.input_node == 0
+    moved[: first.last_pass + 1, manifest.in_base] += 64
+    assert np.array_equal(
+        place_program(later, moved, INNER, SETS)[: first.last_pass + 1],
+        place_program(manifest, program, INNER, SETS)[: first.last_pass + 1],
+    )
 
 
 def test_another_input_is_refused(manifest: Manifest) -> None:
@@ -78,3 +110,5 @@ def test_another_input_is_refused(manifest: Manifest) -> None:
         HostError, match=r"the input is uint8 of shape \(3, 160, 160\), not float64 of shape \(3, 2, 2\)"
     ):
         pack_input(manifest, np.zeros((3, 2, 2)), np.zeros(manifest.input.size, np.uint8))  # type: ignore[arg-type]
+    with pytest.raises(HostError, match=r"the input is uint8 .*, not int8 of shape"):
+        pack_input(manifest, np.zeros((3, 160, 160), np.int8), np.zeros(manifest.input.size, np.uint8))  # type: ignore[arg-type]
