@@ -27,16 +27,19 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = CHANNELS / PE, STEPS = POSITIONS / PIXELS;
     typedef word<exact_t<SUM_BITS>, PE> sums_t;
-    delay_lines<sums_t, 1, NF, RAM> kept;  // what a group's sums were, one pixel ago
+    sums_t kept[NF][1];  // what a group's sums were, one pixel ago
+    keep_delay<RAM>(kept);
+    delay_t<NF> ago;
     int nf = 0, step = 0;
     progress_t<STEPS * NF> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, GLOBAL_POOL_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS DEPENDENCE variable=kept type=inter false
         const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
         sums_t sums[1];
-        kept.peek(sums);
+        ago.peek(kept, sums);
         for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
             if (step == 0) sums[0].lane[pe] = 0;
@@ -45,7 +48,7 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
                 sums[0].lane[pe] += VALUE::value(values.lane[x * PE + pe]);
             }
         }
-        kept.push(sums);
+        ago.push(kept, sums);
         if (step == STEPS - 1) {
             word<typename ACTIVATION::output_t, PE> result;
             for (int pe = 0; pe < PE; ++pe) {

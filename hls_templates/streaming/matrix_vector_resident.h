@@ -47,7 +47,9 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
     results_t results[GROUPS * NF];
 #pragma HLS AGGREGATE variable=results compact=bit
     keep_in(results, ram_of<RAM_AUTO>());
-    delay_lines<sums_t, 1, GROUPS, RAM_AUTO> kept;  // a group's sums, one tile ago
+    sums_t kept[GROUPS][1];  // a group's sums, one tile ago
+    keep_delay<RAM_AUTO>(kept);
+    delay_t<GROUPS> ago;
     word<typename WEIGHT::carrier, PE * SIMD> tile;
     resident_t phase = VECTORS_COME;
     fold_t<NF, SF> at = {0, 0, 0};
@@ -59,6 +61,7 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
 #pragma HLS DEPENDENCE variable=vectors type=inter false
 #pragma HLS DEPENDENCE variable=results type=inter false
+#pragma HLS DEPENDENCE variable=kept type=inter false
         if (phase == VECTORS_COME) {
             vectors[place] = in.read();
             if (++place == GROUPS * SF) {
@@ -72,7 +75,7 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
             sums_t sums[1];
 #pragma HLS ARRAY_PARTITION variable=weight complete dim=0
 #pragma HLS ARRAY_PARTITION variable=sum complete dim=0
-            kept.peek(sums);
+            ago.peek(kept, sums);
             for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
                 for (int s = 0; s < SIMD; ++s) {
@@ -95,7 +98,7 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
                     if (at.sf == SF - 1) result.lane[x * PE + pe] = activation(at.nf, pe, sum[x][pe]);
                 }
             }
-            kept.push(sums);
+            ago.push(kept, sums);
             if (at.sf == SF - 1) results[result_place] = result;
             place += SF;
             result_place += NF;
