@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hls_templates.lint import lint
+from scheduler.streaming.packing import shared_lanes
 from systolic.build import ap_int_folder
 from tests.hls_templates.streaming.compute import (
     BIPOLAR,
@@ -26,7 +27,7 @@ from tests.hls_templates.streaming.compute import (
     unsigned,
 )
 
-DEPTH, RESIDENT_DEPTH = 12, 14  # MVU_DEPTH and VVU_DEPTH, RESIDENT_DEPTH
+DEPTH, RESIDENT_DEPTH, SHARED_DEPTH = 12, 14, 13  # as the headers declare them
 
 
 def largest_sum(weights: Ints, value: Values) -> int:
@@ -43,6 +44,7 @@ def matrix_vector(
     multiplier: str = "DSP48E2",
     streamed: bool = False,
     resident: bool = False,
+    shared: bool = False,
 ) -> Case:
     """size: positions, MW, MH; fold: SIMD, PE, PIXELS. resident: each tile comes once a frame."""
     rng = np.random.default_rng(seed)
@@ -59,10 +61,13 @@ def matrix_vector(
     cycles = positions * nf * sf // pixels
     passes = FRAMES * (1 if resident else positions // pixels)
     stream = np.broadcast_to(tiles.transpose(1, 0, 2), (passes, nf * sf, pe, simd))
+    embedded = "matrix_vector_shared" if shared else "matrix_vector"
     function = "matrix_vector_resident" if resident else "matrix_vector_streamed"
     arguments = f"{positions}, {mw}, {mh}, {simd}, {pe}, {pixels}, {weight.cpp}, {value.cpp}, "
     arguments += f"{largest.bit_length() + 1}, {multiplier}"
-    types = f"typedef {activation.type(pe, nf)} by_t; static by_t by; values_t from = in[2]; fill(by, from);\n"
+    lanes = shared_lanes(pe, pixels, sf) if shared else pe
+    types = f"typedef {activation.type(lanes, mh // lanes)} by_t; static by_t by; "
+    types += "values_t from = in[2]; fill(by, from);\n"
     words = f"frames * {sf * positions // pixels}, in[0]", f"frames * {nf * positions // pixels}, out"
     kinds = f"word<{value.carried}, {pixels * simd}>", f"word<by_t::output_t, {pixels * pe}>"
     if streamed or resident:
@@ -74,18 +79,21 @@ def matrix_vector(
         code = f"""{types} static {weight.carried} weights[{pe}][{nf * sf}][{simd}];
             values_t matrix = in[1]; fill(weights, matrix);
             run_one<{kinds[0]}, {kinds[1]}>({words[0]}, {words[1]}, [&](auto &values, auto &results) {{
-                matrix_vector<{arguments}>(frames, values, results, weights, by); }});"""
+                {embedded}<{arguments}>(frames, values, results, weights, by); }});"""
     kept = weight.carrier(stream if streamed or resident else tiles).ravel()
     depth = DEPTH
     if resident:
         cycles, depth = positions // pixels * (sf + nf * sf + nf), RESIDENT_DEPTH
+    if shared:
+        cycles, depth = cycles + pe * pixels // lanes, SHARED_DEPTH
+    header = function if resident else embedded
     return Case(
-        f"{arguments} {kind}{' streamed' * streamed}{' resident' * resident}",
+        f"{arguments} {kind}{' streamed' * streamed}{' resident' * resident}{' shared' * shared}",
         code,
-        (in_pixels(value.carrier(values), pixels, simd), kept, activation.flat(pe)),
+        (in_pixels(value.carrier(values), pixels, simd), kept, activation.flat(lanes)),
         in_pixels(expected, pixels, pe),
         1 + FRAMES * cycles - 1 + depth,
-        ("matrix_vector_resident.h" if resident else "matrix_vector.h",),
+        (f"{header}.h",),
     )
 
 
@@ -184,6 +192,9 @@ CASES = (
     matrix_vector(20, (12, 12, 8), (4, 2, 1), INT8, signed(8), "requantise", resident=True),
     matrix_vector(21, (12, 36, 8), (18, 4, 2), INT4, UINT4, "multiply", resident=True),
     matrix_vector(22, (1, 8, 4), (8, 4, 1), INT8, UINT8, resident=True),
+    matrix_vector(23, (6, 36, 8), (6, 4, 1), INT8, signed(8), "requantise", shared=True),  # SF 6: one activation
+    matrix_vector(24, (6, 36, 8), (9, 8, 2), INT4, UINT4, "multiply", shared=True),  # SF 4: four
+    matrix_vector(25, (6, 36, 12), (12, 6, 1), INT4, UINT4, "thresholds", shared=True),  # SF 3: two, busy all the time
     # positions, channels, taps; SIMD, PE, PIXELS
     vector_vector(30, (6, 8, 9), (1, 4, 1), INT8, UINT8, "requantise"),
     vector_vector(31, (6, 8, 9), (9, 2, 1), INT8, signed(8)),
@@ -221,7 +232,8 @@ def test_cycles_are_the_formulas(builds: Builds, case: Case) -> None:
 
 HEADERS = [
     *("activate", "activation", "datatype", "dot", "elementwise", "global_pool", "label_select", "matrix_vector"),
-    *("matrix_vector_resident", "operation", "packing", "progress", "vector_vector", "weights", "window_pool"),
+    *("matrix_vector_resident", "matrix_vector_shared", "operation", "packing", "progress", "vector_vector"),
+    *("weights", "window_pool"),
 ]
 
 

@@ -42,6 +42,8 @@ PLANTS = (
     Plant("matrix_vector.h", "tile.lane[pe * SIMD + s]", "tile.lane[s * PE + pe]", multiply(6, streamed=True)),
     Plant("matrix_vector_resident.h", "place += SF;", "place += 1;",
           units.matrix_vector(19, (4, 6, 4), (2, 2, 1), INT8, UINT8, resident=True)),
+    Plant("matrix_vector_shared.h", "nf * PARTS + part", "nf * PARTS",
+          units.matrix_vector(29, (4, 6, 4), (1, 2, 1), INT8, UINT8, "requantise", shared=True)),
     Plant("vector_vector.h", "values.lane[(x * SIMD + s) * PE + pe]", "values.lane[(x * SIMD + s) + pe * SIMD]",
           units.vector_vector(7, (4, 6, 9), (3, 2, 1), INT8, UINT8)),
     Plant("datatype.h", "carried != 0 ? value_t(1)", "carried == 0 ? value_t(1)",
