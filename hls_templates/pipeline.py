@@ -81,7 +81,10 @@ class Memory:
 
 @dataclass(frozen=True)
 class Instance:
-    """One block: ``function``<arguments>(frames, ports…, constants…, memories…)."""
+    """One block: ``function``<arguments>(frames, ports…, constants…, memories…).
+
+    per_frame: called once a frame; otherwise once a start, for what is kept from frame to frame.
+    """
 
     name: str
     function: str
@@ -90,7 +93,7 @@ class Instance:
     ports: tuple[PortOf, ...]
     reasons: tuple[str, ...]
     constants: tuple[str, ...] = ()
-    setup: tuple[str, ...] = ()
+    per_frame: bool = True
     memories: tuple[Memory, ...] = ()
     taps: tuple[Tap, ...] = ()
 

@@ -26,8 +26,9 @@ from systolic.generate import heads
 from systolic.golden import golden_files
 from systolic.streaming.wiring import IMAGE_BEAT, Wiring, value_bytes, wire_up
 
-FRAMES_PER_START = 1 << 14
-"""The host starts the pipeline once for so many frames and lets it restart: no hand-shake between frames."""
+FRAMES_PER_START = 1
+"""With AUTO_RESTART every process takes the next frame as soon as it is done with its own, and none waits for another
+frame to push its last rows out."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -190,6 +190,7 @@ class _Pipeline:
         *reasons: str,
         constants: tuple[str, ...] = (),
         memories: tuple[Memory, ...] = (),
+        per_frame: bool = True,
     ) -> None:
         self.instances.append(
             Instance(
@@ -201,6 +202,7 @@ class _Pipeline:
                 reasons=reasons,
                 constants=constants,
                 memories=memories,
+                per_frame=per_frame,
             )
         )
 
@@ -456,7 +458,8 @@ class _Pipeline:
         loads = fold.memory == "decoupled"
         function, when = ("load_weights", "once a start") if loads else ("fetch_weights", "again for every position")
         text = f"weights of {block.name} from DDR, {when}"
-        self.add(name, function, "weights.h", (*sizes, IMAGE_BEAT), ends, text, memories=(memory,))
+        image_sizes = (*sizes, IMAGE_BEAT)
+        self.add(name, function, "weights.h", image_sizes, ends, text, memories=(memory,), per_frame=not loads)
         return stream
 
     # --- blocks that compute without weights -----------------------------------------------------------------
