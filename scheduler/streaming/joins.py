@@ -52,8 +52,10 @@ def _fill(graph: g.StreamGraph, index: int) -> float:
         rows = (kernel[0] - 1) * dilation - op.padding.top
         return max(0, rows * shape.width + (kernel[1] - 1) * dilation - op.padding.left) / pixels
     if isinstance(op, g.Reorg):
-        rows = op.stride**2 if op.order == "darknet" else op.stride
-        return min(1.0, rows / shape.height)
+        if op.order == "darknet" and shape.height % op.stride**2:
+            return 1.0
+        rows = (op.stride - 1) * (op.stride if op.order == "darknet" else 1)
+        return (rows * shape.width + op.stride) / pixels
     return 0.0
 
 

@@ -70,6 +70,8 @@ def _refusal(network: QuantizedNetwork, node: QNode) -> str | None:
         return _refuse_convolution(op, before[0].type.datatype)
     if isinstance(op, MaxPool):
         return _refuse_padding(op.padding, (op.size, op.size))
+    if isinstance(op, QAdd) and len(before) > MOST_STREAMS:
+        return f"adds {len(before)} maps, at most {MOST_STREAMS} can be added together; add them in steps"
     if isinstance(op, Concat) and len({b.type.datatype for b in before}) > 1:
         return f"joins {' and '.join(b.type.datatype.name for b in before)}; all inputs have to be of one datatype"
     return None

@@ -14,7 +14,7 @@ import numpy as np
 from boards.board import Board
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
-from cnn.network import MaxPool
+from cnn.network import MaxPool, Shape
 from cnn.quantized import MultiplyShift, Requantiser, Requantising, Thresholds
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
@@ -313,18 +313,26 @@ def _pool(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
 
 
 def _mover(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
-    """Reorg keeps the rows that it gathers, twice; an up-sampler the row that it repeats, and the next."""
+    """A reorg keeps the rows that it gathers, an up-sampler the row that it repeats and the next."""
     block = graph.blocks[index]
-    op, shape = block.op, lanes.in_shape(graph, index)
-    rows = 2
-    if isinstance(op, g.Reorg):
-        rows = min(2 * shape.height, 2 * (op.stride**2 if op.order == "darknet" else op.stride))
+    shape = lanes.in_shape(graph, index)
+    pixels = reorg_words(block.op, shape) if isinstance(block.op, g.Reorg) else 2 * shape.width
     bits = fold.simd * block.outputs[0].datatype.bits
-    kept = memory(bits, rows * shape.width * (shape.channels // fold.simd), fold.ram, board.family)
+    kept = memory(bits, pixels * (shape.channels // fold.simd) + 12, fold.ram, board.family)
     return [
-        Part("rows", kept, "estimate: the rows that are gathered or repeated, twice"),
+        Part("rows", kept, "reorg.h, upsample.h: CAPACITY and margin words, circular"),
         Part("walk", Usage(lut=WALK), "estimate: addresses"),
     ]
+
+
+def reorg_words(op: g.Reorg, shape: Shape) -> int:
+    """Pixels in a reorg's circular buffer (reorg.h, CAPACITY / G)."""
+    stride = op.stride
+    if op.order != "darknet":
+        return (stride - 1) * shape.width + 2 * stride
+    if shape.height % stride**2:
+        return 2 * shape.height * shape.width
+    return (2 * stride * (stride - 1) + 1) * shape.width + stride
 
 
 def _sums(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:

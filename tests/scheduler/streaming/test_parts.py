@@ -10,7 +10,7 @@ from low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
 from boards.board import load
 from cnn.datatype import DataType
-from cnn.network import Padding
+from cnn.network import Padding, Shape
 from cnn.quantized import MultiplyShift, Thresholds
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
@@ -35,6 +35,7 @@ from scheduler.streaming.parts import (
     converter_usage,
     parts,
     product_luts,
+    reorg_words,
     tree_luts,
     window_words,
 )
@@ -102,6 +103,13 @@ def test_rows_of_a_window() -> None:
     # two rows of 20 pixels of 64 channels, 4 bits: 640 words of 16 bits
     assert part(graph, "conv9_window", g.Fold(simd=64, style="parallel", ram="bram"), "rows") == Usage(bram18=15)
     assert part(graph, "conv9_window", g.Fold(simd=64, style="parallel"), "columns") == NOTHING
+
+
+def test_rows_of_a_reorg() -> None:
+    shape = Shape(32, 16, 8)
+    assert reorg_words(g.Reorg(2, "block"), shape) == 8 + 4
+    assert reorg_words(g.Reorg(2), shape) == 5 * 8 + 2
+    assert reorg_words(g.Reorg(2), Shape(32, 6, 8)) == 2 * 6 * 8
 
 
 def activated(of: object) -> g.StreamGraph:

@@ -174,3 +174,11 @@ def test_a_window_that_would_see_padding_alone_is_refused() -> None:
     pooled = Layers(3, 8, 8).add("pool", MaxPool(2, 1, Padding(0, 0, 2, 0)), Shape(3, 9, 7))
     with pytest.raises(ScheduleError, match="net:2: pool1: pads as much as its kernel of 2×2 or more"):
         lower(pooled.network())
+
+
+def test_more_maps_than_a_block_adds_are_refused() -> None:
+    made = Layers(3, 8, 8)
+    for _ in range(5):
+        made.conv(4, 1, 1, None, False, 0)
+    with pytest.raises(ScheduleError, match="net:7: add6: adds 5 maps, at most 4 can be added together"):
+        lower(made.sum(1, 2, 3, 4, 5).network())
