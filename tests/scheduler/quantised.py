@@ -97,7 +97,7 @@ class Builder:
     def _requantiser(self, weights: IntArray) -> Requantiser:
         """y ≈ acc · 1.5 · 2^(15 − s): the typical sum, √fan · w · a, ends near a third of full scale."""
         count, high = len(weights), self.type.datatype.high
-        typical = np.sqrt(weights[0].size) * int(np.abs(weights).max()) / 2 * high / 2
+        typical = np.sqrt(weights[0].size) * max(1, int(np.abs(weights).max())) / 2 * high / 2
         shift = 15 + max(0, int(np.log2(typical / (high / 3))))
         multiplier = self.random.integers(30_000, 65_536, count)
         negative = np.where(self.random.random(count) < 0.5, multiplier // 10, multiplier)
