@@ -59,8 +59,19 @@ class Converter:
 
     @property
     def cycles(self) -> int:
-        """A frame's: one word in and one word out at most each cycle."""
-        return max(self.words_in, self.words_out)
+        """A frame's: one word in and one word out at most each cycle.
+
+        Channels are changed pixel by pixel, and while words of zeros leave, or words are cropped, nothing else goes on
+        (width.h, convert_steps).
+        """
+        if self.kind != "channels":
+            return max(self.words_in, self.words_out)
+        come, leave = self.channels_in // self.lanes_in, self.channels_out // self.lanes_out
+        if self.lanes_in < self.lanes_out:
+            return self.pixels * (come + max(leave - ceil_div(self.channels_in, self.lanes_out), 0))
+        needed = ceil_div(self.channels_out, self.lanes_in)
+        last = (min(come, needed) - 1) * self.lanes_in // self.lanes_out + 1 + max(come - needed, 0)
+        return self.pixels * max(leave, last)
 
 
 def taps(block: g.Block) -> int:

@@ -170,3 +170,18 @@ def test_weights_from_ddr_take_a_cycle_a_beat() -> None:
     near, far = (g.Fold(simd=24, pe=4, pixels=2, memory=memory) for memory in ("decoupled", "external"))
     assert cycles(graph, 2, near) == 50 * 3 * 2
     assert cycles(graph, 2, far) == 50 * 3 * 2 * 3  # 96 weights of 4 bits are three beats of 128
+
+
+@pytest.mark.parametrize(
+    ("widths", "channels", "steps"),
+    [
+        ((3, 4), (3, 4), 1),  # a word becomes a wider one
+        ((1, 4), (3, 4), 3),  # three words are taken before one leaves
+        ((1, 2), (2, 8), 2 + 3),  # three words of zeros leave while none comes
+        ((4, 2), (8, 6), 3),
+        ((4, 1), (8, 3), 3),  # the second word comes, to be dropped, while the first one leaves
+        ((1, 1), (6, 2), 6),
+    ],
+)
+def test_channels_are_changed_pixel_by_pixel(widths: tuple[int, int], channels: tuple[int, int], steps: int) -> None:
+    assert Converter(*widths, *channels, 100).cycles == 100 * steps
