@@ -16,8 +16,11 @@ from cnn.integer_model import run_integer
 from cnn.network import Shape
 from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import to_npz
+from hls_templates.hwh import hardware_description
 from hls_templates.pipeline import TOP, PipelineValues, pipeline_simulation, pipeline_sources
+from hls_templates.ports import StreamPorts
 from hls_templates.render import SIMULATION, headers
+from hls_templates.vendor import Figure, VendorValues, vendor_files
 from scheduler.resources import BURST_WORDS, OUTSTANDING
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
@@ -25,6 +28,9 @@ from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
 from systolic.generate import heads
 from systolic.golden import golden_files
 from systolic.streaming.wiring import IMAGE_BEAT, Wiring, value_bytes, wire_up
+
+CHECK = {"packet_in": "data/in.bin", "packet_out": "data/expected.bin"}
+"""The test bench's frame, with which the host compares a board."""
 
 FRAMES_PER_START = 1
 """With AUTO_RESTART every process takes the next frame as soon as it is done with its own, and none waits for another
@@ -56,13 +62,42 @@ def generate_pipeline(
     files: dict[str, bytes] = {f"src/{name}": text.encode() for name, text in pipeline_sources(values).items()}
     files |= {f"simulation/{name}": text.encode() for name, text in headers(SIMULATION).items()}
     files["simulation/simulate.cpp"] = pipeline_simulation(values).encode()
+    vendor = vendor_values(made, values, estimate)
+    files |= {name: text.encode() for name, text in vendor_files(vendor).items()}
+    files["systolic.hwh"] = hardware_description(vendor).encode()
     files |= {f"golden/{name}": data for name, data in golden_files(made.network).items()}
     files["network.npz"] = to_npz(made.network)
     files |= model
     files |= _frame(made, wiring, picture)
     files |= dict(_images(wiring).values())
-    files[MANIFEST] = (json.dumps(manifest(made, wiring, estimate), indent=1, ensure_ascii=False) + "\n").encode()
+    check = {packet: {"path": path, "crc32": zlib.crc32(files[path])} for packet, path in CHECK.items()}
+    described = {**manifest(made, wiring, estimate), "check": check}
+    files[MANIFEST] = (json.dumps(described, indent=1, ensure_ascii=False) + "\n").encode()
     return design(files)
+
+
+def vendor_values(made: Streaming, values: PipelineValues, estimate: Mapping[str, Any]) -> VendorValues:
+    """What the Tcl scripts, the test bench, the README and the hardware description are made of."""
+    name, slowest = lanes.bottleneck(made.folding.graph, made.folding.folds)
+    resources = made.board.resources
+    figures = (
+        Figure("clock", f"{made.clock.mhz:g} MHz", "target"),
+        Figure("cycles a frame", f"{slowest:,}, those of {name}", "computed"),
+        Figure("frames a second", f"{made.clock.mhz * 1e6 / slowest:.1f}", "target"),
+        *(
+            Figure(kind.upper(), f"{estimate[kind]:,} of {getattr(resources, kind):,}", "estimate")
+            for kind in ("lut", "dsp", "bram36", "uram")
+            if kind in estimate
+        ),
+    )
+    return VendorValues(
+        title=values.title,
+        board=made.board,
+        clock=made.clock,
+        ports=StreamPorts(values.packet_in, values.packet_out, values.external),
+        sources=tuple(f"src/{name}" for name in sorted(pipeline_sources(values))),
+        figures=figures,
+    )
 
 
 def _images(wiring: Wiring) -> dict[str, tuple[str, bytes]]:
