@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from matplotlib.figure import Figure
+
 from scheduler.fabric import SOURCE
 from systolic import figures
 from systolic.explore import LAYER_HEAD, Comparison, Explored, Row, layer_table, rows_of
@@ -14,11 +16,13 @@ STYLE = """
 :root { color-scheme: light; }
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 0 auto; max-width: 60rem; padding: 0 1rem 3rem; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .85rem; } td, th { padding: .2rem .6rem; text-align: left; }
+.wide { overflow-x: auto; margin: 1.2rem 0; }
+table { border-collapse: collapse; font-size: .85rem; }
+td, th { padding: .2rem .6rem; text-align: left; white-space: nowrap; }
+td.long { white-space: normal; min-width: 20rem; }
 th { border-bottom: 1px solid #999; } td.n { text-align: right; font-variant-numeric: tabular-nums; }
 tr:nth-child(even) td { background: #f4f6f8; }
-svg { max-width: 100%; height: auto; }
+svg { width: 100%; min-width: 40rem; height: auto; }
 p.note { color: #555; font-size: .85rem; }
 """
 
@@ -111,6 +115,9 @@ def comparison_text(comparison: Comparison) -> str:
     return f"{comparison.network}, modelled\n\n{table(COMPARE_HEAD, comparison_rows(comparison))}"
 
 
+LONG = 40
+"""Characters of a cell from which on it may take several lines."""
+
 # --- HTML ----------------------------------------------------------------------------------------------------------
 
 
@@ -124,12 +131,21 @@ def _cell(cell: Cell) -> str:
     if cell is None:
         return "<td>–</td>"
     if isinstance(cell, str):
-        return f"<td>{escape(cell)}</td>"
+        return f'<td class="long">{escape(cell)}</td>' if len(cell) > LONG else f"<td>{escape(cell)}</td>"
     return f'<td class="n">{cell:,.2f}</td>' if isinstance(cell, float) else f'<td class="n">{cell:,}</td>'
+
+
+def picture(figure: Figure) -> str:
+    """What is too small to read on a telephone is moved sideways in its own box."""
+    return f'<div class="wide">{figures.svg(figure)}</div>'
 
 
 def explored_html(explored: Explored) -> str:
     """A part of a page: tables and pictures of one schedule."""
+    return f"<h2>{escape(explored.title)}</h2>{_explored(explored)}"
+
+
+def _explored(explored: Explored) -> str:
     slowest = max(range(len(explored.cost.layers)), key=lambda i: explored.cost.layers[i].total)
     pictures = (
         figures.stacked(explored), figures.roofline(explored), figures.buffers(explored),
@@ -137,18 +153,18 @@ def explored_html(explored: Explored) -> str:
     )  # fmt: skip
     note = escape(_totals(explored)).replace("\n", "<br>")
     parts = [
-        f"<h2>{escape(explored.title)}</h2><p>{note}</p>",
+        f"<p>{note}</p>",
         html_table(LAYER_HEAD, rows_of(explored)),
         html_table(BUDGET_HEAD, budget(explored)),
         html_table(NAMED_HEAD, named_rows(explored)),
-        *map(figures.svg, pictures),
+        *map(picture, pictures),
     ]
     return "".join(parts)
 
 
 def comparison_html(comparison: Comparison) -> str:
     rates = [(r.asked, r.explored.cost.frames_per_second) for r in comparison.rows if r.explored]
-    chart = figures.svg(figures.bars(rates, "frames/s (modelled)")) if rates else ""
+    chart = picture(figures.bars(rates, "frames/s (modelled)")) if rates else ""
     return html_table(COMPARE_HEAD, comparison_rows(comparison)) + chart
 
 
@@ -170,11 +186,11 @@ def report(comparison: Comparison, front: Sequence[Explored] = ()) -> str:
     best = max(found, key=lambda e: e.cost.frames_per_second, default=None)
     parts = [comparison_html(comparison)]
     if front:
-        parts.append("<h2>Geometries</h2>" + figures.svg(figures.pareto(front, best)))
+        parts.append("<h2>Geometries</h2>" + picture(figures.pareto(front, best)))
     return page(f"{comparison.network}: schedules compared", *parts, *map(explored_html, found))
 
 
 def schedule_page(explored: Explored, front: Sequence[Explored] = ()) -> str:
     """The page of ``systolic schedule --report``."""
-    more = "<h2>Geometries</h2>" + figures.svg(figures.pareto(front, explored)) if front else ""
-    return page(explored.title, explored_html(explored), more)
+    more = "<h2>Geometries</h2>" + picture(figures.pareto(front, explored)) if front else ""
+    return page(explored.title, _explored(explored), more)

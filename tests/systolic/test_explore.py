@@ -202,16 +202,39 @@ def test_jupyter_shows_the_same(explored: Explored, comparison: Comparison) -> N
     assert "<svg" in comparison._repr_html_()
 
 
+PHONE = """<!DOCTYPE html><iframe width="390" height="844" frameborder="0"></iframe><pre></pre><script>
+const frame = document.querySelector("iframe");
+frame.onload = () => {
+  const all = (what) => [...frame.contentDocument.querySelectorAll(what)];
+  const heights = (what) => all(what).map((e) => e.getBoundingClientRect().height).filter((h) => h > 0);
+  const scale = (t) => t.ownerSVGElement.getBoundingClientRect().width / t.ownerSVGElement.viewBox.baseVal.width;
+  document.querySelector("pre").textContent = JSON.stringify({
+    wide: frame.contentDocument.documentElement.scrollWidth, pictures: all("svg").length,
+    row: Math.max(...heights("tr")),
+    text: Math.min(...all("svg text").map((t) => parseFloat(getComputedStyle(t).fontSize) * scale(t))),
+  });
+};
+frame.srcdoc = PAGE;
+</script>"""
+
+
 def test_chromium_renders_it_at_phone_width(tmp_path: Path, comparison: Comparison) -> None:
+    """In a frame of 390 px, because a window of Chromium is not made narrower than 500."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         pytest.skip("chromium is not installed")
-    page, picture = tmp_path / "report.html", tmp_path / "page.png"
-    page.write_text(report(comparison), "utf-8")
+    page = json.dumps(report(comparison)).replace("</", "<\\/")
+    (tmp_path / "phone.html").write_text(PHONE.replace("PAGE", page), "utf-8")
     done = subprocess.run(
-        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--window-size=390,844",
-         f"--screenshot={picture}", page.as_uri()],
+        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--window-size=800,900",
+         f"--user-data-dir={tmp_path}", "--virtual-time-budget=5000", "--dump-dom", (tmp_path / "phone.html").as_uri()],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    assert picture.is_file()
     assert "CONSOLE" not in done.stderr
+    found = re.search(r"<pre>(.+?)</pre>", done.stdout)
+    assert found, done.stderr
+    seen = json.loads(found[1])
+    assert seen["pictures"] == 1 + 5 * sum(row.explored is not None for row in comparison.rows)
+    assert seen["wide"] <= 390  # nothing but a table's or picture's own box is moved sideways
+    assert seen["row"] <= 110  # a row of a table is at most four lines
+    assert seen["text"] >= 8  # px
