@@ -1,0 +1,87 @@
+"""Small streaming designs for the tests: a network, its folding, the generated folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from low_bit import Layers
+
+from boards.board import Board, load
+from cnn.network import Padding
+from cnn.quantized import QuantizedNetwork
+from scheduler.streaming import exact
+from scheduler.streaming import graph as g
+from scheduler.streaming.candidates import Options
+from scheduler.streaming.folded import Goal
+from scheduler.streaming.lower import lower
+from systolic.design import write
+from systolic.simulate import read_manifest
+from systolic.streaming.generate import Streaming, generate_pipeline
+from systolic.streaming.simulate import Pipeline, open_pipeline
+
+BOARD = load("zcu104")
+CLOCK = BOARD.clocks()[-1]
+ESTIMATE = {"dsp": 1}
+
+
+def every_block() -> QuantizedNetwork:
+    """Windows of both kinds, depthwise, pools, joins, slices, reorg, up-sampling, a whole-map layer, two outputs."""
+    made = Layers(3, 12, 16).conv(8, 3).pool()
+    first = made.last
+    made.depthwise().conv(8, 1).sum(first, made.last)
+    added = made.last
+    made.slice(0, 4, added)
+    low = made.last
+    made.slice(4, 4, added)
+    high = made.last
+    made.concat(high, low).conv(8, 3, 2)
+    coarse = made.last
+    made.upsample(2).conv(6, 1).wide()
+    made.conv(8, 5, 1, None, False, coarse).conv(12, 1, 2).dense(10).wide()
+    return made.network("every_block")
+
+
+def skip() -> QuantizedNetwork:
+    """A map that waits for what a longer way makes of it."""
+    made = Layers(3, 16, 16).conv(8, 3)
+    fork = made.last
+    made.conv(8, 3).conv(8, 3).sum(fork, made.last)
+    return made.conv(5, 1).wide().network("skip")
+
+
+def bipolar() -> QuantizedNetwork:
+    made = Layers(3, 10, 10, "TERNARY", "TERNARY").conv(8, 3, 1, Padding()).conv(6, 3).wide()
+    return made.network("ternary")
+
+
+def folded(network: QuantizedNetwork, cycles: int, board: Board = BOARD, **options: object) -> g.StreamingFolding:
+    wanted = Options(uram_weights=False, **options)  # type: ignore[arg-type]
+    return exact.fold(lower(network), board, Goal(cycles), wanted).folding
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    network: QuantizedNetwork
+    folding: g.StreamingFolding
+    picture: npt.NDArray[np.uint8]
+    pipeline: Pipeline
+
+
+def make(network: QuantizedNetwork, folding: g.StreamingFolding, folder: Path, **depths: int) -> Made:
+    shape = network.input_shape
+    picture = np.random.default_rng(1).integers(0, 256, (shape.channels, shape.height, shape.width), np.uint8)
+    design = generate_pipeline(Streaming(network, folding, BOARD, CLOCK, depths=depths), {}, picture, ESTIMATE)
+    write(design, folder)
+    return Made(network, folding, picture, open_pipeline(folder, read_manifest(folder)))
+
+
+def with_memory(folding: g.StreamingFolding, **memory: tuple[str, str]) -> g.StreamingFolding:
+    """Other memories for the weights of some layers: name=(memory, ram)."""
+    folds = tuple(
+        replace(fold, memory=memory[block.name][0], ram=memory[block.name][1]) if block.name in memory else fold
+        for block, fold in zip(folding.graph.blocks, folding.folds, strict=True)
+    )
+    return replace(folding, folds=folds)

@@ -1,0 +1,139 @@
+"""Generated pipelines, executed: every layer of every design equal to the golden model in every bit."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pipelines import CLOCK, Made, bipolar, every_block, folded, make, skip, with_memory
+
+from boards.errors import SimulationError
+from cnn.quantized import QuantizedNetwork
+from systolic.build import Variant
+from systolic.cycles import DeadlockError
+from systolic.simulate import read_manifest
+from systolic.streaming.fifos import FIXED_DEPTH, size_fifos
+from systolic.streaming.measure import measure_pipeline, pipeline_memory, trace_pipeline
+from systolic.streaming.simulate import open_pipeline, pack_picture, simulate_pipeline, unpack_outputs
+
+Networks = dict[str, tuple[QuantizedNetwork, int]]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    network = every_block()
+    return make(network, folded(network, 2000), tmp_path_factory.mktemp("whole") / "design")
+
+
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    network = skip()
+    return make(network, folded(network, 2500), tmp_path_factory.mktemp("forked") / "design")
+
+
+@pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
+def test_every_block_gives_the_golden_models_bits(whole: Made, variant: Variant) -> None:
+    kinds = {type(block.op).__name__ for block in whole.folding.graph.blocks}
+    assert kinds >= {"Window", "MatrixVector", "VectorVector", "MaxPool", "Add", "Split", "Concat", "Upsample"}
+    result = simulate_pipeline(whole.pipeline, whole.picture, variant)
+    assert [(layer.name, layer.mismatches) for layer in result.layers if layer.mismatches] == []
+    assert len(result.layers) == len({b.node for b in whole.folding.graph.blocks if b.node})
+    assert len(result.layers) > 10
+
+
+def test_ternary_values_with_packed_and_plain_multipliers(tmp_path: Path) -> None:
+    network = bipolar()
+    made = make(network, folded(network, 3000), tmp_path / "design")
+    for variant in (Variant(), Variant(ap_int=True)):
+        assert simulate_pipeline(made.pipeline, made.picture, variant).mismatches == 0
+
+
+def test_weights_from_the_chip_and_from_ddr(tmp_path: Path) -> None:
+    network = skip()
+    folding = with_memory(folded(network, 20_000), conv1=("decoupled", "bram"), conv2=("external", "auto"))
+    made = make(network, folding, tmp_path / "design")
+    text = (tmp_path / "design/src/top.cpp").read_text()
+    assert "stream_weights<" in text
+    assert "m_axi port=weights_conv2" in text
+    assert simulate_pipeline(made.pipeline, made.picture).mismatches == 0
+    image = tmp_path / "design/data/weights_conv2.bin"
+    image.write_bytes(bytes([image.read_bytes()[0] ^ 0xFF]) + image.read_bytes()[1:])
+    broken = open_pipeline(tmp_path / "design", read_manifest(tmp_path / "design"))
+    result = simulate_pipeline(broken, made.picture)
+    assert next(layer.name for layer in result.layers if layer.mismatches) == "conv2"
+
+
+def test_a_wrong_weight_is_found_in_its_layer(tmp_path: Path) -> None:
+    network = skip()
+    made = make(network, folded(network, 20_000), tmp_path / "design")
+    path = tmp_path / "design/src/constants.h"
+    head, values = path.read_text().split("conv2_weights", 1)
+    path.write_text(head + "conv2_weights" + re.sub(r"\n    -?\d+", "\n    3 - 4 * 1", values, count=1))
+    result = simulate_pipeline(made.pipeline, made.picture)
+    assert next(layer.name for layer in result.layers if layer.mismatches) == "conv2"
+
+
+def test_frames_follow_each_other_with_the_same_bits(forked: Made) -> None:
+    """Three different pictures in one start, as the trace runs them."""
+    from systolic.build import build
+    from systolic.streaming.simulate import PipelineLibrary
+
+    pictures = np.random.default_rng(7).integers(0, 256, (3, *forked.picture.shape), np.uint8)
+    packets = np.stack([pack_picture(forked.pipeline, one) for one in pictures])
+    library = PipelineLibrary(build(forked.pipeline.path))
+    together = library.run(forked.pipeline, packets)
+    for packet, left in zip(packets, together, strict=True):
+        assert np.array_equal(library.run(forked.pipeline, packet[None])[0], left)
+    assert not np.array_equal(*(unpack_outputs(forked.pipeline, one)[0] for one in together[:2]))
+
+
+def test_a_skip_deadlocks_with_shallow_fifos_and_the_trace_says_what_frees_it(forked: Made) -> None:
+    trace = trace_pipeline(forked.pipeline, forked.picture)
+    memory = pipeline_memory(forked.pipeline)
+    names = {one["name"]: int(one["bits"]) for one in forked.pipeline.manifest["fifos"]}
+    with pytest.raises(DeadlockError, match=r"waits for (data|space|element).*frees it") as caught:
+        measure_pipeline(forked.pipeline, trace, memory, depths=dict.fromkeys(names, 2))
+    assert len(caught.value.ring) >= 2
+    sized = size_fifos(trace, memory, CLOCK.mhz, names)
+    assert sized.interval == sized.best_interval
+    assert 2 < max(sized.depths.values()) < FIXED_DEPTH
+    assert sized.bits < sized.fixed_bits / 4
+    report = measure_pipeline(forked.pipeline, trace, memory, depths=sized.depths)
+    assert report.cycles_per_frame == sized.interval
+    deepest = max(sized.depths, key=lambda name: sized.depths[name])
+    shallower = {**sized.depths, deepest: sized.depths[deepest] // 4}
+    with contextlib.suppress(DeadlockError):
+        assert measure_pipeline(forked.pipeline, trace, memory, depths=shallower).cycles_per_frame > sized.interval
+
+
+def test_the_steady_rate_is_that_of_the_slowest_block(whole: Made) -> None:
+    trace = trace_pipeline(whole.pipeline, whole.picture)
+    deep = {one["name"]: FIXED_DEPTH for one in whole.pipeline.manifest["fifos"]}
+    report = measure_pipeline(whole.pipeline, trace, pipeline_memory(whole.pipeline), depths=deep)
+    slowest = max(block["modelled_cycles"] for block in whole.pipeline.manifest["blocks"])
+    assert slowest <= report.cycles_per_frame <= 1.05 * slowest + 40
+    assert report.latency_cycles > report.cycles_per_frame / 2
+    assert "frames/s" in report._repr_html_()
+    assert report.slowest.name in report._repr_html_()
+
+
+def test_the_same_folding_gives_the_same_bytes(tmp_path: Path) -> None:
+    network = skip()
+    folding = folded(network, 20_000)
+    for name in ("a", "b"):
+        make(network, folding, tmp_path / name)
+    files = [{p.name: p.read_bytes() for p in sorted((tmp_path / n).rglob("*")) if p.is_file()} for n in ("a", "b")]
+    assert files[0] == files[1]
+
+
+def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
+    network = skip()
+    make(network, folded(network, 20_000), tmp_path / "design")
+    manifest = read_manifest(tmp_path / "design")
+    with pytest.raises(SimulationError, match=r"is not whole: its manifest lacks 'packet_out'; generate it again"):
+        open_pipeline(tmp_path / "design", {k: v for k, v in manifest.items() if k != "packet_out"})
+    with pytest.raises(SimulationError, match=r"the input is uint8 of shape \(3, 16, 16\), not uint8 of"):
+        pack_picture(open_pipeline(tmp_path / "design", manifest), np.zeros((3, 4, 4), np.uint8))
