@@ -1,0 +1,74 @@
+"""What a generated streaming folder holds for the vendor's tools, executed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import zlib
+from pathlib import Path
+
+import pytest
+
+from boards.board import load
+from systolic.design import write
+from systolic.flow import Calibration
+from systolic.model import load_model, sample_pictures
+from systolic.streaming.flow import Asked, make_pipeline
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The embedded network with one layer's weights in DDR, and its test bench compiled as the README says."""
+    made = make_pipeline(
+        load_model("shapes"), load("ultra96-v2"), None, Calibration(sample_pictures()[:2]),
+        Asked(fps=200, sized=False, external=("conv7",), deadline=10),
+    )  # fmt: skip
+    folder = tmp_path_factory.mktemp("streaming") / "design"
+    write(made.design, folder)
+    command = re.search(r"`(g\+\+ [^`]*-o test_bench) && \./test_bench data`", (folder / "README.md").read_text())
+    assert command
+    words = command[1].replace("-O2", "-O1").split()
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def bench(folder: Path, data: Path) -> tuple[int, str]:
+    done = subprocess.run([str(folder / "test_bench"), str(data)], capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout
+
+
+def test_the_test_bench_passes_on_the_golden_models_packet(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    sizes = [manifest[packet]["bytes"] for packet in ("packet_in", "packet_out")]
+    assert bench(folder, folder / "data") == (0, f"PASS: {sizes[0]} bytes in, {sizes[1]} bytes out\n")
+
+
+@pytest.mark.parametrize("name", ["in.bin", "weights_conv7.bin", "expected.bin"])
+def test_it_fails_where_a_file_is_wrong(folder: Path, tmp_path: Path, name: str) -> None:
+    data = shutil.copytree(folder / "data", tmp_path / "data")
+    values = bytearray((data / name).read_bytes())
+    values[: len(values) // 2] = bytes(value ^ 0x11 for value in values[: len(values) // 2])
+    (data / name).write_bytes(bytes(values))
+    rc, out = bench(folder, data)
+    assert rc == 1
+    assert out.startswith("FAIL beat ")
+
+
+def test_the_host_is_told_of_every_file_that_it_reads(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    named = [*manifest["images"], *manifest["check"].values()]
+    assert [one["path"] for one in named] == ["data/weights_conv7.bin", "data/in.bin", "data/expected.bin"]
+    assert all(zlib.crc32((folder / one["path"]).read_bytes()) == one["crc32"] for one in named)
+    assert "m_axi_weights_conv7" in (folder / "systolic.hwh").read_text()
+    assert "streaming_top_0/m_axi_weights_conv7" in (folder / "build_vivado.tcl").read_text()
+
+
+def test_the_scripts_name_files_that_are_there(folder: Path) -> None:
+    text = (folder / "run_hls.tcl").read_text()
+    units = re.findall(r"add_files .*\$here/(\S+)", text)
+    assert units == ["src/top.cpp", "test_bench.cpp"]
+    assert all((folder / unit).is_file() for unit in units)
+    assert re.findall(r"-I\$here/(\w+)", text) == ["src"]
