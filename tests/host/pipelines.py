@@ -71,7 +71,7 @@ def biases() -> Integers:
     return np.random.default_rng(4).integers(-30, 31, (3, HEIGHT, WIDTH)).astype(np.int16)
 
 
-def make_pipeline(folder: Path, board: str = "zcu104") -> Path:
+def make_by_hand(folder: Path, board: str = "zcu104") -> Path:
     """Everything that the host opens, compiled."""
     values = _values()
     sources = {**pipeline_sources(values), "centre.h": LAYER}

@@ -13,11 +13,19 @@ from typing import Any
 import numpy as np
 import pytest
 from hardware import Open
-from pipelines import HEIGHT, WIDTH, golden, make_pipeline
+from pipelines import HEIGHT, WIDTH, golden, make_by_hand
 
+from boards.board import load
 from boards.errors import HostError
+from cnn.integer_model import run_integer
 from host.detection import Head, detect
+from host.layout import to_floats
 from host.placement import Placement
+from systolic.build import build
+from systolic.design import write
+from systolic.flow import Calibration
+from systolic.model import load_model, sample_pictures
+from systolic.streaming.flow import Asked, make_pipeline
 
 pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
 
@@ -28,7 +36,7 @@ AT = 150
 @pytest.fixture(scope="module")
 def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """To be read only."""
-    return make_pipeline(tmp_path_factory.mktemp("streaming") / "design")
+    return make_by_hand(tmp_path_factory.mktemp("streaming") / "design")
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +77,26 @@ def test_detects_what_the_golden_integers_say(design: Path, accelerator: Open, f
     assert asyncio.run(yolo.detect_async(frames[0])).detections == found.detections
 
 
+def test_a_generated_network_gives_the_golden_models_integers(tmp_path: Path, accelerator: Open) -> None:
+    asked = Asked(fps=200, folder="greedy", sized=False)
+    made = make_pipeline(load_model("shapes"), load("zcu104"), None, Calibration(sample_pictures()), asked)
+    write(made.design, tmp_path / "design")
+    build(tmp_path / "design")
+    yolo = accelerator(tmp_path / "design")
+    assert yolo.check().passed
+    for picture, found in zip(sample_pictures(), yolo.stream(sample_pictures()), strict=True):
+        _, pixels, placement = yolo.prepare(picture)
+        integers = run_integer(made.network, pixels)[yolo.manifest.layers[-1].node]
+        assert integers is not None
+        assert np.array_equal(found.outputs[0], integers)
+        (head,) = yolo.manifest.heads
+        values = to_floats(yolo.manifest.layers[-1].output, integers)
+        boxes = detect([values], [head.head], placement, yolo.manifest.labels)
+        height, width = found.picture.shape[:2]
+        assert found.detections == tuple(one.clipped(width, height) for one in boxes)
+        assert len(boxes) >= 2
+
+
 def test_the_pipeline_is_started_once_and_restarts_itself(
     design: Path, tmp_path: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
 ) -> None:
@@ -76,7 +104,7 @@ def test_the_pipeline_is_started_once_and_restarts_itself(
     values = json.loads((folder / "manifest.json").read_text())
     values["frames_per_start"] = 7
     (folder / "manifest.json").write_text(json.dumps(values))
-    yolo = accelerator(folder, threshold=0.9995)
+    yolo = accelerator(folder, threshold=0.9995, timeout_s=20)
     # Both halves of the address of the weights, the number of frames, the start.
     assert yolo.device.register_writes["streaming_top_0"] == 4
     yolo.device.register_writes.clear()
@@ -116,7 +144,7 @@ def test_frames_stream_through_in_order_bit_for_bit(
 def test_a_stream_that_is_left_early_leaves_no_frame_behind(
     design: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
 ) -> None:
-    yolo = accelerator(design, sets=4, threshold=0.9995)
+    yolo = accelerator(design, sets=4, threshold=0.9995, timeout_s=20)
     for taken in range(1, 12):
         flow = yolo.stream(frames)
         check([next(flow) for _ in range(taken)], wanted[:taken])
@@ -221,7 +249,7 @@ def test_the_simulated_board_takes_the_designs_own_time(design: Path, accelerato
 
 
 def test_a_zynq_7000_where_pynq_can(tmp_path: Path, accelerator: Open, frames: list[Any], wanted: list[Any]) -> None:
-    folder = make_pipeline(tmp_path / "design", "pynq-z2")
+    folder = make_by_hand(tmp_path / "design", "pynq-z2")
     if pynq.__version__.startswith("4.0"):
         with pytest.raises(HostError, match=r"pynq 4.0.0 .*finds no PL clock in the description of a Zynq-7000"):
             accelerator(folder)

@@ -17,6 +17,8 @@ from systolic.flow import Calibration
 from systolic.model import load_model, sample_pictures
 from systolic.streaming.flow import Asked, make_pipeline
 
+pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install 'systolic-cnn[solver]'")
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
