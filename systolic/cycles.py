@@ -10,10 +10,10 @@ from __future__ import annotations
 import ctypes
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boards.errors import SimulationError
+from systolic.depths import Advice, advise, remedy
 from systolic.timing import (
     BundleTiming,
     DeadlockError,
@@ -26,82 +26,11 @@ from systolic.timing import (
     Timing,
     Waiting,
 )
+from systolic.traced import RegionFacts, SolverOptions, StreamFacts, solver_options
 
-if TYPE_CHECKING:
-    from systolic.depths import Advice
-
-__all__ = ["DeadlockError", "Fabric", "Memory", "RegionTiming", "SolverOptions", "Timing", "Trace"]
+__all__ = ["DeadlockError", "Fabric", "Memory", "RegionTiming", "SolverOptions", "Timing", "Trace", "solver_options"]
 
 TIMELINE_BINS = 512  # of one region and process; even, and few enough that a frame's lanes stay below a MB
-
-
-class SolverOptions(ctypes.Structure):
-    """struct Options of solve.h, field by field."""
-
-    _fields_ = (
-        ("ddr_bytes_per_cycle", ctypes.c_double),
-        ("read_latency", ctypes.c_int64),
-        ("write_latency", ctypes.c_int64),
-        ("read_outstanding", ctypes.c_int64),
-        ("write_outstanding", ctypes.c_int64),
-        ("max_burst_beats", ctypes.c_int64),
-        ("fifo_latency", ctypes.c_int64),
-        ("loop_entry", ctypes.c_int64),
-        ("request_stages", ctypes.c_int64),
-        ("timeline_bins", ctypes.c_int64),
-        ("limit", ctypes.c_int64),
-    )
-
-
-def solver_options(
-    memory: Memory, clock_mhz: float, fabric: Fabric | None = None, timeline_bins: int = 0, limit: int = 0
-) -> SolverOptions:
-    """What the solver is told; limit: of cycles, beyond which it gives up, 0 for none."""
-    fabric = fabric or Fabric()
-    return SolverOptions(
-        memory.bytes_per_cycle(clock_mhz),
-        round(memory.read_latency_ns * clock_mhz / 1000),
-        round(memory.write_latency_ns * clock_mhz / 1000),
-        memory.read_outstanding,
-        memory.write_outstanding,
-        memory.max_burst_beats,
-        fabric.fifo_latency,
-        fabric.loop_entry,
-        fabric.request_stages,
-        timeline_bins,
-        limit,
-    )
-
-
-@dataclass(frozen=True)
-class StreamFacts:
-    """A FIFO as declared; ``group`` is its name without array indices, which share one pragma."""
-
-    name: str
-    depth: int
-    elements: int
-    element_bytes: int
-    writer: str
-    reader: str
-
-    @property
-    def group(self) -> str:
-        return self.name.partition("[")[0]
-
-
-@dataclass(frozen=True)
-class RegionFacts:
-    """What was traced in one region, before any time is known."""
-
-    label: int
-    top: bool
-    processes: tuple[str, ...]
-    accesses: int
-    streams: tuple[StreamFacts, ...]
-
-    def depths(self, given: Mapping[str, int]) -> tuple[int, ...]:
-        """One depth a stream: given for its name, given for its array, or declared."""
-        return tuple(given.get(s.name, given.get(s.group, s.depth)) for s in self.streams)
 
 
 def _stream_facts(stream: dict[str, Any], names: Sequence[str]) -> StreamFacts:
@@ -259,8 +188,6 @@ class Trace:
         slack: float = 0.005,
     ) -> Advice:
         """Least FIFO depths that cost at most ``slack`` of the cycles with unbounded FIFOs, and the curve."""
-        from systolic.depths import advise
-
         self._check(clock_mhz, {})
         return advise(self, solver_options(memory or Memory(), clock_mhz, fabric), slack)
 
@@ -273,8 +200,6 @@ class Trace:
         return _region_timing(facts, result, fabric)
 
     def _deadlock(self, number: int, depths: Sequence[int], options: SolverOptions, result: dict[str, Any]) -> None:
-        from systolic.depths import remedy
-
         facts = self.regions[number]
         ring = tuple(_waiting(facts, depths, blocked) for blocked in result["ring"])
         full = tuple(dict.fromkeys(b["stream"] for b in result["ring"] if b["waits_for"] == "space"))

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from boards.errors import SimulationError
-
-if TYPE_CHECKING:
-    from systolic.cycles import RegionFacts, SolverOptions, Trace
+from systolic.traced import RegionFacts, SolverOptions, Traced
 
 CURVE = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -64,7 +61,7 @@ def bisect(holds: Callable[[int], bool], high: int) -> int:
 
 
 def remedy(
-    trace: Trace, number: int, depths: Sequence[int], full: Sequence[int], options: SolverOptions
+    trace: Traced, number: int, depths: Sequence[int], full: Sequence[int], options: SolverOptions
 ) -> tuple[str, int] | None:
     """The first of the full streams that frees a deadlock, with its least depth; an array is deepened as a whole."""
     streams = trace.regions[number].streams
@@ -90,7 +87,7 @@ def _limited(options: SolverOptions, limit: int) -> SolverOptions:
 class _Search:
     """Depths of one region, one a group of streams."""
 
-    trace: Trace
+    trace: Traced
     number: int
     options: SolverOptions
 
@@ -169,7 +166,7 @@ def _curve(searches: Sequence[_Search], depths: Mapping[str, int]) -> tuple[tupl
     return tuple((cap, _total(searches, {name: min(depth, cap) for name, depth in depths.items()})) for cap in caps)
 
 
-def advise(trace: Trace, options: SolverOptions, slack: float) -> Advice:
+def advise(trace: Traced, options: SolverOptions, slack: float) -> Advice:
     """One depth a name serves every region, for one hardware runs them all: the largest of the least depths.
 
     Raises SimulationError where no depths free a region, and for a slack below 0.
