@@ -1,0 +1,87 @@
+"""The trained UltraNet as a pipeline on an Ultra96-V2: integers of every layer, box, rate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boards.board import load
+from scheduler.streaming import exact
+from scheduler.streaming.candidates import Options
+from scheduler.streaming.folded import Folded, Goal
+from scheduler.streaming.lower import lower
+from systolic.build import Variant
+from systolic.design import write
+from systolic.model import load_model
+from systolic.run import run
+from systolic.simulate import read_manifest
+from systolic.streaming.fifos import FIXED_DEPTH
+from systolic.streaming.flow import estimate
+from systolic.streaming.generate import Streaming, generate_pipeline
+from systolic.streaming.measure import measure_pipeline, pipeline_memory, trace_pipeline
+from systolic.streaming.simulate import Pipeline, open_pipeline, simulate_pipeline
+
+BALANCE = 102_400
+"""Cycles a frame of the fastest design of the 2022 contest."""
+
+BOARD = load("ultra96-v2")
+
+
+@pytest.fixture(scope="module")
+def folded(shared: Path) -> Folded:
+    network = load_model("ultranet", shared / "data/ultranet/ultranet_4w4a.npz").quantized
+    assert network is not None
+    return exact.fold(lower(network), BOARD, Goal(BALANCE), Options(uram_weights=False))
+
+
+@pytest.fixture(scope="module")
+def pipeline(shared: Path, folded: Folded, tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
+    model = load_model("ultranet", shared / "data/ultranet/ultranet_4w4a.npz")
+    assert model.quantized is not None
+    folder = tmp_path_factory.mktemp("ultranet") / "design"
+    made = Streaming(
+        model.quantized, folded.folding, BOARD, BOARD.clocks()[-1], model.fit,
+        dict.fromkeys(("from_pool0", "from_pool1", "from_pool2"), 256),
+    )  # fmt: skip
+    write(generate_pipeline(made, model.files, _picture(shared), estimate(folded)), folder)
+    return open_pipeline(folder, read_manifest(folder))
+
+
+def _picture(shared: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    """The contest's own pixels, BGR [height, width, channels], as RGB [channels, height, width]."""
+    with np.load(shared / "data/ultranet/boat6_0_int_golden.npz") as golden:
+        return np.ascontiguousarray(golden["input"][:, :, ::-1].transpose(2, 0, 1))
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
+def test_all_nine_layers_are_those_of_the_contest(shared: Path, pipeline: Pipeline, variant: Variant) -> None:
+    result = simulate_pipeline(pipeline, _picture(shared), variant)
+    assert result.mismatches == 0
+    found = {layer["output_name"]: out for layer, out in zip(pipeline.manifest["layers"], result.outputs, strict=True)}
+    with np.load(shared / "data/ultranet/boat6_0_int_golden.npz") as golden:
+        for number in range(8):
+            assert np.array_equal(found[f"conv{number}"], golden[f"conv{number}_out"])
+        assert np.array_equal(found["conv8"], golden["conv8_acc"])
+
+
+@pytest.mark.shared
+def test_the_box_from_the_picture_file(shared: Path, pipeline: Pipeline) -> None:
+    done = run(pipeline, shared / "data/ultranet/boat6_0.jpg", threshold=0.0)
+    (one,) = done.detections
+    assert one.box == pytest.approx((334.0, 81.6, 349.9, 90.6), abs=0.05)
+    assert one.probability == pytest.approx(0.704, abs=5e-4)
+
+
+@pytest.mark.shared
+def test_the_rate_of_the_contests_fastest_design_fits(shared: Path, folded: Folded, pipeline: Pipeline) -> None:
+    assert folded.state == "optimal"
+    assert folded.fits
+    assert folded.usage.dsp <= BOARD.resources.dsp
+    trace = trace_pipeline(pipeline, _picture(shared))
+    deep = {one["name"]: FIXED_DEPTH for one in pipeline.manifest["fifos"]}
+    report = measure_pipeline(pipeline, trace, pipeline_memory(pipeline), depths=deep)
+    assert folded.cycles <= BALANCE
+    assert folded.cycles <= report.cycles_per_frame <= 1.02 * folded.cycles
