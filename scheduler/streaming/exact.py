@@ -84,6 +84,10 @@ class _Search:
     deadline: float | None
     start: float
     external: tuple[str, ...]
+    seen: list[tuple[g.Fold, ...]] = field(default_factory=list)
+    """Foldings that the bisection found on its way."""
+    unproven: bool = False
+    """Whether the time was up before a target was decided."""
 
     def run(self) -> Folded:
         return self.fastest() if self.goal.cycles is None else self.cheapest(self.goal.cycles, 0.0)
@@ -102,7 +106,7 @@ class _Search:
         counts = self.space.cycle_counts()
         found = self._bisect(counts)
         if found is None:
-            raise ScheduleError(self._none(counts[-1], "infeasible"))
+            raise ScheduleError(self._none(counts[-1], "unknown" if self.unproven else "infeasible"))
         return self.cheapest(found[0], 1 - found[1] / found[0])
 
     def _bisect(self, counts: list[int]) -> tuple[int, int] | None:
@@ -112,11 +116,13 @@ class _Search:
             middle = (low + high) // 2
             solved = self.solve(counts[middle], first=True)
             if solved.folds:
+                self.seen.append(solved.folds)
                 reached = lanes.frame_cycles(self.space.graph, solved.folds)
                 high = min(middle, max(low + 1, int(np.searchsorted(counts, reached))))
             else:
                 low = middle
-                proven = max(proven, middle) if solved.state == "infeasible" else proven
+                proven = middle if solved.state == "infeasible" else proven
+                self.unproven |= solved.state != "infeasible"
         return None if high == len(counts) else (counts[high], counts[min(proven + 1, high)])
 
     def _left(self) -> float | None:
@@ -161,9 +167,10 @@ class _Search:
         return _solve(program, self._left(), first, Solved("unknown") if first else self._known(cycles))
 
     def _known(self, cycles: int) -> Solved:
-        """What the greedy folder finds, where it fits: nothing dearer has to be looked at."""
+        """What the greedy folder or the bisection found, where it fits: nothing dearer has to be looked at."""
         graph, board, goal = self.space.graph, self.space.board, replace(self.goal, cycles=cycles)
-        tried = (greedy.fold(graph, board, goal, strict=strict, external=self.external) for strict in (False, True))
+        tried = [greedy.fold(graph, board, goal, strict=strict, external=self.external) for strict in (False, True)]
+        tried += [folded(graph, folds, board, goal, "feasible", 0.0, 0.0) for folds in self.seen]
         fine = [found for found in tried if found.fits and found.cycles <= cycles]
         best = min(fine, key=lambda found: found.price, default=None)
         return Solved("feasible", best.folding.folds, best.price) if best else Solved("unknown")

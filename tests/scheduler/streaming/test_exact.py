@@ -202,6 +202,16 @@ def test_a_deadline_gives_the_best_that_was_found_and_its_gap() -> None:
     assert found.cycles <= 204_800
 
 
+def test_time_that_the_bisection_has_taken_loses_nothing_that_it_found() -> None:
+    """With no time left the cheapest folding is not looked for: what fits is given, and nothing is claimed."""
+    graph = lower(ultranet())
+    space = space_of(graph, ULTRA96, Options(max_pixels=1))
+    found = fold(graph, ULTRA96, Goal(None), deadline=0.05, space=space)
+    assert found.fits
+    assert found.state == "feasible"
+    assert found.gap > 0 or found.rate_gap > 0
+
+
 def test_ultranet_at_the_balance_of_the_contest_fits_ultra96() -> None:
     found = fold(lower(ultranet()), ULTRA96, Goal(102_400), deadline=6.0)
     assert found.cycles == 102_400
