@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 
 from boards.board import Board
@@ -14,7 +14,7 @@ from scheduler.lower import lower
 from scheduler.price import Task, arrays_of, layers_of, ways_of
 from scheduler.resources import usage
 from scheduler.space import Goal, Space, area, geometries
-from scheduler.work import needs
+from scheduler.work import Needs
 
 
 def brute_force(
@@ -26,35 +26,45 @@ def brute_force(
     for geometry in geometries(space, board):
         layers = layers_of(network, jobs, geometry.columns, geometry.lanes, space.strips, space.bits)
         task = Task(geometry, layers, board, link, goal, space)
-        for bare, *depths in product(arrays_of(task), space.row_depths, space.weight_depths, space.kept_depths):
-            array = replace(bare, row_depth=depths[0], weight_depth=depths[1], kept_depth=depths[2])
-            used = usage(array, board)
-            if used.fits(board):
-                keys = list(_keys(task, array, area(used, board)))
-                best = min([*keys, best] if best else keys, default=best)
+        for bare in arrays_of(task):
+            prices = [_prices(task, bare, index) for index in range(len(layers.works))]
+            for depths in product(space.row_depths, space.weight_depths, space.kept_depths):
+                array = replace(bare, row_depth=depths[0], weight_depth=depths[1], kept_depth=depths[2])
+                used = usage(array, board)
+                if used.fits(board):
+                    keys = list(_keys(task, array, prices, area(used, board)))
+                    best = min([*keys, best] if best else keys, default=best)
     return best
 
 
-def _keys(task: Task, array: Array, size: int) -> Iterator[tuple[int, ...]]:
+def _keys(task: Task, array: Array, prices: Sequence[Sequence[_Price]], size: int) -> Iterator[tuple[int, ...]]:
     budget = task.goal.most_cycles(task.link)
-    for picked in product(*(_prices(task, array, index) for index in range(len(task.layers.works)))):
-        cycles, moved = sum(p[0] for p in picked), sum(p[1] for p in picked)
+    fitting = ([price for price in layer if _fits(price.needs, array)] for layer in prices)
+    for picked in product(*fitting):
+        cycles, moved = sum(p.cycles for p in picked), sum(p.bytes for p in picked)
         if cycles <= budget:
             yield _key(task.goal, cycles, moved, size)
 
 
-def _prices(task: Task, array: Array, index: int) -> list[tuple[int, int]]:
-    """(cycles, bytes) of every way in which one layer fits the array."""
+@dataclass(frozen=True)
+class _Price:
+    cycles: int
+    bytes: int
+    needs: Needs
+
+
+def _fits(need: Needs, array: Array) -> bool:
+    room = (array.row_depth, array.weight_depth, array.kept_depth)
+    return all(n <= r for n, r in zip((need.row_depth, need.weight_depth, need.kept_depth), room, strict=True))
+
+
+def _prices(task: Task, array: Array, index: int) -> list[_Price]:
+    """Every way of one layer, each priced by itself; how deep the buffers are does not change what it costs."""
     works = task.layers.works
     following = works[index + 1].steps if index + 1 < len(works) else 0
-    found = []
-    for way in ways_of(task, works[index], task.layers.cuts[index], following)[0]:
-        need = needs(works[index], array.rows, array.columns, way, following)
-        room = (array.row_depth, array.weight_depth, array.kept_depth)
-        if all(n <= r for n, r in zip((need.row_depth, need.weight_depth, need.kept_depth), room, strict=True)):
-            one = layer_cost(array, works[index], way, following, task.link, index == 0)
-            found.append((one.total, one.traffic.total))
-    return found
+    ways = ways_of(task, works[index], task.layers.cuts[index], following)[0]
+    costs = [layer_cost(array, works[index], way, following, task.link, index == 0) for way in ways]
+    return [_Price(one.total, one.traffic.total, one.needs) for one in costs]
 
 
 def _key(goal: Goal, cycles: int, moved: int, size: int) -> tuple[int, ...]:

@@ -115,6 +115,17 @@ class Knobs:
     chunk: Numbers
     map_ports: Numbers
     weight_ports: Numbers
+    weight_words: Numbers
+
+    @property
+    def port_beats(self) -> Numbers:
+        """Cycles in which the weight ports give one step."""
+        return np.asarray(self.columns // (self.weight_ports * self.weight_words), np.int64)
+
+    @property
+    def weight_bytes(self) -> Numbers:
+        """What one weight port gives a cycle."""
+        return np.asarray(self.word_bytes * self.weight_words, np.int64)
 
 
 def knobs_of(array: Array) -> Knobs:
@@ -124,6 +135,7 @@ def knobs_of(array: Array) -> Knobs:
     return Knobs(
         array.rows, array.columns, array.lanes, array.word_bytes,
         one(array.save_rows), one(array.chunk), one(array.map_ports), one(array.weight_ports),
+        one(array.weight_words),
     )  # fmt: skip
 
 
@@ -235,8 +247,8 @@ class _Pass:
 
     def load(self, steps: Numbers | int) -> Numbers:
         """feed_weights: cycles that so many steps of weights take to arrive, through their ports and the DDR."""
-        beats = self.knobs.columns // self.knobs.weight_ports
-        return _streamed(np.asarray(steps * beats, np.int64), self.knobs.weight_ports, self.knobs.word_bytes, self.link)
+        beats = np.asarray(steps * self.knobs.port_beats, np.int64)
+        return _streamed(beats, self.knobs.weight_ports, self.knobs.weight_bytes, self.link)
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,6 +368,13 @@ def _held_back(one: _Pass, waits: Numbers, last: Cycles, saved: int) -> Cycles:
     return _cycles(ddr=-np.minimum(waits, np.minimum(hold, spare)))
 
 
+def least_overhead(link: Link) -> int:
+    """Cycles of any pass beside what it computes: fetched, first words awaited, last results out and answered; the
+    array's rows come on top."""
+    program = PASS_BYTES // 4 + link.read_latency + 2
+    return program + link.read_latency + ENTER_READER + PIPELINE + link.write_latency + ANSWER + REGION
+
+
 def _saved_before(classes: tuple[tuple[int, int], ...], index: int) -> int:
     """Rows that leave the row tile before: classes 0 and 1 alternate, class 2 is the last tile."""
     (first, rows), (second, others), (_, saved) = classes
@@ -405,10 +424,12 @@ def _tiles_loaded(one: _Pass) -> Numbers:
     return np.asarray(np.where(one.streams, one.channel_tiles * one.row_tiles, one.channel_tiles) - 1, np.int64)
 
 
-def _streamed(words: Numbers, ports: Numbers, word_bytes: int, link: Link) -> Numbers:
+def _streamed(words: Numbers, ports: Numbers, word_bytes: Numbers, link: Link) -> Numbers:
     """Cycles that ``words`` of each of so many ports take which read at once: a word a cycle and the DDR at most."""
     milli = sum(
-        np.where(ports == count, milli_cycles(count, word_bytes, link.milli_bytes), 0) for count in (1, 2, 4)
+        np.where((ports == count) & (word_bytes == wide), milli_cycles(count, int(wide), link.milli_bytes), 0)
+        for count in (1, 2, 4)
+        for wide in np.unique(word_bytes)
     )
     return _up(words * milli, np.int64(1000))
 
@@ -506,11 +527,12 @@ def _beside(one: _Pass, words: Numbers, maps: Numbers, weights: Numbers) -> Numb
     As long as others move, the DDR gives every port that is busy the same share; a port without a pause then falls
     behind, and nothing lets it catch up."""
     knobs, milli = one.knobs, one.link.milli_bytes
-    others = np.where(maps > 0, knobs.map_ports, 0) + np.where(weights > 0, knobs.weight_ports, 0)
-    asked = (knobs.map_ports + others) * knobs.word_bytes * 1000  # 1/1000 bytes a cycle, if the DDR gave them
+    others = np.where(maps > 0, knobs.map_ports * knobs.word_bytes, 0)
+    others = others + np.where(weights > 0, knobs.weight_ports * knobs.weight_bytes, 0)
+    asked = (knobs.map_ports * knobs.word_bytes + others) * 1000  # 1/1000 bytes a cycle, if the DDR gave them
     lacks = np.maximum(0, asked - milli)
     # A port's share is milli / asked of a word a cycle: others take bytes · asked / (their words · milli) cycles.
-    lost = (maps + weights) * lacks // (np.maximum(1, others) * knobs.word_bytes * milli)
+    lost = (maps + weights) * lacks // (np.maximum(1, others) * milli)
     return np.asarray(words + np.minimum(lost, words * lacks // milli), np.int64)
 
 
@@ -519,7 +541,7 @@ def _weights_once(one: _Pass, use: Numbers, saved: int) -> Cycles:
     during the row tiles of the tile before. use: the cycles of a channel tile, at least; saved: rows that leave a row
     tile, at least."""
     work, knobs, tiles = one.work, one.knobs, one.channel_tiles
-    port = work.steps * (knobs.columns // knobs.weight_ports)
+    port = work.steps * knobs.port_beats
     moved = work.steps * knobs.columns * knobs.word_bytes
     results = _written(one, saved) // tiles
     loads = _up(np.int64(knobs.rows), knobs.map_ports) * work.phases * one.way.words * one.way.overlap
@@ -539,11 +561,11 @@ def _weights_meanwhile(one: _Pass, first: bool) -> Numbers:
     knobs, work = one.knobs, one.work
     own, asked = _tiles_loaded(one) + first, TILES_AHEAD + first  # the first tile of a frame is used at once
     steps = np.minimum(asked, own) * work.steps + np.where(own < asked, one.way.next_steps, 0)
-    words = np.minimum(BURST_WORDS * OUTSTANDING, steps * (knobs.columns // knobs.weight_ports))
+    words = np.minimum(BURST_WORDS * OUTSTANDING, steps * knobs.port_beats)
     counting = _up(np.int64(one.row_tiles * knobs.rows + work.ahead), knobs.map_ports)  # before rows are asked for
     rows = _rows_in(work, knobs.rows, 1) * one.way.words // knobs.map_ports
     words = np.minimum(np.maximum(0, words - counting), rows)
-    return np.asarray(words * knobs.weight_ports * knobs.word_bytes, np.int64)
+    return np.asarray(words * knobs.weight_ports * knobs.weight_bytes, np.int64)
 
 
 def _all_crosses(one: _Pass, total: Cycles) -> Cycles:
@@ -566,7 +588,7 @@ def _drain(one: _Pass, use: _Use) -> Cycles:
     drain = PIPELINE + knobs.rows + use.over + use.last + burst + one.link.write_latency + ANSWER + REGION
     hidden = np.where(way.inputs_resident, use.cycles * one.row_tiles, use.cycles)
     # Where the DDR is slower than the ports, the readers are ahead by what the ports hold.
-    beats = way.next_steps * (knobs.columns // knobs.weight_ports)
+    beats = way.next_steps * knobs.port_beats
     arrives = np.maximum(beats, one.load(way.next_steps) - BURST_WORDS * OUTSTANDING)
     late = arrives - hidden + REGION + FEED_END
     return _cycles(drain=drain, weights=np.maximum(0, late - drain))

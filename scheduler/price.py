@@ -11,10 +11,10 @@ import numpy as np
 from boards.board import Board
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
-from scheduler.cost import Knobs, Link, Numbers, layer_cycles, layer_traffic
+from scheduler.cost import Knobs, Link, Numbers, layer_cycles, layer_traffic, least_overhead
 from scheduler.lower import Job
 from scheduler.resources import Usage, usage
-from scheduler.space import NEVER, Geometry, Goal, Space, legal
+from scheduler.space import NEVER, Geometry, Goal, Space, legal, weight_words
 from scheduler.tile import ceil_div
 from scheduler.work import Cut, Needs, Way, Work, cuts, needs, ways, work_of
 
@@ -68,8 +68,8 @@ def layers_of(
 
 def least_cycles(geometry: Geometry, layers: Layers, link: Link, ports: int) -> int:
     """No candidate of the geometry takes fewer. A layer takes its positions × steps × tiles, and all its weight tiles
-    but the first arrive while it runs, through at most ``ports`` ports and the DDR."""
-    total = 0
+    but the first arrive while it runs, through at most ``ports`` ports and the DDR; and it starts and ends once."""
+    total = len(layers.works) * (least_overhead(link) + geometry.rows)
     for work in layers.works:
         tiles = ceil_div(work.filters, geometry.columns)
         places = ceil_div(work.out_width, work.positions)
@@ -101,6 +101,7 @@ def arrays_of(task: Task) -> list[Array]:
         Array(
             g.rows, g.columns, g.lanes, save_rows, map_ports, weight_ports,
             chunk=chunk, channel_tiles=tiles, dsp=task.board.dsp.kind, bits=task.layers.bits,
+            weight_words=weight_words(g, space, weight_ports),
         )
         for save_rows, map_ports, weight_ports, chunk in product(
             space.save_rows, space.map_ports, space.weight_ports, space.chunks
@@ -128,6 +129,7 @@ def _price(task: Task, arrays: Sequence[Array]) -> list[_Layer]:
     knobs = Knobs(
         g.rows, g.columns, g.lanes, arrays[0].word_bytes,
         column("save_rows"), column("chunk"), column("map_ports"), column("weight_ports"),
+        column("weight_words"),
     )  # fmt: skip
     priced = []
     for index, (work, choices) in enumerate(zip(works, task.layers.cuts, strict=True)):

@@ -112,7 +112,7 @@ def test_a_clock_is_positive() -> None:
 def test_too_small_a_board_gets_what_it_lacks() -> None:
     tiny = replace(ZCU104, title="Tiny board", resources=replace(ZCU104.resources, dsp=40, bram36=10, uram=2))
     with pytest.raises(ScheduleError) as raised:
-        search(tiny_yolo(), tiny, LINK)
+        search(tiny_yolo(), tiny, LINK, space=pin(space_of(tiny_yolo(), tiny), lanes=16))
     sentence = str(raised.value)
     assert sentence.startswith("tiny-yolo-416 does not fit Tiny board: ")
     assert "BRAM36 of 10 (" in sentence
@@ -124,13 +124,14 @@ def test_a_rate_that_nothing_reaches_names_the_fastest() -> None:
 
 
 def test_choose_is_the_search() -> None:
-    network = tiny_yolo(96)
+    network = NETWORKS["dense"]
     assert choose(network, ZCU104, 300).array == search(network, ZCU104, LINK).schedule.array
 
 
 def test_fewer_resources_suffice_for_a_lower_rate() -> None:
     network = tiny_yolo(96)
-    fast, slow = (search(network, ZCU104, LINK, Goal("resources", rate)) for rate in (500, 100))
+    space = pin(space_of(network, ZCU104), lanes=16, chunk=24)
+    fast, slow = (search(network, ZCU104, LINK, Goal("resources", rate), space) for rate in (500, 100))
     assert slow.key[0] < fast.key[0]
     assert cost(slow.schedule, LINK).frames_per_second >= 100
 
