@@ -15,6 +15,7 @@ from scheduler.streaming.folding_file import to_json
 from scheduler.streaming.lower import lower
 from systolic.design import write
 from systolic.flow import Calibration, quantise_model
+from systolic.frames import save_cycles
 from systolic.model import load_model, sample_pictures
 from systolic.output import give, read_text, write_text
 from systolic.progress import StatusLine
@@ -177,6 +178,7 @@ def time_pipeline(options: argparse.Namespace, pipeline: Pipeline, pixels: Pixel
         trace = trace_pipeline(pipeline, pixels, status.tell)
         status.tell("solving")
         report = measure_pipeline(pipeline, trace, memory, options.clock)
+        save_cycles(pipeline.path, report)
         sized = None
         if options.fifos:
             status.tell("sizing FIFOs")

@@ -14,6 +14,7 @@ from host.pace import CYCLES
 from host.pipeline import Measured
 from systolic.build import build
 from systolic.measure import Report
+from systolic.streaming.measure import PipelineReport
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".tif", ".tiff", ".webp")
 
@@ -68,17 +69,23 @@ def _make(output: Path) -> None:
         raise HostError(f"{output} cannot be made: {error.strerror}; choose another -o FOLDER") from error
 
 
-def save_cycles(design: Path, report: Report) -> Path | None:
+def save_cycles(design: Path, report: Report | PipelineReport) -> Path | None:
     """Keeps the traced cycles of each pass beside the manifest, for the simulated board's ``time_scale``.
 
-    None where the folder cannot be written, which hinders nothing else.
+    A pipeline has one pass a frame: what lies between two frames. None where the folder cannot be written, which
+    hinders nothing else.
     """
-    by_pass = {label: cycles for label, cycles in report.timing.cycles_by_label.items() if label >= 0}
-    if sorted(by_pass) != list(range(len(by_pass))):
-        raise SimulationError(f"the trace holds passes {sorted(by_pass)}, not 0…{len(by_pass) - 1}; trace it again")
+    cycles = [report.cycles_per_frame] if isinstance(report, PipelineReport) else _of_passes(report)
     path = design / CYCLES
     try:
-        path.write_text(json.dumps({"pass_cycles": [by_pass[i] for i in range(len(by_pass))]}) + "\n", "utf-8")
+        path.write_text(json.dumps({"pass_cycles": cycles}) + "\n", "utf-8")
     except OSError:
         return None
     return path
+
+
+def _of_passes(report: Report) -> list[int]:
+    by_pass = {label: cycles for label, cycles in report.timing.cycles_by_label.items() if label >= 0}
+    if sorted(by_pass) != list(range(len(by_pass))):
+        raise SimulationError(f"the trace holds passes {sorted(by_pass)}, not 0…{len(by_pass) - 1}; trace it again")
+    return [by_pass[i] for i in range(len(by_pass))]

@@ -6,16 +6,23 @@ import json
 import re
 import shutil
 import subprocess
+import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from boards.board import load
+from host.manifest import read_manifest
+from host.pace import pace
 from systolic.design import write
 from systolic.flow import Calibration
+from systolic.frames import save_cycles
 from systolic.model import load_model, sample_pictures
+from systolic.package import package
 from systolic.streaming.flow import Asked, make_pipeline
+from systolic.streaming.measure import PipelineReport
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install 'systolic-cnn[solver]'")
 
@@ -74,3 +81,25 @@ def test_the_scripts_name_files_that_are_there(folder: Path) -> None:
     assert units == ["src/top.cpp", "test_bench.cpp"]
     assert all((folder / unit).is_file() for unit in units)
     assert re.findall(r"-I\$here/(\w+)", text) == ["src"]
+
+
+def test_what_was_traced_sets_the_simulated_boards_pace(folder: Path) -> None:
+    manifest = read_manifest(folder)
+    modelled = pace(folder, manifest, 1.0)
+    nothing: Any = None  # of what follows only the cycles are kept
+    report = PipelineReport("shapes", manifest.clock_mhz, 52, 1_382_500, 2_000_000, (), nothing)
+    assert save_cycles(folder, report) == folder / "cycles.json"
+    traced = pace(folder, manifest, 1.0)
+    assert modelled is not None
+    assert traced is not None
+    assert (modelled.source, traced.source) == ("modelled", "traced")
+    assert modelled.pass_cycles == (max(layer.cycles for layer in manifest.layers),)
+    assert traced.pass_cycles == (report.cycles_per_frame,)
+    assert traced.seconds(0, 1) == report.cycles_per_frame / (manifest.clock_mhz * 1e6)
+
+
+def test_its_wheel_holds_what_the_host_reads(folder: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(package(folder, tmp_path, without_bitstream=True)) as wheel:
+        names = set(wheel.namelist())
+    data = {f"systolic_shapes/data/{name}.bin" for name in ("in", "expected", "weights_conv7")}
+    assert {"systolic_shapes/manifest.json", "systolic_shapes/shapes.hwh", "host/streaming.py", *data} <= names
