@@ -124,7 +124,7 @@ def test_a_rate_that_nothing_reaches_names_the_fastest() -> None:
 
 
 def test_choose_is_the_search() -> None:
-    network = NETWORKS["dense"]
+    network = tiny_yolo()
     assert choose(network, ZCU104, 300).array == search(network, ZCU104, LINK).schedule.array
 
 
