@@ -288,6 +288,7 @@ def _fold(subparsers: Parsers) -> None:
     one.add_argument("--clock", type=float, metavar="MHZ", help="a clock that the board makes (default: its highest)")
     one.add_argument("--compare", action="store_true", help="all folders side by side")
     one.add_argument("--save", type=Path, metavar="FILE", help="write the folding as JSON, to be edited by hand")
+    one.add_argument("--report", type=Path, metavar="FILE", help="one self-contained HTML file with pictures")
     _folding_options(one)
     _json_option(one)
 

@@ -315,10 +315,7 @@ def _draw_timeline(report: Report, folder: Folder, path: Path, layer: str | None
         label = next((number for number, name in names.items() if name == layer), None)
         if label is None:
             raise SimulationError(f"there is no layer {layer!r} to draw; there are {', '.join(names.values())}")
-    try:
-        save_timeline(report.timing, path, label, _time_title(report), names)
-    except (OSError, ValueError) as error:
-        raise SimulationError(f"{path} cannot be written: {error}; choose another --timeline FILE.png") from error
+    save_timeline(report.timing, path, label, _time_title(report), names)
 
 
 def _time_title(report: Report) -> str:

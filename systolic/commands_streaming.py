@@ -9,8 +9,9 @@ from typing import Any
 
 from boards import board as board_room
 from boards.board import Board
-from boards.errors import GenerateError
+from boards.errors import GenerateError, ScheduleError, SimulationError
 from host.picture import Pixels
+from scheduler.streaming.folded import Folded
 from scheduler.streaming.folding_file import to_json
 from scheduler.streaming.lower import lower
 from systolic.design import write
@@ -19,13 +20,14 @@ from systolic.frames import save_cycles
 from systolic.model import load_model, sample_pictures
 from systolic.output import give, read_text, write_text
 from systolic.progress import StatusLine
-from systolic.streaming.compare import Comparison, compare_folders
+from systolic.streaming.compare import Comparison, Row, compare_folders, proof, proven_gap
 from systolic.streaming.fifos import Fifos, size_fifos
 from systolic.streaming.flow import FOLDERS, Asked, GeneratedPipeline, fold_network, make_pipeline
 from systolic.streaming.generate import folded as folding_text
 from systolic.streaming.measure import FRAMES, PipelineReport, measure_pipeline, pipeline_memory, trace_pipeline
 from systolic.streaming.simulate import Pipeline
 from systolic.tables import Cell, table
+from systolic.timeline import save as save_timeline
 
 
 def asked(options: argparse.Namespace) -> Asked:
@@ -72,7 +74,11 @@ def _generated(made: GeneratedPipeline, board: Board, folder: str) -> dict[str, 
         "style": "streaming",
         "modelled_cycles": made.folded.cycles,
         "fits": made.folded.fits,
-        "folding": {"state": made.folded.state, "gap": made.folded.gap, "seconds": round(made.folded.seconds, 3)},
+        "folding": {
+            "state": made.folded.state,
+            "gap": proven_gap(made.folded),
+            "seconds": round(made.folded.seconds, 3),
+        },
         "estimate": asdict(made.folded.usage),
         "fifos": None if made.fifos is None else _fifos(made.fifos),
     }
@@ -93,15 +99,12 @@ def _generated_text(made: GeneratedPipeline, board: Board, folder: str) -> str:
 def folded_text(made: GeneratedPipeline, board: Board) -> str:
     found, have = made.folded, board.resources
     used = found.usage
-    proof = {"optimal": "proven cheapest", "feasible": f"within {found.gap:.1%} of the best"}.get(
-        found.state, "not proven"
-    )
     text = (
         f"{made.network.name} on {board.title}: a frame every {found.cycles:,} cycles (modelled), "
         f"{found.fps(made.clock.mhz):.1f} frames/s at {made.clock.mhz:g} MHz (target)\n"
         f"{used.lut:,} of {have.lut:,} LUT, {used.dsp} of {have.dsp} DSP, "
         f"{-(-used.bram18 // 2)} of {have.bram36} BRAM36, {used.uram} of {have.uram} URAM (estimate); "
-        f"folding {found.state}, {proof}, {found.seconds:.1f} s"
+        f"folding {found.state}, {proof(found)}, {found.seconds:.1f} s"
     )
     if not found.fits:
         text += "\nIT DOES NOT FIT the budget of this board"
@@ -125,46 +128,41 @@ def fold(options: argparse.Namespace) -> int:
     fifo_bits, price, fits, state, gap, seconds, reason}]}."""
     board = board_room.load(options.board)
     clock = board.clocks()[-1] if options.clock is None else board.nearest_clock(options.clock)
+    wanted = asked(options)
     with StatusLine() as status:
+        status.tell("reading the network")
         model = load_model(options.network, options.weights, None, _seed(options), options.size)
         network = quantise_model(model, Calibration(sample_pictures()[:1]), model.fit, status.tell)
         graph = lower(network)
-        wanted = asked(options)
-        if options.save is not None:
+        if options.compare:
+            also = () if wanted.given is None else (options.folding,)
+            compared = compare_folders(graph, board, clock, wanted, (*FOLDERS, *also), status.tell)
+        else:
             status.tell("folding")
-            found = fold_network(graph, board, clock, wanted)
-            write_text(options.save, to_json(found.folding))
-        folders = FOLDERS if options.compare else (wanted.folder,)
-        compared = compare_folders(graph, board, clock, wanted, folders, status.tell)
-    give(options, compared.values(), compared_text(compared, board))
+            alone = Row(options.folding, fold_network(graph, board, clock, wanted))
+            compared = Comparison(graph.name, board.name, clock.mhz, (alone,), wanted.fps)
+        if options.save is not None:
+            write_text(options.save, to_json(_chosen(compared, options.folding).folding))
+        if options.report is not None:
+            from systolic.streaming.report import folding_page
+
+            status.tell("drawing")
+            write_text(options.report, folding_page(compared))
+    give(options, compared.values(), compared.text())
     return 0
+
+
+def _chosen(compared: Comparison, folder: str) -> Folded:
+    """What --folding names; ScheduleError where it found nothing."""
+    (row,) = (one for one in compared.rows if one.folder == folder)
+    if row.found is None:
+        raise ScheduleError(f"{folder} found nothing to save: {row.reason}")
+    return row.found
 
 
 def _seed(options: argparse.Namespace) -> int | None:
     """Shapes alone decide; a network without numbers gets random ones."""
     return 1 if options.weights is None and options.seed is None and options.network != "shapes" else options.seed
-
-
-def compared_text(compared: Comparison, board: Board) -> str:
-    head = ("folder", "cycles", "frames/s", "LUT", "DSP", "BRAM18", "URAM", "converters", "FIFO bits", "cost", "s", "")
-    rows: list[list[Cell]] = []
-    for one in compared.rows:
-        found = one.found
-        if found is None:
-            rows.append([one.folder, *([None] * 10), one.reason])
-            continue
-        used = found.usage
-        rows.append([
-            one.folder, found.cycles, found.fps(compared.clock_mhz), used.lut, used.dsp, used.bram18, used.uram,
-            one.converters, one.fifo_bits, found.price / 1e9, found.seconds,
-            found.state if found.fits else "does not fit",
-        ])  # fmt: skip
-    have = board.resources
-    return (
-        f"{table(head, rows)}\n\n{board.title} has {have.lut:,} LUT, {have.dsp} DSP, {2 * have.bram36} BRAM18, "
-        f"{have.uram} URAM; frames/s modelled at {compared.clock_mhz:g} MHz (target), resources estimated, "
-        "cost in boards"
-    )
 
 
 # --- cycles ----------------------------------------------------------------------------------------------------
@@ -173,6 +171,11 @@ def compared_text(compared: Comparison, board: Board) -> str:
 def time_pipeline(options: argparse.Namespace, pipeline: Pipeline, pixels: Pixels) -> int:
     """JSON: {network, clock_mhz, cycles_per_frame, latency_cycles, frames_per_second, dsp, dsp_efficiency, memory,
     layers: [{name, cycles, macs, efficiency, bound_by, modelled_cycles}], processes, fifos}."""
+    if options.layer is not None:
+        raise SimulationError(
+            f"--layer {options.layer}: a pipeline works on all layers at once, in one region of the trace; leave "
+            "--layer out and see every block's lane"
+        )
     memory = pipeline_memory(pipeline, options.ddr_efficiency)
     with StatusLine() as status:
         trace = trace_pipeline(pipeline, pixels, status.tell)
@@ -184,9 +187,26 @@ def time_pipeline(options: argparse.Namespace, pipeline: Pipeline, pixels: Pixel
             status.tell("sizing FIFOs")
             widths = {one["name"]: int(one["bits"]) for one in pipeline.manifest["fifos"]}
             sized = size_fifos(trace, memory, report.clock_mhz, widths)
+        if options.timeline is not None:
+            status.tell("drawing")
+            save_timeline(report.timing, options.timeline, title=_time_title(report), marks=frame_ends(report))
     values = _timed(report, sized)
     give(options, values, _timed_text(pipeline, report, sized))
     return 0
+
+
+def frame_ends(report: PipelineReport) -> dict[int, str]:
+    """Cycle in which each traced frame has left, and its name."""
+    return {
+        report.latency_cycles + number * report.cycles_per_frame: f"frame {number + 1}" for number in range(FRAMES)
+    }
+
+
+def _time_title(report: PipelineReport) -> str:
+    return (
+        f"{report.network}: a frame every {report.cycles_per_frame:,} cycles traced, "
+        f"{report.frames_per_second:.1f} frames/s at {report.clock_mhz:g} MHz (target)"
+    )
 
 
 def _timed(report: PipelineReport, sized: Fifos | None) -> dict[str, Any]:

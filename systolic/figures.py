@@ -21,7 +21,8 @@ COLOURS = {
 WIDTH, HEIGHT = 7.0, 3.6  # inches
 
 
-def _figure(title: str, height: float = HEIGHT) -> tuple[Figure, Axes]:
+def blank(title: str, height: float = HEIGHT) -> tuple[Figure, Axes]:
+    """A picture to draw into, of the width that all have."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title, fontsize=10, loc="left")
@@ -43,7 +44,7 @@ def svg(figure: Figure) -> str:
 
 def roofline(explored: Explored) -> Figure:
     """Operations a second against operations a DDR byte: a point a layer under the array's and the memory's roof."""
-    figure, axes = _figure("Roofline (modelled)")
+    figure, axes = blank("Roofline (modelled)")
     clock = explored.clock_mhz * 1e6
     peak = 2 * explored.schedule.array.macs_per_cycle * clock / 1e9
     memory = explored.cost.link.milli_bytes / 1000 * clock / 1e9
@@ -68,7 +69,7 @@ def roofline(explored: Explored) -> Figure:
 def stacked(explored: Explored) -> Figure:
     """Cycles of every layer by what they are spent on."""
     layers = explored.cost.layers
-    figure, axes = _figure("Cycles a layer (modelled)", max(2.0, 0.6 + 0.3 * len(layers)))
+    figure, axes = blank("Cycles a layer (modelled)", max(2.0, 0.6 + 0.3 * len(layers)))
     names = [layer.work.name for layer in layers]
     left = [0] * len(layers)
     for part in sorted(PARTS, key=lambda p: p != "compute"):
@@ -85,7 +86,7 @@ def stacked(explored: Explored) -> Figure:
 def buffers(explored: Explored) -> Figure:
     """How much of the row, weight and kept-sum buffers each layer uses."""
     array, layers = explored.schedule.array, explored.cost.layers
-    figure, axes = _figure("Buffer occupancy (share of the depth)", max(2.2, 0.6 + 0.42 * len(layers)))
+    figure, axes = blank("Buffer occupancy (share of the depth)", max(2.2, 0.6 + 0.42 * len(layers)))
     shades = (("row_depth", COLOURS["rows"]), ("weight_depth", COLOURS["weights"]), ("kept_depth", COLOURS["saver"]))
     for offset, (name, colour) in enumerate(shades):
         used = [100 * getattr(layer.needs, name) / getattr(array, name) for layer in layers]
@@ -102,7 +103,7 @@ def tiling(explored: Explored, layer: int) -> Figure:
     """The row tiles and strips of one layer over its convolution's output, the first tile of a strip filled."""
     one, array = explored.cost.layers[layer], explored.schedule.array
     work, way = one.work, one.way
-    figure, axes = _figure(
+    figure, axes = blank(
         f"{work.name}: {work.out_height} × {work.out_width} × {work.filters}, {way.order}, {way.cut.count} strip(s)"
     )
     for strip in way.cut.strips:
@@ -145,7 +146,7 @@ def _megabytes(explored: Explored) -> float:
 
 def bars(explored: Sequence[tuple[str, float]], what: str) -> Figure:
     """One bar an alternative."""
-    figure, axes = _figure(what, max(1.6, 0.6 + 0.3 * len(explored)))
+    figure, axes = blank(what, max(1.6, 0.6 + 0.3 * len(explored)))
     axes.barh([name for name, _ in explored], [value for _, value in explored], color=COLOURS["compute"])
     for at, (_, value) in enumerate(explored):
         axes.text(value, at, f" {value:,.1f}", va="center", fontsize=8)

@@ -78,10 +78,17 @@ def _chosen(timing: Timing, label: int | None) -> tuple[RegionTiming, ...]:
     return regions
 
 
-def draw(timing: Timing, label: int | None = None, title: str = "", names: Mapping[int, str] | None = None) -> Figure:
+def draw(
+    timing: Timing,
+    label: int | None = None,
+    title: str = "",
+    names: Mapping[int, str] | None = None,
+    marks: Mapping[int, str] | None = None,
+) -> Figure:
     """The regions with this label, or all of them one after the other; timing solved with ``timeline=True``.
 
-    names: of the labels, to be written above their regions. Raises SimulationError for a label that is not there.
+    names: of the labels, to be written above their regions. marks: cycles at which something ended, and what.
+    Raises SimulationError for a label that is not there.
     """
     from matplotlib.figure import Figure
 
@@ -97,6 +104,7 @@ def draw(timing: Timing, label: int | None = None, title: str = "", names: Mappi
         axes.axvline(start, color="black", linewidth=0.4)
     _label(axes, lanes, start)
     _label_regions(axes, regions, start, names or {})
+    _mark(axes, marks or {})
     text = title or f"{start:,} cycles at {timing.clock_mhz:g} MHz (target)"
     axes.set_title(text, loc="left", pad=20, fontsize=11)
     return figure
@@ -125,12 +133,24 @@ def _label_regions(axes: Axes, regions: tuple[RegionTiming, ...], end: int, name
         start += region.total
 
 
+def _mark(axes: Axes, marks: Mapping[int, str]) -> None:
+    for cycle, name in marks.items():
+        axes.axvline(cycle, color="black", linewidth=0.8, linestyle="--")
+        axes.text(cycle, 0, f"{name} ", ha="right", va="bottom", fontsize=7)
+
+
 def save(
     timing: Timing,
     path: Path,
     label: int | None = None,
     title: str = "",
     names: Mapping[int, str] | None = None,
+    marks: Mapping[int, str] | None = None,
 ) -> None:
-    """Writes the picture; the suffix of ``path`` (.png, .svg, .pdf) chooses the format."""
-    draw(timing, label, title, names).savefig(path, dpi=150)
+    """Writes the picture; the suffix of ``path`` (.png, .svg, .pdf) chooses the format. SimulationError where that
+    cannot be."""
+    figure = draw(timing, label, title, names, marks)
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise SimulationError(f"{path} cannot be written: {error}; choose another FILE.png") from error

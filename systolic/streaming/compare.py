@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from boards.board import Board, Clock
+from boards.board import Board, Clock, load
 from boards.errors import ScheduleError
 from scheduler.streaming import graph as g
 from scheduler.streaming.cost import converter_count, fifo_bits
 from scheduler.streaming.folded import Folded
-from systolic.streaming.flow import Asked, fold_network
+from systolic.streaming.flow import FOLDERS, Asked, fold_network
+from systolic.tables import Cell, table
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +35,13 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
+    """fps: the frame rate that was asked for, None for the highest."""
+
     network: str
     board: str
     clock_mhz: float
     rows: tuple[Row, ...]
+    fps: float | None = None
 
     def values(self) -> dict[str, Any]:
         return {
@@ -60,9 +65,60 @@ class Comparison:
             "price": found.price / 1e9,
             "fits": found.fits,
             "state": found.state,
-            "gap": found.gap,
+            "gap": proven_gap(found),
             "seconds": round(found.seconds, 3),
         }
+
+    def text(self) -> str:
+        return f"{table(HEAD, rows_of(self))}\n\n{legend(self)}"
+
+    def _repr_html_(self) -> str:
+        from systolic.streaming.report import compared_html
+
+        return compared_html(self)
+
+
+def proven_gap(found: Folded) -> float | None:
+    """None where nothing is proven, which JSON has a word for and NaN not."""
+    return found.gap if math.isfinite(found.gap) else None
+
+
+PROOFS = {"optimal": "proven cheapest", "given": "given by hand, not searched for"}
+
+
+def proof(found: Folded) -> str:
+    within = f"within {found.gap:.1%} of the best"
+    return within if found.state == "feasible" else PROOFS.get(found.state, "nothing proven")
+
+
+HEAD = ("folder", "cycles", "frames/s", "LUT", "DSP", "BRAM18", "URAM", "converters", "FIFO bits", "cost", "s", "")
+
+
+def rows_of(compared: Comparison) -> list[list[Cell]]:
+    """A line a folder, under HEAD."""
+    return [_line(row, compared.clock_mhz) for row in compared.rows]
+
+
+def _line(row: Row, clock_mhz: float) -> list[Cell]:
+    found = row.found
+    if found is None:
+        return [row.folder, *([None] * 10), row.reason]
+    used = found.usage
+    return [
+        row.folder, found.cycles, found.fps(clock_mhz), used.lut, used.dsp, used.bram18, used.uram,
+        row.converters, row.fifo_bits, found.price / 1e9, found.seconds, found.state if found.fits else "does not fit",
+    ]  # fmt: skip
+
+
+def legend(compared: Comparison) -> str:
+    board = load(compared.board)
+    have = board.resources
+    asked = "the highest rate" if compared.fps is None else f"{compared.fps:g} frames/s with least resources"
+    return (
+        f"asked: {asked}. {board.title} has {have.lut:,} LUT, {have.dsp} DSP, {2 * have.bram36} BRAM18, "
+        f"{have.uram} URAM; frames/s modelled at {compared.clock_mhz:g} MHz (target), resources estimated, "
+        "cost in boards"
+    )
 
 
 def compare_folders(
@@ -70,15 +126,19 @@ def compare_folders(
     board: Board,
     clock: Clock,
     asked: Asked,
-    folders: Sequence[str],
+    folders: Sequence[str] = FOLDERS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Comparison:
-    """What each of ``folders`` makes of the same wish; one that finds nothing says why and stops no other."""
+    """What each of ``folders`` makes of the same wish; one that finds nothing says why and stops no other.
+
+    A name that is none of FOLDERS is that of the folding that ``asked`` was given.
+    """
     rows = []
     for folder in folders:
         tell(f"folding: {folder}")
+        wish = replace(asked, folder=folder, given=None) if folder in FOLDERS else asked
         try:
-            rows.append(Row(folder, fold_network(graph, board, clock, replace(asked, folder=folder))))
+            rows.append(Row(folder, fold_network(graph, board, clock, wish)))
         except ScheduleError as error:
             rows.append(Row(folder, None, str(error).splitlines()[0]))
-    return Comparison(graph.name, board.name, clock.mhz, tuple(rows))
+    return Comparison(graph.name, board.name, clock.mhz, tuple(rows), asked.fps)

@@ -62,9 +62,15 @@ class GeneratedPipeline:
 
     network: QuantizedNetwork
     folded: Folded
+    board: Board
     clock: Clock
     design: Design
     fifos: Fifos | None
+
+    def _repr_html_(self) -> str:
+        from systolic.streaming.report import generated_html
+
+        return generated_html(self)
 
 
 def fold_network(graph: g.StreamGraph, board: Board, clock: Clock, asked: Asked) -> Folded:
@@ -106,12 +112,11 @@ def make_pipeline(
     tell("generating")
     design = generate_pipeline(made, model.files, picture, estimate(found))
     if not asked.sized:
-        return GeneratedPipeline(network, found, clock, design, None)
+        return GeneratedPipeline(network, found, board, clock, design, None)
     fifos = _sized(design, picture, clock, tell)
     deep = replace(made, depths=fifos.depths)
-    return GeneratedPipeline(
-        network, found, clock, generate_pipeline(deep, model.files, picture, estimate(found)), fifos
-    )
+    whole = generate_pipeline(deep, model.files, picture, estimate(found))
+    return GeneratedPipeline(network, found, board, clock, whole, fifos)
 
 
 def estimate(found: Folded) -> Mapping[str, int]:
