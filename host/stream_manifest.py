@@ -88,7 +88,8 @@ class StreamLayer:
 class StreamManifest:
     """Everything that the host needs to know of a streaming design.
 
-    frames_per_start: frames after which the pipeline restarts itself. check: packets of the design's test frame,
+    frames_per_start: frames after which the pipeline restarts itself. cycles: between two frames, modelled: all blocks
+    are at work at once, and the slowest sets the pace. check: packets of the design's test frame,
     the one that goes in and the one that the golden model says leaves; None in a design without one.
     """
 
@@ -105,6 +106,7 @@ class StreamManifest:
     outputs: tuple[StreamOutput, ...]
     external: tuple[ExternalImage, ...]
     frames_per_start: int
+    cycles: int
     layers: tuple[StreamLayer, ...]
     heads: tuple[NetworkHead, ...]
     check: tuple[Image, Image] | None
@@ -116,11 +118,6 @@ class StreamManifest:
     def vlnv(self) -> str:
         """The IP that Vitis HLS exports for this design."""
         return f"systolic:cnn:{self.top}:1.0"
-
-    @property
-    def cycles(self) -> int:
-        """Between two frames, modelled: all layers are at work at once, and the slowest sets the pace."""
-        return max(layer.cycles for layer in self.layers)
 
     @property
     def pass_cycles(self) -> tuple[float, ...]:
@@ -153,6 +150,7 @@ def stream_manifest(values: Mapping[str, Any]) -> StreamManifest:
         outputs=_outputs(values["outputs"], int(values["packet_out"]["beat"])),
         external=tuple(_external(one) for one in values["images"]),
         frames_per_start=int(values["frames_per_start"]),
+        cycles=max(int(one["modelled_cycles"]) for one in values.get("blocks") or values["layers"]),
         layers=tuple(_layer(one) for one in values["layers"]),
         heads=tuple(NetworkHead(int(head["layer"]), Head.from_json(head)) for head in values["heads"]),
         check=_check_images(values["check"]) if "check" in values else None,
@@ -209,6 +207,7 @@ def _check_images(values: Mapping[str, Any]) -> tuple[Image, Image]:
 def _check(found: StreamManifest) -> None:
     check_common(found.fit, found.clock_mhz)
     require(1 <= len(found.layers) <= MOST_LAYERS, f"there are 1…{MOST_LAYERS} layers", len(found.layers))
+    require(0 < found.cycles < 1 << 48, "the slowest block takes 1…2^48 cycles", found.cycles)
     require(1 <= found.frames_per_start < 1 << 31, "frames_per_start is 1…2147483647", found.frames_per_start)
     for name, packet in (("packet_in", found.packet_in), ("packet_out", found.packet_out)):
         require(packet.beat in _BEATS, f"{name}.beat is one of {', '.join(map(str, _BEATS))}", packet.beat)

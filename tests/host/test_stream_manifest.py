@@ -23,6 +23,13 @@ def test_reads_what_is_there() -> None:
     assert paths == ["data/weights_centre.bin", "data/in.bin", "data/expected.bin"]
 
 
+def test_the_slowest_block_sets_the_pace() -> None:
+    values = {**manifest(), "blocks": [{"modelled_cycles": 7}, {"modelled_cycles": 1200}]}
+    found = parse_manifest(values, "manifest.json")
+    assert isinstance(found, StreamManifest)
+    assert (found.cycles, found.pass_cycles) == (1200, (1200.0,))
+
+
 def test_outputs_begin_at_whole_beats_where_nothing_else_is_said() -> None:
     values = changed(manifest(), ("outputs", 0, "offset"), ...)
     small = {**values["outputs"][0], "height": 1, "width": 1, "stream_channels": 7}
