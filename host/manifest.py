@@ -95,6 +95,7 @@ class Manifest:
     weight_ports: int
     lanes: int
     word_bytes: int
+    weight_word_bytes: int
     maps_bytes: int
     input: Region
     pixel_bytes: int
@@ -217,6 +218,7 @@ def _manifest(values: Mapping[str, Any]) -> Manifest:
         weight_ports=int(values["weight_ports"]),
         lanes=int(values["lanes"]),
         word_bytes=int(values.get("word_bytes", values["lanes"])),
+        weight_word_bytes=int(values.get("weight_word_bytes", values.get("word_bytes", values["lanes"]))),
         maps_bytes=int(values["maps_bytes"]),
         input=region_of(values["input"]),
         pixel_bytes=int(values["input"]["pixel_bytes"]),
@@ -297,6 +299,7 @@ def _check(found: Manifest) -> None:
     require(found.weight_ports == len(found.weights), "each weight port has an image", len(found.weights))
     require(1 <= found.lanes <= 256, "lanes is 1…256", found.lanes)
     require(1 <= found.word_bytes <= 512, "word_bytes is 1…512", found.word_bytes)
+    require(1 <= found.weight_word_bytes <= 512, "weight_word_bytes is 1…512", found.weight_word_bytes)
     require(0 < found.maps_bytes <= LARGEST_BUFFER, f"maps_bytes is 1…{LARGEST_BUFFER}", found.maps_bytes)
     require(1 <= len(found.layers) <= MOST_LAYERS, f"there are 1…{MOST_LAYERS} layers", len(found.layers))
     fields = (found.in_base, found.out_base)

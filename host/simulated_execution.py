@@ -63,7 +63,7 @@ class Execution:
         word = self._manifest.word_bytes
         return (
             ctypes.c_void_p(maps.ctypes.data), ctypes.c_size_t(maps.size // word),
-            images, ctypes.c_size_t(min(one.size for one in weights) // word),
+            images, ctypes.c_size_t(min(one.size for one in weights) // self._manifest.weight_word_bytes),
             ctypes.c_void_p(requantisers.ctypes.data), ctypes.c_size_t(requantisers.size // 16),
             ctypes.c_void_p(program.ctypes.data), ctypes.c_size_t(program.size // 4),
         )  # fmt: skip

@@ -61,6 +61,7 @@ class Array:
     chunk: columns that the Saver arranges before it writes a row piece.
     channel_tiles: requantisers kept for one pass, in tiles of ``columns`` channels.
     bits: of a weight and of an activation in a lane, one of BITS.
+    weight_words: words of weights that a weight port gives a cycle, where they are narrower than the port.
     """
 
     rows: int
@@ -76,6 +77,7 @@ class Array:
     channel_tiles: int = 128
     dsp: str = "DSP48E2"
     bits: int = 8
+    weight_words: int = 1
 
     @property
     def macs_per_cycle(self) -> int:
@@ -177,6 +179,10 @@ RULES = (
     Rule(
         "weight_ports is 1, 2 or 4 and divides columns",
         lambda a: a.weight_ports in (1, 2, 4) and a.columns % a.weight_ports == 0,
+    ),
+    Rule(
+        "weight_words is 1, 2 or 4, and weight_ports × weight_words divides columns",
+        lambda a: a.weight_words in (1, 2, 4) and a.columns % (a.weight_ports * a.weight_words) == 0,
     ),
     Rule(
         "save_rows is a power of two and not more than rows",

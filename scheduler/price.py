@@ -13,7 +13,8 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.cost import Knobs, Link, Numbers, layer_cycles, layer_traffic, least_overhead
 from scheduler.lower import Job
-from scheduler.resources import Usage, usage
+from scheduler.placement import Placement, placed_usage, placements
+from scheduler.resources import Usage
 from scheduler.space import NEVER, Geometry, Goal, Space, legal, weight_words
 from scheduler.tile import ceil_div
 from scheduler.work import Cut, Needs, Way, Work, cuts, needs, ways, work_of
@@ -203,9 +204,15 @@ def _least(layer: _Layer, depths: _Depths, keys: Numbers) -> Numbers:
 
 
 def _areas(task: Task, arrays: Sequence[Array], depths: _Depths) -> Numbers:
-    """[knobs, depths…]: the area, NEVER where the board does not hold it. Each buffer's blocks add to the others'."""
-    smallest = [usage(_sized(array, depths, (0, 0, 0)), task.board) for array in arrays]
-    more = [_growth(task, arrays[0], depths, axis) for axis in range(3)]
+    """[knobs, depths…]: the least area of any placement, NEVER where the board holds none."""
+    every = [_areas_of(task, arrays, depths, placement) for placement in placements(task.board)]
+    return np.minimum.reduce(every)
+
+
+def _areas_of(task: Task, arrays: Sequence[Array], depths: _Depths, placement: Placement) -> Numbers:
+    """Each buffer's blocks add to the others'."""
+    smallest = [placed_usage(_sized(array, depths, (0, 0, 0)), task.board, placement) for array in arrays]
+    more = [_growth(task, arrays[0], depths, axis, placement) for axis in range(3)]
 
     def total(name: str) -> Numbers:
         base = np.array([getattr(used, name) for used in smallest], np.int64)[:, None, None, None]
@@ -221,12 +228,12 @@ def _areas(task: Task, arrays: Sequence[Array], depths: _Depths) -> Numbers:
     return np.where(fits, sum(shares) // len(shares), NEVER)
 
 
-def _growth(task: Task, array: Array, depths: _Depths, axis: int) -> list[Usage]:
+def _growth(task: Task, array: Array, depths: _Depths, axis: int, placement: Placement) -> list[Usage]:
     """What ``array`` takes with every depth of one buffer, the others at their least."""
     at = [[0, 0, 0] for _ in range(depths.shape[axis])]
     for index, one in enumerate(at):
         one[axis] = index
-    return [usage(_sized(array, depths, tuple(one)), task.board) for one in at]
+    return [placed_usage(_sized(array, depths, tuple(one)), task.board, placement) for one in at]
 
 
 def _sized(array: Array, depths: _Depths, at: tuple[int, ...]) -> Array:

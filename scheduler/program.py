@@ -106,7 +106,8 @@ class Map:
 class Program:
     """Everything that DDR holds before a frame starts.
 
-    words: uint32 [passes, PASS_WORDS]. weights: one image a port, bytes [words, bytes of a word].
+    words: uint32 [passes, PASS_WORDS]. weights: one image a port, bytes [port words, bytes of a port
+    word].
     requantisers: uint32 [channels, 4] (bias, multiplier | negative << 16, shift, 0).
     maps_words: size of the map arena. maps: node index → its region. pass_job: pass → job index.
     """
@@ -139,13 +140,13 @@ def emit(schedule: SystolicSchedule) -> Program:
             pass_job.append(index)
         weights.append(image)
         requantisers.append(channels)
-        weight_base += image.shape[0] // schedule.array.weight_ports
+        weight_base += image.shape[0] // (schedule.array.weight_ports * schedule.array.weight_words)
         requantiser_base += channels.shape[0]
     words = np.zeros((len(rows), PASS_WORDS), np.uint32)
     words[:, : len(PASS_FIELDS)] = np.array(rows, np.int64).astype(np.uint32)
     return Program(
         words,
-        _deal(np.concatenate(weights), schedule.array.weight_ports),
+        _deal(np.concatenate(weights), schedule.array),
         np.concatenate(requantisers),
         maps_words,
         maps,
@@ -153,9 +154,11 @@ def emit(schedule: SystolicSchedule) -> Program:
     )
 
 
-def _deal(image: Bytes, ports: int) -> tuple[Bytes, ...]:
-    """Word i goes to port i mod ports, so that the ports together give one step after the other."""
-    return tuple(np.ascontiguousarray(image[port::ports]) for port in range(ports))
+def _deal(image: Bytes, array: Array) -> tuple[Bytes, ...]:
+    """``weight_words`` words to each port in turn, so that the ports together give one step after the other."""
+    width = array.weight_words * array.word_bytes
+    dealt = image.reshape(-1, array.weight_ports, width)
+    return tuple(np.ascontiguousarray(dealt[:, port]) for port in range(array.weight_ports))
 
 
 # --- maps -------------------------------------------------------------------------------------------------

@@ -56,7 +56,8 @@ def usage(array: Array, board: Board) -> Usage:
     weights = array.columns * (uram if in_uram else bram36)(word, array.weight_depth)
     kept = bram36(32 * array.columns, array.kept_depth)
     requantisers = array.columns * bram36(72, array.channel_tiles)
-    ports = (2 * array.map_ports + array.weight_ports) * bram36(word, BURST_WORDS * OUTSTANDING)
+    held = BURST_WORDS * OUTSTANDING
+    ports = 2 * array.map_ports * bram36(word, held) + array.weight_ports * bram36(word * array.weight_words, held)
     banks = max(array.save_rows, array.map_ports)
     half = ceil_div(array.rows + 1, banks) * array.chunk
     arranged = banks * array.tile_blocks * array.result_words * bram36(word, 2 * half)

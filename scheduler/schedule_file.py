@@ -25,6 +25,9 @@ MAX_BYTES = 1 << 20
 MOST = 1 << 20
 """No number of an array is larger."""
 
+LATER: Mapping[str, int] = {"bits": 8, "weight_words": 1}
+"""What an array of a file saved before there was a choice has."""
+
 _LAYER_KEYS = {"name": str, "order": str, "strip_columns": int, "overlap": bool}
 
 SCHEMA: Mapping[str, Any] = {
@@ -38,7 +41,7 @@ SCHEMA: Mapping[str, Any] = {
         "network": {"type": "string"},
         "array": {
             "type": "object",
-            "required": [f.name for f in fields(Array) if f.name != "bits"],
+            "required": [f.name for f in fields(Array) if f.name not in LATER],
             "additionalProperties": False,
             "properties": {
                 f.name: {"type": "string"} if f.name == "dsp" else {"type": "integer", "minimum": 1, "maximum": MOST}
@@ -139,7 +142,7 @@ def _keys(values: Mapping[str, Any], wanted: list[str], name: str) -> None:
 def _array(values: object, name: str) -> Array:
     if not isinstance(values, dict):
         raise ScheduleError(f"{name}: array is an object, not {values!r}")
-    values = {"bits": 8, **values}  # schedules of before the other formats do not say it
+    values = {**LATER, **values}
     _keys(values, [f.name for f in fields(Array)], f"{name}: array")
     for key, value in values.items():
         text = key == "dsp"

@@ -24,7 +24,7 @@ from scheduler.cost import Link, link_of
 from scheduler.lack import nothing_fits
 from scheduler.lower import lower
 from scheduler.price import Candidate, Layers, Task, layers_of, least_bytes, least_cycles, solve
-from scheduler.space import MOST_FRAMES, Geometry, Goal, Space, geometries, space_of
+from scheduler.space import MOST_FRAMES, Geometry, Goal, Space, geometries, most_words, space_of
 from scheduler.tile import SystolicSchedule
 from scheduler.work import Way, tiling_of
 
@@ -120,7 +120,7 @@ def _visits(space: Space, board: Board, goal: Goal, link: Link, made: dict[tuple
     found = []
     for geometry in geometries(space, board):
         layers = made[geometry.columns, geometry.lanes]
-        cycles = least_cycles(geometry, layers, link, max(space.weight_ports))
+        cycles = least_cycles(geometry, layers, link, most_words(geometry, space))
         if cycles <= goal.most_cycles(link):
             found.append(_Visit(_bound(geometry, layers, board, goal, cycles), geometry))
     return sorted(found, key=lambda v: (v.bound, v.geometry.rows, v.geometry.columns))

@@ -30,7 +30,7 @@ NEVER = np.int64(1) << 60
 @dataclass(frozen=True)
 class Space:
     """What is searched. shapes: (columns, lanes). Depths are steps of the primitives, up to what the board holds.
-    bits: the format of the lanes."""
+    bits: the format of the lanes. port_bits: of the board's widest port."""
 
     rows: tuple[int, ...]
     shapes: tuple[tuple[int, int], ...]
@@ -44,6 +44,7 @@ class Space:
     strips: int = MAX_STRIPS
     orders: tuple[str, ...] = ORDERS
     bits: int = 8
+    port_bits: int = 128
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ def space_of(network: QuantizedNetwork, board: Board, bits: int | None = None) -
         weight_depths=tuple(range(4096, 32 * 1024 + 1, 4096)) if board.resources.uram else _halves(),
         kept_depths=tuple(range(512, 8 * 512 + 1, 512)),
         bits=bits,
+        port_bits=port,
     )
 
 
@@ -147,6 +149,17 @@ def _check_pins(ints: dict[str, int], bits: int) -> None:
     columns = ints.get("columns", lanes * 4)
     array = replace(Array(rows, columns, lanes, 1, 1, 1, bits=bits), **ints)  # type: ignore[arg-type]
     check(array)
+
+
+def weight_words(geometry: Geometry, space: Space, ports: int) -> int:
+    """As many words of weights a cycle as a port is wide: fewer are never faster."""
+    fitting = [n for n in (4, 2, 1) if n * geometry.lanes * space.bits <= space.port_bits]
+    return next((n for n in fitting if geometry.columns % (ports * n) == 0), 1)
+
+
+def most_words(geometry: Geometry, space: Space) -> int:
+    """Words of weights that no array of the geometry takes more of a cycle."""
+    return max(ports * weight_words(geometry, space, ports) for ports in space.weight_ports)
 
 
 def legal(array: Array, board: Board) -> bool:

@@ -296,17 +296,16 @@ def front(network: QuantizedNetwork, board: Board, link: Link, space: Space | No
     """
     from scheduler.price import Task, layers_of, least_cycles, solve
     from scheduler.search import schedule_of
-    from scheduler.space import geometries
+    from scheduler.space import geometries, most_words
 
     whole = space or space_of(network, board)
     few = replace(whole, save_rows=(1, 2, 4), chunks=whole.chunks[-1:], map_ports=(2,), weight_ports=(2,), strips=4)
     jobs = lower(network)
     made = {shape: layers_of(network, jobs, *shape, few.strips, few.bits) for shape in few.shapes}
-    order = sorted(geometries(few, board), key=lambda g: least_cycles(g, made[g.columns, g.lanes], link, 2))
+    bounds = {g: least_cycles(g, made[g.columns, g.lanes], link, most_words(g, few)) for g in geometries(few, board)}
     kept: list[tuple[int, int, Explored]] = []
-    for geometry in order:
+    for geometry, bound in sorted(bounds.items(), key=lambda one: one[1]):
         layers = made[geometry.columns, geometry.lanes]
-        bound = least_cycles(geometry, layers, link, 2)
         dsps = Array(geometry.rows, geometry.columns, geometry.lanes, dsp=board.dsp.kind, bits=few.bits).mac_dsps
         if any(c <= bound and d <= dsps for c, d, _ in kept):
             continue

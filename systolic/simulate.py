@@ -88,7 +88,7 @@ def open_folder(path: Path) -> Folder:
     manifest = read_manifest(path)
     try:
         names = manifest["images"]
-        word = int(manifest["word_bytes"])
+        word = int(manifest["weight_word_bytes"])
         weights = tuple(np.fromfile(path / name, np.int8).reshape(-1, word) for name in names["weights"])
         requantisers = np.fromfile(path / names["requantisers"], "<u4").reshape(-1, 4)
         program = np.fromfile(path / names["program"], "<u4").reshape(-1, int(manifest["pass_words"]))

@@ -10,19 +10,23 @@
 #include "read.h"
 #include "types.h"
 
-// Takes one word from every weight port; ``beat`` and ``step`` say where in the tile it goes.
+// Takes what every weight port gives; ``beat`` and ``step`` say where in the tile it goes.
 struct weight_cursor_t {
     int step, beat;
 };
 
 inline void take_weights(weight_cursor_t &at, lanes_t buffer[WEIGHT_DEPTH][BEATS],
-                         hls::stream<lanes_t> ports[WEIGHT_PORTS]) {
+                         hls::stream<weight_beat_t> ports[WEIGHT_PORTS]) {
 #pragma HLS INLINE
     for (int port = 0; port < WEIGHT_PORTS; ++port) {
 #pragma HLS UNROLL
-        buffer[at.step][at.beat + port] = ports[port].read();
+        const weight_beat_t taken = ports[port].read();
+        for (int w = 0; w < WEIGHT_WORDS; ++w) {
+#pragma HLS UNROLL
+            buffer[at.step][at.beat + port * WEIGHT_WORDS + w] = taken.word[w];
+        }
     }
-    at.beat += WEIGHT_PORTS;
+    at.beat += WEIGHT_PORTS * WEIGHT_WORDS;
     if (at.beat == BEATS) {
         at.beat = 0;
         at.step = at.step + 1 == WEIGHT_DEPTH ? 0 : at.step + 1;
@@ -44,7 +48,7 @@ inline weights_t give_weights(int step, lanes_t buffer[WEIGHT_DEPTH][BEATS]) {
 
 // One phase: use the tile at ``base`` for every place of the map, and take ``loads`` words a port.
 inline void feed_phase(int places, int steps, int base, int loads, weight_cursor_t &cursor,
-                       lanes_t buffer[WEIGHT_DEPTH][BEATS], hls::stream<lanes_t> ports[WEIGHT_PORTS],
+                       lanes_t buffer[WEIGHT_DEPTH][BEATS], hls::stream<weight_beat_t> ports[WEIGHT_PORTS],
                        hls::stream<weights_t> &weights) {
 #pragma HLS INLINE off
     const int feeds = places * steps;
@@ -67,7 +71,7 @@ inline void feed_phase(int places, int steps, int base, int loads, weight_cursor
     }
 }
 
-static inline void feed_weights(pass_t pass, weight_plan_t plan, hls::stream<lanes_t> ports[WEIGHT_PORTS],
+static inline void feed_weights(pass_t pass, weight_plan_t plan, hls::stream<weight_beat_t> ports[WEIGHT_PORTS],
                          hls::stream<weights_t> &weights) {
     SYSTOLIC_PROCESS("feed_weights");
     // lint: allow(static-local) holds the next pass's first tile when a pass ends

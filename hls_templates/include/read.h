@@ -121,14 +121,14 @@ inline weight_plan_t plan_weights(const pass_t &pass, const pass_t &next, bool i
 }
 
 static const int BEATS = COLUMNS;                       // words of one step's weights
-static const int PORT_BEATS = BEATS / WEIGHT_PORTS;     // of them from one port
+static const int PORT_BEATS = BEATS / (WEIGHT_PORTS * WEIGHT_WORDS);  // cycles in which one port gives its share
 
 struct tile_cursor_t {
     int tile, requested;
 };
 
 inline void request_tile(const pass_t &pass, const pass_t &next, const weight_plan_t &plan, int own,
-                         hls::burst_maxi<word_t> &weights, tile_cursor_t &at) {
+                         hls::burst_maxi<weight_word_t> &weights, tile_cursor_t &at) {
 #pragma HLS INLINE
     const int words = pass.steps * PORT_BEATS;
     if (at.requested < own) weights.read_request(pass.weights_base + at.tile * words, words);
@@ -137,8 +137,8 @@ inline void request_tile(const pass_t &pass, const pass_t &next, const weight_pl
     ++at.requested;
 }
 
-inline void read_weights(pass_t pass, pass_t next, weight_plan_t plan, hls::burst_maxi<word_t> weights,
-                         hls::stream<lanes_t> &beats) {
+inline void read_weights(pass_t pass, pass_t next, weight_plan_t plan, hls::burst_maxi<weight_word_t> weights,
+                         hls::stream<weight_beat_t> &beats) {
     SYSTOLIC_PROCESS("read_weights");
     const int own = plan.first + plan.loads;
     const int total = own + (plan.next_steps > 0 ? 1 : 0);
@@ -155,7 +155,7 @@ inline void read_weights(pass_t pass, pass_t next, weight_plan_t plan, hls::burs
     for (int i = 0; i < words; ++i) {
         SYSTOLIC_PIPELINE(1, 4);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
-        beats.write(lanes_of(weights.read()));
+        beats.write(beat_of(weights.read()));
         if (++word == (finished < own ? pass.steps : plan.next_steps) * PORT_BEATS) {
             word = 0;
             ++finished;

@@ -74,6 +74,24 @@ inline word_t word_of(const lanes_t &lanes) {
     return out;
 }
 
+// What a weight port gives a cycle: WEIGHT_WORDS words of weights, where a word is narrower than the port.
+struct weight_word_t {
+    word_t word[WEIGHT_WORDS];
+};
+struct weight_beat_t {
+    lanes_t word[WEIGHT_WORDS];
+};
+
+inline weight_beat_t beat_of(const weight_word_t &from) {
+#pragma HLS INLINE
+    weight_beat_t out;
+    for (int w = 0; w < WEIGHT_WORDS; ++w) {
+#pragma HLS UNROLL
+        out.word[w] = lanes_of(from.word[w]);
+    }
+    return out;
+}
+
 // What the array takes a cycle from the left: one word a row, or two, of neighbouring columns, where they share DSPs.
 struct words_t {
     lanes_t position[POSITIONS];

@@ -29,6 +29,10 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "map ports": ({"map_ports": 3}, "map_ports is 1, 2 or 4 and not more than rows"),
     "weight ports": ({"weight_ports": 3}, "weight_ports is 1, 2 or 4 and divides columns"),
+    "weight words": (
+        {"columns": 48, "weight_ports": 4, "weight_words": 3},
+        "weight_words is 1, 2 or 4, and weight_ports × weight_words divides columns",
+    ),
     "save rows": ({"save_rows": 3}, "save_rows is a power of two and not more than rows"),
     "bits": ({"bits": 6}, "bits is one of 4, 8, 16"),
     "lanes of 4 bits": (

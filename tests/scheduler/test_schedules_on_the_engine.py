@@ -35,11 +35,11 @@ ARRAYS = {
         chunk=6, channel_tiles=16,
     ),
     "4 bits": Array(
-        5, 16, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, bits=4,
+        5, 16, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, bits=4, weight_words=4,
     ),
     "4 bits, wide": Array(
         4, 16, 16, save_rows=4, map_ports=1, weight_ports=4, row_depth=1024, weight_depth=512, kept_depth=512,
-        chunk=6, channel_tiles=16, dsp="DSP48E1", bits=4,
+        chunk=6, channel_tiles=16, dsp="DSP48E1", bits=4, weight_words=2,
     ),
     "16 bits": Array(
         5, 8, 4, save_rows=1, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16, bits=16,
