@@ -120,6 +120,11 @@ def _rams(board: Board, options: Options) -> list[tuple[str, str]]:
     return found + [("decoupled", "uram")] * (board.resources.uram > 0 and options.uram_weights)
 
 
+def _far(board: Board) -> list[tuple[str, str]]:
+    """(memory, ram) of weights in DDR: the RAM is that of the vectors which wait for them (lanes.resident)."""
+    return [("external", "auto")] + [("external", "uram")] * (board.resources.uram > 0)
+
+
 def _maps(board: Board) -> list[str]:
     """RAM of rows of maps."""
     return ["lutram", "bram"] + ["uram"] * (board.resources.uram > 0)
@@ -146,24 +151,24 @@ def _matrix_vectors(
     multipliers = (
         ["dsp", "lut"] if min(op.weight_type.bits, graph.type_of(block.inputs[0]).datatype.bits) > 1 else ["lut"]
     )
-    rams = [("external", "auto")] if block.name in options.external else _rams(board, options)
-    pixels = list(_pixels(graph, index, options, block.name in options.external))
+    rams = _far(board) if block.name in options.external else _rams(board, options)
+    pixels = list(_pixels(graph, index, options))
     for pad_in, (pe, pad_out) in product(pads_in, lanes_of(filters, pads_out)):
         columns = lanes.taps(block) * (channels + pad_in)
         for simd, (m, share), (memory, ram), by in product(divisors(columns), pixels, rams, multipliers):
             yield g.Fold(pe, simd, share, "default", memory, ram, by, m, pad_in, pad_out)
 
 
-def _pixels(graph: g.StreamGraph, index: int, options: Options, external: bool) -> Iterator[tuple[int, int]]:
-    """(m, pixels). Weights from DDR are worth sharing by as many pixels as a row has."""
+def _pixels(graph: g.StreamGraph, index: int, options: Options) -> Iterator[tuple[int, int]]:
+    """(m, pixels)."""
     block = graph.blocks[index]
     spots = lanes.positions(block)
     if lanes.in_shape(graph, index).width == block.outputs[0].shape.width:
         yield from ((m, m) for m in _ms(graph, index, options))
     else:
         yield 1, 1
-    shares = divisors(block.outputs[0].shape.width) if external else [2**k for k in range(1, 5)]
-    yield from ((1, p) for p in shares if 1 < p <= (spots if external else options.max_pixels) and spots % p == 0)
+    shares = (2**k for k in range(1, 5))
+    yield from ((1, p) for p in shares if p <= options.max_pixels and spots % p == 0)
 
 
 def _vector_vectors(graph: g.StreamGraph, index: int, options: Options) -> Iterator[g.Fold]:

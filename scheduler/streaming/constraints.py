@@ -267,7 +267,7 @@ BLOCKS: tuple[Constraint, ...] = (
     Constraint(
         "URAM of weights",
         (g.MatrixVector,),
-        lambda s: s.fold.ram != "uram" or s.fold.memory == "decoupled",
+        lambda s: s.fold.ram != "uram" or s.fold.memory != "embedded",
         lambda s: f"URAM has no initial contents, so weights in it are decoupled, not {s.fold.memory}",
     ),
     Constraint(

@@ -203,7 +203,7 @@ class Fold:
     every tap). m: pixels of a row in one word of what comes (M); pixels: output pixels that one pass over the weights
     serves, gathered where they are more than m. style: of a window, "default" (a word of ``simd`` channels of one tap a
     cycle) or "parallel" (all taps a cycle). memory: "embedded", "decoupled" or "external"; ram: "auto", "lutram",
-    "bram" or "uram"; multiplier: "dsp" or "lut".
+    "bram" or "uram", of external weights that of the vectors which wait for them; multiplier: "dsp" or "lut".
     pad_in, pad_out: channels beyond the network's that the block takes and gives, zeros that width converters put in
     and crop.
     """

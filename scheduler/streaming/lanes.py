@@ -159,8 +159,27 @@ def cycles(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
         _words(kind.shape, out_values(graph, index, fold, output), out_lanes(block, fold, output))
         for output, kind in enumerate(block.outputs)
     ]
-    work = folds_of(graph, index, fold) * tile_beats(block, fold)
-    return max([*words, ceil_div(positions(block), fold.pixels) * work if work else 0])
+    return max([*words, _multiplied(graph, index, fold)])
+
+
+def _multiplied(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
+    """Cycles of a unit's arithmetic; 0 where there is none.
+
+    Resident units (matrix_vector_resident.h) take a frame's vectors, let every tile meet all positions, or wait for its
+    beats where these are more, and give the results, one after the other.
+    """
+    block, tiles = graph.blocks[index], folds_of(graph, index, fold)
+    groups = ceil_div(positions(block), fold.pixels) if tiles else 0
+    beats = tile_beats(block, fold)
+    if not resident(block, fold):
+        return groups * tiles * beats
+    height, width = matrix(graph, index, fold)
+    return groups * (height // fold.pe + width // fold.simd) + tiles * max(groups, beats)
+
+
+def resident(block: g.Block, fold: g.Fold) -> bool:
+    """Whether a unit keeps all vectors of a frame, so that its weights cross DDR once and not for every position."""
+    return fold.memory == "external" and isinstance(block.op, g.MatrixVector) and positions(block) > fold.pixels
 
 
 def tile_beats(block: g.Block, fold: g.Fold) -> int:

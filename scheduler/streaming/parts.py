@@ -126,7 +126,9 @@ def _unit(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
     found = [_multipliers(what, fold, board, deep), _adders(what, fold, board, deep)]
     found += _weights(graph, index, fold, board, what.weight.bits)
     nf, sf = height // fold.pe, width // fold.simd
-    if deep and nf > 1:
+    if lanes.resident(block, fold):
+        found += _resident(block, what, fold, nf, sf, board)
+    elif deep and nf > 1:
         kept = memory(fold.pixels * fold.simd * value.bits, sf, "auto", board.family)
         found.append(Part("vector", kept, "SF words, kept for the other folds"))
     if fold.pixels > fold.m:
@@ -135,6 +137,19 @@ def _unit(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
         both = come + leave + Usage(lut=2 * CONTROL)
         found.append(Part("pixels", both, "PIXELS − 1 vectors that wait to be gathered, and scattered"))
     return found + _activation(what.activation, what.out, what.sum_bits, fold.pe, fold.pixels, nf, board)
+
+
+def _resident(block: g.Block, what: _Arithmetic, fold: g.Fold, nf: int, sf: int, board: Board) -> list[Part]:
+    """matrix_vector_resident.h: what a unit keeps of a frame so that every weight comes once."""
+    groups, family = ceil_div(lanes.positions(block), fold.pixels), board.family
+    vectors = memory(fold.pixels * fold.simd * what.value.bits, groups * sf, fold.ram, family)
+    results = memory(fold.pixels * fold.pe * what.out.bits, groups * nf, "auto", family)
+    sums = memory(fold.pixels * fold.pe * what.sum_bits, groups, "auto", family)
+    return [
+        Part("vectors", vectors, "matrix_vector_resident.h: MW values a position"),
+        Part("results", results, "matrix_vector_resident.h: MH results a position"),
+        Part("sums", sums, "matrix_vector_resident.h: PE sums a position"),
+    ]
 
 
 def _multipliers(what: _Arithmetic, fold: g.Fold, board: Board, deep: bool) -> Part:
@@ -203,12 +218,9 @@ def _weights(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board, bits:
     depth = lanes.folds_of(graph, index, fold)
     word = fold.simd * bits
     if fold.memory == "external":
-        passes = ceil_div(lanes.positions(graph.blocks[index]), fold.pixels)
         beats = lanes.tile_beats(graph.blocks[index], fold)
-        stream = fifo(fold.pe * word, LEAST_DEPTH) + Usage(
-            lut=CONTROL, ddr_bits=passes * depth * beats * 8 * lanes.BEAT_BYTES
-        )
-        return [Part("weights", stream, "from DDR: all weights once for every PIXELS positions")]
+        stream = fifo(fold.pe * word, LEAST_DEPTH) + Usage(lut=CONTROL, ddr_bits=depth * beats * 8 * lanes.BEAT_BYTES)
+        return [Part("weights", stream, "from DDR: all weights once a frame, in whole beats")]
     if fold.memory == "decoupled":
         kept = memory(fold.pe * word, depth, fold.ram, board.family, constant=True)
         return [Part("weights", kept + fifo(fold.pe * word, LEAST_DEPTH) + Usage(lut=CONTROL), "one wide memory")]

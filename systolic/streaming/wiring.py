@@ -407,7 +407,9 @@ class _Pipeline:
         tiles = lanes.weight_tiles(lanes.weight_matrix(self.graph, self.folding.folds, index), fold.pe, fold.simd)
         stored = c.carried(tiles, weight_type)
         known = self._activation(index, requantising, out, weights.shape[0] + fold.pad_out)
-        kinds = (c.weight_type(weight_type), c.value_type(values), c.sum_bits(weights, values), self._multiplier(fold))
+        kinds: tuple[object, ...] = (
+            c.weight_type(weight_type), c.value_type(values), c.sum_bits(weights, values), self._multiplier(fold)
+        )  # fmt: skip
         text = (
             f"{block.name}: {stored.size:,} weights, PE {fold.pe}, SIMD {fold.simd}, {fold.pixels} pixel(s) a weight, "
             f"multipliers: {fold.multiplier}, weights {fold.memory}"
@@ -417,8 +419,11 @@ class _Pipeline:
         if fold.memory == "embedded":
             beside = (self._weights(block, stored, weight_type), known)
         else:
-            function = f"{function}_streamed"
             groups = lanes.positions(block) // fold.pixels
+            if lanes.resident(block, fold):
+                function, groups, kinds = "matrix_vector_resident", 1, (*kinds, _RAM[fold.ram])
+            else:
+                function = f"{function}_streamed"
             ports.insert(1, ("weights", self._streamer(block, fold, stored, weight_type, groups)))
         header = f"{function.removesuffix('_streamed')}.h"
         self.add(block.name, function, header, (*sizes, *kinds), ports, text, constants=beside)
@@ -456,7 +461,7 @@ class _Pipeline:
         self.images.append(image)
         memory = Memory(f"weights_{block.name}", f"memory_beat_t<{IMAGE_BEAT}>", image.size // IMAGE_BEAT)
         loads = fold.memory == "decoupled"
-        function, when = ("load_weights", "once a start") if loads else ("fetch_weights", "again for every position")
+        function, when = ("load_weights", "once a start") if loads else ("fetch_weights", "once a frame")
         text = f"weights of {block.name} from DDR, {when}"
         image_sizes = (*sizes, IMAGE_BEAT)
         self.add(name, function, "weights.h", image_sizes, ends, text, memories=(memory,), per_frame=not loads)

@@ -166,10 +166,18 @@ def test_a_window_that_gathers_more_than_it_reads_walks_on_to_its_end() -> None:
 
 
 def test_weights_from_ddr_take_a_cycle_a_beat() -> None:
+    graph = graph_of(Layers(8, 2, 2).dense(12))
+    near, far = (g.Fold(simd=16, pe=6, memory=memory) for memory in ("decoupled", "external"))
+    assert cycles(graph, 1, near) == 2 * 2
+    assert cycles(graph, 1, far) == 2 * 2 * 3  # 96 weights of 4 bits are three beats of 128
+
+
+def test_weights_from_ddr_meet_all_positions_of_a_frame() -> None:
     graph = graph_of(Layers(8, 10, 10).conv(8, 3))
-    near, far = (g.Fold(simd=24, pe=4, pixels=2, memory=memory) for memory in ("decoupled", "external"))
-    assert cycles(graph, 2, near) == 50 * 3 * 2
-    assert cycles(graph, 2, far) == 50 * 3 * 2 * 3  # 96 weights of 4 bits are three beats of 128
+    far = g.Fold(simd=24, pe=4, pixels=2, memory="external")
+    assert cycles(graph, 2, far) == 50 * (3 + 3 * 2 + 2)
+    wide = g.Fold(simd=72, pe=8, m=10, pixels=10, memory="external")
+    assert cycles(graph, 2, wide) == 10 * (1 + 1) + 18  # 576 weights are 18 beats, and there are but 10 positions
 
 
 @pytest.mark.parametrize(

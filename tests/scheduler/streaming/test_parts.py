@@ -87,12 +87,19 @@ def test_weights_at_the_real_aspect_ratio_of_each_memory() -> None:
     assert part(graph, "conv9", g.Fold(pe=1, simd=72, ram="lutram"), "weights") == Usage(lut=288 * 8)
     wide = part(graph, "conv9", g.Fold(pe=2, simd=9, ram="bram", memory="decoupled"), "weights")
     assert wide.bram18 == 8  # 64 · 576 / 18 words of 72 bits
-    far = part(graph, "conv9", g.Fold(pe=1, simd=72, memory="external"), "weights")
-    assert far.ddr_bits == 200 * 512 * 3 * 128  # 72 weights of 4 bits are three beats
-    assert (
-        part(graph, "conv9", g.Fold(pe=1, simd=72, memory="external", pixels=2), "weights").ddr_bits
-        == far.ddr_bits // 2
-    )
+
+
+def test_a_unit_with_weights_from_ddr_keeps_a_frame_of_vectors_results_and_sums() -> None:
+    graph = lower(ultranet())
+    fold = g.Fold(pe=1, simd=72, memory="external", ram="bram")
+    assert part(graph, "conv9", fold, "weights").ddr_bits == 512 * 3 * 128  # 72 weights of 4 bits are three beats
+    assert part(graph, "conv9", fold, "vectors").bram18 == 8 * 4  # 200 · 8 words of 288 bits
+    assert part(graph, "conv9", replace(fold, ram="uram"), "vectors").uram == 4
+    assert part(graph, "conv9", fold, "results").bram18 == 4  # 200 · 64 words of 4 bits
+    assert part(graph, "conv9", fold, "sums").bram18 == 1
+    assert part(graph, "conv9", replace(fold, pixels=200), "weights").ddr_bits == 512 * 3 * 128
+    with pytest.raises(StopIteration):
+        part(graph, "conv9", replace(fold, pixels=200), "vectors")
 
 
 def test_rows_of_a_window() -> None:

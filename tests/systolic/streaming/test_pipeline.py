@@ -53,12 +53,17 @@ def test_ternary_values_with_packed_and_plain_multipliers(tmp_path: Path) -> Non
 
 def test_weights_from_the_chip_and_from_ddr(tmp_path: Path) -> None:
     network = skip()
-    folding = with_memory(folded(network, 20_000), conv1=("decoupled", "bram"), conv2=("external", "auto"))
+    folding = with_memory(
+        folded(network, 20_000), conv1=("decoupled", "bram"), conv2=("external", "auto"), conv3=("external", "uram")
+    )
     made = make(network, folding, tmp_path / "design")
     text = (tmp_path / "design/src/top.cpp").read_text()
     assert "stream_weights<" in text
     assert "m_axi port=weights_conv2" in text
-    assert simulate_pipeline(made.pipeline, made.picture).mismatches == 0
+    assert text.count("matrix_vector_resident<") == 2
+    assert text.count("fetch_weights<1, ") == 2
+    for variant in (Variant(), Variant(ap_int=True)):
+        assert simulate_pipeline(made.pipeline, made.picture, variant).mismatches == 0
     image = tmp_path / "design/data/weights_conv2.bin"
     image.write_bytes(bytes([image.read_bytes()[0] ^ 0xFF]) + image.read_bytes()[1:])
     broken = open_pipeline(tmp_path / "design", read_manifest(tmp_path / "design"))
