@@ -6,8 +6,9 @@ from boards.board import Board
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import RULES, Array
+from scheduler.placement import placed_usage, placements
 from scheduler.price import Layers
-from scheduler.resources import Usage, usage
+from scheduler.resources import Usage
 from scheduler.space import Geometry, Space, ports_fit
 from scheduler.tile import ceil_div, tile
 from scheduler.work import needs, ways
@@ -65,7 +66,9 @@ def _nearest(board: Board, space: Space, made: dict[tuple[int, int], Layers]) ->
         for rows in space.rows:
             array = _least_array(Geometry(rows, columns, lanes), board, space, made[columns, lanes])
             if array is not None:
-                used = usage(array, board)
+                used = min(
+                    (placed_usage(array, board, one) for one in placements(board)), key=lambda u: _excess(u, board)
+                )
                 found.append((_excess(used, board), array, used))
     if not found:
         return None

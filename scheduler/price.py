@@ -206,7 +206,7 @@ def _least(layer: _Layer, depths: _Depths, keys: Numbers) -> Numbers:
 def _areas(task: Task, arrays: Sequence[Array], depths: _Depths) -> Numbers:
     """[knobs, depths…]: the least area of any placement, NEVER where the board holds none."""
     every = [_areas_of(task, arrays, depths, placement) for placement in placements(task.board)]
-    return np.minimum.reduce(every)
+    return np.asarray(np.minimum.reduce(every), np.int64)
 
 
 def _areas_of(task: Task, arrays: Sequence[Array], depths: _Depths, placement: Placement) -> Numbers:
