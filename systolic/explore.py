@@ -20,7 +20,8 @@ from scheduler.fabric import SOURCE, Fabric, fabric
 from scheduler.legal import check_schedule
 from scheduler.lower import lower
 from scheduler.named import NamedCost, named_costs
-from scheduler.resources import Usage, usage
+from scheduler.placement import Placement, place
+from scheduler.resources import Usage
 from scheduler.schedule_file import from_json, to_json
 from scheduler.search import Proof, search
 from scheduler.space import Goal, Space, pin, space_of
@@ -50,7 +51,8 @@ SCHEDULE_FLAGS: Mapping[str, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Explored:
-    """One schedule on one board, priced. proof is None where the schedule was given. runners: a line a layer."""
+    """One schedule on one board, priced. proof is None where the schedule was given. runners: a line a layer.
+    placement: the primitives of the buffers, counted in usage."""
 
     board: Board
     schedule: SystolicSchedule
@@ -60,6 +62,7 @@ class Explored:
     named: tuple[NamedCost, ...]
     runners: tuple[str, ...]
     proof: Proof | None
+    placement: Placement
 
     @property
     def title(self) -> str:
@@ -88,6 +91,7 @@ class Explored:
             "ddr_bytes": asdict(self.cost.traffic),
             "ddr_gbps": self.cost.traffic.total * self.cost.frames_per_second / 1e9,
             "usage": asdict(self.usage),
+            "placement": asdict(self.placement),
             "fabric": {**asdict(self.fabric), "source": SOURCE},
             "source": "modelled",
             "proof": asdict(self.proof) if self.proof else None,
@@ -143,8 +147,13 @@ def explore(
     executor: Executor | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Explored:
-    """The best schedule. pins: see ``scheduler.space.pin``. Raises BoardError for a clock that the board does not
-    make, ScheduleError for an unknown objective, an impossible pin, and where nothing fits."""
+    """The best schedule.
+
+    clock_mhz: the board's highest where it is None, which no other beats: in the model no part of a frame takes longer
+    at a higher clock, and the same arrays are searched at all of them. pins: see ``scheduler.space.pin``.
+    Raises BoardError for a clock that the board does not make, ScheduleError for an unknown objective, an impossible
+    pin, and where nothing fits.
+    """
     goal = Goal(objective, frames_per_second)
     link = _link(board, clock_mhz, efficiency)
     space = pin(space_of(network, board), **(pins or {}))
@@ -166,15 +175,17 @@ def explore_given(
 
 def price(schedule: SystolicSchedule, board: Board, link: Link, proof: Proof | None = None) -> Explored:
     check_schedule(schedule)
+    placement, used = place(schedule.array, board)
     return Explored(
         board,
         schedule,
         cost(schedule, link),
-        usage(schedule.array, board),
+        used,
         fabric(schedule.array),
         named_costs(schedule.network, schedule.array, link),
         runners_up(schedule, link),
         proof,
+        placement,
     )
 
 

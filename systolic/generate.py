@@ -23,8 +23,9 @@ from hls_templates.vendor import Figure, VendorValues, vendor_files
 from scheduler.array import PIXEL_BYTES, Array
 from scheduler.cost import cost, link_of
 from scheduler.lower import resolve
+from scheduler.placement import place
 from scheduler.program import PASS_FIELDS, PASS_WORDS, Map, Program, emit
-from scheduler.resources import BURST_WORDS, FIFO_DEPTH, OUTSTANDING, usage, weights_in_uram
+from scheduler.resources import BURST_WORDS, FIFO_DEPTH, OUTSTANDING
 from scheduler.tile import SystolicSchedule
 from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
 from systolic.golden import golden_files
@@ -81,7 +82,7 @@ def vendor_values(
 ) -> VendorValues:
     """What the Tcl scripts, the test bench, the README and the hardware description are made of."""
     array, priced = schedule.array, cost(schedule, link_of(board, clock.mhz))
-    use = usage(array, board)
+    use = place(array, board)[1]
     figures = (
         Figure("array", f"{array} (rows × columns × lanes)", "computed"),
         Figure("clock", f"{clock.mhz:g} MHz", "target"),
@@ -135,6 +136,7 @@ def engine_values(schedule: SystolicSchedule, program: Program, board: Board, cl
     # Row m gives its sums m cycles after row 0, and the Saver takes all rows at once: a shallower FIFO deadlocks
     # at one step a position.
     sums = {"sums": array.rows + WAIT_DEPTH}
+    placement = place(array, board)[0]
     return EngineValues(
         title=f"{schedule.network.name} on a {array} systolic array",
         parameters=_parameters(array),
@@ -144,8 +146,8 @@ def engine_values(schedule: SystolicSchedule, program: Program, board: Board, cl
         bounds=bounds,
         burst_words=BURST_WORDS,
         outstanding=OUTSTANDING,
-        row_memory="bram",
-        weight_memory="uram" if weights_in_uram(board) else "bram",
+        row_memory=placement.row_memory,
+        weight_memory=placement.weight_memory,
         reasons=reasons,
     )
 
@@ -193,7 +195,7 @@ def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: 
         "clock_mhz": clock.mhz,
         "top": TOP,
         "array": asdict(array),
-        "estimate": asdict(usage(array, board)),
+        "estimate": asdict(place(array, board)[1]),
         "map_ports": array.map_ports,
         "weight_ports": array.weight_ports,
         "lanes": array.lanes,

@@ -51,6 +51,9 @@ def _totals(explored: Explored) -> str:
         f"DDR: {moved / 1e6:.2f} MB a frame, {moved * priced.frames_per_second / 1e9:.2f} GB/s",
         f"MACs: {priced.macs / (priced.array.macs_per_cycle * priced.cycles):.1%} of what the array could do",
     ]
+    names = {"bram": "BRAM36", "uram": "URAM"}
+    places = (explored.placement.row_memory, explored.placement.weight_memory)
+    lines.append(f"buffers: rows in {names[places[0]]}, weights in {names[places[1]]}")
     if explored.proof:
         proof = explored.proof
         lines.append(

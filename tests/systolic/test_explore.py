@@ -24,7 +24,18 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.cost import PARTS, link_of
 from scheduler.space import pin, space_of
 from systolic import figures
-from systolic.explore import Comparison, Explored, compare, explore, explore_given, front, geometry_pins, saved, workers
+from systolic.explore import (
+    Comparison,
+    Explored,
+    compare,
+    explore,
+    explore_given,
+    front,
+    geometry_pins,
+    price,
+    saved,
+    workers,
+)
 from systolic.report import report, schedule_page
 
 ZCU104 = load("zcu104")
@@ -238,3 +249,12 @@ def test_chromium_renders_it_at_phone_width(tmp_path: Path, comparison: Comparis
     assert seen["wide"] <= 390  # nothing but a table's or picture's own box is moved sideways
     assert seen["row"] <= 110  # a row of a table is at most four lines
     assert seen["text"] >= 8  # px
+
+
+def test_no_clock_of_the_board_beats_its_highest() -> None:
+    """Why --clock may be left out: the same array never takes longer at a higher clock, of those the board produces."""
+    clocks = [clock.mhz for clock in ZCU104.clocks() if clock.mhz >= 100][::3]
+    best = explore(tiny_yolo(208), ZCU104, clocks[0])
+    times = [price(best.schedule, ZCU104, link_of(ZCU104, mhz)).cost.cycles / mhz for mhz in clocks]
+    assert len(times) > 3
+    assert times == sorted(times, reverse=True)
