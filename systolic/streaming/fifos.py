@@ -15,6 +15,13 @@ from systolic.streaming.wiring import LEAST_DEPTH
 LATENCY_SLACK = 0.05
 """Of a frame's interval: what the depths may add to the latency; they may add nothing to the interval."""
 
+MOST_SOLVED = 120
+"""Solutions after which what is left stays as deep as it was ever full: those of a large network take a second each."""
+
+SHIFT_REGISTER = 32
+"""Depth up to which a FIFO takes one LUT a bit (SRL32, UG574): there it is 2 where that loses nothing, and otherwise as
+deep as it was ever full."""
+
 FIXED_DEPTH = 1024
 """What users of other flows take where they have no time to find the least."""
 
@@ -42,7 +49,7 @@ def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str
     all, which is soon found, then each stream below it, the widest first. SimulationError where no depth frees a
     deadlock.
     """
-    search = _Search.of(trace, solver_options(memory, clock_mhz), bits)
+    search = _Search.of(trace, memory, clock_mhz, bits)
     most = search.unbounded()
     best = search.times(most)
     if best is None:
@@ -56,7 +63,7 @@ def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str
         slack = int((best[1] - best[0]) / (FRAMES - 1) * LATENCY_SLACK)
         return found is not None and found[1] - found[0] <= best[1] - best[0] and found[1] <= best[1] + slack
 
-    depths = _least(most, enough, bits)
+    depths = _least(search, most, enough, bits)
     first, last = search.times(depths) or best
     deep = max(FIXED_DEPTH, *depths.values())
     return Fifos(
@@ -71,20 +78,48 @@ def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str
 
 
 def _least(
-    most: Mapping[str, int], enough: Callable[[Mapping[str, int]], bool], bits: Mapping[str, int]
+    search: _Search,
+    most: Mapping[str, int],
+    enough: Callable[[Mapping[str, int]], bool],
+    bits: Mapping[str, int],
 ) -> dict[str, int]:
     def capped(cap: int) -> dict[str, int]:
         return {name: max(LEAST_DEPTH, min(depth, cap)) for name, depth in most.items()}
 
     cap = next((2**i for i in range(1, 32) if enough(capped(2**i))), max(most.values(), default=LEAST_DEPTH))
-    depths = capped(cap)
+    depths = _emptied(search, capped(cap), enough)
 
     def fits(name: str, depth: int) -> bool:
         return depth >= LEAST_DEPTH and enough({**depths, name: depth})
 
-    for name in sorted(depths, key=lambda one: bits[one], reverse=True):
-        depths[name] = bisect(partial(fits, name), depths[name])
-    return depths
+    deep = [name for name, depth in depths.items() if depth > SHIFT_REGISTER]
+    for name in sorted(deep, key=lambda one: bits[one] * depths[one], reverse=True):
+        if search.count[0] < MOST_SOLVED:
+            depths[name] = bisect(partial(fits, name), depths[name])
+    shallow = [name for name, depth in depths.items() if LEAST_DEPTH < depth <= SHIFT_REGISTER]
+    return _shallower(depths, shallow, enough, search)
+
+
+def _shallower(
+    depths: dict[str, int], names: list[str], enough: Callable[[Mapping[str, int]], bool], search: _Search
+) -> dict[str, int]:
+    """Those of ``names`` at LEAST_DEPTH that may be, all at once or in halves."""
+    if not names or search.count[0] >= MOST_SOLVED:
+        return depths
+    tried = {**depths, **dict.fromkeys(names, LEAST_DEPTH)}
+    if enough(tried):
+        return tried
+    if len(names) == 1:
+        return depths
+    half = len(names) // 2
+    return _shallower(_shallower(depths, names[:half], enough, search), names[half:], enough, search)
+
+
+def _emptied(search: _Search, depths: Mapping[str, int], enough: Callable[[Mapping[str, int]], bool]) -> dict[str, int]:
+    """Without the places that no word ever took: a FIFO as deep as its fullest moment changes no cycle."""
+    full = search.fullest(depths)
+    least = {name: max(LEAST_DEPTH, min(depth, full[name] + 1)) for name, depth in depths.items()}
+    return least if enough(least) else dict(depths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,28 +128,43 @@ class _Search:
 
     trace: Trace
     regions: tuple[int, int]
-    options: SolverOptions
+    memory: Memory
+    clock_mhz: float
     bits: Mapping[str, int]
     count: list[int]
 
     @staticmethod
-    def of(trace: Trace, options: SolverOptions, bits: Mapping[str, int]) -> _Search:
+    def of(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str, int]) -> _Search:
         found = [number for number, region in enumerate(trace.regions) if not region.top]
         if len(found) != 2:
             raise SimulationError(f"FIFOs are sized from two traced runs of the pipeline, not {len(found)}")
-        return _Search(trace, (found[0], found[1]), options, bits, [0])
+        return _Search(trace, (found[0], found[1]), memory, clock_mhz, bits, [0])
 
     def unbounded(self) -> dict[str, int]:
         streams = self.trace.regions[self.regions[1]].streams
         return {s.name: max(LEAST_DEPTH, s.elements) for s in streams if s.name in self.bits}
 
+    @property
+    def options(self) -> SolverOptions:
+        return solver_options(self.memory, self.clock_mhz)
+
+    def fullest(self, depths: Mapping[str, int]) -> dict[str, int]:
+        """The most words that each stream held at once."""
+        self.count[0] += 1
+        held = dict.fromkeys(depths, 0)
+        for region in self.trace.solve(self.memory, self.clock_mhz, depths).regions:
+            for stream in region.streams:
+                if stream.name in held:
+                    held[stream.name] = max(held[stream.name], stream.max_occupancy)
+        return held
+
     def times(self, depths: Mapping[str, int]) -> tuple[int, int] | None:
         """Cycles of one frame and of FRAMES; None for a deadlock."""
         self.count[0] += 1
-        found = []
+        options, found = self.options, []
         for number in self.regions:
             given = self.trace.regions[number].depths(depths)
-            cycles = self.trace.region_cycles(number, given, self.options)
+            cycles = self.trace.region_cycles(number, given, options)
             if cycles is None:
                 return None
             found.append(cycles)
