@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -14,7 +15,7 @@ from host.picture import Pixels
 from scheduler.streaming.folded import Folded
 from scheduler.streaming.folding_file import to_json
 from scheduler.streaming.lower import lower
-from systolic.design import write
+from systolic.design import MANIFEST, write
 from systolic.flow import Calibration, quantise_model
 from systolic.frames import save_cycles
 from systolic.model import load_model, sample_pictures
@@ -49,8 +50,8 @@ def asked(options: argparse.Namespace) -> Asked:
 
 
 def generate_streaming(options: argparse.Namespace, calibration: Calibration) -> int:
-    """JSON: {folder, digest, network, board, clock_mhz, style, modelled_cycles, folding: {state, gap, seconds},
-    estimate, blocks: [{name, kind, folding, macs, modelled_cycles}], fifos}."""
+    """JSON: {folder, digest, network, board, clock_mhz, style, modelled_cycles, fits, folding: {state, gap, seconds},
+    estimate, blocks: [{name, kind, folding, macs, macs_per_cycle, modelled_cycles}], fifos}."""
     if options.schedule is not None:
         raise GenerateError("--schedule is of the systolic style; a pipeline takes --folding FILE")
     board = board_room.load(options.board)
@@ -80,6 +81,7 @@ def _generated(made: GeneratedPipeline, board: Board, folder: str) -> dict[str, 
             "seconds": round(made.folded.seconds, 3),
         },
         "estimate": asdict(made.folded.usage),
+        "blocks": json.loads(made.design.files[MANIFEST])["blocks"],
         "fifos": None if made.fifos is None else _fifos(made.fifos),
     }
 
@@ -189,17 +191,10 @@ def time_pipeline(options: argparse.Namespace, pipeline: Pipeline, pixels: Pixel
             sized = size_fifos(trace, memory, report.clock_mhz, widths)
         if options.timeline is not None:
             status.tell("drawing")
-            save_timeline(report.timing, options.timeline, title=_time_title(report), marks=frame_ends(report))
+            save_timeline(report.timing, options.timeline, title=_time_title(report), marks=report.frame_ends)
     values = _timed(report, sized)
     give(options, values, _timed_text(pipeline, report, sized))
     return 0
-
-
-def frame_ends(report: PipelineReport) -> dict[int, str]:
-    """Cycle in which each traced frame has left, and its name."""
-    return {
-        report.latency_cycles + number * report.cycles_per_frame: f"frame {number + 1}" for number in range(FRAMES)
-    }
 
 
 def _time_title(report: PipelineReport) -> str:

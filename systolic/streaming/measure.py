@@ -49,6 +49,12 @@ class PipelineReport:
     def slowest(self) -> LayerTime:
         return max(self.layers, key=lambda layer: layer.cycles)
 
+    @property
+    def frame_ends(self) -> dict[int, str]:
+        """Cycle of the timing in which each traced frame has left, and its name; for a timeline's marks."""
+        ends = (self.latency_cycles + number * self.cycles_per_frame for number in range(FRAMES))
+        return {end: f"frame {number}" for number, end in enumerate(ends, 1)}
+
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{escape(one.name)}</td><td>{one.cycles:,}</td><td>{one.modelled_cycles:,}</td>"
