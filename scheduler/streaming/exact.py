@@ -60,11 +60,11 @@ def fold(
     """
     start = time.perf_counter()
     options = options or Options()
-    unfit = lack.too_many_weights(graph, board, goal.budget, options.external)
+    unfit = lack.too_many_weights(graph, board, goal.budget, options.external, options.uram_weights)
     if unfit:
         raise ScheduleError(unfit)
     space = space or space_of(graph, board, options)
-    return _Search(space, goal, deadline, start, options.external).run()
+    return _Search(space, goal, deadline, start, options).run()
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class _Search:
     goal: Goal
     deadline: float | None
     start: float
-    external: tuple[str, ...]
+    options: Options
     seen: list[tuple[g.Fold, ...]] = field(default_factory=list)
     """Foldings that the bisection found on its way."""
     unproven: bool = False
@@ -154,8 +154,8 @@ class _Search:
     def _fitting(self, cycles: int) -> str:
         high = self._bisect([count for count in self.space.cycle_counts() if count > cycles])
         if high is None:
-            memory = lack.on_chip_bits(self.space.board)
-            names = ", ".join(lack.from_ddr(self.space.graph, memory, self.external, lack.SAFE))
+            memory = lack.on_chip_bits(self.space.board, self.options.uram_weights)
+            names = ", ".join(lack.from_ddr(self.space.graph, memory, self.options.external, lack.SAFE))
             return f"no frame rate fits; take fewer bits, a larger board, or the weights of {names} from DDR (external)"
         return f"what fits: {high[0]:,} cycles a frame"
 
@@ -169,7 +169,8 @@ class _Search:
     def _known(self, cycles: int) -> Solved:
         """What the greedy folder or the bisection found, where it fits: nothing dearer has to be looked at."""
         graph, board, goal = self.space.graph, self.space.board, replace(self.goal, cycles=cycles)
-        tried = [greedy.fold(graph, board, goal, strict=strict, external=self.external) for strict in (False, True)]
+        far = self.options.external
+        tried = [greedy.fold(graph, board, goal, strict=strict, external=far) for strict in (False, True)]
         tried += [folded(graph, folds, board, goal, "feasible", 0.0, 0.0) for folds in self.seen]
         fine = [found for found in tried if found.fits and found.cycles <= cycles]
         best = min(fine, key=lambda found: found.price, default=None)

@@ -16,6 +16,9 @@ FREE, SAFE = 0.9, 0.6
 """Of the memory on the chip, what weights may take where something is proposed: maps and FIFOs need the rest, and what
 memories of whole blocks waste (SAFE: where weights of fewer bits than the chip has did not fit)."""
 
+LUT_SHARE = 0.5
+"""Of the LUTs in the budget, those that may hold weights where something is proposed."""
+
 
 def weight_bits(graph: g.StreamGraph) -> dict[str, int]:
     """Bits of the weights of every layer that has any."""
@@ -26,25 +29,41 @@ def weight_bits(graph: g.StreamGraph) -> dict[str, int]:
     }
 
 
-def on_chip_bits(board: Board) -> int:
-    """Of BRAM and URAM."""
-    return board.resources.bram36 * BRAM36_BITS + board.resources.uram * URAM_BITS
+def on_chip_bits(board: Board, uram: bool = True) -> int:
+    """Of BRAM and URAM, or of BRAM alone."""
+    return board.resources.bram36 * BRAM36_BITS + uram * board.resources.uram * URAM_BITS
 
 
-def too_many_weights(graph: g.StreamGraph, board: Board, budget: Budget, external: Sequence[str]) -> str | None:
-    """The sentence where the weights that stay are more than all memory of the chip, LUTs included; else None."""
+def too_many_weights(
+    graph: g.StreamGraph, board: Board, budget: Budget, external: Sequence[str], uram: bool = True
+) -> str | None:
+    """The sentence where the weights that stay are more than all memory of the chip, LUTs included; else None.
+
+    uram: whether weights may be in URAM, which starts empty.
+    """
     layers = {name: bits for name, bits in weight_bits(graph).items() if name not in external}
-    total, memory = sum(layers.values()), on_chip_bits(board)
-    limit = limits(board, budget)
-    if total <= limit.bram18 * BRAM36_BITS // 2 + limit.uram * URAM_BITS + limit.lut * LUT_BITS:
+    total, limit = sum(layers.values()), limits(board, budget)
+    blocks = limit.bram18 * BRAM36_BITS // 2 + uram * limit.uram * URAM_BITS
+    if total <= blocks + limit.lut * LUT_BITS:
         return None
-    r = board.resources
-    blocks = f"{r.bram36} BRAM36" + (f" and {r.uram} URAM" if r.uram else "")
+    room = FREE * on_chip_bits(board, uram) + (0 if uram else LUT_SHARE * limit.lut * LUT_BITS)
     return (
         f"{graph.name} does not fit {board.title} in streaming style, which keeps weights on the chip: "
-        f"{_of(graph, layers)} are {_mb(total)}, {blocks} hold {_mb(memory)}, {_mb(total - memory)} too few; "
-        f"{_what_would(graph, layers, memory, external)}"
+        f"{_of(graph, layers)} are {_mb(total)}, {_against(total, board, uram)}; "
+        f"{_what_would(graph, layers, room, external)}"
     )
+
+
+def _against(total: int, board: Board, uram: bool) -> str:
+    """What the board has for so many bits."""
+    r, memory, empty = board.resources, on_chip_bits(board), ""
+    if r.uram and not uram:
+        empty = f" (URAM, {_mb(r.uram * URAM_BITS)} of it, starts empty and cannot hold constants)"
+    if empty and total <= memory:
+        memory = on_chip_bits(board, False)
+        return f"{r.bram36} BRAM36 hold {_mb(memory)}, {_mb(total - memory)} too few; the {r.uram} URAM start empty"
+    blocks = f"{r.bram36} BRAM36" + (f" and {r.uram} URAM" if r.uram else "")
+    return f"{blocks} hold {_mb(memory)}, {_mb(total - memory)} too few{empty}"
 
 
 def _of(graph: g.StreamGraph, layers: dict[str, int]) -> str:
@@ -58,18 +77,18 @@ def _count(graph: g.StreamGraph, name: str) -> int:
     return int(op.weights.size) if isinstance(op, (g.MatrixVector, g.VectorVector)) else 0
 
 
-def _what_would(graph: g.StreamGraph, layers: dict[str, int], memory: int, external: Sequence[str]) -> str:
-    """Fewer bits, or the largest layers from DDR."""
+def _what_would(graph: g.StreamGraph, layers: dict[str, int], room: float, external: Sequence[str]) -> str:
+    """Fewer bits, or the largest layers from DDR. room: bits that weights may take."""
     count = sum(_count(graph, name) for name in layers)
-    bits = int(FREE * memory / count)
+    bits = int(room / count)
     ways = [f"weights of {bits} bit{'s' * (bits > 1)} ({_mb(count * bits)})"] if bits else []
-    names = from_ddr(graph, memory, external, FREE)
+    names = from_ddr(graph, room, external, 1.0)
     left = sum(layers.values()) - sum(layers[name] for name in names if name in layers)
     ways.append(f"those of {', '.join(names)} from DDR (external), which leaves {_mb(left)} on the chip")
     return "what would fit: " + ", or ".join(ways)
 
 
-def from_ddr(graph: g.StreamGraph, memory: int, external: Sequence[str], share: float) -> tuple[str, ...]:
+def from_ddr(graph: g.StreamGraph, memory: float, external: Sequence[str], share: float) -> tuple[str, ...]:
     """``external`` and so many of the largest layers, one at least, that the rest takes ``share`` of ``memory``."""
     layers = {name: bits for name, bits in weight_bits(graph).items() if name not in external}
     moved: list[str] = []

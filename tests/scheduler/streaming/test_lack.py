@@ -58,6 +58,18 @@ def test_what_is_proposed_fits() -> None:
     assert found.usage.ddr_bits == 1024 * 1024 * 9 * 4  # once a frame
 
 
+def test_without_uram_for_weights_the_second_largest_layer_comes_from_ddr_too() -> None:
+    graph = tiny_yolov2(4)
+    sentence = too_many_weights(graph, ZCU104, Budget(), (), uram=False)
+    assert sentence is not None
+    assert "are 7.93 MB, 312 BRAM36 and 96 URAM hold 4.98 MB, 2.95 MB too few (URAM, 3.54 MB of it, starts" in sentence
+    assert "or those of conv14, conv13 from DDR (external), which leaves 0.85 MB on the chip" in sentence
+    less = too_many_weights(graph, ZCU104, Budget(), ("conv14",), uram=False)
+    assert less is not None
+    assert "INT4 are 3.21 MB, 312 BRAM36 hold 1.44 MB, 1.77 MB too few; the 96 URAM start empty" in less
+    assert too_many_weights(graph, ZCU104, Budget(), ("conv14", "conv13"), uram=False) is None
+
+
 def test_two_bits_fit() -> None:
     assert too_many_weights(tiny_yolov2(2), ZCU104, Budget(), ()) is None
 
