@@ -222,6 +222,12 @@ class _Pipeline:
 
     def sink(self, index: int, taken: list[str], given: list[str]) -> None:
         """Only remembered: how wide a beat is, is known when all sinks are."""
+        block = self.graph.blocks[index]
+        if self.graph.type_of(block.inputs[0]).datatype.few == "BIPOLAR":
+            raise GenerateError(
+                f"{block.source}: {block.name}: a BIPOLAR map cannot leave the pipeline, a packet holds whole numbers; "
+                "let the last layer give its sums or TERNARY values"
+            )
         self.sinks[index] = taken[0]
 
     def leave(self) -> None:

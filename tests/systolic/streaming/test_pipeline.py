@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from low_bit import Layers
 from pipelines import CLOCK, Made, bipolar, every_block, folded, make, skip, with_memory
 
-from boards.errors import SimulationError
-from cnn.quantized import QuantizedNetwork
+from boards.errors import GenerateError, SimulationError
+from cnn.datatype import BIPOLAR
+from cnn.network import Padding
+from cnn.quantized import QConvolution, QuantizedNetwork, TensorType, Thresholds
 from systolic.build import Variant
 from systolic.cycles import DeadlockError
 from systolic.simulate import read_manifest
@@ -142,3 +146,14 @@ def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
         open_pipeline(tmp_path / "design", {k: v for k, v in manifest.items() if k != "packet_out"})
     with pytest.raises(SimulationError, match=r"the input is uint8 of shape \(3, 16, 16\), not uint8 of"):
         pack_picture(open_pipeline(tmp_path / "design", manifest), np.zeros((3, 4, 4), np.uint8))
+
+
+def test_a_bipolar_map_cannot_leave(tmp_path: Path) -> None:
+    made = Layers(3, 8, 8, "BIPOLAR", "UINT2").conv(4, 3, 1, Padding())
+    thresholds = Thresholds(np.zeros((4, 1), np.int64), np.zeros(4, np.bool_))
+    last = made.nodes[-1]
+    assert isinstance(last.op, QConvolution)
+    made.nodes[-1] = replace(last, op=replace(last.op, requantiser=thresholds), type=TensorType(BIPOLAR, 1.0))
+    network = made.network("signs")
+    with pytest.raises(GenerateError, match=r"net:2: conv1_out: a BIPOLAR map cannot leave the pipeline"):
+        make(network, folded(network, 20_000), tmp_path / "design")
