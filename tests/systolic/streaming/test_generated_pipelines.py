@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from low_bit import Layers
-from pipelines import CLOCK, Made, bipolar, every_block, folded, make, skip, with_memory
+from small_pipelines import CLOCK, Made, bipolar, every_block, folded, make, skip, with_memory
 
 from boards.errors import GenerateError, SimulationError
 from cnn.datatype import BIPOLAR
