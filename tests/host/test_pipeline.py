@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from boards.errors import HostError
+from host.frame import Span
 from host.pipeline import FEED_SECONDS, Channel, FrameError, Stage, measure, stream
 
 
@@ -29,19 +31,33 @@ def test_keeps_the_order_with_several_workers() -> None:
 
 
 def test_as_fast_as_its_slowest_stage() -> None:
-    stages = [Stage("a", nap(0.004)), Stage("b", nap(0.01)), Stage("c", nap(0.006))]
-    took = measure([job.spans for job in stream(range(60), stages)], {})
+    stages = [Stage("a", nap(0.012)), Stage("b", nap(0.03)), Stage("c", nap(0.018))]
+    took = measure([job.spans for job in stream(range(40), stages)], {})
     assert took.bound_by == "b"
-    assert took.frames == 60
+    assert took.frames == 40
     assert 0.9 <= took.overlap <= 1.02, str(took)
-    assert took.latency >= 0.02
+    assert took.latency >= 0.06
 
 
 def test_two_workers_halve_a_stage() -> None:
-    stages = [Stage("a", nap(0.02), 2), Stage("b", nap(0.002))]
-    took = measure([job.spans for job in stream(range(30), stages)], {"a": 2})
-    assert took.bound_by == "a"
-    assert took.throughput > 1.8 / 0.02, str(took)
+    alone, both = (
+        measure([job.spans for job in stream(range(16), [Stage("a", nap(0.05), workers), Stage("b", nap(0.002))])],
+                {"a": workers})
+        for workers in (1, 2)
+    )  # fmt: skip
+    assert alone.bound_by == both.bound_by == "a"
+    assert both.busy["a"] < 0.7 * alone.busy["a"]
+    assert both.throughput > 1.5 * alone.throughput, str(both)
+
+
+def test_throughput_is_of_the_steady_state_and_latency_of_a_frame() -> None:
+    spans = [(Span("a", i, i + 0.5), Span("b", i + 1.0, i + 4.0)) for i in range(3)]
+    took = measure(spans, {"a": 2})
+    assert took.throughput == 1.0  # three ends, a second apart
+    assert took.latency == 4.0
+    assert took.busy == {"a": 0.25, "b": 3.0}
+    with pytest.raises(HostError, match="there is nothing to measure before the first frame is through"):
+        measure([], {})
 
 
 def test_takes_no_more_frames_than_it_can_hold() -> None:
@@ -58,6 +74,57 @@ def test_takes_no_more_frames_than_it_can_hold() -> None:
     # one in each stage and in each of three channels, one at hand, one that was given
     assert len(taken) <= 7
     flow.close()
+
+
+def test_workers_begin_no_more_than_can_be_given_on() -> None:
+    begun = []
+    flow = stream(range(1000), [Stage("a", begun.append, 2)])
+    next(flow)
+    time.sleep(0.1)
+    # two begun, one about to be, one at hand, one in the channel, one that was given
+    assert len(begun) <= 6
+    flow.close()
+
+
+def test_no_later_stage_sees_a_frame_that_failed() -> None:
+    seen = []
+    stages = [Stage("a", lambda value: 1 // (2 - value)), Stage("b", seen.append)]
+    with pytest.raises(FrameError, match="frame 2 failed in stage 'a'"):
+        list(stream(range(4), stages))
+    assert len(seen) == 2
+
+
+def test_a_frame_that_failed_waits_for_no_claim() -> None:
+    free: Channel[str] = Channel(1)
+    free.put("only one, and never given back")
+    stages = [Stage("a", lambda value: 1 // (1 - value)), Stage("b", lambda value: value, claim=free)]
+    said: list[str] = []
+
+    def take() -> None:
+        try:
+            list(stream(range(2), stages))
+        except FrameError as error:
+            said.append(str(error))
+
+    thread = threading.Thread(target=take, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert said == ["frame 1 failed in stage 'a': integer division or modulo by zero"]
+
+
+def test_the_end_does_not_wait_for_an_iterator_that_does_not_end() -> None:
+    gone = threading.Event()
+
+    def frames() -> Iterator[int]:
+        yield 1
+        gone.wait(20)
+
+    flow = stream(frames(), [Stage("a", lambda value: value)])
+    next(flow)
+    began = time.perf_counter()
+    flow.close()
+    assert time.perf_counter() - began < FEED_SECONDS + 5
+    gone.set()
 
 
 @pytest.mark.parametrize("workers", [1, 3])
