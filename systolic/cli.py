@@ -264,11 +264,15 @@ def _folding_options(one: argparse.ArgumentParser) -> None:
         help=f"{', '.join(FOLDERS)}, or a file of systolic fold --save (default: %(default)s)",
     )
     of.add_argument("--deadline", type=float, default=60.0, metavar="S", help="seconds to search (%(default)s)")
+    of.add_argument(
+        "--effort", type=int, default=200, metavar="N", help="of annealing: evaluations a block (%(default)s)"
+    )
+    of.add_argument(
+        "--attempts", type=int, default=2, metavar="N", help="of annealing: times through all blocks (%(default)s)"
+    )
     of.add_argument("--max-padding", type=int, default=0, metavar="N", help="channels that may be added to a map")
     of.add_argument("--pad-ends", action="store_true", help="pad also what the network reads and gives")
-    of.add_argument(
-        "--external", nargs="+", default=[], metavar="LAYER", help="layers whose weights stay in DDR"
-    )
+    of.add_argument("--external", nargs="+", default=[], metavar="LAYER", help="layers whose weights stay in DDR")
     of.add_argument("--estimated-fifos", action="store_true", help="take FIFO depths as estimated, trace nothing")
 
 
@@ -286,6 +290,7 @@ def _fold(subparsers: Parsers) -> None:
     one.add_argument("--size", type=_size, metavar="WxH", help="input size instead of the network's own")
     one.add_argument("--board", default="ultra96-v2", help="board (default: %(default)s)")
     one.add_argument("--clock", type=float, metavar="MHZ", help="a clock that the board makes (default: its highest)")
+    one.add_argument("--bits", type=int, choices=FORMATS, help=f"{BITS_HELP} (default: 8)")
     one.add_argument("--compare", action="store_true", help="all folders side by side")
     one.add_argument("--save", type=Path, metavar="FILE", help="write the folding as JSON, to be edited by hand")
     one.add_argument("--report", type=Path, metavar="FILE", help="one self-contained HTML file with pictures")

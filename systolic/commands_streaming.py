@@ -34,6 +34,7 @@ from systolic.timeline import save as save_timeline
 def asked(options: argparse.Namespace) -> Asked:
     """What the options ask of a folding; --folding is a folder, or a file that systolic fold --save wrote."""
     named = options.folding in FOLDERS
+    made_by = f"systolic fold --save FILE, or take {', '.join(FOLDERS)}"
     return Asked(
         fps=options.fps,
         folder=options.folding if named else "exact",
@@ -41,8 +42,10 @@ def asked(options: argparse.Namespace) -> Asked:
         max_padding=options.max_padding,
         pad_ends=options.pad_ends,
         external=tuple(options.external),
-        given=None if named else (read_text(options.folding, "folding", "systolic fold --save FILE"), options.folding),
+        given=None if named else (read_text(options.folding, "folding", made_by), options.folding),
         sized=not options.estimated_fifos,
+        effort=options.effort,
+        attempts=options.attempts,
     )
 
 
@@ -134,7 +137,8 @@ def fold(options: argparse.Namespace) -> int:
     with StatusLine() as status:
         status.tell("reading the network")
         model = load_model(options.network, options.weights, None, _seed(options), options.size)
-        network = quantise_model(model, Calibration(sample_pictures()[:1]), model.fit, status.tell)
+        calibration = Calibration(sample_pictures()[:1], bits=options.bits)
+        network = quantise_model(model, calibration, model.fit, status.tell)
         graph = lower(network)
         if options.compare:
             also = () if wanted.given is None else (options.folding,)

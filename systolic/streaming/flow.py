@@ -38,8 +38,9 @@ class Asked:
     """What is wanted of a folding.
 
     fps: at the target clock, with least resources; None for the highest frame rate that fits. folder: one of FOLDERS.
-    deadline: seconds that the search may take. given: a saved folding as (JSON, name of its file), instead of a search.
-    sized: FIFO depths from the cycle trace; otherwise as the folder estimates them.
+    deadline: seconds that the exact search may take. given: a saved folding as (JSON, name of its file), instead of a
+    search. sized: FIFO depths from the cycle trace; otherwise as the folder estimates them. effort, attempts: of
+    annealing.
     """
 
     fps: float | None = None
@@ -50,10 +51,20 @@ class Asked:
     external: tuple[str, ...] = ()
     given: tuple[str, str] | None = None
     sized: bool = True
+    effort: int = 200
+    attempts: int = 2
 
     def __post_init__(self) -> None:
         if self.fps is not None and not self.fps > 0:
             raise ScheduleError(f"a frame rate is above 0, not {self.fps:g}; give --fps RATE, or leave it out")
+        if self.deadline is not None and not self.deadline > 0:
+            raise ScheduleError(f"a search needs more than 0 seconds, not {self.deadline:g}; give --deadline S")
+        if self.max_padding < 0:
+            raise ScheduleError(f"--max-padding counts channels that are added, 0 or more, not {self.max_padding}")
+        if min(self.effort, self.attempts) < 1:
+            raise ScheduleError(
+                f"annealing needs an effort and attempts of at least 1, not {self.effort} and {self.attempts}"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,16 +89,28 @@ def fold_network(graph: g.StreamGraph, board: Board, clock: Clock, asked: Asked)
     cycles = None if asked.fps is None else int(clock.mhz * 1e6 / asked.fps)
     if cycles == 0:
         raise ScheduleError(f"{asked.fps:g} frames/s leave no cycle for a frame at {clock.mhz:g} MHz; ask for less")
+    _check_external(graph, asked.external)
     goal = Goal(cycles, clock.mhz, Budget())
     options = Options(asked.max_padding, asked.pad_ends, external=asked.external, uram_weights=False)
     if asked.given is not None:
         folds = from_json(asked.given[0], graph, asked.given[1]).folds
         return folded(graph, folds, board, goal, "given", float("nan"), 0.0)
     if asked.folder == "greedy":
-        return greedy.fold(graph, board, goal)
+        return greedy.fold(graph, board, goal, external=asked.external)
     if asked.folder == "annealing":
-        return annealing.fold(graph, board, goal)
+        return annealing.fold(graph, board, goal, options, effort=asked.effort, attempts=asked.attempts)
     return exact.fold(graph, board, goal, options, asked.deadline)
+
+
+def _check_external(graph: g.StreamGraph, external: tuple[str, ...]) -> None:
+    """A misspelt layer would stay on the chip without a word."""
+    known = [block.name for block in graph.blocks if isinstance(block.op, g.MatrixVector)]
+    unknown = [name for name in external if name not in known]
+    if unknown:
+        raise ScheduleError(
+            f"--external {unknown[0]}: {graph.name} has no such layer whose weights can come from DDR; "
+            f"there are {', '.join(known)}"
+        )
 
 
 def make_pipeline(
