@@ -1,0 +1,48 @@
+"""Networks whose weights do not fit the chip, from the command line: why, what would, and that it does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from systolic.cli import main
+
+pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install 'systolic-cnn[solver]'")
+
+CHIP = "312 BRAM36 and 96 URAM hold 4.98 MB"
+FOREST = Path(__file__).parents[3] / "cnn/models/shapes/samples/forest.jpg"
+
+
+@pytest.mark.parametrize(
+    ("bits", "weights", "lacking", "left"),
+    [(8, "15.86 MB", "10.88 MB", "1.70 MB"), (4, "7.93 MB", "2.95 MB", "0.85 MB")],
+)
+def test_tiny_yolov2_does_not_fit_and_says_what_would(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], bits: int, weights: str, lacking: str, left: str
+) -> None:
+    folder = tmp_path / "design"
+    options = ["--seed", "1", "--bits", str(bits), "--style", "streaming", "--board", "zcu104", "-o", str(folder)]
+    assert main(["generate", "tiny-yolov2-voc", *options]) == 2
+    assert capsys.readouterr().err == (
+        "systolic: tiny_yolov2_voc does not fit ZCU104 in streaming style, which keeps weights on the chip: 15.86 M "
+        f"weights of INT{bits} are {weights}, {CHIP}, {lacking} too few (URAM, 3.54 MB of it, starts empty and cannot "
+        "hold constants); what would fit: weights of 1 bit (1.98 MB), or those of conv8, conv7 from DDR (external), "
+        f"which leaves {left} on the chip\n"
+    )
+    assert not folder.exists()
+
+
+def test_weights_in_ddr_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "design"
+    options = ["--style", "streaming", "--board", "ultra96-v2", "--fps", "100", "--estimated-fifos", "-o", str(folder)]
+    assert main(["generate", "shapes", "--external", "conv6", "conv7", *options]) == 0
+    said = capsys.readouterr().out
+    assert said.count("memory external") == 2
+    assert main(["simulate", str(folder), "--picture", str(FOREST), "--json", "-"]) == 0
+    layers = json.loads(capsys.readouterr().out)["layers"]
+    assert {"conv6", "conv7"} <= {one["name"] for one in layers}
+    assert all(one["mismatches"] == 0 for one in layers)
+    images = json.loads((folder / "manifest.json").read_text())["images"]
+    assert [one["path"] for one in images] == ["data/weights_conv6.bin", "data/weights_conv7.bin"]
