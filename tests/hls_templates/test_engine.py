@@ -155,7 +155,7 @@ def test_every_port_has_its_own_reader_and_interface(ports: tuple[int, int]) -> 
 def test_parameters_carry_their_reasons() -> None:
     text = engine_sources(values())["parameters.h"]
     assert "static const int ROWS = 5;  // M: output rows computed together\n" in text
-    assert "#define WEIGHT_MEMORY uram\n" in text
+    assert "#define WEIGHT_MEMORY bram\n" in text
 
 
 def test_hostile_titles_and_reasons_stay_in_their_comments(tmp_path: Path) -> None:
