@@ -27,6 +27,7 @@ from scheduler.streaming import lanes
 from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
 from systolic.generate import heads
 from systolic.golden import golden_files
+from systolic.streaming.parameters import can_be_written, parameter_files
 from systolic.streaming.wiring import IMAGE_BEAT, Wiring, value_bytes, wire_up
 
 CHECK = {"packet_in": "data/in.bin", "packet_out": "data/expected.bin"}
@@ -68,6 +69,9 @@ def generate_pipeline(
     files |= {f"golden/{name}": data for name, data in golden_files(made.network).items()}
     files["network.npz"] = to_npz(made.network)
     files |= model
+    if can_be_written(made.folding):
+        written = parameter_files(made.network, made.folding)
+        files |= {f"parameters/{name}": text.encode() for name, text in written.items()}
     files |= _frame(made, wiring, picture)
     files |= dict(_images(wiring).values())
     check = {packet: {"path": path, "crc32": zlib.crc32(files[path])} for packet, path in CHECK.items()}

@@ -7,6 +7,21 @@ from hls_templates.param_header import LayerParameters, header_files
 from scheduler.streaming.graph import Block, DownSample, Fold, MatrixVector, StreamingFolding, VectorVector, Window
 
 
+MOST_WEIGHTS = 1 << 20
+"""In headers; more are megabytes of text that nobody reads and no compiler likes."""
+
+
+def can_be_written(folding: StreamingFolding) -> bool:
+    """Whether the form can say it: it knows no channels beyond the network's, and is for networks that fit a chip."""
+    folds = [
+        (block.op, fold)
+        for block, fold in zip(folding.graph.blocks, folding.folds, strict=True)
+        if isinstance(block.op, (MatrixVector, VectorVector))
+    ]
+    few = sum(op.weights.size for op, _ in folds) <= MOST_WEIGHTS
+    return few and all(fold.pad_in == fold.pad_out == 0 for _, fold in folds)
+
+
 def parameter_files(network: QuantizedNetwork, folding: StreamingFolding) -> dict[str, str]:
     """param.h and config.h of every matrix-vector and vector-vector unit, named by its layer.
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from boards.board import load
 from cnn import zoo
 from cnn.exported import read_exported
 from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork
 from scheduler.streaming.graph import Fold, MatrixVector, StreamingFolding, VectorVector
 from scheduler.streaming.lower import lower
-from systolic.streaming.parameters import parameter_files
+from systolic.streaming.generate import Streaming, generate_pipeline
+from systolic.streaming.parameters import can_be_written, parameter_files
 
 PE = (16, 8, 8, 4, 2, 2, 2, 2, 2)
 SIMD = (3, 16, 16, 16, 8, 8, 8, 8, 8)
@@ -83,3 +86,21 @@ def test_depthwise_and_other_activations() -> None:
     files = parameter_files(network, StreamingFolding(graph, (Fold(),) * len(graph.blocks)))
     assert "_inc" not in files["param.h"]
     assert set(array(files["param.h"], "full3_w")[0]) == {0, 1}
+
+
+def test_a_design_has_them_beside_its_sources() -> None:
+    """Bytes of the folder itself; padded channels and a million weights leave them out."""
+    network = zoo.load_exported("ultranet", 1).quantized
+    folding = winners_folding(network)
+    picture = np.zeros((3, 160, 320), np.uint8)
+    board = load("ultra96-v2")
+    made = Streaming(network, folding, board, board.clocks()[-1])
+    files = generate_pipeline(made, {}, picture, {"dsp": 1}).files
+    expected = parameter_files(network, folding)
+    assert {name: files[f"parameters/{name}"].decode() for name in expected} == expected
+    assert "const ap_uint<64> conv1_w[8][36] = {" in files["parameters/param.h"].decode()
+    units = [i for i, block in enumerate(folding.graph.blocks) if isinstance(block.op, MatrixVector)]
+    padded = list(folding.folds)
+    padded[units[0]] = replace(padded[units[0]], pad_out=2)
+    assert can_be_written(folding)
+    assert not can_be_written(replace(folding, folds=tuple(padded)))
