@@ -6,7 +6,6 @@ from cnn.quantized import MultiplyShift, QNode, QuantizedNetwork
 from hls_templates.param_header import LayerParameters, header_files
 from scheduler.streaming.graph import Block, DownSample, Fold, MatrixVector, StreamingFolding, VectorVector, Window
 
-
 MOST_WEIGHTS = 1 << 20
 """In headers; more are megabytes of text that nobody reads and no compiler likes."""
 
