@@ -1,0 +1,152 @@
+"""Random networks with random legal foldings, far from what a folder would choose: every bit of every layer right."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from low_bit import Layers
+from small_pipelines import BOARD, make
+
+from cnn.network import Padding
+from cnn.quantized import (
+    MultiplyShift,
+    QConvolution,
+    QDense,
+    QNode,
+    QuantizedNetwork,
+    Requantiser,
+    Requantising,
+    Thresholds,
+)
+from scheduler.streaming import graph as g
+from scheduler.streaming.candidates import Options, candidates
+from scheduler.streaming.constraints import CONSTRAINTS, check, legal
+from scheduler.streaming.lower import lower
+from systolic.streaming.simulate import simulate_pipeline
+
+FORMATS = (("INT4", "UINT4"), ("INT8", "INT8"), ("TERNARY", "TERNARY"), ("INT2", "UINT2"), ("INT4", "INT8"))
+STEPS = (
+    "wide",
+    "strided",
+    "point",
+    "sampled",
+    "depthwise",
+    "pool",
+    "overlapped",
+    "upsample",
+    "skip",
+    "branches",
+    "reorg",
+)
+
+# --- networks --------------------------------------------------------------------------------------------------
+
+
+def grow(made: Layers, step: str, random: np.random.Generator) -> Layers:
+    """One step more, where the map is large enough for it."""
+    shape, filters = made.nodes[-1].shape, int(random.integers(1, 5)) * 2
+    even = shape.height % 2 == shape.width % 2 == 0 and shape.height >= 4
+    if step == "wide":
+        top, left, bottom, right = (int(p) for p in random.integers(0, 3, 4))
+        return made.conv(filters, 3, 1, Padding(top, left, bottom, right))
+    if step == "point":
+        return made.conv(filters, 1)
+    if step == "depthwise":
+        return made.depthwise(3, int(random.integers(1, 3)))
+    if step == "skip":
+        fork = made.last
+        made.conv(shape.channels, 3).conv(shape.channels, 1)
+        return made.sum(fork, made.last)
+    if step == "branches":
+        fork = made.last
+        first = made.conv(filters, 3, 1, None, False, fork).last
+        return made.conv(filters, 1, 1, None, False, fork).concat(first, made.last)
+    if step == "reorg" and even:
+        return made.reorg(2, made.last)
+    if step == "upsample" and shape.height <= 8:
+        return made.upsample(2)
+    if step in ("strided", "sampled") and even:
+        return made.conv(filters, 3 if step == "strided" else 1, 2)
+    if step in ("pool", "overlapped") and even:
+        return made.pool(*((2, 2) if step == "pool" else (3, 2)))
+    return made.conv(filters, 3)
+
+
+def requantising(like: Requantising, node: QNode, kind: int, random: np.random.Generator) -> Requantising:
+    """Random constants, negative ones among them."""
+    out, count = node.type.datatype, like.channels
+    if out.few or (kind == 2 and out.bits <= 4):
+        levels = np.sort(random.integers(-300, 300, (count, out.levels)), axis=1).astype(np.int64)
+        return Thresholds(levels, random.random(count) < 0.5)
+    multiplier = random.integers(1 << 15, 1 << 16, count)
+    shift, negative = random.integers(18, 23, count), random.integers(0, 2, count)
+    if kind == 1:
+        return MultiplyShift(multiplier * (1 - 2 * negative), random.integers(-(1 << 22), 1 << 22, count), shift)
+    return Requantiser(random.integers(-200, 200, count), multiplier, negative, shift)
+
+
+def drawn_network(steps: list[str], formats: tuple[str, str], seed: int) -> QuantizedNetwork:
+    random = np.random.default_rng(seed)
+    height, width = (int(2 * random.integers(3, 7)) for _ in range(2))
+    made = Layers(int(random.integers(1, 5)), height, width, *formats).conv(int(random.integers(1, 5)) * 2, 3)
+    for step in steps:
+        grow(made, step, random)
+    made = (made.dense(6) if random.random() < 0.3 else made.conv(5, 1)).wide()
+    nodes = []
+    for node in made.nodes:
+        if isinstance(node.op, (QConvolution, QDense)):
+            by = requantising(node.op.requantiser, node, int(random.integers(3)), random)
+            node = replace(node, op=replace(node.op, requantiser=by))
+        nodes.append(node)
+    return QuantizedNetwork("drawn", tuple(nodes))
+
+
+# --- foldings --------------------------------------------------------------------------------------------------
+
+
+def drawn_folding(graph: g.StreamGraph, seed: int) -> g.StreamingFolding:
+    """Every block a random one of its candidates, readers first: what gathers for a unit has to suit it."""
+    random = np.random.default_rng(seed)
+    units = [block.name for block in graph.blocks if isinstance(block.op, g.MatrixVector)]
+    far = tuple(name for name in units if random.random() < 0.3)
+    options = Options(int(random.integers(0, 3)), bool(random.integers(2)), 4, far, uram_weights=False)
+    folds: dict[int, g.Fold] = {}
+    for index in reversed(range(len(graph.blocks))):
+        some = candidates(graph, index, BOARD, options)
+        order = random.permutation(len(some))
+        readers = [i for i in folds if any(port.block == index for port in graph.blocks[i].inputs)]
+        folds[index] = next(some[at] for at in order if _suits(graph, folds, index, some[at], readers))
+    return check(g.StreamingFolding(graph, tuple(folds[index] for index in range(len(graph.blocks)))))
+
+
+def _suits(graph: g.StreamGraph, folds: dict[int, g.Fold], index: int, fold: g.Fold, readers: list[int]) -> bool:
+    tried = {**folds, index: fold}
+    if not isinstance(graph.blocks[index].op, g.Window):
+        return True
+    return all(legal(graph, tried, reader, CONSTRAINTS) for reader in readers)  # type: ignore[arg-type]
+
+
+@settings(
+    max_examples=6, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.generate),
+)  # fmt: skip
+@given(
+    st.lists(st.sampled_from(STEPS), min_size=2, max_size=4),
+    st.sampled_from(FORMATS),
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**32 - 1),
+)
+def test_random_networks_with_random_foldings(
+    steps: list[str], formats: tuple[str, str], network_seed: int, fold_seed: int
+) -> None:
+    network = drawn_network(steps, formats, network_seed)
+    folding = drawn_folding(lower(network), fold_seed)
+    with tempfile.TemporaryDirectory() as work:
+        made = make(network, folding, Path(work) / "design")
+        result = simulate_pipeline(made.pipeline, made.picture)
+    assert [(layer.name, layer.mismatches) for layer in result.layers if layer.mismatches] == []
