@@ -9,15 +9,14 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call, refused
 from detectors import LABELS, TINY_CFG, tiny_files
 from PIL import Image
 
-from systolic.cli import main
 from systolic.model import load_model, sample_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,32 +24,9 @@ COMMANDS = ("demo", "boards", "generate", "simulate", "run")
 PICTURE = str(sample_pictures()[0])
 
 
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    error: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """stdout holds one JSON object and nothing else; no NaN or Infinity, which are no JSON."""
-        value = json.loads(self.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-        assert isinstance(value, dict)
-        return value
-
-
 @pytest.fixture
-def systolic(capsys: pytest.CaptureFixture[str]) -> Any:
+def systolic() -> Any:
     """The command in this process."""
-
-    def call(*arguments: object) -> Done:
-        try:
-            code = main([str(one) for one in arguments])
-        except SystemExit as left:
-            code = int(left.code or 0)
-        captured = capsys.readouterr()
-        return Done(code, captured.out, captured.err)
-
     return call
 
 
@@ -65,15 +41,6 @@ def tiny(tmp_path: Path) -> Path:
 def generate_arguments(tiny: Path, *more: object) -> tuple[object, ...]:
     options = ("--weights", tiny.with_suffix(".weights"), "--names", tiny.with_suffix(".names"))
     return ("generate", tiny, *options, "--board", "pynq-z2", "--calibrate", PICTURE, "-o", tiny.parent / "out", *more)
-
-
-def refused(done: Done, sentence: str) -> None:
-    """Exit code 2 and one sentence on stderr; nothing on stdout and no traceback."""
-    assert done.code == 2
-    assert done.out == ""
-    assert done.error.startswith("systolic: ")
-    assert "Traceback" not in done.error
-    assert re.search(sentence, done.error), done.error
 
 
 # ---------------------------------------------------------------------------------------------- help
