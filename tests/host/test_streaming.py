@@ -79,3 +79,21 @@ def test_a_frame_beyond_the_length_register_is_refused(channel: StreamChannel) -
     channel.dma.buffer_max_size = 511
     with pytest.raises(HostError, match=r"a packet has 1…511 bytes by the width .*, not 512; build it with"):
         channel.exchange(*buffers())
+
+
+def test_the_largest_packet_goes_and_each_buffer_counts(channel: StreamChannel) -> None:
+    sent, received = buffers()
+    channel.dma.buffer_max_size = 512
+    assert channel.exchange(sent, received) == 512
+    channel.dma.buffer_max_size = 511
+    few = pynq.allocate(8, np.int16, cacheable=1)
+    with pytest.raises(HostError, match=r"a packet has 1…511 bytes by the width .*, not 512"):
+        channel.exchange(few, received)
+
+
+def test_says_how_many_bytes_came(channel: StreamChannel) -> None:
+    _, received = buffers()
+    few = pynq.allocate(8, np.int16, cacheable=1)
+    few[:] = 5
+    assert channel.exchange(few, received) == 16
+    assert (received[:8] == 5).all()
