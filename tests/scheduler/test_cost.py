@@ -118,6 +118,9 @@ TRACED = {
     "connected": Builder(3, 40, 40).conv(24, 3, 2).conv(16, 1).pool().dense(120).network(),
 }
 
+SHARES = {"odd": (0.85, 0.4, 0.15), "five": (0.85, 0.4, 0.15), "connected": (0.85, 0.4)}
+"""Of the DDR's peak: the last of them is what the slowest board has."""
+
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -138,6 +141,9 @@ def test_modelled_cycles_are_within_3_percent_of_the_traced_ones(name: str, comp
         if not file.startswith(("src/", "simulation/")):
             (compiled / file).write_bytes(data)
     folder = open_folder(compiled)
-    traced = measure(folder, trace_frame(folder, picture), board_memory(folder))
-    for layer, time in zip(cost(schedule, LINK).layers, traced.layers, strict=True):
-        assert layer.total - int(layer.cycles.program) == pytest.approx(time.cycles, rel=0.03), time.name
+    trace = trace_frame(folder, picture)
+    for share in SHARES[name]:
+        traced = measure(folder, trace, board_memory(folder, share))
+        modelled = cost(schedule, link_of(BOARD, 300, share)).layers
+        for layer, time in zip(modelled, traced.layers, strict=True):
+            assert layer.total - int(layer.cycles.program) == pytest.approx(time.cycles, rel=0.03), (time.name, share)
