@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scheduler"))
 
+from pages import one_whole_page, readable_at_phone_width
 from quantised import Builder, tiny_yolo
 
 from boards.board import load
@@ -173,31 +172,9 @@ def test_the_tiling_covers_the_map(explored: Explored) -> None:
         assert sum(p.get_width() * p.get_height() for p in axes.patches) == work.out_width * work.out_height  # type: ignore[attr-defined]
 
 
-class Reader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.asks: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in ("meta", "br", "path", "use", "link", "img"):
-            self.open.append(tag)
-        self.asks += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href")]
-        assert tag != "script"
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self.open:
-            while self.open.pop() != tag:
-                pass
-
-
 def test_the_page_is_one_file_that_asks_for_nothing(comparison: Comparison, explored: Explored) -> None:
     text = report(comparison, (explored,))
-    reader = Reader()
-    reader.feed(text)
-    assert reader.open == []
-    assert all(asked.startswith("#") for asked in reader.asks)
-    assert 'name="viewport"' in text
+    one_whole_page(text)
     assert text.count("<svg") >= 6
 
 
@@ -213,42 +190,9 @@ def test_jupyter_shows_the_same(explored: Explored, comparison: Comparison) -> N
     assert "<svg" in comparison._repr_html_()
 
 
-PHONE = """<!DOCTYPE html><iframe width="390" height="844" frameborder="0"></iframe><pre></pre><script>
-const frame = document.querySelector("iframe");
-frame.onload = () => {
-  const all = (what) => [...frame.contentDocument.querySelectorAll(what)];
-  const heights = (what) => all(what).map((e) => e.getBoundingClientRect().height).filter((h) => h > 0);
-  const scale = (t) => t.ownerSVGElement.getBoundingClientRect().width / t.ownerSVGElement.viewBox.baseVal.width;
-  document.querySelector("pre").textContent = JSON.stringify({
-    wide: frame.contentDocument.documentElement.scrollWidth, pictures: all("svg").length,
-    row: Math.max(...heights("tr")),
-    text: Math.min(...all("svg text").map((t) => parseFloat(getComputedStyle(t).fontSize) * scale(t))),
-  });
-};
-frame.srcdoc = PAGE;
-</script>"""
-
-
 def test_chromium_renders_it_at_phone_width(tmp_path: Path, comparison: Comparison) -> None:
-    """In a frame of 390 px, because a window of Chromium is not made narrower than 500."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("chromium is not installed")
-    page = json.dumps(report(comparison)).replace("</", "<\\/")
-    (tmp_path / "phone.html").write_text(PHONE.replace("PAGE", page), "utf-8")
-    done = subprocess.run(
-        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--window-size=800,900",
-         f"--user-data-dir={tmp_path}", "--virtual-time-budget=5000", "--dump-dom", (tmp_path / "phone.html").as_uri()],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert "CONSOLE" not in done.stderr
-    found = re.search(r"<pre>(.+?)</pre>", done.stdout)
-    assert found, done.stderr
-    seen = json.loads(found[1])
+    seen = readable_at_phone_width(report(comparison), tmp_path)
     assert seen["pictures"] == 1 + 5 * sum(row.explored is not None for row in comparison.rows)
-    assert seen["wide"] <= 390  # nothing but a table's or picture's own box is moved sideways
-    assert seen["row"] <= 110  # a row of a table is at most four lines
-    assert seen["text"] >= 8  # px
 
 
 def test_no_clock_of_the_board_beats_its_highest() -> None:
