@@ -119,7 +119,7 @@ TRACED = {
 }
 
 SHARES = {"odd": (0.85, 0.4, 0.15), "five": (0.85, 0.4, 0.15), "connected": (0.85, 0.4)}
-"""Of the DDR's peak: the last of them is what the slowest board has."""
+"""Of the DDR's peak: the last gives less than any board has."""
 
 
 @pytest.fixture(scope="module")
