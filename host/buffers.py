@@ -12,7 +12,8 @@ import numpy as np
 
 from boards.errors import HostError
 from host.layout import Addresses, map_base, place_program
-from host.manifest import Image, Manifest, read_image
+from host.manifest import Manifest
+from host.manifest_parts import Image, read_image
 
 Allocate = Callable[..., Any]
 """``pynq.allocate``."""

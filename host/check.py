@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import HostError
-from host.manifest import Layer, Manifest, Region, read_image
+from host.manifest import Layer, Manifest, Region
+from host.manifest_parts import read_image
 from host.stream_manifest import StreamLayer
 
 Integers = npt.NDArray[np.signedinteger[Any]]

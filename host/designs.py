@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from boards.errors import HostError
-from host.manifest import MANIFEST, read_manifest
+from host.manifest import read_manifest
+from host.manifest_parts import MANIFEST
 
 GROUP = "systolic.designs"
 """Entry points of the wheels that ``systolic package`` makes: name → the package that holds the design."""

@@ -5,24 +5,28 @@ from __future__ import annotations
 import json
 import math
 import re
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from boards.errors import HostError
 from host.detection import Head
-from host.picture import FITS
+from host.manifest_parts import (
+    LARGEST_BUFFER,
+    MANIFEST,
+    MOST_LAYERS,
+    Image,
+    NetworkHead,
+    check_common,
+    image_of,
+    inside,
+    require,
+)
+from host.stream_manifest import StreamManifest, stream_manifest
 
-if TYPE_CHECKING:
-    from host.stream_manifest import StreamManifest
-
-MANIFEST = "manifest.json"
 VERSION = 1
 LARGEST_MANIFEST = 16 << 20  # bytes
-LARGEST_BUFFER = 1 << 31  # bytes; more than any of the boards gives to contiguous memory
-MOST_LAYERS = 4096
 _DATATYPE = re.compile(r"U?INT([1-9]|1[0-6])")
 
 
@@ -62,22 +66,6 @@ class Layer:
     macs: int
     cycles: int
     output: Region
-
-
-@dataclass(frozen=True)
-class NetworkHead:
-    """A detection head reads the output of the layer with index ``layer``."""
-
-    layer: int
-    head: Head
-
-
-@dataclass(frozen=True)
-class Image:
-    """A file that is uploaded once, and the CRC-32 that it has."""
-
-    path: str
-    crc32: int
 
 
 @dataclass(frozen=True)
@@ -178,30 +166,10 @@ def parse_manifest(values: object, source: str) -> Manifest | StreamManifest:
 
 def _of_style(values: Mapping[str, Any]) -> Manifest | StreamManifest:
     if values["style"] == "streaming":
-        from host.stream_manifest import stream_manifest
-
         return stream_manifest(values)
     found = _manifest(values)
     _check(found)
     return found
-
-
-def read_image(folder: Path, image: Image) -> bytes:
-    """The bytes of an image; HostError where the file is not what the manifest says."""
-    path = folder / image.path
-    try:
-        if path.stat().st_size > LARGEST_BUFFER:
-            raise HostError(f"{path}: an image has at most {LARGEST_BUFFER} bytes; copy the design again")
-        data = path.read_bytes()
-    except OSError as error:
-        raise HostError(f"{path} cannot be read ({error.strerror}); copy the whole folder to the board") from error
-    found = zlib.crc32(data)
-    if found != image.crc32:
-        raise HostError(
-            f"{path} has checksum {found:08x}, {MANIFEST} says {image.crc32:08x}: the folder holds files of two "
-            "designs or was cut off; copy it again"
-        )
-    return data
 
 
 def _manifest(values: Mapping[str, Any]) -> Manifest:
@@ -242,20 +210,7 @@ def _checked(values: Mapping[str, Any]) -> Image:
 
 
 def _image(name: str, sums: Mapping[str, Any]) -> Image:
-    return image_of(_inside(name), sums[name])
-
-
-def _inside(name: object) -> str:
-    path = PurePosixPath(str(name))
-    if path.is_absolute() or ".." in path.parts or "\\" in str(name):
-        raise HostError(f"an image stays inside the folder, {str(name)!r} does not")
-    return str(name)
-
-
-def image_of(name: object, crc32: Any) -> Image:
-    """HostError where the path leaves the folder or the checksum is none."""
-    require(0 <= int(crc32) < 1 << 32, f"{name}: crc32 is 32 bits", crc32)
-    return Image(_inside(name), int(crc32))
+    return image_of(inside(name), sums[name])
 
 
 def region_of(values: Mapping[str, Any]) -> Region:
@@ -350,15 +305,3 @@ def _check_region(name: str, region: Region, found: Manifest) -> None:
     inside = region.offset >= 0 and 0 < region.size <= found.maps_bytes - region.offset
     require(inside, f"{name}: the map lies within maps_bytes", (region.offset, region.size))
     require(region.offset % found.word_bytes == 0, f"{name}: offset is whole words", region.offset)
-
-
-def check_common(fit: str, clock_mhz: float) -> None:
-    """What holds for designs of every style."""
-    require(fit in FITS, f"fit is one of {', '.join(FITS)}", fit)
-    require(0 < clock_mhz < 2000, "clock_mhz is 0…2000", clock_mhz)
-
-
-def require(holds: bool, what: str, came: object) -> None:
-    """HostError else; it says both."""
-    if not holds:
-        raise HostError(f"{what}, not {came!r}")

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from boards.errors import HostError
-from host.manifest import MANIFEST, Manifest
+from host.manifest import Manifest
+from host.manifest_parts import MANIFEST
 from host.pace import pace
 from host.simulation_library import find_library
 from host.stream_manifest import StreamManifest

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from host.detection import Head
-from host.manifest import LARGEST_BUFFER, MOST_LAYERS, Image, NetworkHead, check_common, image_of, require
+from host.manifest_parts import LARGEST_BUFFER, MOST_LAYERS, Image, NetworkHead, check_common, image_of, require
 
 LARGEST_PACKET = (1 << 26) - 1
 """Bytes: what the DMA's length register of 26 bits says (PG021)."""

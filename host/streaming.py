@@ -19,7 +19,7 @@ import numpy.typing as npt
 from boards.errors import HostError
 from host.buffers import Allocate, Memory
 from host.layout import fill_pixels
-from host.manifest import MANIFEST, read_image
+from host.manifest_parts import MANIFEST, read_image
 from host.overlay import LoadedOverlay
 from host.picture import Pixels
 from host.stream_manifest import StreamLayer, StreamManifest

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import host
 from boards.errors import GenerateError
-from host.manifest import MANIFEST, Manifest, read_manifest
+from host.manifest import Manifest, read_manifest
+from host.manifest_parts import MANIFEST
 from host.stream_manifest import StreamManifest
 
 VERSION = "0.1.0"

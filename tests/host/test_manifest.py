@@ -10,7 +10,8 @@ import pytest
 from manifests import changed, places, refusal
 
 from boards.errors import HostError
-from host.manifest import LARGEST_BUFFER, LARGEST_MANIFEST, parse_manifest, read_image, read_manifest
+from host.manifest import LARGEST_MANIFEST, parse_manifest, read_manifest
+from host.manifest_parts import LARGEST_BUFFER, read_image
 
 
 @pytest.fixture(scope="module")

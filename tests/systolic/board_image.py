@@ -15,7 +15,8 @@ from host.check import check_picture, golden_maps
 from host.designs import find_design, installed
 from host.detection import detect
 from host.layout import to_floats
-from host.manifest import read_image, read_manifest
+from host.manifest import read_manifest
+from host.manifest_parts import read_image
 from host.picture import resize
 
 
