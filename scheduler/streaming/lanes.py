@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 
@@ -245,7 +245,10 @@ def _regrouped(
     if have > 1:
         found.append(Converter(have * lanes_in, lanes_in, values[0], values[0], spots, have, 1))
     if not alike:
-        found.append(Converter(lanes_in, lanes_out, *values, spots))
+        whole = lanes_out if values[0] == values[1] else gcd(lanes_out, values[1])
+        found.append(Converter(lanes_in, whole, *values, spots))
+        if whole != lanes_out:  # a connected layer takes words of more than a pixel
+            found.append(Converter(whole, lanes_out, values[1], values[1], spots))
     if want > 1:
         found.append(Converter(lanes_out, want * lanes_out, values[1], values[1], spots, 1, want))
     return tuple(found)

@@ -160,6 +160,13 @@ def test_parts_of_two_pixels_are_regrouped_one_pixel_at_a_time() -> None:
     assert [c.kind for c in converters(graph, folds, 3)] == ["pixels", "width", "pixels"]
 
 
+def test_padding_is_dropped_pixel_by_pixel_before_words_of_more_than_a_pixel() -> None:
+    graph = graph_of(Layers(8, 6, 3).conv(6, 1).dense(4))
+    folds = (g.Fold(simd=8), g.Fold(simd=8, pe=2, pad_out=2), g.Fold(simd=9, pe=4), g.Fold(simd=4))
+    assert converters(graph, folds, 2) == (Converter(2, 3, 8, 6, 18), Converter(3, 9, 6, 6, 18))
+    assert [one.kind for one in converters(graph, folds, 2)] == ["channels", "width"]
+
+
 def test_a_window_that_gathers_more_than_it_reads_walks_on_to_its_end() -> None:
     made = Layers(4, 8, 8).conv(6, 3, 1, Padding(2, 2, 2, 2))
     assert cycles(graph_of(made), 1, g.Fold(simd=4, style="parallel")) == 10 * 10
