@@ -130,7 +130,7 @@ def _fifos(fifos: Fifos) -> dict[str, Any]:
 
 def fold(options: argparse.Namespace) -> int:
     """JSON: {network, board, clock_mhz, folders: [{folder, cycles, fps, lut, dsp, bram18, uram, converters,
-    fifo_bits, price, fits, state, gap, seconds, reason}]}."""
+    fifo_bits, price, reached, fits, state, gap, seconds, reason}]}."""
     board = board_room.load(options.board)
     clock = board.clocks()[-1] if options.clock is None else board.nearest_clock(options.clock)
     wanted = asked(options)

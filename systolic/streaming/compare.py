@@ -51,6 +51,10 @@ class Comparison:
             "folders": [self._values(row) for row in self.rows],
         }
 
+    def reaches(self, found: Folded) -> bool:
+        """The frame rate that was asked for."""
+        return self.fps is None or found.fps(self.clock_mhz) >= self.fps
+
     def _values(self, row: Row) -> dict[str, Any]:
         found = row.found
         if found is None:
@@ -63,6 +67,7 @@ class Comparison:
             "converters": row.converters,
             "fifo_bits": row.fifo_bits,
             "price": found.price / 1e9,
+            "reached": self.reaches(found),
             "fits": found.fits,
             "state": found.state,
             "gap": proven_gap(found),
@@ -96,18 +101,24 @@ HEAD = ("folder", "cycles", "frames/s", "LUT", "DSP", "BRAM18", "URAM", "convert
 
 def rows_of(compared: Comparison) -> list[list[Cell]]:
     """A line a folder, under HEAD."""
-    return [_line(row, compared.clock_mhz) for row in compared.rows]
+    return [_line(compared, row) for row in compared.rows]
 
 
-def _line(row: Row, clock_mhz: float) -> list[Cell]:
+def _line(compared: Comparison, row: Row) -> list[Cell]:
     found = row.found
     if found is None:
         return [row.folder, *([None] * 10), row.reason]
     used = found.usage
     return [
-        row.folder, found.cycles, found.fps(clock_mhz), used.lut, used.dsp, used.bram18, used.uram,
-        row.converters, row.fifo_bits, found.price / 1e9, found.seconds, found.state if found.fits else "does not fit",
+        row.folder, found.cycles, found.fps(compared.clock_mhz), used.lut, used.dsp, used.bram18, used.uram,
+        row.converters, row.fifo_bits, found.price / 1e9, found.seconds, _verdict(compared, found),
     ]  # fmt: skip
+
+
+def _verdict(compared: Comparison, found: Folded) -> str:
+    wrong = [] if compared.reaches(found) else ["too slow"]
+    wrong += [] if found.fits else ["does not fit"]
+    return ", ".join(wrong) or found.state
 
 
 def legend(compared: Comparison) -> str:

@@ -20,7 +20,7 @@ from PIL import Image
 from systolic.model import load_model, sample_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("demo", "boards", "generate", "simulate", "run")
+COMMANDS = ("demo", "boards", "generate", "simulate", "run", "schedule", "compare", "fold", "package")
 PICTURE = str(sample_pictures()[0])
 
 

@@ -121,6 +121,9 @@ def test_what_is_not_good_is_said(compared: Comparison, found: Folded) -> None:
     assert "<svg" not in folding_page(lost)
     assert "does not fit the budget of this board" in folded_html(replace(found, fits=False), BOARD, 300)
     assert "within 2.0% of the best" in folded_html(replace(found, state="feasible", gap=0.02), BOARD, 300)
+    slow = replace(compared, fps=1e9, rows=(Row("exact", replace(found, fits=False)),))
+    assert slow.text().splitlines()[1].endswith(" too slow, does not fit")
+    assert not slow.values()["folders"][0]["reached"]
     assert "nothing proven" in folded_html(replace(found, state="heuristic"), BOARD, 300)
 
 
