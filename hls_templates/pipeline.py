@@ -15,7 +15,7 @@ TOP = "streaming_top"
 SHARED = ("instrument.h",)
 """What both accelerator styles include."""
 
-_LINE = 110
+_LINE, _SHORT_ROW = 110, 8
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ class Memory:
 class Instance:
     """One block: ``function``<arguments>(frames, ports…, constants…, memories…).
 
-    per_frame: called once a frame; otherwise once a start, for what is kept from frame to frame.
+    per_frame: called once a frame; otherwise once a start, for what is kept from frame to frame. storage: (constant,
+    primitive) where the folding chose one: lutram or bram.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Instance:
     reasons: tuple[str, ...]
     constants: tuple[str, ...] = ()
     per_frame: bool = True
+    storage: tuple[tuple[str, str], ...] = ()
     memories: tuple[Memory, ...] = ()
     taps: tuple[Tap, ...] = ()
 
@@ -194,7 +196,9 @@ def _text(one: Constant) -> Mapping[str, object]:
 
 
 def _wrapped(rows: Sequence[Sequence[int]]) -> list[str]:
-    """Every innermost row on lines of its own."""
+    """Every innermost row on lines of its own; short ones, one behind the other."""
+    if rows and len(rows[0]) < _SHORT_ROW:
+        rows = [[value for row in rows for value in row]]
     lines = []
     for row in rows:
         line = "    "

@@ -191,6 +191,7 @@ class _Pipeline:
         constants: tuple[str, ...] = (),
         memories: tuple[Memory, ...] = (),
         per_frame: bool = True,
+        storage: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.instances.append(
             Instance(
@@ -203,6 +204,7 @@ class _Pipeline:
                 constants=constants,
                 memories=memories,
                 per_frame=per_frame,
+                storage=storage,
             )
         )
 
@@ -432,7 +434,9 @@ class _Pipeline:
                 function = f"{function}_streamed"
             ports.insert(1, ("weights", self._streamer(block, fold, stored, weight_type, groups)))
         header = f"{function.removesuffix('_streamed')}.h"
-        self.add(block.name, function, header, (*sizes, *kinds), ports, text, constants=beside)
+        embedded = fold.memory == "embedded" and fold.ram != "auto"
+        storage = ((f"{block.name}_weights", fold.ram),) if embedded else ()
+        self.add(block.name, function, header, (*sizes, *kinds), ports, text, constants=beside, storage=storage)
 
     def _multiplier(self, fold: g.Fold) -> str:
         return self.dsp if fold.multiplier == "dsp" else "LUT"

@@ -142,7 +142,7 @@ def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
     network = skip()
     make(network, folded(network, 20_000), tmp_path / "design")
     manifest = read_manifest(tmp_path / "design")
-    with pytest.raises(SimulationError, match=r"is not whole: its manifest lacks 'packet_out'; generate it again"):
+    with pytest.raises(SimulationError, match=r"is not whole: manifest.json lacks 'packet_out'; generate it again"):
         open_pipeline(tmp_path / "design", {k: v for k, v in manifest.items() if k != "packet_out"})
     with pytest.raises(SimulationError, match=r"the input is uint8 of shape \(3, 16, 16\), not uint8 of"):
         pack_picture(open_pipeline(tmp_path / "design", manifest), np.zeros((3, 4, 4), np.uint8))
@@ -157,3 +157,12 @@ def test_a_bipolar_map_cannot_leave(tmp_path: Path) -> None:
     network = made.network("signs")
     with pytest.raises(GenerateError, match=r"net:2: conv1_out: a BIPOLAR map cannot leave the pipeline"):
         make(network, folded(network, 20_000), tmp_path / "design")
+
+
+def test_embedded_weights_lie_in_the_primitive_that_the_folding_chose(whole: Made) -> None:
+    text = (whole.pipeline.path / "src/top.cpp").read_text()
+    for block, fold in zip(whole.folding.graph.blocks, whole.folding.folds, strict=True):
+        bound = f"#pragma HLS BIND_STORAGE variable={block.name}_weights type=rom_1p impl={fold.ram}\n"
+        weighs = type(block.op).__name__ in ("MatrixVector", "VectorVector") and fold.ram != "auto"
+        assert (bound in text) == weighs
+    assert "BIND_STORAGE" in text
