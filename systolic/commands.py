@@ -34,7 +34,8 @@ from systolic.model import load_model, reload, sample_pictures
 from systolic.output import give, read_schedule
 from systolic.progress import StatusLine
 from systolic.run import Run, fit_picture, run, save_annotated
-from systolic.simulate import Folder, Simulation, open_folder
+from systolic.simulate import Folder, open_folder
+from systolic.simulation import Simulation
 from systolic.streaming.simulate import Pipeline
 from systolic.styles import Opened, execute, open_design
 from systolic.tables import Cell, table

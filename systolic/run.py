@@ -18,7 +18,7 @@ from host.drawing import draw
 from host.picture import FITS, Pixels, load_picture
 from host.placement import Placement
 from systolic.build import Variant
-from systolic.simulate import Simulation
+from systolic.simulation import Simulation
 from systolic.styles import Opened, execute
 
 

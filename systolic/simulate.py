@@ -20,8 +20,8 @@ from host.layout import fill_pixels, unpack_map
 from host.manifest import region_of
 from systolic.build import Variant, build
 from systolic.design import MANIFEST, MANIFEST_VERSION, is_design
+from systolic.simulation import MESSAGE_ROOM, Simulation, check_picture, compared, load, said, whole
 
-MESSAGE_ROOM = 4096
 MAX_ARENA_BYTES = 1 << 31
 
 
@@ -45,29 +45,6 @@ class Folder:
         return int(self.manifest["word_bytes"])
 
 
-@dataclass(frozen=True)
-class LayerResult:
-    """One layer of a simulation: how many integers, and how many differ from the golden model."""
-
-    name: str
-    values: int
-    mismatches: int
-    first: tuple[int, int, int] | None  # (channel, row, column) of the first that differs
-
-
-@dataclass(frozen=True, eq=False)
-class Simulation:
-    """``outputs``: the integers of every layer [channels, height, width], as the generated code left them."""
-
-    layers: tuple[LayerResult, ...]
-    outputs: tuple[Integers, ...]
-    variant: Variant
-
-    @property
-    def mismatches(self) -> int:
-        return sum(layer.mismatches for layer in self.layers)
-
-
 def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest of a generated folder of either style; SimulationError where it is none."""
     if not is_design(path):
@@ -86,30 +63,22 @@ def read_manifest(path: Path) -> dict[str, Any]:
 def open_folder(path: Path) -> Folder:
     """SimulationError where ``path`` is not a whole generated design of the systolic style."""
     manifest = read_manifest(path)
-    try:
+    with whole(path):
         names = manifest["images"]
         word = int(manifest["weight_word_bytes"])
         weights = tuple(np.fromfile(path / name, np.int8).reshape(-1, word) for name in names["weights"])
         requantisers = np.fromfile(path / names["requantisers"], "<u4").reshape(-1, 4)
         program = np.fromfile(path / names["program"], "<u4").reshape(-1, int(manifest["pass_words"]))
         network = from_npz((path / "network.npz").read_bytes(), "network.npz")
-    except KeyError as error:
-        raise SimulationError(f"{path} is not whole: {MANIFEST} lacks {error}; generate it again") from error
-    except (OSError, ValueError, TypeError) as error:
-        raise SimulationError(f"{path} is not whole: {error}; generate it again") from error
     return Folder(path, manifest, network, weights, requantisers, program)
 
 
 def pack_input(folder: Folder, picture: npt.NDArray[np.uint8], maps: npt.NDArray[np.int8]) -> None:
     """Writes uint8 [channels, height, width] into the map arena; what is left over of a row stays as it was."""
     to = folder.manifest["input"]
-    shape = (to["channels"], to["height"], to["width"])
-    if picture.shape != shape or picture.dtype != np.uint8:
-        raise SimulationError(
-            f"the input is uint8 of shape {shape}, not {picture.dtype} of shape {picture.shape}"
-        )
+    _, height, _ = check_picture(picture, to)
     flat = maps.reshape(-1).view(np.uint8)
-    rows = flat[to["offset"] : to["offset"] + shape[1] * to["row_bytes"]].reshape(shape[1], to["row_bytes"])
+    rows = flat[to["offset"] : to["offset"] + height * to["row_bytes"]].reshape(height, to["row_bytes"])
     fill_pixels(picture, rows, to["pixel_bytes"])
 
 
@@ -123,10 +92,7 @@ class Library:
     """A built simulation library. ``run`` is the frame: one start, all passes."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            self.library = ctypes.CDLL(str(path))
-        except OSError as error:
-            raise SimulationError(f"a library cannot be loaded ({error}); remove it and try again") from error
+        self.library = load(path)
         self._callback = ctypes.CFUNCTYPE(None, ctypes.c_uint32)
 
     def run(
@@ -160,9 +126,7 @@ class Library:
             ctypes.c_size_t(MESSAGE_ROOM),
         )
         if failed:
-            raise SimulationError(
-                f"the generated code stopped in pass {current.value}: {message.value.decode('utf-8', 'replace')}"
-            )
+            raise SimulationError(f"the generated code stopped in pass {current.value}: {said(message)}")
 
 
 def _array(words: npt.NDArray[Any]) -> tuple[ctypes.c_void_p, ctypes.c_size_t]:
@@ -203,19 +167,4 @@ def simulate(
             outputs.append(unpack_output(at_pass[index], folder.lanes, maps))
 
     library.run(folder, maps, after_pass=keep)
-    results = tuple(
-        compare(layer["output_name"], golden[layer["node"]], output)
-        for layer, output in zip(layers, outputs, strict=True)
-    )
-    return Simulation(results, tuple(outputs), variant)
-
-
-def compare(name: str, wanted: Integers | None, found: Integers) -> LayerResult:
-    if wanted is None or wanted.shape != found.shape:
-        raise SimulationError(
-            f"{name}: the golden model has {None if wanted is None else wanted.shape}, the design {found.shape}"
-        )
-    differs = wanted != found
-    where = np.argwhere(differs)
-    first = (int(where[0][0]), int(where[0][1]), int(where[0][2])) if len(where) else None
-    return LayerResult(name, int(found.size), len(where), first)
+    return compared(golden, layers, outputs, variant)

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from systolic.build import Variant
-from systolic.simulate import Folder, Simulation, open_folder, read_manifest, simulate
+from systolic.simulate import Folder, open_folder, read_manifest, simulate
+from systolic.simulation import Simulation
 from systolic.streaming.simulate import Pipeline, open_pipeline, simulate_pipeline
 
 Opened: TypeAlias = Folder | Pipeline

@@ -17,7 +17,7 @@ from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import from_npz
 from systolic.build import Variant, build
-from systolic.simulate import MESSAGE_ROOM, Simulation, compare
+from systolic.simulation import MESSAGE_ROOM, Simulation, check_picture, compared, load, said, whole
 
 MAX_PACKET_BYTES = 1 << 30
 
@@ -34,16 +34,12 @@ class Pipeline:
 
 def open_pipeline(path: Path, manifest: Mapping[str, Any]) -> Pipeline:
     """SimulationError where the folder is not whole."""
-    try:
+    with whole(path):
         images = tuple(np.fromfile(path / one["path"], np.uint8) for one in manifest["images"])
         network = from_npz((path / "network.npz").read_bytes(), "network.npz")
         for packet in (manifest["packet_in"], manifest["packet_out"]):
             if not 0 < int(packet["bytes"]) <= MAX_PACKET_BYTES:
                 raise SimulationError(f"a packet has 1…{MAX_PACKET_BYTES} bytes, not {packet['bytes']}")
-    except KeyError as error:
-        raise SimulationError(f"{path} is not whole: its manifest lacks {error}; generate it again") from error
-    except (OSError, ValueError, TypeError) as error:
-        raise SimulationError(f"{path} is not whole: {error}; generate it again") from error
     return Pipeline(path, manifest, network, images)
 
 
@@ -54,10 +50,7 @@ class PipelineLibrary:
     """A built simulation library: packets in, packets out."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            self.library = ctypes.CDLL(str(path))
-        except OSError as error:
-            raise SimulationError(f"a library cannot be loaded ({error}); remove it and try again") from error
+        self.library = load(path)
 
     def run(
         self,
@@ -88,7 +81,7 @@ class PipelineLibrary:
             ctypes.c_size_t(MESSAGE_ROOM),
         )
         if failed:
-            raise SimulationError(f"the generated pipeline stopped: {message.value.decode('utf-8', 'replace')}")
+            raise SimulationError(f"the generated pipeline stopped: {said(message)}")
         return out
 
 
@@ -102,10 +95,7 @@ def _taker(take: Callable[[int, Integers], None] | None) -> Callable[[int, Any, 
 
 def pack_picture(pipeline: Pipeline, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """uint8 [channels, height, width] → the packet: pixel by pixel, its channels in order."""
-    to = pipeline.manifest["input"]
-    shape = (to["channels"], to["height"], to["width"])
-    if picture.shape != shape or picture.dtype != np.uint8:
-        raise SimulationError(f"the input is uint8 of shape {shape}, not {picture.dtype} of shape {picture.shape}")
+    check_picture(picture, pipeline.manifest["input"])
     return np.ascontiguousarray(picture.transpose(1, 2, 0)).reshape(-1)
 
 
@@ -159,11 +149,7 @@ def simulate_pipeline(
     left = library.run(pipeline, pack_picture(pipeline, picture)[None], take)
     outputs = tuple(taken[tap] for tap in range(len(layers)))
     _check_left(pipeline, unpack_outputs(pipeline, left[0]), outputs)
-    results = tuple(
-        compare(layer["output_name"], golden[layer["node"]], output)
-        for layer, output in zip(layers, outputs, strict=True)
-    )
-    return Simulation(results, outputs, variant)
+    return compared(golden, layers, outputs, variant)
 
 
 def _check_left(pipeline: Pipeline, left: tuple[Integers, ...], layers: tuple[Integers, ...]) -> None:

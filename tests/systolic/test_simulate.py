@@ -20,16 +20,8 @@ from cnn.network import Padding
 from scheduler.program import PASS_FIELDS
 from scheduler.tile import tile
 from systolic.build import Variant
-from systolic.simulate import (
-    LayerResult,
-    Library,
-    arena,
-    compare,
-    open_folder,
-    pack_input,
-    simulate,
-    unpack_output,
-)
+from systolic.simulate import Library, arena, open_folder, pack_input, simulate, unpack_output
+from systolic.simulation import LayerResult, compare
 
 GiveAccelerator = Callable[..., Accelerator]
 NETWORKS = networks()
