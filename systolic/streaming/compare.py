@@ -88,7 +88,7 @@ def proven_gap(found: Folded) -> float | None:
     return found.gap if math.isfinite(found.gap) else None
 
 
-PROOFS = {"optimal": "proven cheapest", "given": "given by hand, not searched for"}
+PROOFS = {"optimal": "proven cheapest", "given": "not searched for"}
 
 
 def proof(found: Folded) -> str:

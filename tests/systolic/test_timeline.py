@@ -65,6 +65,18 @@ def test_a_region_is_chosen_by_its_label(library: ctypes.CDLL) -> None:
         timeline.draw(timing, label=9)
 
 
+def test_marks_say_what_ended_where(library: ctypes.CDLL, tmp_path: Path) -> None:
+    timing = solved(library, "run_chain", 500, 7)
+    (axes,) = timeline.draw(timing, marks={20: "frame 1", 35: "frame 2"}).axes
+    assert [(text.get_text(), text.get_position()[0]) for text in axes.texts] == [("frame 1 ", 20), ("frame 2 ", 35)]
+    dashed = [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == "--"]  # type: ignore[index]
+    assert dashed == [20, 35]
+    with pytest.raises(SimulationError, match=r"t\.png cannot be written: .*; choose another FILE\.png"):
+        timeline.save(timing, tmp_path / "no" / "t.png")
+    with pytest.raises(SimulationError, match=r"t\.doc cannot be written: Format 'doc' is not supported"):
+        timeline.save(timing, tmp_path / "t.doc")
+
+
 def test_a_picture_needs_lanes(library: ctypes.CDLL) -> None:
     timing = traced(library, "run_deep").solve()
     with pytest.raises(SimulationError, match="process 'source' has no lane: solve with timeline=True"):

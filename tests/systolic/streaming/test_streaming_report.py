@@ -124,6 +124,7 @@ def test_what_is_not_good_is_said(compared: Comparison, found: Folded) -> None:
     slow = replace(compared, fps=1e9, rows=(Row("exact", replace(found, fits=False)),))
     assert slow.text().splitlines()[1].endswith(" too slow, does not fit")
     assert not slow.values()["folders"][0]["reached"]
+    assert "boards, not searched for." in folded_html(replace(found, state="given"), BOARD, 300)
     assert "nothing proven" in folded_html(replace(found, state="heuristic"), BOARD, 300)
 
 
