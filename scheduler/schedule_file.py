@@ -14,6 +14,7 @@ from typing import Any
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array, check
+from scheduler.edited import MOST, check_keys, entries, read_object
 from scheduler.formats import check_format
 from scheduler.legal import ask, broken
 from scheduler.lower import Job, lower
@@ -21,9 +22,6 @@ from scheduler.tile import Strip, SystolicSchedule, row_words
 from scheduler.work import ORDERS, Cut, Way, tiling_of, way_of, work_of
 
 FORMAT, VERSION = "systolic-schedule", 1
-MAX_BYTES = 1 << 20
-MOST = 1 << 20
-"""No number of an array is larger."""
 
 LATER: Mapping[str, int] = {"bits": 8, "weight_words": 1}
 """What an array of a file saved before there was a choice has."""
@@ -91,16 +89,11 @@ def to_json(schedule: SystolicSchedule) -> str:
 
 def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> SystolicSchedule:
     """The schedule of ``text`` for ``network``; ScheduleError names the key or the rule. ``name``: of the file."""
-    values = _object(text, name)
+    values = read_object(text, name, "schedule", SCHEMA)
     array = check(_array(values["array"], name))
     check_format(network, array)
     jobs = lower(network)
-    layers = values["layers"]
-    if not isinstance(layers, list) or [_name(x) for x in layers] != [job.name for job in jobs]:
-        raise ScheduleError(
-            f"{name}: layers has to name {', '.join(job.name for job in jobs)} in this order, "
-            f"as {network.name} does; save the schedule again and edit that"
-        )
+    layers = entries(values, "layers", [job.name for job in jobs], name, "schedule", network.name)
     ways = [_way(network, job, array, layer, name) for job, layer in zip(jobs, layers, strict=True)]
     _check(network, jobs, array, ways, name)
     tilings = tuple(tiling_of(network, job, array, way) for job, way in zip(jobs, ways, strict=True))
@@ -117,33 +110,12 @@ def _check(network: QuantizedNetwork, jobs: tuple[Job, ...], array: Array, ways:
         raise ScheduleError(f"{name} is not a legal schedule of {network.name}:\n  " + "\n  ".join(problems))
 
 
-def _object(text: str, name: str) -> dict[str, Any]:
-    if len(text) > MAX_BYTES:
-        raise ScheduleError(f"{name} has {len(text)} characters; a schedule has at most {MAX_BYTES}")
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ScheduleError(f"{name} is not JSON: {error}") from error
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise ScheduleError(f'{name} is not a schedule: it has to be an object with "format": "{FORMAT}"')
-    if values.get("version") != VERSION:
-        raise ScheduleError(f"{name} has version {values.get('version')!r}; this program reads version {VERSION}")
-    _keys(values, SCHEMA["required"], name)
-    return values
-
-
-def _keys(values: Mapping[str, Any], wanted: list[str], name: str) -> None:
-    missing, unknown = sorted(set(wanted) - set(values)), sorted(set(values) - set(wanted))
-    if missing or unknown:
-        said = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
-        raise ScheduleError(f"{name}: {' and '.join(said)}; the keys are {', '.join(wanted)}")
-
-
 def _array(values: object, name: str) -> Array:
     if not isinstance(values, dict):
         raise ScheduleError(f"{name}: array is an object, not {values!r}")
     values = {**LATER, **values}
-    _keys(values, [f.name for f in fields(Array)], f"{name}: array")
+    known = [f.name for f in fields(Array)]
+    check_keys(values, known, known, f"{name}: array")
     for key, value in values.items():
         text = key == "dsp"
         if not (type(value) is str if text else type(value) is int and 1 <= value <= MOST):
@@ -152,13 +124,9 @@ def _array(values: object, name: str) -> Array:
     return Array(**values)
 
 
-def _name(layer: object) -> object:
-    return layer.get("name") if isinstance(layer, dict) else None
-
-
 def _way(network: QuantizedNetwork, job: Job, array: Array, layer: dict[str, Any], name: str) -> Way:
     where = f"{name}: {job.name}"
-    _keys(layer, list(_LAYER_KEYS), where)
+    check_keys(layer, list(_LAYER_KEYS), list(_LAYER_KEYS), where)
     for key, kind in _LAYER_KEYS.items():
         if type(layer[key]) is not kind:
             raise ScheduleError(f"{where}: {key} is of type {kind.__name__}, not {layer[key]!r}")

@@ -16,14 +16,11 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from boards.errors import ScheduleError
+from scheduler.edited import MOST, check_keys, entries, read_object
 from scheduler.streaming import graph as g
 from scheduler.streaming.constraints import MEMORIES, MULTIPLIERS, RAMS, STYLES, check
 
 FORMAT, VERSION = "systolic-folding", 1
-MAX_BYTES = 1 << 20
-MOST = 1 << 20
-"""No number of a fold is larger."""
-
 DEEPEST = 1 << 24
 """No FIFO is deeper."""
 
@@ -80,13 +77,8 @@ def to_json(folding: g.StreamingFolding) -> str:
 
 def from_json(text: str, graph: g.StreamGraph, name: str = "folding") -> g.StreamingFolding:
     """The folding of ``text`` for ``graph``; ScheduleError names the key or the constraint. ``name``: of the file."""
-    values = _object(text, name)
-    blocks, wanted = values["blocks"], [block.name for block in graph.blocks]
-    if not isinstance(blocks, list) or [_name(block) for block in blocks] != wanted:
-        raise ScheduleError(
-            f"{name}: blocks has to name {', '.join(wanted)} in this order, as {graph.name} does; "
-            "save the folding again and edit that"
-        )
+    values = read_object(text, name, "folding", SCHEMA)
+    blocks = entries(values, "blocks", [block.name for block in graph.blocks], name, "folding", graph.name)
     folds = tuple(_fold(block, f"{name}: {block['name']}") for block in blocks)
     depths = [
         (index, port, depth)
@@ -100,34 +92,8 @@ def from_json(text: str, graph: g.StreamGraph, name: str = "folding") -> g.Strea
         raise ScheduleError(f"{name}: {error}") from error
 
 
-def _object(text: str, name: str) -> dict[str, Any]:
-    if len(text) > MAX_BYTES:
-        raise ScheduleError(f"{name} has {len(text)} characters; a folding has at most {MAX_BYTES}")
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ScheduleError(f"{name} is not JSON: {error}") from error
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise ScheduleError(f'{name} is not a folding: it has to be an object with "format": "{FORMAT}"')
-    if values.get("version") != VERSION:
-        raise ScheduleError(f"{name} has version {values.get('version')!r}; this program reads version {VERSION}")
-    _keys(values, SCHEMA["required"], SCHEMA["required"], name)
-    return values
-
-
-def _keys(values: Mapping[str, Any], wanted: list[str], known: tuple[str, ...] | list[str], where: str) -> None:
-    missing, unknown = sorted(set(wanted) - set(values)), sorted(set(values) - set(known))
-    if missing or unknown:
-        said = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
-        raise ScheduleError(f"{where}: {' and '.join(said)}; the keys are {', '.join(known)}")
-
-
-def _name(block: object) -> object:
-    return block.get("name") if isinstance(block, dict) else None
-
-
 def _fold(block: dict[str, Any], where: str) -> g.Fold:
-    _keys(block, ["name"], _BLOCK, where)
+    check_keys(block, ["name"], _BLOCK, where)
     values = {key: block[key] for key in _FOLD if key in block}
     for key, value in values.items():
         if key in _CHOICES:

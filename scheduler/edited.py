@@ -1,0 +1,58 @@
+"""Files of JSON that a hand may edit: what reading a schedule and reading a folding have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from boards.errors import ScheduleError
+
+MAX_BYTES = 1 << 20
+MOST = 1 << 20
+"""No number of an array or of a fold is larger."""
+
+
+def read_object(text: str, name: str, kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The object that ``text`` is, of the schema's format, version and required keys; ScheduleError else.
+
+    name: of the file. kind: what it is to hold, a word for the sentence.
+    """
+    if len(text) > MAX_BYTES:
+        raise ScheduleError(f"{name} has {len(text)} characters; a {kind} has at most {MAX_BYTES}")
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ScheduleError(f"{name} is not JSON: {error}") from error
+    wanted, version = (schema["properties"][key]["const"] for key in ("format", "version"))
+    if not isinstance(values, dict) or values.get("format") != wanted:
+        raise ScheduleError(f'{name} is not a {kind}: it has to be an object with "format": "{wanted}"')
+    if values.get("version") != version:
+        raise ScheduleError(f"{name} has version {values.get('version')!r}; this program reads version {version}")
+    check_keys(values, schema["required"], schema["required"], name)
+    return values
+
+
+def check_keys(values: Mapping[str, Any], wanted: Collection[str], known: Sequence[str], where: str) -> None:
+    """ScheduleError where a wanted key is missing or one is there that is not known."""
+    missing, unknown = sorted(set(wanted) - set(values)), sorted(set(values) - set(known))
+    if missing or unknown:
+        said = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
+        raise ScheduleError(f"{where}: {' and '.join(said)}; the keys are {', '.join(known)}")
+
+
+def entries(
+    values: Mapping[str, Any], key: str, names: Sequence[str], name: str, kind: str, network: str
+) -> list[dict[str, Any]]:
+    """The objects of the list ``key``, one for each of ``names`` in their order; ScheduleError else."""
+    found = values[key]
+    if not isinstance(found, list) or [_name(one) for one in found] != list(names):
+        raise ScheduleError(
+            f"{name}: {key} has to name {', '.join(names)} in this order, as {network} does; "
+            f"save the {kind} again and edit that"
+        )
+    return found
+
+
+def _name(entry: object) -> object:
+    return entry.get("name") if isinstance(entry, dict) else None
