@@ -443,7 +443,7 @@ class _Pipeline:
 
     def _weights(self, block: g.Block, stored: c.Integers, weight_type: DataType) -> str:
         name = f"{block.name}_weights"
-        text = f"{block.name}: weights [PE][tile][SIMD lane]"
+        text = f"{block.name}: weights by PE, tile and SIMD lane"
         element = carrier(weight_type, 1)
         self.constants.append(Constant(name, element.constant, (stored,), stored.shape, text))
         return name
