@@ -10,7 +10,7 @@ from boards.errors import SimulationError
 from systolic.cycles import Memory, SolverOptions, Trace, solver_options
 from systolic.depths import bisect
 from systolic.streaming.measure import FRAMES
-from systolic.streaming.wiring import LEAST_DEPTH
+from systolic.streaming.netlist import LEAST_DEPTH
 
 LATENCY_SLACK = 0.05
 """Of a frame's interval: what the depths may add to the latency; they may add nothing to the interval."""

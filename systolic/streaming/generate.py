@@ -27,8 +27,10 @@ from scheduler.streaming import lanes
 from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
 from systolic.generate import heads
 from systolic.golden import golden_files
+from systolic.streaming.ends import value_bytes
 from systolic.streaming.parameters import can_be_written, parameter_files
-from systolic.streaming.wiring import IMAGE_BEAT, Wiring, value_bytes, wire_up
+from systolic.streaming.units import IMAGE_BEAT
+from systolic.streaming.wiring import Wiring, wire_up
 
 CHECK = {"packet_in": "data/in.bin", "packet_out": "data/expected.bin"}
 """The test bench's frame, with which the host compares a board."""
