@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-from dataclasses import dataclass
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from tests.hls_templates.streaming import test_elementwise as elements
 from tests.hls_templates.streaming import test_matrix_vector as units
 from tests.hls_templates.streaming import test_weights as streamers
-from tests.hls_templates.streaming.compute import BIPOLAR, TEMPLATES, Case, Library, compile_cases, signed, unsigned
+from tests.hls_templates.streaming.compute import BIPOLAR, Case, Library, compile_cases, signed, unsigned
+from tests.hls_templates.streaming.planted import Plant, compile_planted
 
 INT8, UINT8 = signed(8), unsigned(8)
-
-
-@dataclass(frozen=True)
-class Plant:
-    header: str
-    right: str
-    wrong: str
-    case: Case
 
 
 def multiply(seed: int, **options: bool) -> Case:
@@ -69,31 +58,18 @@ PLANTS = (
     Plant("weights.h", "weights[at++] = tile", "weights[at] = tile",
           streamers.from_memory(18, (2, 3, 2, 4), UINT8, 4, "load")),
 )  # fmt: skip
-CASES = tuple(plant.case for plant in PLANTS)
-
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    folder = tmp_path_factory.mktemp("planted")
-    for header in (TEMPLATES / "streaming").glob("*.h"):
-        shutil.copy(header, folder)
-    for plant in PLANTS:
-        plant_into(folder / plant.header, plant)
-    return compile_cases(CASES, folder, "sanitized", f"-I{folder}")
-
-
-def plant_into(header: Path, plant: Plant) -> None:
-    text = header.read_text()
-    assert plant.right in text, f"{plant.header} has no {plant.right!r}"
-    header.write_text(text.replace(plant.right, plant.wrong))
+    return compile_planted(PLANTS, tmp_path_factory.mktemp("planted"))
 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    return compile_cases(CASES, tmp_path_factory.mktemp("sound"), "sanitized")
+    return compile_cases([plant.case for plant in PLANTS], tmp_path_factory.mktemp("sound"), "sanitized")
 
 
-@pytest.mark.parametrize("plant", PLANTS, ids=[f"{p.header} {p.right}" for p in PLANTS])
+@pytest.mark.parametrize("plant", PLANTS, ids=str)
 def test_a_planted_error_is_caught(planted: Library, sound: Library, plant: Plant) -> None:
     np.testing.assert_array_equal(sound.run(plant.case), plant.case.expected)
     with pytest.raises(AssertionError, match="Arrays are not equal"):

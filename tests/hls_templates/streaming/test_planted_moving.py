@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
 
 from tests.hls_templates.streaming import test_moving_blocks as blocks
 from tests.hls_templates.streaming import test_window as windows
-from tests.hls_templates.streaming.compute import TEMPLATES, Library, compile_cases
+from tests.hls_templates.streaming.compute import Library, compile_cases
 from tests.hls_templates.streaming.moving import Padding
-from tests.hls_templates.streaming.test_planted_compute import Plant, plant_into
+from tests.hls_templates.streaming.planted import Plant, compile_planted
 
 SMALL = (4, 4, 6)
 
@@ -40,25 +38,18 @@ PLANTS = (
     Plant("pad.h", "at.y >= TOP", "at.y + 1 >= TOP", blocks.pad(21, SMALL, 2, Padding(1, 0, 0, 1))),
     Plant("pixel_pad.h", "value.lane[l] = 0", "value.lane[l] = 1", blocks.pixel_pad(22, SMALL, 2, 2)),
 )  # fmt: skip
-CASES = tuple(plant.case for plant in PLANTS)
-
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    folder = tmp_path_factory.mktemp("planted")
-    for header in (TEMPLATES / "streaming").glob("*.h"):
-        shutil.copy(header, folder)
-    for plant in PLANTS:
-        plant_into(folder / plant.header, plant)
-    return compile_cases(CASES, folder, "sanitized", f"-I{folder}")
+    return compile_planted(PLANTS, tmp_path_factory.mktemp("planted"))
 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    return compile_cases(CASES, tmp_path_factory.mktemp("sound"), "sanitized")
+    return compile_cases([plant.case for plant in PLANTS], tmp_path_factory.mktemp("sound"), "sanitized")
 
 
-@pytest.mark.parametrize("plant", PLANTS, ids=[f"{p.header} {p.right}" for p in PLANTS])
+@pytest.mark.parametrize("plant", PLANTS, ids=str)
 def test_a_planted_error_is_caught(planted: Library, sound: Library, plant: Plant) -> None:
     """By wrong values, or by words that are missing or too many."""
     np.testing.assert_array_equal(sound.run(plant.case), plant.case.expected)

@@ -1,0 +1,36 @@
+"""An error planted into a header of the blocks, and the case that goes wrong by it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.hls_templates.streaming.compute import TEMPLATES, Case, Library, compile_cases
+
+
+@dataclass(frozen=True)
+class Plant:
+    header: str
+    right: str
+    wrong: str
+    case: Case
+
+    def __str__(self) -> str:
+        return f"{self.header} {self.right}"
+
+
+def compile_planted(plants: Sequence[Plant], folder: Path) -> Library:
+    """All cases behind copies of the headers with all errors."""
+    for header in (TEMPLATES / "streaming").glob("*.h"):
+        shutil.copy(header, folder)
+    for plant in plants:
+        _plant_into(folder / plant.header, plant)
+    return compile_cases([plant.case for plant in plants], folder, "sanitized", f"-I{folder}")
+
+
+def _plant_into(header: Path, plant: Plant) -> None:
+    text = header.read_text()
+    assert plant.right in text, f"{plant.header} has no {plant.right!r}"
+    header.write_text(text.replace(plant.right, plant.wrong))
