@@ -21,7 +21,8 @@ from systolic.frames import save_cycles
 from systolic.model import load_model, sample_pictures
 from systolic.output import give, read_text, write_text
 from systolic.progress import StatusLine
-from systolic.streaming.compare import Comparison, Row, compare_folders, proof, proven_gap
+from systolic.streaming.compare import compare_folders
+from systolic.streaming.compared import Comparison, Row, proof, proven_gap
 from systolic.streaming.fifos import Fifos, size_fifos
 from systolic.streaming.flow import FOLDERS, Asked, GeneratedPipeline, fold_network, make_pipeline
 from systolic.streaming.generate import folded as folding_text
@@ -142,7 +143,7 @@ def fold(options: argparse.Namespace) -> int:
         graph = lower(network)
         if options.compare:
             also = () if wanted.given is None else (options.folding,)
-            compared = compare_folders(graph, board, clock, wanted, (*FOLDERS, *also), status.tell)
+            compared: Comparison = compare_folders(graph, board, clock, wanted, (*FOLDERS, *also), status.tell)
         else:
             status.tell("folding")
             alone = Row(options.folding, fold_network(graph, board, clock, wanted))

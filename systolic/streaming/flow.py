@@ -79,9 +79,10 @@ class GeneratedPipeline:
     fifos: Fifos | None
 
     def _repr_html_(self) -> str:
-        from systolic.streaming.report import generated_html
+        from systolic.streaming.report import fifos_html, folded_html
 
-        return generated_html(self)
+        parts = folded_html(self.folded, self.board, self.clock.mhz)
+        return parts if self.fifos is None else parts + fifos_html(self.fifos)
 
 
 def fold_network(graph: g.StreamGraph, board: Board, clock: Clock, asked: Asked) -> Folded:

@@ -13,8 +13,8 @@ from scheduler.streaming.folded import Folded
 from systolic.figures import bars
 from systolic.report import html_table, page, picture
 from systolic.streaming import figures
-from systolic.streaming.compare import HEAD, Comparison, legend, proof, rows_of
-from systolic.streaming.flow import GeneratedPipeline
+from systolic.streaming.compared import HEAD, Comparison, legend, proof, rows_of
+from systolic.streaming.fifos import Fifos
 from systolic.tables import Cell
 
 BLOCK_HEAD = (
@@ -83,17 +83,14 @@ def folded_html(found: Folded, board: Board, clock_mhz: float) -> str:
     )
 
 
-def generated_html(made: GeneratedPipeline) -> str:
-    """What was generated: the folding, and the FIFOs where the trace sized them."""
-    parts = folded_html(made.folded, made.board, made.clock.mhz)
-    if made.fifos is None:
-        return parts
-    rows: list[list[Cell]] = [[name, depth] for name, depth in made.fifos.depths.items()]
+def fifos_html(fifos: Fifos) -> str:
+    """A part of a page: FIFOs that the trace sized."""
+    rows: list[list[Cell]] = [[name, depth] for name, depth in fifos.depths.items()]
     said = (
-        f"FIFOs: {made.fifos.bits:,} bits ({made.fifos.fixed_bits:,} at a fixed depth); a frame every "
-        f"{made.fifos.interval:,} cycles, latency {made.fifos.latency:,} (traced)"
+        f"FIFOs: {fifos.bits:,} bits ({fifos.fixed_bits:,} at a fixed depth); a frame every "
+        f"{fifos.interval:,} cycles, latency {fifos.latency:,} (traced)"
     )
-    return f"{parts}<p>{said}</p>{html_table(('stream', 'depth'), rows)}"
+    return f"<p>{said}</p>{html_table(('stream', 'depth'), rows)}"
 
 
 def compared_html(compared: Comparison) -> str:

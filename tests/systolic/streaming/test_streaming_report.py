@@ -19,7 +19,8 @@ from systolic.figures import svg
 from systolic.flow import Calibration
 from systolic.model import load_model, sample_pictures
 from systolic.streaming import figures
-from systolic.streaming.compare import Comparison, Row, compare_folders
+from systolic.streaming.compare import ShownComparison, compare_folders
+from systolic.streaming.compared import Comparison, Row
 from systolic.streaming.fifos import Fifos
 from systolic.streaming.flow import Asked, make_pipeline
 from systolic.streaming.report import BLOCK_HEAD, block_rows, budget_rows, folded_html, folding_page
@@ -40,7 +41,7 @@ def graph() -> StreamGraph:
 
 
 @pytest.fixture(scope="module")
-def compared(graph: StreamGraph) -> Comparison:
+def compared(graph: StreamGraph) -> ShownComparison:
     return compare_folders(graph, BOARD, CLOCK, Asked(fps=40_000))
 
 
@@ -96,7 +97,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(compared: Comparison) -> Non
     assert "a&lt;b as a streaming pipeline on Ultra96-V2" in text
 
 
-def test_jupyter_shows_the_same(compared: Comparison) -> None:
+def test_jupyter_shows_the_same(compared: ShownComparison) -> None:
     text = compared._repr_html_()
     assert text.count("<svg") == 3
     alone = replace(compared, rows=compared.rows[:1])
