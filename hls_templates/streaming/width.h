@@ -4,7 +4,8 @@
 //       iterations = F · max(words in, words out) a frame
 //   convert_channels   pads each pixel with channels of zeros, or crops it; any pair of widths
 //       iterations = F · POSITIONS · max(CHANNELS_IN / LANES_IN, CHANNELS_OUT / LANES_OUT)
-//       where less than a word is added or dropped, else F · POSITIONS · convert_steps(…)
+//       where less than a word is dropped, or no more zeros are added than words grow by,
+//       else F · POSITIONS · convert_steps(…)
 //   convert_pixels     words of several pixels: PIXELS_IN pixels of LANES channels ↔ PIXELS_OUT; one divides the other
 //       iterations = F · max(words in, words out) a frame
 //
@@ -82,9 +83,10 @@ struct gearbox {
 };
 
 // Cycles for what converts on its own: while words of zeros leave nothing comes, and words that nobody needs come last.
+// Where words grow, each that comes lets one leave at most, and the last one always does, full or not.
 constexpr int convert_steps(int lanes_in, int lanes_out, int words_in, int words_out) {
     return lanes_in < lanes_out
-               ? words_in + larger(words_out - ceiling(words_in * lanes_in, lanes_out), 0)
+               ? words_in + larger(words_out - (words_in - 1) * lanes_in / lanes_out - 1, 0)
                : larger(words_out, (smaller(words_in, ceiling(words_out * lanes_out, lanes_in)) - 1) * lanes_in / lanes_out +
                                        1 + larger(words_in - ceiling(words_out * lanes_out, lanes_in), 0));
 }

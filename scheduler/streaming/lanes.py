@@ -68,7 +68,7 @@ class Converter:
             return max(self.words_in, self.words_out)
         come, leave = self.channels_in // self.lanes_in, self.channels_out // self.lanes_out
         if self.lanes_in < self.lanes_out:
-            return self.pixels * (come + max(leave - ceil_div(self.channels_in, self.lanes_out), 0))
+            return self.pixels * (come + max(leave - (come - 1) * self.lanes_in // self.lanes_out - 1, 0))
         needed = ceil_div(self.channels_out, self.lanes_in)
         last = (min(come, needed) - 1) * self.lanes_in // self.lanes_out + 1 + max(come - needed, 0)
         return self.pixels * max(leave, last)

@@ -193,6 +193,7 @@ def test_weights_from_ddr_meet_all_positions_of_a_frame() -> None:
         ((3, 4), (3, 4), 1),  # a word becomes a wider one
         ((1, 4), (3, 4), 3),  # three words are taken before one leaves
         ((1, 2), (2, 8), 2 + 3),  # three words of zeros leave while none comes
+        ((4, 5), (8, 10), 3),  # what is left of the second word leaves after it
         ((4, 2), (8, 6), 3),
         ((4, 1), (8, 3), 3),  # the second word comes, to be dropped, while the first one leaves
         ((1, 1), (6, 2), 6),
