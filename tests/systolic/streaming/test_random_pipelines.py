@@ -66,7 +66,7 @@ def grow(made: Layers, step: str, random: np.random.Generator) -> Layers:
         fork = made.last
         first = made.conv(filters, 3, 1, None, False, fork).last
         return made.conv(filters, 1, 1, None, False, fork).concat(first, made.last)
-    if step == "reorg" and even:
+    if step == "reorg" and even and shape.channels % 4 == 0:
         return made.reorg(2, made.last)
     if step == "upsample" and shape.height <= 8:
         return made.upsample(2)
