@@ -49,7 +49,7 @@ def width(seed: int, size: Size, lanes_in: int, lanes_out: int, value: Values = 
 
 
 def convert_steps(lanes_in: int, lanes_out: int, before: int, after: int) -> int:
-    """Cycles a pixel, counted: a word comes where too few values are here, a word leaves where enough are or none come."""
+    """Cycles a pixel, counted: a word comes where too few values are here, one leaves where enough are or none come."""
     words_in, words_out = before // lanes_in, after // lanes_out
     needed = min(words_in, -(-after // lanes_in))
     here = came = left = steps = 0
