@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import fields, replace
 from importlib import import_module
 from typing import Any
 
@@ -15,19 +15,18 @@ from boards.board import Board
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
-from scheduler.cost import PARTS, Cost, LayerCost, Link, cost, layer_cost, link_of
-from scheduler.fabric import SOURCE, Fabric, fabric
+from scheduler.cost import PARTS, LayerCost, Link, cost, layer_cost, link_of
+from scheduler.fabric import fabric
 from scheduler.legal import check_schedule
 from scheduler.lower import lower
-from scheduler.named import NamedCost, named_costs
-from scheduler.placement import Placement, place
-from scheduler.resources import Usage
+from scheduler.named import named_costs
+from scheduler.placement import place
 from scheduler.schedule_file import from_json, to_json
 from scheduler.search import Proof, search
 from scheduler.space import Goal, Space, pin, space_of
 from scheduler.tile import SystolicSchedule
 from scheduler.work import cuts, needs, ways, work_of
-from systolic.tables import Cell, table
+from systolic.explored import Comparison, Explored, Row
 
 SCHEDULE_FLAGS: Mapping[str, str] = {
     "--board": "board (default: zcu104)",
@@ -49,66 +48,8 @@ SCHEDULE_FLAGS: Mapping[str, str] = {
 """Flags of ``systolic schedule`` and what they say; ``compare`` takes the first four and --array, --bits repeatedly."""
 
 
-@dataclass(frozen=True, eq=False)
-class Explored:
-    """One schedule on one board, priced. proof is None where the schedule was given. runners: a line a layer.
-    placement: the primitives of the buffers, counted in usage."""
-
-    board: Board
-    schedule: SystolicSchedule
-    cost: Cost
-    usage: Usage
-    fabric: Fabric
-    named: tuple[NamedCost, ...]
-    runners: tuple[str, ...]
-    proof: Proof | None
-    placement: Placement
-
-    @property
-    def title(self) -> str:
-        return f"{self.schedule.network.name} on {self.board.title}, {self.schedule.array} at {self.clock_mhz:g} MHz"
-
-    @property
-    def clock_mhz(self) -> float:
-        return self.cost.link.clock_mhz
-
-    def text(self) -> str:
-        """Tables for a terminal."""
-        from systolic.report import explored_text
-
-        return explored_text(self)
-
-    def values(self) -> dict[str, Any]:
-        """One JSON object."""
-        return {
-            "network": self.schedule.network.name,
-            "board": self.board.name,
-            "clock_mhz": self.clock_mhz,
-            "array": asdict(self.schedule.array),
-            "cycles": self.cost.cycles,
-            "frames_per_second": self.cost.frames_per_second,
-            "latency_ms": self.cost.cycles / self.clock_mhz / 1e3,
-            "ddr_bytes": asdict(self.cost.traffic),
-            "ddr_gbps": self.cost.traffic.total * self.cost.frames_per_second / 1e9,
-            "usage": asdict(self.usage),
-            "placement": asdict(self.placement),
-            "fabric": {**asdict(self.fabric), "source": SOURCE},
-            "source": "modelled",
-            "proof": asdict(self.proof) if self.proof else None,
-            "layers": [
-                _layer_values(self, layer, why) for layer, why in zip(self.cost.layers, self.runners, strict=True)
-            ],
-            "named": [
-                {
-                    "name": n.name,
-                    "source": n.source,
-                    "cycles": n.cycles,
-                    "ddr_bytes": n.bytes,
-                    "weights_on_chip": n.on_chip,
-                }
-                for n in self.named
-            ],
-        }
+class ShownExplored(Explored):
+    """As Jupyter shows it; what draws it stands above the values that it draws."""
 
     def _repr_html_(self) -> str:
         from systolic.report import explored_html
@@ -116,21 +57,13 @@ class Explored:
         return explored_html(self)
 
 
-def _layer_values(explored: Explored, layer: LayerCost, why: str) -> dict[str, Any]:
-    return {
-        "name": layer.work.name,
-        "order": layer.way.order,
-        "strips": layer.way.cut.count,
-        "strip_columns": layer.way.cut.width,
-        "overlap": layer.way.overlap,
-        "cycles": layer.total,
-        "parts": {name: int(getattr(layer.cycles, name)) for name in PARTS},
-        "efficiency": explored.cost.efficiency(layer),
-        "bound_by": layer.bound_by,
-        "ddr_bytes": asdict(layer.traffic),
-        "needs": asdict(layer.needs),
-        "runner_up": why,
-    }
+class ShownComparison(Comparison):
+    """As Jupyter shows it."""
+
+    def _repr_html_(self) -> str:
+        from systolic.report import comparison_html
+
+        return comparison_html(self)
 
 
 # --- one schedule --------------------------------------------------------------------------------------------------
@@ -146,7 +79,7 @@ def explore(
     efficiency: float | None = None,
     executor: Executor | None = None,
     tell: Callable[[str], None] = lambda _: None,
-) -> Explored:
+) -> ShownExplored:
     """The best schedule.
 
     clock_mhz: the board's highest where it is None, which no other beats: in the model no part of a frame takes longer
@@ -168,15 +101,15 @@ def _link(board: Board, clock_mhz: float | None, efficiency: float | None) -> Li
 
 def explore_given(
     network: QuantizedNetwork, board: Board, text: str, name: str, clock_mhz: float | None = None
-) -> Explored:
+) -> ShownExplored:
     """A schedule saved as JSON, priced; ScheduleError names the rule that a hand edit breaks."""
     return price(from_json(text, network, name), board, _link(board, clock_mhz, None), None)
 
 
-def price(schedule: SystolicSchedule, board: Board, link: Link, proof: Proof | None = None) -> Explored:
+def price(schedule: SystolicSchedule, board: Board, link: Link, proof: Proof | None = None) -> ShownExplored:
     check_schedule(schedule)
     placement, used = place(schedule.array, board)
-    return Explored(
+    return ShownExplored(
         board,
         schedule,
         cost(schedule, link),
@@ -232,40 +165,6 @@ def _why(chosen: LayerCost, others: Sequence[LayerCost]) -> str:
 # --- several -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Row:
-    """What was asked, and the schedule or the sentence why there is none."""
-
-    asked: str
-    explored: Explored | None
-    reason: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    network: str
-    rows: tuple[Row, ...]
-
-    def text(self) -> str:
-        from systolic.report import comparison_text
-
-        return comparison_text(self)
-
-    def values(self) -> dict[str, Any]:
-        return {
-            "network": self.network,
-            "rows": [
-                {"asked": r.asked, "schedule": r.explored.values() if r.explored else None, "reason": r.reason}
-                for r in self.rows
-            ],
-        }
-
-    def _repr_html_(self) -> str:
-        from systolic.report import comparison_html
-
-        return comparison_html(self)
-
-
 def compare(
     networks: Mapping[int, QuantizedNetwork],
     boards: Sequence[Board],
@@ -274,7 +173,7 @@ def compare(
     objective: str = "fps",
     frames_per_second: float = 0.0,
     executor: Executor | None = None,
-) -> Comparison:
+) -> ShownComparison:
     """Every board × array × bits; an empty ``arrays`` searches the geometry too. networks: the network quantised to
     so many bits. A combination that does not fit is a row with its sentence."""
     rows = []
@@ -289,7 +188,7 @@ def compare(
                 except ScheduleError as error:
                     rows.append(Row(asked, None, str(error)))
     names = {network.name for network in networks.values()}
-    return Comparison(", ".join(sorted(names)), tuple(rows))
+    return ShownComparison(", ".join(sorted(names)), tuple(rows))
 
 
 def geometry_pins(text: str) -> dict[str, int]:
@@ -300,7 +199,7 @@ def geometry_pins(text: str) -> dict[str, int]:
     return dict(zip(("rows", "columns", "lanes"), map(int, parts), strict=True))
 
 
-def front(network: QuantizedNetwork, board: Board, link: Link, space: Space | None = None) -> tuple[Explored, ...]:
+def front(network: QuantizedNetwork, board: Board, link: Link, space: Space | None = None) -> tuple[ShownExplored, ...]:
     """The best schedule of every geometry that no other beats in both frames/s and DSPs, the fastest first.
 
     Few knobs are searched, so that all geometries take seconds: two Savers, even ports.
@@ -314,7 +213,7 @@ def front(network: QuantizedNetwork, board: Board, link: Link, space: Space | No
     jobs = lower(network)
     made = {shape: layers_of(network, jobs, *shape, few.strips, few.bits) for shape in few.shapes}
     bounds = {g: least_cycles(g, made[g.columns, g.lanes], link, most_words(g, few)) for g in geometries(few, board)}
-    kept: list[tuple[int, int, Explored]] = []
+    kept: list[tuple[int, int, ShownExplored]] = []
     for geometry, bound in sorted(bounds.items(), key=lambda one: one[1]):
         layers = made[geometry.columns, geometry.lanes]
         dsps = Array(geometry.rows, geometry.columns, geometry.lanes, dsp=board.dsp.kind, bits=few.bits).mac_dsps
@@ -359,22 +258,3 @@ def _dask(address: str, seconds: float) -> Iterator[Executor]:
         ) from error
     with client:
         yield client.get_executor()
-
-
-def rows_of(explored: Explored) -> list[list[Cell]]:
-    """A line a layer for ``systolic.tables.table``."""
-    lines: list[list[Cell]] = []
-    for layer, why in zip(explored.cost.layers, explored.runners, strict=True):
-        strips = f"{layer.way.cut.count} × {layer.way.cut.width}"
-        lines.append(
-            [layer.work.name, layer.way.order, strips, layer.total, f"{explored.cost.efficiency(layer):.0%}",
-             layer.traffic.total, layer.bound_by, why]
-        )  # fmt: skip
-    return lines
-
-
-LAYER_HEAD = ("layer", "order", "strips", "cycles", "efficiency", "DDR bytes", "bound by", "runner-up")
-
-
-def layer_table(explored: Explored) -> str:
-    return table(LAYER_HEAD, rows_of(explored))

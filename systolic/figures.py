@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from scheduler.cost import PARTS
-from systolic.explore import Explored
+from systolic.explored import Explored
 
 COLOURS = {
     "compute": "#2f6fb0", "fill": "#9bb8d3", "rows": "#e0a030", "weights": "#c8553d", "saver": "#7a4f9a",

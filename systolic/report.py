@@ -1,4 +1,4 @@
-"""What was explored, as text for a terminal and as one self-contained HTML page (no script, no other file)."""
+"""What was explored, as one self-contained HTML page (no script, no other file)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,21 @@ from html import escape
 
 from matplotlib.figure import Figure
 
-from scheduler.fabric import SOURCE
 from systolic import figures
-from systolic.explore import LAYER_HEAD, Comparison, Explored, Row, layer_table, rows_of
-from systolic.tables import Cell, table
+from systolic.explored import (
+    BUDGET_HEAD,
+    COMPARE_HEAD,
+    LAYER_HEAD,
+    NAMED_HEAD,
+    Comparison,
+    Explored,
+    budget,
+    comparison_rows,
+    named_rows,
+    rows_of,
+    totals,
+)
+from systolic.tables import Cell
 
 STYLE = """
 :root { color-scheme: light; }
@@ -25,97 +36,6 @@ tr:nth-child(even) td { background: #f4f6f8; }
 svg { width: 100%; min-width: 40rem; height: auto; }
 p.note { color: #555; font-size: .85rem; }
 """
-
-
-# --- text ----------------------------------------------------------------------------------------------------------
-
-
-def explored_text(explored: Explored) -> str:
-    return "\n\n".join(
-        [
-            explored.title,
-            layer_table(explored),
-            _totals(explored),
-            table(BUDGET_HEAD, budget(explored)),
-            _named(explored),
-        ]
-    )
-
-
-def _totals(explored: Explored) -> str:
-    priced = explored.cost
-    moved = priced.traffic.total
-    lines = [
-        f"modelled: {priced.cycles:,} cycles a frame, {priced.frames_per_second:.1f} frames/s, "
-        f"{priced.cycles / explored.clock_mhz / 1e3:.2f} ms",
-        f"DDR: {moved / 1e6:.2f} MB a frame, {moved * priced.frames_per_second / 1e9:.2f} GB/s",
-        f"MACs: {priced.macs / (priced.array.macs_per_cycle * priced.cycles):.1%} of what the array could do",
-    ]
-    names = {"bram": "BRAM36", "uram": "URAM"}
-    places = (explored.placement.row_memory, explored.placement.weight_memory)
-    lines.append(f"buffers: rows in {names[places[0]]}, weights in {names[places[1]]}")
-    if explored.proof:
-        proof = explored.proof
-        lines.append(
-            f"proven best of {proof.geometries} geometries: {proof.priced} priced ({proof.arrays:,} arrays), "
-            f"{proof.ruled_out} ruled out by their bound"
-        )
-    return "\n".join(lines)
-
-
-BUDGET_HEAD = ("resource", "used", "of", "share", "source")
-
-
-def budget(explored: Explored) -> list[list[Cell]]:
-    """Totals against what the board has."""
-    used, have = explored.usage, explored.board.resources
-    counted = "estimate: primitives by their shapes"
-    rows = [("DSP", used.dsp, have.dsp, counted), ("BRAM36", used.bram36, have.bram36, counted)]
-    rows += [("URAM", used.uram, have.uram, counted)] if have.uram else []
-    rows += [("LUT", explored.fabric.lut, have.lut, SOURCE), ("FF", explored.fabric.ff, have.ff, SOURCE)]
-    return [[name, a, b, f"{a / b:.0%}", source] for name, a, b, source in rows]
-
-
-NAMED_HEAD = ("schedule", "cycles", "frames/s", "DDR MB", "weights on chip KiB", "source")
-
-
-def named_rows(explored: Explored) -> list[list[Cell]]:
-    """The chosen schedule and the named ones, on the same MACs."""
-    clock = explored.clock_mhz * 1e6
-    own = explored.cost
-    rows: list[list[Cell]] = [
-        ["this", own.cycles, own.frames_per_second, own.traffic.total / 1e6, None, "modelled, engine"]
-    ]
-    for one in explored.named:
-        rows.append([one.name, one.cycles, clock / one.cycles, one.bytes / 1e6, one.on_chip // 1024, one.source])
-    return rows
-
-
-def _named(explored: Explored) -> str:
-    return table(NAMED_HEAD, named_rows(explored))
-
-
-COMPARE_HEAD = ("asked", "array", "MHz", "cycles", "frames/s", "DSP", "BRAM36", "URAM", "DDR MB", "bound by")
-
-
-def comparison_rows(comparison: Comparison) -> list[list[Cell]]:
-    return [_compared(row) for row in comparison.rows]
-
-
-def _compared(row: Row) -> list[Cell]:
-    one = row.explored
-    if one is None:
-        return [row.asked, "–", None, None, None, None, None, None, None, row.reason.splitlines()[0]]
-    worst = max(one.cost.layers, key=lambda layer: layer.total)
-    return [
-        row.asked, str(one.schedule.array), round(one.clock_mhz), one.cost.cycles, one.cost.frames_per_second,
-        one.usage.dsp, one.usage.bram36, one.usage.uram, one.cost.traffic.total / 1e6,
-        f"{worst.work.name}: {worst.bound_by}",
-    ]  # fmt: skip
-
-
-def comparison_text(comparison: Comparison) -> str:
-    return f"{comparison.network}, modelled\n\n{table(COMPARE_HEAD, comparison_rows(comparison))}"
 
 
 LONG = 40
@@ -154,7 +74,7 @@ def _explored(explored: Explored) -> str:
         figures.stacked(explored), figures.roofline(explored), figures.buffers(explored),
         figures.tiling(explored, 0), figures.tiling(explored, slowest),
     )  # fmt: skip
-    note = escape(_totals(explored)).replace("\n", "<br>")
+    note = escape(totals(explored)).replace("\n", "<br>")
     parts = [
         f"<p>{note}</p>",
         html_table(LAYER_HEAD, rows_of(explored)),

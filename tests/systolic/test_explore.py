@@ -24,8 +24,8 @@ from scheduler.cost import PARTS, link_of
 from scheduler.space import pin, space_of
 from systolic import figures
 from systolic.explore import (
-    Comparison,
-    Explored,
+    ShownComparison,
+    ShownExplored,
     compare,
     explore,
     explore_given,
@@ -46,16 +46,16 @@ def network() -> QuantizedNetwork:
 
 
 @pytest.fixture(scope="module")
-def explored(network: QuantizedNetwork) -> Explored:
+def explored(network: QuantizedNetwork) -> ShownExplored:
     return explore(network, ZCU104, 300)
 
 
 @pytest.fixture(scope="module")
-def comparison(network: QuantizedNetwork) -> Comparison:
+def comparison(network: QuantizedNetwork) -> ShownComparison:
     return compare({8: network}, [ZCU104, load("ultra96-v2")], ["8x16x16", "4x8x8"], None)
 
 
-def test_the_text_has_a_line_a_layer_and_the_totals(explored: Explored) -> None:
+def test_the_text_has_a_line_a_layer_and_the_totals(explored: ShownExplored) -> None:
     text = explored.text()
     for layer in explored.cost.layers:
         assert re.search(rf"(?m)^{layer.work.name} .*{layer.total:,}", text)
@@ -65,7 +65,7 @@ def test_the_text_has_a_line_a_layer_and_the_totals(explored: Explored) -> None:
     assert "proven best of" in text
 
 
-def test_the_object_is_json_and_adds_up(explored: Explored) -> None:
+def test_the_object_is_json_and_adds_up(explored: ShownExplored) -> None:
     values = json.loads(json.dumps(explored.values()))
     assert values["cycles"] == sum(layer["cycles"] for layer in values["layers"])
     for layer in values["layers"]:
@@ -75,14 +75,14 @@ def test_the_object_is_json_and_adds_up(explored: Explored) -> None:
     assert values["source"] == "modelled"
 
 
-def test_the_runner_up_is_said_with_what_it_loses(explored: Explored) -> None:
+def test_the_runner_up_is_said_with_what_it_loses(explored: ShownExplored) -> None:
     for why in explored.runners:
         assert re.search(
             r"strip\(s\).*: (\+[\d,]+ cycles \(\w+ \+[\d,]+\)|as fast), [+-][\d,]+ bytes|no other way", why
         )
 
 
-def test_a_saved_schedule_is_priced_the_same(explored: Explored, network: QuantizedNetwork) -> None:
+def test_a_saved_schedule_is_priced_the_same(explored: ShownExplored, network: QuantizedNetwork) -> None:
     again = explore_given(network, ZCU104, saved(explored), "mine.json", 300)
     assert again.cost.cycles == explored.cost.cycles
     assert again.proof is None
@@ -106,7 +106,7 @@ def test_an_array_is_three_numbers(text: str) -> None:
         geometry_pins(text)
 
 
-def test_what_does_not_fit_is_a_row_with_its_sentence(comparison: Comparison) -> None:
+def test_what_does_not_fit_is_a_row_with_its_sentence(comparison: ShownComparison) -> None:
     fits = [row.explored is not None for row in comparison.rows]
     assert fits == [True, True, False, True]
     assert (
@@ -141,7 +141,7 @@ def test_dask_says_what_is_missing() -> None:
 
 # --- pictures and pages --------------------------------------------------------------------------------------------
 
-DRAWINGS: dict[str, Callable[[Explored], Figure]] = {
+DRAWINGS: dict[str, Callable[[ShownExplored], Figure]] = {
     "roofline": figures.roofline,
     "stacked": figures.stacked,
     "buffers": figures.buffers,
@@ -151,13 +151,13 @@ DRAWINGS: dict[str, Callable[[Explored], Figure]] = {
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_every_picture_is_an_svg(name: str, explored: Explored) -> None:
+def test_every_picture_is_an_svg(name: str, explored: ShownExplored) -> None:
     text = figures.svg(DRAWINGS[name](explored))
     assert text.startswith("<svg")
     assert text.rstrip().endswith("</svg>")
 
 
-def test_a_point_a_layer_stays_below_the_roof(explored: Explored) -> None:
+def test_a_point_a_layer_stays_below_the_roof(explored: ShownExplored) -> None:
     (axes,) = figures.roofline(explored).axes
     roof = axes.lines[0].get_ydata()
     points = [line.get_ydata()[0] for line in axes.lines[1:]]  # type: ignore[index]
@@ -165,14 +165,14 @@ def test_a_point_a_layer_stays_below_the_roof(explored: Explored) -> None:
     assert max(points) <= max(roof)  # type: ignore[arg-type]
 
 
-def test_the_tiling_covers_the_map(explored: Explored) -> None:
+def test_the_tiling_covers_the_map(explored: ShownExplored) -> None:
     for layer in range(len(explored.cost.layers)):
         (axes,) = figures.tiling(explored, layer).axes
         work = explored.cost.layers[layer].work
         assert sum(p.get_width() * p.get_height() for p in axes.patches) == work.out_width * work.out_height  # type: ignore[attr-defined]
 
 
-def test_the_page_is_one_file_that_asks_for_nothing(comparison: Comparison, explored: Explored) -> None:
+def test_the_page_is_one_file_that_asks_for_nothing(comparison: ShownComparison, explored: ShownExplored) -> None:
     text = report(comparison, (explored,))
     one_whole_page(text)
     assert text.count("<svg") >= 6
@@ -185,12 +185,12 @@ def test_names_are_escaped() -> None:
     assert "&lt;img src=x" in text
 
 
-def test_jupyter_shows_the_same(explored: Explored, comparison: Comparison) -> None:
+def test_jupyter_shows_the_same(explored: ShownExplored, comparison: ShownComparison) -> None:
     assert "<table>" in explored._repr_html_()
     assert "<svg" in comparison._repr_html_()
 
 
-def test_chromium_renders_it_at_phone_width(tmp_path: Path, comparison: Comparison) -> None:
+def test_chromium_renders_it_at_phone_width(tmp_path: Path, comparison: ShownComparison) -> None:
     seen = readable_at_phone_width(report(comparison), tmp_path)
     assert seen["pictures"] == 1 + 5 * sum(row.explored is not None for row in comparison.rows)
 
