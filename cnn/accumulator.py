@@ -36,8 +36,3 @@ def accumulator_bound(op: Accumulating, *inputs: DataType, positions: int = 1) -
 def accumulator_bits(op: Accumulating, *inputs: DataType, positions: int = 1) -> int:
     """Bits of the two's complement integer that holds ± ``accumulator_bound``."""
     return accumulator_bound(op, *inputs, positions=positions).bit_length() + 1
-
-
-def accumulator_type(op: Accumulating, *inputs: DataType, positions: int = 1) -> DataType:
-    """INT<n> with n = ``accumulator_bits``; QuantiseError above 32."""
-    return DataType(accumulator_bits(op, *inputs, positions=positions), True)

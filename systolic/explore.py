@@ -28,25 +28,6 @@ from scheduler.tile import SystolicSchedule
 from scheduler.work import cuts, needs, ways, work_of
 from systolic.explored import Comparison, Explored, Row
 
-SCHEDULE_FLAGS: Mapping[str, str] = {
-    "--board": "board (default: zcu104)",
-    "--clock MHZ": "a clock that the board makes (default: its highest)",
-    "--objective": "fps, latency, ddr or resources (default: fps)",
-    "--fps RATE": "frame rate that ddr and resources have to hold",
-    "--array MxNxL": "pin the geometry",
-    "--bits 4|8|16": "bits of weights and activations: four, two or one MAC a DSP (default: 8)",
-    "--order": "pin the loop order: weights-resident, inputs-resident, streamed",
-    "--save-rows, --chunk, --map-ports, --weight-ports, --row-depth, --weight-depth": "pin what surrounds the array",
-    "--ddr-efficiency SHARE": "share of the DDR's peak that carries data (default: 0.85)",
-    "--schedule FILE": "price this schedule instead of searching",
-    "--save FILE": "write the schedule as JSON, for generate --schedule",
-    "--json FILE": "one JSON object, - for standard output",
-    "--report FILE": "one self-contained HTML file with the pictures",
-    "--dask ADDRESS": "search on a Dask cluster (extra [dask])",
-    "--workers N": "search in N processes of this machine",
-}
-"""Flags of ``systolic schedule`` and what they say; ``compare`` takes the first four and --array, --bits repeatedly."""
-
 
 class ShownExplored(Explored):
     """As Jupyter shows it; what draws it stands above the values that it draws."""

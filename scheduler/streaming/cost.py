@@ -105,17 +105,6 @@ def between_usage(
     return total
 
 
-def converter_bits(folding: g.StreamingFolding) -> int:
-    """Bits that all converters hold."""
-    graph, total = folding.graph, 0
-    for index, block in enumerate(graph.blocks):
-        for port, source in enumerate(block.inputs):
-            bits = graph.type_of(source).datatype.bits
-            chain = lanes.converters(graph, folding.folds, index, port)
-            total += sum(bits * max(one.lanes_in, one.lanes_out) for one in chain)
-    return total
-
-
 def converter_count(folding: g.StreamingFolding) -> int:
     graph = folding.graph
     return sum(

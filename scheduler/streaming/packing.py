@@ -136,14 +136,6 @@ def multiplier_luts(pe: int, simd: int, pixels: int, weight_bits: int, activatio
     return pe * simd * pixels * (2 * math.ceil(width / 6) - 1) * width
 
 
-def adder_luts(pe: int, simd: int, pixels: int, weight_bits: int, activation_bits: int, sum_bits: int) -> int:
-    """An estimate of adder tree and accumulator: PE · PIXELS · ((W + A)(2 · SIMD − 1) + accumulator bits).
-
-    Source as of :func:`multiplier_luts`. Where DSPs sum in their own chains it is too much.
-    """
-    return pe * pixels * ((weight_bits + activation_bits) * (2 * simd - 1) + sum_bits)
-
-
 def activation_dsps(pe: int, pixels: int, sum_bits: int, kind: str) -> int:
     """DSPs of PE · PIXELS functors: "requantise" multiplies 32 × 17 bits, "multiply" sum_bits × 17, others none.
 

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from boards import board as board_room
 from systolic.build import Variant, build
 from systolic.cycles import Memory, Trace
-from systolic.depths import Advice
 from systolic.measure import DDR_EFFICIENCY, LayerTime
 from systolic.streaming.simulate import Pipeline, PipelineLibrary, pack_picture
 from systolic.timing import RegionTiming, Timing
@@ -67,14 +66,6 @@ class PipelineReport:
             f"{self.latency_cycles:,} cycles; bound by {escape(self.slowest.name)} (cycles traced)</p>"
             f"<table><tr><th>block</th><th>cycles</th><th>modelled</th><th>MACs</th><th>busy</th></tr>{rows}</table>"
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Traces:
-    """Of one frame and of FRAMES: two copies of the library, for one holds one trace."""
-
-    one: Trace
-    more: Trace
 
 
 def trace_pipeline(
@@ -139,8 +130,3 @@ def _blocks(pipeline: Pipeline, region: RegionTiming) -> tuple[LayerTime, ...]:
             LayerTime(block["name"], cycles, block["macs"], efficiency, block["folding"], block["modelled_cycles"])
         )
     return tuple(found)
-
-
-def advise_depths(trace: Trace, memory: Memory, clock_mhz: float) -> Advice:
-    """Least FIFO depths that lose no throughput, and the curve of depth against cycles."""
-    return trace.advise(memory, clock_mhz)

@@ -16,7 +16,6 @@ from scheduler.streaming.packing import (
     Packing,
     Range,
     activation_dsps,
-    adder_luts,
     dsps,
     four_products,
     multiplier_luts,
@@ -151,12 +150,11 @@ def test_an_unknown_dsp_or_multiplier_is_refused() -> None:
         dsps(1, 1, 1, 4, 4, False, "DSP48E2", "gate")
 
 
-def test_logic_of_multipliers_and_adders_is_the_published_formula() -> None:
-    # Q(2⌈(W + A) / 6⌉ − 1)(W + A) and (W + A)(2Q − 1), P = 4, Q = 8, W = A = 2
+def test_logic_of_multipliers_is_the_published_formula() -> None:
+    # Q(2⌈(W + A) / 6⌉ − 1)(W + A), P = 4, Q = 8, W = A = 2
     assert multiplier_luts(4, 8, 1, 2, 2, "lut") == 4 * 8 * 1 * 4
     assert multiplier_luts(4, 8, 2, 4, 4, "lut") == 2 * 4 * 8 * 3 * 8
     assert multiplier_luts(4, 8, 1, 4, 4, "dsp") == 0
-    assert adder_luts(4, 8, 1, 2, 2, 10) == 4 * (4 * 15 + 10)
 
 
 def test_dsps_of_activations() -> None:
