@@ -271,6 +271,9 @@ def _folding_options(one: argparse.ArgumentParser) -> None:
         "--attempts", type=int, default=2, metavar="N", help="of annealing: times through all blocks (%(default)s)"
     )
     of.add_argument("--max-padding", type=int, default=0, metavar="N", help="channels that may be added to a map")
+    of.add_argument(
+        "--max-pixels", type=int, default=2, metavar="M", help="pixels that may travel in a word (default: %(default)s)"
+    )
     of.add_argument("--pad-ends", action="store_true", help="pad also what the network reads and gives")
     of.add_argument("--external", nargs="+", default=[], metavar="LAYER", help="layers whose weights stay in DDR")
     of.add_argument("--estimated-fifos", action="store_true", help="take FIFO depths as estimated, trace nothing")

@@ -41,6 +41,7 @@ def asked(options: argparse.Namespace) -> Asked:
         folder=options.folding if named else "exact",
         deadline=options.deadline,
         max_padding=options.max_padding,
+        max_pixels=options.max_pixels,
         pad_ends=options.pad_ends,
         external=tuple(options.external),
         given=None if named else (read_text(options.folding, "folding", made_by), options.folding),

@@ -47,6 +47,7 @@ class Asked:
     folder: str = "exact"
     deadline: float | None = 60.0
     max_padding: int = 0
+    max_pixels: int = 2
     pad_ends: bool = False
     external: tuple[str, ...] = ()
     given: tuple[str, str] | None = None
@@ -59,6 +60,8 @@ class Asked:
             raise ScheduleError(f"a frame rate is above 0, not {self.fps:g}; give --fps RATE, or leave it out")
         if self.deadline is not None and not self.deadline > 0:
             raise ScheduleError(f"a search needs more than 0 seconds, not {self.deadline:g}; give --deadline S")
+        if self.max_pixels < 1:
+            raise ScheduleError(f"--max-pixels counts pixels of a word, 1 or more, not {self.max_pixels}")
         if self.max_padding < 0:
             raise ScheduleError(f"--max-padding counts channels that are added, 0 or more, not {self.max_padding}")
         if min(self.effort, self.attempts) < 1:
@@ -92,7 +95,7 @@ def fold_network(graph: g.StreamGraph, board: Board, clock: Clock, asked: Asked)
         raise ScheduleError(f"{asked.fps:g} frames/s leave no cycle for a frame at {clock.mhz:g} MHz; ask for less")
     _check_external(graph, asked.external)
     goal = Goal(cycles, clock.mhz, Budget())
-    options = Options(asked.max_padding, asked.pad_ends, external=asked.external, uram_weights=False)
+    options = Options(asked.max_padding, asked.pad_ends, asked.max_pixels, asked.external, uram_weights=False)
     if asked.given is not None:
         folds = from_json(asked.given[0], graph, asked.given[1]).folds
         return folded(graph, folds, board, goal, "given", float("nan"), 0.0)

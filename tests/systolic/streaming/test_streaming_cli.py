@@ -204,6 +204,7 @@ def test_a_saved_folding_is_generated_and_an_edited_one_checked(generated: Gener
         (("--fps", "3e6"), "small has no folding of 99 cycles a frame or less: .*; ask for fewer frames"),
         (("--deadline", 0), "a search needs more than 0 seconds, not 0; give --deadline S"),
         (("--max-padding", -1), "--max-padding counts channels that are added, 0 or more, not -1"),
+        (("--max-pixels", 0), "--max-pixels counts pixels of a word, 1 or more, not 0"),
         (("--attempts", 0), "annealing needs an effort and attempts of at least 1, not 200 and 0"),
         (("--external", "second"), "--external second: small has no such layer .*; there are first, sums$"),
         (("--folding", "anealing"), "folding anealing cannot be read: .*, or take exact, greedy, annealing"),
