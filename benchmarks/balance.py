@@ -20,6 +20,7 @@ from PIL import Image
 
 from boards.board import load
 from host import Accelerator
+from host.frame import STAGES
 from host.picture import FITS
 from host.pipeline import Measured
 from systolic.build import Variant, build, compiler
@@ -34,7 +35,6 @@ from systolic.tables import Cell, table
 FRAMES = 60
 REPEATS = 4  # of which the fastest counts: others may use this machine too
 WORKERS = (1, 2, 4)
-STAGES = ("resize", "load", "accelerate", "decode")
 PICTURE = (640, 480)
 
 ONCE = r"""

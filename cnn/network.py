@@ -196,7 +196,7 @@ class Network:
         return tuple(i for i in range(len(self.nodes)) if i not in read)
 
 
-def macs(node: Node, network: Network) -> int:
+def macs(node: Node) -> int:
     """Multiply-accumulates of one node (0 where it has no weights)."""
     if isinstance(node.op, Convolution):
         return int(node.op.weights.size) * node.shape.height * node.shape.width

@@ -20,7 +20,6 @@ from cnn.network import FloatArray
 
 Array = npt.NDArray[Any]
 
-FILE_LIMIT = 1 << 30
 HEADER_BYTES = 4096  # of an array: magic, version, shape, dtype
 
 # What zipfile raises for bytes that are no archive, beside its own error.

@@ -132,7 +132,7 @@ def emit(schedule: SystolicSchedule) -> Program:
     weights, requantisers = [], []
     weight_base = requantiser_base = 0
     for index, tiling in enumerate(schedule.tilings):
-        image = weight_image(tiling, schedule.network, schedule.array)
+        image = weight_image(tiling, schedule.array)
         channels = requantiser_image(tiling, schedule.network, schedule.array)
         for strip in tiling.strips:
             fields = _pass_fields(schedule, tiling, strip, maps, weight_base, requantiser_base)
@@ -295,16 +295,15 @@ def _output_fields(job: Job, strip: Strip, region: Map, datatype: DataType) -> d
 # --- weights ----------------------------------------------------------------------------------------------
 
 
-def weight_image(tiling: Tiling, network: QuantizedNetwork, array: Array) -> Bytes:
+def weight_image(tiling: Tiling, array: Array) -> Bytes:
     """[channel tiles · steps · columns, bytes of a word]: the flat values of a step are [lane][column]."""
     job = tiling.job
-    channels = network.nodes[job.input].shape.channels
     if tiling.pixels:
         steps = _pixel_steps(job, array)
     elif job.diagonal:
         steps = _diagonal_steps(job, array)
     else:
-        steps = _channel_steps(job, channels, array)
+        steps = _channel_steps(job, array)
     return pack_values(np.ascontiguousarray(steps).reshape(-1, array.lanes), array.bits)
 
 
@@ -314,7 +313,7 @@ def _pad_axis(array: Weights, axis: int, multiple: int) -> Weights:
     return np.pad(array, widths)
 
 
-def _channel_steps(job: Job, channels: int, array: Array) -> Weights:
+def _channel_steps(job: Job, array: Array) -> Weights:
     """[tile, ky, kx, block, lane, column]."""
     weights = _pad_axis(_pad_axis(job.weights, 0, array.columns), 1, array.lanes)
     height, width = job.kernel

@@ -94,7 +94,7 @@ def _ms(graph: g.StreamGraph, index: int, options: Options, stride: int = 1) -> 
     return found
 
 
-def _pads(graph: g.StreamGraph, index: int, channels: int, options: Options) -> int:
+def _pads(graph: g.StreamGraph, index: int, options: Options) -> int:
     """max_padding of what block ``index`` reads: none behind the source, unless the ends may be padded."""
     block = graph.blocks[index]
     if options.pad_ends:
@@ -133,7 +133,7 @@ def _maps(board: Board) -> list[str]:
 def _windows(graph: g.StreamGraph, index: int, op: g.Window, board: Board, options: Options) -> Iterator[g.Fold]:
     channels = lanes.in_shape(graph, index).channels
     ms = _ms(graph, index, options, op.stride)
-    for pad in paddings(channels, _pads(graph, index, channels, options)):
+    for pad in paddings(channels, _pads(graph, index, options)):
         for simd, ram in product(divisors(channels + pad), _maps(board)):
             yield g.Fold(simd=simd, ram=ram, pad_in=pad, pad_out=pad)
             for m in ms:
@@ -146,7 +146,7 @@ def _matrix_vectors(
     block = graph.blocks[index]
     filters, channels = op.weights.shape[:2]
     bipolar = op.weight_type.few == "BIPOLAR"
-    pads_in = (0,) if bipolar else paddings(channels, _pads(graph, index, channels, options))
+    pads_in = (0,) if bipolar else paddings(channels, _pads(graph, index, options))
     pads_out = 0 if _to_sink(graph, index) and not options.pad_ends else options.max_padding
     multipliers = (
         ["dsp", "lut"] if min(op.weight_type.bits, graph.type_of(block.inputs[0]).datatype.bits) > 1 else ["lut"]
@@ -178,7 +178,7 @@ def _vector_vectors(graph: g.StreamGraph, index: int, options: Options) -> Itera
     bits = block.op.weight_type.bits, graph.type_of(block.inputs[0]).datatype.bits
     multipliers = ["dsp", "lut"] if min(bits) > 1 else ["lut"]
     shapes = product(
-        paddings(channels, _pads(graph, index, channels, options)),
+        paddings(channels, _pads(graph, index, options)),
         divisors(lanes.taps(block)),
         _ms(graph, index, options),
     )
@@ -193,7 +193,7 @@ def _elementwise(graph: g.StreamGraph, index: int, op: g.BlockOp, options: Optio
         [1] if isinstance(op, g.GlobalPool) else _ms(graph, index, options, op.stride if isinstance(op, MaxPool) else 1)
     )
     rams = ("lutram", "bram") if isinstance(op, MaxPool) else ("auto",)
-    most = 0 if _to_sink(graph, index) and not options.pad_ends else _pads(graph, index, channels, options)
+    most = 0 if _to_sink(graph, index) and not options.pad_ends else _pads(graph, index, options)
     for pad, m, ram in product(paddings(channels, most), ms, rams):
         for pe in divisors(channels + pad):
             yield g.Fold(pe=pe, m=m, ram=ram, pad_in=pad, pad_out=pad)

@@ -45,7 +45,7 @@ def test_the_official_counts(name: str) -> None:
 
 def test_multiply_accumulates_of_a_frame() -> None:
     network = read_topology(zoo.folder("tiny-yolov2-voc") / "tiny-yolov2-voc.cfg")
-    assert round(sum(macs(node, network) for node in network.nodes) / 1e9, 3) == 3.486
+    assert round(sum(macs(node) for node in network.nodes) / 1e9, 3) == 3.486
 
 
 @pytest.mark.shared

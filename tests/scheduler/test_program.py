@@ -78,7 +78,7 @@ def test_weights_lie_lane_by_lane_column_by_column() -> None:
     """[tile][ky][kx][block][lane][column] flat; every weight is there once, the rest is 0."""
     network = Builder(3, 6, 6).conv(16, 1).conv(20, 3).network()
     schedule = tile(network, ARRAY)
-    image = weight_image(schedule.tilings[1], network, ARRAY).reshape(3, 3, 3, 2, 8, 8)
+    image = weight_image(schedule.tilings[1], ARRAY).reshape(3, 3, 3, 2, 8, 8)
     weights = schedule.tilings[1].job.weights
     for tile_number, ky, kx, block, lane, column in np.ndindex(*image.shape):
         filter_number, channel = 8 * tile_number + column, 8 * block + lane
@@ -89,7 +89,7 @@ def test_weights_lie_lane_by_lane_column_by_column() -> None:
 def test_pixels_are_unrolled_over_the_kernel() -> None:
     network = Builder(3, 6, 6).conv(8, 3).network()
     schedule = tile(network, ARRAY)
-    image = weight_image(schedule.tilings[0], network, ARRAY).reshape(1, 3, 2, 2, PIXEL_BYTES, 8)
+    image = weight_image(schedule.tilings[0], ARRAY).reshape(1, 3, 2, 2, PIXEL_BYTES, 8)
     weights = schedule.tilings[0].job.weights
     for ky, group, pixel, channel, column in np.ndindex(3, 2, 2, PIXEL_BYTES, 8):
         kx = 2 * group + pixel
@@ -100,7 +100,7 @@ def test_pixels_are_unrolled_over_the_kernel() -> None:
 def test_depthwise_weights_stand_on_the_diagonal() -> None:
     network = Builder(3, 6, 6).conv(8, 1).conv(0, 3, depthwise=True).network()
     schedule = tile(network, ARRAY)
-    image = weight_image(schedule.tilings[1], network, ARRAY).reshape(3, 3, 8, 8)
+    image = weight_image(schedule.tilings[1], ARRAY).reshape(3, 3, 8, 8)
     for ky, kx, lane, column in np.ndindex(*image.shape):
         wanted = schedule.tilings[1].job.weights[column, 0, ky, kx] if lane == column else 0
         assert image[ky, kx, lane, column] == wanted
@@ -109,7 +109,7 @@ def test_depthwise_weights_stand_on_the_diagonal() -> None:
 def test_weights_are_dealt_to_the_ports_in_turn() -> None:
     network = Builder(3, 6, 6).conv(16, 1).conv(20, 3).network()
     schedule = tile(network, ARRAY)
-    whole = np.concatenate([weight_image(t, network, ARRAY) for t in schedule.tilings])
+    whole = np.concatenate([weight_image(t, ARRAY) for t in schedule.tilings])
     dealt = emit(schedule).weights
     assert len(dealt) == 2
     assert np.array_equal(np.stack(dealt, 1).reshape(whole.shape), whole)
