@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from hls_templates.lint import lint
 from scheduler.streaming.packing import shared_lanes
-from systolic.build import ap_int_folder
 from tests.hls_templates.streaming.compute import (
     BIPOLAR,
     FRAMES,
-    HERE,
-    TEMPLATES,
     Builds,
     Case,
     Ints,
@@ -228,36 +221,3 @@ def test_cycles_are_the_formulas(builds: Builds, case: Case) -> None:
     """Three frames in a row without a bubble."""
     block = builds["native"].time(case)
     assert (block.busy, block.wait_input, block.wait_space) == (case.cycles, 1, 0)
-
-
-HEADERS = [
-    *("activate", "activation", "datatype", "dot", "elementwise", "global_pool", "label_select", "matrix_vector"),
-    *("matrix_vector_resident", "matrix_vector_shared", "operation", "packing", "progress", "vector_vector"),
-    *("weights", "window_pool"),
-]
-
-
-def test_the_linter_finds_nothing_in_the_compute_headers() -> None:
-    """Together with what they include, as the vendor's tool would see them."""
-    sources = {path.name: path.read_text() for path in (TEMPLATES / "streaming").glob("*.h")}
-    sources["instrument.h"] = (TEMPLATES / "include" / "instrument.h").read_text()
-    found = [f for f in lint(sources, "") if f.file in {f"{name}.h" for name in HEADERS}]
-    assert [str(finding) for finding in found] == []
-
-
-def test_the_compute_headers_are_c14(tmp_path: Path) -> None:
-    """Vitis HLS takes C++14 unless it is told otherwise."""
-    (tmp_path / "c14.cpp").write_text(
-        "".join(f'#include "{name}.h"\n' for name in HEADERS)
-        + """void top(hls::stream<word<uint_t<4>::carrier, 72>> &in, hls::stream<word<integer<14, true>, 16>> &out,
-                     const int_t<4>::carrier weights[8][1][36]) {
-            matrix_vector<6, 36, 8, 36, 8, 2, int_t<4>, uint_t<4>, 14, DSP48E2>(1, in, out, weights, identity_t<14>());
-        }
-        """
-    )
-    documented = HERE.parent / "kernels" / "documented"  # hls_stream.h with what UG1399 documents, and nothing more
-    includes = [f"-I{folder}" for folder in (TEMPLATES / "streaming", TEMPLATES / "include", documented)]
-    command = ["g++", "-std=c++14", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"]
-    command += ["-DSYSTOLIC_AP_INT", *includes, "-isystem", str(ap_int_folder()), "-fsyntax-only"]
-    done = subprocess.run([*command, str(tmp_path / "c14.cpp")], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from cnn.float_model import space_to_depth
 from cnn.network import Reorg
-from hls_templates.lint import lint
-from systolic.build import ap_int_folder
-from tests.hls_templates.streaming.compute import BUILDS, HERE, TEMPLATES, Builds, Case, Ints, Values
+from tests.hls_templates.streaming.compute import BUILDS, Builds, Case, Ints, Values
 from tests.hls_templates.streaming.moving import (
     BIPOLAR,
     FRAMES,
@@ -276,57 +271,3 @@ def test_cycles_are_the_formulas(builds: Builds, case: Case) -> None:
     block = builds["native"].time(case)
     assert (block.busy, block.wait_space) == (case.cycles, 0)
     assert block.wait_input == (0 if case.name.startswith("pad<") else 1)
-
-
-HEADERS = [
-    *(
-        "concat",
-        "constant",
-        "delay",
-        "discard",
-        "down_sample",
-        "duplicate",
-        "max_pool",
-        "pad",
-        "pixel_pad",
-        "ram",
-        "raster",
-    ),
-    *("reorg", "resize", "scan", "split", "upsample", "walk", "width", "window", "word"),
-]
-
-
-def test_the_linter_finds_nothing_in_the_headers() -> None:
-    """Together with what they include, as the vendor's tool would see them."""
-    sources = {f"{name}.h": (TEMPLATES / "streaming" / f"{name}.h").read_text() for name in [*HEADERS, "progress"]}
-    sources["instrument.h"] = (TEMPLATES / "include" / "instrument.h").read_text()
-    assert [str(finding) for finding in lint(sources, "")] == []
-
-
-def test_the_headers_are_c14(tmp_path: Path) -> None:
-    """Vitis HLS takes C++14 unless it is told otherwise."""
-    (tmp_path / "c14.cpp").write_text(
-        "".join(f'#include "{name}.h"\n' for name in HEADERS)
-        + """typedef word<ap_int<4>, 2> pair_t;
-        void top(hls::stream<pair_t> &in, hls::stream<pair_t> &out, hls::stream<word<ap_int<4>, 18>> &all,
-                 const window_size &size) {
-            window_default<2, 4, 5, 6, 3, 3, 1, 1, 1, 1, 1, 1, false>(1, in, out);
-            window_dynamic<2, 4, 3, 3, 5, 6, 1, 1, false, RAM_URAM>(1, in, out, size);
-            window_parallel<1, 2, 4, 5, 6, 3, 3, 1, 1, 1, 1, 1, 1, RAM_BRAM>(1, in, all);
-            max_pool<1, 2, 4, 6, 6, 2, 2, 0, 0, 0, 0>(1, in, out);
-            convert_channels<2, 2, 4, 6, 30>(1, in, out);
-            concat<2, 30, 4, 4>(1, in, in, out);
-            split<2, 30, 4, 4>(1, in, out, out);
-            duplicate<2, 30>(1, in, out, out);
-            reorg_darknet<2, 4, 4, 6, 2>(1, in, out);
-            upsample<2, 4, 5, 6, 2>(1, in, out);
-            pixel_pad<2, 4, 5, 6, 2>(1, in, out);
-        }
-        """
-    )
-    documented = HERE.parent / "kernels" / "documented"  # hls_stream.h with what UG1399 documents, and nothing more
-    includes = [f"-I{folder}" for folder in (TEMPLATES / "streaming", TEMPLATES / "include", documented)]
-    command = ["g++", "-std=c++14", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"]
-    command += ["-DSYSTOLIC_AP_INT", *includes, "-isystem", str(ap_int_folder()), "-fsyntax-only"]
-    done = subprocess.run([*command, str(tmp_path / "c14.cpp")], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")

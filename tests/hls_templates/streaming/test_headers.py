@@ -1,0 +1,59 @@
+"""What holds for every header of the blocks: the linter finds nothing, and it is the C++ that Vitis HLS takes."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from hls_templates.lint import lint
+from systolic.build import ap_int_folder
+from tests.hls_templates.streaming.compute import HERE, TEMPLATES
+
+BLOCKS = TEMPLATES / "streaming"
+SIMULATED = ("tap.h",)  # what sees every layer's integers in the simulation alone
+DOCUMENTED = HERE.parent / "kernels" / "documented"  # hls_stream.h with what UG1399 documents, and nothing more
+
+TOPS = """
+typedef word<ap_int<4>, 2> pair_t;
+void move(hls::stream<pair_t> &in, hls::stream<pair_t> &out, hls::stream<word<ap_int<4>, 18>> &all,
+          const window_size &size) {
+    window_default<2, 4, 5, 6, 3, 3, 1, 1, 1, 1, 1, 1, false>(1, in, out);
+    window_dynamic<2, 4, 3, 3, 5, 6, 1, 1, false, RAM_URAM>(1, in, out, size);
+    window_parallel<1, 2, 4, 5, 6, 3, 3, 1, 1, 1, 1, 1, 1, RAM_BRAM>(1, in, all);
+    max_pool<1, 2, 4, 6, 6, 2, 2, 0, 0, 0, 0>(1, in, out);
+    convert_channels<2, 2, 4, 6, 30>(1, in, out);
+    concat<2, 30, 4, 4>(1, in, in, out);
+    split<2, 30, 4, 4>(1, in, out, out);
+    duplicate<2, 30>(1, in, out, out);
+    reorg_darknet<2, 4, 4, 6, 2>(1, in, out);
+    upsample<2, 4, 5, 6, 2>(1, in, out);
+    pixel_pad<2, 4, 5, 6, 2>(1, in, out);
+}
+void compute(hls::stream<word<uint_t<4>::carrier, 72>> &in, hls::stream<word<integer<14, true>, 16>> &out,
+             const int_t<4>::carrier weights[8][1][36]) {
+    matrix_vector<6, 36, 8, 36, 8, 2, int_t<4>, uint_t<4>, 14, DSP48E2>(1, in, out, weights, identity_t<14>());
+}
+"""
+
+
+def headers() -> dict[str, str]:
+    found = {path.name: path.read_text() for path in BLOCKS.glob("*.h") if path.name not in SIMULATED}
+    assert len(found) > 30
+    return found
+
+
+def test_the_linter_finds_nothing() -> None:
+    """Together with what they include, as the vendor's tool would see them."""
+    instrument = (TEMPLATES / "include" / "instrument.h").read_text()
+    assert [str(finding) for finding in lint({**headers(), "instrument.h": instrument}, "")] == []
+
+
+def test_they_are_c14(tmp_path: Path) -> None:
+    """Vitis HLS takes C++14 unless it is told otherwise."""
+    source = tmp_path / "c14.cpp"
+    source.write_text("".join(f'#include "{name}"\n' for name in sorted(headers())) + TOPS)
+    includes = [f"-I{folder}" for folder in (BLOCKS, TEMPLATES / "include", DOCUMENTED)]
+    command = ["g++", "-std=c++14", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"]
+    command += ["-DSYSTOLIC_AP_INT", *includes, "-isystem", str(ap_int_folder()), "-fsyntax-only"]
+    done = subprocess.run([*command, str(source)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
