@@ -197,7 +197,7 @@ def require_pynq() -> None:
     if importlib.util.find_spec("pynq") is None:
         raise HostError(
             "the host needs pynq, which is part of the board's image; off the board: pip install "
-            "'systolic-cnn[board]' in an environment of its own (pynq wants numpy below 2)"
+            "-e '.[board]' in an environment of its own (pynq wants numpy below 2)"
         )
 
 

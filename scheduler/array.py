@@ -194,8 +194,12 @@ RULES = (
 
 
 def check(array: Array) -> Array:
-    """The array itself, or ScheduleError with the sentence of every rule it breaks."""
-    broken = [rule.sentence for rule in RULES if not rule.holds(array)]
+    """The array itself, or ScheduleError with the sentence of every rule it breaks.
+
+    The first rule alone where that is broken: the others divide by what it asks for.
+    """
+    first, *others = RULES
+    broken = [rule.sentence for rule in (others if first.holds(array) else [first]) if not rule.holds(array)]
     if broken:
         raise ScheduleError(f"the array {array} is not legal: " + "; ".join(broken))
     return array

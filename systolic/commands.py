@@ -31,6 +31,7 @@ from systolic.frames import run_frames, save_cycles
 from systolic.golden import checksums, first_difference, run_golden
 from systolic.measure import Report, advise, board_memory, measure, trace_frame
 from systolic.model import load_model, reload, sample_pictures
+from systolic.options import check_generate, check_run, check_simulate
 from systolic.output import give, read_schedule
 from systolic.progress import StatusLine
 from systolic.run import Run, fit_picture, run, save_annotated
@@ -96,6 +97,7 @@ def generate_design(options: argparse.Namespace) -> int:
         return 0
     if options.output is None:
         raise GenerateError("generate needs -o DIR, the new folder for the design")
+    check_generate(options)
     board = board_room.load(options.board)
     samples = sample_pictures()
     check_target(options.output, options.force)
@@ -177,6 +179,7 @@ def simulate_design(options: argparse.Namespace) -> int:
 
     With ``--golden`` also golden_program: {agrees, first_difference}; with ``--cycles`` what ``time_design`` gives.
     """
+    check_simulate(options)
     folder = open_design(options.folder)
     pixels, _ = fit_picture(folder, load_picture(options.picture))
     if options.cycles and isinstance(folder, Pipeline):
@@ -368,6 +371,7 @@ _WAITS = ("busy", "wait_input", "wait_space", "wait_memory", "idle")
 def run_picture(options: argparse.Namespace) -> int:
     """JSON: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}; for a
     folder of pictures {frames: [the same without mismatches], frames_per_second, seconds_by_stage, bound_by, label}."""
+    check_run(options)
     folder = open_design(options.folder)
     if options.picture.is_dir():
         return run_folder(options)
@@ -467,6 +471,8 @@ def demo(options: argparse.Namespace) -> int:
 
 def _check_demo_folder(folder: Path) -> None:
     """The demo may be repeated: it replaces its own folder and no other."""
+    if folder.exists() and not folder.is_dir():
+        raise GenerateError(f"{folder} is a file, and the demo writes a folder; choose another with -o DIR")
     if folder.exists() and any(folder.iterdir()) and not (folder / "accelerator" / "manifest.json").is_file():
         raise GenerateError(f"{folder} exists and is not the demo's, so it is left alone; choose another with -o DIR")
     shutil.rmtree(folder / "accelerator" / "build", ignore_errors=True)

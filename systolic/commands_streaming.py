@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -67,6 +68,9 @@ def generate_streaming(options: argparse.Namespace, calibration: Calibration) ->
         status.tell("writing")
         write(made.design, options.output, replace=options.force)
     give(options, _generated(made, board, str(options.output)), _generated_text(made, board, str(options.output)))
+    if not made.folded.fits:
+        print(f"systolic: the design is written, but it does not fit {board.title} as estimated", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -114,11 +118,13 @@ def folded_text(made: GeneratedPipeline, board: Board) -> str:
         f"folding {found.state}, {proof(found)}, {found.seconds:.1f} s"
     )
     if not found.fits:
-        text += "\nIT DOES NOT FIT the budget of this board"
+        text += f"\nIT DOES NOT FIT {board.title}: ask for fewer frames with --fps, or for fewer bits"
     if made.fifos is not None:
+        rate = made.clock.mhz * 1e6 / made.fifos.interval
         text += (
-            f"\nFIFOs: {made.fifos.bits:,} bits, sized by the trace ({made.fifos.fixed_bits:,} at a fixed depth); "
-            f"a frame every {made.fifos.interval:,} cycles, latency {made.fifos.latency:,} (traced)"
+            f"\nFIFOs: {made.fifos.bits:,} bits, sized by the trace and in the estimate ({made.fifos.fixed_bits:,} "
+            f"at a fixed depth); a frame every {made.fifos.interval:,} cycles, {rate:.1f} frames/s, latency "
+            f"{made.fifos.latency:,} cycles (traced)"
         )
     return text
 

@@ -230,7 +230,7 @@ def _dask(address: str, seconds: float) -> Iterator[Executor]:
     try:
         distributed: Any = import_module("distributed")  # partly typed, and an extra
     except ImportError as error:
-        raise ScheduleError("--dask needs the package distributed: pip install 'systolic-cnn[dask]'") from error
+        raise ScheduleError("--dask needs the package distributed: pip install -e '.[dask]'") from error
     try:
         client = distributed.Client(address, timeout=seconds)
     except (OSError, ValueError) as error:

@@ -54,6 +54,7 @@ void unpack_beats(int frames, hls::stream<beat_t<BEAT>> &in, hls::stream<word<T,
     SYSTOLIC_ENTER;
     while (frame < frames) {
         SYSTOLIC_PIPELINE(1, 3);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         if (have < LANES) {
             const beat_t<BEAT> beat = in.read();
             for (int i = 0; i < BEAT; ++i) {
@@ -94,6 +95,7 @@ void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<
     SYSTOLIC_ENTER;
     while (frame < frames) {
         SYSTOLIC_PIPELINE(1, 3);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         if (at < WORDS) {
             const word<T, LANES> value = in.read();
             for (int i = 0; i < LANES; ++i) {
@@ -139,6 +141,7 @@ void append_beats(int frames, hls::stream<beat_t<BEAT>> &first, hls::stream<beat
     SYSTOLIC_ENTER;
     while (frame < frames) {
         SYSTOLIC_PIPELINE(1, 2);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         beat_t<BEAT> beat = at < FIRST ? first.read() : second.read();
         beat.last = LAST && at == FIRST + SECOND - 1;
         out.write(beat);

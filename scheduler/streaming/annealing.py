@@ -182,5 +182,5 @@ def _dual_annealing() -> Any:
     try:
         from scipy.optimize import dual_annealing
     except ImportError as error:
-        raise ScheduleError("annealing needs scipy: pip install 'systolic-cnn[solver]', or fold greedily") from error
+        raise ScheduleError("annealing needs scipy: pip install -e '.[solver]', or fold greedily") from error
     return dual_annealing

@@ -88,6 +88,20 @@ def usage(folding: g.StreamingFolding, board: Board) -> Usage:
     return total
 
 
+def usage_with(folding: g.StreamingFolding, board: Board, fifos: Sequence[tuple[int, int]]) -> Usage:
+    """All of it with FIFOs of (bits of a word, depth), as the trace has sized them, instead of the estimated ones."""
+    graph, folds, total = folding.graph, folding.folds, NOTHING
+    for index, block in enumerate(graph.blocks):
+        total += block_usage(graph, index, folds[index], board)
+        for port, source in enumerate(block.inputs):
+            bits = graph.type_of(source).datatype.bits
+            for one in lanes.converters(graph, folds, index, port):
+                total += converter_usage(one, bits, board)
+    for bits, depth in fifos:
+        total += fifo(bits, depth)
+    return total
+
+
 def edge_usage(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int, port: int, board: Board) -> Usage:
     """Converters and FIFOs of one input."""
     source = graph.blocks[index].inputs[port]

@@ -350,7 +350,7 @@ def _search(
     return Solved(state, program.folds(one), float(price @ one), 0.0 if first else solver.best_objective_bound)
 
 
-_MISSING = "exact folding needs {}: pip install 'systolic-cnn[solver]', or fold greedily"
+_MISSING = "exact folding needs {}: pip install -e '.[solver]', or fold greedily"
 
 
 def _cp_model() -> Any:

@@ -81,10 +81,16 @@ def _what_would(graph: g.StreamGraph, layers: dict[str, int], room: float, exter
     """Fewer bits, or the largest layers from DDR. room: bits that weights may take."""
     count = sum(_count(graph, name) for name in layers)
     bits = int(room / count)
-    ways = [f"weights of {bits} bit{'s' * (bits > 1)} ({_mb(count * bits)})"] if bits else []
+    ways = (
+        [f"weights of {bits} bit{'s' * (bits > 1)} ({_mb(count * bits)}), which a network is trained for"]
+        if bits
+        else []
+    )
     names = from_ddr(graph, room, external, 1.0)
     left = sum(layers.values()) - sum(layers[name] for name in names if name in layers)
-    ways.append(f"those of {', '.join(names)} from DDR (external), which leaves {_mb(left)} on the chip")
+    ways.append(
+        f"those of {', '.join(names)} from DDR (--external {' '.join(names)}), which leaves {_mb(left)} on the chip"
+    )
     return "what would fit: " + ", or ".join(ways)
 
 

@@ -28,12 +28,14 @@ FIXED_DEPTH = 1024
 
 @dataclass(frozen=True)
 class Fifos:
-    """depths: by stream. interval, latency: cycles with them; best_interval: with unbounded FIFOs.
+    """depths, widths: by stream, in words and in bits. interval, latency: cycles with them.
 
-    bits: what they hold; fixed_bits: with every FIFO FIXED_DEPTH deep, as deep as the deepest need if that is more.
+    best_interval: with unbounded FIFOs. bits: what they hold; fixed_bits: with every FIFO FIXED_DEPTH deep, as deep as
+    the deepest need if that is more.
     """
 
     depths: Mapping[str, int]
+    widths: Mapping[str, int]
     interval: int
     latency: int
     best_interval: int
@@ -68,6 +70,7 @@ def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str
     deep = max(FIXED_DEPTH, *depths.values())
     return Fifos(
         depths=depths,
+        widths=dict(bits),
         interval=-(-(last - first) // (FRAMES - 1)),
         latency=first,
         best_interval=-(-(best[1] - best[0]) // (FRAMES - 1)),

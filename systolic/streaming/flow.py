@@ -17,7 +17,7 @@ from host.picture import FITS, load_picture
 from scheduler.streaming import annealing, exact, greedy
 from scheduler.streaming import graph as g
 from scheduler.streaming.candidates import Options
-from scheduler.streaming.cost import Budget
+from scheduler.streaming.cost import Budget, fits, limits, price, usage_with
 from scheduler.streaming.folded import Folded, Goal, folded
 from scheduler.streaming.folding_file import from_json
 from scheduler.streaming.lower import lower
@@ -141,9 +141,22 @@ def make_pipeline(
     if not asked.sized:
         return GeneratedPipeline(network, found, board, clock, design, None)
     fifos = _sized(design, picture, clock, tell)
+    found = recounted(found, board, fifos)
     deep = replace(made, depths=fifos.depths)
     whole = generate_pipeline(deep, model.files, picture, estimate(found))
     return GeneratedPipeline(network, found, board, clock, whole, fifos)
+
+
+WHOLE_BOARD = Budget(lut=1.0, dsp=1.0, bram=1.0, uram=1.0)
+
+
+def recounted(found: Folded, board: Board, fifos: Fifos) -> Folded:
+    """With the FIFOs that the trace has sized, which the folder could not know; ``fits``: the board, all of it."""
+    words = [(fifos.widths[name], depth) for name, depth in fifos.depths.items()]
+    used = usage_with(found.folding, board, words)
+    used = replace(used, ddr_bits=found.usage.ddr_bits)
+    fit = fits(used, limits(board, WHOLE_BOARD))
+    return replace(found, usage=used, price=price(used, board), fits=fit)
 
 
 def estimate(found: Folded) -> Mapping[str, int]:

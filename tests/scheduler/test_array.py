@@ -161,3 +161,9 @@ def test_nibbles_of_pixels_are_exact(pixels: list[int], seed: int) -> None:
     assert all(-8 <= part <= 7 for both in parts for part in both)
     sums = sum(w * (16 * high + low) for w, (high, low) in zip(weights, parts, strict=True))
     assert sums + PIXEL_OFFSETS[4] * sum(weights) == sum(w * p for w, p in zip(weights, pixels, strict=True))
+
+
+@pytest.mark.parametrize("sides", [(0, 0, 0), (13, 16, 0), (13, 0, 16), (0, 16, 16)])
+def test_a_side_of_nothing_is_said_and_divides_nothing(sides: tuple[int, int, int]) -> None:
+    with pytest.raises(ScheduleError, match=r"is not legal: every number of the array is at least 1$"):
+        check(Array(*sides))

@@ -370,3 +370,11 @@ def test_no_progress_where_there_is_no_terminal_and_some_where_there_is(tiny_des
     assert "golden model …" in shown or "executing pass" in shown
     assert shown.endswith("\r\x1b[2K"), "the line is cleared at the end"
     assert json.loads(done.stdout)["mismatches"] == 0
+
+
+def test_the_demo_does_not_write_into_a_file(tmp_path: Path, systolic: Any) -> None:
+    (tmp_path / "boxes.png").write_bytes(b"")
+    refused(
+        systolic("demo", "-o", tmp_path / "boxes.png"),
+        r"boxes.png is a file, and the demo writes a folder; choose another",
+    )

@@ -24,7 +24,7 @@ from systolic.package import package
 from systolic.streaming.flow import Asked, make_pipeline
 from systolic.streaming.measure import PipelineReport
 
-pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install 'systolic-cnn[solver]'")
+pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
 
 @pytest.fixture(scope="module")

@@ -24,8 +24,8 @@ from scheduler.streaming.memory import NOTHING
 from scheduler.streaming.parts import block_usage
 from scheduler.streaming.space import space_of
 
-pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install 'systolic-cnn[solver]'")
-pytest.importorskip("scipy", reason="exact folding needs scipy: pip install 'systolic-cnn[solver]'")
+pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
+pytest.importorskip("scipy", reason="exact folding needs scipy: pip install -e '.[solver]'")
 
 ULTRA96 = load("ultra96-v2")
 LEAST = Options(max_pixels=1, uram_weights=False)

@@ -36,7 +36,8 @@ def test_tiny_yolov2_at_8_bits_says_by_how_much_it_does_not_fit_and_what_would()
     assert str(error.value) == (
         "tiny-yolov2 does not fit ZCU104 in streaming style, which keeps weights on the chip: 15.86 M weights of INT8 "
         "are 15.86 MB, 312 BRAM36 and 96 URAM hold 4.98 MB, 10.88 MB too few; what would fit: weights of 2 bits "
-        "(3.96 MB), or those of conv14, conv13 from DDR (external), which leaves 1.70 MB on the chip"
+        "(3.96 MB), which a network is trained for, or those of conv14, conv13 from DDR (--external conv14 conv13), "
+        "which leaves 1.70 MB on the chip"
     )
 
 
@@ -45,7 +46,7 @@ def test_tiny_yolov2_at_4_bits_needs_one_layer_less_in_ddr() -> None:
     assert sentence is not None
     assert "INT4 are 7.93 MB" in sentence
     assert "2.95 MB too few" in sentence
-    assert "or those of conv14 from DDR (external), which leaves 3.21 MB on the chip" in sentence
+    assert "or those of conv14 from DDR (--external conv14), which leaves 3.21 MB on the chip" in sentence
 
 
 def test_what_is_proposed_fits() -> None:
@@ -63,7 +64,7 @@ def test_without_uram_for_weights_the_second_largest_layer_comes_from_ddr_too() 
     sentence = too_many_weights(graph, ZCU104, Budget(), (), uram=False)
     assert sentence is not None
     assert "are 7.93 MB, 312 BRAM36 and 96 URAM hold 4.98 MB, 2.95 MB too few (URAM, 3.54 MB of it, starts" in sentence
-    assert "or those of conv14, conv13 from DDR (external), which leaves 0.85 MB on the chip" in sentence
+    assert "or those of conv14, conv13 from DDR (--external conv14 conv13), which leaves 0.85 MB on the" in sentence
     less = too_many_weights(graph, ZCU104, Budget(), ("conv14",), uram=False)
     assert less is not None
     assert "INT4 are 3.21 MB, 312 BRAM36 hold 1.44 MB, 1.77 MB too few; the 96 URAM start empty" in less

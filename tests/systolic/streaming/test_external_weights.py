@@ -9,7 +9,7 @@ import pytest
 
 from systolic.cli import main
 
-pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install 'systolic-cnn[solver]'")
+pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
 CHIP = "312 BRAM36 and 96 URAM hold 4.98 MB"
 FOREST = Path(__file__).parents[3] / "cnn/models/shapes/samples/forest.jpg"
@@ -28,8 +28,8 @@ def test_tiny_yolov2_does_not_fit_and_says_what_would(
     assert capsys.readouterr().err == (
         "systolic: tiny_yolov2_voc does not fit ZCU104 in streaming style, which keeps weights on the chip: 15.86 M "
         f"weights of INT{bits} are {weights}, {CHIP}, {lacking} too few (URAM, 3.54 MB of it, starts empty and cannot "
-        "hold constants); what would fit: weights of 1 bit (1.98 MB), or those of conv8, conv7 from DDR (external), "
-        f"which leaves {left} on the chip\n"
+        "hold constants); what would fit: weights of 1 bit (1.98 MB), which a network is trained for, or those of "
+        f"conv8, conv7 from DDR (--external conv8 conv7), which leaves {left} on the chip\n"
     )
     assert not folder.exists()
 

@@ -12,7 +12,7 @@ import pytest
 
 import systolic
 
-pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install 'systolic-cnn[solver]'")
+pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
 NOTEBOOK = Path(systolic.__file__).parent / "notebooks" / "folding_a_network.ipynb"
 

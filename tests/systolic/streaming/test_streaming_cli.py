@@ -15,7 +15,7 @@ from small import BLOCKS, HEAD, LAYERS, write_small
 
 from systolic.model import sample_pictures
 
-pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install 'systolic-cnn[solver]'")
+pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
 PICTURE = sample_pictures()[0]
 TARGET = ("--board", "ultra96-v2", "--fps", 50_000)

@@ -25,7 +25,7 @@ from systolic.streaming.fifos import Fifos
 from systolic.streaming.flow import Asked, make_pipeline
 from systolic.streaming.report import BLOCK_HEAD, block_rows, budget_rows, folded_html, folding_page
 
-pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install 'systolic-cnn[solver]'")
+pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
 BOARD = load("ultra96-v2")
 CLOCK = BOARD.clocks()[-1]
@@ -110,7 +110,7 @@ def test_jupyter_shows_what_was_generated(tmp_path: Path) -> None:
     made = make_pipeline(model, BOARD, None, Calibration(sample_pictures()[:1]), Asked(fps=20_000, sized=False))
     text = made._repr_html_()
     assert text == folded_html(made.folded, BOARD, made.clock.mhz)
-    fifos = Fifos({"from_first": 17}, 4_000, 5_000, 4_000, bits=1_234, fixed_bits=56_789, solved=3)
+    fifos = Fifos({"from_first": 17}, {"from_first": 8}, 4_000, 5_000, 4_000, bits=1_234, fixed_bits=56_789, solved=3)
     sized = replace(made, fifos=fifos)._repr_html_()
     assert "FIFOs: 1,234 bits (56,789 at a fixed depth); a frame every 4,000 cycles, latency 5,000 (traced)" in sized
     assert '<td>from_first</td><td class="n">17</td>' in sized
