@@ -41,6 +41,8 @@ def load_picture(path: Path | str) -> Pixels:
         raise PictureError(f"{path}: the file is none of the pictures that are read ({', '.join(FORMATS)})") from error
     except FileNotFoundError as error:
         raise PictureError(f"{path}: there is no such file") from error
+    except IsADirectoryError as error:
+        raise PictureError(f"{path}: this is a folder, and one picture is wanted; name a file in it") from error
     except Exception as error:  # decoders of damaged files raise nearly anything
         raise PictureError(f"{path}: the picture cannot be read, is it cut off? ({error})") from error
 

@@ -47,8 +47,10 @@ def entries(
     """The objects of the list ``key``, one for each of ``names`` in their order; ScheduleError else."""
     found = values[key]
     if not isinstance(found, list) or [_name(one) for one in found] != list(names):
+        of = values.get("network")
+        other = "" if of == network else f" (the file is the {kind} of {of!r})"
         raise ScheduleError(
-            f"{name}: {key} has to name {', '.join(names)} in this order, as {network} does; "
+            f"{name}: {key} has to name {', '.join(names)} in this order, as {network} does{other}; "
             f"save the {kind} again and edit that"
         )
     return found

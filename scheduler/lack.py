@@ -23,8 +23,15 @@ def nothing_fits(network: QuantizedNetwork, board: Board, space: Space, made: di
     return (
         f"{network.name} does not fit {board.title}: the least array that holds it, {array} with row_depth="
         f"{array.row_depth} and weight_depth={array.weight_depth}, needs {', '.join(lacks(array, used, board))}; "
-        "take a larger board, or a smaller input"
+        f"{_advice(space)}"
     )
+
+
+def _advice(space: Space) -> str:
+    """A pinned array is what a user gives up before the board."""
+    if len(space.rows) == len(space.shapes) == 1:
+        return "leave out --array, which pins it, or pin a smaller one"
+    return "take a larger board, or a smaller input"
 
 
 def _too_large(network: QuantizedNetwork, board: Board, space: Space) -> str:

@@ -75,6 +75,7 @@ def lower(network: QuantizedNetwork) -> tuple[Job, ...]:
         raise ScheduleError(
             f"the systolic back-end cannot map {len(unsupported)} layer(s) of {network.name} yet:\n  "
             + "\n  ".join(unsupported)
+            + _elsewhere(network)
         )
     jobs: list[Job] = []
     for index, node in enumerate(network.nodes):
@@ -85,6 +86,17 @@ def lower(network: QuantizedNetwork) -> tuple[Job, ...]:
         else:
             jobs.append(_job(network, index, node))
     return tuple(jobs)
+
+
+def _elsewhere(network: QuantizedNetwork) -> str:
+    """Where an activation is what the array cannot do, the other style can."""
+    if any(_foreign(node.op) for node in network.nodes):
+        return "\nthe streaming style has these activations: systolic fold NET, systolic generate NET --style streaming"
+    return ""
+
+
+def _foreign(op: object) -> bool:
+    return isinstance(op, (QConvolution, QDense, QAveragePool)) and not isinstance(op.requantiser, Requantiser)
 
 
 def resolve(network: QuantizedNetwork, index: int) -> int:
@@ -100,8 +112,8 @@ def _refusal(network: QuantizedNetwork, node: QNode) -> str | None:
     if on_host(op):
         return None
     source = network.nodes[resolve(network, node.inputs[0])]
-    if isinstance(op, (QConvolution, QDense, QAveragePool)) and not isinstance(op.requantiser, Requantiser):
-        return f"its activation is {type(op.requantiser).__name__}, the Saver has a Requantiser; use --style streaming"
+    if isinstance(op, (QConvolution, QDense, QAveragePool)) and _foreign(op):
+        return f"its activation is {type(op.requantiser).__name__}, the Saver has a Requantiser"
     if isinstance(source.op, QInput) and not isinstance(op, (QConvolution, QDense)):
         return "the first layer has to be a convolution or connected"
     if isinstance(op, QConvolution):

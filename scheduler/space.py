@@ -61,7 +61,8 @@ class Goal:
             raise ScheduleError(f"a frame rate is a number of at least 0, not {self.frames_per_second:g}")
         if self.objective in ("ddr", "resources") and self.frames_per_second == 0:
             raise ScheduleError(
-                f"the objective {self.objective!r} needs a frame rate to hold: without one the slowest array wins"
+                f"the objective {self.objective!r} needs a frame rate above 0 to hold, give --fps RATE: without one "
+                "the slowest array wins"
             )
 
     def most_cycles(self, link: Link) -> int:

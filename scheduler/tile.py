@@ -49,10 +49,10 @@ class Tiling:
 
     @property
     def order(self) -> str:
-        """What stays on chip while the other streams past."""
+        """One of ``scheduler.work.ORDERS``: what stays on chip while the other streams past."""
         if self.resident:
-            return "weights resident"
-        return "inputs resident" if self.inputs_resident or self.row_tiles == 1 else "both streamed"
+            return "weights-resident"
+        return "inputs-resident" if self.inputs_resident else "streamed"
 
     @property
     def cycles(self) -> int:

@@ -244,10 +244,9 @@ def tiling_of(network: QuantizedNetwork, job: Job, array: Array, way: Way) -> Ti
 
 def way_of(network: QuantizedNetwork, tiling: Tiling, array: Array) -> Way:
     """The way that a tiling goes."""
-    order = "weights-resident" if tiling.resident else "inputs-resident" if tiling.inputs_resident else "streamed"
     words = [row_words(network, tiling.job, array, strip) for strip in tiling.strips]
     middle = max(words[1:-1], default=words[0])
-    return Way(Cut(tiling.strips, (words[0], middle, words[-1]), sum(words)), order, tiling.overlap)
+    return Way(Cut(tiling.strips, (words[0], middle, words[-1]), sum(words)), tiling.order, tiling.overlap)
 
 
 @lru_cache(maxsize=4096)

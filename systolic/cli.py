@@ -14,6 +14,7 @@ from cnn.quantise import FORMATS
 from host.detection import OVERLAP, THRESHOLD
 from host.picture import FITS
 from systolic import commands, commands_schedule, commands_streaming
+from systolic.options import FOLDING
 from systolic.streaming.flow import FOLDERS
 
 BITS_HELP = "bits of weights and activations: 4, 8 or 16, with four, two or one MAC a DSP"
@@ -75,6 +76,8 @@ def _size(text: str) -> tuple[int, int]:
     width, _, height = text.lower().partition("x")
     if not (width.isdigit() and height.isdigit()):
         raise argparse.ArgumentTypeError(f"a size is WIDTHxHEIGHT in pixels, such as 416x416, not {text!r}")
+    if not (int(width) and int(height)):
+        raise argparse.ArgumentTypeError(f"a size is at least 1x1, not {text}")
     return int(width), int(height)
 
 
@@ -116,9 +119,13 @@ def _generate(subparsers: Parsers) -> None:
         "generate the accelerator of a trained network",
         "systolic generate yolo.cfg --weights yolo.weights --names voc.names --calibrate a.jpg b.jpg -o DIR",
     )
-    one.add_argument("network", metavar="NET", help="a darknet .cfg, or a built-in network: see systolic generate list")
+    one.add_argument(
+        "network",
+        metavar="NET",
+        help="a darknet .cfg, an exported .json, or a built-in network: see systolic generate list",
+    )
     one.add_argument("-o", "--output", type=Path, metavar="DIR", help="new folder for the design")
-    one.add_argument("--weights", type=Path, help="darknet weights")
+    one.add_argument("--weights", type=Path, help="darknet weights of a .cfg, the .npz of a .json")
     one.add_argument("--names", type=Path, help="labels, one a line")
     one.add_argument("--seed", type=int, help="random weights from this seed instead of trained ones")
     one.add_argument("--size", type=_size, metavar="WxH", help="input size instead of the network's own")
@@ -199,8 +206,8 @@ def _run(subparsers: Parsers) -> None:
 
 
 def _search_options(one: argparse.ArgumentParser) -> None:
-    one.add_argument("network", metavar="NET", help="a darknet .cfg, or a built-in network")
-    one.add_argument("--weights", type=Path, help="darknet weights; shapes alone decide, so none are needed")
+    one.add_argument("network", metavar="NET", help="a darknet .cfg, an exported .json, or a built-in network")
+    one.add_argument("--weights", type=Path, help="trained numbers; shapes alone decide, so none are needed")
     one.add_argument("--seed", type=int, help="random weights from this seed (default without --weights: 1)")
     one.add_argument("--size", type=_size, metavar="WxH", help="input size instead of the network's own")
     one.add_argument("--clock", type=float, metavar="MHZ", help="a clock that the board makes (default: its highest)")
@@ -240,7 +247,7 @@ def _compare(subparsers: Parsers) -> None:
         "compare",
         commands_schedule.compare,
         "compare boards and arrays for a network",
-        "systolic compare tiny-yolov2-voc --board zcu104 --board ultra96-v2 --array 13x16x16 --report compare.html",
+        "systolic compare tiny-yolov2-voc --board zcu104 --board zcu102 --array 13x16x16 --report compare.html",
     )
     _search_options(one)
     one.add_argument("--board", action="append", help="a board; may be given several times (default: zcu104)")
@@ -259,24 +266,20 @@ def _folding_options(one: argparse.ArgumentParser) -> None:
     of.add_argument("--fps", type=float, metavar="RATE", help="frames/s to reach; default: as many as fit the board")
     of.add_argument(
         "--folding",
-        default="exact",
         metavar="FOLDER|FILE",
         help=f"{', '.join(FOLDERS)}, or a file of systolic fold --save (default: %(default)s)",
     )
-    of.add_argument("--deadline", type=float, default=60.0, metavar="S", help="seconds to search (%(default)s)")
+    of.add_argument("--deadline", type=float, metavar="S", help="seconds to search (%(default)s)")
+    of.add_argument("--effort", type=int, metavar="N", help="of annealing: evaluations a block (%(default)s)")
+    of.add_argument("--attempts", type=int, metavar="N", help="of annealing: times through all blocks (%(default)s)")
+    of.add_argument("--max-padding", type=int, metavar="N", help="channels that may be added to a map")
     of.add_argument(
-        "--effort", type=int, default=200, metavar="N", help="of annealing: evaluations a block (%(default)s)"
-    )
-    of.add_argument(
-        "--attempts", type=int, default=2, metavar="N", help="of annealing: times through all blocks (%(default)s)"
-    )
-    of.add_argument("--max-padding", type=int, default=0, metavar="N", help="channels that may be added to a map")
-    of.add_argument(
-        "--max-pixels", type=int, default=2, metavar="M", help="pixels that may travel in a word (default: %(default)s)"
+        "--max-pixels", type=int, metavar="M", help="pixels that may travel in a word (default: %(default)s)"
     )
     of.add_argument("--pad-ends", action="store_true", help="pad also what the network reads and gives")
-    of.add_argument("--external", nargs="+", default=[], metavar="LAYER", help="layers whose weights stay in DDR")
+    of.add_argument("--external", nargs="+", metavar="LAYER", help="layers whose weights stay in DDR")
     of.add_argument("--estimated-fifos", action="store_true", help="take FIFO depths as estimated, trace nothing")
+    one.set_defaults(**FOLDING)
 
 
 def _fold(subparsers: Parsers) -> None:

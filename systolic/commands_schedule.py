@@ -12,6 +12,7 @@ from scheduler.formats import least_bits
 from systolic import explore
 from systolic.flow import Calibration, quantise_model
 from systolic.model import load_model, sample_pictures
+from systolic.options import check_efficiency, check_search
 from systolic.output import give, read_schedule
 from systolic.package import package
 from systolic.progress import StatusLine
@@ -31,6 +32,8 @@ def _network(options: argparse.Namespace, bits: int | None, status: StatusLine) 
 
 def schedule(options: argparse.Namespace) -> int:
     """JSON: ``Explored.values``."""
+    check_search(options)
+    check_efficiency(options.ddr_efficiency)
     board = board_room.load(options.board)
     with StatusLine() as status, explore.workers(options.workers, options.dask) as executor:
         network = _network(options, options.bits, status)
@@ -66,6 +69,7 @@ def schedule(options: argparse.Namespace) -> int:
 
 def compare(options: argparse.Namespace) -> int:
     """JSON: ``Comparison.values``."""
+    check_search(options)
     boards = [board_room.load(name) for name in options.board or ["zcu104"]]
     with StatusLine() as status, explore.workers(options.workers, options.dask) as executor:
         asked = [(bits, _network(options, bits, status)) for bits in options.bits or (None,)]
@@ -86,7 +90,8 @@ def compare(options: argparse.Namespace) -> int:
 def make_package(options: argparse.Namespace) -> int:
     """JSON: {wheel}."""
     wheel = package(options.folder, options.output, without_bitstream=options.without_bitstream)
-    give(options, {"wheel": str(wheel)}, f"written to {wheel}; on the board: pip install {wheel.name}")
+    where = "for the simulated board, not a real one" if options.without_bitstream else "on the board"
+    give(options, {"wheel": str(wheel)}, f"written to {wheel}; {where}: pip install --no-deps {wheel.name}")
     return 0
 
 

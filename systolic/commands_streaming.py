@@ -20,6 +20,7 @@ from systolic.design import MANIFEST, write
 from systolic.flow import Calibration, quantise_model
 from systolic.frames import save_cycles
 from systolic.model import load_model, sample_pictures
+from systolic.options import check_network
 from systolic.output import give, read_text, write_text
 from systolic.progress import StatusLine
 from systolic.streaming.compare import compare_folders
@@ -139,6 +140,7 @@ def _fifos(fifos: Fifos) -> dict[str, Any]:
 def fold(options: argparse.Namespace) -> int:
     """JSON: {network, board, clock_mhz, folders: [{folder, cycles, fps, lut, dsp, bram18, uram, converters,
     fifo_bits, price, reached, fits, state, gap, seconds, reason}]}."""
+    check_network(options.network)
     board = board_room.load(options.board)
     clock = board.clocks()[-1] if options.clock is None else board.nearest_clock(options.clock)
     wanted = asked(options)

@@ -122,7 +122,7 @@ class Comparison:
 
 # --- text ----------------------------------------------------------------------------------------------------------
 
-LAYER_HEAD = ("layer", "order", "strips", "cycles", "efficiency", "DDR bytes", "bound by", "runner-up")
+LAYER_HEAD = ("layer", "order", "strips", "cycles", "PEs busy", "DDR bytes", "bound by", "runner-up")
 
 
 def rows_of(explored: Explored) -> list[list[Cell]]:

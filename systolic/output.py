@@ -32,7 +32,9 @@ def read_text(path: str | Path, what: str, made_by: str) -> str:
     """ScheduleError where the file cannot be read, with the command that writes one."""
     try:
         return Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ScheduleError(f"the {what} {path} is no text; write one with {made_by}") from error
+    except OSError as error:
         raise ScheduleError(f"the {what} {path} cannot be read: {error}; write one with {made_by}") from error
 
 

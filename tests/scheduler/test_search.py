@@ -92,7 +92,7 @@ def test_an_impossible_pin_names_the_rule(name: str) -> None:
 GOALS_REFUSED = {
     "unknown": (("speed", 0.0), "an objective is one of fps, latency, ddr, resources, not 'speed'"),
     "negative": (("fps", -1.0), "a frame rate is a number of at least 0, not -1"),
-    "no rate": (("ddr", 0.0), "the objective 'ddr' needs a frame rate to hold"),
+    "no rate": (("ddr", 0.0), "the objective 'ddr' needs a frame rate above 0 to hold, give --fps RATE"),
 }
 
 
