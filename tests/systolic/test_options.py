@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,12 @@ def test_generate_and_schedule_say_one_order(tiny: Path, tmp_path: Path) -> None
     assert [layer["order"] for layer in one] == [layer["order"] for layer in other]
     assert {layer["order"] for layer in one} == {"streamed"}
     assert re.search(r"^layer .* PEs busy ", call("schedule", tiny, *TINY, "--schedule", saved).out, re.M)
+
+
+def test_how_a_wheel_is_installed(tiny_design: Path, tmp_path: Path) -> None:
+    """Without dependencies: the board's image has them (docs/host.md)."""
+    done = call("package", tiny_design, "--without-bitstream", "-o", tmp_path)
+    assert re.search(r"; for the simulated board, not a real one: pip install --no-deps \S+\.whl$", done.out)
+    design = shutil.copytree(tiny_design, tmp_path / "design", ignore=shutil.ignore_patterns("build"))
+    (design / "systolic.bit").write_bytes(b"a bitstream")
+    assert re.search(r"; on the board: pip install --no-deps \S+\.whl$", call("package", design, "-o", tmp_path).out)
