@@ -167,6 +167,8 @@ def parse_manifest(values: object, source: str) -> Manifest | StreamManifest:
 def _of_style(values: Mapping[str, Any]) -> Manifest | StreamManifest:
     if values["style"] == "streaming":
         return stream_manifest(values)
+    batch = values.get("batch", 1)
+    require(batch == 1, "the host gives one frame at a time, which a design without --batch takes: batch is 1", batch)
     found = _manifest(values)
     _check(found)
     return found

@@ -18,10 +18,11 @@ from scheduler.work import Needs
 
 
 def brute_force(
-    network: QuantizedNetwork, board: Board, link: Link, goal: Goal, space: Space
+    network: QuantizedNetwork, board: Board, link: Link, goal: Goal, space: Space, batch: int = 1
 ) -> tuple[int, ...] | None:
     """The least key over every array and every combination of ways; None where nothing fits."""
-    jobs = lower(network)
+    jobs = lower(network, batch)
+    goal = replace(goal, frames_per_second=goal.frames_per_second / batch)
     best: tuple[int, ...] | None = None
     for geometry in geometries(space, board):
         layers = layers_of(network, jobs, geometry.columns, geometry.lanes, space.strips, space.bits)

@@ -9,7 +9,9 @@ from scheduler.search import search
 from scheduler.tile import SystolicSchedule
 
 
-def choose(network: QuantizedNetwork, board: Board, clock_mhz: float | None = None) -> SystolicSchedule:
+def choose(
+    network: QuantizedNetwork, board: Board, clock_mhz: float | None = None, batch: int = 1
+) -> SystolicSchedule:
     """Best at ``clock_mhz``, the board's highest clock where it is None. Raises ScheduleError where nothing fits."""
     clock = board.clocks()[-1].mhz if clock_mhz is None else clock_mhz
-    return search(network, board, link_of(board, clock)).schedule
+    return search(network, board, link_of(board, clock), batch=batch).schedule

@@ -195,7 +195,7 @@ PARTS = tuple(f.name for f in fields(Cycles))
 
 @dataclass(frozen=True)
 class Traffic:
-    """DDR bytes of one layer in one frame."""
+    """DDR bytes of one layer in one frame, or in all frames of a batch."""
 
     maps_read: int
     maps_written: int
@@ -622,7 +622,18 @@ def passes_of(work: Work, choices: tuple[Way, ...], following: int) -> tuple[Pas
 def layer_cycles(
     knobs: Knobs, work: Work, choices: tuple[Way, ...], following: int, link: Link, first_layer: bool
 ) -> Cycles:
-    """All passes of one layer, [knobs, ways]."""
+    """All passes of one layer, [knobs, ways]. Frame by frame, each but the last is followed by the layer itself."""
+    if work.repeats == 1:
+        return _frame_cycles(knobs, work, choices, following, link, first_layer)
+    first = _frame_cycles(knobs, work, choices, work.steps, link, first_layer)
+    middle = _frame_cycles(knobs, work, choices, work.steps, link, False)
+    last = _frame_cycles(knobs, work, choices, following, link, False)
+    return first + middle.times(np.int64(work.repeats - 2)) + last
+
+
+def _frame_cycles(
+    knobs: Knobs, work: Work, choices: tuple[Way, ...], following: int, link: Link, first_layer: bool
+) -> Cycles:
     first, middle, last, count = passes_of(work, choices, following)
     cycles = pass_cycles(knobs, work, first, link, first_layer)
     if int(count.max()) == 1:
@@ -632,16 +643,17 @@ def layer_cycles(
 
 
 def layer_traffic(rows: int, columns: int, word_bytes: int, lanes: int, work: Work, way: Way) -> Traffic:
-    """DDR bytes of one layer: strips read the weights again, and the columns that their kernels share."""
+    """DDR bytes of one layer: strips read the weights again, and the columns that their kernels share; so do frames."""
     row_tiles, channel_tiles = ceil_div(work.out_height, rows), ceil_div(work.filters, columns)
-    loads = channel_tiles * (row_tiles if way.order == "streamed" else 1) * way.cut.count
+    passes = way.cut.count * work.repeats
+    loads = channel_tiles * (row_tiles if way.order == "streamed" else 1) * passes
     blocks = ceil_div(work.filters, lanes)
     return Traffic(
-        maps_read=_rows_in(work, rows, row_tiles) * way.cut.total_words * word_bytes,
-        maps_written=work.saved_height * work.saved_width * blocks * work.value_words * word_bytes,
+        maps_read=work.repeats * _rows_in(work, rows, row_tiles) * way.cut.total_words * word_bytes,
+        maps_written=work.repeats * work.saved_height * work.saved_width * blocks * work.value_words * word_bytes,
         weights=loads * work.steps * columns * word_bytes,
-        requantisers=way.cut.count * channel_tiles * columns * REQUANTISER_BYTES,
-        program=way.cut.count * PASS_BYTES,
+        requantisers=passes * channel_tiles * columns * REQUANTISER_BYTES,
+        program=passes * PASS_BYTES,
     )
 
 
@@ -666,11 +678,12 @@ class LayerCost:
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """A whole schedule: modelled, not traced."""
+    """A whole schedule: modelled, not traced. Cycles, traffic and MACs are those of all frames of a batch."""
 
     array: Array
     link: Link
     layers: tuple[LayerCost, ...]
+    batch: int = 1
 
     @property
     def cycles(self) -> int:
@@ -682,7 +695,15 @@ class Cost:
 
     @property
     def frames_per_second(self) -> float:
-        return self.link.clock_mhz * 1e6 / self.cycles
+        return self.link.clock_mhz * 1e6 * self.batch / self.cycles
+
+    @property
+    def cycles_per_frame(self) -> int:
+        return round(self.cycles / self.batch)
+
+    @property
+    def bytes_per_frame(self) -> int:
+        return round(self.traffic.total / self.batch)
 
     @property
     def macs(self) -> int:
@@ -701,7 +722,7 @@ def cost(schedule: SystolicSchedule, link: Link) -> Cost:
     for index, (work, tiling) in enumerate(zip(works, schedule.tilings, strict=True)):
         following = works[index + 1].steps if index + 1 < len(works) else 0
         layers.append(layer_cost(array, work, way_of(network, tiling, array), following, link, index == 0))
-    return Cost(array, link, tuple(layers))
+    return Cost(array, link, tuple(layers), schedule.batch)
 
 
 def layer_cost(array: Array, work: Work, way: Way, following: int, link: Link, first_layer: bool) -> LayerCost:

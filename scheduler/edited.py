@@ -29,7 +29,7 @@ def read_object(text: str, name: str, kind: str, schema: Mapping[str, Any]) -> d
         raise ScheduleError(f'{name} is not a {kind}: it has to be an object with "format": "{wanted}"')
     if values.get("version") != version:
         raise ScheduleError(f"{name} has version {values.get('version')!r}; this program reads version {version}")
-    check_keys(values, schema["required"], schema["required"], name)
+    check_keys(values, schema["required"], list(schema["properties"]), name)
     return values
 
 

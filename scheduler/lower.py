@@ -6,6 +6,8 @@ connected on a C×H×W map                 a convolution with an H×W kernel and
 max pool of its own                      a 1×1 identity convolution on its own channels, pool fused
 average pool                             an H×W convolution of ones on its own channels
 depthwise convolution                    a convolution on its own channels
+a layer that sees no neighbouring rows   one job on the maps of all frames of a batch, one under the other
+any other layer                          one job, executed frame by frame of a batch
 """
 
 from __future__ import annotations
@@ -29,6 +31,12 @@ from cnn.quantized import (
     on_host,
 )
 
+MAX_STRIDE = 4
+"""Of a convolution on the engine."""
+
+MAX_BATCH = 64
+"""Frames that share the weights' passage at most: as many as an array has rows."""
+
 
 @dataclass(frozen=True, eq=False)
 class Job:
@@ -38,6 +46,8 @@ class Job:
     filter reads the channel of its own number. ``input`` and ``output`` are node indices: the map that is
     read, and the node whose map leaves (the pool, where one is fused).
     ``out`` is the shape before the pool (already cut to what the pool reads), ``saved`` the one after.
+    stacked: frames of a batch whose maps are one map with so many times the rows, in ``out`` and ``saved`` too.
+    repeats: frames that are executed one after the other.
     """
 
     name: str
@@ -53,6 +63,8 @@ class Job:
     out: Shape
     saved: Shape
     node: int
+    stacked: int = 1
+    repeats: int = 1
 
     @property
     def kernel(self) -> tuple[int, int]:
@@ -60,12 +72,17 @@ class Job:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates that the network asks for (the pool's identity counts as none)."""
-        return int(self.weights.size) * self.out.height * self.out.width
+        """Multiply-accumulates that the network asks for in all frames (the pool's identity counts as none)."""
+        return int(self.weights.size) * self.out.height * self.out.width * self.repeats
 
 
-def lower(network: QuantizedNetwork) -> tuple[Job, ...]:
-    """Jobs in execution order; ScheduleError lists every layer that the array cannot map, with its line."""
+def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Job, ...]:
+    """Jobs in execution order; ScheduleError lists every layer that the array cannot map, with its line.
+
+    batch: frames that go through each layer before the next layer starts.
+    """
+    if not 1 <= batch <= MAX_BATCH:
+        raise ScheduleError(f"a batch is 1…{MAX_BATCH} frames, not {batch}; choose a number in that range")
     unsupported = [
         f"{node.source}: {node.name}: {reason}"
         for node in network.nodes
@@ -85,7 +102,29 @@ def lower(network: QuantizedNetwork) -> tuple[Job, ...]:
             jobs[-1] = _fuse(jobs[-1], index, node, node.op)
         else:
             jobs.append(_job(network, index, node))
-    return tuple(jobs)
+    return tuple(_batched(network, job, batch) for job in jobs)
+
+
+def _batched(network: QuantizedNetwork, job: Job, batch: int) -> Job:
+    stride = _stacking_stride(job, network.nodes[job.input].shape)
+    if batch == 1:
+        return job
+    if stride is None:
+        return replace(job, repeats=batch)
+    out = replace(job.out, height=batch * job.out.height)
+    return replace(job, stride=stride, out=out, saved=out, stacked=batch)
+
+
+def _stacking_stride(job: Job, before: Shape) -> int | None:
+    """The stride with which the job does on maps under each other what it does on each; None where rows of two frames
+    would meet in a window."""
+    padding = job.padding
+    if job.pool_size > 1 or padding.top or padding.bottom:
+        return None
+    if job.kernel[0] == 1 and job.stride == 1:
+        return 1
+    whole = job.kernel == (before.height, before.width) and padding == Padding()
+    return before.height if whole and before.height <= MAX_STRIDE else None
 
 
 def _elsewhere(network: QuantizedNetwork) -> str:

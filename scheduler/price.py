@@ -19,7 +19,8 @@ from scheduler.space import NEVER, Geometry, Goal, Space, legal, weight_words
 from scheduler.tile import ceil_div
 from scheduler.work import Cut, Needs, Way, Work, cuts, needs, ways, work_of
 
-_BYTES = 34  # bits of the byte count in a combined key: cycles first, bytes where they tie
+_BYTES = 32  # bits of the byte count in a combined key: cycles first, bytes where they tie
+_MOST_BYTES = (1 << _BYTES) - 1
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,14 @@ def layers_of(
 def least_cycles(geometry: Geometry, layers: Layers, link: Link, ports: int) -> int:
     """No candidate of the geometry takes fewer. A layer takes its positions × steps × tiles, and all its weight tiles
     but the first arrive while it runs, through at most ``ports`` ports and the DDR; and it starts and ends once."""
-    total = len(layers.works) * (least_overhead(link) + geometry.rows)
+    total = sum(work.repeats for work in layers.works) * (least_overhead(link) + geometry.rows)
     for work in layers.works:
         tiles = ceil_div(work.filters, geometry.columns)
         places = ceil_div(work.out_width, work.positions)
         compute = ceil_div(work.out_height, geometry.rows) * tiles * places * work.steps
         words = work.steps * geometry.columns
         arrives = max(words // ports, words * geometry.lanes * layers.bits // 8 * 1000 // link.milli_bytes)
-        total += max(compute, (tiles - 1) * arrives)
+        total += work.repeats * max(compute, (tiles - 1) * arrives)
     return total
 
 
@@ -265,10 +266,10 @@ def _fewest_cycles(
     moved = np.zeros(areas.shape, np.int64)
     possible = areas < NEVER
     for layer in layers:
-        best = _least(layer, depths, (layer.cycles << _BYTES) | layer.bytes[None, :])
+        best = _least(layer, depths, (layer.cycles << _BYTES) | np.minimum(layer.bytes, _MOST_BYTES)[None, :])
         possible &= best < NEVER
         total += best >> _BYTES
-        moved += best & ((1 << _BYTES) - 1)
+        moved += best & _MOST_BYTES
     possible &= total <= task.goal.most_cycles(task.link)
     if not possible.any():
         return None

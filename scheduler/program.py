@@ -5,7 +5,8 @@ Numbers are decided here, never in a template. Addresses count words of ``lanes`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -81,7 +82,7 @@ class Map:
     """A feature map in DDR: [row][block][column] words; ``value_words`` is above 1 where results leave as int16.
 
     ``pixels``: the input picture, [row][column] of PIXEL_BYTES bytes, rows padded to whole words. value_bits: of a
-    value in DDR.
+    value in DDR. frames: maps of ``shape`` that lie one after the other.
     """
 
     node: int
@@ -92,10 +93,16 @@ class Map:
     pixels: bool
     row_words: int
     value_bits: int
+    frames: int = 1
+
+    @property
+    def frame_words(self) -> int:
+        return self.shape.height * self.row_words
 
     @property
     def words(self) -> int:
-        return self.shape.height * self.row_words
+        """Of all frames."""
+        return self.frames * self.frame_words
 
     @property
     def block_pitch(self) -> int:
@@ -134,8 +141,8 @@ def emit(schedule: SystolicSchedule) -> Program:
     for index, tiling in enumerate(schedule.tilings):
         image = weight_image(tiling, schedule.array)
         channels = requantiser_image(tiling, schedule.network, schedule.array)
-        for strip in tiling.strips:
-            fields = _pass_fields(schedule, tiling, strip, maps, weight_base, requantiser_base)
+        for frame, strip in product(range(tiling.job.repeats), tiling.strips):
+            fields = _pass_fields(schedule, tiling, strip, maps, frame, weight_base, requantiser_base)
             rows.append([fields[name] for name in PASS_FIELDS])
             pass_job.append(index)
         weights.append(image)
@@ -177,9 +184,9 @@ def place_maps(schedule: SystolicSchedule) -> tuple[dict[int, Map], int]:
     size = 0
     for node, written in order:
         live = [(end, m) for end, m in live if end >= written]
-        where = _map(network, node, array, 0)
+        where = _map(network, node, array, schedule.batch)
         base = _first_gap([m for _, m in live], where.words)
-        placed[node] = _map(network, node, array, base)
+        placed[node] = replace(where, base=base)
         live.append((last_read.get(node, final), placed[node]))
         size = max(size, base + where.words)
     return placed, size
@@ -194,14 +201,15 @@ def _first_gap(live: list[Map], words: int) -> int:
     return base
 
 
-def _map(network: QuantizedNetwork, node: int, array: Array, base: int) -> Map:
+def _map(network: QuantizedNetwork, node: int, array: Array, frames: int) -> Map:
+    """At word 0."""
     shape, datatype = network.nodes[node].shape, network.nodes[node].type.datatype
     if node == 0:
         words = ceil_div(shape.width, array.word_pixels)
-        return Map(0, base, shape, 1, 1, True, words, 8)
+        return Map(0, 0, shape, 1, 1, True, words, 8, frames)
     value_words = 1 if datatype.bits <= array.bits else array.result_words
     count, bits = blocks(shape.channels, array), array.bits * value_words
-    return Map(node, base, shape, count, value_words, False, count * shape.width * value_words, bits)
+    return Map(node, 0, shape, count, value_words, False, count * shape.width * value_words, bits, frames)
 
 
 # --- passes -----------------------------------------------------------------------------------------------
@@ -212,14 +220,15 @@ def _pass_fields(
     tiling: Tiling,
     strip: Strip,
     maps: dict[int, Map],
+    frame: int,
     weight_base: int,
     requantiser_base: int,
 ) -> dict[str, int]:
     job, array = tiling.job, schedule.array
     datatype = schedule.network.nodes[job.output].type.datatype
     return {
-        **_input_fields(schedule, tiling, strip, maps[job.input]),
-        **_output_fields(job, strip, maps[job.output], datatype),
+        **_input_fields(schedule, tiling, strip, _of_frame(maps[job.input], frame)),
+        **_output_fields(job, strip, _of_frame(maps[job.output], frame), datatype),
         "kernel_height": job.kernel[0],
         "kernel_groups": tiling.steps // (job.kernel[0] * _tile_blocks(tiling, schedule)),
         "group_pixels": array.step_pixels if tiling.pixels else 1,
@@ -247,6 +256,11 @@ def _pass_fields(
     }
 
 
+def _of_frame(region: Map, frame: int) -> Map:
+    """From one frame's map on."""
+    return replace(region, base=region.base + frame * region.frame_words)
+
+
 def _tile_blocks(tiling: Tiling, schedule: SystolicSchedule) -> int:
     if tiling.pixels:
         return 1
@@ -270,7 +284,7 @@ def _input_fields(schedule: SystolicSchedule, tiling: Tiling, strip: Strip, regi
         "block_words": words // region.blocks,
         "in_blocks": region.blocks,
         "in_width": last - first,
-        "in_height": region.shape.height,
+        "in_height": region.shape.height * job.stacked,
         "pixel_input": int(tiling.pixels),
         "pad_left": job.padding.left - (strip.first * job.stride - first),
     }

@@ -2,6 +2,8 @@
 
 {"format": "systolic-schedule", "version": 1, "network": …, "array": {…},
  "layers": [{"name": …, "order": …, "strip_columns": …, "overlap": …}, …]}
+
+and "batch": frames that share the weights' passage, where they are more than one.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from scheduler.array import Array, check
 from scheduler.edited import MOST, check_keys, entries, read_object
 from scheduler.formats import check_format
 from scheduler.legal import ask, broken
-from scheduler.lower import Job, lower
+from scheduler.lower import MAX_BATCH, Job, lower
 from scheduler.tile import Strip, SystolicSchedule, row_words
 from scheduler.work import ORDERS, Cut, Way, tiling_of, way_of, work_of
 
@@ -37,6 +39,7 @@ SCHEMA: Mapping[str, Any] = {
         "format": {"const": FORMAT},
         "version": {"const": VERSION},
         "network": {"type": "string"},
+        "batch": {"type": "integer", "minimum": 1, "maximum": MAX_BATCH},
         "array": {
             "type": "object",
             "required": [f.name for f in fields(Array) if f.name not in LATER],
@@ -81,6 +84,7 @@ def to_json(schedule: SystolicSchedule) -> str:
         "format": FORMAT,
         "version": VERSION,
         "network": schedule.network.name,
+        **({"batch": schedule.batch} if schedule.batch > 1 else {}),
         "array": asdict(schedule.array),
         "layers": layers,
     }
@@ -92,7 +96,7 @@ def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> S
     values = read_object(text, name, "schedule", SCHEMA)
     array = check(_array(values["array"], name))
     check_format(network, array)
-    jobs = lower(network)
+    jobs = lower(network, _batch(values.get("batch", 1), name))
     layers = entries(values, "layers", [job.name for job in jobs], name, "schedule", network.name)
     ways = [_way(network, job, array, layer, name) for job, layer in zip(jobs, layers, strict=True)]
     _check(network, jobs, array, ways, name)
@@ -108,6 +112,12 @@ def _check(network: QuantizedNetwork, jobs: tuple[Job, ...], array: Array, ways:
         problems += [f"{work.name}: {sentence}" for sentence in broken(ask(array, work, way, following))]
     if problems:
         raise ScheduleError(f"{name} is not a legal schedule of {network.name}:\n  " + "\n  ".join(problems))
+
+
+def _batch(value: object, name: str) -> int:
+    if type(value) is not int or not 1 <= value <= MAX_BATCH:
+        raise ScheduleError(f"{name}: batch is an integer of 1…{MAX_BATCH}, not {value!r}")
+    return value
 
 
 def _array(values: object, name: str) -> Array:

@@ -70,38 +70,44 @@ def search(
     space: Space | None = None,
     executor: Executor | None = None,
     tell: Callable[[str], None] = lambda _: None,
+    batch: int = 1,
 ) -> Found:
     """The schedule with the least key over the space, proven by pricing or bounding every geometry.
 
     link: the memory at a clock; the board's highest clock where it is None. executor: any
-    ``concurrent.futures.Executor``; a batch whose worker dies is given again. Raises ScheduleError where no
-    candidate fits: with the least geometry that would, and what the board lacks for it.
+    ``concurrent.futures.Executor``; geometries whose worker dies are given again. batch: frames that share the weights'
+    passage. Raises ScheduleError where no candidate fits: with the least geometry that would, and what the board lacks
+    for it.
     """
     link = link or link_of(board, board.clocks()[-1].mhz)
-    space = space or space_of(network, board)
-    jobs = lower(network)
+    space = space or space_of(network, board, batch=batch)
+    jobs = lower(network, batch)
+    wanted = replace(goal, frames_per_second=goal.frames_per_second / batch)  # of whole batches
     made = {shape: layers_of(network, jobs, *shape, space.strips, space.bits) for shape in space.shapes}
-    visits = _visits(space, board, goal, link, made)
+    visits = _visits(space, board, wanted, link, made)
     tasks = [
-        (v, Task(v.geometry, made[v.geometry.columns, v.geometry.lanes], board, link, goal, space)) for v in visits
+        (v, Task(v.geometry, made[v.geometry.columns, v.geometry.lanes], board, link, wanted, space)) for v in visits
     ]
     best, priced, arrays = _run(tasks, executor, tell)
     if best is None:
-        raise ScheduleError(_too_slow(network, board, link, goal, space) or nothing_fits(network, board, space, made))
-    schedule = schedule_of(network, best.array, best.ways)
+        too_slow = _too_slow(network, board, link, goal, space, batch)
+        raise ScheduleError(too_slow or nothing_fits(network, board, space, made))
+    schedule = schedule_of(network, best.array, best.ways, batch)
     proof = Proof(len(visits), priced, len(visits) - priced, arrays)
     return Found(schedule, link, goal, proof, best.key)
 
 
-def _too_slow(network: QuantizedNetwork, board: Board, link: Link, goal: Goal, space: Space) -> str | None:
+def _too_slow(
+    network: QuantizedNetwork, board: Board, link: Link, goal: Goal, space: Space, batch: int
+) -> str | None:
     """The sentence where it is only the frame rate that nothing reaches."""
     if not goal.frames_per_second:
         return None
     try:
-        fastest = search(network, board, link, Goal(), space)
+        fastest = search(network, board, link, Goal(), space, batch=batch)
     except ScheduleError:
         return None
-    rate = link.clock_mhz * 1e6 / fastest.key[0]
+    rate = link.clock_mhz * 1e6 * batch / fastest.key[0]
     return (
         f"{network.name} does not reach {goal.frames_per_second:g} frames/s on {board.title} at {link.clock_mhz:g} "
         f"MHz: the fastest array, {fastest.schedule.array}, is modelled at {rate:.1f}; ask for fewer, or take a larger "
@@ -109,8 +115,8 @@ def _too_slow(network: QuantizedNetwork, board: Board, link: Link, goal: Goal, s
     )
 
 
-def schedule_of(network: QuantizedNetwork, array: Array, chosen: Sequence[Way]) -> SystolicSchedule:
-    jobs = lower(network)
+def schedule_of(network: QuantizedNetwork, array: Array, chosen: Sequence[Way], batch: int = 1) -> SystolicSchedule:
+    jobs = lower(network, batch)
     tilings = tuple(tiling_of(network, job, array, way) for job, way in zip(jobs, chosen, strict=True))
     return SystolicSchedule(network, array, tilings)
 

@@ -85,15 +85,16 @@ class Geometry:
         return f"{self.rows}×{self.columns}×{self.lanes}"
 
 
-def space_of(network: QuantizedNetwork, board: Board, bits: int | None = None) -> Space:
+def space_of(network: QuantizedNetwork, board: Board, bits: int | None = None, batch: int = 1) -> Space:
     """All that today's engine builds on this board, for this network. bits: the format of the lanes, the narrowest that
     holds the network where it is None."""
     bits = least_bits(network) if bits is None else bits
     port = max(p.bits for p in board.ports)
-    tallest = max(node.shape.height for node in network.nodes)
+    jobs = lower(network, batch)
+    tallest = max([node.shape.height for node in network.nodes] + [job.out.height for job in jobs])
     lanes = [n for n in (4, 8, 16, 32, 64) if bits * n <= port and (bits > 4 or n >= 8)]
     shapes = [(k * n, n) for n in lanes for k in range(1, 65) if k * n % 2 == 0 and k * n <= 256]
-    widths = {job.saved.width for job in lower(network)}
+    widths = {job.saved.width for job in jobs}
     return Space(
         rows=tuple(range(2, min(64, max(2, tallest)) + 1)),
         shapes=tuple(shapes),

@@ -58,7 +58,7 @@ class Tiling:
     def cycles(self) -> int:
         """Cycles of the array alone, with no stall, fill or drain: positions × steps × tiles."""
         places = sum(ceil_div(s.columns, self.positions) for s in self.strips)
-        return self.row_tiles * self.channel_tiles * places * self.steps
+        return self.row_tiles * self.channel_tiles * places * self.steps * self.job.repeats
 
     def reasons(self, array: Array) -> tuple[str, ...]:
         """Why it is tiled so, one line each, for the generated comments."""
@@ -84,7 +84,9 @@ class Tiling:
             f"{job.name}: {job.weights.shape[0]}×{job.out.height}×{job.out.width} in {self.row_tiles} row tile(s) × "
             f"{self.channel_tiles} channel tile(s) × {len(self.strips)} strip(s), {self.steps} cycles a position",
             f"{lanes}; {order}; {rows}"
-            + (f"; max pool {job.pool_size}/{job.pool_stride} fused" if job.pool_size > 1 else ""),
+            + (f"; max pool {job.pool_size}/{job.pool_stride} fused" if job.pool_size > 1 else "")
+            + (f"; {job.stacked} frames as one map" if job.stacked > 1 else "")
+            + (f"; {job.repeats} frames one after the other" if job.repeats > 1 else ""),
         )
 
 
@@ -95,6 +97,11 @@ class SystolicSchedule:
     tilings: tuple[Tiling, ...]
 
     @property
+    def batch(self) -> int:
+        """Frames that go through each layer before the next one starts."""
+        return max((t.job.stacked * t.job.repeats for t in self.tilings), default=1)
+
+    @property
     def cycles(self) -> int:
         return sum(t.cycles for t in self.tilings)
 
@@ -103,11 +110,11 @@ def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def tile(network: QuantizedNetwork, array: Array) -> SystolicSchedule:
+def tile(network: QuantizedNetwork, array: Array, batch: int = 1) -> SystolicSchedule:
     """A legal schedule of every layer on ``array``; ScheduleError says what does not fit and what would."""
     check(array)
     check_format(network, array)
-    jobs = lower(network)
+    jobs = lower(network, batch)
     steps = [_steps(network, job, array) for job in jobs]
     tilings, problems = [], []
     for index, job in enumerate(jobs):
@@ -152,8 +159,8 @@ def _tile_job(network: QuantizedNetwork, job: Job, array: Array, following: int)
     row_tiles = ceil_div(job.out.height, array.rows)
     channel_tiles = ceil_div(int(job.weights.shape[0]), array.columns)
     strips, overlap = _fit_rows(network, job, array, row_tiles)
-    # The strip after the first begins with this layer's own weights.
-    after = max(following, steps) if len(strips) > 1 else following
+    # The strip or the frame after the first begins with this layer's own weights.
+    after = max(following, steps) if len(strips) * job.repeats > 1 else following
     _fit_weights(job, array, steps, after, channel_tiles)
     resident = row_tiles > 1 and channel_tiles * steps + after <= array.weight_depth
     streamed = Tiling(
@@ -183,7 +190,7 @@ def _keep_inputs(network: QuantizedNetwork, streamed: Tiling, array: Array, foll
             return None
         widest = max(row_words(network, job, array, strip) for strip in strips)
         fits_rows = slots * min(job.stride, job.kernel[0]) * widest <= array.row_depth
-        after = max(following, streamed.steps) if len(strips) > 1 else following
+        after = max(following, streamed.steps) if len(strips) * job.repeats > 1 else following
         fits_weights = streamed.steps + max(streamed.steps, after) <= array.weight_depth
         kept = _kept(job, array, strips) // streamed.channel_tiles  # one channel tile at a time
         if fits_rows and fits_weights and kept <= array.kept_depth:

@@ -30,7 +30,7 @@ class Work:
 
     tile_values: filters of a channel tile (N). blocks: words of one input position. value_words: words of one
     output position's block (more where results are wider than a lane). pixels: input pixels in a word, 1
-    where the input is a map. positions: columns computed together.
+    where the input is a map. positions: columns computed together. repeats: frames of a batch, one after the other.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Work:
     steps: int
     macs: int
     positions: int
+    repeats: int = 1
 
     @property
     def phases(self) -> int:
@@ -74,7 +75,7 @@ def work_of(network: QuantizedNetwork, job: Job, array: Array) -> Work:
         name=job.name,
         filters=int(job.weights.shape[0]),
         in_channels=before.channels,
-        in_height=before.height,
+        in_height=before.height * job.stacked,
         in_width=before.width,
         blocks=1 if reads_pixels(network, job) else blocks(before.channels, array),
         kernel_height=job.kernel[0],
@@ -93,6 +94,7 @@ def work_of(network: QuantizedNetwork, job: Job, array: Array) -> Work:
         steps=steps_of(network, job, array),
         macs=job.macs,
         positions=positions_of(job, array),
+        repeats=job.repeats,
     )
 
 
@@ -195,7 +197,7 @@ def ways(work: Work, rows: int, choices: tuple[Cut, ...]) -> tuple[Way, ...]:
 def needs(work: Work, rows: int, columns: int, way: Way, following: int) -> Needs:
     """``following``: steps of the next job, whose first weight tile arrives during this one; 0 after the last."""
     row_tiles, channel_tiles = ceil_div(work.out_height, rows), ceil_div(work.filters, columns)
-    after = max(following, work.steps) if way.cut.count > 1 else following
+    after = max(following, work.steps) if way.cut.count * work.repeats > 1 else following
     again = channel_tiles > 1 or (row_tiles > 1 and way.order == "streamed")
     streamed = work.steps + max(work.steps if again else 0, after)
     return Needs(

@@ -85,6 +85,15 @@ def _json_option(one: argparse.ArgumentParser) -> None:
     one.add_argument("--json", metavar="FILE", help="write one JSON object to FILE, - for standard output")
 
 
+def _batch_option(one: argparse.ArgumentParser) -> None:
+    one.add_argument(
+        "--batch",
+        type=int,
+        metavar="B",
+        help="frames that share the weights' passage where that is exact (systolic style; default: 1)",
+    )
+
+
 def _demo(subparsers: Parsers) -> None:
     one = _command(
         subparsers,
@@ -149,6 +158,7 @@ def _generate(subparsers: Parsers) -> None:
     )
     one.add_argument("--bits", type=int, choices=FORMATS, help=f"{BITS_HELP} (default: 8)")
     one.add_argument("--schedule", type=Path, metavar="FILE", help="a schedule saved by systolic schedule --save")
+    _batch_option(one)
     one.add_argument(
         "--style",
         default="systolic",
@@ -170,7 +180,14 @@ def _simulate(subparsers: Parsers) -> None:
         "systolic simulate DIR --picture dog.jpg --ap-int",
     )
     one.add_argument("folder", type=Path, metavar="DIR", help="a generated design")
-    one.add_argument("--picture", type=Path, required=True, metavar="P", help="the picture to run")
+    one.add_argument(
+        "--picture",
+        type=Path,
+        required=True,
+        nargs="+",
+        metavar="P",
+        help="the picture to run; of a design of batches up to as many, the last one fills the batch",
+    )
     one.add_argument("--ap-int", action="store_true", help="with the vendor's ap_int types and packed products")
     one.add_argument("--golden", action="store_true", help="also compile and run the standalone C++ golden program")
     one.add_argument("--cycles", action="store_true", help="trace the execution: cycles, stalls, frames a second")
@@ -238,6 +255,7 @@ def _schedule(subparsers: Parsers) -> None:
     one.add_argument("--bits", type=int, choices=FORMATS, help=f"{BITS_HELP} (default: 8)")
     one.add_argument("--ddr-efficiency", type=float, metavar="SHARE", help="share of the DDR's peak that carries data")
     one.add_argument("--schedule", type=Path, metavar="FILE", help="price this schedule instead of searching")
+    _batch_option(one)
     one.add_argument("--save", type=Path, metavar="FILE", help="write the schedule as JSON, to be edited by hand")
 
 

@@ -35,7 +35,7 @@ from systolic.options import check_generate, check_run, check_simulate
 from systolic.output import give, read_schedule
 from systolic.progress import StatusLine
 from systolic.run import Run, fit_picture, run, save_annotated
-from systolic.simulate import Folder, open_folder
+from systolic.simulate import Folder, open_folder, simulate_batch
 from systolic.simulation import Simulation
 from systolic.streaming.simulate import Pipeline
 from systolic.styles import Opened, execute, open_design
@@ -103,12 +103,17 @@ def generate_design(options: argparse.Namespace) -> int:
     check_target(options.output, options.force)
     calibration = Calibration(tuple(options.calibrate) or samples, options.method, options.fit, options.bits)
     if options.style == "streaming":
+        if options.batch is not None:
+            raise GenerateError(
+                "--batch is for the systolic style: a pipeline takes frame after frame and its weights stay where they "
+                "are; leave it out"
+            )
         return generate_streaming(options, calibration)
     with StatusLine() as status:
         status.tell("reading the network")
         model = load_model(options.network, options.weights, options.names, options.seed, options.size)
         given = None if options.schedule is None else (read_schedule(options.schedule), options.schedule.name)
-        made = make_design(model, board, options.clock, calibration, status.tell, given)
+        made = make_design(model, board, options.clock, calibration, status.tell, given, options.batch)
         status.tell("writing")
         write(made.design, options.output, replace=options.force)
     if not options.calibrate:
@@ -129,6 +134,7 @@ def _generated(made: Generated, board: board_room.Board, folder: Path) -> dict[s
         "board": board.name,
         "clock_mhz": made.clock.mhz,
         "array": asdict(schedule.array),
+        "batch": schedule.batch,
         "layers": [
             {
                 "name": t.job.name,
@@ -165,23 +171,34 @@ def _generated_text(made: Generated, board: board_room.Board, folder: Path) -> s
     return (
         f"{table(head, rows)}\n\n{schedule.network.name} on {board.title}: array {array}, {array.dsps} of "
         f"{board.resources.dsp} DSPs (estimate), target clock {made.clock.mhz:g} MHz\n"
-        f"{made.cost.cycles:,} cycles a frame modelled, {made.cost.frames_per_second:.1f} frames/s at that clock; "
+        f"{made.cost.cycles_per_frame:,} cycles a frame modelled{_batch(schedule.batch)}, "
+        f"{made.cost.frames_per_second:.1f} frames/s at that clock; "
         "systolic simulate --cycles traces the generated code\n"
         f"written to {folder}, digest {made.design.digest[:16]}"
     )
+
+
+def _batch(batch: int) -> str:
+    return f" in batches of {batch} (the table's are those of a batch)" if batch > 1 else ""
 
 
 # --- simulate ----------------------------------------------------------------------------------------------
 
 
 def simulate_design(options: argparse.Namespace) -> int:
-    """JSON: {network, variant, layers: [{name, values, mismatches, first, sqnr_db}], mismatches}.
+    """JSON: {network, variant, layers: [{name, values, mismatches, first, sqnr_db}], mismatches}; of a design of
+    batches {network, batch, frames: [the same of each frame], mismatches}.
 
     With ``--golden`` also golden_program: {agrees, first_difference}; with ``--cycles`` what ``time_design`` gives.
     """
     check_simulate(options)
     folder = open_design(options.folder)
-    pixels, _ = fit_picture(folder, load_picture(options.picture))
+    frames = [fit_picture(folder, load_picture(picture))[0] for picture in options.picture]
+    pixels = frames[0]
+    if isinstance(folder, Folder) and folder.batch > 1 and not options.cycles:
+        return simulate_frames(options, folder, frames)
+    if len(frames) > 1:
+        raise SimulationError(_one_picture(folder, options.cycles))
     if options.cycles and isinstance(folder, Pipeline):
         return time_pipeline(options, folder, pixels)
     if options.cycles and isinstance(folder, Folder):
@@ -197,6 +214,27 @@ def simulate_design(options: argparse.Namespace) -> int:
             values["golden_program"] = {"agrees": differs is None, "first_difference": differs}
     give(options, values, _simulated_text(values))
     return 0 if result.mismatches == 0 and differs is None else 1
+
+
+def _one_picture(folder: Opened, cycles: bool) -> str:
+    if cycles:
+        return "--cycles traces one picture, the whole batch of it; give one"
+    return f"{folder.path} takes one picture at a time; give one, or generate with --batch (systolic style)"
+
+
+def simulate_frames(options: argparse.Namespace, folder: Folder, frames: list[Pixels]) -> int:
+    if options.golden:
+        raise SimulationError("--golden compares one frame with the standalone program; leave it out for a batch")
+    with StatusLine() as status:
+        results = simulate_batch(folder, frames, Variant(ap_int=options.ap_int), status.tell)
+        status.tell("float reference")
+        pictures = frames + frames[-1:] * (folder.batch - len(frames))
+        found = [simulated(folder, *one) for one in zip(pictures, results, strict=True)]
+    total = sum(one["mismatches"] for one in found)
+    values = {"network": folder.manifest["network"], "batch": folder.batch, "frames": found, "mismatches": total}
+    texts = [f"frame {index} of {folder.batch}\n{_simulated_text(one)}" for index, one in enumerate(found, 1)]
+    give(options, values, "\n\n".join(texts))
+    return 0 if total == 0 else 1
 
 
 def golden_difference(folder: Opened, pixels: Pixels) -> str | None:
@@ -292,6 +330,7 @@ def timed(report: Report, fifos: Advice | None) -> dict[str, Any]:
     ]
     values: dict[str, Any] = {
         "network": report.network,
+        "batch": report.batch,
         "clock_mhz": report.clock_mhz,
         "cycles_per_frame": report.cycles_per_frame,
         "frames_per_second": round(report.frames_per_second, 2),
@@ -324,9 +363,13 @@ def _draw_timeline(report: Report, folder: Folder, path: Path, layer: str | None
 
 def _time_title(report: Report) -> str:
     return (
-        f"{report.network}: {report.cycles_per_frame:,} cycles traced, "
+        f"{report.network}: {report.cycles_per_frame:,} cycles traced{_batch_traced(report.batch)}, "
         f"{report.frames_per_second:.1f} frames/s at {report.clock_mhz:g} MHz (target)"
     )
+
+
+def _batch_traced(batch: int) -> str:
+    return f" a frame in batches of {batch} (layers: of a batch)" if batch > 1 else ""
 
 
 def _timed_text(values: Mapping[str, Any], report: Report) -> str:

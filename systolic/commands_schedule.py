@@ -39,7 +39,7 @@ def schedule(options: argparse.Namespace) -> int:
         network = _network(options, options.bits, status)
         if options.schedule is not None:
             text = read_schedule(options.schedule)
-            found = explore.explore_given(network, board, text, options.schedule.name, options.clock)
+            found = explore.explore_given(network, board, text, options.schedule.name, options.clock, options.batch)
         else:
             pins: dict[str, int | str | None] = {name: getattr(options, name) for name in PINS}
             pins |= explore.geometry_pins(options.array) if options.array else {}
@@ -54,6 +54,7 @@ def schedule(options: argparse.Namespace) -> int:
                 options.ddr_efficiency,
                 executor,
                 status.tell,
+                1 if options.batch is None else options.batch,
             )
         status.tell("pricing")
         text = found.text()

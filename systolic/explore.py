@@ -21,12 +21,13 @@ from scheduler.legal import check_schedule
 from scheduler.lower import lower
 from scheduler.named import named_costs
 from scheduler.placement import place
-from scheduler.schedule_file import from_json, to_json
+from scheduler.schedule_file import to_json
 from scheduler.search import Proof, search
 from scheduler.space import Goal, Space, pin, space_of
 from scheduler.tile import SystolicSchedule
 from scheduler.work import cuts, needs, ways, work_of
 from systolic.explored import Comparison, Explored, Row
+from systolic.flow import given_schedule
 
 
 class ShownExplored(Explored):
@@ -60,18 +61,20 @@ def explore(
     efficiency: float | None = None,
     executor: Executor | None = None,
     tell: Callable[[str], None] = lambda _: None,
+    batch: int = 1,
 ) -> ShownExplored:
     """The best schedule.
 
     clock_mhz: the board's highest where it is None, which no other beats: in the model no part of a frame takes longer
-    at a higher clock, and the same arrays are searched at all of them. pins: see ``scheduler.space.pin``.
+    at a higher clock, and the same arrays are searched at all of them. pins: see ``scheduler.space.pin``. batch: frames
+    that share the weights' passage.
     Raises BoardError for a clock that the board does not make, ScheduleError for an unknown objective, an impossible
     pin, and where nothing fits.
     """
     goal = Goal(objective, frames_per_second)
     link = _link(board, clock_mhz, efficiency)
-    space = pin(space_of(network, board), **(pins or {}))
-    found = search(network, board, link, goal, space, executor, tell)
+    space = pin(space_of(network, board, batch=batch), **(pins or {}))
+    found = search(network, board, link, goal, space, executor, tell, batch)
     return price(found.schedule, board, link, found.proof)
 
 
@@ -81,10 +84,16 @@ def _link(board: Board, clock_mhz: float | None, efficiency: float | None) -> Li
 
 
 def explore_given(
-    network: QuantizedNetwork, board: Board, text: str, name: str, clock_mhz: float | None = None
+    network: QuantizedNetwork,
+    board: Board,
+    text: str,
+    name: str,
+    clock_mhz: float | None = None,
+    batch: int | None = None,
 ) -> ShownExplored:
-    """A schedule saved as JSON, priced; ScheduleError names the rule that a hand edit breaks."""
-    return price(from_json(text, network, name), board, _link(board, clock_mhz, None), None)
+    """A schedule saved as JSON, priced; ScheduleError names the rule that a hand edit breaks. batch: what the file's
+    has to be, where it is not None."""
+    return price(given_schedule(network, (text, name), batch), board, _link(board, clock_mhz, None), None)
 
 
 def price(schedule: SystolicSchedule, board: Board, link: Link, proof: Proof | None = None) -> ShownExplored:
@@ -114,11 +123,11 @@ def runners_up(schedule: SystolicSchedule, link: Link) -> tuple[str, ...]:
     works = [work_of(network, t.job, array) for t in schedule.tilings]
     priced = cost(schedule, link)
     lines = []
-    for index, (job, chosen) in enumerate(zip(lower(network), priced.layers, strict=True)):
+    for index, (tiling, chosen) in enumerate(zip(schedule.tilings, priced.layers, strict=True)):
         following = works[index + 1].steps if index + 1 < len(works) else 0
         others = [
             layer_cost(array, works[index], way, following, link, index == 0)
-            for way in ways(works[index], array.rows, cuts(network, job, array))
+            for way in ways(works[index], array.rows, cuts(network, tiling.job, array))
             if way != chosen.way and _fits(array, needs(works[index], array.rows, array.columns, way, following))
         ]
         lines.append(_why(chosen, others))

@@ -33,7 +33,9 @@ class Explored:
 
     @property
     def title(self) -> str:
-        return f"{self.schedule.network.name} on {self.board.title}, {self.schedule.array} at {self.clock_mhz:g} MHz"
+        batch = f", batches of {self.schedule.batch} frames" if self.schedule.batch > 1 else ""
+        network, array = self.schedule.network.name, self.schedule.array
+        return f"{network} on {self.board.title}, {array} at {self.clock_mhz:g} MHz{batch}"
 
     @property
     def clock_mhz(self) -> float:
@@ -44,9 +46,12 @@ class Explored:
         return explored_text(self)
 
     def values(self) -> dict[str, Any]:
-        """One JSON object."""
+        """One JSON object. cycles, latency_ms, ddr_bytes and the layers' are those of a whole batch."""
         return {
             "network": self.schedule.network.name,
+            "batch": self.schedule.batch,
+            "cycles_per_frame": self.cost.cycles_per_frame,
+            "ddr_bytes_per_frame": self.cost.bytes_per_frame,
             "board": self.board.name,
             "clock_mhz": self.clock_mhz,
             "array": asdict(self.schedule.array),
@@ -54,7 +59,7 @@ class Explored:
             "frames_per_second": self.cost.frames_per_second,
             "latency_ms": self.cost.cycles / self.clock_mhz / 1e3,
             "ddr_bytes": asdict(self.cost.traffic),
-            "ddr_gbps": self.cost.traffic.total * self.cost.frames_per_second / 1e9,
+            "ddr_gbps": self.cost.bytes_per_frame * self.cost.frames_per_second / 1e9,
             "usage": asdict(self.usage),
             "placement": asdict(self.placement),
             "fabric": {**asdict(self.fabric), "source": SOURCE},
@@ -152,9 +157,10 @@ def explored_text(explored: Explored) -> str:
 def totals(explored: Explored) -> str:
     """Four or five lines that sum a schedule up."""
     priced = explored.cost
-    moved = priced.traffic.total
+    moved = priced.bytes_per_frame
+    whole = f"; a batch of {priced.batch} frames: {priced.cycles:,} cycles" if priced.batch > 1 else ""
     lines = [
-        f"modelled: {priced.cycles:,} cycles a frame, {priced.frames_per_second:.1f} frames/s, "
+        f"modelled: {priced.cycles_per_frame:,} cycles a frame, {priced.frames_per_second:.1f} frames/s{whole}, "
         f"{priced.cycles / explored.clock_mhz / 1e3:.2f} ms",
         f"DDR: {moved / 1e6:.2f} MB a frame, {moved * priced.frames_per_second / 1e9:.2f} GB/s",
         f"MACs: {priced.macs / (priced.array.macs_per_cycle * priced.cycles):.1%} of what the array could do",
@@ -192,7 +198,7 @@ def named_rows(explored: Explored) -> list[list[Cell]]:
     clock = explored.clock_mhz * 1e6
     own = explored.cost
     rows: list[list[Cell]] = [
-        ["this", own.cycles, own.frames_per_second, own.traffic.total / 1e6, None, "modelled, engine"]
+        ["this", own.cycles_per_frame, own.frames_per_second, own.bytes_per_frame / 1e6, None, "modelled, engine"]
     ]
     for one in explored.named:
         rows.append([one.name, one.cycles, clock / one.cycles, one.bytes / 1e6, one.on_chip // 1024, one.source])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boards.board import Board, Clock
-from boards.errors import QuantiseError
+from boards.errors import QuantiseError, ScheduleError
 from cnn.calibrate import calibrate
 from cnn.quantise import quantise_format
 from cnn.quantized import QuantizedNetwork
@@ -80,10 +80,12 @@ def make_design(
     calibration: Calibration,
     tell: Progress = lambda _: None,
     given: tuple[str, str] | None = None,
+    batch: int | None = None,
 ) -> Generated:
     """Everything between a model and the files of its accelerator; the errors are those of each step.
 
-    given: a saved schedule as (JSON, name of its file), instead of a search.
+    given: a saved schedule as (JSON, name of its file), instead of a search. batch: frames that share the weights'
+    passage; what ``given`` says, or 1, where it is None.
     """
     clock = board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
     tell("quantising")
@@ -91,12 +93,23 @@ def make_design(
     network = quantise_model(model, calibration, fit, tell)
     tell("scheduling")
     schedule = (
-        choose(network, board, clock.mhz)
+        choose(network, board, clock.mhz, 1 if batch is None else batch)
         if given is None
-        else check_schedule(from_json(given[0], network, given[1]))
+        else check_schedule(given_schedule(network, given, batch))
     )
     shape = network.input_shape
     vector, _ = FITS[fit](load_picture(calibration.pictures[0]), shape.height, shape.width)
     tell("generating")
     priced = cost(schedule, link_of(board, clock.mhz))
     return Generated(network, schedule, priced, clock, generate(schedule, board, clock, model.files, vector, fit))
+
+
+def given_schedule(network: QuantizedNetwork, given: tuple[str, str], batch: int | None) -> SystolicSchedule:
+    """given: JSON and the name of its file. ScheduleError where another batch than the file's is asked for."""
+    schedule = from_json(given[0], network, given[1])
+    if batch not in (None, schedule.batch):
+        raise ScheduleError(
+            f"{given[1]} is a schedule for batches of {schedule.batch} frame(s), --batch asks for {batch}; leave "
+            "--batch out, or save a schedule of that batch"
+        )
+    return schedule

@@ -22,7 +22,7 @@ from hls_templates.render import SIMULATION, headers
 from hls_templates.vendor import Figure, VendorValues, vendor_files
 from scheduler.array import PIXEL_BYTES, Array
 from scheduler.cost import cost, link_of
-from scheduler.lower import resolve
+from scheduler.lower import MAX_STRIDE, resolve
 from scheduler.placement import place
 from scheduler.program import PASS_FIELDS, PASS_WORDS, Map, Program, emit
 from scheduler.resources import BURST_WORDS, FIFO_DEPTH, OUTSTANDING
@@ -34,7 +34,6 @@ from systolic.vector import make_vector
 CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
 """What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""
 
-MAX_STRIDE = 4
 WAIT_DEPTH = 4
 """FIFO depth between processes that run in step; the cycle trace tells whether more would help."""
 
@@ -51,7 +50,7 @@ def generate(
     """The whole folder; the same arguments give the same bytes.
 
     model: files of the float network, kept for the float reference. picture: uint8 [channels, height, width], the
-    frame of the vendor's test bench. fit: how pictures are brought to size.
+    frame of the vendor's test bench, in a batch shifted by a column a frame. fit: how pictures are brought to size.
     """
     program = emit(schedule)
     values = engine_values(schedule, program, board, clock)
@@ -86,7 +85,8 @@ def vendor_values(
     figures = (
         Figure("array", f"{array} (rows × columns × lanes)", "computed"),
         Figure("clock", f"{clock.mhz:g} MHz", "target"),
-        Figure("cycles a frame", f"{priced.cycles:,}", "computed"),
+        *((Figure("batch", f"{schedule.batch} frames", "computed"),) if schedule.batch > 1 else ()),
+        Figure("cycles a frame", f"{priced.cycles_per_frame:,}", "computed"),
         Figure("frames a second", f"{priced.frames_per_second:.1f}", "target"),
         Figure("DSP", f"{use.dsp} of {board.resources.dsp}", "estimate"),
         Figure("BRAM36", f"{use.bram36} of {board.resources.bram36}", "estimate"),
@@ -218,6 +218,7 @@ def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: 
         "pass_words": PASS_WORDS,
         "pass_fields": {name: PASS_FIELDS.index(name) for name in ("in_base", "out_base")},
         "passes": len(program.pass_job),
+        **({"batch": schedule.batch} if schedule.batch > 1 else {}),
         "layers": [
             {**_layer(schedule, program, index), "modelled_cycles": layer.total}
             for index, layer in enumerate(cost(schedule, link_of(board, clock.mhz)).layers)
@@ -246,7 +247,7 @@ def _layer(schedule: SystolicSchedule, program: Program, index: int) -> dict[str
 
 
 def manifest_region(schedule: SystolicSchedule, program: Program, node: int) -> dict[str, Any]:
-    """The map of a node as the host reads it (host.manifest.Region)."""
+    """The map of a node as the host reads it (host.manifest.Region): the first frame's, those of its batch follow."""
     return {**_shape(schedule.network, node), **_region(program.maps[node], schedule.array)}
 
 
@@ -267,7 +268,7 @@ def _region(region: Map, array: Array) -> dict[str, int]:
     """Bytes in the map arena: [row][block][column][lane] of ``value_bits``."""
     return {
         "offset": region.base * array.word_bytes,
-        "bytes": region.words * array.word_bytes,
+        "bytes": region.frame_words * array.word_bytes,
         "blocks": region.blocks,
         "value_bits": region.value_bits,
     }

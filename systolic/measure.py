@@ -16,7 +16,7 @@ from scheduler.array import Array
 from systolic.build import Variant, build
 from systolic.cycles import Memory, Trace
 from systolic.depths import Advice
-from systolic.simulate import Folder, Library, arena, pack_input
+from systolic.simulate import Folder, Library, fill_batch
 from systolic.timing import RegionTiming, Timing
 
 DDR_EFFICIENCY = 0.85
@@ -38,8 +38,8 @@ class LayerTime:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Traced cycles of one frame. dsp: of the multiply-accumulates, each of so many ``products`` a cycle;
-    frames_per_second at the target clock.
+    """Traced cycles of one frame, or of one batch of frames. dsp: of the multiply-accumulates, each of so many
+    ``products`` a cycle; frames_per_second at the target clock.
 
     dsp_efficiency: MACs executed / (products · dsp · cycles).
     """
@@ -50,18 +50,19 @@ class Report:
     products: int
     layers: tuple[LayerTime, ...]
     timing: Timing
+    batch: int = 1
 
     @property
     def cycles_per_frame(self) -> int:
-        return self.timing.cycles
+        return round(self.timing.cycles / self.batch)
 
     @property
     def frames_per_second(self) -> float:
-        return self.clock_mhz * 1e6 / self.cycles_per_frame
+        return self.clock_mhz * 1e6 * self.batch / self.timing.cycles
 
     @property
     def dsp_efficiency(self) -> float:
-        return sum(layer.macs for layer in self.layers) / (self.products * self.dsp * self.cycles_per_frame)
+        return sum(layer.macs for layer in self.layers) / (self.products * self.dsp * self.timing.cycles)
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -78,11 +79,10 @@ class Report:
 
 
 def trace_frame(folder: Folder, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None) -> Trace:
-    """Executes one frame, uint8 [channels, height, width], with every process's clock recorded."""
+    """Executes one frame, uint8 [channels, height, width], or a batch of it, with every process's clock recorded."""
     tell("compiling (native-trace)")
     library = Library(build(folder.path, Variant(trace=True)))
-    maps = arena(folder)
-    pack_input(folder, picture, maps)
+    maps, _ = fill_batch(folder, (picture,))
     tell("tracing")
     trace = Trace(library.library)
     trace.begin()
@@ -110,7 +110,9 @@ def measure(folder: Folder, trace: Trace, memory: Memory, clock_mhz: float | Non
     regions = {region.label: region for region in timing.regions if not region.top}
     layers = tuple(_layer(folder, layer, regions) for layer in folder.manifest["layers"])
     array = Array(**folder.manifest["array"])
-    return Report(folder.manifest["network"], clock, array.mac_dsps, array.packing.products, layers, timing)
+    return Report(
+        folder.manifest["network"], clock, array.mac_dsps, array.packing.products, layers, timing, folder.batch
+    )
 
 
 def advise(trace: Trace, memory: Memory, clock_mhz: float) -> Advice:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import from_npz
 from host.layout import fill_pixels, unpack_map
 from host.manifest import region_of
+from scheduler.lower import MAX_BATCH
 from systolic.build import Variant, build
 from systolic.design import MANIFEST, MANIFEST_VERSION, is_design
 from systolic.simulation import MESSAGE_ROOM, Simulation, check_picture, compared, load, said, whole
@@ -35,6 +36,11 @@ class Folder:
     weights: tuple[npt.NDArray[np.int8], ...]
     requantisers: npt.NDArray[np.uint32]
     program: npt.NDArray[np.uint32]
+
+    @property
+    def batch(self) -> int:
+        """Frames that one start takes."""
+        return int(self.manifest.get("batch", 1))
 
     @property
     def lanes(self) -> int:
@@ -63,6 +69,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
 def open_folder(path: Path) -> Folder:
     """SimulationError where ``path`` is not a whole generated design of the systolic style."""
     manifest = read_manifest(path)
+    batch = manifest.get("batch", 1)
+    if type(batch) is not int or not 1 <= batch <= MAX_BATCH:
+        raise SimulationError(f"{path} is not whole: batch is 1…{MAX_BATCH} frames, not {batch!r}; generate it again")
     with whole(path):
         names = manifest["images"]
         word = int(manifest["weight_word_bytes"])
@@ -73,19 +82,22 @@ def open_folder(path: Path) -> Folder:
     return Folder(path, manifest, network, weights, requantisers, program)
 
 
-def pack_input(folder: Folder, picture: npt.NDArray[np.uint8], maps: npt.NDArray[np.int8]) -> None:
-    """Writes uint8 [channels, height, width] into the map arena; what is left over of a row stays as it was."""
+def pack_input(folder: Folder, picture: npt.NDArray[np.uint8], maps: npt.NDArray[np.int8], frame: int = 0) -> None:
+    """Writes uint8 [channels, height, width] into the map arena, as ``frame`` of the batch; what is left over of a row
+    stays as it was."""
     to = folder.manifest["input"]
     _, height, _ = check_picture(picture, to)
     flat = maps.reshape(-1).view(np.uint8)
-    rows = flat[to["offset"] : to["offset"] + height * to["row_bytes"]].reshape(height, to["row_bytes"])
+    start = to["offset"] + frame * to["bytes"]
+    rows = flat[start : start + height * to["row_bytes"]].reshape(height, to["row_bytes"])
     fill_pixels(picture, rows, to["pixel_bytes"])
 
 
-def unpack_output(layer: Mapping[str, Any], lanes: int, maps: npt.NDArray[np.int8]) -> Integers:
-    """The map of one layer as integers [channels, height, width]."""
+def unpack_output(layer: Mapping[str, Any], lanes: int, maps: npt.NDArray[np.int8], frame: int = 0) -> Integers:
+    """The map of one layer and frame as integers [channels, height, width]."""
     region = region_of(layer["output"])
-    return unpack_map(region, lanes, maps.reshape(-1)[region.offset : region.offset + region.size])
+    start = region.offset + frame * region.size
+    return unpack_map(region, lanes, maps.reshape(-1)[start : start + region.size])
 
 
 class Library:
@@ -149,22 +161,57 @@ def simulate(
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     progress: Callable[[str], None] | None = None,
 ) -> Simulation:
-    """One frame, uint8 [channels, height, width], through the generated code and the golden model."""
+    """One frame, uint8 [channels, height, width], through the generated code and the golden model.
+
+    SimulationError for a design of batches: ``simulate_batch`` takes those.
+    """
+    if folder.batch > 1:
+        raise SimulationError(
+            f"{folder.path} takes batches of {folder.batch} frames, here one frame is wanted; generate it without "
+            "--batch, or give a batch to systolic simulate"
+        )
+    return simulate_batch(folder, (picture,), variant, progress)[0]
+
+
+def fill_batch(
+    folder: Folder, pictures: Sequence[npt.NDArray[np.uint8]]
+) -> tuple[npt.NDArray[np.int8], tuple[npt.NDArray[np.uint8], ...]]:
+    """The arena with ``pictures``, each uint8 [channels, height, width], and the frames in it: the last picture fills
+    the batch. SimulationError for none, and for more than the batch."""
+    if not 1 <= len(pictures) <= folder.batch:
+        raise SimulationError(
+            f"{folder.path} takes 1…{folder.batch} picture(s) at a time, not {len(pictures)}; give fewer, or generate "
+            f"with --batch {max(1, len(pictures))}"
+        )
+    maps = arena(folder)
+    frames = (*pictures, *[pictures[-1]] * (folder.batch - len(pictures)))
+    for frame, picture in enumerate(frames):
+        pack_input(folder, picture, maps, frame)
+    return maps, frames
+
+
+def simulate_batch(
+    folder: Folder,
+    pictures: Sequence[npt.NDArray[np.uint8]],
+    variant: Variant = Variant(),  # noqa: B008 (frozen)
+    progress: Callable[[str], None] | None = None,
+) -> tuple[Simulation, ...]:
+    """One batch through the generated code, every frame compared with the golden model; see ``fill_batch``."""
     tell = progress or (lambda _: None)
+    maps, frames = fill_batch(folder, pictures)
     tell(f"compiling ({variant.name})")
     library = Library(build(folder.path, variant))
     tell("golden model")
-    golden = run_integer(folder.network, picture)
-    maps = arena(folder)
-    pack_input(folder, picture, maps)
+    golden = [run_integer(folder.network, picture) for picture in frames]
     layers = folder.manifest["layers"]
     at_pass = {layer["last_pass"]: layer for layer in layers}
-    outputs: list[Integers] = []
+    outputs: list[list[Integers]] = [[] for _ in frames]
 
     def keep(index: int) -> None:
         tell(f"executing pass {index + 1} of {len(folder.program)}")
         if index in at_pass:
-            outputs.append(unpack_output(at_pass[index], folder.lanes, maps))
+            for frame, kept in enumerate(outputs):
+                kept.append(unpack_output(at_pass[index], folder.lanes, maps, frame))
 
     library.run(folder, maps, after_pass=keep)
-    return compared(golden, layers, outputs, variant)
+    return tuple(compared(wanted, layers, found, variant) for wanted, found in zip(golden, outputs, strict=True))

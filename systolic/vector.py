@@ -1,4 +1,4 @@
-"""One frame as a test vector: what lies in DDR before it, and what must lie there after it."""
+"""One frame, or one batch, as a test vector: what lies in DDR before it, and what must lie there after it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from scheduler.tile import SystolicSchedule
 @dataclass(frozen=True, eq=False)
 class Vector:
     """files: data/maps.bin (the arena with the picture in place), data/expected.bin (the outputs, one after the other),
-    data/layers.bin (the integers [channels, height, width] of every layer, little-endian, one after the other).
+    data/layers.bin (the integers [channels, height, width] of every layer, little-endian, one after the other; of the
+    first frame).
 
     outputs: their regions, in the order of expected.bin.
     """
@@ -31,25 +32,32 @@ class Vector:
 
 
 def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArray[np.uint8]) -> Vector:
-    """picture: uint8 [channels, height, width]. The outputs are those maps that no later layer reads or overwrites."""
+    """picture: uint8 [channels, height, width]. The outputs are those maps that no later layer reads or overwrites.
+
+    Frame f of a batch is the picture shifted by f columns, so that frames in the wrong place are seen.
+    """
     array = schedule.array
-    golden = run_integer(schedule.network, picture)
+    pictures = [np.roll(picture, frame, axis=2) for frame in range(schedule.batch)]
+    golden = [run_integer(schedule.network, one) for one in pictures]
     arena = np.zeros(program.maps_words * array.word_bytes, np.int8)
     pixels = program.maps[0]
     start = pixels.base * array.word_bytes
-    arena[start : start + pixels.words * array.word_bytes] = pack_pixels(pixels, array, picture)
+    frames = np.concatenate([pack_pixels(pixels, array, one) for one in pictures])
+    arena[start : start + pixels.words * array.word_bytes] = frames
     read = {tiling.job.input for tiling in schedule.tilings}
     ends = [tiling.job.output for tiling in schedule.tilings if tiling.job.output not in read]
     outputs, expected = [], []
     for node in ends:
-        region, integers = program.maps[node], golden[node]
-        assert integers is not None  # only the host's tail has no integers, and no job gives it
+        region = program.maps[node]
         outputs.append(Output(schedule.network.nodes[node].name, region.base, region.words))
-        expected.append(pack_map(region, array, integers))
+        for frame in golden:
+            integers = frame[node]
+            assert integers is not None  # only the host's tail has no integers, and no job gives it
+            expected.append(pack_map(region, array, integers))
     files = {
         "data/maps.bin": arena.tobytes(),
         "data/expected.bin": np.concatenate(expected).tobytes(),
-        "data/layers.bin": b"".join(_layer_integers(golden, t.job.output) for t in schedule.tilings),
+        "data/layers.bin": b"".join(_layer_integers(golden[0], t.job.output) for t in schedule.tilings),
     }
     return Vector(files, tuple(outputs))
 

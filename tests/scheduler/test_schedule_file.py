@@ -26,6 +26,16 @@ def test_a_saved_schedule_comes_back_as_the_same_program() -> None:
     assert (emit(again).words == emit(tile(NETWORK, ARRAY)).words).all()
 
 
+def test_a_batch_is_saved_with_the_schedule() -> None:
+    schedule = tile(NETWORK, ARRAY, 3)
+    text = to_json(schedule)
+    again = from_json(text, NETWORK)
+    assert again.batch == 3
+    assert to_json(again) == text
+    assert (emit(again).words == emit(schedule).words).all()
+    schema().validate(json.loads(text))
+
+
 def schema() -> Any:
     """What an editor checks with the schema."""
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
@@ -85,7 +95,9 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
         'edit.json is not a schedule: it has to be an object with "format": "systolic-schedule"',
     ),
     "version": (top(version=2), "edit.json has version 2; this program reads version 1"),
-    "key": (top(more=1), "edit.json: has unknown more; the keys are format, version, network, array, layers"),
+    "batch": (top(batch=0), "edit.json: batch is an integer of 1…64, not 0"),
+    "batch type": (top(batch=True), "edit.json: batch is an integer of 1…64, not True"),
+    "key": (top(more=1), "edit.json: has unknown more; the keys are format, version, network, batch, array, layers"),
 }
 
 
@@ -100,7 +112,8 @@ def test_an_illegal_edit_gets_the_sentence_of_its_rule(name: str) -> None:
 
 
 # Other edits are only illegal on this array or for this network.
-FORM = ("order", "array type", "array bool", "array key", "array lacks", "width type", "format", "version", "key")
+FORM = ("order", "array type", "array bool", "array key", "array lacks", "width type", "format", "version")
+FORM += ("batch", "batch type", "key")
 
 
 @pytest.mark.parametrize("name", FORM)

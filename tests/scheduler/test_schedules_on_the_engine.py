@@ -24,7 +24,7 @@ from scheduler.work import Way, cuts, needs, ways, work_of
 from systolic.build import Variant
 from systolic.design import write
 from systolic.generate import generate
-from systolic.simulate import open_folder, simulate
+from systolic.simulate import open_folder, simulate_batch
 
 BOARD = load("zcu104")
 CLOCK = BOARD.nearest_clock(300)
@@ -57,15 +57,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     def mismatches(name: str, schedule: SystolicSchedule, seed: int, variant: Variant = Variant()) -> int:  # noqa: B008
         shape = schedule.network.input_shape
         size = (shape.channels, shape.height, shape.width)
-        picture = np.random.default_rng(seed).integers(0, 256, size, np.uint8)
-        design = generate(schedule, BOARD, CLOCK, {}, picture)
+        pictures = np.random.default_rng(seed).integers(0, 256, (schedule.batch, *size), np.uint8)
+        design = generate(schedule, BOARD, CLOCK, {}, pictures[0])
         if name not in made:
             made[name] = tmp_path_factory.mktemp(name) / "design"
             write(design, made[name])
         for file, data in design.files.items():
             if not file.startswith(("src/", "simulation/")):
                 (made[name] / file).write_bytes(data)
-        return simulate(open_folder(made[name]), picture, variant).mismatches
+        return sum(one.mismatches for one in simulate_batch(open_folder(made[name]), tuple(pictures), variant))
 
     return mismatches
 
@@ -90,8 +90,8 @@ def networks(draw: st.DrawFn, bits: int = 8) -> QuantizedNetwork:
     return build.network()
 
 
-def legal_ways(network: QuantizedNetwork, array: Array) -> list[list[Way]]:
-    jobs = lower(network)
+def legal_ways(network: QuantizedNetwork, array: Array, batch: int = 1) -> list[list[Way]]:
+    jobs = lower(network, batch)
     works = [work_of(network, job, array) for job in jobs]
     found = []
     for index, (job, work) in enumerate(zip(jobs, works, strict=True)):
@@ -121,6 +121,18 @@ def test_every_legal_way_is_executed_bit_exactly(name: str, data: st.DataObject,
     chosen = [data.draw(st.sampled_from(fitting)) for fitting in choices]
     schedule = check_schedule(schedule_of(network, ARRAYS[name], chosen))
     assert run(name, schedule, 1) == 0
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), name=st.sampled_from(sorted(ARRAYS)), batch=st.integers(2, 7))
+def test_every_frame_of_a_batch_is_executed_bit_exactly(data: st.DataObject, name: str, batch: int, run: Run) -> None:
+    array = ARRAYS[name]
+    network = data.draw(networks(array.bits))
+    choices = legal_ways(network, array, batch)
+    if not all(choices):
+        return
+    chosen = [data.draw(st.sampled_from(fitting)) for fitting in choices]
+    assert run(name, check_schedule(schedule_of(network, array, chosen, batch)), 4) == 0
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -56,6 +56,16 @@ def test_the_search_finds_what_pricing_everything_finds(name: str, goal: Goal) -
     assert {priced.cycles, priced.traffic.total} <= set(found.key)
 
 
+@pytest.mark.parametrize("goal", [Goal(), Goal("ddr", 20_000)], ids=lambda g: g.objective)
+def test_the_search_over_batches_finds_what_pricing_everything_finds(goal: Goal) -> None:
+    link = replace(LINK, milli_bytes=6_000)
+    wanted = brute_force(NETWORKS["dense"], ZCU104, link, goal, SMALL, 5)
+    assert wanted is not None
+    found = search(NETWORKS["dense"], ZCU104, link, goal, SMALL, batch=5)
+    assert found.key == wanted
+    assert found.schedule.batch == 5
+
+
 def test_it_finds_thirteen_rows_for_tiny_yolo() -> None:
     """All map heights are multiples of 13: no other geometry of 1664 DSPs wastes no row."""
     found = search(tiny_yolo(), ZCU104, LINK)

@@ -179,11 +179,11 @@ def picture_for(network: QuantizedNetwork, seed: int = 0) -> npt.NDArray[np.uint
 # --------------------------------------------------------------------------------------- accelerators
 
 
-def design_of(network: QuantizedNetwork, array: Array) -> Design:
+def design_of(network: QuantizedNetwork, array: Array, batch: int = 1) -> Design:
     board = load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
     shape = network.input_shape
     picture = np.random.default_rng(5).integers(0, 256, (shape.channels, shape.height, shape.width), dtype=np.uint8)
-    return generate(tile(network, array), board, board.clocks()[-1], {}, picture)
+    return generate(tile(network, array, batch), board, board.clocks()[-1], {}, picture)
 
 
 @dataclass(frozen=True)
@@ -193,9 +193,9 @@ class Accelerator:
     path: Path
     array: Array
 
-    def load(self, network: QuantizedNetwork) -> Folder:
+    def load(self, network: QuantizedNetwork, batch: int = 1) -> Folder:
         """The folder with another network's data and the same sources. ScheduleError where it does not fit."""
-        for name, data in design_of(network, self.array).files.items():
+        for name, data in design_of(network, self.array, batch).files.items():
             if not name.startswith(("src/", "simulation/")):
                 (self.path / name).write_bytes(data)
         return open_folder(self.path)

@@ -1,0 +1,193 @@
+"""Batches: frames that share the weights' passage, each bit-exact, and what that saves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from accelerators import GEOMETRIES, Accelerator, design_of, networks, picture_for, start
+from command_line import call, refused
+from detectors import tiny_files
+from PIL import Image
+
+from boards.board import load
+from boards.errors import HostError, ScheduleError, SimulationError
+from cnn.network import Padding
+from host.manifest import read_manifest
+from scheduler.cost import cost, link_of
+from scheduler.lower import MAX_BATCH, lower
+from scheduler.tile import tile
+from systolic.build import Variant
+from systolic.design import write
+from systolic.measure import board_memory, measure, trace_frame
+from systolic.simulate import Library, fill_batch, open_folder, simulate, simulate_batch
+
+GiveAccelerator = Callable[..., Accelerator]
+NETWORK = (
+    start(3, 8, 6).convolution(20).pool().convolution(24, 1).pool().dense(40, 0.1).dense(30).dense(9).network("batch")
+)
+"""Shares its weights' passage from the 2×2 map on; before that a pool is fused with each layer."""
+ARRAY = GEOMETRIES["odd rows"]
+ROWS = ARRAY.rows
+LINK = link_of(load("zcu104"), 300)
+NATIVE, AP_INT, TRACE = Variant(), Variant(ap_int=True), Variant(trace=True)
+
+
+def mismatches(made: Accelerator, network: object, batch: int, variant: Variant = NATIVE) -> list[list[int]]:
+    """Of every frame, of every layer; the frames differ, or equality says nothing of their places."""
+    assert network is not None
+    folder = made.load(network, batch)  # type: ignore[arg-type]
+    found = simulate_batch(folder, [picture_for(folder.network, seed) for seed in range(batch)], variant)
+    assert len(found) == batch
+    ends = {one.outputs[0].tobytes() for one in found}
+    assert len(ends) == batch
+    return [[layer.mismatches for layer in one.layers] for one in found]
+
+
+@pytest.mark.parametrize("batch", [1, 3, ROWS, ROWS + 2])
+def test_every_frame_equals_the_golden_model(batch: int, accelerator: GiveAccelerator) -> None:
+    assert mismatches(accelerator("odd rows"), NETWORK, batch) == [[0] * 5] * batch
+
+
+def test_packed_products_give_the_same_bits(accelerator: GiveAccelerator) -> None:
+    assert mismatches(accelerator("odd rows", AP_INT), NETWORK, 3, AP_INT) == [[0] * 5] * 3
+
+
+@pytest.mark.parametrize("name", sorted(set(networks()) - {"deep"}))
+def test_every_kind_of_layer_goes_in_batches(name: str, accelerator: GiveAccelerator) -> None:
+    found = mismatches(accelerator("odd rows"), networks()[name], 3)
+    assert {count for frame in found for count in frame} == {0}
+
+
+def test_the_next_frames_weights_need_room_too() -> None:
+    with pytest.raises(ScheduleError, match="this layer's tile of 150 and the one that follows need 300"):
+        tile(networks()["deep"], ARRAY, 3)
+
+
+def test_what_is_stacked_and_what_goes_frame_by_frame() -> None:
+    jobs = lower(NETWORK, 7)
+    assert [(job.stacked, job.repeats) for job in jobs] == [(1, 7), (1, 7), (7, 1), (7, 1), (7, 1)]
+    assert [job.stride for job in jobs] == [1, 1, 2, 1, 1]  # the first dense layer reads maps of two rows
+    assert [job.out.height for job in jobs[2:]] == [7, 7, 7]
+    grid = start(3, 9, 9).convolution(8, 1).convolution(8, 1, 2).convolution(8, 1, padding=Padding(0, 1, 0, 1))
+    assert [job.stacked for job in lower(grid.average().network(), 2)] == [2, 1, 2, 1]
+
+
+def test_stacked_weights_cross_once_a_batch() -> None:
+    alone, batch = cost(tile(NETWORK, ARRAY), LINK), cost(tile(NETWORK, ARRAY, ROWS), LINK)
+    shares = [one.traffic.weights / all_.traffic.weights for one, all_ in zip(alone.layers, batch.layers, strict=True)]
+    assert shares == [1 / ROWS, 1 / ROWS, 1, 1, 1]
+    assert batch.bytes_per_frame < alone.bytes_per_frame
+    assert batch.macs == ROWS * alone.macs
+    assert batch.frames_per_second == pytest.approx(300e6 * ROWS / batch.cycles)
+
+
+def test_traced_cycles_a_frame_fall_as_modelled(accelerator: GiveAccelerator) -> None:
+    made = accelerator("odd rows", TRACE)
+    traced = {}
+    for batch in (1, ROWS):
+        folder = made.load(NETWORK, batch)
+        traced[batch] = measure(folder, trace_frame(folder, picture_for(NETWORK)), board_memory(folder))
+    assert traced[ROWS].cycles_per_frame < 0.6 * traced[1].cycles_per_frame
+    assert traced[ROWS].frames_per_second == pytest.approx(
+        traced[ROWS].clock_mhz * 1e6 * ROWS / traced[ROWS].timing.cycles
+    )
+    for report in traced.values():
+        modelled = sum(layer.modelled_cycles for layer in report.layers)
+        assert modelled == pytest.approx(report.timing.cycles, rel=0.1)
+
+
+def test_the_test_benchs_batch_ends_as_expected(accelerator: GiveAccelerator) -> None:
+    """data/maps.bin through the code gives data/expected.bin, whose frames differ."""
+    made = accelerator("odd rows")
+    folder = made.load(NETWORK, 3)
+    files = design_of(NETWORK, ARRAY, 3).files
+    maps = np.frombuffer(files["data/maps.bin"], np.int8).reshape(-1, folder.word_bytes).copy()
+    Library(next((made.path / "build").rglob("*.so"))).run(folder, maps)
+    out = folder.manifest["layers"][-1]["output"]
+    flat = maps.reshape(-1)[out["offset"] : out["offset"] + 3 * out["bytes"]]
+    assert flat.tobytes() == files["data/expected.bin"]
+    assert len({flat[at * out["bytes"] :][: out["bytes"]].tobytes() for at in range(3)}) == 3
+
+
+def test_the_last_picture_fills_the_batch(tmp_path: Path) -> None:
+    write(design_of(NETWORK, ARRAY, 3), tmp_path / "design")
+    folder = open_folder(tmp_path / "design")
+    first, last = picture_for(NETWORK, 1), picture_for(NETWORK, 2)
+    _, frames = fill_batch(folder, (first, last))
+    assert [frame.tobytes() for frame in frames] == [one.tobytes() for one in (first, last, last)]
+    for count in (0, 4):
+        with pytest.raises(SimulationError, match=rf"takes 1…3 picture\(s\) at a time, not {count}; give fewer"):
+            fill_batch(folder, (first,) * count)
+    with pytest.raises(SimulationError, match="takes batches of 3 frames, here one frame is wanted"):
+        simulate(folder, first)
+
+
+@pytest.mark.parametrize("batch", [0, 10**9, "3", True])
+def test_a_damaged_batch_is_refused(batch: object, tmp_path: Path) -> None:
+    write(design_of(NETWORK, ARRAY, 2), tmp_path / "design")
+    manifest = tmp_path / "design" / "manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "batch": batch}))
+    with pytest.raises(SimulationError, match=rf"is not whole: batch is 1…64 frames, not {batch!r}; generate it again"):
+        open_folder(tmp_path / "design")
+
+
+def test_the_host_refuses_a_batch(tmp_path: Path) -> None:
+    write(design_of(NETWORK, ARRAY), tmp_path / "one")
+    assert read_manifest(tmp_path / "one").network == "batch"
+    write(design_of(NETWORK, ARRAY, 2), tmp_path / "two")
+    with pytest.raises(HostError, match=r"the host gives one frame at a time, .* batch is 1, not 2"):
+        read_manifest(tmp_path / "two")
+
+
+@pytest.mark.parametrize("batch", [0, -1, MAX_BATCH + 1])
+def test_a_batch_has_bounds(batch: int) -> None:
+    with pytest.raises(ScheduleError, match=rf"a batch is 1…64 frames, not {batch}; choose"):
+        tile(NETWORK, ARRAY, batch)
+
+
+# ---------------------------------------------------------------------------------------- command line
+
+
+@pytest.fixture
+def cfg(tmp_path: Path) -> Path:
+    return tiny_files(tmp_path)[0]
+
+
+def pictures(folder: Path) -> list[Path]:
+    paths = [folder / f"{seed}.png" for seed in range(2)]
+    for seed, path in enumerate(paths):
+        Image.fromarray(np.random.default_rng(seed).integers(0, 256, (28, 36, 3), np.uint8)).save(path)
+    return paths
+
+
+def test_generate_and_simulate_in_batches(cfg: Path, tmp_path: Path) -> None:
+    saved, design, shots = tmp_path / "s.json", tmp_path / "design", pictures(tmp_path)
+    done = call("schedule", cfg, "--board", "pynq-z2", "--batch", 3, "--save", saved, "--report", tmp_path / "s.html")
+    assert done.code == 0
+    assert "batches of 3 frames" in done.out
+    assert "a batch of 3 frames: " in done.out
+    assert json.loads(saved.read_text())["batch"] == 3
+    assert "batches of 3 frames" in (tmp_path / "s.html").read_text()
+    made = call("generate", cfg, "--seed", 1, "--board", "pynq-z2", "--schedule", saved, "-o", design, "--json", "-")
+    assert made.json["batch"] == 3
+    ran = call("simulate", design, "--picture", *shots, "--json", "-")
+    assert ran.code == 0
+    assert (ran.json["batch"], ran.json["mismatches"], len(ran.json["frames"])) == (3, 0, 3)
+    assert ran.json["frames"][1]["layers"] == ran.json["frames"][2]["layers"] != ran.json["frames"][0]["layers"]
+    refused(call("simulate", design, "--picture", *shots, "--cycles"), "--cycles traces one picture")
+    refused(call("simulate", design, "--picture", *shots, *shots), r"takes 1…3 picture\(s\) at a time, not 4")
+    refused(call("run", design, shots[0]), "takes batches of 3 frames, here one frame is wanted")
+    other = ("generate", cfg, "--seed", 1, "--board", "pynq-z2", "--schedule", saved, "-o", tmp_path / "x")
+    refused(call(*other, "--batch", 2), r"s\.json is a schedule for batches of 3 frame\(s\), --batch asks for 2")
+
+
+def test_bad_batches_get_a_sentence(cfg: Path, tmp_path: Path) -> None:
+    asked = ("generate", cfg, "--seed", 1, "-o", tmp_path / "x")
+    refused(call(*asked, "--batch", 0), "a batch is 1…64 frames, not 0; choose a number in that range")
+    refused(call("schedule", cfg, "--batch", 65), "a batch is 1…64 frames, not 65")
+    refused(call(*asked, "--style", "streaming", "--batch", 2), "--batch is for the systolic style: a pipeline takes")
+    assert not (tmp_path / "x").exists()
