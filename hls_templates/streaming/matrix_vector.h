@@ -36,6 +36,30 @@ struct fold_t {
     }
 };
 
+// The weights of one cycle, from where they are kept: a tile of constants, or a streamer's word.
+template <int PE, int SIMD, int TILES, class CARRIER, class STORED>
+inline void take_tile(const STORED weights[PE][TILES][SIMD], int tile, CARRIER (&weight)[PE][SIMD]) {
+#pragma HLS INLINE
+    for (int pe = 0; pe < PE; ++pe) {
+#pragma HLS UNROLL
+        for (int s = 0; s < SIMD; ++s) {
+#pragma HLS UNROLL
+            weight[pe][s] = weights[pe][tile][s];
+        }
+    }
+}
+template <int PE, int SIMD, class CARRIER>
+inline void take_tile(const word<CARRIER, PE * SIMD> &tile, CARRIER (&weight)[PE][SIMD]) {
+#pragma HLS INLINE
+    for (int pe = 0; pe < PE; ++pe) {
+#pragma HLS UNROLL
+        for (int s = 0; s < SIMD; ++s) {
+#pragma HLS UNROLL
+            weight[pe][s] = tile.lane[pe * SIMD + s];
+        }
+    }
+}
+
 // One cycle of the unit: word `sf` of the vector, `weight` of the tile; writes where a fold is done.
 template <int SIMD, int PE, int PIXELS, int NF, int SF, class WEIGHT, class VALUE, int SUM_BITS, int MULTIPLIER,
           class ACTIVATION>
@@ -100,13 +124,7 @@ void matrix_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS 
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         typename WEIGHT::carrier weight[PE][SIMD];
 #pragma HLS ARRAY_PARTITION variable=weight complete dim=0
-        for (int pe = 0; pe < PE; ++pe) {
-#pragma HLS UNROLL
-            for (int s = 0; s < SIMD; ++s) {
-#pragma HLS UNROLL
-                weight[pe][s] = weights[pe][at.tile][s];
-            }
-        }
+        take_tile(weights, at.tile, weight);
         matrix_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in, vector, sum,
                                                                                          out, activation);
         at.step();
@@ -135,16 +153,9 @@ void matrix_vector_streamed(int frames, hls::stream<word<typename VALUE::carrier
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, MVU_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
-        const word<typename WEIGHT::carrier, PE * SIMD> tile = weights.read();
         typename WEIGHT::carrier weight[PE][SIMD];
 #pragma HLS ARRAY_PARTITION variable=weight complete dim=0
-        for (int pe = 0; pe < PE; ++pe) {
-#pragma HLS UNROLL
-            for (int s = 0; s < SIMD; ++s) {
-#pragma HLS UNROLL
-                weight[pe][s] = tile.lane[pe * SIMD + s];
-            }
-        }
+        take_tile(weights.read(), weight);
         matrix_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in, vector, sum,
                                                                                          out, activation);
         at.step();

@@ -76,12 +76,9 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
 #pragma HLS ARRAY_PARTITION variable=weight complete dim=0
 #pragma HLS ARRAY_PARTITION variable=sum complete dim=0
             ago.peek(kept, sums);
+            take_tile(tile, weight);
             for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-                for (int s = 0; s < SIMD; ++s) {
-#pragma HLS UNROLL
-                    weight[pe][s] = tile.lane[pe * SIMD + s];
-                }
                 for (int x = 0; x < PIXELS; ++x) {
 #pragma HLS UNROLL
                     sum[x][pe] = at.sf == 0 ? exact_t<SUM_BITS>(0) : sums[0].lane[x * PE + pe];

@@ -109,12 +109,9 @@ void matrix_vector_shared(int frames, hls::stream<word<typename VALUE::carrier, 
             }
             typename WEIGHT::carrier weight[PE][SIMD];
 #pragma HLS ARRAY_PARTITION variable=weight complete dim=0
+            take_tile(weights, at.tile, weight);
             for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-                for (int s = 0; s < SIMD; ++s) {
-#pragma HLS UNROLL
-                    weight[pe][s] = weights[pe][at.tile][s];
-                }
                 for (int x = 0; x < PIXELS; ++x) {
 #pragma HLS UNROLL
                     if (at.sf == 0) sum[x][pe] = 0;

@@ -86,13 +86,7 @@ void vector_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS 
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         typename WEIGHT::carrier weight[PE][SIMD];
 #pragma HLS ARRAY_PARTITION variable=weight complete dim=0
-        for (int pe = 0; pe < PE; ++pe) {
-#pragma HLS UNROLL
-            for (int s = 0; s < SIMD; ++s) {
-#pragma HLS UNROLL
-                weight[pe][s] = weights[pe][at.tile][s];
-            }
-        }
+        take_tile(weights, at.tile, weight);
         vector_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in.read(), sum,
                                                                                          out, activation);
         at.step();
@@ -119,16 +113,9 @@ void vector_vector_streamed(int frames, hls::stream<word<typename VALUE::carrier
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, VVU_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
-        const word<typename WEIGHT::carrier, PE * SIMD> tile = weights.read();
         typename WEIGHT::carrier weight[PE][SIMD];
 #pragma HLS ARRAY_PARTITION variable=weight complete dim=0
-        for (int pe = 0; pe < PE; ++pe) {
-#pragma HLS UNROLL
-            for (int s = 0; s < SIMD; ++s) {
-#pragma HLS UNROLL
-                weight[pe][s] = tile.lane[pe * SIMD + s];
-            }
-        }
+        take_tile(weights.read(), weight);
         vector_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in.read(), sum,
                                                                                          out, activation);
         at.step();

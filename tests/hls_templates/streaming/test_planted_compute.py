@@ -27,7 +27,7 @@ PLANTS = (
           units.activate(3, (6, 4), (2, 1), signed(12), "thresholds")),
     Plant("activate.h", "nf = nf == NF - 1 ? 0 : nf + 1", "nf = 0",
           units.activate(4, (6, 4), (1, 1), signed(12), "bipolar")),
-    Plant("matrix_vector.h", "weights[pe][at.tile][s]", "weights[pe][at.sf][s]", multiply(5)),
+    Plant("matrix_vector.h", "take_tile(weights, at.tile, weight)", "take_tile(weights, at.sf, weight)", multiply(5)),
     Plant("matrix_vector.h", "tile.lane[pe * SIMD + s]", "tile.lane[s * PE + pe]", multiply(6, streamed=True)),
     Plant("matrix_vector_resident.h", "place += SF;", "place += 1;",
           units.matrix_vector(19, (4, 6, 4), (2, 2, 1), INT8, UINT8, resident=True)),
