@@ -16,9 +16,11 @@ from host.manifest_parts import (
     LARGEST_BUFFER,
     MANIFEST,
     MOST_LAYERS,
+    Design,
     Image,
     NetworkHead,
     check_common,
+    design_of,
     image_of,
     inside,
     require,
@@ -69,16 +71,9 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class Manifest(Design):
     """Everything that the host needs to know of a design of the systolic style. Sizes are bytes."""
 
-    network: str
-    labels: tuple[str, ...]
-    board: str
-    clock_mhz: float
-    top: str
-    style: str
-    fit: str
     map_ports: int
     weight_ports: int
     lanes: int
@@ -99,11 +94,6 @@ class Manifest:
     heads: tuple[NetworkHead, ...]
     check_maps: Image
     check_layers: Image
-
-    @property
-    def vlnv(self) -> str:
-        """The IP that Vitis HLS exports for this design."""
-        return f"systolic:cnn:{self.top}:1.0"
 
     @property
     def cycles(self) -> int:
@@ -177,13 +167,7 @@ def _of_style(values: Mapping[str, Any]) -> Manifest | StreamManifest:
 def _manifest(values: Mapping[str, Any]) -> Manifest:
     images, sums = values["images"], values["crc32"]
     return Manifest(
-        network=str(values["network"]),
-        labels=tuple(str(label) for label in values["labels"]),
-        board=str(values["board"]),
-        clock_mhz=float(values["clock_mhz"]),
-        top=str(values["top"]),
-        style=str(values["style"]),
-        fit=str(values["fit"]),
+        *design_of(values),
         map_ports=int(values["map_ports"]),
         weight_ports=int(values["weight_ports"]),
         lanes=int(values["lanes"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,6 +15,37 @@ from host.picture import FITS
 MANIFEST = "manifest.json"
 LARGEST_BUFFER = 1 << 31  # bytes; more than any of the boards gives to contiguous memory
 MOST_LAYERS = 4096
+
+
+@dataclass(frozen=True)
+class Design:
+    """What the host knows of a design of any style."""
+
+    network: str
+    labels: tuple[str, ...]
+    board: str
+    clock_mhz: float
+    top: str
+    style: str
+    fit: str
+
+    @property
+    def vlnv(self) -> str:
+        """The IP that Vitis HLS exports for this design."""
+        return f"systolic:cnn:{self.top}:1.0"
+
+
+def design_of(values: Mapping[str, Any]) -> tuple[str, tuple[str, ...], str, float, str, str, str]:
+    """The fields of a ``Design``, in their order."""
+    return (
+        str(values["network"]),
+        tuple(str(label) for label in values["labels"]),
+        str(values["board"]),
+        float(values["clock_mhz"]),
+        str(values["top"]),
+        str(values["style"]),
+        str(values["fit"]),
+    )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from host.detection import Head
-from host.manifest_parts import LARGEST_BUFFER, MOST_LAYERS, Image, NetworkHead, check_common, image_of, require
+from host.manifest_parts import (
+    LARGEST_BUFFER,
+    MOST_LAYERS,
+    Design,
+    Image,
+    NetworkHead,
+    check_common,
+    design_of,
+    image_of,
+    require,
+)
 
 LARGEST_PACKET = (1 << 26) - 1
 """Bytes: what the DMA's length register of 26 bits says (PG021)."""
@@ -85,7 +95,7 @@ class StreamLayer:
 
 
 @dataclass(frozen=True)
-class StreamManifest:
+class StreamManifest(Design):
     """Everything that the host needs to know of a streaming design.
 
     frames_per_start: frames after which the pipeline restarts itself. cycles: between two frames, modelled: all blocks
@@ -93,13 +103,6 @@ class StreamManifest:
     the one that goes in and the one that the golden model says leaves; None in a design without one.
     """
 
-    network: str
-    labels: tuple[str, ...]
-    board: str
-    clock_mhz: float
-    top: str
-    style: str
-    fit: str
     input: StreamMap
     packet_in: Packet
     packet_out: Packet
@@ -113,11 +116,6 @@ class StreamManifest:
 
     passes = 1
     """A frame is one packet."""
-
-    @property
-    def vlnv(self) -> str:
-        """The IP that Vitis HLS exports for this design."""
-        return f"systolic:cnn:{self.top}:1.0"
 
     @property
     def pass_cycles(self) -> tuple[float, ...]:
@@ -137,13 +135,7 @@ class StreamManifest:
 def stream_manifest(values: Mapping[str, Any]) -> StreamManifest:
     """What the JSON holds; HostError, KeyError, TypeError, ValueError or OverflowError where it is not usable."""
     found = StreamManifest(
-        network=str(values["network"]),
-        labels=tuple(str(label) for label in values["labels"]),
-        board=str(values["board"]),
-        clock_mhz=float(values["clock_mhz"]),
-        top=str(values["top"]),
-        style=str(values["style"]),
-        fit=str(values["fit"]),
+        *design_of(values),
         input=_map(values["input"]),
         packet_in=_packet(values["packet_in"]),
         packet_out=_packet(values["packet_out"]),
