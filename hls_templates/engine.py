@@ -20,11 +20,20 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """The primitive of one buffer: ``name`` is what its BIND_STORAGE has for impl (bram, uram, lutram)."""
+
+    name: str
+    impl: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class EngineValues:
     """What the engine's templates need.
 
     depths: FIFO depth of every stream of the DATAFLOW region. bounds: co-simulation depths of the m_axi ports
-    in words. row_memory, weight_memory: BIND_STORAGE implementations (bram, uram, lutram).
+    in words. memories: of every buffer, whose BIND_STORAGE asks for it.
     """
 
     title: str
@@ -35,8 +44,7 @@ class EngineValues:
     bounds: Mapping[str, int]
     burst_words: int
     outstanding: int
-    row_memory: str
-    weight_memory: str
+    memories: tuple[Memory, ...]
     reasons: Sequence[str]
 
 
@@ -47,6 +55,7 @@ def engine_sources(values: EngineValues) -> dict[str, str]:
         "title": comment(values.title),
         "reasons": [comment(line) for line in values.reasons],
         "parameters": [Parameter(identifier(p.name), p.value, comment(p.reason)) for p in values.parameters],
+        "memories": [Memory(identifier(m.name), identifier(m.impl), comment(m.reason)) for m in values.memories],
         "top": TOP,
     }
     generated = {name: render(f"{name}.j2", fields) for name in ("parameters.h", "top.h", "top.cpp")}

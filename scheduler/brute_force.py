@@ -11,7 +11,7 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.cost import Link, layer_cost
 from scheduler.lower import lower
-from scheduler.placement import placed_usage, placements
+from scheduler.placement import place
 from scheduler.price import Task, arrays_of, layers_of, ways_of
 from scheduler.space import Goal, Space, area, geometries
 from scheduler.work import Needs
@@ -31,10 +31,9 @@ def brute_force(
             prices = [_prices(task, bare, index) for index in range(len(layers.works))]
             for depths in product(space.row_depths, space.weight_depths, space.kept_depths):
                 array = replace(bare, row_depth=depths[0], weight_depth=depths[1], kept_depth=depths[2])
-                every = [placed_usage(array, board, placement) for placement in placements(board)]
-                areas = [area(used, board) for used in every if used.fits(board)]
-                if areas:
-                    keys = list(_keys(task, array, prices, min(areas)))
+                used = place(array, board)[1]
+                if used.fits(board):
+                    keys = list(_keys(task, array, prices, area(used, board)))
                     best = min([*keys, best] if best else keys, default=best)
     return best
 

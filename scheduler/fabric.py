@@ -1,7 +1,9 @@
-"""LUT and FF of an array: counted from its structure, before any vendor tool. For comparing arrays, not for placing.
+"""LUT and FF of an array's logic: counted from its structure, before any vendor tool. For comparing arrays, not for
+placing.
 
 What is counted: one LUT and one FF a bit of an adder with its register (UG574, CARRY8: a LUT a bit), one LUT6 a bit
 of a 4:1 multiplexer (UG574), one FF a bit of a pipeline register. What is not: AXI adapters, FSMs, address counters.
+Memories and FIFOs are counted in scheduler/resources.py.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from scheduler.array import Array
 from scheduler.tile import ceil_div
 
 SUM_BITS, FIELD_BITS = 32, 30
-SOURCE = "estimate: adders, multiplexers and registers counted from the engine's structure"
+SOURCE = "estimate: adders, multiplexers, registers and memories counted from the engine's structure"
 
 
 @dataclass(frozen=True)

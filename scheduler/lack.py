@@ -6,7 +6,7 @@ from boards.board import Board
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import RULES, Array
-from scheduler.placement import placed_usage, placements
+from scheduler.placement import excess, place
 from scheduler.price import Layers
 from scheduler.resources import Usage
 from scheduler.space import Geometry, Space, ports_fit
@@ -56,7 +56,13 @@ def _too_large(network: QuantizedNetwork, board: Board, space: Space) -> str:
 def lacks(array: Array, used: Usage, board: Board) -> list[str]:
     """What ``array`` needs and the board does not have, a phrase each."""
     have = board.resources
-    pairs = (("DSP", used.dsp, have.dsp), ("BRAM36", used.bram36, have.bram36), ("URAM", used.uram, have.uram))
+    pairs = (
+        ("DSP", used.dsp, have.dsp),
+        ("BRAM36", used.bram36, have.bram36),
+        ("URAM", used.uram, have.uram),
+        ("LUT", used.lut, have.lut),
+        ("LUT as memory", used.lutram, have.lutram),
+    )
     found = [f"{need} {name} of {got} ({need - got} too many)" for name, need, got in pairs if need > got]
     if not ports_fit(array, board):
         found.append(
@@ -73,19 +79,12 @@ def _nearest(board: Board, space: Space, made: dict[tuple[int, int], Layers]) ->
         for rows in space.rows:
             array = _least_array(Geometry(rows, columns, lanes), board, space, made[columns, lanes])
             if array is not None:
-                used = min(
-                    (placed_usage(array, board, one) for one in placements(board)), key=lambda u: _excess(u, board)
-                )
-                found.append((_excess(used, board), array, used))
+                used = place(array, board)[1]
+                found.append((excess(used, board), array, used))
     if not found:
         return None
     _, array, used = min(found, key=lambda f: f[0])
     return array, used
-
-
-def _excess(used: Usage, board: Board) -> float:
-    have = board.resources
-    return max(used.dsp / have.dsp, used.bram36 / have.bram36, used.uram / have.uram if have.uram else 0.0)
 
 
 def _least_array(geometry: Geometry, board: Board, space: Space, layers: Layers) -> Array | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,13 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.cost import Knobs, Link, Numbers, layer_cycles, layer_traffic, least_overhead
 from scheduler.lower import Job
-from scheduler.placement import Placement, placed_usage, placements
-from scheduler.resources import Usage
+from scheduler.placement import least_areas
 from scheduler.space import NEVER, Geometry, Goal, Space, legal, weight_words
 from scheduler.tile import ceil_div
 from scheduler.work import Cut, Needs, Way, Work, cuts, needs, ways, work_of
+
+KNOBS = ("save_rows", "chunk", "map_ports", "weight_ports", "weight_words")
+"""Numbers that arrays of one geometry differ in, beside the depths."""
 
 _BYTES = 32  # bits of the byte count in a combined key: cycles first, bytes where they tie
 _MOST_BYTES = (1 << _BYTES) - 1
@@ -130,8 +133,7 @@ def _price(task: Task, arrays: Sequence[Array]) -> list[_Layer]:
 
     knobs = Knobs(
         g.rows, g.columns, g.lanes, arrays[0].word_bytes,
-        column("save_rows"), column("chunk"), column("map_ports"), column("weight_ports"),
-        column("weight_words"),
+        *map(column, KNOBS),
     )  # fmt: skip
     priced = []
     for index, (work, choices) in enumerate(zip(works, task.layers.cuts, strict=True)):
@@ -204,37 +206,18 @@ def _least(layer: _Layer, depths: _Depths, keys: Numbers) -> Numbers:
     return table
 
 
-def _areas(task: Task, arrays: Sequence[Array], depths: _Depths) -> Numbers:
+def _areas(arrays: Sequence[Array], depths: _Depths, board: Board) -> Numbers:
     """[knobs, depths…]: the least area of any placement, NEVER where the board holds none."""
-    every = [_areas_of(task, arrays, depths, placement) for placement in placements(task.board)]
-    return np.asarray(np.minimum.reduce(every), np.int64)
 
+    def axis(numbers: Iterable[int], at: int) -> Any:
+        return np.array(list(numbers), np.int64).reshape([-1 if axis == at else 1 for axis in range(4)])
 
-def _areas_of(task: Task, arrays: Sequence[Array], depths: _Depths, placement: Placement) -> Numbers:
-    """Each buffer's blocks add to the others'."""
-    smallest = [placed_usage(_sized(array, depths, (0, 0, 0)), task.board, placement) for array in arrays]
-    more = [_growth(task, arrays[0], depths, axis, placement) for axis in range(3)]
-
-    def total(name: str) -> Numbers:
-        base = np.array([getattr(used, name) for used in smallest], np.int64)[:, None, None, None]
-        rows, weights, kept = (np.array([getattr(used, name) for used in axis], np.int64) for axis in more)
-        first = getattr(smallest[0], name)
-        grown = rows[:, None, None] + weights[None, :, None] + kept[None, None, :] - 3 * first
-        return np.asarray(base + grown[None], np.int64)
-
-    have = task.board.resources
-    pairs = [(total("dsp"), have.dsp), (total("bram36"), have.bram36), (total("uram"), have.uram)]
-    fits = np.logical_and.reduce([used <= room for used, room in pairs])
-    shares = [1_000_000 * used // room for used, room in pairs if room]
-    return np.where(fits, sum(shares) // len(shares), NEVER)
-
-
-def _growth(task: Task, array: Array, depths: _Depths, axis: int, placement: Placement) -> list[Usage]:
-    """What ``array`` takes with every depth of one buffer, the others at their least."""
-    at = [[0, 0, 0] for _ in range(depths.shape[axis])]
-    for index, one in enumerate(at):
-        one[axis] = index
-    return [placed_usage(_sized(array, depths, tuple(one)), task.board, placement) for one in at]
+    knobs = {name: axis((getattr(a, name) for a in arrays), 0) for name in KNOBS}
+    grid = replace(
+        arrays[0], **knobs, row_depth=axis(depths.rows, 1), weight_depth=axis(depths.weights, 2),
+        kept_depth=axis(depths.kept, 3),
+    )  # fmt: skip
+    return least_areas(grid, board)
 
 
 def _sized(array: Array, depths: _Depths, at: tuple[int, ...]) -> Array:
@@ -250,7 +233,7 @@ def solve(task: Task) -> tuple[Candidate | None, int]:
     if not layers:
         return None, 0
     depths = _depths(task.space, layers)
-    areas = _areas(task, arrays, depths)
+    areas = _areas(arrays, depths, task.board)
     count = int((areas < NEVER).sum())
     if count == 0:
         return None, 0

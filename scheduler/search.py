@@ -24,7 +24,8 @@ from scheduler.cost import Link, link_of
 from scheduler.lack import nothing_fits
 from scheduler.lower import lower
 from scheduler.price import Candidate, Layers, Task, layers_of, least_bytes, least_cycles, solve
-from scheduler.space import MOST_FRAMES, Geometry, Goal, Space, geometries, most_words, space_of
+from scheduler.resources import fixed_usage
+from scheduler.space import MOST_FRAMES, Geometry, Goal, Space, area, geometries, most_words, space_of
 from scheduler.tile import SystolicSchedule
 from scheduler.work import Way, tiling_of
 
@@ -133,8 +134,10 @@ def _visits(space: Space, board: Board, goal: Goal, link: Link, made: dict[tuple
 
 
 def _bound(geometry: Geometry, layers: Layers, board: Board, goal: Goal, cycles: int) -> tuple[int, ...]:
-    array = Array(geometry.rows, geometry.columns, geometry.lanes, save_rows=1, bits=layers.bits)
-    pes = 1_000_000 * array.dsps // board.resources.dsp // (3 if board.resources.uram else 2)
+    array = Array(
+        geometry.rows, geometry.columns, geometry.lanes, 1, 1, 1, dsp=board.dsp.kind, bits=layers.bits
+    )
+    pes = area(fixed_usage(array, board), board)
     if goal.objective == "resources":
         return (pes, cycles)
     if goal.objective == "ddr":

@@ -21,7 +21,7 @@ from scheduler.work import MAX_STRIPS, ORDERS
 OBJECTIVES = ("fps", "latency", "ddr", "resources")
 """fps: least cycles a frame. latency: the same here, because the engine takes one frame after the other. ddr: least
 bytes a frame at a frame rate. resources: least area at a frame rate, the mean share of the board's DSP,
-BRAM36 and (where it has any) URAM."""
+BRAM36, LUT and (where it has any) URAM."""
 
 NEVER = np.int64(1) << 60
 """More cycles, bytes or area than anything takes."""
@@ -173,11 +173,25 @@ def ports_fit(array: Array, board: Board) -> bool:
     return array.map_ports + array.weight_ports < max(3, len(board.ports))
 
 
-def area(used: Usage, board: Board) -> int:
-    """Mean share of the board's DSP, BRAM36 and (where there is any) URAM, in millionths."""
+WHOLE = 10**12
+"""The area of all that a board has."""
+
+
+def unit_areas(board: Board) -> Usage:
+    """The area of one DSP, BRAM36, URAM and LUT; a LUT that is memory is counted as the LUT that it is."""
     have = board.resources
-    shares = [(used.dsp, have.dsp), (used.bram36, have.bram36)] + ([(used.uram, have.uram)] if have.uram else [])
-    return sum(1_000_000 * u // h for u, h in shares) // len(shares)
+    kinds = 4 if have.uram else 3
+    return Usage(
+        WHOLE // (kinds * have.dsp), WHOLE // (kinds * have.bram36), WHOLE // (kinds * have.uram) if have.uram else 0,
+        WHOLE // (kinds * have.lut),
+    )  # fmt: skip
+
+
+def area(used: Usage, board: Board) -> int:
+    """Mean share of the board's DSP, BRAM36, LUT and (where there is any) URAM, in 10⁻¹²: a sum over units, so that the
+    least area of a design is that of its parts where the board has room."""
+    one = unit_areas(board)
+    return used.dsp * one.dsp + used.bram36 * one.bram36 + used.uram * one.uram + used.lut * one.lut
 
 
 def geometries(space: Space, board: Board) -> Iterator[Geometry]:

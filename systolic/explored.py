@@ -10,7 +10,7 @@ from scheduler.cost import PARTS, Cost, LayerCost
 from scheduler.fabric import SOURCE, Fabric
 from scheduler.named import NamedCost
 from scheduler.placement import Placement
-from scheduler.resources import Usage
+from scheduler.resources import PRIMITIVES, Usage
 from scheduler.search import Proof
 from scheduler.tile import SystolicSchedule
 from systolic.tables import Cell, table
@@ -61,7 +61,7 @@ class Explored:
             "ddr_bytes": asdict(self.cost.traffic),
             "ddr_gbps": self.cost.bytes_per_frame * self.cost.frames_per_second / 1e9,
             "usage": asdict(self.usage),
-            "placement": asdict(self.placement),
+            "placement": dict(self.placement),
             "fabric": {**asdict(self.fabric), "source": SOURCE},
             "source": "modelled",
             "proof": asdict(self.proof) if self.proof else None,
@@ -165,9 +165,7 @@ def totals(explored: Explored) -> str:
         f"DDR: {moved / 1e6:.2f} MB a frame, {moved * priced.frames_per_second / 1e9:.2f} GB/s",
         f"MACs: {priced.macs / (priced.array.macs_per_cycle * priced.cycles):.1%} of what the array could do",
     ]
-    names = {"bram": "BRAM36", "uram": "URAM"}
-    places = (explored.placement.row_memory, explored.placement.weight_memory)
-    lines.append(f"buffers: rows in {names[places[0]]}, weights in {names[places[1]]}")
+    lines.append("buffers: " + ", ".join(f"{name} in {PRIMITIVES[impl]}" for name, impl in explored.placement.items()))
     if explored.proof:
         proof = explored.proof
         lines.append(
@@ -186,7 +184,8 @@ def budget(explored: Explored) -> list[list[Cell]]:
     counted = "estimate: primitives by their shapes"
     rows = [("DSP", used.dsp, have.dsp, counted), ("BRAM36", used.bram36, have.bram36, counted)]
     rows += [("URAM", used.uram, have.uram, counted)] if have.uram else []
-    rows += [("LUT", explored.fabric.lut, have.lut, SOURCE), ("FF", explored.fabric.ff, have.ff, SOURCE)]
+    rows += [("LUT", used.lut, have.lut, SOURCE), ("LUT as memory", used.lutram, have.lutram, counted)]
+    rows += [("FF", explored.fabric.ff, have.ff, SOURCE)]
     return [[name, a, b, f"{a / b:.0%}", source] for name, a, b, source in rows]
 
 
@@ -209,7 +208,7 @@ def _named(explored: Explored) -> str:
     return table(NAMED_HEAD, named_rows(explored))
 
 
-COMPARE_HEAD = ("asked", "array", "MHz", "cycles", "frames/s", "DSP", "BRAM36", "URAM", "DDR MB", "bound by")
+COMPARE_HEAD = ("asked", "array", "MHz", "cycles", "frames/s", "DSP", "BRAM36", "URAM", "LUT", "DDR MB", "bound by")
 
 
 def comparison_rows(comparison: Comparison) -> list[list[Cell]]:
@@ -219,11 +218,11 @@ def comparison_rows(comparison: Comparison) -> list[list[Cell]]:
 def _compared(row: Row) -> list[Cell]:
     one = row.explored
     if one is None:
-        return [row.asked, "–", None, None, None, None, None, None, None, row.reason.splitlines()[0]]
+        return [row.asked, "–", *[None] * 8, row.reason.splitlines()[0]]
     worst = max(one.cost.layers, key=lambda layer: layer.total)
     return [
         row.asked, str(one.schedule.array), round(one.clock_mhz), one.cost.cycles, one.cost.frames_per_second,
-        one.usage.dsp, one.usage.bram36, one.usage.uram, one.cost.traffic.total / 1e6,
+        one.usage.dsp, one.usage.bram36, one.usage.uram, one.usage.lut, one.cost.traffic.total / 1e6,
         f"{worst.work.name}: {worst.bound_by}",
     ]  # fmt: skip
 

@@ -15,7 +15,7 @@ from boards.board import Board, Clock
 from cnn.network import Detection
 from cnn.quantized import QuantizedNetwork, on_host
 from cnn.quantized_file import to_npz
-from hls_templates.engine import TOP, EngineValues, Parameter, engine_sources, simulation_source
+from hls_templates.engine import TOP, EngineValues, Memory, Parameter, engine_sources, simulation_source
 from hls_templates.hwh import hardware_description
 from hls_templates.ports import Output, SystolicPorts
 from hls_templates.render import SIMULATION, headers
@@ -25,7 +25,7 @@ from scheduler.cost import cost, link_of
 from scheduler.lower import MAX_STRIDE, resolve
 from scheduler.placement import place
 from scheduler.program import PASS_FIELDS, PASS_WORDS, Map, Program, emit
-from scheduler.resources import BURST_WORDS, FIFO_DEPTH, OUTSTANDING
+from scheduler.resources import BUFFERS, BURST_WORDS, FIFOS, OUTSTANDING, PRIMITIVES, Buffer, units
 from scheduler.tile import SystolicSchedule
 from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
 from systolic.golden import golden_files
@@ -33,10 +33,6 @@ from systolic.vector import make_vector
 
 CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
 """What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""
-
-WAIT_DEPTH = 4
-"""FIFO depth between processes that run in step; the cycle trace tells whether more would help."""
-
 
 
 def generate(
@@ -91,6 +87,7 @@ def vendor_values(
         Figure("DSP", f"{use.dsp} of {board.resources.dsp}", "estimate"),
         Figure("BRAM36", f"{use.bram36} of {board.resources.bram36}", "estimate"),
         Figure("URAM", f"{use.uram} of {board.resources.uram}", "estimate"),
+        Figure("LUT", f"{use.lut:,} of {board.resources.lut:,}, {use.lutram:,} of them memory", "estimate"),
     )
     return VendorValues(
         title=f"{schedule.network.name} on a {array} systolic array",
@@ -131,25 +128,29 @@ def engine_values(schedule: SystolicSchedule, program: Program, board: Board, cl
         "program": program.words.size,
         "passes": len(program.pass_job),
     }
-    ports = {"rows": FIFO_DEPTH, "beats": FIFO_DEPTH, "saved": FIFO_DEPTH}
-    steps = dict.fromkeys(("activations", "weights", "groups", "results"), WAIT_DEPTH)
-    # Row m gives its sums m cycles after row 0, and the Saver takes all rows at once: a shallower FIFO deadlocks
-    # at one step a position.
-    sums = {"sums": array.rows + WAIT_DEPTH}
     placement = place(array, board)[0]
+    memories = tuple(_memory(buffer, placement[buffer.name], array, board) for buffer in BUFFERS)
+    reasons += [f"{buffer.name}: {memory.reason}" for buffer, memory in zip(BUFFERS, memories, strict=True)]
     return EngineValues(
         title=f"{schedule.network.name} on a {array} systolic array",
         parameters=_parameters(array),
         map_ports=array.map_ports,
         weight_ports=array.weight_ports,
-        depths={**ports, **steps, **sums},
+        depths={fifo.name: fifo.depth(array) for fifo in FIFOS},
         bounds=bounds,
         burst_words=BURST_WORDS,
         outstanding=OUTSTANDING,
-        row_memory=placement.row_memory,
-        weight_memory=placement.weight_memory,
+        memories=memories,
         reasons=reasons,
     )
+
+
+def _memory(buffer: Buffer, impl: str, array: Array, board: Board) -> Memory:
+    """The primitive, and what the buffer takes of it."""
+    count, bits, depth = int(buffer.count(array)), int(buffer.bits(array)), int(buffer.depth(array))
+    taken = count * units(impl, bits, depth, board.family)
+    size = f"{count} × {depth:,} words of {bits} bits"
+    return Memory(buffer.macro, impl, f"{size} in {taken:,} {PRIMITIVES[impl]}")
 
 
 def _parameters(array: Array) -> tuple[Parameter, ...]:

@@ -61,7 +61,7 @@ static inline void pool(pass_t pass, hls::stream<positions_t> sums[ROWS], hls::s
     // [channel tile][column]: last rows that wait for the tile below.
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
     static sums_t kept[KEPT_DEPTH];
-#pragma HLS BIND_STORAGE variable=kept type=ram_s2p impl=bram
+    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = kept type = ram_s2p impl = KEPT_MEMORY)
     positions_t taken[ROWS];
     sums_t column[ROWS], before[ROWS], window[ROWS];
 #pragma HLS ARRAY_PARTITION variable=taken complete

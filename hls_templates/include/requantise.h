@@ -10,7 +10,15 @@
 #include "pool.h"
 #include "types.h"
 
-inline result_t requantise_value(sum_t sum, const requantiser_t &by, int low, int high) {
+// What is kept of a requantiser: 72 bits, the width of a BRAM36 (a shift is at most 47).
+struct channel_t {
+    int32_t bias;
+    uint16_t multiplier;
+    uint16_t negative;
+    uint8_t shift;
+};
+
+inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int high) {
 #pragma HLS INLINE
     const sum_t biased = sum + sum_t(by.bias);
     const product_t product = product_t(biased) * product_t(biased < 0 ? by.negative : by.multiplier);
@@ -22,15 +30,18 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
                        hls::stream<results_t> &results) {
     SYSTOLIC_PROCESS("requantise");
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
-    static requantiser_t channel[CHANNEL_TILES][COLUMNS];
+    static channel_t channel[CHANNEL_TILES][COLUMNS];
 #pragma HLS ARRAY_PARTITION variable=channel complete dim=2
+    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = channel type = ram_s2p impl = REQUANTISER_MEMORY)
     const int channels = pass.channel_tiles * COLUMNS;
     requantisers.read_request(pass.requantiser_base, channels);
     SYSTOLIC_ENTER;
     for (int c = 0; c < channels; ++c) {
         SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=4096
-        channel[c / COLUMNS][c % COLUMNS] = requantisers.read();
+        const requantiser_t from = requantisers.read();
+        const channel_t taken = {from.bias, from.multiplier, from.negative, uint8_t(from.shift)};
+        channel[c / COLUMNS][c % COLUMNS] = taken;
     }
     int x = 0, group = 0;
     tile_t tile = {0, 0};
@@ -44,7 +55,7 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
         results_t out;
         for (int n = 0; n < COLUMNS; ++n) {
 #pragma HLS UNROLL
-            const requantiser_t by = channel[tile.channel][n];
+            const channel_t by = channel[tile.channel][n];
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
                 out.value[r][n] = requantise_value(in.row[r].column[n], by, pass.low, pass.high);

@@ -138,6 +138,7 @@ static inline void arrange(pass_t pass, hls::stream<results_t> &results, hls::st
 #pragma HLS ARRAY_PARTITION variable=buffer complete dim=3
 #pragma HLS ARRAY_PARTITION variable=buffer complete dim=5
 #pragma HLS ARRAY_PARTITION variable=buffer complete dim=6
+    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = buffer type = ram_s2p impl = ARRANGED_MEMORY)
     const int chunks = count_chunks(pass);
     chunk_t in = first_chunk(pass), out = in;
     for (int i = 0; i <= chunks; ++i) {

@@ -1,9 +1,8 @@
 """Memories and FIFOs by primitive. Counts follow from aspect ratios; nothing is placed.
 
 BRAM is counted in halves, RAMB18E2/E1: 512×36 (simple dual port), 1024×18, 2048×9, 4096×4, 8192×2, 16384×1 (UG573
-table 1-1, UG473). URAM: 4096×72 only (UG573). Distributed RAM, simple dual port: RAM32M16 and RAM64M8 hold 32×14 and
-64×7 bits in eight LUTs (UG574), RAM32M and RAM64M of the 7 series 32×6 and 64×3 in four (UG474). A constant table takes
-a LUT6 for 64 bits; multiplexers F7, F8 and F9 reach 512 words in UltraScale+, F7 and F8 256 words in the 7 series.
+table 1-1, UG473). URAM and distributed RAM: scheduler/resources.py. A constant table takes a LUT6 for 64 bits;
+multiplexers F7, F8 and F9 reach 512 words in UltraScale+, F7 and F8 256 words in the 7 series.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scheduler.resources import uram
+from scheduler.resources import distributed_luts, uram
 from scheduler.tile import ceil_div
 
 BRAM18_SHAPES = ((36, 512), (18, 1024), (9, 2048), (4, 4096), (2, 8192), (1, 16384))
@@ -69,15 +68,6 @@ def constant_luts(bits: int, depth: int, family: str) -> int:
     free = 8 if family == "zynq-ultrascale+" else 4
     sixes = ceil_div(depth, 64)
     return bits * (sixes + ceil_div(ceil_div(sixes, free) - 1, 3))
-
-
-def distributed_luts(bits: int, depth: int, family: str) -> int:
-    """A memory that is written, in LUTs."""
-    luts, wide, narrow = (8, 14, 7) if family == "zynq-ultrascale+" else (4, 6, 3)
-    if depth <= 32:
-        return luts * ceil_div(bits, wide)
-    banks = ceil_div(depth, 64)
-    return banks * luts * ceil_div(bits, narrow) + bits * ceil_div(banks - 1, 3)
 
 
 def style(bits: int, depth: int, ram: str) -> str:

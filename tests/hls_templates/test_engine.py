@@ -19,16 +19,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from boards.board import load
+from boards.board import Board, load
 from boards.errors import GenerateError
 from cnn.datatype import INT8, UINT8
 from cnn.network import Padding, Shape
 from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
-from hls_templates.engine import TOP, EngineValues, Parameter, engine_sources, simulation_source
+from hls_templates.engine import TOP, EngineValues, Memory, Parameter, engine_sources, simulation_source
 from hls_templates.lint import lint
 from hls_templates.render import INCLUDE, SIMULATION
 from scheduler.array import PACKINGS, Array, Packing
+from scheduler.placement import place
 from scheduler.program import emit
+from scheduler.resources import BUFFERS, IMPLS, PRIMITIVES
 from scheduler.tile import tile
 from systolic.build import ap_int_folder
 from systolic.generate import engine_values
@@ -43,13 +45,13 @@ E1 = replace(SMALL, dsp="DSP48E1")
 Integers = npt.NDArray[np.int16]
 
 
-def values(array: Array = SMALL) -> EngineValues:
+def values(array: Array = SMALL, board: Board | None = None) -> EngineValues:
     """What the generator gives for one small layer on ``array``."""
     requantiser = Requantiser(*(np.full(3, value, np.int64) for value in (0, 1, 1, 1)))
     op = QConvolution(np.ones((3, 3, 3, 3), np.int8), INT8, requantiser, 1, Padding(1, 1, 1, 1), 1)
     shape, pixels = Shape(3, 9, 9), QNode("input", QInput(), (), Shape(3, 9, 9), TensorType(UINT8, 1.0), "net:1")
     network = QuantizedNetwork("net", (pixels, QNode("conv1", op, (0,), shape, TensorType(INT8, 1.0), "net:2")))
-    board = load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
+    board = board or load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
     schedule = tile(network, array)
     return engine_values(schedule, emit(schedule), board, board.clocks()[-1])
 
@@ -155,7 +157,34 @@ def test_every_port_has_its_own_reader_and_interface(ports: tuple[int, int]) -> 
 def test_parameters_carry_their_reasons() -> None:
     text = engine_sources(values())["parameters.h"]
     assert "static const int ROWS = 5;  // M: output rows computed together\n" in text
-    assert "#define WEIGHT_MEMORY bram\n" in text
+    assert "#define WEIGHT_MEMORY lutram  // 8 × 256 words of 64 bits in 3,072 LUTRAM\n" in text
+
+
+MACROS = {buffer.name: buffer.macro for buffer in BUFFERS}
+
+
+@pytest.mark.parametrize("bram36", [312, 60], ids=["room", "short of BRAM"])
+def test_the_code_has_the_primitives_that_were_chosen(bram36: int) -> None:
+    """In the macros that synthesis sees in each BIND_STORAGE, and in the reasons above the top function."""
+    board = load("zcu104")
+    board = replace(board, resources=replace(board.resources, bram36=bram36))
+    array = replace(SMALL, row_depth=8192, weight_depth=512, kept_depth=512)
+    chosen = place(array, board)[0]
+    assert len(set(chosen.values())) > 1
+    made = engine_sources(values(array, board))
+    assert dict(re.findall(r"^#define (\w+_MEMORY) (\w+)", made["parameters.h"], re.M)) == {
+        MACROS[name]: impl for name, impl in chosen.items()
+    }
+    for name, impl in chosen.items():
+        assert re.search(rf"^//   {name}: .* in [\d,]+ {PRIMITIVES[impl]}$", made["top.cpp"], re.M)
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_the_linter_knows_every_primitive(impl: str) -> None:
+    placed = replace(values(), memories=tuple(Memory(macro, impl, "") for macro in MACROS.values()))
+    assert lint(engine_sources(placed), TOP) == ()
+    wrong = replace(placed, memories=(*placed.memories[:-1], Memory("ARRANGED_MEMORY", "flash", "")))
+    assert [f.rule for f in lint(engine_sources(wrong), TOP)] == ["bad-value"]
 
 
 def test_hostile_titles_and_reasons_stay_in_their_comments(tmp_path: Path) -> None:

@@ -33,8 +33,7 @@ def sources(map_ports: int, weight_ports: int) -> dict[str, str]:
             bounds=dict.fromkeys(bounds, 4),
             burst_words=16,
             outstanding=16,
-            row_memory="bram",
-            weight_memory="bram",
+            memories=(),
             reasons=(),
         )
     )

@@ -1,46 +1,171 @@
-"""Buffers in BRAM36 or URAM: counts of every placement, and the one that is chosen."""
+"""Buffers in BRAM36, URAM or LUTRAM: what every placement takes, and that the least area is found."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from boards.board import load
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from quantised import Builder
+
+from boards.board import Board, load
+from boards.errors import ScheduleError
 from scheduler.array import Array
-from scheduler.placement import Placement, place, placed_usage, placements
-from scheduler.resources import bram36, uram, usage
+from scheduler.cost import link_of
+from scheduler.placement import excess, least_areas, place, placed_usage, placements
+from scheduler.resources import BUFFERS, Usage, bram36, distributed_luts, uram
+from scheduler.search import search
+from scheduler.space import NEVER, Goal, area, pin, space_of
 
 ZCU104 = load("zcu104")
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=512, chunk=16, channel_tiles=64)
+IN_BRAM = {buffer.name: "bram" for buffer in BUFFERS}
 
 
-def test_the_usual_placement_is_what_the_array_takes() -> None:
-    assert placed_usage(ARRAY, ZCU104, placements(ZCU104)[0]) == usage(ARRAY, ZCU104)
+def smaller(board: Board, **resources: int) -> Board:
+    """The board with less of something."""
+    return replace(board, resources=replace(board.resources, **resources))
 
 
-def test_a_buffer_moves_with_all_its_blocks() -> None:
-    usual = usage(ARRAY, ZCU104)
-    rows = placed_usage(ARRAY, ZCU104, Placement("uram", "uram"))
-    assert (usual.bram36 - rows.bram36, rows.uram - usual.uram) == (26 * bram36(128, 1024), 26 * uram(128, 1024))
-    weights = placed_usage(ARRAY, ZCU104, Placement("bram", "bram"))
-    assert (weights.bram36 - usual.bram36, usual.uram - weights.uram) == (16 * bram36(128, 4096), 16 * uram(128, 4096))
+@pytest.mark.parametrize(
+    ("name", "count", "bits", "depth"),
+    [("rows", 26, 128, 1024), ("weights", 16, 128, 4096), ("kept sums", 1, 512, 512), ("arranged", 4, 128, 224)],
+)
+def test_a_buffer_moves_with_all_its_memories(name: str, count: int, bits: int, depth: int) -> None:
+    usual = placed_usage(ARRAY, ZCU104, IN_BRAM)
+    ultra = placed_usage(ARRAY, ZCU104, IN_BRAM | {name: "uram"})
+    assert (usual.bram36 - ultra.bram36, ultra.uram) == (count * bram36(bits, depth), count * uram(bits, depth))
+    distributed = placed_usage(ARRAY, ZCU104, IN_BRAM | {name: "lutram"})
+    luts = count * distributed_luts(bits, depth, ZCU104.family)
+    assert usual.bram36 - distributed.bram36 == count * bram36(bits, depth)
+    assert (distributed.lut - usual.lut, distributed.lutram - usual.lutram) == (luts, luts)
 
 
-def test_a_board_without_uram_has_one_placement() -> None:
-    board = load("ultra96-v2")
-    assert placements(board) == (Placement("bram", "bram"),)
-    assert place(ARRAY, board)[1] == usage(ARRAY, board)
+def test_a_board_without_uram_places_nothing_there() -> None:
+    assert len(list(placements(ZCU104))) == 3 ** len(BUFFERS)
+    assert all("uram" not in one.values() for one in placements(load("ultra96-v2")))
 
 
-def test_shallow_weights_lie_in_bram_and_deep_ones_in_uram() -> None:
-    """4096 words of 128 bits are 2 of 96 URAM or 15 of 312 BRAM36; 512 words are the same 2 or 2."""
-    assert place(ARRAY, ZCU104)[0] == Placement("bram", "uram")
-    assert place(replace(ARRAY, weight_depth=512), ZCU104)[0] == Placement("bram", "bram")
+def test_weights_go_by_their_depth() -> None:
+    """4096 words of 128 bits are 2 of 96 URAM or 15 of 312 BRAM36; 512 words are 2 or 2; 32 are 80 LUTs of 230,400."""
+    depths = {4096: "uram", 512: "bram", 32: "lutram"}
+    assert {depth: place(replace(ARRAY, weight_depth=depth), ZCU104)[0]["weights"] for depth in depths} == depths
 
 
 def test_rows_go_where_room_is() -> None:
     """The 300 blocks of these rows leave no room for its other buffers in 312 BRAM36."""
     deep = replace(ARRAY, rows=10, row_depth=8192)
-    assert not usage(deep, ZCU104).fits(ZCU104)
+    assert place(deep, smaller(ZCU104, bram36=1000))[0]["rows"] == "bram"
     chosen, used = place(deep, ZCU104)
-    assert chosen.row_memory == "uram"
+    assert chosen["rows"] == "uram"
     assert used.fits(ZCU104)
+
+
+def test_what_nothing_holds_exceeds_the_board_least() -> None:
+    none = smaller(ZCU104, bram36=1, uram=1, lutram=100)
+    used = place(ARRAY, none)[1]
+    assert not used.fits(none)
+    assert excess(used, none) == min(excess(placed_usage(ARRAY, none, one), none) for one in placements(none))
+
+
+# --- the least of all choices ---------------------------------------------------------------------------------------
+
+DEPTHS = {"row_depth": (64, 1024, 8192), "weight_depth": (64, 512, 4096, 8192), "kept_depth": (32, 512)}
+
+
+@st.composite
+def boards(draw: st.DrawFn) -> Board:
+    """A real one with what is short of some primitive, so that buffers meet in its budget."""
+    board = load(draw(st.sampled_from(["zcu104", "ultra96-v2", "pynq-z2", "kv260"])))
+    have = board.resources
+    return smaller(
+        board,
+        bram36=draw(st.integers(1, have.bram36)),
+        uram=draw(st.integers(1, have.uram)) if have.uram else 0,
+        lut=draw(st.integers(have.lut // 4, have.lut)),
+        lutram=draw(st.integers(0, have.lutram)),
+    )
+
+
+@st.composite
+def arrays(draw: st.DrawFn) -> Array:
+    lanes = draw(st.sampled_from([4, 8, 16]))
+    return Array(
+        draw(st.integers(2, 14)), lanes * draw(st.integers(1, 3)), lanes, channel_tiles=draw(st.integers(1, 100))
+    )
+
+
+def least(array: Array, board: Board) -> int:
+    """By every choice."""
+    every = (placed_usage(array, board, one) for one in placements(board))
+    return min((area(used, board) for used in every if used.fits(board)), default=int(NEVER))
+
+
+@settings(deadline=None, max_examples=40)
+@given(boards(), arrays(), st.data())
+def test_a_placement_is_the_least_of_every_choice(board: Board, array: Array, data: st.DataObject) -> None:
+    array = replace(array, **{name: data.draw(st.sampled_from(depths)) for name, depths in DEPTHS.items()})
+    chosen, used = place(array, board)
+    assert used == placed_usage(array, board, chosen)
+    assert (area(used, board) if used.fits(board) else NEVER) == least(array, board)
+
+
+@settings(deadline=None, max_examples=25)
+@given(boards(), arrays())
+def test_a_grid_of_arrays_is_placed_as_each_by_itself(board: Board, array: Array) -> None:
+    def axis(values: tuple[int, ...], at: int) -> np.ndarray:
+        return np.array(values).reshape([-1 if a == at else 1 for a in range(4)])
+
+    knobs = {"save_rows": (1, 2, 2), "map_ports": (1, 2, 1), "chunk": (8, 16, 64)}
+    grid = replace(
+        array, **{name: axis(values, 0) for name, values in knobs.items()},
+        **{name: axis(depths, 1 + at) for at, (name, depths) in enumerate(DEPTHS.items())},
+    )  # fmt: skip
+    found = least_areas(grid, board)
+    for at in np.ndindex(*found.shape):
+        numbers = {name: values[at[0]] for name, values in knobs.items()}
+        numbers |= {name: depths[i] for (name, depths), i in zip(DEPTHS.items(), at[1:], strict=True)}
+        used = place(replace(array, **numbers), board)[1]
+        assert found[at] == (area(used, board) if used.fits(board) else NEVER)
+
+
+# --- through the search ---------------------------------------------------------------------------------------------
+
+NETWORK = Builder(3, 16, 16).conv(16, 3).pool().conv(32, 3).network()
+
+
+@pytest.mark.parametrize("goal", [Goal(), Goal("resources", 2000)], ids=lambda g: g.objective)
+def test_what_a_search_places_is_the_least_of_every_choice(goal: Goal) -> None:
+    board = smaller(ZCU104, bram36=40, uram=10)
+    found = search(NETWORK, board, link_of(board, 300), goal, pin(space_of(NETWORK, board), lanes=8))
+    used = place(found.schedule.array, board)[1]
+    assert used.fits(board)
+    assert area(used, board) == least(found.schedule.array, board)
+    assert area(used, board) == found.key[0 if goal.objective == "resources" else 1]
+
+
+def test_a_board_short_of_bram_holds_a_network_in_lutram() -> None:
+    """Ports take 8 or more BRAM36; what is left does not hold all buffers, and there is no URAM."""
+    short = smaller(load("ultra96-v2"), bram36=12)
+    space = pin(space_of(NETWORK, short), rows=4, columns=8, lanes=4, map_ports=1, weight_ports=1)
+    found = search(NETWORK, short, link_of(short, 300), space=space)
+    chosen, used = place(found.schedule.array, short)
+    assert "lutram" in chosen.values()
+    assert used.fits(short)
+    assert not placed_usage(found.schedule.array, short, IN_BRAM).fits(short)
+    without = smaller(short, lutram=1000)  # FIFOs alone take more
+    with pytest.raises(ScheduleError, match=r"does not fit Ultra96-V2: .* LUT as memory of 1000 \(\d+ too many\)"):
+        search(NETWORK, without, link_of(short, 300), space=space)
+
+
+def test_logic_counts_too() -> None:
+    short = smaller(load("ultra96-v2"), lut=3000)
+    space = pin(space_of(NETWORK, short), rows=4, columns=8, lanes=4)
+    with pytest.raises(ScheduleError, match=r"needs .*\d+ LUT of 3000 \(\d+ too many\)"):
+        search(NETWORK, short, link_of(short, 300), space=space)
+
+
+def test_usage_adds_up() -> None:
+    assert Usage(1, 2, 3, 4, 5) + Usage(10, 20, 30, 40, 50) == Usage(11, 22, 33, 44, 55)

@@ -13,7 +13,7 @@ from boards.errors import ScheduleError
 from scheduler.brute_force import brute_force
 from scheduler.choose import choose
 from scheduler.cost import cost, link_of
-from scheduler.resources import usage
+from scheduler.placement import place
 from scheduler.search import search
 from scheduler.space import Goal, Space, pin, space_of
 
@@ -73,7 +73,7 @@ def test_it_finds_thirteen_rows_for_tiny_yolo() -> None:
     assert (array.rows, array.columns, array.lanes) == (13, 16, 16)
     assert LINK.clock_mhz * 1e6 / found.key[0] > 270
     assert found.proof.priced + found.proof.ruled_out == found.proof.geometries
-    assert usage(array, ZCU104).fits(ZCU104)
+    assert place(array, ZCU104)[1].fits(ZCU104)
 
 
 def test_pins_are_kept() -> None:
@@ -125,7 +125,8 @@ def test_too_small_a_board_gets_what_it_lacks() -> None:
         search(tiny_yolo(), tiny, LINK, space=pin(space_of(tiny_yolo(), tiny), lanes=16))
     sentence = str(raised.value)
     assert sentence.startswith("tiny-yolo-416 does not fit Tiny board: ")
-    assert "BRAM36 of 10 (" in sentence
+    assert "288 DSP of 40 (248 too many), " in sentence
+    assert " LUT as memory of 101760 (" in sentence  # what 10 BRAM36 and 2 URAM do not hold
 
 
 def test_a_rate_that_nothing_reaches_names_the_fastest() -> None:
