@@ -5,13 +5,11 @@ from __future__ import annotations
 from boards.board import Board
 from cnn.quantized import QuantizedNetwork
 from scheduler.cost import link_of
-from scheduler.search import search
-from scheduler.tile import SystolicSchedule
+from scheduler.search import Found, search, search_clocks
 
 
-def choose(
-    network: QuantizedNetwork, board: Board, clock_mhz: float | None = None, batch: int = 1
-) -> SystolicSchedule:
-    """Best at ``clock_mhz``, the board's highest clock where it is None. Raises ScheduleError where nothing fits."""
-    clock = board.clocks()[-1].mhz if clock_mhz is None else clock_mhz
-    return search(network, board, link_of(board, clock), batch=batch).schedule
+def choose(network: QuantizedNetwork, board: Board, clock_mhz: float | None = None, batch: int = 1) -> Found:
+    """Best at ``clock_mhz``, at any clock of the board where it is None. Raises ScheduleError where nothing fits."""
+    if clock_mhz is None:
+        return search_clocks(network, board, batch=batch)
+    return search(network, board, link_of(board, clock_mhz), batch=batch)

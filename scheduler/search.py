@@ -12,6 +12,7 @@ every candidate one by one; the tests hold the two against each other.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, replace
@@ -20,12 +21,13 @@ from boards.board import Board
 from boards.errors import ScheduleError, SystolicError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
-from scheduler.cost import Link, link_of
+from scheduler.clock import NO_WAIT
+from scheduler.cost import DDR_EFFICIENCY, Link, link_of
 from scheduler.lack import nothing_fits
 from scheduler.lower import lower
 from scheduler.price import Candidate, Layers, Task, layers_of, least_bytes, least_cycles, solve
 from scheduler.resources import fixed_usage
-from scheduler.space import MOST_FRAMES, Geometry, Goal, Space, area, geometries, most_words, space_of
+from scheduler.space import HELD, MOST_FRAMES, Geometry, Goal, Space, area, geometries, most_words, space_of
 from scheduler.tile import SystolicSchedule
 from scheduler.work import Way, tiling_of
 
@@ -44,6 +46,13 @@ class Proof:
     priced: int
     ruled_out: int
     arrays: int
+
+    def __add__(self, other: Proof) -> Proof:
+        """Of another clock."""
+        return Proof(
+            self.geometries + other.geometries, self.priced + other.priced, self.ruled_out + other.ruled_out,
+            self.arrays + other.arrays,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,21 +90,81 @@ def search(
     for it.
     """
     link = link or link_of(board, board.clocks()[-1].mhz)
+    asked = _asked(network, board, goal, space, batch)
+    best, proof = _solve(asked, link, None, executor, tell)
+    if best is None:
+        too_slow = _too_slow(network, board, link, goal, asked.space, batch)
+        raise ScheduleError(too_slow or nothing_fits(network, board, asked.space, asked.made))
+    return Found(schedule_of(network, best.array, best.ways, batch), link, goal, proof, best.key)
+
+
+def search_clocks(
+    network: QuantizedNetwork,
+    board: Board,
+    goal: Goal = MOST_FRAMES,
+    space: Space | None = None,
+    executor: Executor | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    batch: int = 1,
+    efficiency: float = DDR_EFFICIENCY,
+) -> Found:
+    """``search`` over the clocks of the board too, for the least time a frame; see docs/scheduler.md, *Clocks*.
+
+    A clock is left out where the array alone would take longer than the best found; of the others every geometry is
+    priced or ruled out. Where a rate is to be held, the highest clock is taken. Raises as ``search`` does.
+    """
+    highest, *others = [link_of(board, clock.mhz, efficiency) for clock in reversed(board.clocks())]
+    best = search(network, board, highest, goal, space, executor, tell, batch)
+    if goal.objective in HELD:
+        return best
+    asked = _asked(network, board, goal, space, batch)
+    least = min(
+        least_cycles(g, asked.made[g.columns, g.lanes], Link(1.0, NO_WAIT, 0, 0), most_words(g, asked.space))
+        for g in geometries(asked.space, board)
+    )
+    for link in others:
+        bound = math.ceil(best.key[0] * link.clock_mhz / best.link.clock_mhz)  # cycles of the same time
+        if least >= bound:
+            break
+        found, proof = _solve(asked, link, (bound,), executor, tell)
+        proof = best.proof + proof
+        if found is not None:
+            schedule = schedule_of(network, found.array, found.ways, batch)
+            best = Found(schedule, link, goal, proof, found.key)
+        best = replace(best, proof=proof)
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What is the same at every clock. goal: of whole batches."""
+
+    board: Board
+    goal: Goal
+    space: Space
+    made: dict[tuple[int, int], Layers]
+
+
+def _asked(network: QuantizedNetwork, board: Board, goal: Goal, space: Space | None, batch: int) -> _Asked:
     space = space or space_of(network, board, batch=batch)
     jobs = lower(network, batch)
-    wanted = replace(goal, frames_per_second=goal.frames_per_second / batch)  # of whole batches
+    wanted = replace(goal, frames_per_second=goal.frames_per_second / batch)
     made = {shape: layers_of(network, jobs, *shape, space.strips, space.bits) for shape in space.shapes}
-    visits = _visits(space, board, wanted, link, made)
+    return _Asked(board, wanted, space, made)
+
+
+def _solve(
+    asked: _Asked, link: Link, bound: tuple[int, ...] | None, executor: Executor | None, tell: Callable[[str], None]
+) -> tuple[Candidate | None, Proof]:
+    """The best at one clock, None where no key is less than ``bound``."""
+    visits = _visits(asked.space, asked.board, asked.goal, link, asked.made)
     tasks = [
-        (v, Task(v.geometry, made[v.geometry.columns, v.geometry.lanes], board, link, wanted, space)) for v in visits
-    ]
-    best, priced, arrays = _run(tasks, executor, tell)
-    if best is None:
-        too_slow = _too_slow(network, board, link, goal, space, batch)
-        raise ScheduleError(too_slow or nothing_fits(network, board, space, made))
-    schedule = schedule_of(network, best.array, best.ways, batch)
-    proof = Proof(len(visits), priced, len(visits) - priced, arrays)
-    return Found(schedule, link, goal, proof, best.key)
+        (v, Task(v.geometry, asked.made[v.geometry.columns, v.geometry.lanes], asked.board, link, asked.goal,
+                 asked.space, bound))
+        for v in visits
+    ]  # fmt: skip
+    best, priced, arrays = _run(tasks, executor, tell, bound)
+    return best, Proof(len(visits), priced, len(visits) - priced, arrays)
 
 
 def _too_slow(
@@ -146,21 +215,30 @@ def _bound(geometry: Geometry, layers: Layers, board: Board, goal: Goal, cycles:
 
 
 def _run(
-    tasks: Sequence[tuple[_Visit, Task]], executor: Executor | None, tell: Callable[[str], None]
+    tasks: Sequence[tuple[_Visit, Task]],
+    executor: Executor | None,
+    tell: Callable[[str], None],
+    bound: tuple[int, ...] | None = None,
 ) -> tuple[Candidate | None, int, int]:
+    """bound: the key to beat."""
     if executor is not None:
-        return _run_in(executor, tasks, tell)
+        return _run_in(executor, tasks, tell, bound)
     best: Candidate | None = None
     priced = arrays = 0
     for visit, task in tasks:
-        if best is not None and visit.bound > best.key[: len(visit.bound)]:
+        if _beaten(visit, bound):
             break
-        found, count = solve(replace(task, best=best.key if best else None))
+        found, count = solve(replace(task, best=bound))
         priced, arrays = priced + 1, arrays + count
         if found is not None:
-            best = found
+            best, bound = found, found.key
             tell(f"{best.array}: {best.key[0]:,}")
     return best, priced, arrays
+
+
+def _beaten(visit: _Visit, bound: tuple[int, ...] | None) -> bool:
+    """No candidate of the visit, nor of one after it, has a key less than ``bound``."""
+    return bound is not None and visit.bound > bound[: len(visit.bound)]
 
 
 def solve_batch(tasks: Sequence[Task]) -> tuple[Candidate | None, int]:
@@ -175,7 +253,10 @@ def solve_batch(tasks: Sequence[Task]) -> tuple[Candidate | None, int]:
 
 
 def _run_in(
-    executor: Executor, tasks: Sequence[tuple[_Visit, Task]], tell: Callable[[str], None]
+    executor: Executor,
+    tasks: Sequence[tuple[_Visit, Task]],
+    tell: Callable[[str], None],
+    bound: tuple[int, ...] | None,
 ) -> tuple[Candidate | None, int, int]:
     """A few batches are on their way at a time, so that each knows the best key of those before."""
     waiting = list(tasks)
@@ -185,10 +266,10 @@ def _run_in(
     while waiting or running:
         while waiting and len(running) < 8:
             visits, waiting = waiting[:BATCH], waiting[BATCH:]
-            if best is not None and visits[0][0].bound > best.key[: len(visits[0][0].bound)]:
+            if _beaten(visits[0][0], bound):
                 waiting = []
                 break
-            batch = [replace(task, best=best.key if best else None) for _, task in visits]
+            batch = [replace(task, best=bound) for _, task in visits]
             running[_submit(executor, batch)] = (batch, 1)
         if not running:
             break
@@ -199,8 +280,8 @@ def _run_in(
             if answer is None:
                 continue
             priced, arrays = priced + len(batch), arrays + answer[1]
-            if answer[0] is not None and (best is None or answer[0].key < best.key):
-                best = answer[0]
+            if answer[0] is not None and (bound is None or answer[0].key < bound):
+                best, bound = answer[0], answer[0].key
                 tell(f"{best.array}: {best.key[0]:,}")
     return best, priced, arrays
 

@@ -23,6 +23,9 @@ OBJECTIVES = ("fps", "latency", "ddr", "resources")
 bytes a frame at a frame rate. resources: least area at a frame rate, the mean share of the board's DSP,
 BRAM36, LUT and (where it has any) URAM."""
 
+HELD = ("ddr", "resources")
+"""Objectives at a frame rate that has to be held."""
+
 NEVER = np.int64(1) << 60
 """More cycles, bytes or area than anything takes."""
 
@@ -59,7 +62,7 @@ class Goal:
             raise ScheduleError(f"an objective is one of {', '.join(OBJECTIVES)}, not {self.objective!r}")
         if not 0 <= self.frames_per_second < float("inf"):
             raise ScheduleError(f"a frame rate is a number of at least 0, not {self.frames_per_second:g}")
-        if self.objective in ("ddr", "resources") and self.frames_per_second == 0:
+        if self.objective in HELD and self.frames_per_second == 0:
             raise ScheduleError(
                 f"the objective {self.objective!r} needs a frame rate above 0 to hold, give --fps RATE: without one "
                 "the slowest array wins"

@@ -15,18 +15,19 @@ from boards.board import Board
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
-from scheduler.cost import PARTS, LayerCost, Link, cost, layer_cost, link_of
+from scheduler.clock import lowest_clock
+from scheduler.cost import DDR_EFFICIENCY, PARTS, LayerCost, Link, cost, layer_cost, link_of
 from scheduler.fabric import fabric
 from scheduler.legal import check_schedule
 from scheduler.lower import lower
 from scheduler.named import named_costs
 from scheduler.placement import place
 from scheduler.schedule_file import to_json
-from scheduler.search import Proof, search
+from scheduler.search import Proof, search, search_clocks
 from scheduler.space import Goal, Space, pin, space_of
 from scheduler.tile import SystolicSchedule
 from scheduler.work import cuts, needs, ways, work_of
-from systolic.explored import Comparison, Explored, Row
+from systolic.explored import Comparison, Explored, Holds, Row
 from systolic.flow import given_schedule
 
 
@@ -65,17 +66,28 @@ def explore(
 ) -> ShownExplored:
     """The best schedule.
 
-    clock_mhz: the board's highest where it is None, which no other beats: in the model no part of a frame takes longer
-    at a higher clock, and the same arrays are searched at all of them. pins: see ``scheduler.space.pin``. batch: frames
+    clock_mhz: where it is None, that of the board which gives the least time a frame, the highest for objectives at a
+    rate. pins: see ``scheduler.space.pin``. batch: frames
     that share the weights' passage.
     Raises BoardError for a clock that the board does not make, ScheduleError for an unknown objective, an impossible
     pin, and where nothing fits.
     """
     goal = Goal(objective, frames_per_second)
-    link = _link(board, clock_mhz, efficiency)
+    link = None if clock_mhz is None else _link(board, clock_mhz, efficiency)
     space = pin(space_of(network, board, batch=batch), **(pins or {}))
-    found = search(network, board, link, goal, space, executor, tell, batch)
-    return price(found.schedule, board, link, found.proof)
+    if link is None:
+        given = DDR_EFFICIENCY if efficiency is None else efficiency
+        found = search_clocks(network, board, goal, space, executor, tell, batch, given)
+    else:
+        found = search(network, board, link, goal, space, executor, tell, batch)
+    priced = price(found.schedule, board, found.link, found.proof)
+    return replace(priced, holds=_holds(found.schedule, board, goal, efficiency)) if frames_per_second else priced
+
+
+def _holds(schedule: SystolicSchedule, board: Board, goal: Goal, efficiency: float | None) -> Holds | None:
+    given = DDR_EFFICIENCY if efficiency is None else efficiency
+    clock = lowest_clock(schedule, board, goal.frames_per_second, given)
+    return Holds(goal.frames_per_second, clock.mhz) if clock else None
 
 
 def _link(board: Board, clock_mhz: float | None, efficiency: float | None) -> Link:

@@ -16,10 +16,21 @@ from scheduler.tile import SystolicSchedule
 from systolic.tables import Cell, table
 
 
+@dataclass(frozen=True)
+class Holds:
+    """A frame rate that was asked for, and the lowest clock of the board at which the schedule is modelled at it."""
+
+    frames_per_second: float
+    from_mhz: float
+
+    def __str__(self) -> str:
+        return f"holds {self.frames_per_second:g} frames/s from {self.from_mhz:g} MHz on, modelled"
+
+
 @dataclass(frozen=True, eq=False)
 class Explored:
     """One schedule on one board, priced. proof is None where the schedule was given. runners: a line a layer.
-    placement: the primitives of the buffers, counted in usage."""
+    placement: the primitives of the buffers, counted in usage. holds: where a rate was asked for."""
 
     board: Board
     schedule: SystolicSchedule
@@ -30,6 +41,7 @@ class Explored:
     runners: tuple[str, ...]
     proof: Proof | None
     placement: Placement
+    holds: Holds | None = None
 
     @property
     def title(self) -> str:
@@ -65,6 +77,7 @@ class Explored:
             "fabric": {**asdict(self.fabric), "source": SOURCE},
             "source": "modelled",
             "proof": asdict(self.proof) if self.proof else None,
+            "holds": asdict(self.holds) if self.holds else None,
             "layers": [
                 _layer_values(self, layer, why) for layer, why in zip(self.cost.layers, self.runners, strict=True)
             ],
@@ -155,7 +168,7 @@ def explored_text(explored: Explored) -> str:
 
 
 def totals(explored: Explored) -> str:
-    """Four or five lines that sum a schedule up."""
+    """A few lines that sum a schedule up."""
     priced = explored.cost
     moved = priced.bytes_per_frame
     whole = f"; a batch of {priced.batch} frames: {priced.cycles:,} cycles" if priced.batch > 1 else ""
@@ -166,6 +179,8 @@ def totals(explored: Explored) -> str:
         f"MACs: {priced.macs / (priced.array.macs_per_cycle * priced.cycles):.1%} of what the array could do",
     ]
     lines.append("buffers: " + ", ".join(f"{name} in {PRIMITIVES[impl]}" for name, impl in explored.placement.items()))
+    if explored.holds:
+        lines.append(str(explored.holds))
     if explored.proof:
         proof = explored.proof
         lines.append(

@@ -87,16 +87,17 @@ def make_design(
     given: a saved schedule as (JSON, name of its file), instead of a search. batch: frames that share the weights'
     passage; what ``given`` says, or 1, where it is None.
     """
-    clock = board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
+    asked = None if clock_mhz is None else board.nearest_clock(clock_mhz).mhz
     tell("quantising")
     fit = calibration.fit or model.fit
     network = quantise_model(model, calibration, fit, tell)
     tell("scheduling")
-    schedule = (
-        choose(network, board, clock.mhz, 1 if batch is None else batch)
-        if given is None
-        else check_schedule(given_schedule(network, given, batch))
-    )
+    if given is None:
+        found = choose(network, board, asked, 1 if batch is None else batch)
+        schedule, clock = found.schedule, board.nearest_clock(found.link.clock_mhz)
+    else:
+        schedule = check_schedule(given_schedule(network, given, batch))
+        clock = board.clocks()[-1] if asked is None else board.nearest_clock(asked)
     shape = network.input_shape
     vector, _ = FITS[fit](load_picture(calibration.pictures[0]), shape.height, shape.width)
     tell("generating")

@@ -136,7 +136,7 @@ def test_a_rate_that_nothing_reaches_names_the_fastest() -> None:
 
 def test_choose_is_the_search() -> None:
     network = tiny_yolo()
-    assert choose(network, ZCU104, 300).array == search(network, ZCU104, LINK).schedule.array
+    assert choose(network, ZCU104, 300).schedule.array == search(network, ZCU104, LINK).schedule.array
 
 
 def test_fewer_resources_suffice_for_a_lower_rate() -> None:

@@ -31,7 +31,6 @@ from systolic.explore import (
     explore_given,
     front,
     geometry_pins,
-    price,
     saved,
     workers,
 )
@@ -195,10 +194,12 @@ def test_chromium_renders_it_at_phone_width(tmp_path: Path, comparison: ShownCom
     assert seen["pictures"] == 1 + 5 * sum(row.explored is not None for row in comparison.rows)
 
 
-def test_no_clock_of_the_board_beats_its_highest() -> None:
-    """Why --clock may be left out: the same array never takes longer at a higher clock, of those the board produces."""
-    clocks = [clock.mhz for clock in ZCU104.clocks() if clock.mhz >= 100][::3]
-    best = explore(tiny_yolo(208), ZCU104, clocks[0])
-    times = [price(best.schedule, ZCU104, link_of(ZCU104, mhz)).cost.cycles / mhz for mhz in clocks]
-    assert len(times) > 3
-    assert times == sorted(times, reverse=True)
+def test_a_rate_that_is_asked_for_names_the_lowest_clock_that_holds_it() -> None:
+    found = explore(tiny_yolo(96), ZCU104, 300, "resources", 30, {"rows": 3, "columns": 8, "lanes": 8, "map_ports": 1})
+    assert found.holds is not None
+    clocks = [clock.mhz for clock in ZCU104.clocks()]
+    below = clocks[clocks.index(found.holds.from_mhz) - 1]
+    here, slower = (cost(found.schedule, link_of(ZCU104, mhz)) for mhz in (found.holds.from_mhz, below))
+    assert here.frames_per_second >= 30 > slower.frames_per_second
+    assert f"holds 30 frames/s from {found.holds.from_mhz:g} MHz on, modelled" in found.text()
+    assert found.values()["holds"] == {"frames_per_second": 30, "from_mhz": found.holds.from_mhz}

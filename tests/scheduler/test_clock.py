@@ -1,0 +1,75 @@
+"""Clocks: the lowest that holds a rate, and how much a lower one can win by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from quantised import Builder, tiny_yolo
+
+from boards.board import Board, load
+from cnn.quantized import QuantizedNetwork
+from scheduler.clock import lowest_clock
+from scheduler.cost import cost, link_of
+from scheduler.search import search, search_clocks
+from scheduler.space import Goal, Space, pin, space_of
+
+ZCU104 = load("zcu104")
+
+
+@pytest.mark.parametrize(("board", "rate", "efficiency"), [("zcu104", 120, 0.85), ("ultra96-v2", 60, 0.3)])
+def test_the_lowest_clock_that_holds_a_rate(board: str, rate: float, efficiency: float) -> None:
+    on = load(board)
+    network = tiny_yolo(208)
+    found = search(network, on, link_of(on, on.clocks()[-1].mhz, efficiency), space=few(network, on))
+    lowest = lowest_clock(found.schedule, on, rate, efficiency)
+    assert lowest is not None
+    for clock in on.clocks()[-40:]:
+        holds = cost(found.schedule, link_of(on, clock.mhz, efficiency)).frames_per_second >= rate
+        assert holds == (clock.mhz >= lowest.mhz)
+
+
+def few(network: QuantizedNetwork, board: Board) -> Space:
+    """Four geometries or so, that every clock is searched in no time."""
+    pinned = pin(space_of(network, board), save_rows=1, chunk=8, map_ports=1, weight_ports=2)
+    return replace(pinned, rows=(3, 7), shapes=((8, 8),), row_depths=(1024, 8192), strips=2)
+
+
+def test_no_clock_holds_what_is_too_fast() -> None:
+    network = tiny_yolo(96)
+    schedule = search(network, ZCU104, link_of(ZCU104, 300), space=few(network, ZCU104)).schedule
+    assert lowest_clock(schedule, ZCU104, 1e6) is None
+
+
+NETWORKS = {
+    "pools": Builder(3, 13, 12).conv(16, 3).pool().conv(24, 3).pool(1).network(),
+    "weights": Builder(3, 8, 8).conv(16, 3).dense(256).network(),
+}
+CASES = [
+    ("pools", "pynq-z2", 1000, False),
+    ("weights", "ultra96-v2", 1000, False),
+    ("weights", "ultra96-v2", 116, True),
+]
+
+
+@pytest.mark.parametrize(("network", "board", "axi", "lower"), CASES)
+def test_the_search_over_clocks_finds_what_searching_each_finds(
+    network: str, board: str, axi: float, lower: bool
+) -> None:
+    """All clocks of the board, down to a fifth of the highest. With an AXI of 115 MHz at most a lower clock wins,
+    by 6 %: chunks of the DDR begin in whole cycles."""
+    on, drawn = load(board), NETWORKS[network]
+    on = replace(on, fmax=replace(on.fmax, axi=min(axi, on.fmax.axi)))
+    space = few(drawn, on)
+    made = [clock.mhz for clock in on.clocks()]
+    clocks = [mhz for mhz in made if mhz >= made[-1] / 5]
+    times = [search(drawn, on, link_of(on, mhz), space=space).key[0] / mhz for mhz in clocks]
+    found = search_clocks(drawn, on, space=space)
+    assert found.key[0] / found.link.clock_mhz == min(times)
+    assert (found.link.clock_mhz < clocks[-1]) == lower
+
+
+def test_a_rate_is_held_at_the_highest_clock() -> None:
+    drawn = NETWORKS["pools"]
+    found = search_clocks(drawn, ZCU104, Goal("resources", 1000), few(drawn, ZCU104))
+    assert found.link.clock_mhz == ZCU104.clocks()[-1].mhz
