@@ -33,7 +33,8 @@ class EngineValues:
     """What the engine's templates need.
 
     depths: FIFO depth of every stream of the DATAFLOW region. bounds: co-simulation depths of the m_axi ports
-    in words. memories: of every buffer, whose BIND_STORAGE asks for it.
+    in words. memories: of every buffer, whose BIND_STORAGE asks for it. map_depth: words of a bank of a map buffer, 0
+    where there is none.
     """
 
     title: str
@@ -45,6 +46,7 @@ class EngineValues:
     burst_words: int
     outstanding: int
     memories: tuple[Memory, ...]
+    map_depth: int
     reasons: Sequence[str]
 
 

@@ -140,6 +140,11 @@ class Buffers(Memory):
         self.program = self.put("the program", placed.astype("<u4").tobytes())
 
     @property
+    def shown_pass(self) -> int:
+        """The first pass of the copy of the program with which the host sees every map of the first set."""
+        return len(self.sets) * self.manifest.passes
+
+    @property
     def addresses(self) -> tuple[Addresses, ...]:
         return tuple(
             Addresses(one.input.device_address, tuple(result.device_address for result in one.results))

@@ -10,7 +10,7 @@ chooses its set by the number of its first pass, in a single register write.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,22 +40,45 @@ def map_base(inner: int, sets: Sequence[Addresses]) -> int:
 
 
 def place_program(manifest: Manifest, program: Words, inner: int, sets: Sequence[Addresses]) -> Words:
-    """program [passes, words] with addresses in the arena → [sets · passes, words] with those of the buffers.
+    """program [passes, words] with addresses in the arena → [(sets + 1) · passes, words] with those of the buffers.
 
+    The last copy is the first set's with every map in DDR, also those that else stay on chip: for looking inside.
     HostError where a buffer does not start at a whole word from the lowest, or is too far away to be addressed.
     """
     base = map_base(inner, sets)
-    return np.concatenate([_moved(manifest, program, base, inner, one) for one in sets])
+    copies = [_moved(manifest, program, base, inner, one) for one in sets]
+    return np.concatenate([*copies, _moved(manifest, _all_in_ddr(manifest, program), base, inner, sets[0])])
+
+
+def _all_in_ddr(manifest: Manifest, program: Words) -> Words:
+    """A map that stays on chip begins at word 0 of its buffer; in the arena it has a place too."""
+    shown: Words = program.copy()
+    offsets = {layer.node: layer.output.offset // manifest.word_bytes for layer in manifest.layers}
+    for index, ends in _ends(manifest):
+        for base, buffer, node in ends:
+            if shown[index, buffer]:
+                shown[index, base] += offsets.get(node, 0)
+                shown[index, buffer] = 0
+    return shown
+
+
+def _ends(manifest: Manifest) -> Iterator[tuple[int, tuple[tuple[int, int, int], ...]]]:
+    """Every pass, and of the map that it reads and the one that it writes the words base and buffer, and the node."""
+    for layer in manifest.layers:
+        for index in range(layer.first_pass, layer.last_pass + 1):
+            yield index, (
+                (manifest.in_base, manifest.in_buffer, layer.input_node),
+                (manifest.out_base, manifest.out_buffer, layer.node),
+            )
 
 
 def _moved(manifest: Manifest, program: Words, base: int, inner: int, one: Addresses) -> Words:
     at = _node_addresses(manifest, one)
     moved = program.astype(np.int64)
-    for layer in manifest.layers:
-        for index in range(layer.first_pass, layer.last_pass + 1):
-            for field, node in ((manifest.in_base, layer.input_node), (manifest.out_base, layer.node)):
-                own = at.get(node)
-                moved[index, field] += _words(manifest, (inner if own is None else own) - base)
+    for index, ends in _ends(manifest):
+        for field, buffer, node in ends:
+            if program[index, buffer] == 0:
+                moved[index, field] += _words(manifest, at.get(node, inner) - base)
     return (moved & 0xFFFFFFFF).astype(np.uint32)
 
 

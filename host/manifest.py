@@ -72,7 +72,11 @@ class Layer:
 
 @dataclass(frozen=True)
 class Manifest(Design):
-    """Everything that the host needs to know of a design of the systolic style. Sizes are bytes."""
+    """Everything that the host needs to know of a design of the systolic style. Sizes are bytes.
+
+    in_base, out_base, in_buffer, out_buffer: words of a pass that say where its maps begin, and whether in DDR (0) or
+    in which map buffer on chip.
+    """
 
     map_ports: int
     weight_ports: int
@@ -89,6 +93,8 @@ class Manifest(Design):
     pass_words: int
     in_base: int
     out_base: int
+    in_buffer: int
+    out_buffer: int
     passes: int
     layers: tuple[Layer, ...]
     heads: tuple[NetworkHead, ...]
@@ -183,6 +189,8 @@ def _manifest(values: Mapping[str, Any]) -> Manifest:
         pass_words=int(values["pass_words"]),
         in_base=int(values["pass_fields"]["in_base"]),
         out_base=int(values["pass_fields"]["out_base"]),
+        in_buffer=int(values["pass_fields"]["in_buffer"]),
+        out_buffer=int(values["pass_fields"]["out_buffer"]),
         passes=int(values["passes"]),
         layers=tuple(_layer(layer) for layer in values["layers"]),
         heads=tuple(NetworkHead(int(head["layer"]), Head.from_json(head)) for head in values["heads"]),
@@ -243,7 +251,7 @@ def _check(found: Manifest) -> None:
     require(1 <= found.weight_word_bytes <= 512, "weight_word_bytes is 1…512", found.weight_word_bytes)
     require(0 < found.maps_bytes <= LARGEST_BUFFER, f"maps_bytes is 1…{LARGEST_BUFFER}", found.maps_bytes)
     require(1 <= len(found.layers) <= MOST_LAYERS, f"there are 1…{MOST_LAYERS} layers", len(found.layers))
-    fields = (found.in_base, found.out_base)
+    fields = (found.in_base, found.out_base, found.in_buffer, found.out_buffer)
     require(all(0 <= at < found.pass_words <= 1024 for at in fields), "pass_fields lie in a pass", fields)
     _check_input(found)
     _check_layers(found)

@@ -71,13 +71,13 @@ class SystolicStyle:
     # --- layer by layer
 
     def layers(self, pixels: Pixels, wait: str) -> Iterator[tuple[Layer, Integers]]:
-        """Each layer started on its own, and its map as DDR holds it."""
+        """Each layer started on its own, and its map as DDR holds it, also one that stays on chip in a frame."""
         assert self.buffers is not None
         one = self.buffers.sets[0]
         self.load(one, pixels)
         for index, layer in enumerate(self._manifest.layers):
             count = layer.last_pass - layer.first_pass + 1
-            self.start(one.first_pass + layer.first_pass, count, wait)
+            self.start(self.buffers.shown_pass + layer.first_pass, count, wait)
             yield layer, self._map(self.buffers, one, index)
 
     def test_frame(self) -> tuple[Pixels, Iterator[Integers]]:

@@ -62,6 +62,7 @@ class Array:
     channel_tiles: requantisers kept for one pass, in tiles of ``columns`` channels.
     bits: of a weight and of an activation in a lane, one of BITS.
     weight_words: words of weights that a weight port gives a cycle, where they are narrower than the port.
+    map_depth: words in each of the ``map_ports`` banks of the two map buffers, 0 where no map stays on chip.
     """
 
     rows: int
@@ -78,6 +79,7 @@ class Array:
     dsp: str = "DSP48E2"
     bits: int = 8
     weight_words: int = 1
+    map_depth: int = 0
 
     @property
     def macs_per_cycle(self) -> int:
@@ -141,6 +143,9 @@ class Array:
         return f"{self.rows}×{self.columns}×{self.lanes}"
 
 
+_OTHER = ("dsp", "map_depth")
+
+
 @dataclass(frozen=True)
 class Rule:
     sentence: str
@@ -153,8 +158,8 @@ def _power_of_two(value: int) -> bool:
 
 RULES = (
     Rule(
-        "every number of the array is at least 1",
-        lambda a: all(getattr(a, f.name) >= 1 for f in fields(a) if f.name != "dsp"),
+        "every number of the array is at least 1, map_depth at least 0",
+        lambda a: a.map_depth >= 0 and all(getattr(a, f.name) >= 1 for f in fields(a) if f.name not in _OTHER),
     ),
     Rule(f"bits is one of {', '.join(map(str, BITS))}", lambda a: a.bits in BITS),
     Rule("rows is at least 2, so that a pool finds two rows in a tile", lambda a: a.rows >= 2),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from boards.errors import ScheduleError
+from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.formats import check_format
+from scheduler.lower import Job
+from scheduler.on_chip import handovers, hindrances
 from scheduler.tile import SystolicSchedule
 from scheduler.work import ORDERS, Needs, Way, Work, needs, way_of, work_of
 
@@ -84,15 +87,25 @@ def ask(array: Array, work: Work, way: Way, following: int) -> Asked:
     return Asked(work, array, way, needs(work, array.rows, array.columns, way, following))
 
 
+def broken_layers(
+    network: QuantizedNetwork, jobs: Sequence[Job], array: Array, chosen: Sequence[Way]
+) -> tuple[str, ...]:
+    """``layer: sentence`` for every rule that a layer breaks. chosen: how each job is tiled."""
+    works = [work_of(network, job, array) for job in jobs]
+    following = [work.steps for work in works[1:]] + [0]
+    problems = []
+    for work, way, after, over in zip(works, chosen, following, handovers(network, jobs, array), strict=True):
+        found = broken(ask(array, work, way, after)) + (hindrances(over) if way.on_chip else ())
+        problems += [f"{work.name}: {sentence}" for sentence in found]
+    return tuple(problems)
+
+
 def check_schedule(schedule: SystolicSchedule) -> SystolicSchedule:
     """The schedule itself, or ScheduleError with every rule that a layer breaks."""
-    check_format(schedule.network, schedule.array)
-    works = [work_of(schedule.network, t.job, schedule.array) for t in schedule.tilings]
-    problems = []
-    for index, tiling in enumerate(schedule.tilings):
-        following = works[index + 1].steps if index + 1 < len(works) else 0
-        way = way_of(schedule.network, tiling, schedule.array)
-        problems += [f"{tiling.job.name}: {s}" for s in broken(ask(schedule.array, works[index], way, following))]
+    network, array = schedule.network, schedule.array
+    check_format(network, array)
+    chosen = [way_of(network, tiling, array) for tiling in schedule.tilings]
+    problems = broken_layers(network, [tiling.job for tiling in schedule.tilings], array, chosen)
     if problems:
         raise ScheduleError(f"the schedule of {schedule.network.name} is not legal:\n  " + "\n  ".join(problems))
     return schedule

@@ -19,6 +19,7 @@ from cnn.quantized import QuantizedNetwork, on_host
 from scheduler.array import PIXEL_BYTES, Array
 from scheduler.formats import check_format, pack_values
 from scheduler.lower import Job, resolve
+from scheduler.on_chip import buffers, turn_of
 from scheduler.tile import Strip, SystolicSchedule, Tiling, blocks, ceil_div, input_columns, row_words
 
 Bytes = npt.NDArray[np.int8]
@@ -38,6 +39,7 @@ PASS_FIELDS = (
     "in_blocks",
     "in_width",
     "in_height",
+    "in_buffer",
     "pixel_input",
     "kernel_height",
     "kernel_groups",
@@ -71,6 +73,8 @@ PASS_FIELDS = (
     "out_block_pitch",
     "out_blocks",
     "value_words",
+    "out_buffer",
+    "out_turn",
     "low",
     "high",
 )
@@ -82,7 +86,9 @@ class Map:
     """A feature map in DDR: [row][block][column] words; ``value_words`` is above 1 where results leave as int16.
 
     ``pixels``: the input picture, [row][column] of PIXEL_BYTES bytes, rows padded to whole words. value_bits: of a
-    value in DDR. frames: maps of ``shape`` that lie one after the other.
+    value in DDR. frames: maps of ``shape`` that lie one after the other. buffer: the map buffer, 1 or 2, in which it
+    stays on chip, 0 where it lies in DDR; turn: as in ``scheduler.on_chip``. A map on chip has its place in DDR all the
+    same: there the host sees it when it runs layer by layer.
     """
 
     node: int
@@ -94,6 +100,8 @@ class Map:
     row_words: int
     value_bits: int
     frames: int = 1
+    buffer: int = 0
+    turn: int = 0
 
     @property
     def frame_words(self) -> int:
@@ -103,6 +111,11 @@ class Map:
     def words(self) -> int:
         """Of all frames."""
         return self.frames * self.frame_words
+
+    @property
+    def start(self) -> int:
+        """Word that the passes count from: of DDR, or of the map buffer."""
+        return 0 if self.buffer else self.base
 
     @property
     def block_pitch(self) -> int:
@@ -181,15 +194,29 @@ def place_maps(schedule: SystolicSchedule) -> tuple[dict[int, Map], int]:
     placed: dict[int, Map] = {}
     live: list[tuple[int, Map]] = []  # (index of the last job that reads it, map)
     order = [(0, -1)] + [(t.job.output, i) for i, t in enumerate(schedule.tilings)]
+    stay = _stay(schedule)
     size = 0
     for node, written in order:
         live = [(end, m) for end, m in live if end >= written]
         where = _map(network, node, array, schedule.batch)
         base = _first_gap([m for _, m in live], where.words)
-        placed[node] = replace(where, base=base)
+        buffer, turn = stay.get(node, (0, 0))
+        placed[node] = replace(where, base=base, buffer=buffer, turn=turn)
         live.append((last_read.get(node, final), placed[node]))
         size = max(size, base + where.words)
     return placed, size
+
+
+def _stay(schedule: SystolicSchedule) -> dict[int, tuple[int, int]]:
+    """node → (map buffer, turn) of the maps that stay on chip."""
+    tilings = schedule.tilings
+    readers = (*(tiling.job for tiling in tilings[1:]), None)
+    chosen = buffers([tiling.on_chip for tiling in tilings])
+    return {
+        tiling.job.output: (buffer, turn_of(reader, schedule.array))
+        for tiling, buffer, reader in zip(tilings, chosen, readers, strict=True)
+        if buffer
+    }
 
 
 def _first_gap(live: list[Map], words: int) -> int:
@@ -275,7 +302,7 @@ def _input_fields(schedule: SystolicSchedule, tiling: Tiling, strip: Strip, regi
     words = row_words(schedule.network, job, array, strip)
     whole = tiling.pixels or last - first == region.shape.width
     return {
-        "in_base": region.base + first // pixels,
+        "in_base": region.start + first // pixels,
         "in_row_pitch": region.row_words,
         "in_block_pitch": region.block_pitch,
         "burst_words": words if whole else last - first,
@@ -285,6 +312,7 @@ def _input_fields(schedule: SystolicSchedule, tiling: Tiling, strip: Strip, regi
         "in_blocks": region.blocks,
         "in_width": last - first,
         "in_height": region.shape.height * job.stacked,
+        "in_buffer": region.buffer,
         "pixel_input": int(tiling.pixels),
         "pad_left": job.padding.left - (strip.first * job.stride - first),
     }
@@ -296,11 +324,13 @@ def _output_fields(job: Job, strip: Strip, region: Map, datatype: DataType) -> d
     return {
         "save_width": width,
         "save_height": job.saved.height,
-        "out_base": region.base + first * region.value_words,
+        "out_base": region.start + first * region.value_words,
         "out_row_pitch": region.row_words,
         "out_block_pitch": region.block_pitch,
         "out_blocks": region.blocks,
         "value_words": region.value_words,
+        "out_buffer": region.buffer,
+        "out_turn": region.turn,
         "low": datatype.low,
         "high": datatype.high,
     }

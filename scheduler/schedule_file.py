@@ -18,17 +18,25 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array, check
 from scheduler.edited import MOST, check_keys, entries, read_object
 from scheduler.formats import check_format
-from scheduler.legal import ask, broken
+from scheduler.legal import broken_layers
 from scheduler.lower import MAX_BATCH, Job, lower
 from scheduler.tile import Strip, SystolicSchedule, row_words
-from scheduler.work import ORDERS, Cut, Way, tiling_of, way_of, work_of
+from scheduler.work import ORDERS, Cut, Way, tiling_of, way_of
 
 FORMAT, VERSION = "systolic-schedule", 1
 
-LATER: Mapping[str, int] = {"bits": 8, "weight_words": 1}
+LATER: Mapping[str, int] = {"bits": 8, "weight_words": 1, "map_depth": 0}
 """What an array of a file saved before there was a choice has."""
 
-_LAYER_KEYS = {"name": str, "order": str, "strip_columns": int, "overlap": bool}
+_LAYER_KEYS = {"name": str, "order": str, "strip_columns": int, "overlap": bool, "on_chip": bool}
+
+LATER_KEYS: Mapping[str, bool] = {"on_chip": False}
+"""The same of a layer."""
+
+
+def _least(number: str) -> int:
+    return 0 if number == "map_depth" else 1
+
 
 SCHEMA: Mapping[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -45,7 +53,9 @@ SCHEMA: Mapping[str, Any] = {
             "required": [f.name for f in fields(Array) if f.name not in LATER],
             "additionalProperties": False,
             "properties": {
-                f.name: {"type": "string"} if f.name == "dsp" else {"type": "integer", "minimum": 1, "maximum": MOST}
+                f.name: {"type": "string"}
+                if f.name == "dsp"
+                else {"type": "integer", "minimum": _least(f.name), "maximum": MOST}
                 for f in fields(Array)
             },
         },
@@ -53,13 +63,14 @@ SCHEMA: Mapping[str, Any] = {
             "type": "array",
             "items": {
                 "type": "object",
-                "required": list(_LAYER_KEYS),
+                "required": [key for key in _LAYER_KEYS if key not in LATER_KEYS],
                 "additionalProperties": False,
                 "properties": {
                     "name": {"type": "string"},
                     "order": {"enum": list(ORDERS)},
                     "strip_columns": {"type": "integer", "minimum": 1},
                     "overlap": {"type": "boolean"},
+                    "on_chip": {"type": "boolean"},
                 },
             },
         },
@@ -78,6 +89,7 @@ def to_json(schedule: SystolicSchedule) -> str:
                 "order": way.order,
                 "strip_columns": way.cut.width,
                 "overlap": way.overlap,
+                **({"on_chip": True} if way.on_chip else {}),
             }
         )
     values = {
@@ -99,19 +111,11 @@ def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> S
     jobs = lower(network, _batch(values.get("batch", 1), name))
     layers = entries(values, "layers", [job.name for job in jobs], name, "schedule", network.name)
     ways = [_way(network, job, array, layer, name) for job, layer in zip(jobs, layers, strict=True)]
-    _check(network, jobs, array, ways, name)
-    tilings = tuple(tiling_of(network, job, array, way) for job, way in zip(jobs, ways, strict=True))
-    return SystolicSchedule(network, array, tilings)
-
-
-def _check(network: QuantizedNetwork, jobs: tuple[Job, ...], array: Array, ways: list[Way], name: str) -> None:
-    works = [work_of(network, job, array) for job in jobs]
-    problems = []
-    for index, (work, way) in enumerate(zip(works, ways, strict=True)):
-        following = works[index + 1].steps if index + 1 < len(works) else 0
-        problems += [f"{work.name}: {sentence}" for sentence in broken(ask(array, work, way, following))]
+    problems = broken_layers(network, jobs, array, ways)
     if problems:
         raise ScheduleError(f"{name} is not a legal schedule of {network.name}:\n  " + "\n  ".join(problems))
+    tilings = tuple(tiling_of(network, job, array, way) for job, way in zip(jobs, ways, strict=True))
+    return SystolicSchedule(network, array, tilings)
 
 
 def _batch(value: object, name: str) -> int:
@@ -128,14 +132,15 @@ def _array(values: object, name: str) -> Array:
     check_keys(values, known, known, f"{name}: array")
     for key, value in values.items():
         text = key == "dsp"
-        if not (type(value) is str if text else type(value) is int and 1 <= value <= MOST):
-            wanted = "a text" if text else f"an integer of 1…{MOST}"
+        if not (type(value) is str if text else type(value) is int and _least(key) <= value <= MOST):
+            wanted = "a text" if text else f"an integer of {_least(key)}…{MOST}"
             raise ScheduleError(f"{name}: array.{key} is {wanted}, not {value!r}")
     return Array(**values)
 
 
 def _way(network: QuantizedNetwork, job: Job, array: Array, layer: dict[str, Any], name: str) -> Way:
     where = f"{name}: {job.name}"
+    layer = {**LATER_KEYS, **layer}
     check_keys(layer, list(_LAYER_KEYS), list(_LAYER_KEYS), where)
     for key, kind in _LAYER_KEYS.items():
         if type(layer[key]) is not kind:
@@ -143,7 +148,7 @@ def _way(network: QuantizedNetwork, job: Job, array: Array, layer: dict[str, Any
     width, total = int(layer["strip_columns"]), job.out.width
     if not 1 <= width <= total:
         raise ScheduleError(f"{where}: strip_columns is 1…{total}, not {width}")
-    return Way(cut_at(network, job, array, width), layer["order"], layer["overlap"])
+    return Way(cut_at(network, job, array, width), layer["order"], layer["overlap"], layer["on_chip"])
 
 
 def cut_at(network: QuantizedNetwork, job: Job, array: Array, width: int) -> Cut:

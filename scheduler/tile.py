@@ -32,6 +32,7 @@ class Tiling:
     resident: every weight tile stays in the weight buffer over all row tiles. inputs_resident: every row of a
     strip stays in the row buffer, and weights are streamed once a strip. Neither: weights are streamed once a
     row tile. overlap: the next row tile's rows arrive while this one is computed.
+    on_chip: its result stays in a map buffer, for the next job.
     slots: row strides that one row-buffer bank holds. steps: cycles a position takes, or so many ``positions`` at once.
     """
 
@@ -46,6 +47,7 @@ class Tiling:
     slots: int
     pixels: bool
     positions: int = 1
+    on_chip: bool = False
 
     @property
     def order(self) -> str:
@@ -85,6 +87,7 @@ class Tiling:
             f"{self.channel_tiles} channel tile(s) × {len(self.strips)} strip(s), {self.steps} cycles a position",
             f"{lanes}; {order}; {rows}"
             + (f"; max pool {job.pool_size}/{job.pool_stride} fused" if job.pool_size > 1 else "")
+            + ("; its result stays on chip" if self.on_chip else "")
             + (f"; {job.stacked} frames as one map" if job.stacked > 1 else "")
             + (f"; {job.repeats} frames one after the other" if job.repeats > 1 else ""),
         )

@@ -158,11 +158,12 @@ def strip_choices(job: Job, most: int) -> Iterator[tuple[Strip, ...]]:
 
 @dataclass(frozen=True)
 class Way:
-    """One way to tile a job: what the search chooses from."""
+    """One way to tile a job: what the search chooses from. on_chip: its result stays in a map buffer."""
 
     cut: Cut
     order: str
     overlap: bool
+    on_chip: bool = False
 
     @property
     def weights_resident(self) -> bool:
@@ -241,6 +242,7 @@ def tiling_of(network: QuantizedNetwork, job: Job, array: Array, way: Way) -> Ti
         slots=slots(work, array.rows, way),
         pixels=reads_pixels(network, job),
         positions=work.positions,
+        on_chip=way.on_chip,
     )
 
 
@@ -248,7 +250,8 @@ def way_of(network: QuantizedNetwork, tiling: Tiling, array: Array) -> Way:
     """The way that a tiling goes."""
     words = [row_words(network, tiling.job, array, strip) for strip in tiling.strips]
     middle = max(words[1:-1], default=words[0])
-    return Way(Cut(tiling.strips, (words[0], middle, words[-1]), sum(words)), tiling.order, tiling.overlap)
+    cut = Cut(tiling.strips, (words[0], middle, words[-1]), sum(words))
+    return Way(cut, tiling.order, tiling.overlap, tiling.on_chip)
 
 
 @lru_cache(maxsize=4096)

@@ -34,6 +34,9 @@ from systolic.vector import make_vector
 CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
 """What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""
 
+HOST_FIELDS = ("in_base", "in_buffer", "out_base", "out_buffer")
+"""What the host changes in a pass: where its maps lie."""
+
 
 def generate(
     schedule: SystolicSchedule,
@@ -141,6 +144,7 @@ def engine_values(schedule: SystolicSchedule, program: Program, board: Board, cl
         burst_words=BURST_WORDS,
         outstanding=OUTSTANDING,
         memories=memories,
+        map_depth=array.map_depth,
         reasons=reasons,
     )
 
@@ -173,6 +177,7 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
         Parameter("ROW_DEPTH", array.row_depth, "words of a row-buffer bank"),
         Parameter("WEIGHT_DEPTH", array.weight_depth, "steps of the weight buffer"),
         Parameter("KEPT_DEPTH", array.kept_depth, "sums that may wait for the tile below"),
+        Parameter("MAP_DEPTH", array.map_depth, "words of a bank of a map buffer, 0: no map stays on chip"),
         Parameter("CHUNK", array.chunk, "columns arranged before a row piece is written"),
         Parameter("CHANNEL_TILES", array.channel_tiles, "channel tiles whose requantisers are kept"),
         Parameter("OUTSTANDING", OUTSTANDING, "bursts on their way at a port"),
@@ -217,7 +222,7 @@ def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: 
         },
         "crc32": {name: zlib.crc32(image) for name, image in images(program).items()},
         "pass_words": PASS_WORDS,
-        "pass_fields": {name: PASS_FIELDS.index(name) for name in ("in_base", "out_base")},
+        "pass_fields": {name: PASS_FIELDS.index(name) for name in HOST_FIELDS},
         "passes": len(program.pass_job),
         **({"batch": schedule.batch} if schedule.batch > 1 else {}),
         "layers": [
@@ -268,6 +273,7 @@ def _shape(network: QuantizedNetwork, index: int) -> dict[str, Any]:
 def _region(region: Map, array: Array) -> dict[str, int]:
     """Bytes in the map arena: [row][block][column][lane] of ``value_bits``."""
     return {
+        **({"map_buffer": region.buffer, "turn": region.turn} if region.buffer else {}),
         "offset": region.base * array.word_bytes,
         "bytes": region.frame_words * array.word_bytes,
         "blocks": region.blocks,

@@ -94,7 +94,7 @@ def pack_input(folder: Folder, picture: npt.NDArray[np.uint8], maps: npt.NDArray
 
 
 def unpack_output(layer: Mapping[str, Any], lanes: int, maps: npt.NDArray[np.int8], frame: int = 0) -> Integers:
-    """The map of one layer and frame as integers [channels, height, width]."""
+    """The map of one layer and frame, which lies in DDR, as integers [channels, height, width]."""
     region = region_of(layer["output"])
     start = region.offset + frame * region.size
     return unpack_map(region, lanes, maps.reshape(-1)[start : start + region.size])
@@ -139,6 +139,27 @@ class Library:
         )
         if failed:
             raise SimulationError(f"the generated code stopped in pass {current.value}: {said(message)}")
+
+
+    def layer(
+        self, folder: Folder, layer: Mapping[str, Any], maps: npt.NDArray[np.int8], frame: int = 0
+    ) -> Integers:
+        """The map of one layer right after its last pass, wherever it lies: integers [channels, height, width]."""
+        if "map_buffer" in layer["output"]:
+            return self._on_chip(folder, layer)
+        return unpack_output(layer, folder.lanes, maps, frame)
+
+    def _on_chip(self, folder: Folder, layer: Mapping[str, Any]) -> Integers:
+        """Rows are dealt to the banks: see scheduler/on_chip.py."""
+        region, at = region_of(layer["output"]), layer["output"]
+        ports, row_bytes = int(folder.manifest["map_ports"]), region.size // region.height
+        bank_rows = -(-(region.height + at["turn"]) // ports)
+        banks = np.zeros((ports, bank_rows, row_bytes), np.int8)
+        for port, bank in enumerate(banks):
+            words = ctypes.c_size_t(bank.size // folder.word_bytes)
+            self.library.systolic_map_bank(at["map_buffer"], port, ctypes.c_void_p(bank.ctypes.data), words)
+        rows = np.arange(region.height) + at["turn"]
+        return unpack_map(region, folder.lanes, np.ascontiguousarray(banks[rows % ports, rows // ports]))
 
 
 def _array(words: npt.NDArray[Any]) -> tuple[ctypes.c_void_p, ctypes.c_size_t]:
@@ -209,9 +230,10 @@ def simulate_batch(
 
     def keep(index: int) -> None:
         tell(f"executing pass {index + 1} of {len(folder.program)}")
-        if index in at_pass:
+        layer = at_pass.get(index)
+        if layer is not None:
             for frame, kept in enumerate(outputs):
-                kept.append(unpack_output(at_pass[index], folder.lanes, maps, frame))
+                kept.append(library.layer(folder, layer, maps, frame))
 
     library.run(folder, maps, after_pass=keep)
     return tuple(compared(wanted, layers, found, variant) for wanted, found in zip(golden, outputs, strict=True))

@@ -17,6 +17,7 @@
     X(row_words)     /* words of a row in the row buffer: burst_words · bursts */                           \
     X(block_words)   /* words between channel blocks of a row in the row buffer */                          \
     X(in_blocks) X(in_width) X(in_height)                                                                   \
+    X(in_buffer)     /* 0: the map lies in DDR; 1, 2: in that map buffer (map_buffer.h) */                  \
     X(pixel_input)   /* 1: uint8 pixels, WORD_PIXELS to a word, a window of STEP_PIXELS a cycle */          \
     /* window */                                                                                            \
     X(kernel_height) X(kernel_groups) X(group_pixels) X(stride) X(pad_top) X(pad_left)                      \
@@ -40,6 +41,8 @@
     X(pool_size) X(pool_stride) X(save_width) X(save_height)                                                \
     X(out_base) X(out_row_pitch) X(out_block_pitch) X(out_blocks)                                           \
     X(value_words)   /* words of LANES results: 1, or RESULT_WORDS where they leave as int16 */             \
+    X(out_buffer)    /* as in_buffer; never the same one */                                                 \
+    X(out_turn)      /* row y of a map buffer lies in bank (y + out_turn) mod MAP_PORTS */                  \
     X(low) X(high)   /* saturation */
 
 #define SYSTOLIC_DECLARE(field) int32_t field;

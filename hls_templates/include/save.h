@@ -51,6 +51,19 @@ inline void next_chunk(const pass_t &pass, chunk_t &chunk) {
     measure_chunk(pass, chunk);
 }
 
+// The port that the chunk's first row leaves through. Rows for DDR may leave through any; those for a map buffer go to
+// the bank in which the next layer's reader looks for them.
+inline int first_port(const pass_t &pass, const chunk_t &chunk) {
+#pragma HLS INLINE
+    return MAP_DEPTH > 0 && pass.out_buffer != 0 ? (chunk.y + pass.out_turn) % MAP_PORTS : 0;
+}
+
+// The first row of the chunk that leaves through ``port``; every MAP_PORTS-th from there on does too.
+inline int first_row(const pass_t &pass, const chunk_t &chunk, int port) {
+#pragma HLS INLINE
+    return (port + MAP_PORTS - first_port(pass, chunk)) % MAP_PORTS;
+}
+
 inline int count_chunks(const pass_t &pass) {
 #pragma HLS INLINE
     return pass.row_tiles * pass.channel_tiles * ((pass.save_width + CHUNK - 1) / CHUNK);
@@ -96,6 +109,12 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
     const int fills = fill ? in.columns * groups : 0;
     const int port_rows = (out.rows + MAP_PORTS - 1) / MAP_PORTS;
     const int empties = empty ? port_rows * out.blocks * out.columns * pass.value_words : 0;
+    int first[MAP_PORTS];
+#pragma HLS ARRAY_PARTITION variable=first complete
+    for (int port = 0; port < MAP_PORTS; ++port) {
+#pragma HLS UNROLL
+        first[port] = first_row(pass, out, port);
+    }
     int x = 0, group = 0;
     place_t place = {0, 0, 0, 0};
     SYSTOLIC_ENTER;
@@ -120,7 +139,7 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
         if (i < empties) {
             for (int port = 0; port < MAP_PORTS; ++port) {
 #pragma HLS UNROLL
-                const int row = place.row + port;
+                const int row = place.row + first[port];
                 if (row < out.rows) {
                     ports[port].write(
                         buffer[1 - half][row / ROW_BANKS][row % ROW_BANKS][place.x][place.block][place.word]);
@@ -151,6 +170,26 @@ static inline void arrange(pass_t pass, hls::stream<results_t> &results, hls::st
 
 static const int RESPONSES_OPEN = OUTSTANDING;  // bursts written before the oldest must be acknowledged
 
+// Where a port stands in a chunk: pieces of rows, block after block.
+struct piece_t {
+    int row, block, word;
+};
+
+inline void next_word(const chunk_t &chunk, int length, piece_t &at) {
+#pragma HLS INLINE
+    if (++at.word < length) return;
+    at.word = 0;
+    if (++at.block < chunk.blocks) return;
+    at.block = 0;
+    at.row += MAP_PORTS;
+}
+
+// Words that a port takes of a chunk whose pieces have so many.
+inline int words_of(const chunk_t &chunk, int first_row, int length) {
+#pragma HLS INLINE
+    return (chunk.rows - first_row + MAP_PORTS - 1) / MAP_PORTS * chunk.blocks * length;
+}
+
 template <int PORT>
 void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<word_t> maps) {
     SYSTOLIC_PROCESS("write_rows");
@@ -160,28 +199,21 @@ void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<word_t
     for (int i = 0; i < chunks; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1024
         const int length = chunk.columns * pass.value_words;
-        const int rows = (chunk.rows - PORT + MAP_PORTS - 1) / MAP_PORTS;
-        int row = PORT, block = 0, word = 0;
+        piece_t at = {PORT, 0, 0};
         SYSTOLIC_ENTER;
-        for (int w = 0; w < rows * chunk.blocks * length; ++w) {
+        for (int w = 0; w < words_of(chunk, PORT, length); ++w) {
             SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=4096
-            if (word == 0) {
+            if (at.word == 0) {
                 if (open == RESPONSES_OPEN) maps.write_response();
                 else ++open;
-                maps.write_request(pass.out_base + (chunk.y + row) * pass.out_row_pitch
-                                       + (chunk.tile.channel * TILE_BLOCKS + block) * pass.out_block_pitch
+                maps.write_request(pass.out_base + (chunk.y + at.row) * pass.out_row_pitch
+                                       + (chunk.tile.channel * TILE_BLOCKS + at.block) * pass.out_block_pitch
                                        + chunk.x * pass.value_words,
                                    length);
             }
             maps.write(word_of(words.read()));
-            if (++word == length) {
-                word = 0;
-                if (++block == chunk.blocks) {
-                    block = 0;
-                    row += MAP_PORTS;
-                }
-            }
+            next_word(chunk, length, at);
         }
         next_chunk(pass, chunk);
     }

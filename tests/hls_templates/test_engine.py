@@ -63,6 +63,8 @@ GEOMETRIES = {
     "DSP48E1": values(E1),
     "4 bits": values(replace(SMALL, bits=4)),
     "16 bits": values(replace(SMALL, bits=16)),
+    "map buffers": values(replace(SMALL, map_depth=64)),
+    "map buffers, one port": values(Array(4, 16, 4, save_rows=1, map_ports=1, weight_ports=1, map_depth=64)),
 }
 
 

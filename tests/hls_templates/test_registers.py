@@ -34,6 +34,7 @@ def sources(map_ports: int, weight_ports: int) -> dict[str, str]:
             burst_words=16,
             outstanding=16,
             memories=(),
+            map_depth=0,
             reasons=(),
         )
     )

@@ -29,16 +29,16 @@ SETS = (Addresses(0x8_0000_0000, (0x8_0080_0000,)), Addresses(0x8_0040_0000, (0x
 
 
 def test_only_addresses_move(manifest: Manifest, program: np.ndarray) -> None:
-    placed = place_program(manifest, program, INNER, SETS).reshape(len(SETS), *program.shape)
+    placed = place_program(manifest, program, INNER, SETS).reshape(len(SETS) + 1, *program.shape)
     fields = [manifest.in_base, manifest.out_base]
     rest = np.delete(placed, fields, axis=2)
     assert (rest == np.delete(program, fields, axis=1)).all()
 
 
 def test_every_pass_finds_its_maps(manifest: Manifest, program: np.ndarray) -> None:
-    placed = place_program(manifest, program, INNER, SETS).reshape(len(SETS), *program.shape)
+    placed = place_program(manifest, program, INNER, SETS).reshape(len(SETS) + 1, *program.shape)
     base = map_base(INNER, SETS)
-    for one, words in zip(SETS, placed, strict=True):
+    for one, words in zip((*SETS, SETS[0]), placed, strict=True):  # the last copy is for looking inside
         for layer in manifest.layers:
             for index in range(layer.first_pass, layer.last_pass + 1):
                 came = base + np.int64(words[index, manifest.in_base]) * manifest.lanes
@@ -51,6 +51,31 @@ def test_every_pass_finds_its_maps(manifest: Manifest, program: np.ndarray) -> N
                 last = layer is manifest.layers[-1]
                 wanted_out = one.results[0] + before_out - layer.output.offset if last else INNER + before_out
                 assert (came, went) == (wanted_in, wanted_out), layer.name
+
+
+def test_a_map_on_chip_is_in_no_ddr_but_for_looking_inside(manifest: Manifest, program: np.ndarray) -> None:
+    """As if the first layer's map stayed in map buffer 2, one column from its start."""
+    first, second = manifest.layers[:2]
+    fields = [manifest.in_base, manifest.out_base, manifest.in_buffer, manifest.out_buffer]
+    stays = program.copy()
+    for layer, base, buffer in (
+        (first, manifest.out_base, manifest.out_buffer),
+        (second, manifest.in_base, manifest.in_buffer),
+    ):
+        passes = slice(layer.first_pass, layer.last_pass + 1)
+        stays[passes, base] -= first.output.offset // manifest.word_bytes
+        stays[passes, buffer] = 2
+    placed = place_program(manifest, stays, INNER, SETS).reshape(len(SETS) + 1, *program.shape)
+    in_ddr = place_program(manifest, program, INNER, SETS).reshape(len(SETS) + 1, *program.shape)
+    assert np.array_equal(placed[-1], in_ddr[-1])
+    assert not in_ddr[..., fields[2:]].any()
+    for copy, words in enumerate(placed[:-1]):
+        out = words[first.first_pass : first.last_pass + 1, fields]
+        assert (out[:, 1] == stays[first.first_pass : first.last_pass + 1, manifest.out_base]).all()
+        assert (out[:, 3] == 2).all()
+        after = slice(second.first_pass, second.last_pass + 1)
+        assert (words[after, manifest.in_base] == stays[after, manifest.in_base]).all()
+        assert np.array_equal(words[after, manifest.out_base], in_ddr[copy][after, manifest.out_base])
 
 
 def test_buffers_that_cannot_be_addressed_are_refused(manifest: Manifest, program: np.ndarray) -> None:

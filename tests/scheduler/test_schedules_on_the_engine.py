@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from scheduler.array import Array, check
 from scheduler.cost import cost, link_of
 from scheduler.legal import check_schedule
 from scheduler.lower import lower
+from scheduler.on_chip import keep
 from scheduler.search import schedule_of, search
 from scheduler.space import pin, space_of
 from scheduler.tile import SystolicSchedule, tile
@@ -43,6 +45,17 @@ ARRAYS = {
     ),
     "16 bits": Array(
         5, 8, 4, save_rows=1, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16, bits=16,
+    ),
+    "map buffers": Array(
+        5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, map_depth=512,
+    ),
+    "map buffers, one port": Array(
+        6, 16, 4, map_ports=1, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=6, channel_tiles=16,
+        map_depth=1024,
+    ),
+    "map buffers, 4 bits": Array(
+        4, 16, 8, map_ports=4, save_rows=1, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16,
+        bits=4, map_depth=256,
     ),
 }  # fmt: skip
 
@@ -118,7 +131,11 @@ def test_every_legal_way_is_executed_bit_exactly(name: str, data: st.DataObject,
     choices = legal_ways(network, ARRAYS[name])
     if not all(choices):
         return
-    chosen = [data.draw(st.sampled_from(fitting)) for fitting in choices]
+    may_stay = keep(network, lower(network), ARRAYS[name])
+    chosen = [
+        replace(data.draw(st.sampled_from(fitting)), on_chip=may and data.draw(st.integers(0, 3)) > 0)
+        for fitting, may in zip(choices, may_stay, strict=True)
+    ]
     schedule = check_schedule(schedule_of(network, ARRAYS[name], chosen))
     assert run(name, schedule, 1) == 0
 
