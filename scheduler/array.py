@@ -62,7 +62,7 @@ class Array:
     channel_tiles: requantisers kept for one pass, in tiles of ``columns`` channels.
     bits: of a weight and of an activation in a lane, one of BITS.
     weight_words: words of weights that a weight port gives a cycle, where they are narrower than the port.
-    map_depth: words in each of the ``map_ports`` banks of the two map buffers, 0 where no map stays on chip.
+    map_depth: words in each of the ``rows`` banks of the two map buffers, 0 where no map stays on chip.
     """
 
     rows: int

@@ -1,8 +1,8 @@
 """Which maps stay on chip between two layers: the rules, and what they take of a map buffer (include/map_buffer.h).
 
 There are two buffers, and a pass reads one and writes the other; so any number of maps in a row may stay, one after
-the other. A buffer is ``map_ports`` banks, one a port of the readers, and row y lies in the bank of the port that reads
-it: (y + turn) mod map_ports, where turn is the padding above it.
+the other. A buffer has as many banks as the row buffer, and row y lies in the bank that the reading layer's row buffer
+has it in, (y + turn) mod rows with its padding as turn: a word of every row of a group moves in a cycle.
 """
 
 from __future__ import annotations
@@ -44,10 +44,6 @@ def _straight(over: Handover) -> bool:
     return _next_reads(over) and over.readers == 1
 
 
-def _placed(over: Handover) -> bool:
-    return over.reader is None or over.reader.stride == 1 or over.array.map_ports == 1
-
-
 STAY_RULES = (
     StayRule(
         "a map stays on chip for the next layer alone, and the host does not read it",
@@ -55,9 +51,9 @@ STAY_RULES = (
         lambda o: f"{o.readers} reader(s), the next layer {'is not its only one' if _next_reads(o) else 'is not one'}",
     ),
     StayRule(
-        "a map on chip is read with stride 1, or through one port, because each port reads a bank of its own",
-        _placed,
-        lambda o: f"stride {o.reader.stride if o.reader else 1} through {o.array.map_ports} ports",
+        "a map on chip is read with stride 1, because neighbouring rows lie in neighbouring banks",
+        lambda o: o.reader is None or o.reader.stride == 1,
+        lambda o: f"stride {o.reader.stride if o.reader else 1}",
     ),
     StayRule(
         "a map stays on chip in designs of one frame a batch",
@@ -94,13 +90,13 @@ def keep(network: QuantizedNetwork, jobs: Sequence[Job], array: Array) -> tuple[
 
 
 def turn_of(reader: Job | None, array: Array) -> int:
-    """Row y of the map lies in bank (y + turn) mod map_ports."""
-    return 0 if reader is None else reader.padding.top % array.map_ports
+    """Row y of the map lies in bank (y + turn) mod rows."""
+    return 0 if reader is None else reader.padding.top % array.rows
 
 
 def bank_words(network: QuantizedNetwork, job: Job, reader: Job | None, array: Array) -> int:
     """Words of one bank that the job's map takes, rows [row][block][column] in each."""
-    rows = ceil_div(job.saved.height + turn_of(reader, array), array.map_ports)
+    rows = ceil_div(job.saved.height + turn_of(reader, array), array.rows)
     return rows * blocks(network.nodes[job.output].shape.channels, array) * job.saved.width
 
 

@@ -152,14 +152,14 @@ class Library:
     def _on_chip(self, folder: Folder, layer: Mapping[str, Any]) -> Integers:
         """Rows are dealt to the banks: see scheduler/on_chip.py."""
         region, at = region_of(layer["output"]), layer["output"]
-        ports, row_bytes = int(folder.manifest["map_ports"]), region.size // region.height
-        bank_rows = -(-(region.height + at["turn"]) // ports)
-        banks = np.zeros((ports, bank_rows, row_bytes), np.int8)
-        for port, bank in enumerate(banks):
+        count, row_bytes = int(folder.manifest["array"]["rows"]), region.size // region.height
+        bank_rows = -(-(region.height + at["turn"]) // count)
+        banks = np.zeros((count, bank_rows, row_bytes), np.int8)
+        for number, bank in enumerate(banks):
             words = ctypes.c_size_t(bank.size // folder.word_bytes)
-            self.library.systolic_map_bank(at["map_buffer"], port, ctypes.c_void_p(bank.ctypes.data), words)
+            self.library.systolic_map_bank(at["map_buffer"], number, ctypes.c_void_p(bank.ctypes.data), words)
         rows = np.arange(region.height) + at["turn"]
-        return unpack_map(region, folder.lanes, np.ascontiguousarray(banks[rows % ports, rows // ports]))
+        return unpack_map(region, folder.lanes, np.ascontiguousarray(banks[rows % count, rows // count]))
 
 
 def _array(words: npt.NDArray[Any]) -> tuple[ctypes.c_void_p, ctypes.c_size_t]:

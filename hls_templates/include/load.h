@@ -6,6 +6,7 @@
 #include <hls_stream.h>
 
 #include "instrument.h"
+#include "map_buffer.h"
 #include "pass.h"
 #include "read.h"
 #include "types.h"
@@ -16,8 +17,16 @@
 // that share DSPs lie side by side.
 struct load_cursor_t {
     int q, bank, slot;       // of the group's first row stride
+    int lap;                 // q / ROWS
     int phase, word;
+    int burst, column;       // the word's place in its row: of one piece of it, and in that
 };
+
+// Row strides that are loaded together: one a port from DDR, one a bank from a map buffer.
+inline int together(const pass_t &pass) {
+#pragma HLS INLINE
+    return reads_buffer(pass) ? ROWS : MAP_PORTS;
+}
 
 struct feed_cursor_t {
     int x, ky, group, block;
@@ -26,14 +35,19 @@ struct feed_cursor_t {
 
 inline void next_load(const pass_t &pass, load_cursor_t &at) {
 #pragma HLS INLINE
+    if (++at.column == pass.burst_words) {
+        at.column = 0;
+        ++at.burst;
+    }
     if (++at.word < pass.row_words) return;
-    at.word = 0;
+    at.word = at.burst = 0;
     if (++at.phase < pass.phases) return;
     at.phase = 0;
-    at.q += MAP_PORTS;
-    at.bank += MAP_PORTS;
+    at.q += together(pass);
+    at.bank += together(pass);
     if (at.bank >= ROWS) {
         at.bank -= ROWS;
+        ++at.lap;
         at.slot = wrap_once(at.slot + 1, pass.slots);
     }
 }
@@ -87,7 +101,7 @@ inline lanes_t window(const lanes_t &low, const lanes_t &high, int shift, int fi
     return out;
 }
 
-inline void load_words(const pass_t &pass, load_cursor_t &at, int end,
+inline void load_words(const pass_t &pass, const load_cursor_t &at, int end,
                        lanes_t rows[ROW_DEPTH / 2][2][ROWS], hls::stream<lanes_t> ports[MAP_PORTS]) {
 #pragma HLS INLINE
     for (int i = 0; i < MAP_PORTS; ++i) {
@@ -100,7 +114,23 @@ inline void load_words(const pass_t &pass, load_cursor_t &at, int end,
             rows[address >> 1][address & 1][wraps ? at.bank + i - ROWS : at.bank + i] = ports[q % MAP_PORTS].read();
         }
     }
-    next_load(pass, at);
+}
+
+// The same from a map buffer, where the stride is 1: bank to bank.
+inline void move_words(const pass_t &pass, const load_cursor_t &at, int end, lanes_t rows[ROW_DEPTH / 2][2][ROWS],
+                       const map_buffer_t from) {
+#pragma HLS INLINE
+    const int piece = pass.in_base + at.burst * pass.in_block_pitch + at.column, lap = at.lap - pass.pad_top / ROWS;
+    for (int bank = 0; bank < ROWS; ++bank) {
+#pragma HLS UNROLL
+        const bool wraps = bank < at.bank;
+        const int q = at.q + bank - at.bank + (wraps ? ROWS : 0);
+        if (q < end && row_exists(pass, q)) {
+            const int slot = wraps ? wrap_once(at.slot + 1, pass.slots) : at.slot;
+            const int address = slot * pass.row_words + at.word;
+            rows[address >> 1][address & 1][bank] = from[piece + (lap + (wraps ? 1 : 0)) * pass.in_row_pitch][bank];
+        }
+    }
 }
 
 inline activations_t gather(const pass_t &pass, const feed_cursor_t &at, int tile, int tile_slot,
@@ -158,11 +188,12 @@ inline activations_t gather(const pass_t &pass, const feed_cursor_t &at, int til
 // that is 0 tiles), and load the rows up to stride ``end``.
 inline void load_phase(const pass_t &pass, int tile, int tile_slot, int channel_tile, int channel_tiles,
                        load_cursor_t &load, int end,
-                       lanes_t rows[ROW_DEPTH / 2][2][ROWS], hls::stream<lanes_t> ports[MAP_PORTS],
-                       hls::stream<activations_t> &activations) {
+                       lanes_t rows[ROW_DEPTH / 2][2][ROWS], const map_buffer_t from,
+                       hls::stream<lanes_t> ports[MAP_PORTS], hls::stream<activations_t> &activations) {
 #pragma HLS INLINE off
     const int feeds = channel_tiles * pass.places * pass.steps;
-    const int groups = (end - load.q + MAP_PORTS - 1) / MAP_PORTS;
+    const int strides = end - load.q;
+    const int groups = reads_buffer(pass) ? (strides + ROWS - 1) / ROWS : (strides + MAP_PORTS - 1) / MAP_PORTS;
     const int loads = maximum(groups, 0) * pass.phases * pass.row_words;
     const int cycles = maximum(feeds, loads);
     int first_block = pass.diagonal ? channel_tile * pass.tile_blocks : 0, credit = 0;
@@ -177,7 +208,9 @@ inline void load_phase(const pass_t &pass, int tile, int tile_slot, int channel_
         credit += loads;
         if (credit >= cycles) {
             credit -= cycles;
-            load_words(pass, load, end, rows, ports);
+            if (reads_buffer(pass)) move_words(pass, load, end, rows, from);
+            else load_words(pass, load, end, rows, ports);
+            next_load(pass, load);
         }
         if (i < feeds) {
             activations.write(gather(pass, feed, tile, tile_slot, rows));
@@ -196,21 +229,23 @@ inline void load_phase(const pass_t &pass, int tile, int tile_slot, int channel_
         load.bank -= excess;
         if (load.bank < 0) {
             load.bank += ROWS;
+            --load.lap;
             load.slot = load.slot == 0 ? pass.slots - 1 : load.slot - 1;
         }
     }
 }
 
 // static, here and wherever a function keeps a memory: sanitizers do not watch what the linker might share.
-static inline void load(pass_t pass, hls::stream<lanes_t> ports[MAP_PORTS], hls::stream<activations_t> &activations) {
+static inline void load(pass_t pass, const map_buffer_t from, hls::stream<lanes_t> ports[MAP_PORTS],
+                        hls::stream<activations_t> &activations) {
     SYSTOLIC_PROCESS("load");
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
     static lanes_t rows[ROW_DEPTH / 2][2][ROWS];
 #pragma HLS ARRAY_PARTITION variable=rows complete dim=2
 #pragma HLS ARRAY_PARTITION variable=rows complete dim=3
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = rows type = ram_s2p impl = ROW_MEMORY)
-    load_cursor_t cursor = {0, 0, 0, 0, 0};
-    load_phase(pass, 0, 0, 0, 0, cursor, ROWS + pass.ahead, rows, ports, activations);
+    load_cursor_t cursor = {0, 0, 0, 0, 0, 0, 0, 0};
+    load_phase(pass, 0, 0, 0, 0, cursor, ROWS + pass.ahead, rows, from, ports, activations);
     const int rounds = pass.inputs_resident ? pass.channel_tiles : 1;
     const int channel_tiles = pass.inputs_resident ? 1 : pass.channel_tiles;
     for (int round = 0; round < rounds; ++round) {
@@ -221,8 +256,8 @@ static inline void load(pass_t pass, hls::stream<lanes_t> ports[MAP_PORTS], hls:
             const bool more = round == 0 && tile + 1 < pass.row_tiles;
             const int next_end = (tile + 2) * ROWS + pass.ahead;
             load_phase(pass, tile, tile_slot, round, channel_tiles, cursor, more && pass.overlap ? next_end : cursor.q,
-                       rows, ports, activations);
-            if (more && !pass.overlap) load_phase(pass, 0, 0, 0, 0, cursor, next_end, rows, ports, activations);
+                       rows, from, ports, activations);
+            if (more && !pass.overlap) load_phase(pass, 0, 0, 0, 0, cursor, next_end, rows, from, ports, activations);
             tile_slot = wrap_once(tile_slot + 1, pass.slots);
         }
     }

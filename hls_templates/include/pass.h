@@ -42,7 +42,7 @@
     X(out_base) X(out_row_pitch) X(out_block_pitch) X(out_blocks)                                           \
     X(value_words)   /* words of LANES results: 1, or RESULT_WORDS where they leave as int16 */             \
     X(out_buffer)    /* as in_buffer; never the same one */                                                 \
-    X(out_turn)      /* row y of a map buffer lies in bank (y + out_turn) mod MAP_PORTS */                  \
+    X(out_turn)      /* row y lies in its bank (y + out_turn) mod ROWS */                                   \
     X(low) X(high)   /* saturation */
 
 #define SYSTOLIC_DECLARE(field) int32_t field;

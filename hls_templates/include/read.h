@@ -6,6 +6,7 @@
 #include <hls_stream.h>
 
 #include "instrument.h"
+#include "map_buffer.h"
 #include "pass.h"
 #include "types.h"
 
@@ -70,7 +71,7 @@ int count_bursts(const pass_t &pass) {
 template <int PORT>
 void read_rows(pass_t pass, hls::burst_maxi<word_t> maps, hls::stream<lanes_t> &rows) {
     SYSTOLIC_PROCESS("read_rows");
-    const int bursts = count_bursts<PORT>(pass);
+    const int bursts = reads_buffer(pass) ? 0 : count_bursts<PORT>(pass);
     const int words = bursts * pass.burst_words;
     row_cursor_t at = {PORT, 0, 0};
     int requested = 0;

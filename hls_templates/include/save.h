@@ -7,6 +7,7 @@
 #include <hls_stream.h>
 
 #include "instrument.h"
+#include "map_buffer.h"
 #include "pass.h"
 #include "pool.h"
 #include "types.h"
@@ -51,19 +52,6 @@ inline void next_chunk(const pass_t &pass, chunk_t &chunk) {
     measure_chunk(pass, chunk);
 }
 
-// The port that the chunk's first row leaves through. Rows for DDR may leave through any; those for a map buffer go to
-// the bank in which the next layer's reader looks for them.
-inline int first_port(const pass_t &pass, const chunk_t &chunk) {
-#pragma HLS INLINE
-    return MAP_DEPTH > 0 && pass.out_buffer != 0 ? (chunk.y + pass.out_turn) % MAP_PORTS : 0;
-}
-
-// The first row of the chunk that leaves through ``port``; every MAP_PORTS-th from there on does too.
-inline int first_row(const pass_t &pass, const chunk_t &chunk, int port) {
-#pragma HLS INLINE
-    return (port + MAP_PORTS - first_port(pass, chunk)) % MAP_PORTS;
-}
-
 inline int count_chunks(const pass_t &pass) {
 #pragma HLS INLINE
     return pass.row_tiles * pass.channel_tiles * ((pass.save_width + CHUNK - 1) / CHUNK);
@@ -89,7 +77,15 @@ inline void arrange_row(const result_t values[COLUMNS], int value_words, lanes_t
 
 struct place_t {
     int row, block, x, word;
+    int bank, lap;                  // of the row in a map buffer: (y + out_turn) mod ROWS and its quotient
 };
+
+inline place_t first_place(const pass_t &pass, const chunk_t &chunk) {
+#pragma HLS INLINE
+    const int row = chunk.y + pass.out_turn;
+    const place_t place = {0, 0, 0, 0, row % ROWS, row / ROWS};
+    return place;
+}
 
 inline void next_place(const chunk_t &chunk, int value_words, place_t &at) {
 #pragma HLS INLINE
@@ -100,23 +96,38 @@ inline void next_place(const chunk_t &chunk, int value_words, place_t &at) {
     if (++at.block < chunk.blocks) return;
     at.block = 0;
     at.row += MAP_PORTS;
+    at.bank += MAP_PORTS;
+    if (at.bank >= ROWS) {
+        at.bank -= ROWS;
+        ++at.lap;
+    }
+}
+
+// The words that leave a cycle, a row each, into a map buffer.
+inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &at, const lanes_t words[MAP_PORTS],
+                       map_buffer_t to) {
+#pragma HLS INLINE
+    const int piece = pass.out_base + (chunk.tile.channel * TILE_BLOCKS + at.block) * pass.out_block_pitch + chunk.x + at.x;
+    for (int bank = 0; bank < ROWS; ++bank) {
+#pragma HLS UNROLL
+        const bool wraps = bank < at.bank;
+        const int port = bank - at.bank + (wraps ? ROWS : 0);
+        if (port < MAP_PORTS && at.row + port < chunk.rows) {
+            to[piece + (at.lap + (wraps ? 1 : 0)) * pass.out_row_pitch][bank] = words[minimum(port, MAP_PORTS - 1)];
+        }
+    }
 }
 
 inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk_t &out, bool empty, int half,
-                          arranged_t buffer, hls::stream<results_t> &results, hls::stream<lanes_t> ports[MAP_PORTS]) {
+                          arranged_t buffer, hls::stream<results_t> &results, hls::stream<lanes_t> ports[MAP_PORTS],
+                          map_buffer_t to) {
 #pragma HLS INLINE off
     const int groups = groups_of(in.rows);
     const int fills = fill ? in.columns * groups : 0;
     const int port_rows = (out.rows + MAP_PORTS - 1) / MAP_PORTS;
     const int empties = empty ? port_rows * out.blocks * out.columns * pass.value_words : 0;
-    int first[MAP_PORTS];
-#pragma HLS ARRAY_PARTITION variable=first complete
-    for (int port = 0; port < MAP_PORTS; ++port) {
-#pragma HLS UNROLL
-        first[port] = first_row(pass, out, port);
-    }
     int x = 0, group = 0;
-    place_t place = {0, 0, 0, 0};
+    place_t place = first_place(pass, out);
     SYSTOLIC_ENTER;
     for (int i = 0; i < maximum(fills, empties); ++i) {
         SYSTOLIC_PIPELINE(1, 4);
@@ -137,20 +148,22 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
             }
         }
         if (i < empties) {
+            lanes_t words[MAP_PORTS];
+#pragma HLS ARRAY_PARTITION variable=words complete
             for (int port = 0; port < MAP_PORTS; ++port) {
 #pragma HLS UNROLL
-                const int row = place.row + first[port];
-                if (row < out.rows) {
-                    ports[port].write(
-                        buffer[1 - half][row / ROW_BANKS][row % ROW_BANKS][place.x][place.block][place.word]);
-                }
+                const int row = minimum(place.row + port, SAVED_ROWS - 1);
+                words[port] = buffer[1 - half][row / ROW_BANKS][row % ROW_BANKS][place.x][place.block][place.word];
+                if (!writes_buffer(pass) && place.row + port < out.rows) ports[port].write(words[port]);
             }
+            if (writes_buffer(pass)) keep_words(pass, out, place, words, to);
             next_place(out, pass.value_words, place);
         }
     }
 }
 
-static inline void arrange(pass_t pass, hls::stream<results_t> &results, hls::stream<lanes_t> ports[MAP_PORTS]) {
+static inline void arrange(pass_t pass, hls::stream<results_t> &results, hls::stream<lanes_t> ports[MAP_PORTS],
+                           map_buffer_t to) {
     SYSTOLIC_PROCESS("arrange");
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
     static arranged_t buffer;
@@ -162,7 +175,7 @@ static inline void arrange(pass_t pass, hls::stream<results_t> &results, hls::st
     chunk_t in = first_chunk(pass), out = in;
     for (int i = 0; i <= chunks; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min=2 max=1024
-        arrange_phase(pass, in, i < chunks, out, i > 0, i & 1, buffer, results, ports);
+        arrange_phase(pass, in, i < chunks, out, i > 0, i & 1, buffer, results, ports, to);
         out = in;
         next_chunk(pass, in);
     }
@@ -170,50 +183,37 @@ static inline void arrange(pass_t pass, hls::stream<results_t> &results, hls::st
 
 static const int RESPONSES_OPEN = OUTSTANDING;  // bursts written before the oldest must be acknowledged
 
-// Where a port stands in a chunk: pieces of rows, block after block.
-struct piece_t {
-    int row, block, word;
-};
-
-inline void next_word(const chunk_t &chunk, int length, piece_t &at) {
-#pragma HLS INLINE
-    if (++at.word < length) return;
-    at.word = 0;
-    if (++at.block < chunk.blocks) return;
-    at.block = 0;
-    at.row += MAP_PORTS;
-}
-
-// Words that a port takes of a chunk whose pieces have so many.
-inline int words_of(const chunk_t &chunk, int first_row, int length) {
-#pragma HLS INLINE
-    return (chunk.rows - first_row + MAP_PORTS - 1) / MAP_PORTS * chunk.blocks * length;
-}
-
 template <int PORT>
 void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<word_t> maps) {
     SYSTOLIC_PROCESS("write_rows");
-    const int chunks = count_chunks(pass);
+    const int chunks = writes_buffer(pass) ? 0 : count_chunks(pass);
     chunk_t chunk = first_chunk(pass);
     int open = 0;
     for (int i = 0; i < chunks; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1024
         const int length = chunk.columns * pass.value_words;
-        piece_t at = {PORT, 0, 0};
+        const int rows = (chunk.rows - PORT + MAP_PORTS - 1) / MAP_PORTS;
+        int row = PORT, block = 0, word = 0;
         SYSTOLIC_ENTER;
-        for (int w = 0; w < words_of(chunk, PORT, length); ++w) {
+        for (int w = 0; w < rows * chunk.blocks * length; ++w) {
             SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=4096
-            if (at.word == 0) {
+            if (word == 0) {
                 if (open == RESPONSES_OPEN) maps.write_response();
                 else ++open;
-                maps.write_request(pass.out_base + (chunk.y + at.row) * pass.out_row_pitch
-                                       + (chunk.tile.channel * TILE_BLOCKS + at.block) * pass.out_block_pitch
+                maps.write_request(pass.out_base + (chunk.y + row) * pass.out_row_pitch
+                                       + (chunk.tile.channel * TILE_BLOCKS + block) * pass.out_block_pitch
                                        + chunk.x * pass.value_words,
                                    length);
             }
             maps.write(word_of(words.read()));
-            next_word(chunk, length, at);
+            if (++word == length) {
+                word = 0;
+                if (++block == chunk.blocks) {
+                    block = 0;
+                    row += MAP_PORTS;
+                }
+            }
         }
         next_chunk(pass, chunk);
     }

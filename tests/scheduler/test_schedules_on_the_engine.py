@@ -54,7 +54,7 @@ ARRAYS = {
         map_depth=1024,
     ),
     "map buffers, 4 bits": Array(
-        4, 16, 8, map_ports=4, save_rows=1, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16,
+        4, 16, 8, map_ports=1, save_rows=1, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16,
         bits=4, map_depth=256,
     ),
 }  # fmt: skip
