@@ -62,8 +62,8 @@ STAY_RULES = (
     ),
     StayRule(
         "a bank of a map buffer holds its share of the map's rows",
-        lambda o: bank_words(o.network, o.job, o.reader, o.array) <= o.array.map_depth,
-        lambda o: f"{bank_words(o.network, o.job, o.reader, o.array)} words of map_depth={o.array.map_depth}",
+        lambda o: bank_words(o.network, o.job, o.array) <= o.array.map_depth,
+        lambda o: f"{bank_words(o.network, o.job, o.array)} words of map_depth={o.array.map_depth}",
     ),
 )
 
@@ -94,9 +94,9 @@ def turn_of(reader: Job | None, array: Array) -> int:
     return 0 if reader is None else reader.padding.top % array.rows
 
 
-def bank_words(network: QuantizedNetwork, job: Job, reader: Job | None, array: Array) -> int:
+def bank_words(network: QuantizedNetwork, job: Job, array: Array) -> int:
     """Words of one bank that the job's map takes, rows [row][block][column] in each."""
-    rows = ceil_div(job.saved.height + turn_of(reader, array), array.rows)
+    rows = ceil_div(job.saved.height, array.rows)
     return rows * blocks(network.nodes[job.output].shape.channels, array) * job.saved.width
 
 

@@ -153,13 +153,13 @@ class Library:
         """Rows are dealt to the banks: see scheduler/on_chip.py."""
         region, at = region_of(layer["output"]), layer["output"]
         count, row_bytes = int(folder.manifest["array"]["rows"]), region.size // region.height
-        bank_rows = -(-(region.height + at["turn"]) // count)
+        bank_rows = -(-region.height // count)
         banks = np.zeros((count, bank_rows, row_bytes), np.int8)
         for number, bank in enumerate(banks):
             words = ctypes.c_size_t(bank.size // folder.word_bytes)
             self.library.systolic_map_bank(at["map_buffer"], number, ctypes.c_void_p(bank.ctypes.data), words)
-        rows = np.arange(region.height) + at["turn"]
-        return unpack_map(region, folder.lanes, np.ascontiguousarray(banks[rows % count, rows // count]))
+        rows = np.arange(region.height)
+        return unpack_map(region, folder.lanes, np.ascontiguousarray(banks[(rows + at["turn"]) % count, rows // count]))
 
 
 def _array(words: npt.NDArray[Any]) -> tuple[ctypes.c_void_p, ctypes.c_size_t]:

@@ -120,7 +120,8 @@ inline void load_words(const pass_t &pass, const load_cursor_t &at, int end,
 inline void move_words(const pass_t &pass, const load_cursor_t &at, int end, lanes_t rows[ROW_DEPTH / 2][2][ROWS],
                        const map_buffer_t from) {
 #pragma HLS INLINE
-    const int piece = pass.in_base + at.burst * pass.in_block_pitch + at.column, lap = at.lap - pass.pad_top / ROWS;
+    const int piece = pass.in_base + at.burst * pass.in_block_pitch + at.column;
+    const int turn = pass.pad_top % ROWS, lap = at.lap - pass.pad_top / ROWS;
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         const bool wraps = bank < at.bank;
@@ -128,7 +129,8 @@ inline void move_words(const pass_t &pass, const load_cursor_t &at, int end, lan
         if (q < end && row_exists(pass, q)) {
             const int slot = wraps ? wrap_once(at.slot + 1, pass.slots) : at.slot;
             const int address = slot * pass.row_words + at.word;
-            rows[address >> 1][address & 1][bank] = from[piece + (lap + (wraps ? 1 : 0)) * pass.in_row_pitch][bank];
+            const int row = row_of_bank(wraps ? lap + 1 : lap, bank, turn);
+            rows[address >> 1][address & 1][bank] = from[piece + row * pass.in_row_pitch][bank];
         }
     }
 }

@@ -8,8 +8,15 @@
 
 // ROWS banks, as the row buffer has: row y lies in bank (y + turn) mod ROWS, where turn is the padding above the map of
 // the layer that reads it, so that a whole group of ROWS rows moves into the row buffer together, bank by bank. In a
-// bank the rows lie one after the other, [row][block][column] of words. Without map buffers this one word is unused.
+// bank the rows lie one after the other, [row][block][column] of words, the first at 0: row y is the y / ROWS-th of its
+// bank. Without map buffers this one word is unused.
 typedef lanes_t map_buffer_t[MAP_DEPTH > 0 ? MAP_DEPTH : 1][ROWS];
+
+// Of the row in ``bank`` of the lap-th round of banks, counted with the padding above: which row of its bank it is.
+inline int row_of_bank(int lap, int bank, int turn) {
+#pragma HLS INLINE
+    return lap - (bank < turn ? 1 : 0);
+}
 
 inline bool reads_buffer(const pass_t &pass) {
 #pragma HLS INLINE

@@ -113,7 +113,8 @@ inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &
         const bool wraps = bank < at.bank;
         const int port = bank - at.bank + (wraps ? ROWS : 0);
         if (port < MAP_PORTS && at.row + port < chunk.rows) {
-            to[piece + (at.lap + (wraps ? 1 : 0)) * pass.out_row_pitch][bank] = words[minimum(port, MAP_PORTS - 1)];
+            const int row = row_of_bank(wraps ? at.lap + 1 : at.lap, bank, pass.out_turn);
+            to[piece + row * pass.out_row_pitch][bank] = words[minimum(port, MAP_PORTS - 1)];
         }
     }
 }
