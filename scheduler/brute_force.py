@@ -12,9 +12,9 @@ from scheduler.array import Array
 from scheduler.cost import Link, layer_cost
 from scheduler.lower import lower
 from scheduler.placement import place
-from scheduler.price import Task, arrays_of, layers_of, ways_of
+from scheduler.price import Task, arrays_of, layers_of, map_depths, staying, stays_at, ways_of
 from scheduler.space import Goal, Space, area, geometries
-from scheduler.work import Needs
+from scheduler.work import Needs, Work
 
 
 def brute_force(
@@ -27,10 +27,11 @@ def brute_force(
     for geometry in geometries(space, board):
         layers = layers_of(network, jobs, geometry.columns, geometry.lanes, space.strips, space.bits)
         task = Task(geometry, layers, board, link, goal, space)
-        for bare in arrays_of(task):
-            prices = [_prices(task, bare, index) for index in range(len(layers.works))]
-            for depths in product(space.row_depths, space.weight_depths, space.kept_depths):
-                array = replace(bare, row_depth=depths[0], weight_depth=depths[1], kept_depth=depths[2])
+        for bare, map_depth in product(arrays_of(task), map_depths(task)):
+            works = staying(layers.works, stays_at(task, map_depth))
+            prices = [_prices(task, bare, works, index) for index in range(len(works))]
+            for rows, weights, kept in product(space.row_depths, space.weight_depths, space.kept_depths):
+                array = replace(bare, row_depth=rows, weight_depth=weights, kept_depth=kept, map_depth=map_depth)
                 used = place(array, board)[1]
                 if used.fits(board):
                     keys = list(_keys(task, array, prices, area(used, board)))
@@ -59,9 +60,8 @@ def _fits(need: Needs, array: Array) -> bool:
     return all(n <= r for n, r in zip((need.row_depth, need.weight_depth, need.kept_depth), room, strict=True))
 
 
-def _prices(task: Task, array: Array, index: int) -> list[_Price]:
+def _prices(task: Task, array: Array, works: Sequence[Work], index: int) -> list[_Price]:
     """Every way of one layer, each priced by itself; how deep the buffers are does not change what it costs."""
-    works = task.layers.works
     following = works[index + 1].steps if index + 1 < len(works) else 0
     ways = ways_of(task, works[index], task.layers.cuts[index], following)[0]
     costs = [layer_cost(array, works[index], way, following, task.link, index == 0) for way in ways]

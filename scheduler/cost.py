@@ -11,7 +11,7 @@ The model against the trace of the generated code: benchmarks/schedule.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -369,10 +369,10 @@ def _held_back(one: _Pass, waits: Numbers, last: Cycles, saved: int) -> Cycles:
 
 
 def least_overhead(link: Link) -> int:
-    """Cycles of any pass beside what it computes: fetched, first words awaited, last results out and answered; the
+    """Cycles of any pass beside what it computes, where its maps stay on chip: fetched, its last results out; the
     array's rows come on top."""
     program = PASS_BYTES // 4 + link.read_latency + 2
-    return program + link.read_latency + ENTER_READER + PIPELINE + link.write_latency + ANSWER + REGION
+    return program + PIPELINE + REGION
 
 
 def _saved_before(classes: tuple[tuple[int, int], ...], index: int) -> int:
@@ -407,16 +407,30 @@ def _uses(one: _Pass, saved: int) -> tuple[_Use, _Use]:
 def _fill(one: _Pass, first: bool) -> Cycles:
     """read_rows counts its bursts, asks, and waits; load puts the rows of the first tile into the banks."""
     knobs, work, way, link = one.knobs, one.work, one.way, one.link
+    if work.from_chip:
+        return _fill_from_chip(one)
     count = _up(np.int64(one.row_tiles * knobs.rows + work.ahead), knobs.map_ports)
     bursts = _up(_rows_in(work, knobs.rows, one.row_tiles) * way.bursts, knobs.map_ports)
     start = count + np.where(bursts > BURSTS_AHEAD, REQUEST_STAGES, 0) + link.read_latency + ENTER_READER
-    groups = _up(np.int64(knobs.rows + work.ahead), knobs.map_ports)
-    iterations = groups * work.phases * way.words
+    iterations = _loads(one, knobs.rows + work.ahead)
     rows = _rows_in(work, knobs.rows, 1) * way.words * knobs.word_bytes
     fill = start + np.maximum(iterations, _ddr(rows + _weights_meanwhile(one, first), link))
     if first:
         fill = np.maximum(fill, REQUEST_STAGES + link.read_latency + ENTER_READER + one.load(work.steps))
     return _cycles(fill=fill, program=np.asarray(PASS_BYTES // 4 + link.read_latency + 2))
+
+
+def _fill_from_chip(one: _Pass) -> Cycles:
+    """load moves the rows of the first tile from a map buffer into its banks."""
+    fill = _loads(one, one.knobs.rows + one.work.ahead) + ROW_TILE_BUBBLE
+    return _cycles(fill=fill, program=np.asarray(PASS_BYTES // 4 + one.link.read_latency + 2))
+
+
+def _loads(one: _Pass, strides: int) -> Numbers:
+    """Iterations of load that bring so many row strides: a group a port from DDR, a bank from a map buffer."""
+    together = np.int64(one.knobs.rows) if one.work.from_chip else one.knobs.map_ports
+    groups = _up(np.int64(strides), together)
+    return np.asarray(groups * one.work.phases * one.way.words, np.int64)
 
 
 def _tiles_loaded(one: _Pass) -> Numbers:
@@ -462,7 +476,7 @@ def _tile(one: _Pass, uses: tuple[_Use, _Use], saved: int, last: bool) -> Cycles
     behind = (tiles - 1) * uses[0].saver + uses[1].saver
     waits = one.streams * np.maximum(0, one.load(work.steps) - uses[0].cycles)
     weights = (tiles - 1 if last else tiles) * waits
-    loads = _up(np.int64(knobs.rows), knobs.map_ports) * work.phases * way.words * (0 if last else 1)
+    loads = _loads(one, knobs.rows) * (0 if last else 1)
     hidden = np.where(way.inputs_resident, one.feeds, compute)  # load: one loop of max(feeds, loads) iterations
     pause = np.where(way.overlap, np.maximum(0, loads - hidden), loads)
     saver = (tiles - 1) * uses[0].cycles + uses[1].cycles - compute
@@ -490,7 +504,9 @@ def _tile_bytes(one: _Pass, saved: int, last: bool, loads: Numbers) -> Numbers:
 
 
 def _written(one: _Pass, saved: int) -> Numbers:
-    """Bytes of the results of one row tile."""
+    """Bytes of the results of one row tile that DDR takes."""
+    if one.work.to_chip:
+        return np.zeros((), np.int64)
     words = ceil_div(one.work.filters, one.knobs.lanes) * one.work.value_words * one.knobs.word_bytes
     return np.asarray(saved * _up(one.way.width, np.int64(one.work.pool_stride)) * words, np.int64)
 
@@ -499,7 +515,7 @@ def _read(one: _Pass, loads: Numbers) -> Numbers:
     """Bytes that so many loads take, of row tiles after the first: the last may have fewer rows, and the last ports
     none."""
     work, rows, tiles = one.work, one.knobs.rows, one.row_tiles
-    if tiles == 1:
+    if tiles == 1 or work.from_chip:
         return np.zeros((), np.int64)
     groups = _up(np.int64(rows), one.knobs.map_ports) * work.phases * (tiles - 1)
     exist = _rows_in(work, rows, tiles) - _rows_in(work, rows, 1)
@@ -508,6 +524,8 @@ def _read(one: _Pass, loads: Numbers) -> Numbers:
 
 def _writes(one: _Pass, saved: int, rows: Numbers, weights: Numbers) -> Numbers:
     """Cycles of the ports that write one row tile's results while so many bytes of rows and of weights are read."""
+    if one.work.to_chip:
+        return np.zeros((), np.int64)
     blocks = ceil_div(one.work.filters, one.knobs.lanes)
     row = blocks * _up(one.way.width, np.int64(one.work.pool_stride)) * one.work.value_words
     words = saved * row // one.knobs.map_ports
@@ -544,7 +562,7 @@ def _weights_once(one: _Pass, use: Numbers, saved: int) -> Cycles:
     port = work.steps * knobs.port_beats
     moved = work.steps * knobs.columns * knobs.word_bytes
     results = _written(one, saved) // tiles
-    loads = _up(np.int64(knobs.rows), knobs.map_ports) * work.phases * one.way.words * one.way.overlap
+    loads = _loads(one, knobs.rows) * one.way.overlap
     beside = np.maximum(one.load(work.steps), _ddr(moved + results + _read(one, loads) // tiles, one.link))
     ported = (tiles - 1) * one.way.resident * np.maximum(0, port - use)
     first = (tiles - 1) * one.way.resident * np.maximum(0, beside - use)
@@ -574,7 +592,8 @@ def _all_crosses(one: _Pass, total: Cycles) -> Cycles:
     rows = _rows_in(work, knobs.rows, one.row_tiles) * way.words
     weights = (_tiles_loaded(one) * work.steps + way.next_steps) * knobs.columns
     written = work.saved_height * _up(way.width, np.int64(work.pool_stride)) * ceil_div(work.filters, knobs.lanes)
-    moved = (rows + weights + written * work.value_words) * knobs.word_bytes
+    maps = rows * (not work.from_chip) + written * work.value_words * (not work.to_chip)
+    moved = (maps + weights) * knobs.word_bytes
     least = _ddr(np.asarray(moved, np.int64), one.link) + one.link.read_latency + one.link.write_latency
     return _cycles(ddr=np.maximum(0, least - (total.total - total.program)))
 
@@ -585,7 +604,8 @@ def _drain(one: _Pass, use: _Use) -> Cycles:
     work, way, knobs = one.work, one.way, one.knobs
     columns = _up(way.width, np.int64(work.pool_stride))
     burst = np.minimum(np.minimum(columns, knobs.chunk) * work.value_words, BURST_WORDS)
-    drain = PIPELINE + knobs.rows + use.over + use.last + burst + one.link.write_latency + ANSWER + REGION
+    answered = 0 if work.to_chip else burst + one.link.write_latency + ANSWER
+    drain = PIPELINE + knobs.rows + use.over + use.last + answered + REGION
     hidden = np.where(way.inputs_resident, use.cycles * one.row_tiles, use.cycles)
     # Where the DDR is slower than the ports, the readers are ahead by what the ports hold.
     beats = way.next_steps * knobs.port_beats
@@ -648,9 +668,10 @@ def layer_traffic(rows: int, columns: int, word_bytes: int, lanes: int, work: Wo
     passes = way.cut.count * work.repeats
     loads = channel_tiles * (row_tiles if way.order == "streamed" else 1) * passes
     blocks = ceil_div(work.filters, lanes)
+    rows_read, saved = _rows_in(work, rows, row_tiles), work.saved_height * work.saved_width
     return Traffic(
-        maps_read=work.repeats * _rows_in(work, rows, row_tiles) * way.cut.total_words * word_bytes,
-        maps_written=work.repeats * work.saved_height * work.saved_width * blocks * work.value_words * word_bytes,
+        maps_read=0 if work.from_chip else work.repeats * rows_read * way.cut.total_words * word_bytes,
+        maps_written=0 if work.to_chip else work.repeats * saved * blocks * work.value_words * word_bytes,
         weights=loads * work.steps * columns * word_bytes,
         requantisers=passes * channel_tiles * columns * REQUANTISER_BYTES,
         program=passes * PASS_BYTES,
@@ -717,7 +738,11 @@ class Cost:
 def cost(schedule: SystolicSchedule, link: Link) -> Cost:
     """What ``schedule`` costs, layer by layer."""
     network, array = schedule.network, schedule.array
-    works = [work_of(network, t.job, array) for t in schedule.tilings]
+    stays = (False, *(tiling.on_chip for tiling in schedule.tilings))
+    works = [
+        replace(work_of(network, tiling.job, array), from_chip=before, to_chip=tiling.on_chip)
+        for tiling, before in zip(schedule.tilings, stays, strict=False)
+    ]
     layers = []
     for index, (work, tiling) in enumerate(zip(works, schedule.tilings, strict=True)):
         following = works[index + 1].steps if index + 1 < len(works) else 0

@@ -94,8 +94,8 @@ def broken_layers(
     works = [work_of(network, job, array) for job in jobs]
     following = [work.steps for work in works[1:]] + [0]
     problems = []
-    for work, way, after, over in zip(works, chosen, following, handovers(network, jobs, array), strict=True):
-        found = broken(ask(array, work, way, after)) + (hindrances(over) if way.on_chip else ())
+    for work, way, after, over in zip(works, chosen, following, handovers(network, jobs), strict=True):
+        found = broken(ask(array, work, way, after)) + (hindrances(over, array) if way.on_chip else ())
         problems += [f"{work.name}: {sentence}" for sentence in found]
     return tuple(problems)
 

@@ -10,21 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from cnn.network import Shape
 from cnn.quantized import QuantizedNetwork, on_host
 from scheduler.array import Array
 from scheduler.lower import Job, resolve
-from scheduler.tile import blocks, ceil_div
+from scheduler.tile import ceil_div
 
 
 @dataclass(frozen=True, eq=False)
 class Handover:
-    """A map on its way: written by ``job``, read next by ``reader`` (None after the last job)."""
+    """A map on its way: written by ``job``, the next job is ``reader`` (None after the last); readers: of the map."""
 
-    network: QuantizedNetwork
     job: Job
     reader: Job | None
     readers: int
-    array: Array
+
+    @property
+    def next_reads(self) -> bool:
+        return self.reader is not None and self.reader.input == self.job.output
+
+    @property
+    def frames(self) -> int:
+        return self.job.stacked * self.job.repeats
 
 
 @dataclass(frozen=True)
@@ -36,19 +43,11 @@ class StayRule:
     came: Callable[[Handover], str]
 
 
-def _next_reads(over: Handover) -> bool:
-    return over.reader is not None and over.reader.input == over.job.output
-
-
-def _straight(over: Handover) -> bool:
-    return _next_reads(over) and over.readers == 1
-
-
 STAY_RULES = (
     StayRule(
         "a map stays on chip for the next layer alone, and the host does not read it",
-        _straight,
-        lambda o: f"{o.readers} reader(s), the next layer {'is not its only one' if _next_reads(o) else 'is not one'}",
+        lambda o: o.next_reads and o.readers == 1,
+        lambda o: f"{o.readers} reader(s), the next layer {'is not its only one' if o.next_reads else 'is not one'}",
     ),
     StayRule(
         "a map on chip is read with stride 1, because neighbouring rows lie in neighbouring banks",
@@ -57,36 +56,37 @@ STAY_RULES = (
     ),
     StayRule(
         "a map stays on chip in designs of one frame a batch",
-        lambda o: o.job.stacked * o.job.repeats == 1,
-        lambda o: f"a batch of {o.job.stacked * o.job.repeats}",
-    ),
-    StayRule(
-        "a bank of a map buffer holds its share of the map's rows",
-        lambda o: bank_words(o.network, o.job, o.array) <= o.array.map_depth,
-        lambda o: f"{bank_words(o.network, o.job, o.array)} words of map_depth={o.array.map_depth}",
+        lambda o: o.frames == 1,
+        lambda o: f"a batch of {o.frames}",
     ),
 )
 
 
-def handovers(network: QuantizedNetwork, jobs: Sequence[Job], array: Array) -> tuple[Handover, ...]:
+def handovers(network: QuantizedNetwork, jobs: Sequence[Job]) -> tuple[Handover, ...]:
     """One a job."""
     wanted = [job.input for job in jobs]
     wanted += [resolve(network, i) for node in network.nodes if on_host(node.op) for i in node.inputs]
     after = (*jobs[1:], None)
-    return tuple(
-        Handover(network, job, reader, wanted.count(job.output), array)
-        for job, reader in zip(jobs, after, strict=True)
-    )
+    return tuple(Handover(job, reader, wanted.count(job.output)) for job, reader in zip(jobs, after, strict=True))
 
 
-def hindrances(over: Handover) -> tuple[str, ...]:
-    """A sentence for every rule that keeps the map from staying."""
-    return tuple(f"{rule.sentence} ({rule.came(over)})" for rule in STAY_RULES if not rule.holds(over))
+def hindrances(over: Handover, array: Array) -> tuple[str, ...]:
+    """A sentence for everything that keeps the map from staying."""
+    found = [f"{rule.sentence} ({rule.came(over)})" for rule in STAY_RULES if not rule.holds(over)]
+    words = bank_words(over.job.saved, array.rows, array.lanes)
+    if words > array.map_depth:
+        found.append(f"a bank of a map buffer holds its rows of the map ({words} words of map_depth={array.map_depth})")
+    return tuple(found)
+
+
+def may_stay(network: QuantizedNetwork, jobs: Sequence[Job]) -> tuple[bool, ...]:
+    """Of each job's map whether it may stay where there is room."""
+    return tuple(all(rule.holds(over) for rule in STAY_RULES) for over in handovers(network, jobs))
 
 
 def keep(network: QuantizedNetwork, jobs: Sequence[Job], array: Array) -> tuple[bool, ...]:
-    """Of each job's map whether it may stay on chip."""
-    return tuple(not hindrances(over) for over in handovers(network, jobs, array))
+    """Of each job's map whether it stays in the map buffers of ``array``: all stay that may and fit."""
+    return tuple(not hindrances(over, array) for over in handovers(network, jobs))
 
 
 def turn_of(reader: Job | None, array: Array) -> int:
@@ -94,10 +94,9 @@ def turn_of(reader: Job | None, array: Array) -> int:
     return 0 if reader is None else reader.padding.top % array.rows
 
 
-def bank_words(network: QuantizedNetwork, job: Job, array: Array) -> int:
-    """Words of one bank that the job's map takes, rows [row][block][column] in each."""
-    rows = ceil_div(job.saved.height, array.rows)
-    return rows * blocks(network.nodes[job.output].shape.channels, array) * job.saved.width
+def bank_words(shape: Shape, rows: int, lanes: int) -> int:
+    """Words of one bank that a map of ``shape`` takes, rows [row][block][column] in each."""
+    return ceil_div(shape.height, rows) * ceil_div(shape.channels, lanes) * shape.width
 
 
 def buffers(on_chip: Sequence[bool]) -> tuple[int, ...]:

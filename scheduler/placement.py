@@ -19,7 +19,7 @@ import numpy.typing as npt
 from boards.board import Board
 from scheduler.array import Array
 from scheduler.fabric import fabric
-from scheduler.resources import BUFFERS, FIFOS, PORT_BUFFERS, Buffer, Usage, fixed_usage, units, used_by
+from scheduler.resources import BUFFERS, FIFOS, MAP_BUFFERS, PORT_BUFFERS, Buffer, Usage, fixed_usage, units, used_by
 from scheduler.space import NEVER, area, unit_areas
 
 Numbers = npt.NDArray[np.int64]
@@ -60,6 +60,11 @@ def place(array: Array, board: Board) -> tuple[Placement, Usage]:
         every, key=lambda one: (excess(one[1], board), area(one[1], board))
     )
     return {buffer.name: impl for buffer, impl in zip(BUFFERS, best[0], strict=True)}, best[1]
+
+
+def holds_maps(array: Array, board: Board) -> bool:
+    """Whether the board has the memory for the map buffers of ``array``, with nothing beside them."""
+    return any(used_by(MAP_BUFFERS, array, impl, board).fits(board) for impl in impls(MAP_BUFFERS, board))
 
 
 def excess(used: Usage, board: Board) -> float:

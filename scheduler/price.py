@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from boards.board import Board
+from cnn.network import Shape
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.cost import Knobs, Link, Numbers, layer_cycles, layer_traffic, least_overhead
 from scheduler.lower import Job
-from scheduler.placement import least_areas
+from scheduler.on_chip import bank_words, may_stay
+from scheduler.placement import holds_maps, least_areas
 from scheduler.space import NEVER, Geometry, Goal, Space, legal, weight_words
 from scheduler.tile import ceil_div
 from scheduler.work import Cut, Needs, Way, Work, cuts, needs, ways, work_of
@@ -30,11 +32,12 @@ _MOST_BYTES = (1 << _BYTES) - 1
 class Layers:
     """A network on one width of array: numbers only, so that it is cheap to send to another process.
 
-    bits: of a value in a lane.
+    bits: of a value in a lane. stays: of each layer's map whether it may stay on chip.
     """
 
     works: tuple[Work, ...]
     cuts: tuple[tuple[Cut, ...], ...]
+    stays: tuple[bool, ...]
     bits: int = 8
 
 
@@ -67,6 +70,7 @@ def layers_of(
     return Layers(
         tuple(work_of(network, job, array) for job in jobs),
         tuple(cuts(network, job, array, strips) for job in jobs),
+        may_stay(network, jobs),
         bits,
     )
 
@@ -86,11 +90,40 @@ def least_cycles(geometry: Geometry, layers: Layers, link: Link, ports: int) -> 
 
 
 def least_bytes(geometry: Geometry, layers: Layers) -> int:
-    """No candidate moves fewer: every map, every weight and every requantiser crosses once."""
+    """No candidate moves fewer: every weight, every requantiser and every map that cannot stay crosses once."""
     return sum(
         min(_bytes(geometry, layers.bits, work, Way(cut, "weights-resident", True)) for cut in choices)
-        for work, choices in zip(layers.works, layers.cuts, strict=True)
+        for work, choices in zip(staying(layers.works, layers.stays), layers.cuts, strict=True)
     )
+
+
+def staying(works: Sequence[Work], stays: Sequence[bool]) -> tuple[Work, ...]:
+    """The same work with these maps on chip."""
+    before = (False, *stays[:-1])
+    return tuple(
+        replace(work, from_chip=read, to_chip=written) for work, read, written in zip(works, before, stays, strict=True)
+    )
+
+
+def map_depths(task: Task) -> tuple[int, ...]:
+    """Depths of a map buffer: none, and each that holds one map more, where the board has the memory for it alone."""
+    if task.space.map_depths is not None:
+        return task.space.map_depths
+    g = task.geometry
+    sizes = {_map_words(g, work) for work, may in zip(task.layers.works, task.layers.stays, strict=True) if may}
+    array = Array(g.rows, g.columns, g.lanes, bits=task.layers.bits)
+    return (0, *(size for size in sorted(sizes) if holds_maps(replace(array, map_depth=size), task.board)))
+
+
+def _map_words(geometry: Geometry, work: Work) -> int:
+    shape = Shape(work.filters, work.saved_height, work.saved_width)
+    return bank_words(shape, geometry.rows, geometry.lanes)
+
+
+def stays_at(task: Task, depth: int) -> tuple[bool, ...]:
+    """Of each layer's map whether it stays in buffers of this depth: all that may and fit."""
+    both = zip(task.layers.works, task.layers.stays, strict=True)
+    return tuple(may and _map_words(task.geometry, work) <= depth for work, may in both)
 
 
 def _bytes(geometry: Geometry, bits: int, work: Work, way: Way) -> int:
@@ -125,27 +158,45 @@ class _Layer:
     bytes: Numbers
 
 
-def _price(task: Task, arrays: Sequence[Array]) -> list[_Layer]:
-    g, works = task.geometry, task.layers.works
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """Prices layers on all arrays of a geometry; each once, wherever the layer's maps lie."""
 
+    task: Task
+    knobs: Knobs
+    count: int
+    priced: dict[tuple[int, bool, bool], _Layer]
+
+    def layers(self, stays: Sequence[bool]) -> list[_Layer]:
+        """Every layer where these maps stay on chip; none where no way of a layer fits."""
+        found = [self._layer(i, work) for i, work in enumerate(staying(self.task.layers.works, stays))]
+        return found if all(layer.ways for layer in found) else []
+
+    def _layer(self, index: int, work: Work) -> _Layer:
+        key = (index, work.from_chip, work.to_chip)
+        if key not in self.priced:
+            self.priced[key] = self._price(index, work)
+        return self.priced[key]
+
+    def _price(self, index: int, work: Work) -> _Layer:
+        task, works = self.task, self.task.layers.works
+        following = works[index + 1].steps if index + 1 < len(works) else 0
+        found, need = ways_of(task, work, task.layers.cuts[index], following)
+        if not found:
+            return _Layer((), (), np.zeros((self.count, 0), np.int64), np.zeros(0, np.int64))
+        cycles = layer_cycles(self.knobs, work, found, following, task.link, index == 0).total
+        grid = np.broadcast_to(cycles, (self.count, len(found)))
+        moved = np.array([_bytes(task.geometry, task.layers.bits, work, way) for way in found], np.int64)
+        return _Layer(found, need, grid, moved)
+
+
+def _grid(task: Task, arrays: Sequence[Array]) -> _Grid:
     def column(name: str) -> Numbers:
         return np.array([[getattr(a, name)] for a in arrays], np.int64)
 
-    knobs = Knobs(
-        g.rows, g.columns, g.lanes, arrays[0].word_bytes,
-        *map(column, KNOBS),
-    )  # fmt: skip
-    priced = []
-    for index, (work, choices) in enumerate(zip(works, task.layers.cuts, strict=True)):
-        following = works[index + 1].steps if index + 1 < len(works) else 0
-        found, need = ways_of(task, work, choices, following)
-        if not found:
-            return []
-        cycles = layer_cycles(knobs, work, found, following, task.link, index == 0).total
-        grid = np.broadcast_to(cycles, (len(arrays), len(found)))
-        moved = np.array([_bytes(g, task.layers.bits, work, way) for way in found], np.int64)
-        priced.append(_Layer(found, need, grid, moved))
-    return priced
+    g = task.geometry
+    knobs = Knobs(g.rows, g.columns, g.lanes, arrays[0].word_bytes, *map(column, KNOBS))
+    return _Grid(task, knobs, len(arrays), {})
 
 
 def ways_of(
@@ -160,7 +211,7 @@ def ways_of(
             continue
         need = needs(work, g.rows, g.columns, way, following)
         if all(n <= d for n, d in zip((need.row_depth, need.weight_depth, need.kept_depth), deepest, strict=True)):
-            kept.append((way, need))
+            kept.append((replace(way, on_chip=work.to_chip), need))
     return tuple(way for way, _ in kept), tuple(need for _, need in kept)
 
 
@@ -229,9 +280,34 @@ def _sized(array: Array, depths: _Depths, at: tuple[int, ...]) -> Array:
 def solve(task: Task) -> tuple[Candidate | None, int]:
     """The best candidate of one geometry that beats ``task.best``, and how many arrays were priced."""
     arrays = arrays_of(task)
-    layers = _price(task, arrays) if arrays else []
-    if not layers:
+    if not arrays:
         return None, 0
+    grid = _grid(task, arrays)
+    best, count = None, 0
+    for depth in map_depths(task):
+        layers = grid.layers(stays_at(task, depth))
+        if not layers or _cannot_beat(task, layers):
+            continue
+        found, priced = _solve_with(task, [replace(array, map_depth=depth) for array in arrays], layers)
+        count += priced
+        if found is not None:
+            best, task = found, replace(task, best=found.key)
+    return best, count
+
+
+def _cannot_beat(task: Task, layers: Sequence[_Layer]) -> bool:
+    """Not with the least cycles, or bytes, of every layer by itself."""
+    cycles = sum(int(layer.cycles.min()) for layer in layers)
+    if cycles > task.goal.most_cycles(task.link):
+        return True
+    if task.best is None or task.goal.objective == "resources":
+        return False
+    moved = sum(int(layer.bytes.min()) for layer in layers)
+    return (moved if task.goal.objective == "ddr" else cycles) > task.best[0]
+
+
+def _solve_with(task: Task, arrays: Sequence[Array], layers: Sequence[_Layer]) -> tuple[Candidate | None, int]:
+    """The same for arrays that differ in nothing but ``KNOBS``."""
     depths = _depths(task.space, layers)
     areas = _areas(arrays, depths, task.board)
     count = int((areas < NEVER).sum())

@@ -152,6 +152,8 @@ def _arranged(array: Array) -> int:
     return 2 * ceil_div(array.rows + 1, save_banks(array)) * array.chunk
 
 
+MAP_BUFFERS = Buffer("map buffers", "MAP_MEMORY", lambda a: 2 * a.rows, _word, lambda a: a.map_depth)
+
 BUFFERS = (
     Buffer("rows", "ROW_MEMORY", lambda a: 2 * a.rows, _word, lambda a: a.row_depth // 2),
     Buffer("weights", "WEIGHT_MEMORY", lambda a: a.columns, _word, lambda a: a.weight_depth),
@@ -159,9 +161,16 @@ BUFFERS = (
     Buffer(
         "requantisers", "REQUANTISER_MEMORY", lambda a: a.columns, lambda a: REQUANTISER_BITS, lambda a: a.channel_tiles
     ),
+    MAP_BUFFERS,
     Buffer("arranged", "ARRANGED_MEMORY", lambda a: save_banks(a) * a.tile_blocks * a.result_words, _word, _arranged),
 )
-"""What BIND_STORAGE places: load.h, feed.h, pool.h, requantise.h and save.h; their ARRAY_PARTITIONs give the counts."""
+"""What BIND_STORAGE places: load.h, feed.h, pool.h, requantise.h, top.cpp and save.h; their ARRAY_PARTITIONs give the
+counts."""
+
+
+def built(array: Array) -> tuple[Buffer, ...]:
+    """Those that the array has: map buffers may be none."""
+    return tuple(buffer for buffer in BUFFERS if buffer.depth(array) > 0)
 
 
 def _port(name: str, count: Number, bits: Number) -> Buffer:

@@ -33,7 +33,8 @@ NEVER = np.int64(1) << 60
 @dataclass(frozen=True)
 class Space:
     """What is searched. shapes: (columns, lanes). Depths are steps of the primitives, up to what the board holds.
-    bits: the format of the lanes. port_bits: of the board's widest port."""
+    bits: the format of the lanes. port_bits: of the board's widest port. map_depths: None for every depth that holds
+    one map more than the one before (scheduler/price.py); every map that may and fits stays on chip."""
 
     rows: tuple[int, ...]
     shapes: tuple[tuple[int, int], ...]
@@ -48,6 +49,7 @@ class Space:
     orders: tuple[str, ...] = ORDERS
     bits: int = 8
     port_bits: int = 128
+    map_depths: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -124,13 +126,17 @@ def _chunks(widths: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(c for c in even | {16, 32, 64} if 8 <= c <= 128)) or (max(1, widest),)
 
 
-_LISTS = {"chunk": "chunks", "row_depth": "row_depths", "weight_depth": "weight_depths", "kept_depth": "kept_depths"}
+_LISTS = {
+    "chunk": "chunks", "row_depth": "row_depths", "weight_depth": "weight_depths", "kept_depth": "kept_depths",
+    "map_depth": "map_depths",
+}  # fmt: skip
 
 
 def pin(space: Space, **numbers: int | str | None) -> Space:
     """The part of the space in which the given numbers stand; ScheduleError names the rule that a pin breaks.
 
-    rows, columns, lanes, save_rows, chunk, map_ports, weight_ports, row_depth, weight_depth, kept_depth, order.
+    rows, columns, lanes, save_rows, chunk, map_ports, weight_ports, row_depth, weight_depth, kept_depth, map_depth,
+    order.
     """
     given = {name: value for name, value in numbers.items() if value is not None}
     order = given.pop("order", None)

@@ -31,6 +31,7 @@ class Work:
     tile_values: filters of a channel tile (N). blocks: words of one input position. value_words: words of one
     output position's block (more where results are wider than a lane). pixels: input pixels in a word, 1
     where the input is a map. positions: columns computed together. repeats: frames of a batch, one after the other.
+    from_chip, to_chip: whether the map that is read, and the one that is written, stays in a map buffer.
     """
 
     name: str
@@ -56,6 +57,8 @@ class Work:
     macs: int
     positions: int
     repeats: int = 1
+    from_chip: bool = False
+    to_chip: bool = False
 
     @property
     def phases(self) -> int:

@@ -25,7 +25,7 @@ from scheduler.cost import cost, link_of
 from scheduler.lower import MAX_STRIDE, resolve
 from scheduler.placement import place
 from scheduler.program import PASS_FIELDS, PASS_WORDS, Map, Program, emit
-from scheduler.resources import BUFFERS, BURST_WORDS, FIFOS, OUTSTANDING, PRIMITIVES, Buffer, units
+from scheduler.resources import BURST_WORDS, FIFOS, OUTSTANDING, PRIMITIVES, Buffer, built, units
 from scheduler.tile import SystolicSchedule
 from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
 from systolic.golden import golden_files
@@ -132,8 +132,8 @@ def engine_values(schedule: SystolicSchedule, program: Program, board: Board, cl
         "passes": len(program.pass_job),
     }
     placement = place(array, board)[0]
-    memories = tuple(_memory(buffer, placement[buffer.name], array, board) for buffer in BUFFERS)
-    reasons += [f"{buffer.name}: {memory.reason}" for buffer, memory in zip(BUFFERS, memories, strict=True)]
+    memories = tuple(_memory(buffer, placement[buffer.name], array, board) for buffer in built(array))
+    reasons += [f"{buffer.name}: {memory.reason}" for buffer, memory in zip(built(array), memories, strict=True)]
     return EngineValues(
         title=f"{schedule.network.name} on a {array} systolic array",
         parameters=_parameters(array),
