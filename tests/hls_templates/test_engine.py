@@ -170,7 +170,7 @@ def test_the_code_has_the_primitives_that_were_chosen(bram36: int) -> None:
     """In the macros that synthesis sees in each BIND_STORAGE, and in the reasons above the top function."""
     board = load("zcu104")
     board = replace(board, resources=replace(board.resources, bram36=bram36))
-    array = replace(SMALL, row_depth=8192, weight_depth=512, kept_depth=512)
+    array = replace(SMALL, row_depth=8192, weight_depth=512, kept_depth=512, map_depth=96)
     chosen = place(array, board)[0]
     assert len(set(chosen.values())) > 1
     made = engine_sources(values(array, board))

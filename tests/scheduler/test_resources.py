@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from boards.board import load
 from hls_templates.render import FOLDER, INCLUDE
 from scheduler.array import Array
-from scheduler.resources import BRAM36_SHAPES, BUFFERS, FIFOS, Usage, bram36, distributed_luts, uram
+from scheduler.resources import BRAM36_SHAPES, BUFFERS, FIFOS, Usage, bram36, built, distributed_luts, uram
 
 TOP = FOLDER / "templates" / "top.cpp.j2"
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=512, chunk=16, channel_tiles=64)
@@ -72,21 +72,24 @@ def test_distributed_ram_holds_what_it_is_counted_for(bits: int, depth: int, fam
 def test_memories_of_the_engine_are_those_of_its_arrays() -> None:
     """Names, counts, bits and depths by hand from the includes, for 13×16×16 with two Saver rows and two map ports."""
     sizes = {b.name: (int(b.count(ARRAY)), int(b.bits(ARRAY)), int(b.depth(ARRAY))) for b in BUFFERS}
+    assert [b.name for b in BUFFERS if b not in built(ARRAY)] == ["map buffers"]
     assert sizes == {
         "rows": (26, 128, 1024),  # [ROW_DEPTH / 2][2][ROWS] of a word
         "weights": (16, 128, 4096),  # [WEIGHT_DEPTH][COLUMNS] of a word
         "kept sums": (1, 512, 512),  # [KEPT_DEPTH] of 16 sums
         "requantisers": (16, 72, 64),  # [CHANNEL_TILES][COLUMNS]
+        "map buffers": (26, 128, 0),  # 2 × [MAP_DEPTH][ROWS] of a word
         "arranged": (4, 128, 224),  # [2][BANK_ROWS = 7][2][CHUNK = 16][1][2] of a word
     }
 
 
 def test_every_buffer_of_the_includes_is_counted_and_bound() -> None:
     """A memory is a static array; each has one BIND_STORAGE, whose macro is that of a buffer."""
-    text = "\n".join(path.read_text() for path in INCLUDE.glob("*.h"))
+    top = TOP.read_text().replace("map_buffer_{{ buffer }}", "map_buffer")
+    text = "\n".join([top, *(path.read_text() for path in INCLUDE.glob("*.h"))])
     bound = re.findall(r"BIND_STORAGE variable = (\w+) type = ram_s2p impl = (\w+)", text)
     assert sorted(macro for _, macro in bound) == sorted(buffer.macro for buffer in BUFFERS)
-    memories = re.findall(r"static (?:lanes_t|sums_t|channel_t|arranged_t) (\w+)(?:\[|;)", text)
+    memories = re.findall(r"static (?:lanes_t|sums_t|channel_t|arranged_t|map_buffer_t) (\w+)(?:\[|;)", text)
     assert sorted(memories) == sorted(name for name, _ in bound)
 
 

@@ -160,7 +160,7 @@ def test_what_the_search_returns_is_legal_and_executed_bit_exactly(data: st.Data
     if not all(legal_ways(network, array)):
         return
     numbers = ("rows", "columns", "lanes", "save_rows", "chunk", "map_ports", "weight_ports")
-    depths = ("row_depth", "weight_depth", "kept_depth")
+    depths = ("row_depth", "weight_depth", "kept_depth", "map_depth")
     space = pin(space_of(network, BOARD, array.bits), **{n: getattr(array, n) for n in (*numbers, *depths)})
     found = search(network, BOARD, link_of(BOARD, 300), space=space)
     check(found.schedule.array)
