@@ -12,9 +12,9 @@ from scheduler.array import Array
 from scheduler.cost import Link, layer_cost
 from scheduler.lower import lower
 from scheduler.placement import place
-from scheduler.price import Task, arrays_of, layers_of, map_depths, staying, stays_at, ways_of
+from scheduler.price import Task, arrays_of, layers_of, map_depths, stays_at, ways_of
 from scheduler.space import Goal, Space, area, geometries
-from scheduler.work import Needs, Work
+from scheduler.work import Needs, Work, staying
 
 
 def brute_force(

@@ -11,7 +11,7 @@ The model against the trace of the generated code: benchmarks/schedule.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -23,7 +23,7 @@ from boards.errors import ScheduleError
 from scheduler.array import Array
 from scheduler.resources import BURST_WORDS, OUTSTANDING
 from scheduler.tile import SystolicSchedule, ceil_div
-from scheduler.work import Needs, Way, Work, distinct_rows, needs, way_of, work_of
+from scheduler.work import Needs, Way, Work, distinct_rows, needs, staying, way_of, work_of
 
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
 
@@ -738,16 +738,21 @@ class Cost:
 def cost(schedule: SystolicSchedule, link: Link) -> Cost:
     """What ``schedule`` costs, layer by layer."""
     network, array = schedule.network, schedule.array
-    stays = (False, *(tiling.on_chip for tiling in schedule.tilings))
-    works = [
-        replace(work_of(network, tiling.job, array), from_chip=before, to_chip=tiling.on_chip)
-        for tiling, before in zip(schedule.tilings, stays, strict=False)
-    ]
+    works = works_of(schedule)
     layers = []
     for index, (work, tiling) in enumerate(zip(works, schedule.tilings, strict=True)):
         following = works[index + 1].steps if index + 1 < len(works) else 0
         layers.append(layer_cost(array, work, way_of(network, tiling, array), following, link, index == 0))
     return Cost(array, link, tuple(layers), schedule.batch)
+
+
+def works_of(schedule: SystolicSchedule) -> tuple[Work, ...]:
+    """Every layer, its maps where the schedule has them."""
+    tilings = schedule.tilings
+    return staying(
+        [work_of(schedule.network, tiling.job, schedule.array) for tiling in tilings],
+        [tiling.on_chip for tiling in tilings],
+    )
 
 
 def layer_cost(array: Array, work: Work, way: Way, following: int, link: Link, first_layer: bool) -> LayerCost:

@@ -71,6 +71,11 @@ TILING_RULES = (
         lambda a: f"{a.needs.kept_depth} sums of kept_depth={a.array.kept_depth}",
     ),
     TilingRule(
+        "a bank of a map buffer holds its rows of a map that stays on chip",
+        lambda a: a.needs.map_depth <= a.array.map_depth,
+        lambda a: f"{a.needs.map_depth} words of map_depth={a.array.map_depth}",
+    ),
+    TilingRule(
         "the Saver keeps the requantisers of all channel tiles",
         lambda a: a.needs.channel_tiles <= a.array.channel_tiles,
         lambda a: f"{a.needs.channel_tiles} tiles of channel_tiles={a.array.channel_tiles}",
@@ -95,7 +100,7 @@ def broken_layers(
     following = [work.steps for work in works[1:]] + [0]
     problems = []
     for work, way, after, over in zip(works, chosen, following, handovers(network, jobs), strict=True):
-        found = broken(ask(array, work, way, after)) + (hindrances(over, array) if way.on_chip else ())
+        found = broken(ask(array, work, way, after)) + (hindrances(over) if way.on_chip else ())
         problems += [f"{work.name}: {sentence}" for sentence in found]
     return tuple(problems)
 

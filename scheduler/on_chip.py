@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cnn.network import Shape
 from cnn.quantized import QuantizedNetwork, on_host
 from scheduler.array import Array
 from scheduler.lower import Job, resolve
-from scheduler.tile import ceil_div
+from scheduler.work import map_words, work_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,33 +69,25 @@ def handovers(network: QuantizedNetwork, jobs: Sequence[Job]) -> tuple[Handover,
     return tuple(Handover(job, reader, wanted.count(job.output)) for job, reader in zip(jobs, after, strict=True))
 
 
-def hindrances(over: Handover, array: Array) -> tuple[str, ...]:
-    """A sentence for everything that keeps the map from staying."""
-    found = [f"{rule.sentence} ({rule.came(over)})" for rule in STAY_RULES if not rule.holds(over)]
-    words = bank_words(over.job.saved, array.rows, array.lanes)
-    if words > array.map_depth:
-        found.append(f"a bank of a map buffer holds its rows of the map ({words} words of map_depth={array.map_depth})")
-    return tuple(found)
+def hindrances(over: Handover) -> tuple[str, ...]:
+    """A sentence for every rule that keeps the map from staying, whatever room there is."""
+    return tuple(f"{rule.sentence} ({rule.came(over)})" for rule in STAY_RULES if not rule.holds(over))
 
 
 def may_stay(network: QuantizedNetwork, jobs: Sequence[Job]) -> tuple[bool, ...]:
     """Of each job's map whether it may stay where there is room."""
-    return tuple(all(rule.holds(over) for rule in STAY_RULES) for over in handovers(network, jobs))
+    return tuple(not hindrances(over) for over in handovers(network, jobs))
 
 
 def keep(network: QuantizedNetwork, jobs: Sequence[Job], array: Array) -> tuple[bool, ...]:
     """Of each job's map whether it stays in the map buffers of ``array``: all stay that may and fit."""
-    return tuple(not hindrances(over, array) for over in handovers(network, jobs))
+    sizes = [map_words(work_of(network, job, array), array.rows) for job in jobs]
+    return tuple(may and size <= array.map_depth for may, size in zip(may_stay(network, jobs), sizes, strict=True))
 
 
 def turn_of(reader: Job | None, array: Array) -> int:
     """Row y of the map lies in bank (y + turn) mod rows."""
     return 0 if reader is None else reader.padding.top % array.rows
-
-
-def bank_words(shape: Shape, rows: int, lanes: int) -> int:
-    """Words of one bank that a map of ``shape`` takes, rows [row][block][column] in each."""
-    return ceil_div(shape.height, rows) * ceil_div(shape.channels, lanes) * shape.width
 
 
 def buffers(on_chip: Sequence[bool]) -> tuple[int, ...]:

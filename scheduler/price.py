@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from boards.board import Board
-from cnn.network import Shape
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.cost import Knobs, Link, Numbers, layer_cycles, layer_traffic, least_overhead
 from scheduler.lower import Job
-from scheduler.on_chip import bank_words, may_stay
+from scheduler.on_chip import may_stay
 from scheduler.placement import holds_maps, least_areas
 from scheduler.space import NEVER, Geometry, Goal, Space, legal, weight_words
 from scheduler.tile import ceil_div
-from scheduler.work import Cut, Needs, Way, Work, cuts, needs, ways, work_of
+from scheduler.work import Cut, Needs, Way, Work, cuts, map_words, needs, staying, ways, work_of
 
 KNOBS = ("save_rows", "chunk", "map_ports", "weight_ports", "weight_words")
 """Numbers that arrays of one geometry differ in, beside the depths."""
@@ -97,33 +96,20 @@ def least_bytes(geometry: Geometry, layers: Layers) -> int:
     )
 
 
-def staying(works: Sequence[Work], stays: Sequence[bool]) -> tuple[Work, ...]:
-    """The same work with these maps on chip."""
-    before = (False, *stays[:-1])
-    return tuple(
-        replace(work, from_chip=read, to_chip=written) for work, read, written in zip(works, before, stays, strict=True)
-    )
-
-
 def map_depths(task: Task) -> tuple[int, ...]:
     """Depths of a map buffer: none, and each that holds one map more, where the board has the memory for it alone."""
     if task.space.map_depths is not None:
         return task.space.map_depths
     g = task.geometry
-    sizes = {_map_words(g, work) for work, may in zip(task.layers.works, task.layers.stays, strict=True) if may}
+    sizes = {map_words(work, g.rows) for work, may in zip(task.layers.works, task.layers.stays, strict=True) if may}
     array = Array(g.rows, g.columns, g.lanes, bits=task.layers.bits)
     return (0, *(size for size in sorted(sizes) if holds_maps(replace(array, map_depth=size), task.board)))
-
-
-def _map_words(geometry: Geometry, work: Work) -> int:
-    shape = Shape(work.filters, work.saved_height, work.saved_width)
-    return bank_words(shape, geometry.rows, geometry.lanes)
 
 
 def stays_at(task: Task, depth: int) -> tuple[bool, ...]:
     """Of each layer's map whether it stays in buffers of this depth: all that may and fit."""
     both = zip(task.layers.works, task.layers.stays, strict=True)
-    return tuple(may and _map_words(task.geometry, work) <= depth for work, may in both)
+    return tuple(may and map_words(work, task.geometry.rows) <= depth for work, may in both)
 
 
 def _bytes(geometry: Geometry, bits: int, work: Work, way: Way) -> int:

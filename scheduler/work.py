@@ -6,8 +6,8 @@ The ways are the search's space: strips of columns × loop order × overlapped l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from cnn.quantized import QuantizedNetwork
@@ -28,10 +28,10 @@ MAX_STRIPS = 8
 class Work:
     """One job on arrays of one width. rows, columns: of the convolution; saved: after the pool.
 
-    tile_values: filters of a channel tile (N). blocks: words of one input position. value_words: words of one
-    output position's block (more where results are wider than a lane). pixels: input pixels in a word, 1
-    where the input is a map. positions: columns computed together. repeats: frames of a batch, one after the other.
-    from_chip, to_chip: whether the map that is read, and the one that is written, stays in a map buffer.
+    tile_values: filters of a channel tile (N). blocks, out_blocks: words of one input and of one output position.
+    value_words: words of one output position's block (more where results are wider than a lane). pixels: input pixels
+    in a word, 1 where the input is a map. positions: columns computed together. repeats: frames of a batch, one after
+    the other. from_chip, to_chip: whether the map that is read, and the one that is written, stays in a map buffer.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Work:
     in_height: int
     in_width: int
     blocks: int
+    out_blocks: int
     kernel_height: int
     kernel_width: int
     stride: int
@@ -81,6 +82,7 @@ def work_of(network: QuantizedNetwork, job: Job, array: Array) -> Work:
         in_height=before.height * job.stacked,
         in_width=before.width,
         blocks=1 if reads_pixels(network, job) else blocks(before.channels, array),
+        out_blocks=blocks(int(job.weights.shape[0]), array),
         kernel_height=job.kernel[0],
         kernel_width=job.kernel[1],
         stride=job.stride,
@@ -98,6 +100,14 @@ def work_of(network: QuantizedNetwork, job: Job, array: Array) -> Work:
         macs=job.macs,
         positions=positions_of(job, array),
         repeats=job.repeats,
+    )
+
+
+def staying(works: Sequence[Work], stays: Sequence[bool]) -> tuple[Work, ...]:
+    """The same work with these maps on chip."""
+    before = (False, *stays[:-1])
+    return tuple(
+        replace(work, from_chip=read, to_chip=written) for work, read, written in zip(works, before, stays, strict=True)
     )
 
 
@@ -185,6 +195,7 @@ class Needs:
     weight_depth: int
     kept_depth: int
     channel_tiles: int
+    map_depth: int
 
 
 def ways(work: Work, rows: int, choices: tuple[Cut, ...]) -> tuple[Way, ...]:
@@ -209,7 +220,13 @@ def needs(work: Work, rows: int, columns: int, way: Way, following: int) -> Need
         weight_depth=channel_tiles * work.steps + after if way.weights_resident else streamed,
         kept_depth=_kept(work, rows, way) * (1 if way.inputs_resident else channel_tiles),
         channel_tiles=channel_tiles,
+        map_depth=map_words(work, rows) if way.on_chip else 0,
     )
+
+
+def map_words(work: Work, rows: int) -> int:
+    """Words of one bank that the result takes in a map buffer, [row][block][column]; include/map_buffer.h."""
+    return ceil_div(work.saved_height, rows) * work.out_blocks * work.saved_width
 
 
 def span(work: Work, rows: int) -> int:

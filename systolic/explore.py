@@ -16,7 +16,7 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.clock import lowest_clock
-from scheduler.cost import DDR_EFFICIENCY, PARTS, LayerCost, Link, cost, layer_cost, link_of
+from scheduler.cost import DDR_EFFICIENCY, PARTS, LayerCost, Link, cost, layer_cost, link_of, works_of
 from scheduler.fabric import fabric
 from scheduler.legal import check_schedule
 from scheduler.lower import lower
@@ -26,7 +26,7 @@ from scheduler.schedule_file import to_json
 from scheduler.search import Proof, search, search_clocks
 from scheduler.space import Goal, Space, pin, space_of
 from scheduler.tile import SystolicSchedule
-from scheduler.work import cuts, needs, ways, work_of
+from scheduler.work import cuts, needs, ways
 from systolic.explored import Comparison, Explored, Holds, Row
 from systolic.flow import given_schedule
 
@@ -132,14 +132,15 @@ def saved(explored: Explored) -> str:
 def runners_up(schedule: SystolicSchedule, link: Link) -> tuple[str, ...]:
     """For each layer one line: the next best way on the same array, and what it loses by."""
     array, network = schedule.array, schedule.network
-    works = [work_of(network, t.job, array) for t in schedule.tilings]
+    works = works_of(schedule)
     priced = cost(schedule, link)
     lines = []
     for index, (tiling, chosen) in enumerate(zip(schedule.tilings, priced.layers, strict=True)):
         following = works[index + 1].steps if index + 1 < len(works) else 0
+        every = ways(works[index], array.rows, cuts(network, tiling.job, array))
         others = [
             layer_cost(array, works[index], way, following, link, index == 0)
-            for way in ways(works[index], array.rows, cuts(network, tiling.job, array))
+            for way in (replace(way, on_chip=tiling.on_chip) for way in every)
             if way != chosen.way and _fits(array, needs(works[index], array.rows, array.columns, way, following))
         ]
         lines.append(_why(chosen, others))

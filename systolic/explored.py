@@ -10,7 +10,7 @@ from scheduler.cost import PARTS, Cost, LayerCost
 from scheduler.fabric import SOURCE, Fabric
 from scheduler.named import NamedCost
 from scheduler.placement import Placement
-from scheduler.resources import PRIMITIVES, Usage
+from scheduler.resources import PRIMITIVES, Usage, built
 from scheduler.search import Proof
 from scheduler.tile import SystolicSchedule
 from systolic.tables import Cell, table
@@ -73,7 +73,7 @@ class Explored:
             "ddr_bytes": asdict(self.cost.traffic),
             "ddr_gbps": self.cost.bytes_per_frame * self.cost.frames_per_second / 1e9,
             "usage": asdict(self.usage),
-            "placement": dict(self.placement),
+            "placement": {b.name: self.placement[b.name] for b in built(self.schedule.array)},
             "fabric": {**asdict(self.fabric), "source": SOURCE},
             "source": "modelled",
             "proof": asdict(self.proof) if self.proof else None,
@@ -101,6 +101,7 @@ def _layer_values(explored: Explored, layer: LayerCost, why: str) -> dict[str, A
         "strips": layer.way.cut.count,
         "strip_columns": layer.way.cut.width,
         "overlap": layer.way.overlap,
+        "on_chip": layer.way.on_chip,
         "cycles": layer.total,
         "parts": {name: int(getattr(layer.cycles, name)) for name in PARTS},
         "efficiency": explored.cost.efficiency(layer),
@@ -140,7 +141,7 @@ class Comparison:
 
 # --- text ----------------------------------------------------------------------------------------------------------
 
-LAYER_HEAD = ("layer", "order", "strips", "cycles", "PEs busy", "DDR bytes", "bound by", "runner-up")
+LAYER_HEAD = ("layer", "order", "strips", "cycles", "PEs busy", "DDR bytes", "result", "bound by", "runner-up")
 
 
 def rows_of(explored: Explored) -> list[list[Cell]]:
@@ -150,7 +151,7 @@ def rows_of(explored: Explored) -> list[list[Cell]]:
         strips = f"{layer.way.cut.count} × {layer.way.cut.width}"
         lines.append(
             [layer.work.name, layer.way.order, strips, layer.total, f"{explored.cost.efficiency(layer):.0%}",
-             layer.traffic.total, layer.bound_by, why]
+             layer.traffic.total, "on chip" if layer.way.on_chip else "DDR", layer.bound_by, why]
         )  # fmt: skip
     return lines
 
@@ -178,7 +179,8 @@ def totals(explored: Explored) -> str:
         f"DDR: {moved / 1e6:.2f} MB a frame, {moved * priced.frames_per_second / 1e9:.2f} GB/s",
         f"MACs: {priced.macs / (priced.array.macs_per_cycle * priced.cycles):.1%} of what the array could do",
     ]
-    lines.append("buffers: " + ", ".join(f"{name} in {PRIMITIVES[impl]}" for name, impl in explored.placement.items()))
+    held = (f"{b.name} in {PRIMITIVES[explored.placement[b.name]]}" for b in built(explored.schedule.array))
+    lines.append("buffers: " + ", ".join(held))
     if explored.holds:
         lines.append(str(explored.holds))
     if explored.proof:

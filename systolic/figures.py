@@ -84,14 +84,15 @@ def stacked(explored: Explored) -> Figure:
 
 
 def buffers(explored: Explored) -> Figure:
-    """How much of the row, weight and kept-sum buffers each layer uses."""
+    """How much of the row, weight, kept-sum and map buffers each layer uses."""
     array, layers = explored.schedule.array, explored.cost.layers
     figure, axes = blank("Buffer occupancy (share of the depth)", max(2.2, 0.6 + 0.42 * len(layers)))
-    shades = (("row_depth", COLOURS["rows"]), ("weight_depth", COLOURS["weights"]), ("kept_depth", COLOURS["saver"]))
+    shades = [("row_depth", COLOURS["rows"]), ("weight_depth", COLOURS["weights"]), ("kept_depth", COLOURS["saver"])]
+    shades += [("map_depth", COLOURS["ddr"])] if array.map_depth else []
     for offset, (name, colour) in enumerate(shades):
         used = [100 * getattr(layer.needs, name) / getattr(array, name) for layer in layers]
-        at = [i + 0.26 * (offset - 1) for i in range(len(layers))]
-        axes.barh(at, used, height=0.24, color=colour, label=f"{name} {getattr(array, name)}")
+        at = [i + 0.8 / len(shades) * (offset + 0.5 - len(shades) / 2) for i in range(len(layers))]
+        axes.barh(at, used, height=0.72 / len(shades), color=colour, label=f"{name} {getattr(array, name)}")
     axes.set_yticks(range(len(layers)), [layer.work.name for layer in layers])
     axes.invert_yaxis()
     axes.set(xlabel="% used", xlim=(0, 105))
