@@ -28,54 +28,46 @@ INNER = 0x8_0010_0000
 SETS = (Addresses(0x8_0000_0000, (0x8_0080_0000,)), Addresses(0x8_0040_0000, (0x8_0090_0000,)))
 
 
-def test_only_addresses_move(manifest: Manifest, program: np.ndarray) -> None:
-    placed = place_program(manifest, program, INNER, SETS).reshape(len(SETS) + 1, *program.shape)
-    fields = [manifest.in_base, manifest.out_base]
-    rest = np.delete(placed, fields, axis=2)
-    assert (rest == np.delete(program, fields, axis=1)).all()
+def copies(manifest: Manifest, program: np.ndarray) -> np.ndarray:
+    """The program of each set, and the one for looking inside."""
+    return place_program(manifest, program, INNER, SETS).reshape(len(SETS) + 1, *program.shape)
+
+
+def test_the_design_has_maps_that_stay_on_chip(manifest: Manifest, program: np.ndarray) -> None:
+    """Of the first layer, which the second one reads: what the tests below tell apart from maps in DDR."""
+    first, second = manifest.layers[:2]
+    assert program[first.last_pass, manifest.out_buffer] == program[second.first_pass, manifest.in_buffer] != 0
+    assert program[-1, manifest.out_buffer] == 0
+
+
+def test_only_places_of_maps_change(manifest: Manifest, program: np.ndarray) -> None:
+    bases, buffers = [manifest.in_base, manifest.out_base], [manifest.in_buffer, manifest.out_buffer]
+    placed = copies(manifest, program)
+    assert (np.delete(placed, bases + buffers, axis=2) == np.delete(program, bases + buffers, axis=1)).all()
+    assert (placed[:-1][:, :, buffers] == program[:, buffers]).all()
+    assert not placed[-1][:, buffers].any()
 
 
 def test_every_pass_finds_its_maps(manifest: Manifest, program: np.ndarray) -> None:
-    placed = place_program(manifest, program, INNER, SETS).reshape(len(SETS) + 1, *program.shape)
     base = map_base(INNER, SETS)
-    for one, words in zip((*SETS, SETS[0]), placed, strict=True):  # the last copy is for looking inside
+    offsets = {layer.node: layer.output.offset for layer in manifest.layers}
+    last = manifest.layers[-1]
+    for one, words, inside in zip((*SETS, SETS[0]), copies(manifest, program), (False, False, True), strict=True):
+        at = {0: one.input - manifest.input.offset, last.node: one.results[0] - last.output.offset}
         for layer in manifest.layers:
             for index in range(layer.first_pass, layer.last_pass + 1):
-                came = base + np.int64(words[index, manifest.in_base]) * manifest.lanes
-                went = base + np.int64(words[index, manifest.out_base]) * manifest.lanes
-                before_in, before_out = (int(program[index, at]) * manifest.lanes
-                                         for at in (manifest.in_base, manifest.out_base))  # fmt: skip
-                wanted_in = (
-                    one.input + before_in - manifest.input.offset if layer.input_node == 0 else INNER + before_in
+                ends = (
+                    (manifest.in_base, manifest.in_buffer, layer.input_node),
+                    (manifest.out_base, manifest.out_buffer, layer.node),
                 )
-                last = layer is manifest.layers[-1]
-                wanted_out = one.results[0] + before_out - layer.output.offset if last else INNER + before_out
-                assert (came, went) == (wanted_in, wanted_out), layer.name
-
-
-def test_a_map_on_chip_is_in_no_ddr_but_for_looking_inside(manifest: Manifest, program: np.ndarray) -> None:
-    """As if the first layer's map stayed in map buffer 2, one column from its start."""
-    first, second = manifest.layers[:2]
-    fields = [manifest.in_base, manifest.out_base, manifest.in_buffer, manifest.out_buffer]
-    stays = program.copy()
-    for layer, base, buffer in (
-        (first, manifest.out_base, manifest.out_buffer),
-        (second, manifest.in_base, manifest.in_buffer),
-    ):
-        passes = slice(layer.first_pass, layer.last_pass + 1)
-        stays[passes, base] -= first.output.offset // manifest.word_bytes
-        stays[passes, buffer] = 2
-    placed = place_program(manifest, stays, INNER, SETS).reshape(len(SETS) + 1, *program.shape)
-    in_ddr = place_program(manifest, program, INNER, SETS).reshape(len(SETS) + 1, *program.shape)
-    assert np.array_equal(placed[-1], in_ddr[-1])
-    assert not in_ddr[..., fields[2:]].any()
-    for copy, words in enumerate(placed[:-1]):
-        out = words[first.first_pass : first.last_pass + 1, fields]
-        assert (out[:, 1] == stays[first.first_pass : first.last_pass + 1, manifest.out_base]).all()
-        assert (out[:, 3] == 2).all()
-        after = slice(second.first_pass, second.last_pass + 1)
-        assert (words[after, manifest.in_base] == stays[after, manifest.in_base]).all()
-        assert np.array_equal(words[after, manifest.out_base], in_ddr[copy][after, manifest.out_base])
+                for field, buffer, node in ends:
+                    before, on_chip = int(program[index, field]) * manifest.word_bytes, program[index, buffer] != 0
+                    found = int(words[index, field])
+                    if on_chip and not inside:
+                        assert found == program[index, field], "it counts from the start of its map buffer"
+                        continue
+                    wanted = at.get(node, INNER) + before + (offsets[node] if on_chip else 0)
+                    assert base + found * manifest.word_bytes == wanted, (layer.name, inside)
 
 
 def test_buffers_that_cannot_be_addressed_are_refused(manifest: Manifest, program: np.ndarray) -> None:
