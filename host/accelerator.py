@@ -7,8 +7,9 @@ import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -41,8 +42,9 @@ class Accelerator:
 
     folder: of the generated design, or its .bit, .hwh or manifest.json, or the name of an installed design.
     device: a pynq device; by default the board, or a simulated one where there is none. library: for a simulated
-    board, the simulation library, if it is not in the folder's build/. wait: "poll" (2 register writes a frame) or
-    "interrupt" (4). timeout_s: for a start. sets: frames in flight of ``stream``. time_scale: a simulated board takes
+    board, the simulation library, if it is not in the folder's build/. wait: "poll" (2 register writes a start) or
+    "interrupt" (4). timeout_s: for a start, which takes a batch of frames, one where the design says nothing else.
+    sets: batches in flight of ``stream``. time_scale: a simulated board takes
     the design's own time times this, "fit" for as much as execution here needs; None for as fast as it executes.
     threshold, overlap: of ``host.detection.detect``.
 
@@ -66,7 +68,7 @@ class Accelerator:
         if wait not in ("poll", "interrupt"):
             raise HostError(f"wait is 'poll' or 'interrupt', not {wait!r}")
         if not 1 <= sets <= 16:
-            raise HostError(f"sets is 1…16 frames in flight, not {sets}")
+            raise HostError(f"sets is 1…16 batches in flight, not {sets}")
         self.folder = design_folder(folder)
         self.manifest = read_manifest(self.folder)
         self.wait, self.sets = wait, sets
@@ -87,7 +89,7 @@ class Accelerator:
     # --- one picture
 
     def detect(self, picture: Frame) -> Result:
-        """The objects on a picture: a file, or uint8 [height, width, 3]."""
+        """The objects on a picture: a file, or uint8 [height, width, 3]. It fills the batch of a design of batches."""
         with self._alone():
             return self._detect(picture, self.wait)
 
@@ -100,17 +102,17 @@ class Accelerator:
         """Network input uint8 [channels, height, width] → integers [channels, height, width] of each kept map."""
         with self._alone():
             one = self.buffers.sets[0]
-            self.load(one, pixels)
+            self.load(one, (pixels,))
             self.execute(one)
-            return self.collect(one)
+            return self.collect(one)[0]
 
     def _detect(self, picture: Frame, wait: str) -> Result:
         clock = _Clock()
         image, pixels, placement = clock("resize", lambda: self.prepare(picture))
         one = self.buffers.sets[0]
-        clock("load", lambda: self.load(one, pixels))
+        clock("load", lambda: self.load(one, (pixels,)))
         clock("accelerate", lambda: self.execute(one, wait))
-        outputs, found = clock("decode", lambda: self.decode(self.collect(one), image, placement))
+        outputs, found = clock("decode", lambda: self.decode(self.collect(one)[0], image, placement))
         return Result(image, placement, outputs, found, Timing(tuple(clock.spans)), self.manifest.labels)
 
     # --- many pictures
@@ -118,9 +120,10 @@ class Accelerator:
     def stream(self, frames: Iterable[Frame], *, workers: int = 2, verify_every: int | None = None) -> Iterator[Result]:
         """Results in the order of the frames, while resize, load, accelerator and decode work at once.
 
-        workers: frames that are resized at once. verify_every: after so many frames everything in DDR is read back
-        and compared. A frame that fails raises ``FrameError`` after all results before it. ``measured`` tells
-        what bounded it.
+        A design of batches takes as many frames a start as its manifest says; the last one fills up what is left of
+        the last batch. workers: frames that are resized at once. verify_every: after so many frames everything in DDR
+        is read back and compared. A frame that fails raises ``FrameError`` after all results before it. ``measured``
+        tells what bounded it.
         """
         if workers < 1 or (verify_every is not None and verify_every < 1):
             raise HostError(f"workers and verify_every are at least 1, not {workers} and {verify_every}")
@@ -145,38 +148,44 @@ class Accelerator:
         return measure(getattr(self, "_spans", []), getattr(self, "_workers", {}), self.label)
 
     def _stages(self, free: Channel[Any], workers: int, verify_every: int | None) -> tuple[Stage, ...]:
-        def load(prepared: tuple[Any, tuple[Pixels, Pixels, Placement]]) -> tuple[Any, ...]:
-            one, (image, pixels, placement) = prepared
-            self.load(one, pixels)
-            return one, image, pixels, placement
+        def load(prepared: tuple[Any, Sequence[tuple[Pixels, Pixels, Placement]]]) -> list[tuple[Any, ...]]:
+            one, pictures = prepared
+            self.load(one, [pixels for _, pixels, _ in pictures])
+            return [(one, *picture) for picture in pictures]
 
         done = itertools.count(1)
 
-        def accelerate(loaded: tuple[Any, ...]) -> tuple[Any, ...]:
-            one, image, pixels, placement = loaded
+        def accelerate(loaded: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+            one = loaded[0][0]
             self.execute(one)
-            if verify_every is not None and next(done) % verify_every == 0:
-                self._verify(one, pixels)
-            return one, image, placement
+            if verify_every is not None and 0 in [next(done) % verify_every for _ in loaded]:
+                self._verify(one, [pixels for _, _, pixels, _ in loaded])
+            outputs = cache(lambda: self._take(one, len(loaded), free))
+            return [(outputs, at, image, placement) for at, (_, image, _, placement) in enumerate(loaded)]
 
         def decode(executed: tuple[Any, ...]) -> Result:
-            one, image, placement = executed
-            outputs = self.collect(one)
-            free.put(one)
-            outputs, found = self.decode(outputs, image, placement)
+            collected, at, image, placement = executed
+            outputs, found = self.decode(collected()[at], image, placement)
             return Result(image, placement, outputs, found, Timing(()), self.manifest.labels)
 
+        batch = self.manifest.batch
         return (
             Stage("resize", self.prepare, workers),
-            Stage("load", load, claim=free),
-            Stage("accelerate", accelerate, self._style.at_once),
+            Stage("load", load, claim=free, together=batch),
+            Stage("accelerate", accelerate, self._style.at_once, together=batch),
             Stage("decode", decode),
         )
 
-    def _verify(self, one: Any, pixels: Pixels) -> None:
-        """What was uploaded and this frame's input, as DDR holds them."""
+    def _take(self, one: Any, frames: int, free: Channel[Any]) -> tuple[tuple[Integers, ...], ...]:
+        """What ``collect`` gives; from here on the set is another batch's."""
+        outputs = self.collect(one, frames)
+        free.put(one)
+        return outputs
+
+    def _verify(self, one: Any, pictures: Sequence[Pixels]) -> None:
+        """What was uploaded and this batch's input, as DDR holds them."""
         self.buffers.verify()
-        if not self._style.arrived(one, pixels):
+        if not self._style.arrived(one, pictures):
             raise HostError(
                 "the picture in DDR is not the one that was loaded: the cache was not flushed or something else "
                 "writes there; this frame's result is not to be trusted"
@@ -191,17 +200,17 @@ class Accelerator:
         pixels, placement = FITS[self.manifest.fit](image, to.height, to.width)
         return image, pixels, placement
 
-    def load(self, one: Any, pixels: Pixels) -> None:
-        """Into the buffers of one frame, an element of ``buffers.sets``."""
-        self._style.load(one, pixels)
+    def load(self, one: Any, pictures: Sequence[Pixels]) -> None:
+        """Into the buffers of one batch, an element of ``buffers.sets``; the last picture fills it."""
+        self._style.load(one, pictures)
 
     def execute(self, one: Any, wait: str | None = None) -> None:
-        """One frame, in and out."""
+        """One batch, in and out."""
         self._style.execute(one, wait or self.wait)
 
-    def collect(self, one: Any) -> tuple[Integers, ...]:
-        """A copy of each map that the host reads."""
-        return self._style.collect(one)
+    def collect(self, one: Any, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
+        """Of each of the first ``frames`` frames a copy of each map that the host reads."""
+        return self._style.collect(one, frames)
 
     def decode(
         self, outputs: tuple[Integers, ...], image: Pixels, placement: Placement
@@ -226,7 +235,7 @@ class Accelerator:
 
         pixels: network input uint8 [channels, height, width]. Layers take turns with the inner map arena, so a map
         can be seen only before the layers after it run: take what is wanted of one before the next. Of a streaming
-        design only the layers whose maps leave are seen.
+        design only the layers whose maps leave are seen; of a design of batches the first frame's.
         """
         with self._alone():
             _ = self.buffers

@@ -108,7 +108,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class FrameSet:
-    """What one frame in flight needs; its passes start at ``first_pass``."""
+    """What one batch in flight needs; its passes start at ``first_pass``."""
 
     first_pass: int
     input: Any
@@ -157,9 +157,9 @@ class Buffers(Memory):
 
     def _frame_set(self, index: int) -> FrameSet:
         # No buffer in a local variable: an exception that somebody keeps would keep it too.
-        kept, layers = self.manifest.kept_layers(), self.manifest.layers
+        manifest = self.manifest
         return FrameSet(
-            index * self.manifest.passes,
-            self.zeros(self.manifest.input.size),
-            tuple(self.new(layers[layer].output.size) for layer in kept),
+            index * manifest.passes,
+            self.zeros(manifest.batch * manifest.input.size),
+            tuple(self.new(manifest.batch * manifest.layers[layer].output.size) for layer in manifest.kept_layers()),
         )

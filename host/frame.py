@@ -34,7 +34,8 @@ class Span:
 
 @dataclass(frozen=True)
 class Timing:
-    """What each stage of a frame took. ``seconds["accelerate"]`` is from the start to its end being seen."""
+    """What each stage of a frame took, in load and accelerate with all of its batch. ``seconds["accelerate"]`` is from
+    the start to its end being seen."""
 
     spans: tuple[Span, ...]
 

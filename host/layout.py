@@ -3,9 +3,11 @@
 The generator places every map in one arena. The host takes three kinds of maps out of it, because each wants
 another treatment: the **input** and the **results** get buffers of their own, twice, so that the CPU fills and reads
 one set while the accelerator works on the other, and so that flush and invalidate, which since pynq 3.1 cover whole
-buffers, touch a frame's pixels and results and nothing else. All other maps stay in one **inner** arena. The
-accelerator knows none of this: it gets a copy of the program for each set, with the addresses moved, and a frame
+buffers, touch a batch's pixels and results and nothing else. All other maps stay in one **inner** arena. The
+accelerator knows none of this: it gets a copy of the program for each set, with the addresses moved, and a start
 chooses its set by the number of its first pass, in a single register write.
+
+A start takes a batch of frames, one where the design says nothing else; the maps of its frames lie one after the other.
 """
 
 from __future__ import annotations
@@ -99,6 +101,17 @@ def _words(manifest: Manifest, distance: int) -> int:
     return words
 
 
+def pack_batch(manifest: Manifest, pictures: Sequence[Pixels], to: Pixels) -> None:
+    """1…batch pictures, see ``pack_input`` → ``to`` uint8 [batch · bytes of the input]; the last picture fills it."""
+    given = len(pictures)
+    if not 1 <= given <= manifest.batch:
+        raise HostError(f"a start takes 1…{manifest.batch} pictures, not {given}; give as many at a time")
+    maps = to.reshape(manifest.batch, manifest.input.size)
+    for picture, one in zip(pictures, maps, strict=False):
+        pack_input(manifest, picture, one)
+    maps[given:] = maps[given - 1]
+
+
 def pack_input(manifest: Manifest, picture: Pixels, to: Pixels) -> None:
     """uint8 [channels, height, width] → ``to`` uint8 [bytes]: rows of ``pixel_bytes`` wide pixels.
 
@@ -126,6 +139,12 @@ def unpack_map(region: Region, lanes: int, data: npt.NDArray[Any]) -> Integers:
     blocks = values.reshape(region.height, region.blocks, region.width, lanes)
     whole = blocks.transpose(1, 3, 0, 2).reshape(-1, region.height, region.width)[: region.channels]
     return np.array(whole, np.dtype(f"{kind}{region.value_bytes}"), order="C")
+
+
+def unpack_batch(region: Region, lanes: int, data: npt.NDArray[Any], frames: int) -> tuple[Integers, ...]:
+    """``unpack_map`` of the first ``frames`` frames of a batch."""
+    maps = np.asarray(data).reshape(-1).view(np.uint8)[: frames * region.size].reshape(frames, region.size)
+    return tuple(unpack_map(region, lanes, one) for one in maps)
 
 
 def _values(data: Pixels, bits: int, kind: str) -> npt.NDArray[Any]:

@@ -29,6 +29,8 @@ from host.stream_manifest import StreamManifest, stream_manifest
 
 VERSION = 1
 LARGEST_MANIFEST = 16 << 20  # bytes
+MOST_FRAMES = 64
+"""Of a batch."""
 _DATATYPE = re.compile(r"U?INT([1-9]|1[0-6])")
 
 
@@ -36,7 +38,8 @@ _DATATYPE = re.compile(r"U?INT([1-9]|1[0-6])")
 class Region:
     """A map in DDR, [row][block][column][lane] of ``value_bits`` wide integers; offset and size in bytes.
 
-    Tensor value = integer × scale. value_bytes: of an integer by itself, as the host holds it.
+    Of a batch it is the first frame's, and those of the others follow. Tensor value = integer × scale. value_bytes: of
+    an integer by itself, as the host holds it.
     """
 
     channels: int
@@ -55,7 +58,8 @@ class Region:
 class Layer:
     """Passes ``first_pass`` … ``last_pass`` of the program read the map of one node and write that of another.
 
-    source: file and line of the network that it came from. cycles: of its compute, modelled.
+    source: file and line of the network that it came from. cycles: of its compute, modelled. macs, cycles: of all
+    frames of a batch.
     """
 
     name: str
@@ -75,7 +79,7 @@ class Manifest(Design):
     """Everything that the host needs to know of a design of the systolic style. Sizes are bytes.
 
     in_base, out_base, in_buffer, out_buffer: words of a pass that say where its maps begin, and whether in DDR (0) or
-    in which map buffer on chip.
+    in which map buffer on chip. batch: frames that a start takes.
     """
 
     map_ports: int
@@ -96,6 +100,7 @@ class Manifest(Design):
     in_buffer: int
     out_buffer: int
     passes: int
+    batch: int
     layers: tuple[Layer, ...]
     heads: tuple[NetworkHead, ...]
     check_maps: Image
@@ -103,7 +108,7 @@ class Manifest(Design):
 
     @property
     def cycles(self) -> int:
-        """Of compute a frame, modelled."""
+        """Of compute a start, modelled."""
         return sum(layer.cycles for layer in self.layers)
 
     @property
@@ -118,11 +123,11 @@ class Manifest(Design):
         return (*self.weights, self.requantisers, self.program, self.check_maps, self.check_layers)
 
     def layer_of_pass(self, index: int) -> Layer | None:
-        """The layer whose pass ``index`` is, counted within one frame."""
+        """The layer whose pass ``index`` is, counted within one start."""
         return next((one for one in self.layers if one.first_pass <= index <= one.last_pass), None)
 
     def kept_layers(self) -> tuple[int, ...]:
-        """Layers whose maps the host reads after a frame: those of the heads, or the last one."""
+        """Layers whose maps the host reads after a start: those of the heads, or the last one."""
         return tuple(dict.fromkeys(one.layer for one in self.heads)) or (len(self.layers) - 1,)
 
 
@@ -163,8 +168,6 @@ def parse_manifest(values: object, source: str) -> Manifest | StreamManifest:
 def _of_style(values: Mapping[str, Any]) -> Manifest | StreamManifest:
     if values["style"] == "streaming":
         return stream_manifest(values)
-    batch = values.get("batch", 1)
-    require(batch == 1, "the host gives one frame at a time, which a design without --batch takes: batch is 1", batch)
     found = _manifest(values)
     _check(found)
     return found
@@ -192,11 +195,17 @@ def _manifest(values: Mapping[str, Any]) -> Manifest:
         in_buffer=int(values["pass_fields"]["in_buffer"]),
         out_buffer=int(values["pass_fields"]["out_buffer"]),
         passes=int(values["passes"]),
+        batch=_batch(values.get("batch", 1)),
         layers=tuple(_layer(layer) for layer in values["layers"]),
         heads=tuple(NetworkHead(int(head["layer"]), Head.from_json(head)) for head in values["heads"]),
         check_maps=_checked(values["check"]["maps"]),
         check_layers=_checked(values["check"]["layers"]),
     )
+
+
+def _batch(frames: Any) -> int:
+    require(type(frames) is int and 1 <= frames <= MOST_FRAMES, f"batch is 1…{MOST_FRAMES} frames", frames)
+    return int(frames)
 
 
 def _checked(values: Mapping[str, Any]) -> Image:
@@ -296,6 +305,7 @@ def _check_region(name: str, region: Region, found: Manifest) -> None:
     sizes = (region.channels, region.height, region.width, region.blocks)
     require(all(0 < size <= 1 << 16 for size in sizes), f"{name}: channels, height, width, blocks are 1…65536", sizes)
     require(math.isfinite(region.scale) and region.scale > 0, f"{name}: scale is above 0", region.scale)
-    inside = region.offset >= 0 and 0 < region.size <= found.maps_bytes - region.offset
-    require(inside, f"{name}: the map lies within maps_bytes", (region.offset, region.size))
+    inside = region.offset >= 0 and 0 < found.batch * region.size <= found.maps_bytes - region.offset
+    what = "the map lies" if found.batch == 1 else f"the maps of {found.batch} frames lie"
+    require(inside, f"{name}: {what} within maps_bytes", (region.offset, region.size))
     require(region.offset % found.word_bytes == 0, f"{name}: offset is whole words", region.offset)

@@ -23,7 +23,7 @@ from host.pace import pace
 from host.simulation_library import find_library
 from host.stream_manifest import StreamManifest
 
-BOARD_TIMEOUT_S = 5.0
+BOARD_TIMEOUT_S = 5.0  # a frame
 SIMULATED_TIMEOUT_S = 300.0
 """A simulated frame of a large network takes seconds, its first one on a busy machine more."""
 
@@ -54,7 +54,8 @@ class LoadedOverlay:
             self._loop = self._stack.enter_context(_loop())
             self.device = device or self._find_device(library, time_scale)
             self.simulated = hasattr(self.device, "faults")
-            self.timeout_s = timeout_s or (SIMULATED_TIMEOUT_S if self.simulated else BOARD_TIMEOUT_S)
+            frame_s = SIMULATED_TIMEOUT_S if self.simulated else BOARD_TIMEOUT_S
+            self.timeout_s = timeout_s or frame_s * manifest.batch
             self._bit = self._bitstream()
         except BaseException:
             self.close()
@@ -105,14 +106,16 @@ class LoadedOverlay:
         if pace is None:
             return "simulated board at the speed of its execution: not the design's speed"
         seconds = pace.seconds(0, self.manifest.passes) / pace.time_scale
-        late = f", {self.device.overruns} frames took longer to execute" if self.device.overruns else ""
+        batch = self.manifest.batch
+        one, many = ("frame", "frames") if batch == 1 else (f"batch of {batch} frames", "batches")
+        late = f", {self.device.overruns} {many} took longer to execute" if self.device.overruns else ""
         return (
-            f"simulated board {pace.time_scale:g} × slower than the design, whose frame takes {1e3 * seconds:.3f} ms "
+            f"simulated board {pace.time_scale:g} × slower than the design, whose {one} takes {1e3 * seconds:.3f} ms "
             f"({pace.source} cycles at {pace.clock_mhz:g} MHz, a target){late}"
         )
 
     def fit_pace(self, frame: Callable[[], object]) -> None:
-        """Twice what the second frame takes to execute: the first one warms up."""
+        """Twice what the second start takes to execute, of a frame or of its batch: the first one warms up."""
         frame()
         began = time.perf_counter()
         frame()

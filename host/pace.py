@@ -1,4 +1,4 @@
-"""How long a frame of the simulated board takes: the design's own time, many times slower."""
+"""How long a start of the simulated board takes: the design's own time, many times slower."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CYCLES = "cycles.json"
 
 @dataclass(frozen=True)
 class Pace:
-    """How long a frame takes: cycles · time_scale / clock, or however long the simulation runs, if that is longer.
+    """How long a start takes: cycles · time_scale / clock, or however long the simulation runs, if that is longer.
 
     source: "traced" or "modelled", whichever the cycles of the passes are; it is printed with every rate.
     """

@@ -23,23 +23,27 @@ FEED_SECONDS = 1.0
 
 
 class FrameError(HostError):
-    """A stage failed on a frame. index: which, from 0; frame: what went in; __cause__: what happened."""
+    """A stage failed on a frame. index: which, from 0; frame: what went in; __cause__: what happened.
 
-    def __init__(self, index: int, frame: object, stage: str, cause: BaseException) -> None:
-        self.index, self.frame, self.stage = index, frame, stage
+    count: frames that were in the stage together, from ``index`` on.
+    """
+
+    def __init__(self, index: int, frame: object, stage: str, cause: BaseException, count: int = 1) -> None:
+        self.index, self.frame, self.stage, self.count = index, frame, stage, count
         named = f" ({frame})" if isinstance(frame, (str, bytes)) or hasattr(frame, "__fspath__") else ""
-        super().__init__(f"frame {index}{named} failed in stage {stage!r}: {cause}")
+        which = f"frame {index}{named}" if count == 1 else f"frames {index}…{index + count - 1}"
+        super().__init__(f"{which} failed in stage {stage!r}: {cause}")
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A frame on its way. ``failed``: the stage and the exception that ended it."""
+    """A frame on its way. ``failed``: the stage and the exception that ended it, and how many frames were in it."""
 
     index: int
     frame: Any
     value: Any
     spans: tuple[Span, ...] = ()
-    failed: tuple[str, BaseException] | None = field(default=None, repr=False)
+    failed: tuple[str, BaseException, int] | None = field(default=None, repr=False)
 
 
 class Channel(Generic[T]):
@@ -49,6 +53,7 @@ class Channel(Generic[T]):
         self._room = room
         self._items: deque[T] = deque()
         self._closed = False
+        self.dropped = False
         self._changed = threading.Condition()
 
     def put(self, item: T) -> bool:
@@ -75,6 +80,7 @@ class Channel(Generic[T]):
         with self._changed:
             self._closed = True
             if drop:
+                self.dropped = True
                 self._items.clear()
             self._changed.notify_all()
 
@@ -85,12 +91,16 @@ class Stage:
 
     claim: where a stage with one worker takes something from before it begins on a frame, waiting if there is
     nothing (that is not its work, and not counted as such); ``work`` then gets (what was taken, value).
+    together: frames of one call, fewer before the end of the stream or a frame that failed: ``work`` then takes and
+    gives a sequence, and what it takes time for is a span of each of them. Such stages that follow each other take the
+    same frames together.
     """
 
     name: str
     work: Callable[[Any], Any]
     workers: int = 1
     claim: Channel[Any] | None = None
+    together: int | None = None
 
 
 def stream(frames: Iterable[Any], stages: Sequence[Stage], room: int = 1) -> Generator[Job, None, None]:
@@ -99,7 +109,8 @@ def stream(frames: Iterable[Any], stages: Sequence[Stage], room: int = 1) -> Gen
     A frame that fails ends the stream: all frames before it are given first, then FrameError is raised. Leaving
     the iterator early stops the stages; none is at work any more when it returns.
     """
-    channels: list[Channel[Job]] = [Channel(room) for _ in range(len(stages) + 1)]
+    # Whatever a stage gives together has room, or it would wait for the next one to take it.
+    channels: list[Channel[Job]] = [Channel(room), *(Channel(room * (stage.together or 1)) for stage in stages)]
     threads = [threading.Thread(target=_feed, args=(frames, channels[0]), name="frames", daemon=True)]
     for stage, taken, given in zip(stages, channels, channels[1:], strict=False):
         run = _serve if stage.workers == 1 else _serve_at_once
@@ -119,8 +130,8 @@ def stream(frames: Iterable[Any], stages: Sequence[Stage], room: int = 1) -> Gen
 def _finished(last: Channel[Job]) -> Iterator[Job]:
     while (job := last.get()) is not None:
         if job.failed is not None:
-            stage, cause = job.failed
-            raise FrameError(job.index, job.frame, stage, cause) from cause
+            stage, cause, count = job.failed
+            raise FrameError(job.index, job.frame, stage, cause, count) from cause
         yield job
 
 
@@ -132,33 +143,55 @@ def _feed(frames: Iterable[Any], given: Channel[Job]) -> None:
                 return
             index += 1
     except BaseException as error:  # of the caller's own iterator; it is raised where the frames are taken
-        given.put(Job(index, None, None, failed=("frames", error)))
+        given.put(Job(index, None, None, failed=("frames", error, 1)))
     finally:
         given.close()
 
 
-def _do(stage: Stage, job: Job) -> Job:
-    if job.failed is not None:
-        return job
+def _groups(stage: Stage, taken: Channel[Job]) -> Iterator[tuple[Job, ...]]:
+    """As many frames as the stage takes together; one that failed comes alone, after those before it."""
+    jobs: tuple[Job, ...] = ()
+    while (job := taken.get()) is not None:
+        if job.failed is not None:
+            yield from (jobs, (job,)) if jobs else ((job,),)
+            return
+        jobs = (*jobs, job)
+        if len(jobs) == (stage.together or 1):
+            yield jobs
+            jobs = ()
+    if jobs and not taken.dropped:
+        yield jobs
+
+
+def _do(stage: Stage, jobs: Sequence[Job], claimed: tuple[Any, ...] = ()) -> Sequence[Job]:
+    """claimed: nothing, or the one thing that the stage took."""
+    if jobs[0].failed is not None:
+        return jobs
+    values = jobs[0].value if stage.together is None else [job.value for job in jobs]
     begin = time.perf_counter()
     try:
-        value = stage.work(job.value)
+        done = stage.work((*claimed, values) if claimed else values)
     except BaseException as error:
-        return replace(job, failed=(stage.name, error))
-    return replace(job, value=value, spans=(*job.spans, Span(stage.name, begin, time.perf_counter())))
+        return [replace(jobs[0], failed=(stage.name, error, len(jobs)))]
+    span = Span(stage.name, begin, time.perf_counter())
+    given = [done] if stage.together is None else done
+    return [replace(job, value=one, spans=(*job.spans, span)) for job, one in zip(jobs, given, strict=True)]
+
+
+def _give(done: Sequence[Job], given: Channel[Job]) -> bool:
+    """False where nobody takes them, or a frame failed: what follows it would be thrown away."""
+    return all(given.put(job) for job in done) and done[-1].failed is None
 
 
 def _serve(stage: Stage, taken: Channel[Job], given: Channel[Job]) -> None:
-    """Until a frame fails: what follows it would be thrown away."""
     try:
-        while (job := taken.get()) is not None:
-            if stage.claim is not None and job.failed is None:
-                claimed = stage.claim.get()
-                if claimed is None:
+        for jobs in _groups(stage, taken):
+            claimed: tuple[Any, ...] = ()
+            if stage.claim is not None and jobs[0].failed is None:
+                claimed = (stage.claim.get(),)
+                if claimed == (None,):
                     return
-                job = replace(job, value=(claimed, job.value))
-            done = _do(stage, job)
-            if not given.put(done) or done.failed is not None:
+            if not _give(_do(stage, jobs, claimed), given):
                 return
     finally:
         given.close()
@@ -171,8 +204,8 @@ def _serve_at_once(stage: Stage, taken: Channel[Job], given: Channel[Job]) -> No
         begun: Channel[Any] = Channel(stage.workers)
         collector = threading.Thread(target=_collect, args=(begun, taken, given), daemon=True)
         collector.start()
-        while (job := taken.get()) is not None:
-            if not begun.put(pool.submit(_do, stage, job)):
+        for jobs in _groups(stage, taken):
+            if not begun.put(pool.submit(_do, stage, jobs)):
                 break
         begun.close()
         collector.join()
@@ -181,8 +214,7 @@ def _serve_at_once(stage: Stage, taken: Channel[Job], given: Channel[Job]) -> No
 def _collect(begun: Channel[Any], taken: Channel[Job], given: Channel[Job]) -> None:
     try:
         while (future := begun.get()) is not None:
-            done: Job = future.result()
-            if not given.put(done) or done.failed is not None:
+            if not _give(future.result(), given):
                 return
     finally:
         given.close()
@@ -197,7 +229,8 @@ def _collect(begun: Channel[Any], taken: Channel[Job], given: Channel[Job]) -> N
 class Measured:
     """What the frames of a stream took. All seconds are wall time on this machine.
 
-    busy: mean seconds of a frame in each stage; for a stage of n workers, divided by n, since n frames are in it.
+    busy: mean seconds of a frame in each stage; for a stage of n workers, divided by n, since n frames are in it, and
+    what frames take together is shared. first: frames of the first batch.
     """
 
     frames: int
@@ -205,11 +238,12 @@ class Measured:
     busy: dict[str, float]
     latency: float
     label: str = ""
+    first: int = 1
 
     @property
     def throughput(self) -> float:
-        """Frames a second in the steady state: from the first frame's end to the last's."""
-        return (self.frames - 1) / self.seconds if self.frames > 1 and self.seconds else 0.0
+        """Frames a second in the steady state: from the first frame's end, or its batch's, to the last's."""
+        return (self.frames - self.first) / self.seconds if self.frames > self.first and self.seconds else 0.0
 
     @property
     def bound_by(self) -> str:
@@ -246,9 +280,11 @@ def measure(spans: Sequence[tuple[Span, ...]], workers: dict[str, int], label: s
     """spans: of each frame in order. workers: of each stage that has more than one."""
     if not spans:
         raise HostError("there is nothing to measure before the first frame is through; take all frames first")
+    # Frames of a batch have a span in common.
     busy = {
-        one.stage: sum(frame[i].seconds for frame in spans) / len(spans) / workers.get(one.stage, 1)
+        one.stage: sum(span.seconds for span in {frame[i] for frame in spans}) / len(spans) / workers.get(one.stage, 1)
         for i, one in enumerate(spans[0])
     }
     latency = sum(frame[-1].end - frame[0].begin for frame in spans) / len(spans)
-    return Measured(len(spans), spans[-1][-1].end - spans[0][-1].end, busy, latency, label)
+    first = sum(not set(spans[0]).isdisjoint(frame) for frame in spans)
+    return Measured(len(spans), spans[-1][-1].end - spans[first - 1][-1].end, busy, latency, label, first)

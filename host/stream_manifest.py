@@ -117,6 +117,9 @@ class StreamManifest(Design):
     passes = 1
     """A frame is one packet."""
 
+    batch = 1
+    """Frame follows frame: a pipeline's weights stay where they are."""
+
     @property
     def pass_cycles(self) -> tuple[float, ...]:
         """``cycles``, as the simulated board's pace wants them."""

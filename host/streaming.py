@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -217,8 +217,9 @@ class StreamingStyle:
 
     # --- the stages of a frame
 
-    def load(self, one: PacketSet, pixels: Pixels) -> None:
-        """Into the packet, and next in turn; pynq flushes it when it is sent."""
+    def load(self, one: PacketSet, pictures: Sequence[Pixels]) -> None:
+        """One picture into the packet, and next in turn; pynq flushes it when it is sent."""
+        (pixels,) = pictures
         self._turn_of[one.index] = self._loads
         self._loads += 1
         pack_packet(self._manifest, pixels, np.asarray(one.sent))
@@ -246,12 +247,13 @@ class StreamingStyle:
     def _broken(self) -> bool:
         return bool(self._loaded.broken)
 
-    def collect(self, one: PacketSet) -> tuple[Integers, ...]:
-        """A copy of each map in the packet."""
-        return unpack_packet(self._manifest, np.asarray(one.received))
+    def collect(self, one: PacketSet, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
+        """Of the one frame a copy of each map in the packet."""
+        return (unpack_packet(self._manifest, np.asarray(one.received)),)
 
-    def arrived(self, one: PacketSet, pixels: Pixels) -> bool:
+    def arrived(self, one: PacketSet, pictures: Sequence[Pixels]) -> bool:
         """Whether DDR holds this picture."""
+        (pixels,) = pictures
         wanted = np.zeros(self._manifest.packet_in.whole, np.uint8)
         pack_packet(self._manifest, pixels, wanted)
         one.sent.invalidate()
@@ -276,9 +278,9 @@ class StreamingStyle:
         """Only the layers whose maps leave: the others never lie anywhere."""
         assert self.buffers is not None
         one = self.buffers.sets[0]
-        self.load(one, pixels)
+        self.load(one, (pixels,))
         self.execute(one, wait)
-        for layer, integers in zip(self._manifest.kept_layers(), self.collect(one), strict=True):
+        for layer, integers in zip(self._manifest.kept_layers(), self.collect(one)[0], strict=True):
             yield self._manifest.layers[layer], integers
 
     def test_frame(self) -> tuple[Pixels, Iterator[Integers]]:

@@ -1,8 +1,8 @@
-"""The systolic style: maps in DDR, and a start of the accelerator a frame."""
+"""The systolic style: maps in DDR, and a start of the accelerator a batch of frames, which may be one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from boards.errors import HostError
 from host.buffers import Buffers, FrameSet
 from host.check import check_picture, golden_maps
-from host.layout import pack_input, unpack_map
+from host.layout import pack_batch, unpack_batch, unpack_map
 from host.manifest import Layer, Manifest
 from host.overlay import LoadedOverlay
 from host.picture import Pixels
@@ -23,7 +23,7 @@ class SystolicStyle:
     """Frames of a design on a loaded overlay. ``open`` after every load; ``free`` may be called twice."""
 
     at_once = 1
-    """Frames that are executed together."""
+    """Batches that are executed at once."""
 
     def __init__(self, loaded: LoadedOverlay, manifest: Manifest) -> None:
         self._loaded, self._manifest = loaded, manifest
@@ -39,42 +39,43 @@ class SystolicStyle:
         if buffers is not None:
             buffers.free()
 
-    # --- the stages of a frame
+    # --- the stages of a batch
 
-    def load(self, one: FrameSet, pixels: Pixels) -> None:
-        """Into DDR."""
-        pack_input(self._manifest, pixels, np.asarray(one.input))
+    def load(self, one: FrameSet, pictures: Sequence[Pixels]) -> None:
+        """Into DDR; the last one fills the batch."""
+        pack_batch(self._manifest, pictures, np.asarray(one.input))
         one.input.flush()
 
     def execute(self, one: FrameSet, wait: str) -> None:
-        """One frame, one start."""
+        """One batch, one start."""
         self.start(one.first_pass, self._manifest.passes, wait)
 
     def settle(self) -> None:
-        """After a stream: a frame ends with its start, and nothing is left of it."""
+        """After a stream: a batch ends with its start, and nothing is left of it."""
 
-    def collect(self, one: FrameSet) -> tuple[Integers, ...]:
-        """Out of DDR: a copy of each kept map."""
+    def collect(self, one: FrameSet, frames: int) -> tuple[tuple[Integers, ...], ...]:
+        """Out of DDR: of each of the first ``frames`` frames a copy of each kept map."""
         found = []
         for layer, buffer in zip(self._manifest.kept_layers(), one.results, strict=True):
             buffer.invalidate()
-            found.append(unpack_map(self._manifest.layers[layer].output, self._manifest.lanes, buffer))
-        return tuple(found)
+            found.append(unpack_batch(self._manifest.layers[layer].output, self._manifest.lanes, buffer, frames))
+        return tuple(zip(*found, strict=True))
 
-    def arrived(self, one: FrameSet, pixels: Pixels) -> bool:
-        """Whether DDR holds this picture."""
-        wanted = np.zeros(self._manifest.input.size, np.uint8)
-        pack_input(self._manifest, pixels, wanted)
+    def arrived(self, one: FrameSet, pictures: Sequence[Pixels]) -> bool:
+        """Whether DDR holds these pictures."""
+        wanted = np.zeros(one.input.nbytes, np.uint8)
+        pack_batch(self._manifest, pictures, wanted)
         one.input.invalidate()
         return bool(np.array_equal(np.asarray(one.input), wanted))
 
     # --- layer by layer
 
     def layers(self, pixels: Pixels, wait: str) -> Iterator[tuple[Layer, Integers]]:
-        """Each layer started on its own, and its map as DDR holds it, also one that stays on chip in a frame."""
+        """Each layer started on its own, and its map as DDR holds it, also one that stays on chip in a frame; the picture
+        fills a batch, the map is its first frame's."""
         assert self.buffers is not None
         one = self.buffers.sets[0]
-        self.load(one, pixels)
+        self.load(one, (pixels,))
         for index, layer in enumerate(self._manifest.layers):
             count = layer.last_pass - layer.first_pass + 1
             self.start(self.buffers.shown_pass + layer.first_pass, count, wait)

@@ -207,13 +207,14 @@ def simulate_design(options: argparse.Namespace) -> int:
         result = execute(folder, pixels, Variant(ap_int=options.ap_int), status.tell)
         status.tell("float reference")
         values = simulated(folder, pixels, result)
-        differs = None
         if options.golden:
-            status.tell("compiling and running the standalone C++ golden program")
-            differs = golden_difference(folder, pixels)
-            values["golden_program"] = {"agrees": differs is None, "first_difference": differs}
+            values |= golden_program(folder, pixels, status)
     give(options, values, _simulated_text(values))
-    return 0 if result.mismatches == 0 and differs is None else 1
+    return 0 if _right(values) else 1
+
+
+def _right(values: Mapping[str, Any]) -> bool:
+    return values["mismatches"] == 0 and ("golden_program" not in values or values["golden_program"]["agrees"])
 
 
 def _one_picture(folder: Opened, cycles: bool) -> str:
@@ -223,24 +224,29 @@ def _one_picture(folder: Opened, cycles: bool) -> str:
 
 
 def simulate_frames(options: argparse.Namespace, folder: Folder, frames: list[Pixels]) -> int:
-    if options.golden:
-        raise SimulationError("--golden compares one frame with the standalone program; leave it out for a batch")
+    """The last of ``frames`` fills the batch."""
     with StatusLine() as status:
         results = simulate_batch(folder, frames, Variant(ap_int=options.ap_int), status.tell)
         status.tell("float reference")
         pictures = frames + frames[-1:] * (folder.batch - len(frames))
         found = [simulated(folder, *one) for one in zip(pictures, results, strict=True)]
+        if options.golden:
+            programs = [golden_program(folder, one, status) for one in frames]
+            programs += programs[-1:] * (folder.batch - len(frames))
+            found = [values | program for values, program in zip(found, programs, strict=True)]
     total = sum(one["mismatches"] for one in found)
     values = {"network": folder.manifest["network"], "batch": folder.batch, "frames": found, "mismatches": total}
     texts = [f"frame {index} of {folder.batch}\n{_simulated_text(one)}" for index, one in enumerate(found, 1)]
     give(options, values, "\n\n".join(texts))
-    return 0 if total == 0 else 1
+    return 0 if all(map(_right, found)) else 1
 
 
-def golden_difference(folder: Opened, pixels: Pixels) -> str | None:
-    """The first layer in which the standalone C++ program differs from the numpy model; None where none does."""
+def golden_program(folder: Opened, pixels: Pixels, status: StatusLine) -> dict[str, Any]:
+    """{golden_program}: the first layer in which the standalone C++ program differs from the numpy model, if any."""
+    status.tell("compiling and running the standalone C++ golden program")
     expected = checksums(folder.network, run_integer(folder.network, pixels))
-    return first_difference(expected, run_golden(folder.path / "golden", pixels))
+    differs = first_difference(expected, run_golden(folder.path / "golden", pixels))
+    return {"golden_program": {"agrees": differs is None, "first_difference": differs}}
 
 
 def simulated(folder: Opened, pixels: Pixels, result: Simulation) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def unpack_output(layer: Mapping[str, Any], lanes: int, maps: npt.NDArray[np.int
 
 
 class Library:
-    """A built simulation library. ``run`` is the frame: one start, all passes."""
+    """A built simulation library. ``run`` is a frame, or a batch: one start, all passes."""
 
     def __init__(self, path: Path) -> None:
         self.library = load(path)
@@ -182,15 +182,7 @@ def simulate(
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     progress: Callable[[str], None] | None = None,
 ) -> Simulation:
-    """One frame, uint8 [channels, height, width], through the generated code and the golden model.
-
-    SimulationError for a design of batches: ``simulate_batch`` takes those.
-    """
-    if folder.batch > 1:
-        raise SimulationError(
-            f"{folder.path} takes batches of {folder.batch} frames, here one frame is wanted; generate it without "
-            "--batch, or give a batch to systolic simulate"
-        )
+    """One frame, uint8 [channels, height, width], through the generated code and the golden model; it fills a batch."""
     return simulate_batch(folder, (picture,), variant, progress)[0]
 
 
@@ -223,7 +215,8 @@ def simulate_batch(
     tell(f"compiling ({variant.name})")
     library = Library(build(folder.path, variant))
     tell("golden model")
-    golden = [run_integer(folder.network, picture) for picture in frames]
+    golden = [run_integer(folder.network, picture) for picture in pictures]
+    golden += golden[-1:] * (folder.batch - len(golden))
     layers = folder.manifest["layers"]
     at_pass = {layer["last_pass"]: layer for layer in layers}
     outputs: list[list[Integers]] = [[] for _ in frames]

@@ -60,9 +60,10 @@ def write_tiny_design(
     size: tuple[int, int] = SIZE,
     labels: Sequence[str] = LABELS,
     bits: int | None = None,
+    batch: int | None = None,
 ) -> None:
     """With random weights, not compiled; the network's files come beside ``folder``."""
     cfg, names = tiny_files(folder.parent, size, labels)
     model = load_model(str(cfg), None, names, 1)
-    made = make_design(model, load(board), None, Calibration(sample_pictures()[:2], bits=bits))
+    made = make_design(model, load(board), None, Calibration(sample_pictures()[:2], bits=bits), batch=batch)
     write(made.design, folder)

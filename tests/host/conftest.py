@@ -52,7 +52,16 @@ def accelerator() -> Iterator[Open]:
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A network of two layers with a detection head, compiled: a frame is about a millisecond. To be read only."""
-    work = tmp_path_factory.mktemp("tiny")
-    write_tiny_design(work / "design", "zcu104", (18, 14), ("circle", "square", "star"))
+    return _tiny(tmp_path_factory.mktemp("tiny"), None)
+
+
+@pytest.fixture(scope="session")
+def batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As ``tiny``, three frames a start. To be read only."""
+    return _tiny(tmp_path_factory.mktemp("batches"), 3)
+
+
+def _tiny(work: Path, batch: int | None) -> Path:
+    write_tiny_design(work / "design", "zcu104", (18, 14), ("circle", "square", "star"), batch=batch)
     build(work / "design")
     return described(work / "design")

@@ -170,3 +170,109 @@ def test_a_stage_that_waits_for_a_claim_is_stopped() -> None:
     began = time.perf_counter()
     flow.close()
     assert time.perf_counter() - began < FEED_SECONDS
+
+
+# --- frames together ---------------------------------------------------------------------------------------
+
+
+def fail_at(*bad: int):  # type: ignore[no-untyped-def]
+    def work(value: int) -> int:
+        if value in bad:
+            raise ValueError(f"no {value}")
+        return value
+
+    return work
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_frames_go_together_and_leave_one_by_one(workers: int) -> None:
+    calls = []
+
+    def both(values: list[int]) -> list[int]:
+        calls.append(list(values))
+        return [value * len(values) for value in values]
+
+    stages = [Stage("a", nap(0.001), 2), Stage("b", both, workers, together=3), Stage("c", lambda value: value + 1)]
+    jobs = list(stream(range(8), stages))
+    assert [job.index for job in jobs] == list(range(8))
+    assert [job.value for job in jobs] == [3 * value + 1 for value in range(6)] + [13, 15]
+    assert sorted(calls) == [[0, 1, 2], [3, 4, 5], [6, 7]]
+    assert [len({job.spans[at] for job in jobs}) for at in range(3)] == [8, 3, 8]
+    assert calls[0] == [0, 1, 2]
+
+
+def test_what_is_claimed_is_claimed_once_for_all() -> None:
+    free: Channel[str] = Channel(2)
+    free.put("x")
+    free.put("y")
+
+    def claim(taken: tuple[str, list[int]]) -> list[tuple[str, int]]:
+        one, values = taken
+        return [(one, value) for value in values]
+
+    jobs = stream(range(3), [Stage("a", claim, claim=free, together=2)])
+    assert [job.value for job in jobs] == [("x", 0), ("x", 1), ("y", 2)]
+
+
+@pytest.mark.parametrize("bad", range(6))
+def test_frames_before_one_that_fails_are_given_whatever_batch_they_are_of(bad: int) -> None:
+    same = Stage("b", lambda values: values, together=3)
+    for stages in ([Stage("a", fail_at(bad)), same, same], [same, same, Stage("a", fail_at(bad))]):
+        given = []
+        with pytest.raises(FrameError, match=f"frame {bad} failed in stage 'a': no {bad}") as caught:
+            given.extend(job.value for job in stream(range(20), stages))
+        assert given == list(range(bad))
+        assert (caught.value.index, caught.value.count) == (bad, 1)
+
+
+def test_frames_together_fail_together() -> None:
+    def work(values: list[int]) -> list[int]:
+        return [fail_at(4)(value) for value in values]
+
+    given = []
+    with pytest.raises(FrameError, match=r"frames 3…5 failed in stage 'b': no 4") as caught:
+        given.extend(job.value for job in stream(range(20), [Stage("b", work, together=3)]))
+    assert given == [0, 1, 2]
+    assert (caught.value.index, caught.value.frame, caught.value.count) == (3, 3, 3)
+
+
+def test_leaving_early_drops_a_batch_that_is_not_whole() -> None:
+    calls = []
+    wait = threading.Event()
+
+    def frames() -> Iterator[int]:
+        yield from range(5)
+        wait.wait(FEED_SECONDS)
+
+    def work(values: list[int]) -> list[int]:
+        calls.append(list(values))
+        return values
+
+    flow = stream(frames(), [Stage("a", work, together=4)])
+    assert [next(flow).value for _ in range(4)] == [0, 1, 2, 3]
+    time.sleep(0.05)  # frame 4 waits for three more
+    flow.close()
+    wait.set()
+    assert calls == [[0, 1, 2, 3]]
+
+
+def test_a_batch_does_not_wait_until_the_one_before_is_taken() -> None:
+    stages = [
+        Stage("a", nap(0.002)),
+        Stage("b", lambda values: nap(0.06)(values), together=3),
+        Stage("c", nap(0.012)),
+    ]
+    took = measure([job.spans for job in stream(range(36), stages)], {})
+    assert (took.bound_by, took.first) == ("b", 3)
+    assert 0.9 <= took.overlap <= 1.02, str(took)
+    assert took.busy["b"] == pytest.approx(0.02, rel=0.1)
+
+
+def test_figures_count_frames_and_not_batches() -> None:
+    batches = [(Span("a", 4.0 * at, 4.0 * at + 3), at) for at in range(3)]
+    spans = [(one, Span("b", 4.0 * at + 3 + n / 4, 4.0 * at + 3.25 + n / 4)) for one, at in batches for n in range(2)]
+    took = measure(spans[:-1], {})  # the last batch is of one frame
+    assert (took.frames, took.first) == (5, 2)
+    assert took.throughput == 3 / (11.25 - 3.5)
+    assert took.busy == {"a": 9 / 5, "b": 0.25}
+    assert took.latency == (3.25 * 3 + 3.5 * 2) / 5

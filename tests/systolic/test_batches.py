@@ -14,9 +14,10 @@ from detectors import tiny_files
 from PIL import Image
 
 from boards.board import load
-from boards.errors import HostError, ScheduleError, SimulationError
+from boards.errors import ScheduleError, SimulationError
+from cnn.integer_model import run_integer
 from cnn.network import Padding
-from host.manifest import read_manifest
+from host.manifest import MOST_FRAMES, read_manifest
 from scheduler.cost import cost, link_of
 from scheduler.lower import MAX_BATCH, lower
 from scheduler.tile import tile
@@ -122,8 +123,6 @@ def test_the_last_picture_fills_the_batch(tmp_path: Path) -> None:
     for count in (0, 4):
         with pytest.raises(SimulationError, match=rf"takes 1…3 picture\(s\) at a time, not {count}; give fewer"):
             fill_batch(folder, (first,) * count)
-    with pytest.raises(SimulationError, match="takes batches of 3 frames, here one frame is wanted"):
-        simulate(folder, first)
 
 
 @pytest.mark.parametrize("batch", [0, 10**9, "3", True])
@@ -135,12 +134,19 @@ def test_a_damaged_batch_is_refused(batch: object, tmp_path: Path) -> None:
         open_folder(tmp_path / "design")
 
 
-def test_the_host_refuses_a_batch(tmp_path: Path) -> None:
-    write(design_of(NETWORK, ARRAY), tmp_path / "one")
-    assert read_manifest(tmp_path / "one").network == "batch"
-    write(design_of(NETWORK, ARRAY, 2), tmp_path / "two")
-    with pytest.raises(HostError, match=r"the host gives one frame at a time, .* batch is 1, not 2"):
-        read_manifest(tmp_path / "two")
+def test_one_picture_is_every_frame_of_the_batch(accelerator: GiveAccelerator) -> None:
+    folder, picture = accelerator("odd rows").load(NETWORK, 3), picture_for(NETWORK)
+    found = simulate(folder, picture)
+    assert found.mismatches == 0
+    wanted = run_integer(NETWORK, picture)[folder.manifest["layers"][-1]["node"]]
+    assert np.array_equal(found.outputs[-1], wanted)
+
+
+def test_the_host_reads_a_batch_of_any_size_that_is_made(tmp_path: Path) -> None:
+    assert MOST_FRAMES == MAX_BATCH
+    for batch in (1, 2, MAX_BATCH):
+        write(design_of(NETWORK, ARRAY, batch), tmp_path / str(batch))
+        assert read_manifest(tmp_path / str(batch)).batch == batch
 
 
 @pytest.mark.parametrize("batch", [0, -1, MAX_BATCH + 1])
@@ -178,9 +184,12 @@ def test_generate_and_simulate_in_batches(cfg: Path, tmp_path: Path) -> None:
     assert ran.code == 0
     assert (ran.json["batch"], ran.json["mismatches"], len(ran.json["frames"])) == (3, 0, 3)
     assert ran.json["frames"][1]["layers"] == ran.json["frames"][2]["layers"] != ran.json["frames"][0]["layers"]
+    ran = call("simulate", design, "--picture", *shots, "--golden")
+    assert (ran.code, ran.out.count("the standalone C++ golden program agrees in every layer")) == (0, 3)
     refused(call("simulate", design, "--picture", *shots, "--cycles"), "--cycles traces one picture")
     refused(call("simulate", design, "--picture", *shots, *shots), r"takes 1…3 picture\(s\) at a time, not 4")
-    refused(call("run", design, shots[0]), "takes batches of 3 frames, here one frame is wanted")
+    found = call("run", design, shots[0], "--json", "-")
+    assert (found.code, found.json["mismatches"]) == (0, 0)
     other = ("generate", cfg, "--seed", 1, "--board", "pynq-z2", "--schedule", saved, "-o", tmp_path / "x")
     refused(call(*other, "--batch", 2), r"s\.json is a schedule for batches of 3 frame\(s\), --batch asks for 2")
 

@@ -1,0 +1,230 @@
+"""Designs that take a batch of frames a start, through the real pynq and the simulated board."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hardware import Open
+from PIL import Image
+
+from boards.errors import HostError
+from cnn.integer_model import run_integer
+from host.picture import FITS, load_picture
+from systolic.run import run
+from systolic.simulate import open_folder
+
+pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+
+BATCH = 3
+FRAMES = 101
+STARTS = 34
+"""The last of them takes two frames."""
+SELDOM = 0.9995
+"""Probability above which few boxes of a random network are: decoding them is not what is tested here."""
+
+
+@pytest.fixture(scope="module")
+def frames() -> list[np.ndarray]:
+    """Of as many sizes as there are frames in a batch and one more, so that none comes out as another's."""
+    random = np.random.default_rng(6)
+    return [random.integers(0, 256, (14 + at % 4, 18 + at % 5, 3), np.uint8) for at in range(FRAMES)]
+
+
+@pytest.fixture(scope="module")
+def wanted(batches: Path, frames: list[np.ndarray]) -> list[np.ndarray]:
+    """The golden model's output for each frame."""
+    return [golden(batches, frame) for frame in frames]
+
+
+def golden(design: Path, frame: np.ndarray) -> np.ndarray:
+    folder = open_folder(design)
+    node = folder.manifest["layers"][-1]["node"]
+    return np.asarray(run_integer(folder.network, FITS[folder.manifest["fit"]](frame, 14, 18)[0])[node])
+
+
+def check(results: list[Any], frames: list[np.ndarray], wanted: list[np.ndarray]) -> None:
+    assert [result.index for result in results] == list(range(len(wanted)))
+    for result, frame, right in zip(results, frames, wanted, strict=True):
+        assert np.array_equal(result.outputs[0], right), result.index
+        assert np.array_equal(result.picture, frame), result.index
+
+
+def through(yolo: Any, frames: Any, **options: Any) -> tuple[list[Any], Any]:
+    """The results that came, and what ended the stream."""
+    results: list[Any] = []
+    try:
+        results.extend(yolo.stream(frames, **options))
+    except HostError as error:
+        return results, error
+    return results, None
+
+
+def faulty(kind: str, **options: Any) -> Any:
+    from host.faults import Fault
+
+    return Fault(kind, **options)
+
+
+@pytest.mark.parametrize(
+    ("wait", "writes"),
+    [
+        ("poll", {"systolic_top_0": 2 * STARTS - 1}),
+        ("interrupt", {"systolic_top_0": 3 * STARTS - 1, "axi_intc_0": STARTS}),
+    ],
+)
+def test_every_frame_in_order_bit_for_bit_and_a_start_a_batch(
+    batches: Path,
+    accelerator: Open,
+    frames: list[np.ndarray],
+    wanted: list[np.ndarray],
+    wait: str,
+    writes: dict[str, int],
+) -> None:
+    yolo = accelerator(batches, wait=wait, threshold=SELDOM)
+    yolo.detect(frames[0])
+    yolo.device.register_writes.clear()
+    buffers = yolo.device.allocations
+    check(list(yolo.stream(frames)), frames, wanted)
+    assert dict(yolo.device.register_writes) == writes
+    gc.collect()
+    assert yolo.device.allocations == buffers
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 6])
+def test_any_number_of_frames(
+    batches: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray], count: int
+) -> None:
+    yolo = accelerator(batches, threshold=SELDOM, sets=1)
+    check(list(yolo.stream(frames[:count])), frames[:count], wanted[:count])
+
+
+def test_one_picture_fills_the_batch(batches: Path, accelerator: Open, tmp_path: Path) -> None:
+    picture = tmp_path / "one.png"
+    Image.fromarray(np.random.default_rng(1).integers(0, 256, (40, 50, 3), np.uint8)).save(picture)
+    yolo = accelerator(batches, threshold=0.2)
+    found, alone = yolo.detect(picture), run(open_folder(batches), picture, 0.2)
+    assert found.detections == alone.detections
+    assert len(found.detections) > 0
+    right = golden(batches, load_picture(picture))
+    assert np.array_equal(found.outputs[0], right)
+    (one,) = yolo.stream([picture])
+    assert one.detections == found.detections
+    pixels = FITS[yolo.manifest.fit](load_picture(picture), 14, 18)[0]
+    assert np.array_equal(yolo.run(pixels)[0], right)
+    everywhere = yolo.collect(yolo.buffers.sets[0], BATCH)
+    assert [np.array_equal(maps[0], right) for maps in everywhere] == [True] * BATCH
+    assert yolo.check().passed
+    for count in (0, BATCH + 1):
+        with pytest.raises(HostError, match=rf"a start takes 1…3 pictures, not {count}; give as many at a time"):
+            yolo.load(yolo.buffers.sets[0], [pixels] * count)
+
+
+@pytest.mark.parametrize("bad", [0, 4, 5, 6])
+def test_a_picture_that_cannot_be_read(
+    batches: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray], tmp_path: Path, bad: int
+) -> None:
+    """Those of its batch that come before it are results."""
+    broken = tmp_path / "broken.jpg"
+    broken.write_bytes(b"no picture")
+    yolo = accelerator(batches, threshold=SELDOM)
+    results, error = through(yolo, [*frames[:bad], broken, *frames[bad + 1 :]])
+    check(results, frames[:bad], wanted[:bad])
+    assert (error.index, error.frame, error.stage, error.count) == (bad, broken, "resize", 1)
+    assert f"frame {bad} ({broken}) failed in stage 'resize'" in str(error)
+    check(list(yolo.stream(frames[:7])), frames[:7], wanted[:7])
+
+
+def test_frames_of_a_batch_hang_together(
+    batches: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
+) -> None:
+    yolo = accelerator(batches, threshold=SELDOM, timeout_s=0.3)
+    buffers = yolo.device.allocations
+    yolo.device.inject(faulty("hang", at=2, in_pass=1))
+    results, error = through(yolo, frames[:20])
+    check(results, frames[:6], wanted[:6])
+    assert (error.index, error.count) == (6, 3)
+    assert "frames 6…8 failed in stage 'accelerate': the accelerator did not finish within 0.3 s" in str(error)
+    del error  # its trace would keep the set of the batch
+    yolo.reset()
+    check(list(yolo.stream(frames[:5])), frames[:5], wanted[:5])
+    gc.collect()
+    assert yolo.device.allocations == buffers
+
+
+def test_a_missing_flush_is_found_wherever_it_is_in_the_batch(
+    batches: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
+) -> None:
+    yolo = accelerator(batches, threshold=SELDOM)
+    yolo.device.inject(faulty("missing flush", at=5))
+    # Every seventh frame: 7 and 14 are of starts 2 and 4, 21 is the last of start 6; 5 is verified with none of them.
+    results, error = through(yolo, frames[:21], verify_every=7)
+    assert error is None
+    assert [at for at, one in enumerate(results) if (one.outputs[0] != wanted[at]).any()] == [15, 16, 17]
+    yolo.device.inject(faulty("missing flush", at=4))
+    results, error = through(yolo, frames[:21], verify_every=7)
+    check(results, frames[:12], wanted[:12])
+    assert "the picture in DDR is not the one that was loaded" in str(error)
+    check(list(yolo.stream(frames[:4], verify_every=1)), frames[:4], wanted[:4])
+
+
+def test_whoever_leaves_early_starts_nothing_more(batches: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
+    yolo = accelerator(batches, threshold=SELDOM)
+
+    def endless() -> Iterator[np.ndarray]:
+        while True:
+            yield from frames
+
+    flow = yolo.stream(endless())
+    assert next(flow).index == 0
+    flow.close()
+    writes = yolo.device.register_writes["systolic_top_0"]
+    assert yolo.detect(frames[0]).index == 0
+    assert yolo.device.register_writes["systolic_top_0"] <= writes + 2
+
+
+def test_figures_are_of_frames(batches: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
+    yolo = accelerator(batches, threshold=SELDOM, time_scale=1.0)
+    # As slow as 60 ms a batch, so that what is measured is overlap and not this machine's load.
+    cycles = yolo.manifest.cycles / (yolo.manifest.clock_mhz * 1e6)
+    yolo.device.pace = replace(yolo.device.pace, time_scale=0.06 / cycles)
+    results = list(yolo.stream(frames[:60]))
+    took = yolo.measured
+    assert (took.frames, took.first, took.bound_by) == (60, BATCH, "accelerate")
+    assert 0.9 <= took.overlap <= 1.02, str(took)
+    assert 45 < took.throughput < 50.5  # and not the 16.7 of starts
+    assert took.busy["accelerate"] == pytest.approx(0.02, rel=0.1)
+    assert f"the design, whose batch of 3 frames takes {1e3 * cycles:.3f} ms (modelled cycles" in took.label
+    spans = [one.timing.seconds for one in results]
+    assert all(one["accelerate"] >= 0.06 for one in spans)
+    shared = [a["accelerate"] == b["accelerate"] for a, b in pairwise(spans)]
+    assert shared == [at % BATCH != BATCH - 1 for at in range(59)]
+
+
+def test_the_time_of_a_start_is_that_of_its_frames(batches: Path, tiny: Path, accelerator: Open) -> None:
+    batch, alone = accelerator(batches), accelerator(tiny)
+    assert (batch.manifest.batch, alone.manifest.batch) == (BATCH, 1)
+    assert batch._loaded.timeout_s == BATCH * alone._loaded.timeout_s
+    for one, result in zip(batch.buffers.sets, alone.buffers.sets, strict=True):
+        assert (one.input.nbytes, one.results[0].nbytes) == (
+            BATCH * result.input.nbytes,
+            BATCH * result.results[0].nbytes,
+        )
+
+
+def test_pace_takes_the_traced_cycles_of_a_batch(batches: Path, tmp_path: Path, accelerator: Open) -> None:
+    folder = shutil.copytree(batches, tmp_path / "design")
+    passes = open_folder(folder).program.shape[0]
+    (folder / "cycles.json").write_text(f'{{"pass_cycles": {[300_000] * passes}}}')
+    yolo = accelerator(folder, time_scale=20.0)
+    wanted = 20 * passes * 0.3 / yolo.manifest.clock_mhz
+    took = yolo.detect(np.zeros((14, 18, 3), np.uint8)).timing.seconds["accelerate"]
+    assert wanted <= took < wanted + 0.05
+    assert "(traced cycles" in yolo.label
