@@ -81,8 +81,7 @@ def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Job, ...]:
 
     batch: frames that go through each layer before the next layer starts.
     """
-    if not 1 <= batch <= MAX_BATCH:
-        raise ScheduleError(f"a batch is 1…{MAX_BATCH} frames, not {batch}; choose a number in that range")
+    check_batch(batch)
     unsupported = [
         f"{node.source}: {node.name}: {reason}"
         for node in network.nodes
@@ -103,6 +102,12 @@ def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Job, ...]:
         else:
             jobs.append(_job(network, index, node))
     return tuple(_batched(network, job, batch) for job in jobs)
+
+
+def check_batch(batch: int) -> None:
+    """ScheduleError where so many frames are no batch."""
+    if not 1 <= batch <= MAX_BATCH:
+        raise ScheduleError(f"a batch is 1…{MAX_BATCH} frames, not {batch}; choose a number in that range")
 
 
 def _batched(network: QuantizedNetwork, job: Job, batch: int) -> Job:

@@ -277,6 +277,13 @@ def _compare(subparsers: Parsers) -> None:
         choices=FORMATS,
         help=f"{BITS_HELP}; may be given several times (default: 8)",
     )
+    one.add_argument(
+        "--batch",
+        type=int,
+        action="append",
+        metavar="B",
+        help="frames that share the weights' passage; may be given several times (default: 1)",
+    )
 
 
 def _folding_options(one: argparse.ArgumentParser) -> None:

@@ -77,7 +77,14 @@ def compare(options: argparse.Namespace) -> int:
         networks = {bits or least_bits(network): network for bits, network in asked}
         status.tell("searching")
         found = explore.compare(
-            networks, boards, options.array or (), options.clock, options.objective, options.fps, executor
+            networks,
+            boards,
+            options.array or (),
+            options.clock,
+            options.objective,
+            options.fps,
+            executor,
+            options.batch or (1,),
         )
         if options.report is not None:
             from systolic.report import report

@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 from boards.board import Board
@@ -19,7 +20,7 @@ from scheduler.clock import lowest_clock
 from scheduler.cost import DDR_EFFICIENCY, PARTS, LayerCost, Link, cost, layer_cost, link_of, works_of
 from scheduler.fabric import fabric
 from scheduler.legal import check_schedule
-from scheduler.lower import lower
+from scheduler.lower import check_batch, lower
 from scheduler.named import named_costs
 from scheduler.placement import place
 from scheduler.schedule_file import to_json
@@ -176,20 +177,22 @@ def compare(
     objective: str = "fps",
     frames_per_second: float = 0.0,
     executor: Executor | None = None,
+    batches: Sequence[int] = (1,),
 ) -> ShownComparison:
-    """Every board × array × bits; an empty ``arrays`` searches the geometry too. networks: the network quantised to
-    so many bits. A combination that does not fit is a row with its sentence."""
+    """Every board × array × bits × batch; an empty ``arrays`` searches the geometry too. networks: the network
+    quantised to so many bits. batches: frames that share the weights' passage. A combination that does not fit is a row
+    with its sentence; ScheduleError for what is no array or no batch."""
     rows = []
-    for bits, network in networks.items():
-        for board in boards:
-            for array in arrays or ("best",):
-                asked = f"{board.name}, {array}, int{bits}"
-                pins: dict[str, int | str | None] = {} if array == "best" else dict(geometry_pins(array))
-                try:
-                    one = explore(network, board, clock_mhz, objective, frames_per_second, pins, executor=executor)
-                    rows.append(Row(asked, one))
-                except ScheduleError as error:
-                    rows.append(Row(asked, None, str(error)))
+    for batch in batches:
+        check_batch(batch)
+    for (bits, network), board, array, batch in product(networks.items(), boards, arrays or ("best",), batches):
+        asked = f"{board.name}, {array}, int{bits}" + (f", batch {batch}" if tuple(batches) != (1,) else "")
+        pins: dict[str, int | str | None] = {} if array == "best" else dict(geometry_pins(array))
+        try:
+            one = explore(network, board, clock_mhz, objective, frames_per_second, pins, executor=executor, batch=batch)
+            rows.append(Row(asked, one))
+        except ScheduleError as error:
+            rows.append(Row(asked, None, str(error)))
     names = {network.name for network in networks.values()}
     return ShownComparison(", ".join(sorted(names)), tuple(rows))
 
@@ -202,18 +205,21 @@ def geometry_pins(text: str) -> dict[str, int]:
     return dict(zip(("rows", "columns", "lanes"), map(int, parts), strict=True))
 
 
-def front(network: QuantizedNetwork, board: Board, link: Link, space: Space | None = None) -> tuple[ShownExplored, ...]:
+def front(
+    network: QuantizedNetwork, board: Board, link: Link, space: Space | None = None, batch: int = 1
+) -> tuple[ShownExplored, ...]:
     """The best schedule of every geometry that no other beats in both frames/s and DSPs, the fastest first.
 
-    Few knobs are searched, so that all geometries take seconds: two Savers, even ports.
+    batch: frames that share the weights' passage; ``space`` is one of the same batch. Few knobs are searched, so that
+    all geometries take seconds: two Savers, even ports.
     """
     from scheduler.price import Task, layers_of, least_cycles, solve
     from scheduler.search import schedule_of
     from scheduler.space import geometries, most_words
 
-    whole = space or space_of(network, board)
+    whole = space or space_of(network, board, batch=batch)
     few = replace(whole, save_rows=(1, 2, 4), chunks=whole.chunks[-1:], map_ports=(2,), weight_ports=(2,), strips=4)
-    jobs = lower(network)
+    jobs = lower(network, batch)
     made = {shape: layers_of(network, jobs, *shape, few.strips, few.bits) for shape in few.shapes}
     bounds = {g: least_cycles(g, made[g.columns, g.lanes], link, most_words(g, few)) for g in geometries(few, board)}
     kept: list[tuple[int, int, ShownExplored]] = []
@@ -224,7 +230,7 @@ def front(network: QuantizedNetwork, board: Board, link: Link, space: Space | No
             continue
         best, _ = solve(Task(geometry, layers, board, link, Goal(), few))
         if best is not None and not any(c <= best.key[0] and d <= best.array.dsps for c, d, _ in kept):
-            schedule = schedule_of(network, best.array, best.ways)
+            schedule = schedule_of(network, best.array, best.ways, batch)
             kept.append((best.key[0], best.array.dsps, price(schedule, board, link)))
     return tuple(explored for _, _, explored in sorted(kept, key=lambda k: k[0]))
 

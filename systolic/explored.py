@@ -225,7 +225,10 @@ def _named(explored: Explored) -> str:
     return table(NAMED_HEAD, named_rows(explored))
 
 
-COMPARE_HEAD = ("asked", "array", "MHz", "cycles", "frames/s", "DSP", "BRAM36", "URAM", "LUT", "DDR MB", "bound by")
+COMPARE_HEAD = (
+    "asked", "array", "MHz", "cycles a frame", "frames/s", "DSP", "BRAM36", "URAM", "LUT", "DDR MB a frame",
+    "bound by",
+)  # fmt: skip
 
 
 def comparison_rows(comparison: Comparison) -> list[list[Cell]]:
@@ -238,8 +241,9 @@ def _compared(row: Row) -> list[Cell]:
         return [row.asked, "–", *[None] * 8, row.reason.splitlines()[0]]
     worst = max(one.cost.layers, key=lambda layer: layer.total)
     return [
-        row.asked, str(one.schedule.array), round(one.clock_mhz), one.cost.cycles, one.cost.frames_per_second,
-        one.usage.dsp, one.usage.bram36, one.usage.uram, one.usage.lut, one.cost.traffic.total / 1e6,
+        row.asked, str(one.schedule.array), round(one.clock_mhz), one.cost.cycles_per_frame,
+        one.cost.frames_per_second, one.usage.dsp, one.usage.bram36, one.usage.uram, one.usage.lut,
+        one.cost.bytes_per_frame / 1e6,
         f"{worst.work.name}: {worst.bound_by}",
     ]  # fmt: skip
 

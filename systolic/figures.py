@@ -69,7 +69,9 @@ def roofline(explored: Explored) -> Figure:
 def stacked(explored: Explored) -> Figure:
     """Cycles of every layer by what they are spent on."""
     layers = explored.cost.layers
-    figure, axes = blank("Cycles a layer (modelled)", max(2.0, 0.6 + 0.3 * len(layers)))
+    batch = explored.schedule.batch
+    whole = f", {batch} frames" if batch > 1 else ""
+    figure, axes = blank(f"Cycles a layer{whole} (modelled)", max(2.0, 0.6 + 0.3 * len(layers)))
     names = [layer.work.name for layer in layers]
     left = [0] * len(layers)
     for part in sorted(PARTS, key=lambda p: p != "compute"):
@@ -142,7 +144,7 @@ def pareto(points: Sequence[Explored], chosen: Explored | None = None) -> Figure
 
 
 def _megabytes(explored: Explored) -> float:
-    return explored.cost.traffic.total / 1e6
+    return explored.cost.bytes_per_frame / 1e6
 
 
 def bars(explored: Sequence[tuple[str, float]], what: str) -> Figure:

@@ -199,4 +199,16 @@ def test_bad_batches_get_a_sentence(cfg: Path, tmp_path: Path) -> None:
     refused(call(*asked, "--batch", 0), "a batch is 1…64 frames, not 0; choose a number in that range")
     refused(call("schedule", cfg, "--batch", 65), "a batch is 1…64 frames, not 65")
     refused(call(*asked, "--style", "streaming", "--batch", 2), "--batch is for the systolic style: a pipeline takes")
+    refused(call("compare", cfg, "--batch", 2, "--batch", 65), "a batch is 1…64 frames, not 65")
     assert not (tmp_path / "x").exists()
+
+
+def test_compare_has_a_row_a_batch(cfg: Path, tmp_path: Path) -> None:
+    asked = ("compare", cfg, "--board", "pynq-z2", "--array", "4x8x8", "--bits", 4, "--bits", 8)
+    done = call(*asked, "--batch", 1, "--batch", 4, "--report", tmp_path / "c.html", "--json", tmp_path / "c.json")
+    assert done.code == 0
+    rows = json.loads((tmp_path / "c.json").read_text())["rows"]
+    wanted = [f"pynq-z2, 4x8x8, int{bits}, batch {batch}" for bits in (4, 8) for batch in (1, 4)]
+    assert [row["asked"] for row in rows] == wanted
+    assert [row["schedule"]["batch"] for row in rows] == [1, 4, 1, 4]
+    assert all(one in done.out and one in (tmp_path / "c.html").read_text() for one in wanted)

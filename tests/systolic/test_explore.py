@@ -123,6 +123,42 @@ def test_the_front_is_a_front(network: QuantizedNetwork) -> None:
     assert len(points) >= 3
 
 
+def test_a_row_a_batch() -> None:
+    """Dense layers take less time and traffic a frame the more frames share their weights, which the row counts."""
+    dense = Builder(3, 8, 8).conv(16, 3).pool().dense(256).dense(128).network("dense")
+    found = compare({8: dense}, [ZCU104], ["8x16x16"], 300, batches=(1, 4, 8))
+    assert [row.asked for row in found.rows] == [f"zcu104, 8x16x16, int8, batch {batch}" for batch in (1, 4, 8)]
+    priced = [row.explored.cost for row in found.rows if row.explored]
+    rates = [one.frames_per_second for one in priced]
+    assert rates == sorted(rates)
+    assert rates[2] > 2 * rates[0]
+    for row, one in zip(found.rows, priced, strict=True):
+        assert row.explored is not None
+        line = next(line for line in found.text().splitlines() if line.startswith(row.asked))
+        assert f" {one.cycles_per_frame:,} " in line
+        assert f" {one.bytes_per_frame / 1e6:,.2f} " in line
+        assert row.explored.values()["frames_per_second"] == pytest.approx(300e6 * one.batch / one.cycles)
+    values = json.loads(json.dumps(found.values()))
+    assert [row["schedule"]["batch"] for row in values["rows"]] == [1, 4, 8]
+    page = report(found)
+    assert "batches of 8 frames</h2>" in page
+    assert "Cycles a layer, 4 frames (modelled)" in page
+    with pytest.raises(ScheduleError, match="a batch is 1…64 frames, not 65"):
+        compare({8: dense}, [ZCU104], batches=(2, 65))
+
+
+def test_the_front_of_a_batch() -> None:
+    dense = Builder(3, 8, 8).conv(16, 3).pool().dense(256).dense(128).network("dense")
+    link = link_of(ZCU104, 300)
+    spaces = {batch: pin(space_of(dense, ZCU104, batch=batch), lanes=16, columns=16) for batch in (1, 8)}
+    alone, batch = (front(dense, ZCU104, link, space, count) for count, space in spaces.items())
+    assert {one.schedule.batch for one in batch} == {8}
+    assert batch[0].cost.frames_per_second > 2 * alone[0].cost.frames_per_second
+    (axes, _, traffic) = figures.pareto(batch).axes
+    assert axes.lines[0].get_ydata()[0] == batch[0].cost.frames_per_second  # type: ignore[index]
+    assert traffic.lines[0].get_xdata()[0] == batch[0].cost.bytes_per_frame / 1e6  # type: ignore[index]
+
+
 def test_workers_are_an_executor() -> None:
     with workers() as none, workers(2) as two:
         assert none is None
