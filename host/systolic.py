@@ -71,7 +71,7 @@ class SystolicStyle:
     # --- layer by layer
 
     def layers(self, pixels: Pixels, wait: str) -> Iterator[tuple[Layer, Integers]]:
-        """Each layer started on its own, and its map as DDR holds it, also one that stays on chip in a frame; the picture
+        """Each layer started on its own, and its map as DDR holds it, also one that stays on chip else. The picture
         fills a batch, the map is its first frame's."""
         assert self.buffers is not None
         one = self.buffers.sets[0]

@@ -7,6 +7,7 @@ max pool of its own                      a 1×1 identity convolution on its own 
 average pool                             an H×W convolution of ones on its own channels
 depthwise convolution                    a convolution on its own channels
 a layer that sees no neighbouring rows   one job on the maps of all frames of a batch, one under the other
+connected, in a batch                    the same, each frame one row: a 1×W convolution of H times the channels
 any other layer                          one job, executed frame by frame of a batch
 """
 
@@ -34,6 +35,9 @@ from cnn.quantized import (
 MAX_STRIDE = 4
 """Of a convolution on the engine."""
 
+MOST_JOINED = 1 << 16
+"""Values of a map that is read as one row: a bank of the row buffer holds all of them."""
+
 MAX_BATCH = 64
 """Frames that share the weights' passage at most: as many as an array has rows."""
 
@@ -47,6 +51,8 @@ class Job:
     read, and the node whose map leaves (the pool, where one is fused).
     ``out`` is the shape before the pool (already cut to what the pool reads), ``saved`` the one after.
     stacked: frames of a batch whose maps are one map with so many times the rows, in ``out`` and ``saved`` too.
+    joined: rows of the input, all of a frame, that are read as one: as they lie in DDR, its blocks are those of row
+    after row. The kernel is as high as they are in ``weights``, and one row high on what is read.
     repeats: frames that are executed one after the other.
     """
 
@@ -65,10 +71,12 @@ class Job:
     node: int
     stacked: int = 1
     repeats: int = 1
+    joined: int = 1
 
     @property
     def kernel(self) -> tuple[int, int]:
-        return int(self.weights.shape[2]), int(self.weights.shape[3])
+        """Of what is read."""
+        return int(self.weights.shape[2]) // self.joined, int(self.weights.shape[3])
 
     @property
     def macs(self) -> int:
@@ -111,13 +119,23 @@ def check_batch(batch: int) -> None:
 
 
 def _batched(network: QuantizedNetwork, job: Job, batch: int) -> Job:
-    stride = _stacking_stride(job, network.nodes[job.input].shape)
     if batch == 1:
         return job
+    before = network.nodes[job.input].shape
+    out = replace(job.out, height=batch * job.out.height)
+    if _joins(job, before):
+        return replace(job, stride=1, out=out, saved=out, stacked=batch, joined=before.height)
+    stride = _stacking_stride(job, before)
     if stride is None:
         return replace(job, repeats=batch)
-    out = replace(job.out, height=batch * job.out.height)
     return replace(job, stride=stride, out=out, saved=out, stacked=batch)
+
+
+def _joins(job: Job, before: Shape) -> bool:
+    """Whether a frame can be one row: a kernel as large as the map takes rows as it takes channels. Pixels cannot,
+    their rows end in the middle of a word; nor can a layer on its own channels, which lie apart then."""
+    whole = job.kernel == (before.height, before.width) and job.padding == Padding()
+    return whole and job.pool_size == 1 and job.input != 0 and not job.diagonal and before.values <= MOST_JOINED
 
 
 def _stacking_stride(job: Job, before: Shape) -> int | None:

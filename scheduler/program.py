@@ -20,7 +20,7 @@ from scheduler.array import PIXEL_BYTES, Array
 from scheduler.formats import check_format, pack_values
 from scheduler.lower import Job, resolve
 from scheduler.on_chip import buffers, turn_of
-from scheduler.tile import Strip, SystolicSchedule, Tiling, blocks, ceil_div, input_columns, row_words
+from scheduler.tile import Strip, SystolicSchedule, Tiling, blocks, ceil_div, input_columns, read_blocks, row_words
 
 Bytes = npt.NDArray[np.int8]
 Weights = npt.NDArray[np.signedinteger]
@@ -291,8 +291,8 @@ def _of_frame(region: Map, frame: int) -> Map:
 def _tile_blocks(tiling: Tiling, schedule: SystolicSchedule) -> int:
     if tiling.pixels:
         return 1
-    shape = schedule.network.nodes[tiling.job.input].shape
-    return schedule.array.tile_blocks if tiling.job.diagonal else blocks(shape.channels, schedule.array)
+    array = schedule.array
+    return array.tile_blocks if tiling.job.diagonal else read_blocks(schedule.network, tiling.job, array)
 
 
 def _input_fields(schedule: SystolicSchedule, tiling: Tiling, strip: Strip, region: Map) -> dict[str, int]:
@@ -303,15 +303,15 @@ def _input_fields(schedule: SystolicSchedule, tiling: Tiling, strip: Strip, regi
     whole = tiling.pixels or last - first == region.shape.width
     return {
         "in_base": region.start + first // pixels,
-        "in_row_pitch": region.row_words,
+        "in_row_pitch": region.row_words * job.joined,
         "in_block_pitch": region.block_pitch,
         "burst_words": words if whole else last - first,
         "bursts": 1 if whole else region.blocks,
         "row_words": words,
-        "block_words": words // region.blocks,
-        "in_blocks": region.blocks,
+        "block_words": words // (region.blocks * job.joined),
+        "in_blocks": region.blocks * job.joined,
         "in_width": last - first,
-        "in_height": region.shape.height * job.stacked,
+        "in_height": region.shape.height // job.joined * job.stacked,
         "in_buffer": region.buffer,
         "pixel_input": int(tiling.pixels),
         "pad_left": job.padding.left - (strip.first * job.stride - first),
@@ -358,13 +358,13 @@ def _pad_axis(array: Weights, axis: int, multiple: int) -> Weights:
 
 
 def _channel_steps(job: Job, array: Array) -> Weights:
-    """[tile, ky, kx, block, lane, column]."""
+    """[tile, ky, kx, block, lane, column]; where rows are joined [tile, kx, ky, block, lane, column]."""
     weights = _pad_axis(_pad_axis(job.weights, 0, array.columns), 1, array.lanes)
-    height, width = job.kernel
+    height, width = weights.shape[2:]
     split = weights.reshape(
         -1, array.columns, weights.shape[1] // array.lanes, array.lanes, height, width
     )
-    return np.transpose(split, (0, 4, 5, 2, 3, 1))
+    return np.transpose(split, (0, 5, 4, 2, 3, 1) if job.joined > 1 else (0, 4, 5, 2, 3, 1))
 
 
 def _pixel_steps(job: Job, array: Array) -> Weights:

@@ -89,6 +89,7 @@ class Tiling:
             + (f"; max pool {job.pool_size}/{job.pool_stride} fused" if job.pool_size > 1 else "")
             + ("; its result stays on chip" if self.on_chip else "")
             + (f"; {job.stacked} frames as one map" if job.stacked > 1 else "")
+            + (f" of {job.stacked} rows, {job.joined} rows of a frame being one" if job.joined > 1 else "")
             + (f"; {job.repeats} frames one after the other" if job.repeats > 1 else ""),
         )
 
@@ -149,11 +150,16 @@ def blocks(channels: int, array: Array) -> int:
     return ceil_div(channels, array.lanes)
 
 
+def read_blocks(network: QuantizedNetwork, job: Job, array: Array) -> int:
+    """Words of one position of the rows that a job reads."""
+    return job.joined * blocks(network.nodes[job.input].shape.channels, array)
+
+
 def _steps(network: QuantizedNetwork, job: Job, array: Array) -> int:
     kernel_height, kernel_width = job.kernel
     if reads_pixels(network, job):
         return kernel_height * ceil_div(kernel_width, array.step_pixels)
-    read = array.tile_blocks if job.diagonal else blocks(network.nodes[job.input].shape.channels, array)
+    read = array.tile_blocks if job.diagonal else read_blocks(network, job, array)
     return kernel_height * kernel_width * read
 
 
@@ -240,7 +246,7 @@ def row_words(network: QuantizedNetwork, job: Job, array: Array, strip: Strip) -
     first, last = input_columns(job, strip, shape.width, pixels)
     if reads_pixels(network, job):
         return ceil_div(last - first, pixels)
-    return blocks(shape.channels, array) * (last - first)
+    return read_blocks(network, job, array) * (last - first)
 
 
 def _fit_rows(

@@ -13,7 +13,7 @@ from functools import lru_cache
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.lower import Job
-from scheduler.tile import Strip, Tiling, blocks, ceil_div, positions_of, reads_pixels, row_words
+from scheduler.tile import Strip, Tiling, ceil_div, positions_of, read_blocks, reads_pixels, row_words
 
 ORDERS = ("weights-resident", "inputs-resident", "streamed")
 """Loop orders of the engine. weights-resident: all weight tiles stay in the buffer, row tiles are the outer loop.
@@ -78,10 +78,10 @@ def work_of(network: QuantizedNetwork, job: Job, array: Array) -> Work:
     return Work(
         name=job.name,
         filters=int(job.weights.shape[0]),
-        in_channels=before.channels,
-        in_height=before.height * job.stacked,
+        in_channels=before.channels * job.joined,
+        in_height=before.height // job.joined * job.stacked,
         in_width=before.width,
-        blocks=1 if reads_pixels(network, job) else blocks(before.channels, array),
+        blocks=1 if reads_pixels(network, job) else read_blocks(network, job, array),
         out_blocks=blocks(int(job.weights.shape[0]), array),
         kernel_height=job.kernel[0],
         kernel_width=job.kernel[1],
@@ -116,8 +116,7 @@ def steps_of(network: QuantizedNetwork, job: Job, array: Array) -> int:
     height, width = job.kernel
     if reads_pixels(network, job):
         return height * ceil_div(width, array.step_pixels)
-    channels = network.nodes[job.input].shape.channels
-    return height * width * (array.tile_blocks if job.diagonal else blocks(channels, array))
+    return height * width * (array.tile_blocks if job.diagonal else read_blocks(network, job, array))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from scheduler.cost import cost, link_of
 from scheduler.lower import MAX_BATCH, lower
 from scheduler.tile import tile
 from systolic.build import Variant
+from systolic.cycles import Trace
 from systolic.design import write
 from systolic.measure import board_memory, measure, trace_frame
 from systolic.simulate import Library, fill_batch, open_folder, simulate, simulate_batch
@@ -48,6 +49,12 @@ def mismatches(made: Accelerator, network: object, batch: int, variant: Variant 
     return [[layer.mismatches for layer in one.layers] for one in found]
 
 
+def weight_bytes(trace: Trace) -> int:
+    """What the readers of weights gave the array in all passes."""
+    streams = [stream for region in trace.regions for stream in region.streams]
+    return sum(one.elements * one.element_bytes for one in streams if one.writer.startswith("read_weights"))
+
+
 @pytest.mark.parametrize("batch", [1, 3, ROWS, ROWS + 2])
 def test_every_frame_equals_the_golden_model(batch: int, accelerator: GiveAccelerator) -> None:
     assert mismatches(accelerator("odd rows"), NETWORK, batch) == [[0] * 5] * batch
@@ -55,6 +62,21 @@ def test_every_frame_equals_the_golden_model(batch: int, accelerator: GiveAccele
 
 def test_packed_products_give_the_same_bits(accelerator: GiveAccelerator) -> None:
     assert mismatches(accelerator("odd rows", AP_INT), NETWORK, 3, AP_INT) == [[0] * 5] * 3
+
+
+@pytest.mark.parametrize("batch", [2, ROWS, 2 * ROWS + 1])
+def test_connected_layers_take_a_frame_as_a_row(batch: int, accelerator: GiveAccelerator) -> None:
+    """On maps higher than any stride, of odd sizes, with channels that fill no word."""
+    made = accelerator("odd rows")
+    for network in (
+        start(3, 14, 10).convolution(20).pool().dense(40, 0.1).dense(9).network(),
+        start(2, 11, 3).convolution(5, padding=Padding()).dense(33).network(),
+        start(3, 9, 9).convolution(8).convolution(7, 1).dense(12, 0.1).network(),
+    ):
+        jobs = lower(network, batch)
+        assert max(job.joined for job in jobs) > 4
+        found = mismatches(made, network, batch)
+        assert found == [[0] * len(jobs)] * batch
 
 
 @pytest.mark.parametrize("name", sorted(set(networks()) - {"deep"}))
@@ -71,10 +93,17 @@ def test_the_next_frames_weights_need_room_too() -> None:
 def test_what_is_stacked_and_what_goes_frame_by_frame() -> None:
     jobs = lower(NETWORK, 7)
     assert [(job.stacked, job.repeats) for job in jobs] == [(1, 7), (1, 7), (7, 1), (7, 1), (7, 1)]
-    assert [job.stride for job in jobs] == [1, 1, 2, 1, 1]  # the first dense layer reads maps of two rows
+    assert [job.joined for job in jobs] == [1, 1, 2, 1, 1]  # the first dense layer reads maps of two rows
+    assert jobs[2].kernel == (1, NETWORK.nodes[jobs[2].input].shape.width)
     assert [job.out.height for job in jobs[2:]] == [7, 7, 7]
     grid = start(3, 9, 9).convolution(8, 1).convolution(8, 1, 2).convolution(8, 1, padding=Padding(0, 1, 0, 1))
     assert [job.stacked for job in lower(grid.average().network(), 2)] == [2, 1, 2, 1]
+    low = lower(start(3, 4, 4).convolution(8).average().network(), 3)[1]
+    assert (low.stacked, low.stride, low.joined) == (3, 4, 1)  # on its own channels
+    pixels = lower(start(3, 5, 7).dense(21).network(), 3)[0]
+    assert (pixels.repeats, pixels.joined) == (3, 1)
+    for side, joined in ((32, 32), (33, 1)):  # 65,536 values and more
+        assert lower(start(3, side, 32).convolution(64, 1).dense(1).network(), 2)[1].joined == joined
 
 
 def test_stacked_weights_cross_once_a_batch() -> None:
@@ -84,6 +113,19 @@ def test_stacked_weights_cross_once_a_batch() -> None:
     assert batch.bytes_per_frame < alone.bytes_per_frame
     assert batch.macs == ROWS * alone.macs
     assert batch.frames_per_second == pytest.approx(300e6 * ROWS / batch.cycles)
+
+
+def test_connected_weights_cross_once_in_the_trace_too(accelerator: GiveAccelerator) -> None:
+    network = start(3, 14, 10).convolution(20).pool().dense(40, 0.1).dense(9).network("high")
+    made = accelerator("odd rows", TRACE)
+    moved = {}
+    for batch in (1, ROWS):
+        folder = made.load(network, batch)
+        moved[batch] = weight_bytes(trace_frame(folder, picture_for(network)))
+        priced = cost(tile(network, ARRAY, batch), LINK)
+        assert moved[batch] == sum(layer.traffic.weights for layer in priced.layers)
+    dense = [layer.traffic.weights for layer in cost(tile(network, ARRAY), LINK).layers][1:]
+    assert ROWS * moved[1] - moved[ROWS] == (ROWS - 1) * sum(dense) > 0.75 * ROWS * moved[1]
 
 
 def test_traced_cycles_a_frame_fall_as_modelled(accelerator: GiveAccelerator) -> None:
