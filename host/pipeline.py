@@ -242,7 +242,7 @@ class Measured:
 
     @property
     def throughput(self) -> float:
-        """Frames a second in the steady state: from the first frame's end, or its batch's, to the last's."""
+        """Frames a second in the steady state: from the first frame's end, or its batch's, to the last's; 0 of one."""
         return (self.frames - self.first) / self.seconds if self.frames > self.first and self.seconds else 0.0
 
     @property

@@ -55,6 +55,24 @@ def test_the_same_boxes_as_one_picture_at_a_time(design: Path, pictures: Path, t
     assert len(list((tmp_path / "boxes").glob("*.png"))) == 4
 
 
+def test_a_folder_of_pictures_in_batches(pictures: Path, tmp_path: Path) -> None:
+    """Four pictures are a batch of three and one that is filled up; the figures are of pictures."""
+    pytest.importorskip("pynq", reason="needs the real pynq: see .ci/host")
+    write_tiny_design(tmp_path / "design", "zcu104", batch=3)
+    out = tmp_path / "out.json"
+    assert main(["run", str(tmp_path / "design"), str(pictures), "--json", str(out)]) == 0
+    given = json.loads(out.read_text())
+    assert [Path(frame["picture"]).name for frame in given["frames"]] == [f"frame{i:03}.png" for i in range(4)]
+    folder = open_folder(tmp_path / "design")
+    for frame in given["frames"]:
+        alone = run(folder, Path(frame["picture"]))
+        assert alone.simulation.mismatches == 0
+        assert [one["label"] for one in frame["detections"]] == [one.label for one in alone.detections]
+    done = run_frames(tmp_path / "design", pictures, 0.2, 0.5).measured
+    assert (done.frames, done.first) == (4, 3)
+    assert done.throughput == pytest.approx(1 / done.seconds)
+
+
 def test_few_boxes_where_few_are_wanted(design: Path, pictures: Path) -> None:
     pytest.importorskip("pynq", reason="needs the real pynq: see .ci/host")
     counts = {
