@@ -237,19 +237,24 @@ class Accelerator:
         can be seen only before the layers after it run: take what is wanted of one before the next. Of a streaming
         design only the layers whose maps leave are seen; of a design of batches the first frame's.
         """
+        for layer, frames in self._layers(pixels, 1):
+            yield layer, frames[0]
+
+    def _layers(self, pixels: Pixels, frames: int) -> Iterator[tuple[Layer | StreamLayer, Integers]]:
+        """As ``layers``, of as many frames of the batch: [frames, channels, height, width]."""
         with self._alone():
             _ = self.buffers
-            yield from self._style.layers(pixels, self.wait)
+            yield from self._style.layers(pixels, self.wait, frames)
 
     def check(self) -> Check:
         """Runs the design's test frame layer by layer and compares every integer with the golden model's.
 
         Prints the first layer that differs. It is the tool for a board that gives nonsense where the simulation
         was right: what one layer does wrong, with right inputs before it, is found in the block design. Of a
-        streaming design it compares what leaves.
+        streaming design it compares what leaves, of a batch every frame, which are all the test frame.
         """
         pixels, wanted = self._style.test_frame()
-        report = compare(self.manifest.network, self.layers(pixels), wanted)
+        report = compare(self.manifest.network, self._layers(pixels, self.manifest.batch), wanted)
         print(report)
         return report
 

@@ -20,7 +20,8 @@ Integers = npt.NDArray[np.signedinteger[Any]]
 
 @dataclass(frozen=True)
 class LayerCheck:
-    """One layer. first: (channel, row, column) of the first integer that differs; found and wanted there."""
+    """One layer, in all frames of a batch. first: (channel, row, column) of the first integer that differs, in
+    ``frame``; found and wanted there."""
 
     layer: Layer | StreamLayer
     values: int
@@ -28,6 +29,7 @@ class LayerCheck:
     first: tuple[int, int, int] | None
     found: int
     wanted: int
+    frame: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,10 @@ class Check:
         wrong = self.first_wrong
         if wrong is not None and wrong.first is not None:
             channel, row, column = wrong.first
+            where = f"in frame {wrong.frame} of the batch at" if wrong.frame else "at"
             return (
                 f"{self.network}: the first layer that differs from the golden model is {wrong.layer.name} "
-                f"({wrong.layer.source}): {wrong.mismatches:,} of {wrong.values:,} integers, first at channel "
+                f"({wrong.layer.source}): {wrong.mismatches:,} of {wrong.values:,} integers, first {where} channel "
                 f"{channel}, row {row}, column {column}: {wrong.found}, not {wrong.wanted}; "
                 f"{self.layers.index(wrong)} layers before it are right in every bit"
             )
@@ -72,7 +75,8 @@ class Check:
 
 
 def compare(network: str, layers: Iterable[tuple[Layer | StreamLayer, Integers]], wanted: Iterator[Integers]) -> Check:
-    """``layers`` runs them; HostError of a layer that does not end is part of the report."""
+    """``layers`` runs them and gives [channels, height, width], or as many frames, all of the same picture;
+    HostError of a layer that does not end is part of the report."""
     done: list[LayerCheck] = []
     try:
         for layer, integers in layers:
@@ -116,9 +120,10 @@ def _size(region: Region) -> int:
 
 
 def _compare(layer: Layer | StreamLayer, found: Integers, wanted: Integers) -> LayerCheck:
-    differs = np.argwhere(found != wanted)
+    frames = found.reshape(-1, *wanted.shape)
+    differs = np.argwhere(frames != wanted)
     if not len(differs):
         return LayerCheck(layer, int(found.size), 0, None, 0, 0)
-    channel, row, column = (int(value) for value in differs[0])
+    frame, channel, row, column = (int(value) for value in differs[0])
     at = (channel, row, column)
-    return LayerCheck(layer, int(found.size), len(differs), at, int(found[at]), int(wanted[at]))
+    return LayerCheck(layer, int(found.size), len(differs), at, int(frames[frame][at]), int(wanted[at]), frame)

@@ -274,14 +274,14 @@ class StreamingStyle:
 
     # --- layer by layer
 
-    def layers(self, pixels: Pixels, wait: str) -> Iterator[tuple[StreamLayer, Integers]]:
-        """Only the layers whose maps leave: the others never lie anywhere."""
+    def layers(self, pixels: Pixels, wait: str, frames: int = 1) -> Iterator[tuple[StreamLayer, Integers]]:
+        """Only the layers whose maps leave, [1, channels, height, width]: the others never lie anywhere."""
         assert self.buffers is not None
         one = self.buffers.sets[0]
         self.load(one, (pixels,))
         self.execute(one, wait)
         for layer, integers in zip(self._manifest.kept_layers(), self.collect(one)[0], strict=True):
-            yield self._manifest.layers[layer], integers
+            yield self._manifest.layers[layer], integers[np.newaxis]
 
     def test_frame(self) -> tuple[Pixels, Iterator[Integers]]:
         """The design's test frame, and what the golden model says of each of ``layers``."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from boards.errors import HostError
 from host.buffers import Buffers, FrameSet
 from host.check import check_picture, golden_maps
-from host.layout import pack_batch, unpack_batch, unpack_map
+from host.layout import pack_batch, unpack_batch
 from host.manifest import Layer, Manifest
 from host.overlay import LoadedOverlay
 from host.picture import Pixels
@@ -70,30 +70,30 @@ class SystolicStyle:
 
     # --- layer by layer
 
-    def layers(self, pixels: Pixels, wait: str) -> Iterator[tuple[Layer, Integers]]:
-        """Each layer started on its own, and its map as DDR holds it, also one that stays on chip else. The picture
-        fills a batch, the map is its first frame's."""
+    def layers(self, pixels: Pixels, wait: str, frames: int) -> Iterator[tuple[Layer, Integers]]:
+        """Each layer started on its own, and the maps of the first ``frames`` frames as DDR holds them, [frames,
+        channels, height, width], also those that stay on chip else. The picture fills the batch."""
         assert self.buffers is not None
         one = self.buffers.sets[0]
         self.load(one, (pixels,))
         for index, layer in enumerate(self._manifest.layers):
             count = layer.last_pass - layer.first_pass + 1
             self.start(self.buffers.shown_pass + layer.first_pass, count, wait)
-            yield layer, self._map(self.buffers, one, index)
+            yield layer, np.stack(self._maps(self.buffers, one, index, frames))
 
     def test_frame(self) -> tuple[Pixels, Iterator[Integers]]:
         """The design's test frame, and what the golden model says of each of ``layers``."""
         folder = self._loaded.folder
         return check_picture(self._manifest, folder), golden_maps(self._manifest, folder)
 
-    def _map(self, buffers: Buffers, one: FrameSet, index: int) -> Integers:
+    def _maps(self, buffers: Buffers, one: FrameSet, index: int, frames: int) -> tuple[Integers, ...]:
         region, kept = self._manifest.layers[index].output, self._manifest.kept_layers()
         if index in kept:
             data = one.results[kept.index(index)]
         else:
-            data = buffers.inner[region.offset : region.offset + region.size]
+            data = buffers.inner[region.offset : region.offset + frames * region.size]
         data.invalidate()
-        return unpack_map(region, self._manifest.lanes, data)
+        return unpack_batch(region, self._manifest.lanes, data, frames)
 
     # --- the accelerator
 

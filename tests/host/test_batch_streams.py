@@ -121,7 +121,9 @@ def test_one_picture_fills_the_batch(batches: Path, accelerator: Open, tmp_path:
     assert np.array_equal(yolo.run(pixels)[0], right)
     everywhere = yolo.collect(yolo.buffers.sets[0], BATCH)
     assert [np.array_equal(maps[0], right) for maps in everywhere] == [True] * BATCH
-    assert yolo.check().passed
+    report = yolo.check()
+    assert report.passed
+    assert [one.values for one in report.layers] == [BATCH * 8 * 7 * 9, BATCH * 16 * 7 * 9]
     for count in (0, BATCH + 1):
         with pytest.raises(HostError, match=rf"a start takes 1…3 pictures, not {count}; give as many at a time"):
             yolo.load(yolo.buffers.sets[0], [pixels] * count)

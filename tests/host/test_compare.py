@@ -59,6 +59,14 @@ def test_the_first_integer_that_differs_and_nothing_after(manifest: Manifest, go
     assert "<td>conv1</td><td>tiny.cfg:14</td><td>504</td><td>2</td>" in report._repr_html_()
 
 
+def test_every_frame_of_a_batch_is_compared(manifest: Manifest, golden: list[np.ndarray]) -> None:
+    batch = [np.stack([integers] * 3) for integers in golden]
+    assert "1,512 integers" not in str(compare("tiny", zip(manifest.layers, batch, strict=True), iter(golden)))
+    batch[1][2, 5, 6, 7] += 1
+    report = compare("tiny", zip(manifest.layers, batch, strict=True), iter(golden))
+    assert "1 of 3,024 integers, first in frame 2 of the batch at channel 5, row 6, column 7: " in str(report)
+
+
 def test_what_ended_it_is_part_of_the_report(manifest: Manifest, golden: list[np.ndarray]) -> None:
     def layers() -> Iterator[tuple[Layer, np.ndarray]]:
         yield manifest.layers[0], golden[0]
