@@ -13,7 +13,7 @@ from functools import lru_cache
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.lower import Job
-from scheduler.tile import Strip, Tiling, ceil_div, positions_of, read_blocks, reads_pixels, row_words
+from scheduler.tile import Strip, Tiling, blocks, ceil_div, positions_of, read_blocks, reads_pixels, row_words
 
 ORDERS = ("weights-resident", "inputs-resident", "streamed")
 """Loop orders of the engine. weights-resident: all weight tiles stay in the buffer, row tiles are the outer loop.
