@@ -9,7 +9,8 @@ from itertools import product
 from boards.board import Board
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
-from scheduler.cost import Link, layer_cost
+from scheduler.cost import layer_cost
+from scheduler.link import Link
 from scheduler.lower import lower
 from scheduler.placement import place
 from scheduler.price import Task, arrays_of, layers_of, map_depths, stays_at, ways_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boards.board import Board
 from cnn.quantized import QuantizedNetwork
-from scheduler.cost import link_of
+from scheduler.link import link_of
 from scheduler.search import Found, search, search_clocks
 
 

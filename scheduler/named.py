@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import PIXEL_BYTES, Array
-from scheduler.cost import Link
+from scheduler.link import Link
 from scheduler.lower import lower
 from scheduler.tile import ceil_div
 from scheduler.work import Work, work_of

@@ -12,9 +12,12 @@ import numpy as np
 from boards.board import Board
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
-from scheduler.cost import Knobs, Link, Numbers, layer_cycles, layer_traffic, least_overhead
+from scheduler.cost import layer_cycles, layer_traffic
+from scheduler.knobs import Knobs, Numbers
+from scheduler.link import Link
 from scheduler.lower import Job
 from scheduler.on_chip import may_stay
+from scheduler.pass_cycles import least_overhead
 from scheduler.placement import holds_maps, least_areas
 from scheduler.space import NEVER, Geometry, Goal, Space, legal, weight_words
 from scheduler.tile import ceil_div
@@ -114,7 +117,7 @@ def stays_at(task: Task, depth: int) -> tuple[bool, ...]:
 
 def _bytes(geometry: Geometry, bits: int, work: Work, way: Way) -> int:
     word = geometry.lanes * bits // 8
-    return layer_traffic(geometry.rows, geometry.columns, word, geometry.lanes, work, way).total
+    return layer_traffic(geometry.rows, geometry.columns, word, work, way).total
 
 
 def arrays_of(task: Task) -> list[Array]:

@@ -22,8 +22,8 @@ from boards.errors import ScheduleError, SystolicError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.clock import NO_WAIT
-from scheduler.cost import DDR_EFFICIENCY, Link, link_of
 from scheduler.lack import nothing_fits
+from scheduler.link import DDR_EFFICIENCY, Link, link_of
 from scheduler.lower import lower
 from scheduler.price import Candidate, Layers, Task, layers_of, least_bytes, least_cycles, solve
 from scheduler.resources import fixed_usage

@@ -11,8 +11,8 @@ from boards.board import Board
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import RULES, Array, check
-from scheduler.cost import Link
 from scheduler.formats import least_bits
+from scheduler.link import Link
 from scheduler.lower import lower
 from scheduler.resources import Usage
 from scheduler.tile import ceil_div

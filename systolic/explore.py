@@ -17,9 +17,11 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.clock import lowest_clock
-from scheduler.cost import DDR_EFFICIENCY, PARTS, LayerCost, Link, cost, layer_cost, link_of, works_of
+from scheduler.cost import LayerCost, cost, layer_cost, works_of
+from scheduler.cycles import PARTS
 from scheduler.fabric import fabric
 from scheduler.legal import check_schedule
+from scheduler.link import DDR_EFFICIENCY, Link, link_of
 from scheduler.lower import check_batch, lower
 from scheduler.named import named_costs
 from scheduler.placement import place

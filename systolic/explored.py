@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from boards.board import Board
-from scheduler.cost import PARTS, Cost, LayerCost
+from scheduler.cost import Cost, LayerCost
+from scheduler.cycles import PARTS
 from scheduler.fabric import SOURCE, Fabric
 from scheduler.named import NamedCost
 from scheduler.placement import Placement

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from scheduler.cost import PARTS
+from scheduler.cycles import PARTS
 from systolic.explored import Explored
 
 COLOURS = {

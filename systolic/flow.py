@@ -13,8 +13,9 @@ from cnn.quantise import quantise_format
 from cnn.quantized import QuantizedNetwork
 from host.picture import FITS, load_picture
 from scheduler.choose import choose
-from scheduler.cost import Cost, cost, link_of
+from scheduler.cost import Cost, cost
 from scheduler.legal import check_schedule
+from scheduler.link import link_of
 from scheduler.schedule_file import from_json
 from scheduler.tile import SystolicSchedule
 from systolic.design import Design

@@ -21,7 +21,8 @@ from hls_templates.ports import Output, SystolicPorts
 from hls_templates.render import SIMULATION, headers
 from hls_templates.vendor import Figure, VendorValues, vendor_files
 from scheduler.array import PIXEL_BYTES, Array
-from scheduler.cost import cost, link_of
+from scheduler.cost import cost
+from scheduler.link import link_of
 from scheduler.lower import MAX_STRIDE, resolve
 from scheduler.placement import place
 from scheduler.program import PASS_FIELDS, PASS_WORDS, Map, Program, emit

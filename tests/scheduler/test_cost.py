@@ -13,7 +13,10 @@ from quantised import Builder, tiny_yolo
 
 from boards.board import load
 from scheduler.array import Array
-from scheduler.cost import PARTS, cost, knobs_of, layer_cost, layer_cycles, layer_traffic, link_of
+from scheduler.cost import cost, layer_cost, layer_cycles, layer_traffic
+from scheduler.cycles import PARTS
+from scheduler.knobs import knobs_of
+from scheduler.link import link_of
 from scheduler.lower import lower
 from scheduler.named import named_costs
 from scheduler.price import layers_of, least_bytes, least_cycles

@@ -15,8 +15,9 @@ from quantised import Builder
 from boards.board import load
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array, check
-from scheduler.cost import cost, link_of
+from scheduler.cost import cost
 from scheduler.legal import check_schedule
+from scheduler.link import link_of
 from scheduler.lower import lower
 from scheduler.on_chip import keep
 from scheduler.search import schedule_of, search

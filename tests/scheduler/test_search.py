@@ -12,7 +12,8 @@ from boards.board import load
 from boards.errors import ScheduleError
 from scheduler.brute_force import brute_force
 from scheduler.choose import choose
-from scheduler.cost import cost, link_of
+from scheduler.cost import cost
+from scheduler.link import link_of
 from scheduler.placement import place
 from scheduler.search import search
 from scheduler.space import Goal, Space, pin, space_of

@@ -18,7 +18,8 @@ from boards.errors import ScheduleError, SimulationError
 from cnn.integer_model import run_integer
 from cnn.network import Padding
 from host.manifest import MOST_FRAMES, read_manifest
-from scheduler.cost import cost, link_of
+from scheduler.cost import cost
+from scheduler.link import link_of
 from scheduler.lower import MAX_BATCH, lower
 from scheduler.tile import tile
 from systolic.build import Variant

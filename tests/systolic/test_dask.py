@@ -20,7 +20,7 @@ from quantised import tiny_yolo
 
 from boards.board import load
 from boards.errors import ScheduleError
-from scheduler.cost import link_of
+from scheduler.link import link_of
 from scheduler.search import search
 from scheduler.space import space_of
 from systolic.cli import main

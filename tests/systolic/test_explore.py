@@ -20,7 +20,9 @@ from quantised import Builder, tiny_yolo
 from boards.board import load
 from boards.errors import BoardError, ScheduleError
 from cnn.quantized import QuantizedNetwork
-from scheduler.cost import PARTS, cost, link_of
+from scheduler.cost import cost
+from scheduler.cycles import PARTS
+from scheduler.link import link_of
 from scheduler.space import pin, space_of
 from systolic import figures
 from systolic.explore import (

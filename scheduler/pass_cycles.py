@@ -1,0 +1,236 @@
+"""Cycles of one pass: a recurrence over its tiles, of the same processes and in the same order as the engine runs them.
+
+A pass is: its first rows arrive; then tile after tile computes while the next rows, the next weights and the results
+before it move; at the end the last results drain. Each tile begins when the array, the loop that loads rows and the one
+that loads weights are through with what comes before (scheduler/pass_state.py). Tiles that are alike are taken
+together: a pass costs a few steps of each kind, whatever the layer's size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from scheduler.cycles import PARTS, Cycles
+from scheduler.knobs import Knobs
+from scheduler.link import Link
+from scheduler.pass_memory import FEED_STAGES, LOAD_STAGES, load_rows, load_weights, move
+from scheduler.pass_saver import CHUNK_BUBBLE, SAVER_STAGES, save, saver_of
+from scheduler.pass_shape import (
+    HELD_WORDS,
+    PASS_BYTES,
+    REQUANTISER_BYTES,
+    REQUEST_STAGES,
+    Passes,
+    Shape,
+    Times,
+    most,
+    up,
+)
+from scheduler.pass_state import State, sweep
+from scheduler.resources import BURST_WORDS, OUTSTANDING
+from scheduler.tile import ceil_div
+from scheduler.work import Work
+
+REGION = 4
+"""Hand-shakes around a DATAFLOW region (the trace's Fabric: region_start + region_stop)."""
+
+ENTER_READER = 6
+"""read_rows, read_weights: the loop that asks is entered and drained, the one that loads is entered."""
+
+READ_STAGES = 4
+"""From a beat of the memory to the loop that loads: the reader's pipeline and a FIFO."""
+
+ANSWER = 8
+"""write_rows: entered, drained, and its last responses collected, beside the latency of the write."""
+
+
+def pass_cycles(knobs: Knobs, work: Work, way: Passes, link: Link, first: bool) -> Cycles:
+    """One pass, [knobs, ways]. ``first``: of the frame, so that its own first weights have to arrive too."""
+    inside = way.inputs_resident > 0
+    if inside.all() or not inside.any():
+        return _pass(Shape(knobs, work, way, link, first), bool(inside.all()))
+    parts = [_pass(Shape(knobs, work, way.pick(chosen), link, first), bool(chosen[inside].any()))
+             for chosen in (inside, ~inside)]  # fmt: skip
+    order = np.argsort(np.concatenate([np.flatnonzero(inside), np.flatnonzero(~inside)]))
+    return Cycles(*(np.concatenate([getattr(part, n) for part in parts], axis=-1)[..., order] for n in PARTS))
+
+
+def least_overhead(link: Link) -> int:
+    """Cycles of any pass beside what it computes, at least: fetched, first words awaited, last results out and
+    answered; the array's rows come on top."""
+    latency = link.read_latency + link.write_latency
+    return program_cycles(link) + latency + ENTER_READER + READ_STAGES + SAVER_STAGES + ANSWER + REGION
+
+
+def program_cycles(link: Link) -> int:
+    """fetch_pass: the words of a pass and their latency."""
+    return PASS_BYTES // 4 + link.read_latency + 2
+
+
+def _pass(one: Shape, inputs_resident: bool) -> Cycles:
+    state = _start(one)
+    fill = state.rows
+    state = _channel_tiles(one, state) if inputs_resident else _row_tiles(one, state)
+    compute = one.flat(float(one.row_tiles * one.channel_tiles) * one.feeds)
+    return _cycles(
+        one, fill=fill, compute=compute, rows=state.wait_rows - fill, weights=state.wait_weights,
+        saver=state.wait_saver, ddr=state.wait_ddr, drain=_end(one, state) - state.array,
+        program=one.flat(program_cycles(one.link)),
+    )  # fmt: skip
+
+
+def _cycles(one: Shape, **parts: Times) -> Cycles:
+    return Cycles(**{name: np.rint(parts[name]).astype(np.int64) for name in PARTS})
+
+
+# --- before the first tile ----------------------------------------------------------------------------------------
+
+
+def _start(one: Shape) -> State:
+    """read_rows counts its bursts, asks, and waits; load puts the rows of the first tile into the banks."""
+    link, zero = one.link, one.flat(0.0)
+    asked, there = _first_word(one)
+    tile = one.work.steps * one.step_words
+    rows = _first_rows(one, asked, there)
+    weights = _first_weight(one) + (tile * one.weight_pace if one.first else 0)
+    requantisers = float(one.channel_tiles * one.knobs.columns)
+    fetched = one.first_rows * one.way.words * one.knobs.word_bytes + requantisers * REQUANTISER_BYTES
+    fetched = fetched + (tile * one.weight_bytes if one.first else 0)
+    loaded = one.flat(link.read_latency + requantisers + 5)  # requantise takes nothing before
+    entered = 2 * FEED_STAGES + 1
+    return State(
+        **{**dict.fromkeys(State.__dataclass_fields__, zero),
+           "rows": one.flat(rows + 2 * LOAD_STAGES), "rows_at": one.flat(rows),
+           "weights": one.flat(weights + entered - 1 if one.first else entered), "weights_at": one.flat(weights),
+           "ddr": one.flat(np.minimum(asked, REQUEST_STAGES / 2) + fetched / one.rate), "arrange": loaded}
+    )  # fmt: skip
+
+
+def _first_word(one: Shape) -> tuple[Times, Times]:
+    """When the first row is asked for, and when load has its first word. The loop that asks drains as deep as one that
+    loads; where more bursts are asked for while words come, the loop that loads is as deep."""
+    knobs, work = one.knobs, one.work
+    counted = up((one.row_tiles * knobs.rows + work.ahead) / knobs.map_ports)
+    bursts = up(one.rows_read * one.way.bursts / knobs.map_ports)
+    skipped = np.floor(work.pad_top / knobs.map_ports) * one.way.bursts
+    asked = counted + 3 + skipped
+    loop = asked + np.minimum(bursts, OUTSTANDING) + REQUEST_STAGES + ENTER_READER - 3
+    loop = loop + np.where(bursts > OUTSTANDING, REQUEST_STAGES, 0)
+    return asked, most(loop, asked + one.link.read_latency) + READ_STAGES
+
+
+def _first_rows(one: Shape, asked: Times, there: Times) -> Times:
+    """When load has the last word of the first tile: the first weights and requantisers come meanwhile."""
+    knobs, work = one.knobs, one.work
+    iterations = up((knobs.rows + work.ahead) / knobs.map_ports) * work.phases * one.way.words
+    words = up(one.first_rows / knobs.map_ports) * one.way.words
+    tile, own = work.steps * one.step_words, one.tiles_loaded
+    ahead = np.minimum(2, own) * tile + np.where(own < 2, one.way.next_steps * one.step_words, 0)
+    beside = np.minimum(np.minimum(HELD_WORDS, ahead), words) * one.weight_bytes
+    beside = beside + np.minimum(one.channel_tiles * knobs.columns, words) * REQUANTISER_BYTES
+    rows = one.first_rows * one.way.words * knobs.word_bytes
+    moved = asked + one.link.read_latency + READ_STAGES + (rows + beside) / one.rate
+    return most(there + iterations, there + words * one.row_pace, moved)
+
+
+def _first_weight(one: Shape) -> Times:
+    """When feed_weights has the first word of what the pass loads: two tiles are asked for at once."""
+    tiles = one.tiles_loaded + (one.way.next_steps > 0)
+    loop = np.minimum(tiles, 2) + REQUEST_STAGES + READ_STAGES + np.where(tiles > 2, REQUEST_STAGES, 0)
+    return most(loop, 1 + one.link.read_latency) + READ_STAGES
+
+
+# --- tiles --------------------------------------------------------------------------------------------------------
+
+
+def _row_tiles(one: Shape, state: State) -> State:
+    """All channel tiles over one row tile after the other."""
+    blocks = ceil_div(one.work.filters, one.knobs.lanes)
+    tile_words = one.flat(one.work.steps * one.step_words)
+
+    def row(state: State, index: int) -> State:
+        more = index < one.row_tiles - 1
+        words = one.flat(one.tile_words if more else 0.0)
+        rows = words * one.map_bytes / one.channel_tiles
+
+        def channel(state: State, tile: int) -> State:
+            last = tile == one.channel_tiles - 1
+            loads = np.where(one.streams | (index == 0 and not last), tile_words, 0)
+            if last and not more:
+                loads = one.flat(one.way.next_steps * one.step_words)
+            beside = np.where(one.streams, loads, np.minimum(loads, one.feeds / one.weight_pace)) * one.weight_bytes
+            began, size = state.weights, (one.saved(index), one.blocks(tile))
+            state = _tile(one, state, size, rows, beside, last and not more)
+            return load_weights(one, state, began, one.feeds, loads, last and not more)
+
+        began = state.rows
+        state = sweep(state, one.channel_tiles, 1, channel)
+        tiles = np.where(one.streams, one.channel_tiles, (one.channel_tiles - 1) * (index == 0))
+        others = one.columns * one.column_bytes(one.saved(index), blocks), tiles * tile_words * one.weight_bytes
+        loads = one.flat(one.loads if more else 0.0)
+        return load_rows(one, state, began, one.channel_tiles * one.feeds, loads, words, others)
+
+    return sweep(state, one.row_tiles, _period(one), row)
+
+
+def _channel_tiles(one: Shape, state: State) -> State:
+    """All row tiles under one channel tile after the other; rows come once."""
+
+    def channel(state: State, tile: int) -> State:
+        last = tile == one.channel_tiles - 1
+        words = one.flat((one.way.next_steps if last else one.work.steps) * one.step_words)
+
+        def row(state: State, index: int) -> State:
+            more = tile == 0 and index < one.row_tiles - 1
+            loads, rows = (one.flat(value if more else 0.0) for value in (one.loads, one.tile_words))
+            beside = np.minimum(words / one.row_tiles, most(one.feeds, loads) / one.weight_pace) * one.weight_bytes
+            began, size = state.rows, (one.saved(index), one.blocks(tile))
+            state = _tile(one, state, size, rows * one.map_bytes, beside, last and index == one.row_tiles - 1)
+            others = one.columns * one.column_bytes(*size), beside
+            return load_rows(one, state, began, one.feeds, loads, rows, others)
+
+        began = state.weights
+        state = sweep(state, one.row_tiles, _period(one), row)
+        return load_weights(one, state, began, one.feeds * one.row_tiles, words, last)
+
+    return sweep(state, one.channel_tiles, 1, channel)
+
+
+def _period(one: Shape) -> int:
+    """Row tiles leave one row more every second time where a pool window straddles them."""
+    return 2 if one.work.pool_size == 2 and one.knobs.rows % 2 == 1 else 1
+
+
+def _tile(one: Shape, state: State, size: tuple[int, int], rows: Times, weights: Times, last: bool) -> State:
+    """One channel tile of one row tile; bytes of rows and weights that are read meanwhile."""
+    loaded = most(state.array, state.rows)
+    start = most(loaded, state.weights)
+    late_rows = np.minimum(loaded - state.array, state.rows_late)
+    late_weights = np.minimum(start - loaded, state.weights_late)
+    waited = replace(
+        state,
+        wait_rows=state.wait_rows + (loaded - state.array) - late_rows,
+        wait_weights=state.wait_weights + (start - loaded) - late_weights,
+        wait_ddr=state.wait_ddr + late_rows + late_weights,
+    )
+    after = save(one, waited, start, saver_of(one, *size, last))
+    return move(one, state, after, start, size, rows, weights)
+
+
+# --- after the last tile ------------------------------------------------------------------------------------------
+
+
+def _end(one: Shape, state: State) -> Times:
+    """The skew, the Saver's pipelines, what arrange still holds, the last burst's answer; or what is not there yet of
+    the next pass's first weights."""
+    knobs, work, link = one.knobs, one.work, one.link
+    groups = up(one.saved(one.row_tiles - 1) / knobs.save_rows)
+    came = most(state.arrange, state.array + knobs.rows + SAVER_STAGES + groups - 2)
+    begin = came + state.excess + CHUNK_BUBBLE
+    burst = np.minimum(np.minimum(one.columns, knobs.chunk) * work.value_words, BURST_WORDS)
+    answered = link.write_latency + ANSWER
+    moved = most(state.ddr, begin) + state.pending / one.rate
+    return most(begin + state.left + burst + answered, moved + answered, state.weights) + REGION
+

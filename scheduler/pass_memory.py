@@ -1,0 +1,97 @@
+"""What moves beside the array: rows of the next tile (include/read.h, load.h), weights (feed.h), results (save.h).
+
+A loop loads while the array takes what came before, in max(feeds, loads) iterations; words are late where their port or
+the DDR gives them more slowly. The DDR serves bytes in their order; where ports ask for more than it gives, each busy
+one gets the same share, and a port without a pause falls behind for good.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from scheduler.pass_saver import tail_columns
+from scheduler.pass_shape import HELD_WORDS, Shape, Times, most
+from scheduler.pass_state import State
+
+LOAD_STAGES = 8
+"""load: depth of its pipeline, which drains between two row tiles."""
+
+FEED_STAGES = 4
+"""feed_weights: the same between two weight tiles."""
+
+LEAD = 2
+"""Cycles by which a loop that waits for the array ends before it: a FIFO of 4, less entering the next one."""
+
+
+def load_rows(
+    one: Shape, state: State, began: Times, feeds: Times, loads: Times, words: Times, others: tuple[Times, Times]
+) -> State:
+    """The end of a phase of load that began to give at ``began``: the array took ``feeds`` elements, ``loads``
+    iterations brought ``words`` a port. others: bytes of maps and of weights that moved meanwhile."""
+    beside = one.way.overlap > 0
+    some = words > 0
+    spent = words * one.row_pace + _lost(one, words, *others)
+    iterations = np.where(beside, most(feeds, loads), feeds)
+    held = HELD_WORDS * one.row_pace
+    there = most(state.rows_at + spent, np.where(beside, began, state.array) + spent - held, state.ddr)
+    there = np.where(some, there, state.rows_at)
+    array = most(state.array, np.where(some & beside, there - _share(spent, iterations, feeds), 0))
+    looped = most(began + iterations, array - LEAD + iterations - feeds) + LOAD_STAGES
+    looped = looped + np.where(some & ~beside, loads + LOAD_STAGES, 0)
+    ready = most(looped, np.where(some, there + 2 * LOAD_STAGES, 0))
+    return replace(
+        state, array=array, rows=ready, rows_late=ready - looped, rows_at=there,
+        wait_ddr=state.wait_ddr + array - state.array,
+    )  # fmt: skip
+
+
+def load_weights(one: Shape, state: State, began: Times, feeds: Times, words: Times, last: bool) -> State:
+    """The same of feed_weights, which loads the next tile while this one is used. last: that of the next pass."""
+    some = words > 0
+    spent = words * (one.next_weight_pace if last else one.weight_pace)
+    iterations = most(feeds, words)
+    there = most(state.weights_at + spent, began + spent - one.weights_ahead, state.ddr)
+    there = np.where(some, there, state.weights_at)
+    array = most(state.array, np.where(some, there - _share(spent, iterations, feeds), 0))
+    looped = most(began + iterations, array - LEAD + iterations - feeds) + FEED_STAGES
+    ready = most(looped, np.where(some, there + 2 * FEED_STAGES + 1, 0))
+    return replace(
+        state, array=array, weights=ready, weights_late=ready - looped, weights_at=there,
+        wait_ddr=state.wait_ddr + array - state.array,
+    )  # fmt: skip
+
+
+def _share(spent: Times, iterations: Times, feeds: Times) -> Times:
+    """Loads are spread over a phase: the part of their time that is left when the array has taken its last element."""
+    return spent * (iterations - feeds) / iterations
+
+
+def move(
+    one: Shape, before: State, state: State, start: Times, size: tuple[int, int], rows: Times, weights: Times
+) -> State:
+    """The DDR during one tile: bytes of rows and of weights that are read, and the chunks that leave. start: of the
+    array's first element; size: rows saved and blocks of the tile."""
+    saved, blocks = size
+    column = one.column_bytes(saved, blocks)
+    tail = tail_columns(one)
+    chunks = before.pending + (one.columns - tail) * column
+    read = one.map_bytes + one.weight_bytes
+    earliest = start - HELD_WORDS * read / one.rate
+    ddr = most(before.ddr, earliest) + (rows + weights + chunks) / one.rate
+    words = before.left + np.ceil(saved / one.knobs.map_ports) * blocks * one.work.value_words * (one.columns - tail)
+    wrote = most(before.wrote, before.arrange) + words + _lost(one, words, rows, weights)
+    behind = most(wrote - HELD_WORDS, ddr - HELD_WORDS * one.map_bytes / one.rate)
+    return replace(
+        state, ddr=ddr, wrote=wrote, pending=one.flat(tail * column), arrange=most(state.arrange, behind - state.excess)
+    )
+
+
+def _lost(one: Shape, words: Times, maps: Times, weights: Times) -> Times:
+    """Cycles that ports of maps lose on ``words`` each while others move so many bytes."""
+    others = np.where(maps > 0, one.map_bytes, 0) + np.where(weights > 0, one.weight_bytes, 0)
+    lacks = most(0, one.map_bytes + others - one.rate)
+    return np.minimum((maps + weights) * lacks / (most(1, others) * one.rate), words * lacks / one.rate)
+
+

@@ -1,0 +1,228 @@
+"""Strips of one layer that cost the same, on a grid of arrays: the numbers that every part of a pass is priced with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler.knobs import Knobs, Numbers
+from scheduler.link import Link, milli_cycles
+from scheduler.resources import BURST_WORDS, FIFO_DEPTH, OUTSTANDING
+from scheduler.tile import ceil_div
+from scheduler.work import Work
+
+Times: TypeAlias = "npt.NDArray[np.float64]"
+
+REQUEST_STAGES = 64
+"""Stages between a request and a load of the same loop (m_axi ``latency``)."""
+
+PART_BUBBLE = 2
+"""From the last beat of a part to the request that takes its place, and back."""
+
+HELD_WORDS = BURST_WORDS * OUTSTANDING + FIFO_DEPTH
+"""Words that a port and its FIFO hold."""
+
+REQUANTISER_BYTES, PASS_BYTES = 16, 256
+"""One channel's requantiser; one pass of the program (include/types.h, include/pass.h)."""
+
+
+def up(numbers: Times) -> Times:
+    return np.asarray(np.ceil(numbers), np.float64)
+
+
+def most(first: Times | float, *others: Times | float) -> Times:
+    result = np.asarray(first, np.float64)
+    for other in others:
+        result = np.maximum(result, other)
+    return result
+
+
+def rows_in(work: Work, rows: int, tiles: int) -> int:
+    """include/read.h, row_exists: map rows among the row strides that ``tiles`` tiles read."""
+    strides = tiles * rows + work.ahead
+    inside = 0
+    for phase in range(work.phases):
+        low = max(0, ceil_div(work.pad_top - phase, work.stride))
+        high = min(strides, ceil_div(work.pad_top + work.in_height - phase, work.stride))
+        inside += max(0, high - low)
+    return inside
+
+
+@dataclass(frozen=True, eq=False)
+class Passes:
+    """Strips that cost the same, [ways]. width: columns; words: of a row, in so many bursts; next_steps: of the
+    tile that is loaded for the pass after; the flags are 0 or 1."""
+
+    width: Numbers
+    words: Numbers
+    bursts: Numbers
+    next_steps: Numbers
+    resident: Numbers
+    inputs_resident: Numbers
+    overlap: Numbers
+
+    def pick(self, chosen: npt.NDArray[np.bool_]) -> Passes:
+        return Passes(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A pass in numbers that broadcast to [knobs, ways]. Times are cycles, rates bytes a cycle.
+
+    first: of the frame, so that its own first weights have to arrive too.
+    """
+
+    knobs: Knobs
+    work: Work
+    way: Passes
+    link: Link
+    first: bool
+
+    @cached_property
+    def row_tiles(self) -> int:
+        return ceil_div(self.work.out_height, self.knobs.rows)
+
+    @cached_property
+    def channel_tiles(self) -> int:
+        return ceil_div(self.work.filters, self.knobs.columns)
+
+    @cached_property
+    def grid(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(self.knobs.chunk.shape, self.knobs.weight_words.shape, self.way.width.shape)
+
+    def flat(self, value: Times | float) -> Times:
+        return np.asarray(value + np.zeros(self.grid), np.float64)
+
+    # --- the array
+
+    @cached_property
+    def feeds(self) -> Times:
+        """Cycles in which the array takes the positions of one tile."""
+        return up(self.way.width / self.work.positions) * self.work.steps
+
+    @cached_property
+    def columns(self) -> Times:
+        """Columns that leave a tile."""
+        return up(self.way.width / self.work.pool_stride)
+
+    @property
+    def column_cycles(self) -> float:
+        """Cycles of the array that one of them takes."""
+        return self.work.steps * self.work.pool_stride / self.work.positions
+
+    # --- ports and memory
+
+    @cached_property
+    def rate(self) -> float:
+        return self.link.milli_bytes / 1000
+
+    @cached_property
+    def map_bytes(self) -> Times:
+        """What the ports of maps move a cycle in one direction."""
+        return np.asarray(self.knobs.map_ports * self.knobs.word_bytes, np.float64)
+
+    @cached_property
+    def weight_bytes(self) -> Times:
+        return np.asarray(self.knobs.weight_ports * self.knobs.weight_bytes, np.float64)
+
+    @cached_property
+    def row_pace(self) -> Times:
+        """Cycles a word of a port that reads rows: each of the bursts that are on their way waits for its data."""
+        burst = self.way.words / self.way.bursts
+        parts = up(burst / BURST_WORDS)
+        return most(1, parts * (self.link.read_latency + PART_BUBBLE) / (OUTSTANDING * burst))
+
+    @cached_property
+    def weight_pace(self) -> Times:
+        """Cycles a word of the weight ports: a word a cycle, the DDR, and what is on its way at most."""
+        return self._weight_pace(self.step_words * self.work.steps)
+
+    @cached_property
+    def next_weight_pace(self) -> Times:
+        return self._weight_pace(self.step_words * self.way.next_steps)
+
+    def _weight_pace(self, tile: Times) -> Times:
+        knobs = self.knobs
+        milli = sum(
+            np.where(
+                (knobs.weight_ports == ports) & (knobs.weight_bytes == wide),
+                milli_cycles(ports, int(wide), self.link.milli_bytes), 0,
+            )
+            for ports in (1, 2, 4)
+            for wide in np.unique(knobs.weight_bytes)
+        )  # fmt: skip
+        part = np.clip(tile, 1, BURST_WORDS)
+        return most(np.asarray(milli) / 1000, (self.link.read_latency + PART_BUBBLE) / (OUTSTANDING * part))
+
+    # --- weights
+
+    @cached_property
+    def step_words(self) -> Times:
+        """Words of a weight port for one step."""
+        return np.asarray(self.knobs.port_beats, np.float64)
+
+    @cached_property
+    def streams(self) -> npt.NDArray[np.bool_]:
+        """Where weights cross again for every row tile."""
+        return np.asarray((self.way.resident == 0) & (self.way.inputs_resident == 0))
+
+    @cached_property
+    def tiles_loaded(self) -> Times:
+        """include/read.h, plan_weights: tiles that the pass itself loads."""
+        once = self.channel_tiles + int(self.first) - 1
+        return np.where(self.streams, once + (self.row_tiles - 1) * self.channel_tiles, float(once))
+
+    @cached_property
+    def weights_ahead(self) -> Times:
+        """Cycles by which weights may come before their phase: two tiles are asked for, and what ports hold."""
+        tile = (self.work.steps * self.step_words + REQUEST_STAGES + FIFO_DEPTH) * self.weight_pace
+        held = HELD_WORDS * self.weight_pace
+        asked = np.minimum(held, tile - self.link.read_latency)
+        return np.where(self.tiles_loaded + (self.way.next_steps > 0) > 2, asked, held)
+
+    # --- rows
+
+    @cached_property
+    def first_rows(self) -> int:
+        return rows_in(self.work, self.knobs.rows, 1)
+
+    @cached_property
+    def rows_read(self) -> int:
+        return rows_in(self.work, self.knobs.rows, self.row_tiles)
+
+    @cached_property
+    def loads(self) -> Times:
+        """include/load.h: iterations that load the rows of a tile after the first."""
+        return up(self.knobs.rows / self.knobs.map_ports) * self.work.phases * self.way.words
+
+    @cached_property
+    def tile_words(self) -> Times:
+        """Words of a port for such a tile: rows of padding have none."""
+        rows = self.rows_read - self.first_rows
+        return rows / max(1, self.row_tiles - 1) * self.way.words / self.knobs.map_ports
+
+    # --- results
+
+    def saved(self, tile: int) -> int:
+        """include/pool.h, rows_of_tile: rows that leave a row tile."""
+        work, rows = self.work, self.knobs.rows
+        inside, last = min(rows, work.out_height - tile * rows), tile == self.row_tiles - 1
+        if work.pool_size == 1:
+            return inside
+        if work.pool_stride == 1:
+            return inside + (tile > 0) - (not last)
+        kept = tile * rows % 2
+        return (kept + inside + last) // 2
+
+    def blocks(self, tile: int) -> int:
+        """Words of the map that a channel tile fills: the last one fewer."""
+        whole = self.knobs.columns // self.knobs.lanes
+        every = ceil_div(self.work.filters, self.knobs.lanes)
+        return every - (self.channel_tiles - 1) * whole if tile == self.channel_tiles - 1 else whole
+
+    def column_bytes(self, saved: int, blocks: int) -> int:
+        return saved * blocks * self.work.value_words * self.knobs.word_bytes
