@@ -1,8 +1,8 @@
 """The scheduler's numbers: python benchmarks/schedule.py [--fast]
 
 1. Seconds to find, and to prove best, the schedule of tiny-YOLOv2 VOC at 416×416 on every board, on one core.
-2. Modelled cycles of every layer against the cycle trace of the generated code, over networks × boards × arrays, and over
-   the schedules that were found for the boards.
+2. Modelled cycles of every layer against the cycle trace of the generated code, over networks × boards × arrays, and
+   over the schedules that were found for the boards.
 
 --fast: tiny-YOLOv2 at 208×208 and two arrays.
 """

@@ -132,7 +132,19 @@ def _first_rows(one: Shape, asked: Times, there: Times) -> Times:
     beside = beside + np.minimum(one.channel_tiles * knobs.columns, words) * REQUANTISER_BYTES
     rows = one.first_rows * one.way.words * knobs.word_bytes
     moved = asked + one.link.read_latency + READ_STAGES + (rows + beside) / one.rate
-    return most(there + iterations, there + words * one.row_pace, moved)
+    begun = asked + one.link.read_latency + READ_STAGES
+    return most(there + iterations, there + words * one.row_pace, moved, begun + _by_groups(one, beside))
+
+
+def _by_groups(one: Shape, beside: Times) -> Times:
+    """Rows come as many at a time as there are ports; of the last group, ports without a row wait for the others."""
+    ports, strides = one.knobs.map_ports, one.knobs.rows + one.work.ahead
+    word = one.knobs.word_bytes / one.rate
+    rest = strides % ports
+    rows = strides // ports * most(1, ports * word) + np.where(rest > 0, most(1, rest * word), 0)
+    padding = (strides * one.work.phases - one.first_rows) * word
+    late = (rows * one.work.phases - padding) * one.way.words + beside / one.rate
+    return np.where(one.map_bytes > one.rate, late, 0)
 
 
 def _first_weight(one: Shape) -> Times:
