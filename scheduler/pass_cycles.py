@@ -141,7 +141,8 @@ def _by_groups(one: Shape, beside: Times) -> Times:
     ports, strides = one.knobs.map_ports, one.knobs.rows + one.work.ahead
     word = one.knobs.word_bytes / one.rate
     rest = strides % ports
-    rows = strides // ports * most(1, ports * word) + np.where(rest > 0, most(1, np.asarray(rest * word, np.float64)), 0)
+    whole, alone = np.asarray(ports * word, np.float64), np.asarray(rest * word, np.float64)
+    rows = strides // ports * most(1, whole) + np.where(rest > 0, most(1, alone), 0)
     padding = (strides * one.work.phases - one.first_rows) * word
     late = (rows * one.work.phases - padding) * one.way.words + beside / one.rate
     return np.where(one.map_bytes > one.rate, late, 0)
