@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from boards.board import Board, Clock
-from scheduler.cost import DDR_EFFICIENCY, Link, cost, link_of
+from scheduler.cost import cost
+from scheduler.link import DDR_EFFICIENCY, Link, link_of
 from scheduler.tile import SystolicSchedule
 
 NO_WAIT = 1 << 30

@@ -58,10 +58,9 @@ def pass_cycles(knobs: Knobs, work: Work, way: Passes, link: Link, first: bool) 
 
 
 def least_overhead(link: Link) -> int:
-    """Cycles of any pass beside what it computes, at least: fetched, first words awaited, last results out and
-    answered; the array's rows come on top."""
-    latency = link.read_latency + link.write_latency
-    return program_cycles(link) + latency + ENTER_READER + READ_STAGES + SAVER_STAGES + ANSWER + REGION
+    """Cycles of any pass beside what it computes, at least, where its maps stay on chip: fetched, the last results
+    out; the array's rows come on top."""
+    return program_cycles(link) + SAVER_STAGES + REGION
 
 
 def program_cycles(link: Link) -> int:
@@ -91,12 +90,11 @@ def _cycles(one: Shape, **parts: Times) -> Cycles:
 def _start(one: Shape) -> State:
     """read_rows counts its bursts, asks, and waits; load puts the rows of the first tile into the banks."""
     link, zero = one.link, one.flat(0.0)
-    asked, there = _first_word(one)
     tile = one.work.steps * one.step_words
-    rows = _first_rows(one, asked, there)
+    asked, rows = _first_rows(one)
     weights = _first_weight(one) + (tile * one.weight_pace if one.first else 0)
     requantisers = float(one.channel_tiles * one.knobs.columns)
-    fetched = one.first_rows * one.way.words * one.knobs.word_bytes + requantisers * REQUANTISER_BYTES
+    fetched = one.first_bytes + requantisers * REQUANTISER_BYTES
     fetched = fetched + (tile * one.weight_bytes if one.first else 0)
     loaded = one.flat(link.read_latency + requantisers + 5)  # requantise takes nothing before
     entered = 2 * FEED_STAGES + 1
@@ -121,17 +119,24 @@ def _first_word(one: Shape) -> tuple[Times, Times]:
     return asked, most(loop, asked + one.link.read_latency) + READ_STAGES
 
 
-def _first_rows(one: Shape, asked: Times, there: Times) -> Times:
-    """When load has the last word of the first tile: the first weights and requantisers come meanwhile."""
-    knobs, work = one.knobs, one.work
-    iterations = up((knobs.rows + work.ahead) / knobs.map_ports) * work.phases * one.way.words
+def _first_rows(one: Shape) -> tuple[Times, Times]:
+    """When the first row is asked for, and when load has the last word of the first tile."""
+    iterations = one.loads_of(one.knobs.rows + one.work.ahead)
+    if one.work.from_chip:
+        return one.flat(0.0), iterations
+    asked, there = _first_word(one)
+    return asked, _rows_from_ddr(one, asked, there, iterations)
+
+
+def _rows_from_ddr(one: Shape, asked: Times, there: Times, iterations: Times) -> Times:
+    """The first weights and requantisers come meanwhile."""
+    knobs = one.knobs
     words = up(one.first_rows / knobs.map_ports) * one.way.words
-    tile, own = work.steps * one.step_words, one.tiles_loaded
+    tile, own = one.work.steps * one.step_words, one.tiles_loaded
     ahead = np.minimum(2, own) * tile + np.where(own < 2, one.way.next_steps * one.step_words, 0)
     beside = np.minimum(np.minimum(HELD_WORDS, ahead), words) * one.weight_bytes
     beside = beside + np.minimum(one.channel_tiles * knobs.columns, words) * REQUANTISER_BYTES
-    rows = one.first_rows * one.way.words * knobs.word_bytes
-    moved = asked + one.link.read_latency + READ_STAGES + (rows + beside) / one.rate
+    moved = asked + one.link.read_latency + READ_STAGES + (one.first_bytes + beside) / one.rate
     begun = asked + one.link.read_latency + READ_STAGES
     return most(there + iterations, there + words * one.row_pace, moved, begun + _by_groups(one, beside))
 
@@ -242,6 +247,8 @@ def _end(one: Shape, state: State) -> Times:
     groups = up(one.saved(one.row_tiles - 1) / knobs.save_rows)
     came = most(state.arrange, state.array + knobs.rows + SAVER_STAGES + groups - 2)
     begin = came + state.excess + CHUNK_BUBBLE
+    if work.to_chip:
+        return most(begin + state.left, state.weights) + REGION
     burst = np.minimum(np.minimum(one.columns, knobs.chunk) * work.value_words, BURST_WORDS)
     answered = link.write_latency + ANSWER
     moved = most(state.ddr, begin) + state.pending / one.rate

@@ -39,7 +39,7 @@ def load_rows(
     there = np.where(some, there, state.rows_at)
     array = most(state.array, np.where(some & beside, there - _share(spent, iterations, feeds), 0))
     looped = most(began + iterations, array - LEAD + iterations - feeds) + LOAD_STAGES
-    looped = looped + np.where(some & ~beside, loads + LOAD_STAGES, 0)
+    looped = looped + np.where((loads > 0) & ~beside, loads + LOAD_STAGES, 0)
     ready = most(looped, np.where(some, there + 2 * LOAD_STAGES, 0))
     return replace(
         state, array=array, rows=ready, rows_late=ready - looped, rows_at=there,
@@ -81,6 +81,7 @@ def move(
     earliest = start - HELD_WORDS * read / one.rate
     ddr = most(before.ddr, earliest) + (rows + weights + chunks) / one.rate
     words = before.left + np.ceil(saved / one.knobs.map_ports) * blocks * one.work.value_words * (one.columns - tail)
+    words = words * (not one.work.to_chip)
     wrote = most(before.wrote, before.arrange) + words + _lost(one, words, rows, weights)
     behind = most(wrote - HELD_WORDS, ddr - HELD_WORDS * one.map_bytes / one.rate)
     return replace(

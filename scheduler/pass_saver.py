@@ -176,6 +176,8 @@ def _behind_arrange(one: Shape, saver: Saver, flow: _Flow, begin: Times, needed:
 def _leaves(one: Shape, saver: Saver, columns: Times) -> Times:
     """Iterations in which a chunk leaves: words a port; short bursts wait for the answer to the one before the last
     that may be open (include/save.h, write_rows)."""
+    if one.work.to_chip:
+        return columns * saver.leaves
     burst = columns * one.work.value_words
     bursts = saver.leaves / one.work.value_words * up(burst / BURST_WORDS)
     answered = (one.link.write_latency + PART_BUBBLE + np.minimum(burst, BURST_WORDS)) / OUTSTANDING

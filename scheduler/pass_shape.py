@@ -194,15 +194,26 @@ class Shape:
     def rows_read(self) -> int:
         return rows_in(self.work, self.knobs.rows, self.row_tiles)
 
+    def loads_of(self, strides: int) -> Times:
+        """include/load.h: iterations that load so many row strides: one a port, or a bank from a map buffer."""
+        together = self.knobs.rows if self.work.from_chip else self.knobs.map_ports
+        return up(strides / np.asarray(together, np.float64)) * self.work.phases * self.way.words
+
     @cached_property
     def loads(self) -> Times:
-        """include/load.h: iterations that load the rows of a tile after the first."""
-        return up(self.knobs.rows / self.knobs.map_ports) * self.work.phases * self.way.words
+        """The same of a tile after the first."""
+        return self.loads_of(self.knobs.rows)
+
+    @cached_property
+    def first_bytes(self) -> Times:
+        """Of the rows of the first tile that DDR gives."""
+        rows = 0 if self.work.from_chip else self.first_rows
+        return np.asarray(rows * self.way.words * self.knobs.word_bytes, np.float64)
 
     @cached_property
     def tile_words(self) -> Times:
-        """Words of a port for such a tile: rows of padding have none."""
-        rows = self.rows_read - self.first_rows
+        """Words of a port for such a tile: rows of padding have none, nor has a map buffer."""
+        rows = 0 if self.work.from_chip else self.rows_read - self.first_rows
         return rows / max(1, self.row_tiles - 1) * self.way.words / self.knobs.map_ports
 
     # --- results
@@ -225,4 +236,5 @@ class Shape:
         return every - (self.channel_tiles - 1) * whole if tile == self.channel_tiles - 1 else whole
 
     def column_bytes(self, saved: int, blocks: int) -> int:
-        return saved * blocks * self.work.value_words * self.knobs.word_bytes
+        """What DDR takes of a column."""
+        return 0 if self.work.to_chip else saved * blocks * self.work.value_words * self.knobs.word_bytes

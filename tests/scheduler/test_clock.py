@@ -10,7 +10,8 @@ from quantised import Builder, tiny_yolo
 from boards.board import Board, load
 from cnn.quantized import QuantizedNetwork
 from scheduler.clock import lowest_clock
-from scheduler.cost import cost, link_of
+from scheduler.cost import cost
+from scheduler.link import link_of
 from scheduler.search import search, search_clocks
 from scheduler.space import Goal, Space, pin, space_of
 

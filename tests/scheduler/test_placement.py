@@ -13,7 +13,7 @@ from quantised import Builder
 from boards.board import Board, load
 from boards.errors import ScheduleError
 from scheduler.array import Array
-from scheduler.cost import link_of
+from scheduler.link import link_of
 from scheduler.placement import excess, least_areas, place, placed_usage, placements
 from scheduler.resources import BUFFERS, Usage, bram36, distributed_luts, uram
 from scheduler.search import search
