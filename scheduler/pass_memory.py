@@ -54,7 +54,9 @@ def load_weights(one: Shape, state: State, began: Times, feeds: Times, words: Ti
     iterations = most(feeds, words)
     there = most(state.weights_at + spent, began + spent - one.weights_ahead, state.ddr)
     there = np.where(some, there, state.weights_at)
-    array = most(state.array, np.where(some, there - _share(spent, iterations, feeds), 0))
+    # One loop feeds and loads: until the first word is there it feeds nothing more.
+    first = state.weights_at + feeds - iterations / most(1, words)
+    array = most(state.array, np.where(some, most(first, there - _share(spent, iterations, feeds)), 0))
     looped = most(began + iterations, array - LEAD + iterations - feeds) + FEED_STAGES
     ready = most(looped, np.where(some, there + 2 * FEED_STAGES + 1, 0))
     return replace(

@@ -80,10 +80,17 @@ def saver_of(one: Shape, saved: int, blocks: int, last: bool) -> Saver:
     return Saver(
         groups,
         position,
-        up(saved / knobs.map_ports) * blocks * work.value_words,
+        up(saved / _together(one)) * blocks * work.value_words,
         skew + SAVER_STAGES + groups + frozen,
         np.minimum(held, one.columns) * position,
     )
+
+
+def _together(one: Shape) -> Times:
+    """include/save.h, leave_together: rows of a chunk that leave in an iteration."""
+    knobs = one.knobs
+    both = np.maximum(knobs.save_rows, knobs.map_ports) if one.work.to_chip else knobs.map_ports
+    return np.asarray(both, np.float64)
 
 
 def save(one: Shape, state: State, start: Times, saver: Saver) -> State:

@@ -87,16 +87,22 @@ inline place_t first_place(const pass_t &pass, const chunk_t &chunk) {
     return place;
 }
 
-inline void next_place(const chunk_t &chunk, int value_words, place_t &at) {
+// Rows that leave together: one a port to DDR, one a bank of the chunk into a map buffer.
+inline int leave_together(const pass_t &pass) {
 #pragma HLS INLINE
-    if (++at.word < value_words) return;
+    return writes_buffer(pass) ? ROW_BANKS : MAP_PORTS;
+}
+
+inline void next_place(const pass_t &pass, const chunk_t &chunk, place_t &at) {
+#pragma HLS INLINE
+    if (++at.word < pass.value_words) return;
     at.word = 0;
     if (++at.x < chunk.columns) return;
     at.x = 0;
     if (++at.block < chunk.blocks) return;
     at.block = 0;
-    at.row += MAP_PORTS;
-    at.bank += MAP_PORTS;
+    at.row += leave_together(pass);
+    at.bank += leave_together(pass);
     if (at.bank >= ROWS) {
         at.bank -= ROWS;
         ++at.lap;
@@ -104,17 +110,17 @@ inline void next_place(const chunk_t &chunk, int value_words, place_t &at) {
 }
 
 // The words that leave a cycle, a row each, into a map buffer.
-inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &at, const lanes_t words[MAP_PORTS],
+inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &at, const lanes_t words[ROW_BANKS],
                        map_buffer_t to) {
 #pragma HLS INLINE
     const int piece = pass.out_base + (chunk.tile.channel * TILE_BLOCKS + at.block) * pass.out_block_pitch + chunk.x + at.x;
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         const bool wraps = bank < at.bank;
-        const int port = bank - at.bank + (wraps ? ROWS : 0);
-        if (port < MAP_PORTS && at.row + port < chunk.rows) {
+        const int next = bank - at.bank + (wraps ? ROWS : 0);
+        if (next < ROW_BANKS && at.row + next < chunk.rows) {
             const int row = row_of_bank(wraps ? at.lap + 1 : at.lap, bank, pass.out_turn);
-            to[piece + row * pass.out_row_pitch][bank] = words[minimum(port, MAP_PORTS - 1)];
+            to[piece + row * pass.out_row_pitch][bank] = words[minimum(next, ROW_BANKS - 1)];
         }
     }
 }
@@ -125,7 +131,7 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
 #pragma HLS INLINE off
     const int groups = groups_of(in.rows);
     const int fills = fill ? in.columns * groups : 0;
-    const int port_rows = (out.rows + MAP_PORTS - 1) / MAP_PORTS;
+    const int port_rows = writes_buffer(pass) ? (out.rows + ROW_BANKS - 1) / ROW_BANKS : (out.rows + MAP_PORTS - 1) / MAP_PORTS;
     const int empties = empty ? port_rows * out.blocks * out.columns * pass.value_words : 0;
     int x = 0, group = 0;
     place_t place = first_place(pass, out);
@@ -149,16 +155,19 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
             }
         }
         if (i < empties) {
-            lanes_t words[MAP_PORTS];
+            lanes_t words[ROW_BANKS];
 #pragma HLS ARRAY_PARTITION variable=words complete
+            for (int r = 0; r < ROW_BANKS; ++r) {
+#pragma HLS UNROLL
+                const int row = minimum(place.row + r, SAVED_ROWS - 1);
+                words[r] = buffer[1 - half][row / ROW_BANKS][row % ROW_BANKS][place.x][place.block][place.word];
+            }
             for (int port = 0; port < MAP_PORTS; ++port) {
 #pragma HLS UNROLL
-                const int row = minimum(place.row + port, SAVED_ROWS - 1);
-                words[port] = buffer[1 - half][row / ROW_BANKS][row % ROW_BANKS][place.x][place.block][place.word];
                 if (!writes_buffer(pass) && place.row + port < out.rows) ports[port].write(words[port]);
             }
             if (writes_buffer(pass)) keep_words(pass, out, place, words, to);
-            next_place(out, pass.value_words, place);
+            next_place(pass, out, place);
         }
     }
 }

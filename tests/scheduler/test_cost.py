@@ -24,7 +24,7 @@ from scheduler.program import emit
 from scheduler.search import search
 from scheduler.space import Geometry
 from scheduler.tile import tile
-from scheduler.work import cuts, ways, work_of
+from scheduler.work import cuts, staying, ways, work_of
 from systolic.design import write
 from systolic.generate import generate
 from systolic.measure import board_memory, measure, trace_frame
@@ -69,12 +69,13 @@ def test_a_slower_memory_never_takes_fewer_cycles() -> None:
     st.integers(2, 16), st.sampled_from(((8, 8), (16, 8), (16, 16), (48, 16), (8, 4))), st.sampled_from((1, 2, 4)),
     st.integers(8, 70), st.sampled_from((1, 2)), st.sampled_from((1, 2)), st.integers(5, 60), st.integers(5, 60),
     st.sampled_from((1, 3, 5)), st.sampled_from((1, 2)), st.sampled_from((None, 1, 2)), st.integers(1, 70),
+    st.booleans(),
 )  # fmt: skip
 def test_no_way_takes_fewer_cycles_or_bytes_than_the_bounds(
     rows: int, shape: tuple[int, int], save_rows: int, chunk: int, map_ports: int, weight_ports: int, height: int,
-    width: int, kernel: int, stride: int, pool: int | None, filters: int,
+    width: int, kernel: int, stride: int, pool: int | None, filters: int, stay: bool,
 ) -> None:  # fmt: skip
-    """What the search rules out with: positions × steps, and every map and weight once."""
+    """What the search rules out with: positions × steps, every weight once, and every map that cannot stay on chip."""
     build = Builder(3, height, width).conv(filters, kernel, stride)
     if pool is not None:
         build.pool(pool)
@@ -83,12 +84,14 @@ def test_no_way_takes_fewer_cycles_or_bytes_than_the_bounds(
     geometry = Geometry(rows, *shape)
     layers = layers_of(network, lower(network), *shape, 8)
     least, moved = 0, 0
-    for index, (work, choices) in enumerate(zip(layers.works, layers.cuts, strict=True)):
+    on_chip = stay and layers.stays[0]
+    works = staying(layers.works, (on_chip, False))
+    for index, (work, choices) in enumerate(zip(works, layers.cuts, strict=True)):
         every = ways(work, rows, choices)
         cycles = layer_cycles(knobs_of(array), work, every, 7, LINK, index == 0)
         assert all((getattr(cycles, f.name) >= 0).all() for f in fields(cycles))
         least += int(cycles.total.min())
-        moved += min(layer_traffic(rows, shape[0], array.word_bytes, shape[1], work, way).total for way in every)
+        moved += min(layer_traffic(rows, shape[0], array.word_bytes, work, way).total for way in every)
     assert least > least_cycles(geometry, layers, LINK, weight_ports)
     assert moved >= least_bytes(geometry, layers)
 
