@@ -124,7 +124,7 @@ def compare(name: str, schedule: SystolicSchedule, board: Board, mhz: float, fol
     modelled = cost(schedule, link_of(board, board.nearest_clock(mhz).mhz)).layers
     where = f"{name}, {board.name}, {schedule.array}, int{schedule.array.bits}"
     return [
-        Error(where, layer, cycles, one.total - int(one.cycles.program))  # the trace counts the program apart
+        Error(where, layer, cycles, one.running)
         for one, (layer, cycles) in zip(modelled, traced(schedule, board, mhz, folder), strict=True)
     ]
 

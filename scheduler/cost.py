@@ -95,6 +95,11 @@ class LayerCost:
         return int(self.cycles.total)
 
     @property
+    def running(self) -> int:
+        """Cycles of the passes themselves, as the trace has them: fetching the program is no layer's there."""
+        return self.total - int(self.cycles.program)
+
+    @property
     def bound_by(self) -> str:
         return self.cycles.bound_by
 

@@ -227,7 +227,7 @@ def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: 
         "passes": len(program.pass_job),
         **({"batch": schedule.batch} if schedule.batch > 1 else {}),
         "layers": [
-            {**_layer(schedule, program, index), "modelled_cycles": layer.total}
+            {**_layer(schedule, program, index), "modelled_cycles": layer.running}
             for index, layer in enumerate(cost(schedule, link_of(board, clock.mhz)).layers)
         ],
         "heads": heads(network, {tiling.job.output: i for i, tiling in enumerate(schedule.tilings)}),
