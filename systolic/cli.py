@@ -250,8 +250,8 @@ def _schedule(subparsers: Parsers) -> None:
     one.add_argument("--board", default="zcu104", help="board (default: %(default)s)")
     one.add_argument("--array", metavar="MxNxL", help="pin rows × columns × lanes")
     one.add_argument("--order", help="pin the loop order: weights-resident, inputs-resident or streamed")
-    for pin in commands_schedule.PINS:
-        one.add_argument(f"--{pin.replace('_', '-')}", dest=pin, type=int, metavar="N", help="pin it")
+    for pin, what in commands_schedule.PINS.items():
+        one.add_argument(f"--{pin.replace('_', '-')}", dest=pin, type=int, metavar="N", help=f"pin the {what}")
     one.add_argument("--bits", type=int, choices=FORMATS, help=f"{BITS_HELP} (default: 8)")
     one.add_argument("--ddr-efficiency", type=float, metavar="SHARE", help="share of the DDR's peak that carries data")
     one.add_argument("--schedule", type=Path, metavar="FILE", help="price this schedule instead of searching")

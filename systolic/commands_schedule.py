@@ -17,7 +17,16 @@ from systolic.output import give, read_schedule
 from systolic.package import package
 from systolic.progress import StatusLine
 
-PINS = ("save_rows", "chunk", "map_ports", "weight_ports", "row_depth", "weight_depth")
+PINS = {
+    "save_rows": "rows of a position that the Saver requantises a cycle",
+    "chunk": "columns that it arranges before they leave",
+    "map_ports": "AXI ports for maps",
+    "weight_ports": "AXI ports for weights",
+    "row_depth": "words of a row-buffer bank",
+    "weight_depth": "steps of the weight buffer",
+    "map_depth": "words of a map-buffer bank; with 0 no map stays on chip",
+}
+"""Numbers of the array that a user may pin, and what they are."""
 
 
 def _network(options: argparse.Namespace, bits: int | None, status: StatusLine) -> QuantizedNetwork:

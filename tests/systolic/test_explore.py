@@ -241,3 +241,21 @@ def test_a_rate_that_is_asked_for_names_the_lowest_clock_that_holds_it() -> None
     assert here.frames_per_second >= 30 > slower.frames_per_second
     assert f"holds 30 frames/s from {found.holds.from_mhz:g} MHz on, modelled" in found.text()
     assert found.values()["holds"] == {"frames_per_second": 30, "from_mhz": found.holds.from_mhz}
+
+
+def test_what_stays_on_chip_is_shown() -> None:
+    network = Builder(3, 20, 24).conv(16, 3).pool().conv(24, 3).conv(8, 1).network()
+    free, in_ddr = (explore(network, ZCU104, 300, pins={"map_depth": depth}) for depth in (None, 0))
+    assert [layer["on_chip"] for layer in free.values()["layers"]] == [True, True, False]
+    assert not any(layer["on_chip"] for layer in in_ddr.values()["layers"])
+    assert "map buffers" in free.values()["placement"]
+    assert "map buffers" not in in_ddr.values()["placement"]
+    assert "map buffers in " in free.text()
+    shown = [line.split() for line in free.text().splitlines() if line.startswith("conv")]
+    assert ["on chip" in " ".join(line) for line in shown] == [True, True, False]
+    assert f"map_depth {free.schedule.array.map_depth}" in legend(figures.buffers(free))
+    assert len(legend(figures.buffers(in_ddr))) == 3
+
+
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.axes[0].get_legend().get_texts()]  # type: ignore[union-attr]

@@ -1,0 +1,104 @@
+"""Which maps stay on chip, where they lie there, and that the search keeps them where it pays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from quantised import Builder
+
+from boards.board import load
+from boards.errors import ScheduleError
+from cnn.quantized import QuantizedNetwork
+from scheduler.array import Array
+from scheduler.cost import cost
+from scheduler.legal import check_schedule
+from scheduler.link import link_of
+from scheduler.lower import lower
+from scheduler.on_chip import buffers, handovers, hindrances, keep, may_stay
+from scheduler.price import Task, layers_of, map_depths, stays_at
+from scheduler.program import PASS_FIELDS, emit
+from scheduler.search import search
+from scheduler.space import Geometry, Goal, pin, space_of
+from scheduler.tile import SystolicSchedule, tile
+
+ZCU104 = load("zcu104")
+LINK = link_of(ZCU104, 300)
+ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16, map_depth=512)
+CHAIN = Builder(3, 20, 24).conv(16, 3).pool().conv(24, 3).conv(16, 3).conv(8, 1).network()
+"""Maps of 10×12×16 (72 words of 8 lanes a bank of 5 rows), 10×12×24 (72), 10×12×16 (48) and the result."""
+
+
+def kept(network: QuantizedNetwork, array: Array) -> SystolicSchedule:
+    """Every map that may and fits stays."""
+    schedule = tile(network, array)
+    stay = keep(network, lower(network), array)
+    both = zip(schedule.tilings, stay, strict=True)
+    return check_schedule(replace(schedule, tilings=tuple(replace(t, on_chip=s) for t, s in both)))
+
+
+def test_all_but_the_result_stay_where_there_is_room() -> None:
+    assert keep(CHAIN, lower(CHAIN), ARRAY) == (True, True, True, False)
+    assert keep(CHAIN, lower(CHAIN), replace(ARRAY, map_depth=71)) == (True, False, True, False)
+    assert keep(CHAIN, lower(CHAIN), replace(ARRAY, map_depth=72)) == (True, True, True, False)
+    assert keep(CHAIN, lower(CHAIN), replace(ARRAY, map_depth=0)) == (False,) * 4
+
+
+def test_a_map_that_is_read_with_a_stride_leaves() -> None:
+    network = Builder(3, 20, 24).conv(16, 3).conv(24, 3, 2).conv(8, 1).network()
+    assert may_stay(network, lower(network)) == (False, True, False)
+    assert hindrances(handovers(network, lower(network))[0]) == (
+        "a map on chip is read with stride 1, because neighbouring rows lie in neighbouring banks (stride 2)",
+    )
+
+
+def test_nothing_stays_in_a_batch() -> None:
+    jobs = lower(CHAIN, 2)
+    assert not any(may_stay(CHAIN, jobs))
+    assert "a map stays on chip in designs of one frame a batch (a batch of 2)" in hindrances(handovers(CHAIN, jobs)[0])
+
+
+def test_a_map_never_stays_in_the_buffer_that_its_layer_reads() -> None:
+    assert buffers((True, True, True, False, True, False)) == (1, 2, 1, 0, 1, 0)
+
+
+def test_passes_say_where_their_maps_lie() -> None:
+    words = emit(kept(CHAIN, ARRAY)).words.astype(int)
+    fields = {name: words[:, PASS_FIELDS.index(name)].tolist() for name in ("in_buffer", "out_buffer", "out_turn")}
+    assert fields == {"in_buffer": [0, 1, 2, 1], "out_buffer": [1, 2, 1, 0], "out_turn": [1, 1, 0, 0]}
+
+
+def test_a_schedule_that_keeps_too_much_is_refused_with_the_rule() -> None:
+    schedule = kept(CHAIN, ARRAY)
+    last = replace(schedule.tilings[-1], on_chip=True)
+    with pytest.raises(ScheduleError, match=r"conv5: a map stays on chip for the next layer alone, and the host"):
+        check_schedule(replace(schedule, tilings=(*schedule.tilings[:-1], last)))
+    small = replace(schedule, array=replace(ARRAY, map_depth=50))
+    with pytest.raises(
+        ScheduleError, match=r"pool2: a bank of a map buffer holds .* on chip \(48 words|72 words of map_depth=50"
+    ):
+        check_schedule(small)
+
+
+def test_every_depth_holds_one_map_more_as_far_as_the_board_has_memory() -> None:
+    layers = layers_of(CHAIN, lower(CHAIN), 8, 8, 8)
+    task = Task(Geometry(5, 8, 8), layers, ZCU104, LINK, Goal(), space_of(CHAIN, ZCU104))
+    sizes = map_depths(task)
+    assert sizes[0] == 0
+    assert [sum(stays_at(task, depth)) for depth in sizes] == sorted({sum(stays_at(task, depth)) for depth in sizes})
+    assert sum(stays_at(task, sizes[-1])) == 3
+    none = replace(ZCU104, resources=replace(ZCU104.resources, bram36=0, uram=0, lutram=100))
+    assert map_depths(replace(task, board=none)) == (0,)
+    assert map_depths(replace(task, space=pin(task.space, map_depth=50))) == (50,)
+
+
+def test_the_search_keeps_maps_and_moves_fewer_bytes_for_it() -> None:
+    space = pin(space_of(CHAIN, ZCU104), rows=5, columns=8, lanes=8)
+    free = search(CHAIN, ZCU104, LINK, space=space)
+    in_ddr = search(CHAIN, ZCU104, LINK, space=pin(space, map_depth=0))
+    assert [tiling.on_chip for tiling in free.schedule.tilings] == [True, True, True, False]
+    assert not any(tiling.on_chip for tiling in in_ddr.schedule.tilings)
+    near, far = cost(free.schedule, LINK), cost(in_ddr.schedule, LINK)
+    assert near.cycles < far.cycles
+    traffic = [(layer.traffic.maps_read > 0, layer.traffic.maps_written > 0) for layer in near.layers]
+    assert traffic == [(True, False), (False, False), (False, False), (False, True)]
