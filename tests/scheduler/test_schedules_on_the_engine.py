@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, astuple, fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from quantised import Builder
 
-from boards.board import load
+from boards.board import Board, load, names
+from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array, check
 from scheduler.cost import cost
@@ -20,14 +23,15 @@ from scheduler.legal import check_schedule
 from scheduler.link import link_of
 from scheduler.lower import lower
 from scheduler.on_chip import keep
+from scheduler.placement import place
 from scheduler.search import schedule_of, search
-from scheduler.space import pin, space_of
+from scheduler.space import Goal, pin, ports_fit, space_of
 from scheduler.tile import SystolicSchedule, tile
 from scheduler.work import Way, cuts, needs, ways, work_of
 from systolic.build import Variant
 from systolic.design import write
 from systolic.generate import generate
-from systolic.simulate import open_folder, simulate_batch
+from systolic.simulate import open_folder, simulate, simulate_batch
 
 BOARD = load("zcu104")
 CLOCK = BOARD.nearest_clock(300)
@@ -169,6 +173,43 @@ def test_what_the_search_returns_is_legal_and_executed_bit_exactly(data: st.Data
     assert all(getattr(found.schedule.array, n) == getattr(array, n) for n in (*numbers, *depths))
     schedule = schedule_of(network, array, [layer.way for layer in cost(found.schedule, found.link).layers])
     assert run(name, schedule, 2) == 0
+
+
+@st.composite
+def boards(draw: st.DrawFn) -> Board:
+    """One of ours, or what is left of one: a part of each resource, and fewer ports."""
+    board = load(draw(st.sampled_from(names())))
+    have = board.resources
+    left = {f.name: getattr(have, f.name) // draw(st.integers(1, 6)) for f in fields(have)}
+    ports = board.ports[: draw(st.integers(3, len(board.ports)))]
+    return replace(board, resources=replace(have, **left), ports=ports)
+
+
+@settings(max_examples=6, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@given(networks(), boards(), st.data())
+def test_what_is_found_for_any_network_and_board_fits_and_is_executed_bit_exactly(
+    network: QuantizedNetwork, board: Board, data: st.DataObject
+) -> None:
+    """Nothing is pinned: geometry, ports, buffers, primitives and what stays on chip are the search's."""
+    clock = data.draw(st.sampled_from([clock for clock in board.clocks() if clock.mhz >= 20]))
+    goal = data.draw(st.sampled_from((Goal(), Goal("ddr", 1), Goal("resources", 1))))
+    try:
+        found = search(network, board, link_of(board, clock.mhz), goal)
+    except ScheduleError as error:
+        if not re.search(r"does not fit|does not reach", str(error)):
+            raise
+        return
+    schedule = check_schedule(found.schedule)
+    used = place(check(schedule.array), board)[1]
+    assert used.fits(board)
+    assert ports_fit(schedule.array, board)
+    picture = np.random.default_rng(3).integers(0, 256, astuple(network.input_shape), np.uint8)
+    with tempfile.TemporaryDirectory() as work:
+        design = generate(schedule, board, clock, {}, picture)
+        write(design, Path(work) / "design")
+        opened = open_folder(Path(work) / "design")
+        assert opened.manifest["estimate"] == asdict(used)
+        assert simulate(opened, picture).mismatches == 0
 
 
 @pytest.mark.parametrize("name", ["4 bits, wide", "16 bits"])
