@@ -84,8 +84,10 @@ def move(
     ddr = most(before.ddr, earliest) + (rows + weights + chunks) / one.rate
     words = before.left + np.ceil(saved / one.knobs.map_ports) * blocks * one.work.value_words * (one.columns - tail)
     words = words * (not one.work.to_chip)
-    wrote = most(before.wrote, before.arrange) + words + _lost(one, words, rows, weights)
-    behind = most(wrote - HELD_WORDS, ddr - HELD_WORDS * one.map_bytes / one.rate)
+    filled = start + one.knobs.rows + np.minimum(one.columns, one.knobs.chunk) * one.column_cycles
+    begun = np.where(before.taken > 0, before.arrange, filled)  # nothing leaves before the first chunk is there
+    wrote = most(before.wrote, begun) + words + _lost(one, words, rows, weights)
+    behind = most(wrote - one.written_ahead, ddr - one.written_ahead * one.map_bytes / one.rate)
     return replace(
         state, ddr=ddr, wrote=wrote, pending=one.flat(tail * column), arrange=most(state.arrange, behind - state.excess)
     )

@@ -134,7 +134,7 @@ class Shape:
         """Cycles a word of a port that reads rows: each of the bursts that are on their way waits for its data."""
         burst = self.way.words / self.way.bursts
         parts = up(burst / BURST_WORDS)
-        return most(1, parts * (self.link.read_latency + PART_BUBBLE) / (OUTSTANDING * burst))
+        return most(1, (parts * self.link.read_latency + burst) / (OUTSTANDING * burst))
 
     @cached_property
     def weight_pace(self) -> Times:
@@ -156,7 +156,7 @@ class Shape:
             for wide in np.unique(knobs.weight_bytes)
         )  # fmt: skip
         part = np.clip(tile, 1, BURST_WORDS)
-        return most(np.asarray(milli) / 1000, (self.link.read_latency + PART_BUBBLE) / (OUTSTANDING * part))
+        return most(np.asarray(milli) / 1000, (self.link.read_latency + part) / (OUTSTANDING * part))
 
     # --- weights
 
@@ -217,6 +217,14 @@ class Shape:
         return rows / max(1, self.row_tiles - 1) * self.way.words / self.knobs.map_ports
 
     # --- results
+
+    @cached_property
+    def written_ahead(self) -> Times:
+        """include/save.h, write_rows: words that a port is given before the DDR has moved them. Only so many bursts
+        may be without an answer, the adapter holds so many words, and the FIFO before it some more."""
+        burst = np.minimum(self.columns, self.knobs.chunk) * self.work.value_words
+        answered = (OUTSTANDING - 1) * burst - self.link.write_latency - PART_BUBBLE
+        return most(0, np.minimum(answered, BURST_WORDS * OUTSTANDING)) + FIFO_DEPTH
 
     def saved(self, tile: int) -> int:
         """include/pool.h, rows_of_tile: rows that leave a row tile."""
