@@ -21,6 +21,9 @@ READ_LATENCY_NS, WRITE_LATENCY_NS = 213.0, 107.0
 DDR_CHUNK = 64
 """Bytes that the DDR serves one port before another (systolic/cycles)."""
 
+SIMULATED_TURNS = 48
+"""Chunks a port, after which the pace of ports that are busy together has settled."""
+
 
 @dataclass(frozen=True)
 class Link:
@@ -47,17 +50,27 @@ def link_of(board: Board, clock_mhz: float, efficiency: float = DDR_EFFICIENCY, 
     )
 
 
-@lru_cache(maxsize=256)
-def milli_cycles(ports: int, word_bytes: int, milli_bytes: int) -> int:
-    """1/1000 cycles a word where so many ports move words all the time. The DDR serves chunks of 64 bytes, the port
-    first that waits longest; a chunk begins in a whole cycle and then holds its port for a cycle a word, so that ports
-    with little more to give than the DDR leave gaps between chunks (systolic/cycles: memory.cpp)."""
-    words = max(1, DDR_CHUNK // word_bytes)
-    chunk = words * word_bytes * 1000
-    free, ready, chunks = 0, [0] * ports, 64
-    for _ in range(chunks * ports):
-        port = min(range(ports), key=lambda p: ready[p])
+@lru_cache(maxsize=8192)
+def milli_cycles(kinds: tuple[tuple[int, int, int], ...], milli_bytes: int) -> tuple[int, ...]:
+    """1/1000 cycles a word of each kind of ports, (ports, bytes a word, words a part of a burst), where all of them
+    move words all the time. The DDR serves chunks of 64 bytes or what a part has left, the port first that waits
+    longest; a chunk begins in a whole cycle and then holds its port for a cycle a word, so that ports with little more
+    to give than the DDR leave gaps between chunks (systolic/cycles: memory.cpp)."""
+    ports = [(bytes_, words, max(1, DDR_CHUNK // bytes_)) for number, bytes_, words in kinds for _ in range(number)]
+    free, ready, left, moved = 0, [0] * len(ports), [words for _, words, _ in ports], [0] * len(ports)
+    settled: list[tuple[int, int]] = []
+    for turn in range(SIMULATED_TURNS * len(ports)):
+        if 2 * turn == SIMULATED_TURNS * len(ports):
+            settled = list(zip(ready, moved, strict=True))
+        port = ready.index(min(ready))
+        bytes_, part, chunk = ports[port]
+        words = min(chunk, left[port])
         start = max(free, ready[port] * milli_bytes)  # in bytes that the DDR could have moved, times 1000
-        free = start + chunk
+        free = start + words * bytes_ * 1000
         ready[port] = ceil_div(start, milli_bytes) + words
-    return max(1000, ceil_div(1000 * max(ready), chunks * words))
+        moved[port] += words
+        left[port] = left[port] - words or part
+    firsts = [sum(number for number, _, _ in kinds[:index]) for index in range(len(kinds))]
+    return tuple(
+        max(1000, ceil_div(1000 * (ready[port] - settled[port][0]), moved[port] - settled[port][1])) for port in firsts
+    )

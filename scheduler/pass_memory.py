@@ -13,6 +13,7 @@ import numpy as np
 
 from scheduler.pass_saver import tail_columns
 from scheduler.pass_shape import HELD_WORDS, Shape, Times, most
+from scheduler.pass_shares import ROWS, SAVES, WEIGHTS, Shares
 from scheduler.pass_state import State
 
 LOAD_STAGES = 8
@@ -32,7 +33,7 @@ def load_rows(
     iterations brought ``words`` a port. others: bytes of maps and of weights that moved meanwhile."""
     beside = one.way.overlap > 0
     some = words > 0
-    spent = words * one.row_pace + _lost(one, words, *others)
+    spent = words * one.row_pace + Shares.of(one).lost(ROWS, words, {SAVES: others[0], WEIGHTS: others[1]})
     iterations = np.where(beside, most(feeds, loads), feeds)
     held = HELD_WORDS * one.row_pace
     there = most(state.rows_at + spent, np.where(beside, began, state.array) + spent - held, state.ddr)
@@ -86,17 +87,8 @@ def move(
     words = words * (not one.work.to_chip)
     filled = start + one.knobs.rows + np.minimum(one.columns, one.knobs.chunk) * one.column_cycles
     begun = np.where(before.taken > 0, before.arrange, filled)  # nothing leaves before the first chunk is there
-    wrote = most(before.wrote, begun) + words + _lost(one, words, rows, weights)
+    wrote = most(before.wrote, begun) + words + Shares.of(one).lost(SAVES, words, {ROWS: rows, WEIGHTS: weights})
     behind = most(wrote - one.written_ahead, ddr - one.written_ahead * one.map_bytes / one.rate)
     return replace(
         state, ddr=ddr, wrote=wrote, pending=one.flat(tail * column), arrange=most(state.arrange, behind - state.excess)
     )
-
-
-def _lost(one: Shape, words: Times, maps: Times, weights: Times) -> Times:
-    """Cycles that ports of maps lose on ``words`` each while others move so many bytes."""
-    others = np.where(maps > 0, one.map_bytes, 0) + np.where(weights > 0, one.weight_bytes, 0)
-    lacks = most(0, one.map_bytes + others - one.rate)
-    return np.minimum((maps + weights) * lacks / (most(1, others) * one.rate), words * lacks / one.rate)
-
-

@@ -150,7 +150,7 @@ class Shape:
         milli = sum(
             np.where(
                 (knobs.weight_ports == ports) & (knobs.weight_bytes == wide),
-                milli_cycles(ports, int(wide), self.link.milli_bytes), 0,
+                milli_cycles(((ports, int(wide), BURST_WORDS),), self.link.milli_bytes)[0], 0,
             )
             for ports in (1, 2, 4)
             for wide in np.unique(knobs.weight_bytes)

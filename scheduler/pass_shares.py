@@ -1,0 +1,98 @@
+"""Shares of the DDR: ports that are busy at the same time are served a chunk each, in turn (simulation/memory.cpp).
+
+A chunk is 64 bytes, or what is left of a burst: ports of short bursts get less. Where the ports ask for more than the
+DDR gives, a turn takes as long as all their chunks; a port whose own chunk takes longer than that is not slowed down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from scheduler.knobs import Numbers
+from scheduler.link import DDR_CHUNK, milli_cycles
+from scheduler.pass_shape import Shape, Times
+from scheduler.resources import BURST_WORDS
+
+MANY_CHUNKS = 8
+"""Chunks of a burst of which a last, smaller one does not matter."""
+
+ROWS, WEIGHTS, SAVES = "rows", "weights", "saves"
+
+
+@dataclass(frozen=True, eq=False)
+class Ports:
+    """Of one kind. width: bytes a word; part: words of a burst, which is served in chunks."""
+
+    number: Numbers
+    width: Numbers
+    part: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Cycles a word of each kind of port, by who else is busy."""
+
+    one: Shape
+
+    @staticmethod
+    @lru_cache(maxsize=2)
+    def of(one: Shape) -> Shares:
+        return Shares(one)
+
+    @cached_property
+    def ports(self) -> dict[str, Ports]:
+        one, knobs, way = self.one, self.one.knobs, self.one.way
+        word, wide, whole = np.int64(knobs.word_bytes), knobs.weight_bytes, np.int64(BURST_WORDS)
+        left = np.minimum(one.columns, knobs.chunk).astype(np.int64) * one.work.value_words
+        return {
+            ROWS: _ports(knobs.map_ports, word, way.words // way.bursts),
+            SAVES: _ports(knobs.map_ports, word, left),
+            WEIGHTS: _ports(knobs.weight_ports, wide, whole),
+        }
+
+    @cached_property
+    def _paces(self) -> dict[frozenset[str], dict[str, Times]]:
+        return {}
+
+    def paces(self, *busy: str) -> dict[str, Times]:
+        """Of every busy kind of ports."""
+        key = frozenset(busy)
+        if key not in self._paces:
+            self._paces[key] = self._simulated(busy)
+        return self._paces[key]
+
+    def _simulated(self, busy: tuple[str, ...]) -> dict[str, Times]:
+        numbers = [n for kind in busy for n in (self.ports[kind].number, self.ports[kind].width, self.ports[kind].part)]
+        grid = np.broadcast_arrays(*numbers)
+        cases, where = np.unique(np.stack([n.ravel() for n in grid]), axis=1, return_inverse=True)
+        milli = [
+            milli_cycles(tuple(zip(case[0::3], case[1::3], case[2::3], strict=True)), self.one.link.milli_bytes)
+            for case in cases.T.tolist()
+        ]
+        paces = np.asarray(milli, np.float64)[where.ravel()] / 1000
+        return {kind: paces[:, at].reshape(grid[0].shape) for at, kind in enumerate(busy)}
+
+    def lost(self, kind: str, words: Times, others: dict[str, Times]) -> Times:
+        """Cycles that ports of ``kind`` lose on ``words`` each while two others move so many bytes."""
+        (first, its), (second, bytes_) = others.items()
+        a, b = (self._words(first, its), self._words(second, bytes_))
+        both, left, right = self.paces(kind, first, second), self.paces(kind, first), self.paces(kind, second)
+        together = np.minimum(a * both[first], b * both[second])
+        alone_a, alone_b = (a - together / both[first]) * left[first], (b - together / both[second]) * right[second]
+        most_ = words * (np.where((a > 0) & (b > 0), both[kind], np.where(a > 0, left[kind], right[kind])) - 1)
+        spent = sum(t * (1 - 1 / p[kind]) for t, p in ((together, both), (alone_a, left), (alone_b, right)))
+        return np.minimum(spent, most_)
+
+    def _words(self, kind: str, bytes_: Times) -> Times:
+        ports = self.ports[kind]
+        return np.asarray(bytes_ / (ports.number * ports.width), np.float64)
+
+
+def _ports(number: Numbers, width: Numbers, burst: Numbers) -> Ports:
+    """Bursts of many or of whole chunks are one case."""
+    part = np.minimum(burst, BURST_WORDS)
+    whole = (part * width % DDR_CHUNK == 0) | (part * width > MANY_CHUNKS * DDR_CHUNK)
+    return Ports(number, width, np.asarray(np.where(whole, BURST_WORDS, part), np.int64))
