@@ -180,9 +180,14 @@ class Shape:
     def weights_ahead(self) -> Times:
         """Cycles by which weights may come before their phase: two tiles are asked for, and what ports hold."""
         tile = (self.work.steps * self.step_words + REQUEST_STAGES + FIFO_DEPTH) * self.weight_pace
-        held = HELD_WORDS * self.weight_pace
+        held = self._restarted(np.asarray(BURST_WORDS, np.float64), self.weight_pace)
         asked = np.minimum(held, tile - self.link.read_latency)
         return np.where(self.tiles_loaded + (self.way.next_steps > 0) > 2, asked, held)
+
+    def _restarted(self, part: Times, pace: Times) -> Times:
+        """Cycles by which words of a port that stood still, full, are ahead of the DDR: it goes on when one part has
+        left the port, but for what the FIFO takes, and is felt a latency later."""
+        return most(0, OUTSTANDING * part * pace - self.link.read_latency - most(0, part - FIFO_DEPTH))
 
     # --- rows
 
