@@ -28,6 +28,7 @@ from scheduler.pass_shape import (
     most,
     up,
 )
+from scheduler.pass_shares import ROWS, SAVES, WEIGHTS, Shares
 from scheduler.pass_state import State, sweep
 from scheduler.resources import BURST_WORDS, OUTSTANDING
 from scheduler.tile import ceil_div
@@ -41,6 +42,9 @@ ENTER_READER = 6
 
 READ_STAGES = 4
 """From a beat of the memory to the loop that loads: the reader's pipeline and a FIFO."""
+
+FIRST_WEIGHTS = 2
+"""read_weights asks in this cycle; rows are counted before they are asked for."""
 
 ANSWER = 8
 """write_rows: entered, drained, and its last responses collected, beside the latency of the write."""
@@ -132,13 +136,22 @@ def _rows_from_ddr(one: Shape, asked: Times, there: Times, iterations: Times) ->
     """The first weights and requantisers come meanwhile."""
     knobs = one.knobs
     words = up(one.first_rows / knobs.map_ports) * one.way.words
-    tile, own = one.work.steps * one.step_words, one.tiles_loaded
-    ahead = np.minimum(2, own) * tile + np.where(own < 2, one.way.next_steps * one.step_words, 0)
-    beside = np.minimum(np.minimum(HELD_WORDS, ahead), words) * one.weight_bytes
-    beside = beside + np.minimum(one.channel_tiles * knobs.columns, words) * REQUANTISER_BYTES
-    moved = asked + one.link.read_latency + READ_STAGES + (one.first_bytes + beside) / one.rate
+    head = (asked - FIRST_WEIGHTS) * np.minimum(one.rate, one.weight_bytes)
+    weights = most(0, np.minimum(HELD_WORDS, _weights_asked(one)) * one.weight_bytes - head)
+    requantisers = np.minimum(one.channel_tiles * knobs.columns, words) * REQUANTISER_BYTES
     begun = asked + one.link.read_latency + READ_STAGES
-    return most(there + iterations, there + words * one.row_pace, moved, begun + _by_groups(one, beside))
+    lost = Shares.of(one).lost(ROWS, words, {WEIGHTS: weights, SAVES: one.flat(0.0)})
+    lost = lost + np.where(lost > 0, requantisers / one.rate, 0)
+    moved = begun + one.first_bytes / one.rate
+    late = begun + _by_groups(one, np.minimum(weights, words * one.weight_bytes) + requantisers)
+    return most(there + iterations, there + words * one.row_pace, begun + words * one.row_pace + lost, moved, late)
+
+
+def _weights_asked(one: Shape) -> Times:
+    """Words of weights that a port is asked for before the array begins: two tiles, and a third when the first of a
+    frame is there."""
+    tile, own, asked = one.work.steps * one.step_words, one.tiles_loaded, 3 if one.first else 2
+    return np.minimum(asked, own) * tile + np.where(own < asked, one.way.next_steps * one.step_words, 0)
 
 
 def _by_groups(one: Shape, beside: Times) -> Times:

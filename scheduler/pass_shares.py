@@ -84,7 +84,7 @@ class Shares:
         alone_a, alone_b = (a - together / both[first]) * left[first], (b - together / both[second]) * right[second]
         most_ = words * (np.where((a > 0) & (b > 0), both[kind], np.where(a > 0, left[kind], right[kind])) - 1)
         spent = sum(t * (1 - 1 / p[kind]) for t, p in ((together, both), (alone_a, left), (alone_b, right)))
-        return np.minimum(spent, most_)
+        return np.asarray(np.minimum(spent, most_), np.float64)
 
     def _words(self, kind: str, bytes_: Times) -> Times:
         ports = self.ports[kind]
