@@ -196,10 +196,11 @@ def _row_tiles(one: Shape, state: State) -> State:
             state = _tile(one, state, size, rows, beside, last and not more)
             return load_weights(one, state, began, one.feeds, loads, last and not more)
 
-        began = state.rows
+        began, pending = state.rows, state.pending
         state = sweep(state, one.channel_tiles, 1, channel)
         tiles = np.where(one.streams, one.channel_tiles, (one.channel_tiles - 1) * (index == 0))
-        others = one.columns * one.column_bytes(one.saved(index), blocks), tiles * tile_words * one.weight_bytes
+        left = one.columns * one.column_bytes(one.saved(index), blocks) + pending - state.pending
+        others = left, tiles * tile_words * one.weight_bytes
         loads = one.flat(one.loads if more else 0.0)
         return load_rows(one, state, began, one.channel_tiles * one.feeds, loads, words, others)
 
@@ -217,9 +218,9 @@ def _channel_tiles(one: Shape, state: State) -> State:
             more = tile == 0 and index < one.row_tiles - 1
             loads, rows = (one.flat(value if more else 0.0) for value in (one.loads, one.tile_words))
             beside = np.minimum(words / one.row_tiles, most(one.feeds, loads) / one.weight_pace) * one.weight_bytes
-            began, size = state.rows, (one.saved(index), one.blocks(tile))
+            began, pending, size = state.rows, state.pending, (one.saved(index), one.blocks(tile))
             state = _tile(one, state, size, rows * one.map_bytes, beside, last and index == one.row_tiles - 1)
-            others = one.columns * one.column_bytes(*size), beside
+            others = one.columns * one.column_bytes(*size) + pending - state.pending, beside
             return load_rows(one, state, began, one.feeds, loads, rows, others)
 
         began = state.weights
