@@ -197,12 +197,13 @@ def _row_tiles(one: Shape, state: State) -> State:
             return load_weights(one, state, began, one.feeds, loads, last and not more)
 
         began, pending = state.rows, state.pending
+        leaves = np.where(state.taken <= state.filled, state.wrote, 0)  # until the first chunk is filled none does
         state = sweep(state, one.channel_tiles, 1, channel)
         tiles = np.where(one.streams, one.channel_tiles, (one.channel_tiles - 1) * (index == 0))
         left = one.columns * one.column_bytes(one.saved(index), blocks) + pending - state.pending
         others = left, tiles * tile_words * one.weight_bytes
         loads = one.flat(one.loads if more else 0.0)
-        return load_rows(one, state, began, one.channel_tiles * one.feeds, loads, words, others)
+        return load_rows(one, state, began, one.channel_tiles * one.feeds, loads, words, others, leaves)
 
     return sweep(state, one.row_tiles, _period(one), row)
 

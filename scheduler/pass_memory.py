@@ -27,13 +27,16 @@ LEAD = 2
 
 
 def load_rows(
-    one: Shape, state: State, began: Times, feeds: Times, loads: Times, words: Times, others: tuple[Times, Times]
+    one: Shape, state: State, began: Times, feeds: Times, loads: Times, words: Times, others: tuple[Times, Times],
+    leaves: Times | float = 0.0,
 ) -> State:
     """The end of a phase of load that began to give at ``began``: the array took ``feeds`` elements, ``loads``
     iterations brought ``words`` a port. others: bytes of maps and of weights that moved meanwhile."""
     beside = one.way.overlap > 0
     some = words > 0
-    spent = words * one.row_pace + Shares.of(one).lost(ROWS, words, {SAVES: others[0], WEIGHTS: others[1]})
+    ahead = np.minimum((leaves - state.rows_at) / one.row_pace, one.read_ahead)  # nothing leaves yet
+    shared = np.clip(words - most(0, ahead), 0, None)
+    spent = words * one.row_pace + Shares.of(one).lost(ROWS, shared, {SAVES: others[0], WEIGHTS: others[1]})
     iterations = np.where(beside, most(feeds, loads), feeds)
     held = HELD_WORDS * one.row_pace
     there = most(state.rows_at + spent, np.where(beside, began, state.array) + spent - held, state.ddr)

@@ -205,6 +205,11 @@ class Shape:
         return up(strides / np.asarray(together, np.float64)) * self.work.phases * self.way.words
 
     @cached_property
+    def read_ahead(self) -> Times:
+        """Words of rows that a port and its FIFO hold."""
+        return OUTSTANDING * np.minimum(self.way.words / self.way.bursts, BURST_WORDS) + FIFO_DEPTH
+
+    @cached_property
     def loads(self) -> Times:
         """The same of a tile after the first."""
         return self.loads_of(self.knobs.rows)
