@@ -154,6 +154,13 @@ def _weights_asked(one: Shape) -> Times:
     return np.minimum(asked, own) * tile + np.where(own < asked, one.way.next_steps * one.step_words, 0)
 
 
+def _weights_left(one: Shape, began: Times) -> Times:
+    """Words of weights asked for ahead that a port has not moved when the first rows are there."""
+    pace = Shares.of(one).paces(ROWS, WEIGHTS)[WEIGHTS]
+    held = np.minimum(HELD_WORDS, _weights_asked(one))
+    return most(0, held - (began - one.link.read_latency) / pace)
+
+
 def _by_groups(one: Shape, beside: Times) -> Times:
     """Rows come as many at a time as there are ports; of the last group, ports without a row wait for the others."""
     ports, strides = one.knobs.map_ports, one.knobs.rows + one.work.ahead
@@ -201,7 +208,10 @@ def _row_tiles(one: Shape, state: State) -> State:
         state = sweep(state, one.channel_tiles, 1, channel)
         tiles = np.where(one.streams, one.channel_tiles, (one.channel_tiles - 1) * (index == 0))
         left = one.columns * one.column_bytes(one.saved(index), blocks) + pending - state.pending
-        others = left, tiles * tile_words * one.weight_bytes
+        weights = tiles * tile_words
+        if index == 0:
+            weights = most(weights, _weights_left(one, began))
+        others = left, weights * one.weight_bytes
         loads = one.flat(one.loads if more else 0.0)
         return load_rows(one, state, began, one.channel_tiles * one.feeds, loads, words, others, leaves)
 
