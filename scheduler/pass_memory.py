@@ -1,8 +1,8 @@
 """What moves beside the array: rows of the next tile (include/read.h, load.h), weights (feed.h), results (save.h).
 
 A loop loads while the array takes what came before, in max(feeds, loads) iterations; words are late where their port or
-the DDR gives them more slowly. The DDR serves bytes in their order; where ports ask for more than it gives, each busy
-one gets the same share, and a port without a pause falls behind for good.
+the DDR gives them more slowly. The DDR serves bytes in their order; where ports ask for more than it gives, they share
+it (scheduler/pass_shares.py), and a port without a pause falls behind for good.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def load_rows(
     leaves: Times | float = 0.0,
 ) -> State:
     """The end of a phase of load that began to give at ``began``: the array took ``feeds`` elements, ``loads``
-    iterations brought ``words`` a port. others: bytes of maps and of weights that moved meanwhile."""
+    iterations brought ``words`` a port. others: bytes of results and of weights that moved meanwhile; leaves: when the
+    first results do, where these rows were asked for before."""
     beside = one.way.overlap > 0
     some = words > 0
     ahead = np.minimum((leaves - state.rows_at) / one.row_pace, one.read_ahead)  # nothing leaves yet

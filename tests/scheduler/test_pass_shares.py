@@ -1,0 +1,26 @@
+"""Ports that are busy together: what the DDR gives each of them."""
+
+from scheduler.link import milli_cycles
+
+
+def test_ports_that_ask_for_less_than_the_ddr_gives_take_a_cycle_a_word() -> None:
+    assert milli_cycles(((2, 16, 64),), 64_000) == (1000,)
+
+
+def test_equal_ports_get_equal_shares_of_a_ddr_that_is_too_slow() -> None:
+    maps, weights = milli_cycles(((1, 16, 64), (2, 16, 64)), 12_000)
+    assert abs(maps - 4000) <= 40 and abs(weights - 4000) <= 40
+
+
+def test_a_port_of_short_bursts_gets_a_chunk_a_turn_and_so_fewer_bytes() -> None:
+    """7 words of 4 bytes against chunks of 64: a turn is 92 bytes at 7.14 a cycle."""
+    rows, weights = milli_cycles(((1, 4, 7), (1, 8, 64)), 7140)
+    assert abs(rows - 1000 * 92 / 7.14 / 7) <= 20
+    assert abs(weights - 1000 * 92 / 7.14 / 8) <= 20
+
+
+def test_a_slow_port_waits_for_the_chunk_that_is_served_at_most() -> None:
+    """A byte a cycle of 11: 64 cycles a chunk, and up to 64 / 11 for that of the other."""
+    slow, fast = milli_cycles(((1, 1, 64), (1, 16, 64)), 11_000)
+    assert 1000 <= slow <= 1000 * (1 + 1 / 11) + 1
+    assert abs(fast - 1600) <= 40
