@@ -1,8 +1,8 @@
 """The scheduler's numbers: python benchmarks/schedule.py [--fast]
 
 1. Seconds to find, and to prove best, the schedule of tiny-YOLOv2 VOC at 416×416 on every board, on one core.
-2. Modelled cycles of every layer against the cycle trace of the generated code, over networks × boards × arrays, and
-   over the schedules that were found for the boards.
+2. Modelled cycles of every layer against the cycle trace of the generated code, over networks × boards × arrays, with
+   every map in DDR and with all that may on chip, and over the schedules that were found for the boards.
 
 --fast: tiny-YOLOv2 at 208×208 and two arrays.
 """
@@ -18,7 +18,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +34,7 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.cost import cost
 from scheduler.link import link_of
+from scheduler.on_chip import keep
 from scheduler.search import Found, search
 from scheduler.tile import SystolicSchedule, tile
 from systolic.design import write
@@ -41,6 +42,10 @@ from systolic.generate import generate
 from systolic.measure import board_memory, measure, trace_frame
 from systolic.simulate import open_folder
 from systolic.tables import Cell, table
+
+
+MAP_DEPTH = 8192
+"""Words that hold every map of these networks."""
 
 
 def networks(bits: int) -> dict[str, QuantizedNetwork]:
@@ -104,6 +109,14 @@ def traced(schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -
     return [(layer.name, layer.cycles) for layer in report.layers]
 
 
+def kept(schedule: SystolicSchedule) -> SystolicSchedule:
+    """The same with map buffers in which every map stays that may."""
+    array = replace(schedule.array, map_depth=MAP_DEPTH)
+    stay = keep(schedule.network, [tiling.job for tiling in schedule.tilings], array)
+    tilings = (replace(tiling, on_chip=on) for tiling, on in zip(schedule.tilings, stay, strict=True))
+    return SystolicSchedule(schedule.network, array, tuple(tilings))
+
+
 @dataclass(frozen=True)
 class Error:
     where: str
@@ -140,6 +153,7 @@ def errors(fast: bool, work: Path) -> list[list[Error]]:
                 print(f"  {name} on {machine.array}: {str(error).splitlines()[-1].strip()}", file=sys.stderr)
                 continue
             found.append(compare(name, schedule, board, machine.mhz, work / str(number)))
+            found.append(compare(f"{name}, on chip", kept(schedule), board, machine.mhz, work / f"{number}-on-chip"))
     return found
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from scheduler.knobs import Numbers
 from scheduler.link import DDR_CHUNK, milli_cycles
-from scheduler.pass_shape import Shape, Times
+from scheduler.pass_shape import Shape, Times, most
 from scheduler.resources import BURST_WORDS
 
 MANY_CHUNKS = 8
@@ -76,7 +76,8 @@ class Shares:
         return {kind: paces[:, at].reshape(grid[0].shape) for at, kind in enumerate(busy)}
 
     def lost(self, kind: str, words: Times, others: dict[str, Times]) -> Times:
-        """Cycles that ports of ``kind`` lose on ``words`` each while two others move so many bytes."""
+        """Cycles that ports of ``kind`` lose on ``words`` each while two others move so many bytes, and by themselves
+        where they ask for more than the DDR gives."""
         (first, its), (second, bytes_) = others.items()
         a, b = (self._words(first, its), self._words(second, bytes_))
         both, left, right = self.paces(kind, first, second), self.paces(kind, first), self.paces(kind, second)
@@ -84,7 +85,7 @@ class Shares:
         alone_a, alone_b = (a - together / both[first]) * left[first], (b - together / both[second]) * right[second]
         most_ = words * (np.where((a > 0) & (b > 0), both[kind], np.where(a > 0, left[kind], right[kind])) - 1)
         spent = sum(t * (1 - 1 / p[kind]) for t, p in ((together, both), (alone_a, left), (alone_b, right)))
-        return np.asarray(np.minimum(spent, most_), np.float64)
+        return most(np.minimum(spent, most_), words * (self.paces(kind)[kind] - 1))
 
     def _words(self, kind: str, bytes_: Times) -> Times:
         ports = self.ports[kind]
