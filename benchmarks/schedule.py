@@ -43,7 +43,6 @@ from systolic.measure import board_memory, measure, trace_frame
 from systolic.simulate import open_folder
 from systolic.tables import Cell, table
 
-
 MAP_DEPTH = 8192
 """Words that hold every map of these networks."""
 
