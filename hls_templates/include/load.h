@@ -101,36 +101,44 @@ inline lanes_t window(const lanes_t &low, const lanes_t &high, int shift, int fi
     return out;
 }
 
-inline void load_words(const pass_t &pass, const load_cursor_t &at, int end,
-                       lanes_t rows[ROW_DEPTH / 2][2][ROWS], hls::stream<lanes_t> ports[MAP_PORTS]) {
+// Whether row stride q of the group is loaded: it lies in the map, and before the end of the phase.
+inline bool row_wanted(const pass_t &pass, const load_cursor_t &at, int q, int end) {
 #pragma HLS INLINE
-    for (int i = 0; i < MAP_PORTS; ++i) {
-#pragma HLS UNROLL
-        const int q = at.q + i;
-        if (q < end && row_exists(pass, padded_row(pass, q, at.phase))) {
-            const bool wraps = at.bank + i >= ROWS;
-            const int slot = wraps ? wrap_once(at.slot + 1, pass.slots) : at.slot;
-            const int address = (slot * pass.phases + at.phase) * pass.row_words + at.word;
-            rows[address >> 1][address & 1][wraps ? at.bank + i - ROWS : at.bank + i] = ports[q % MAP_PORTS].read();
-        }
-    }
+    return q < end && row_exists(pass, padded_row(pass, q, at.phase));
 }
 
-// The same from a map buffer, where the stride is 1: bank to bank.
-inline void move_words(const pass_t &pass, const load_cursor_t &at, int end, lanes_t rows[ROW_DEPTH / 2][2][ROWS],
-                       const map_buffer_t from) {
+// Where a row begins in its bank. Taken for a slot and the one after it, not bank by bank, of which each would have
+// multipliers of its own: the array has the DSPs.
+inline int row_address(const pass_t &pass, int slot, int phase) {
 #pragma HLS INLINE
-    const int piece = pass.in_base + at.burst * pass.in_block_pitch + at.column;
-    const int turn = pass.pad_top % ROWS, lap = at.lap - pass.pad_top / ROWS;
+    return (wrap_once(slot, pass.slots) * pass.phases + phase) * pass.row_words;
+}
+
+// A word of every row of a group, from its port or from its bank of the map buffer, where the stride is 1. Each bank is
+// written in one place: of writes to a bank that is only known at run time a tool has to assume that they meet.
+inline void load_words(const pass_t &pass, const load_cursor_t &at, int end, lanes_t rows[ROW_DEPTH / 2][2][ROWS],
+                       const map_buffer_t from, hls::stream<lanes_t> ports[MAP_PORTS]) {
+#pragma HLS INLINE
+    lanes_t read[MAP_PORTS];
+#pragma HLS ARRAY_PARTITION variable=read complete
+    for (int port = 0; port < MAP_PORTS; ++port) {
+#pragma HLS UNROLL
+        const int q = at.q + ((port - at.q) & (MAP_PORTS - 1));  // the group's row of this port
+        if (!reads_buffer(pass) && row_wanted(pass, at, q, end)) read[port] = ports[port].read();
+    }
+    const int here = row_address(pass, at.slot, at.phase) + at.word;
+    const int beyond = row_address(pass, at.slot + 1, at.phase) + at.word;
+    const int source = pass.in_base + (at.lap - pass.pad_top / ROWS) * pass.in_row_pitch
+                       + at.burst * pass.in_block_pitch + at.column;
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         const bool wraps = bank < at.bank;
-        const int q = at.q + bank - at.bank + (wraps ? ROWS : 0);
-        if (q < end && row_exists(pass, q)) {
-            const int slot = wraps ? wrap_once(at.slot + 1, pass.slots) : at.slot;
-            const int address = slot * pass.row_words + at.word;
-            const int row = row_of_bank(wraps ? lap + 1 : lap, bank, turn);
-            rows[address >> 1][address & 1][bank] = from[piece + row * pass.in_row_pitch][bank];
+        const int next = bank - at.bank + (wraps ? ROWS : 0), q = at.q + next;
+        if (next < together(pass) && row_wanted(pass, at, q, end)) {
+            const int address = wraps ? beyond : here;
+            rows[address >> 1][address & 1][bank] =
+                reads_buffer(pass) ? from[source + row_in_bank(pass.in_row_pitch, wraps, bank, pass.pad_top % ROWS)][bank]
+                                   : read[q & (MAP_PORTS - 1)];
         }
     }
 }
@@ -148,14 +156,15 @@ inline activations_t gather(const pass_t &pass, const feed_cursor_t &at, int til
     // that lies beside the map no value is taken, and its address is one that is there.
     const int last_word = pass.block_words - 1;
     const int low_word = within(-1, word, last_word), next = low_word < last_word ? 1 : 0;
+    const int from = minimum(at.block, pass.in_blocks - 1) * pass.block_words + low_word;
+    const int here = row_address(pass, tile_slot + slots_down, at.kernel_phase) + from;
+    const int beyond = row_address(pass, tile_slot + slots_down + 1, at.kernel_phase) + from;
     lanes_t low[ROWS], high[ROWS];
 #pragma HLS ARRAY_PARTITION variable=low complete
 #pragma HLS ARRAY_PARTITION variable=high complete
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
-        const int slot = wrap_once(tile_slot + slots_down + (bank < rotate ? 1 : 0), pass.slots);
-        const int base = (slot * pass.phases + at.kernel_phase) * pass.row_words + minimum(at.block, pass.in_blocks - 1) * pass.block_words;
-        const int a = base + low_word;
+        const int a = bank < rotate ? beyond : here;
         const lanes_t even = rows[maximum(0, (a + next) >> 1)][0][bank];
         const lanes_t odd = rows[maximum(0, a >> 1)][1][bank];
         low[bank] = (a & 1) != 0 ? odd : even;
@@ -210,8 +219,7 @@ inline void load_phase(const pass_t &pass, int tile, int tile_slot, int channel_
         credit += loads;
         if (credit >= cycles) {
             credit -= cycles;
-            if (reads_buffer(pass)) move_words(pass, load, end, rows, from);
-            else load_words(pass, load, end, rows, ports);
+            load_words(pass, load, end, rows, from, ports);
             next_load(pass, load);
         }
         if (i < feeds) {

@@ -12,10 +12,11 @@
 // bank. Without map buffers this one word is unused.
 typedef lanes_t map_buffer_t[MAP_DEPTH > 0 ? MAP_DEPTH : 1][ROWS];
 
-// Of the row in ``bank`` of the lap-th round of banks, counted with the padding above: which row of its bank it is.
-inline int row_of_bank(int lap, int bank, int turn) {
+// Words from lap · pitch to where a row begins in ``bank``. Of the lap-th round of banks, counted with the padding above,
+// or of the one after it. Added, not multiplied: a multiplier a bank would take DSPs that the array has.
+inline int row_in_bank(int pitch, bool next_lap, int bank, int turn) {
 #pragma HLS INLINE
-    return lap - (bank < turn ? 1 : 0);
+    return (next_lap ? pitch : 0) - (bank < turn ? pitch : 0);
 }
 
 inline bool reads_buffer(const pass_t &pass) {

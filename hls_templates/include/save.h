@@ -113,14 +113,14 @@ inline void next_place(const pass_t &pass, const chunk_t &chunk, place_t &at) {
 inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &at, const lanes_t words[ROW_BANKS],
                        map_buffer_t to) {
 #pragma HLS INLINE
-    const int piece = pass.out_base + (chunk.tile.channel * TILE_BLOCKS + at.block) * pass.out_block_pitch + chunk.x + at.x;
+    const int piece = pass.out_base + at.lap * pass.out_row_pitch
+                      + (chunk.tile.channel * TILE_BLOCKS + at.block) * pass.out_block_pitch + chunk.x + at.x;
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         const bool wraps = bank < at.bank;
         const int next = bank - at.bank + (wraps ? ROWS : 0);
         if (next < ROW_BANKS && at.row + next < chunk.rows) {
-            const int row = row_of_bank(wraps ? at.lap + 1 : at.lap, bank, pass.out_turn);
-            to[piece + row * pass.out_row_pitch][bank] = words[minimum(next, ROW_BANKS - 1)];
+            to[piece + row_in_bank(pass.out_row_pitch, wraps, bank, pass.out_turn)][bank] = words[minimum(next, ROW_BANKS - 1)];
         }
     }
 }
@@ -140,13 +140,14 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
         SYSTOLIC_PIPELINE(1, 4);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=4096
 #pragma HLS DEPENDENCE variable=buffer type=inter false
+        // Every bank is written in one place and read in one: a tool cannot see that banks chosen at run time differ.
         if (i < fills) {
             const results_t taken = results.read();
-            for (int r = 0; r < SAVE_ROWS; ++r) {
+            for (int bank = 0; bank < ROW_BANKS; ++bank) {
 #pragma HLS UNROLL
-                const int row = group * SAVE_ROWS + r;
-                if (row < in.rows) {
-                    arrange_row(taken.value[r], pass.value_words, buffer[half][row / ROW_BANKS][row % ROW_BANKS][x]);
+                const int r = bank % SAVE_ROWS, row = group * SAVE_ROWS + r;
+                if (row % ROW_BANKS == bank && row < in.rows) {
+                    arrange_row(taken.value[r], pass.value_words, buffer[half][row / ROW_BANKS][bank][x]);
                 }
             }
             if (++group == groups) {
@@ -155,12 +156,18 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
             }
         }
         if (i < empties) {
-            lanes_t words[ROW_BANKS];
+            lanes_t banks[ROW_BANKS], words[ROW_BANKS];
+#pragma HLS ARRAY_PARTITION variable=banks complete
 #pragma HLS ARRAY_PARTITION variable=words complete
+            const int first = place.row % ROW_BANKS;  // the bank of the first row that leaves
+            for (int bank = 0; bank < ROW_BANKS; ++bank) {
+#pragma HLS UNROLL
+                const int row = minimum(place.row / ROW_BANKS + (bank < first ? 1 : 0), BANK_ROWS - 1);
+                banks[bank] = buffer[1 - half][row][bank][place.x][place.block][place.word];
+            }
             for (int r = 0; r < ROW_BANKS; ++r) {
 #pragma HLS UNROLL
-                const int row = minimum(place.row + r, SAVED_ROWS - 1);
-                words[r] = buffer[1 - half][row / ROW_BANKS][row % ROW_BANKS][place.x][place.block][place.word];
+                words[r] = banks[(first + r) % ROW_BANKS];
             }
             for (int port = 0; port < MAP_PORTS; ++port) {
 #pragma HLS UNROLL

@@ -55,12 +55,12 @@ ARRAYS = {
         5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, map_depth=512,
     ),
     "map buffers, one port": Array(
-        6, 16, 4, map_ports=1, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=6, channel_tiles=16,
-        map_depth=1024,
+        6, 16, 4, save_rows=4, map_ports=1, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=6,
+        channel_tiles=16, map_depth=1024,
     ),
     "map buffers, 4 bits": Array(
-        4, 16, 8, map_ports=1, save_rows=1, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16,
-        bits=4, map_depth=256,
+        2, 16, 8, save_rows=1, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16,
+        bits=4, map_depth=512,
     ),
 }  # fmt: skip
 
