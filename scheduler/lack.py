@@ -107,5 +107,6 @@ def _least_array(geometry: Geometry, board: Board, space: Space, layers: Layers)
     array = Array(
         geometry.rows, geometry.columns, geometry.lanes, space.save_rows[0], space.map_ports[0], space.weight_ports[0],
         rows, weights, kept, space.chunks[0], tiles, board.dsp.kind, space.bits,
+        map_depth=min(space.map_depths or (0,)),
     )  # fmt: skip
     return array if all(rule.holds(array) for rule in RULES) else None

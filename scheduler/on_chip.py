@@ -42,11 +42,17 @@ class StayRule:
     came: Callable[[Handover], str]
 
 
+def _readers(over: Handover) -> str:
+    if over.reader is None:
+        return "it is the last one's"
+    return f"{over.readers} reader(s), the next layer {'is not its only one' if over.next_reads else 'is not one'}"
+
+
 STAY_RULES = (
     StayRule(
         "a map stays on chip for the next layer alone, and the host does not read it",
         lambda o: o.next_reads and o.readers == 1,
-        lambda o: f"{o.readers} reader(s), the next layer {'is not its only one' if o.next_reads else 'is not one'}",
+        _readers,
     ),
     StayRule(
         "a map on chip is read with stride 1, because neighbouring rows lie in neighbouring banks",

@@ -140,7 +140,10 @@ def _generate(subparsers: Parsers) -> None:
     one.add_argument("--size", type=_size, metavar="WxH", help="input size instead of the network's own")
     one.add_argument("--board", default="zcu104", help="board (default: %(default)s)")
     one.add_argument(
-        "--clock", type=float, metavar="MHZ", help="target clock; default: the highest that the board makes"
+        "--clock",
+        type=float,
+        metavar="MHZ",
+        help="target clock; default: the best for the array that is searched, else the highest that the board makes",
     )
     one.add_argument(
         "--calibrate",
@@ -227,7 +230,12 @@ def _search_options(one: argparse.ArgumentParser) -> None:
     one.add_argument("--weights", type=Path, help="trained numbers; shapes alone decide, so none are needed")
     one.add_argument("--seed", type=int, help="random weights from this seed (default without --weights: 1)")
     one.add_argument("--size", type=_size, metavar="WxH", help="input size instead of the network's own")
-    one.add_argument("--clock", type=float, metavar="MHZ", help="a clock that the board makes (default: its highest)")
+    one.add_argument(
+        "--clock",
+        type=float,
+        metavar="MHZ",
+        help="a clock that the board makes (default: the best; its highest where a rate is to be held)",
+    )
     one.add_argument("--objective", default="fps", help="fps, latency, ddr or resources (default: %(default)s)")
     one.add_argument(
         "--fps", type=float, default=0.0, metavar="RATE", help="frame rate that ddr and resources must hold"

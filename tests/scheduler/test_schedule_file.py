@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from quantised import Builder
 
 from boards.errors import ScheduleError
+from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.program import emit
 from scheduler.schedule_file import SCHEMA, from_json, to_json
@@ -55,6 +58,35 @@ def test_an_edit_by_hand_is_taken() -> None:
     assert (tiling.resident, tiling.overlap) == (False, False)
 
 
+def test_a_map_is_kept_on_chip_by_hand() -> None:
+    values = json.loads(TEXT)
+    values["array"]["map_depth"] = 240
+    values["layers"][0]["on_chip"] = True
+    schema().validate(values)
+    kept = from_json(json.dumps(values), NETWORK)
+    assert [tiling.on_chip for tiling in kept.tilings] == [True, False, False]
+    assert from_json(to_json(kept), NETWORK).array == kept.array
+
+
+@pytest.mark.parametrize(
+    ("name", "came"),
+    [
+        ("stride 2", "read with stride 1, because neighbouring rows lie in neighbouring banks (stride 2)"),
+        ("skip", "(2 reader(s), the next layer is not its only one)"),
+    ],
+)
+def test_a_map_that_may_not_stay_says_why(name: str, came: str) -> None:
+    build = Builder(3, 12, 12).conv(8, 3).conv(8, 3, 2 if name == "stride 2" else 1)
+    nodes = list(build.conv(8, 3).network().nodes)
+    if name == "skip":
+        nodes[3] = replace(nodes[3], inputs=(1,))
+    network = QuantizedNetwork(name, tuple(nodes))
+    values = json.loads(to_json(tile(network, replace(ARRAY, map_depth=1024))))
+    layer(0, on_chip=True)(values)
+    with pytest.raises(ScheduleError, match=re.escape(came)):
+        from_json(json.dumps(values), network)
+
+
 def layer(number: int, **change: Any) -> Callable[[dict[str, Any]], None]:
     return lambda v: v["layers"][number].update(change)
 
@@ -65,6 +97,14 @@ def top(**change: Any) -> Callable[[dict[str, Any]], None]:
 
 def array(**change: Any) -> Callable[[dict[str, Any]], None]:
     return lambda v: v["array"].update(change)
+
+
+def all_of(*edits: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+    def edit(values: dict[str, Any]) -> None:
+        for one in edits:
+            one(values)
+
+    return edit
 
 
 EDITS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
@@ -81,6 +121,20 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
         array(channel_tiles=1),
         "the Saver keeps the requantisers of all channel tiles (3 tiles of channel_tiles=1)",
     ),
+    "last map": (
+        layer(2, on_chip=True),
+        "conv5: a map stays on chip for the next layer alone, and the host does not read it (it is the last one's)",
+    ),
+    "map depth": (
+        all_of(layer(0, on_chip=True), array(map_depth=239)),
+        "conv1: a bank of a map buffer holds its rows of a map that stays on chip (240 words of map_depth=239)",
+    ),
+    "batch on chip": (
+        all_of(layer(0, on_chip=True), array(map_depth=240), top(batch=2)),
+        "conv1: a map stays on chip in designs of one frame a batch (a batch of 2)",
+    ),
+    "map depth below": (array(map_depth=-1), "edit.json: array.map_depth is an integer of 0…1048576, not -1"),
+    "on chip type": (layer(0, on_chip=1), "edit.json: conv1: on_chip is of type bool, not 1"),
     "one tile": (array(rows=40, save_rows=2), "a layer of one row tile is streamed and not overlapped"),
     "array rule": (array(columns=12), "columns is a multiple of lanes"),
     "array type": (array(rows="5"), "edit.json: array.rows is an integer of 1…1048576, not '5'"),
@@ -112,8 +166,10 @@ def test_an_illegal_edit_gets_the_sentence_of_its_rule(name: str) -> None:
 
 
 # Other edits are only illegal on this array or for this network.
-FORM = ("order", "array type", "array bool", "array key", "array lacks", "width type", "format", "version")
-FORM += ("batch", "batch type", "key")
+FORM = (
+    "order", "array type", "array bool", "array key", "array lacks", "width type", "format", "version", "batch",
+    "batch type", "key", "map depth below", "on chip type",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FORM)

@@ -71,6 +71,8 @@ def test_shares_of_run(options: tuple[object, ...], sentence: str, tmp_path: Pat
         (("--workers", -2), "--workers counts processes, 1 or more, not -2"),
         (("--ddr-efficiency", 7), "--ddr-efficiency is a share of the DDR's peak, above 0 and at most 1, not 7"),
         (("--objective", "ddr", "--fps", 0), "a frame rate above 0 to hold, give --fps RATE"),
+        (("--map-depth", -1), "every number of the array is at least 1, map_depth at least 0"),
+        (("--map-depth", 1 << 20), r"needs [\d,]+ \w+ of [\d,]+ \(\d+ too many\)"),
         (("--array", "16x16x16"), r"does not fit .*: the least .*; leave out --array, which pins it, or pin a smaller"),
     ],
 )
@@ -128,6 +130,15 @@ def test_generate_and_schedule_say_one_order(tiny: Path, tmp_path: Path) -> None
     assert [layer["order"] for layer in one] == [layer["order"] for layer in other]
     assert {layer["order"] for layer in one} == {"streamed"}
     assert re.search(r"^layer .* PEs busy ", call("schedule", tiny, *TINY, "--schedule", saved).out, re.M)
+
+
+def test_maps_stay_off_chip_where_the_depth_is_pinned_to_none(tiny: Path) -> None:
+    free = call("schedule", tiny, *TINY, "--json", "-").json
+    bare = call("schedule", tiny, *TINY, "--map-depth", 0, "--json", "-").json
+    assert (free["array"]["map_depth"] > 0, bare["array"]["map_depth"]) == (True, 0)
+    assert any(layer["on_chip"] for layer in free["layers"])
+    assert not any(layer["on_chip"] for layer in bare["layers"])
+    assert bare["ddr_bytes_per_frame"] > free["ddr_bytes_per_frame"]
 
 
 def test_how_a_wheel_is_installed(tiny_design: Path, tmp_path: Path) -> None:
