@@ -71,8 +71,8 @@ class Tiling:
             if self.resident
             else f"inputs resident: all rows in the buffer, {weights} steps of weights streamed once a strip"
             if self.inputs_resident
-            else f"weights streamed: {weights} steps do not stay in {array.weight_depth}, read once a row tile "
-            f"({self.row_tiles} of them)"
+            else f"weights streamed: {weights} steps, read once a row tile ({self.row_tiles} of them) through a buffer "
+            f"of {array.weight_depth}"
         )
         rows = (
             "next rows load during compute" if self.overlap else "rows of a tile load before it is computed"

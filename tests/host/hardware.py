@@ -8,13 +8,33 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+from boards.errors import HostError
 from hls_templates.ports import SystolicPorts
 from hls_templates.registers import SLAVE, Register, registers
 
 Open = Callable[..., Any]
 """A folder and options → an accelerator that the fixture closes."""
 
+SELDOM = 0.9995
+"""Probability above which few boxes of a random network are, where decoding them is not what is tested."""
+
 BASE, INTERRUPTS = 0xA0000000, 0xA0010000
+
+
+def through(yolo: Any, frames: Any, **options: Any) -> tuple[list[Any], Any]:
+    """The results that came, and what ended the stream."""
+    results: list[Any] = []
+    try:
+        results.extend(yolo.stream(frames, **options))
+    except HostError as error:
+        return results, error
+    return results, None
+
+
+def faulty(kind: str, **options: Any) -> Any:
+    from host.faults import Fault
+
+    return Fault(kind, **options)
 
 
 def described(folder: Path) -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hardware import Open
+from hardware import SELDOM, Open, faulty, through
 from PIL import Image
 
 from boards.errors import HostError
@@ -27,8 +27,6 @@ BATCH = 3
 FRAMES = 101
 STARTS = 34
 """The last of them takes two frames."""
-SELDOM = 0.9995
-"""Probability above which few boxes of a random network are: decoding them is not what is tested here."""
 
 
 @pytest.fixture(scope="module")
@@ -55,22 +53,6 @@ def check(results: list[Any], frames: list[np.ndarray], wanted: list[np.ndarray]
     for result, frame, right in zip(results, frames, wanted, strict=True):
         assert np.array_equal(result.outputs[0], right), result.index
         assert np.array_equal(result.picture, frame), result.index
-
-
-def through(yolo: Any, frames: Any, **options: Any) -> tuple[list[Any], Any]:
-    """The results that came, and what ended the stream."""
-    results: list[Any] = []
-    try:
-        results.extend(yolo.stream(frames, **options))
-    except HostError as error:
-        return results, error
-    return results, None
-
-
-def faulty(kind: str, **options: Any) -> Any:
-    from host.faults import Fault
-
-    return Fault(kind, **options)
 
 
 @pytest.mark.parametrize(

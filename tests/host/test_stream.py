@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hardware import Open
+from hardware import SELDOM, Open, faulty, through
 
 from boards.errors import HostError
 from cnn.integer_model import run_integer
@@ -23,8 +23,6 @@ pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -
 
 FRAMES = 1000
 AT = 500
-SELDOM = 0.9995
-"""Probability above which few boxes of a random network are: decoding them is not what is tested here."""
 
 
 @pytest.fixture(scope="module")
@@ -45,22 +43,6 @@ def check(results: list[Any], wanted: list[np.ndarray]) -> None:
     assert [result.index for result in results] == list(range(len(wanted)))
     wrong = [i for i, (one, right) in enumerate(zip(results, wanted, strict=True)) if (one.outputs[0] != right).any()]
     assert not wrong, f"{len(wrong)} frames are wrong, first {wrong[0]}"
-
-
-def through(yolo: Any, frames: list[np.ndarray], **options: Any) -> tuple[list[Any], HostError | None]:
-    """The results that came, and what ended the stream."""
-    results: list[Any] = []
-    try:
-        results.extend(yolo.stream(frames, **options))
-    except HostError as error:
-        return results, error
-    return results, None
-
-
-def faulty(kind: str, **options: Any) -> Any:
-    from host.faults import Fault
-
-    return Fault(kind, **options)
 
 
 @pytest.mark.parametrize("wait", ["poll", "interrupt"])
@@ -159,7 +141,7 @@ def test_what_ends_a_stream_is_raised_and_reset_cures_it(
     assert re.search(sentence, str(error)), error
     assert AT <= error.index < AT + max(lost, 1)  # type: ignore[attr-defined]
     check(results[:AT], wanted[:AT])
-    assert len(results) == error.index  # type: ignore[attr-defined]
+    assert len(results) == error.index
     yolo.reset()
     left, error = through(yolo, frames[AT:])
     assert error is None
