@@ -2,7 +2,8 @@
 placing.
 
 What is counted: one LUT and one FF a bit of an adder with its register (UG574, CARRY8: a LUT a bit), one LUT6 a bit
-of a 4:1 multiplexer (UG574), one FF a bit of a pipeline register. What is not: AXI adapters, FSMs, address counters.
+of a 4:1 multiplexer (UG574), one FF a bit of a pipeline register. What is not: AXI adapters, FSMs, address counters;
+nor the multipliers of addresses, a few a process, for which a tool takes DSPs unless it is told to take LUTs.
 Memories and FIFOs are counted in scheduler/resources.py.
 """
 

@@ -67,7 +67,6 @@ PASS_FIELDS = (
     "pool_size",
     "pool_stride",
     "save_width",
-    "save_height",
     "out_base",
     "out_row_pitch",
     "out_block_pitch",
@@ -323,7 +322,6 @@ def _output_fields(job: Job, strip: Strip, region: Map, datatype: DataType) -> d
     width = ceil_div(strip.columns, job.pool_stride)
     return {
         "save_width": width,
-        "save_height": job.saved.height,
         "out_base": region.start + first * region.value_words,
         "out_row_pitch": region.row_words,
         "out_block_pitch": region.block_pitch,

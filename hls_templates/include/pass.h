@@ -38,7 +38,7 @@
     X(resident)      /* 1: all tiles stay in the weight buffer over the row tiles */                        \
     X(requantiser_base)                                                                                     \
     /* fused pool and output map: [row][block][column] of words */                                          \
-    X(pool_size) X(pool_stride) X(save_width) X(save_height)                                                \
+    X(pool_size) X(pool_stride) X(save_width)                                                               \
     X(out_base) X(out_row_pitch) X(out_block_pitch) X(out_blocks)                                           \
     X(value_words)   /* words of LANES results: 1, or RESULT_WORDS where they leave as int16 */             \
     X(out_buffer)    /* as in_buffer; never the same one */                                                 \

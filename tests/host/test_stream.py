@@ -139,7 +139,7 @@ def test_what_ends_a_stream_is_raised_and_reset_cures_it(
     results, error = through(yolo, frames, verify_every=verify_every)
     assert error is not None
     assert re.search(sentence, str(error)), error
-    assert AT <= error.index < AT + max(lost, 1)  # type: ignore[attr-defined]
+    assert AT <= error.index < AT + max(lost, 1)
     check(results[:AT], wanted[:AT])
     assert len(results) == error.index
     yolo.reset()

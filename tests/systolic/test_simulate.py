@@ -225,7 +225,7 @@ def test_one_changed_shift_shows_from_its_layer_on(layer: int, planted: Accelera
     ("file", "line", "wrong"),
     [
         ("load.h", "at.slot = wrap_once(at.slot + 1, pass.slots);\n    }\n}", "}\n}"),
-        ("load.h", "slots_down + (bank < rotate ? 1 : 0)", "slots_down"),
+        ("load.h", "bank < rotate ? beyond : here", "here"),
         ("load.h", "tile_slot = wrap_once(tile_slot + 1, pass.slots);", ""),
     ],
     ids=["slot of the rows that load", "slot of the rows below the tile", "slot of the tile"],
