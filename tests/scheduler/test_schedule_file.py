@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from quantised import Builder
 
 from boards.errors import ScheduleError
-from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.program import emit
 from scheduler.schedule_file import SCHEMA, from_json, to_json
@@ -66,25 +63,6 @@ def test_a_map_is_kept_on_chip_by_hand() -> None:
     kept = from_json(json.dumps(values), NETWORK)
     assert [tiling.on_chip for tiling in kept.tilings] == [True, False, False]
     assert from_json(to_json(kept), NETWORK).array == kept.array
-
-
-@pytest.mark.parametrize(
-    ("name", "came"),
-    [
-        ("stride 2", "read with stride 1, because neighbouring rows lie in neighbouring banks (stride 2)"),
-        ("skip", "(2 reader(s), the next layer is not its only one)"),
-    ],
-)
-def test_a_map_that_may_not_stay_says_why(name: str, came: str) -> None:
-    build = Builder(3, 12, 12).conv(8, 3).conv(8, 3, 2 if name == "stride 2" else 1)
-    nodes = list(build.conv(8, 3).network().nodes)
-    if name == "skip":
-        nodes[3] = replace(nodes[3], inputs=(1,))
-    network = QuantizedNetwork(name, tuple(nodes))
-    values = json.loads(to_json(tile(network, replace(ARRAY, map_depth=1024))))
-    layer(0, on_chip=True)(values)
-    with pytest.raises(ScheduleError, match=re.escape(came)):
-        from_json(json.dumps(values), network)
 
 
 def layer(number: int, **change: Any) -> Callable[[dict[str, Any]], None]:
