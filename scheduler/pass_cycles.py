@@ -78,13 +78,13 @@ def _pass(one: Shape, inputs_resident: bool) -> Cycles:
     state = _channel_tiles(one, state) if inputs_resident else _row_tiles(one, state)
     compute = one.flat(float(one.row_tiles * one.channel_tiles) * one.feeds)
     return _cycles(
-        one, fill=fill, compute=compute, rows=state.wait_rows - fill, weights=state.wait_weights,
+        fill=fill, compute=compute, rows=state.wait_rows - fill, weights=state.wait_weights,
         saver=state.wait_saver, ddr=state.wait_ddr, drain=_end(one, state) - state.array,
         program=one.flat(program_cycles(one.link)),
     )  # fmt: skip
 
 
-def _cycles(one: Shape, **parts: Times) -> Cycles:
+def _cycles(**parts: Times) -> Cycles:
     return Cycles(**{name: np.rint(parts[name]).astype(np.int64) for name in PARTS})
 
 

@@ -141,7 +141,7 @@ def positions_of(job: Job, array: Array) -> int:
     return array.packing.positions if job.stride == 1 else 1
 
 
-def reads_pixels(network: QuantizedNetwork, job: Job) -> bool:
+def reads_pixels(job: Job) -> bool:
     return job.input == 0
 
 
@@ -157,7 +157,7 @@ def read_blocks(network: QuantizedNetwork, job: Job, array: Array) -> int:
 
 def _steps(network: QuantizedNetwork, job: Job, array: Array) -> int:
     kernel_height, kernel_width = job.kernel
-    if reads_pixels(network, job):
+    if reads_pixels(job):
         return kernel_height * ceil_div(kernel_width, array.step_pixels)
     read = array.tile_blocks if job.diagonal else read_blocks(network, job, array)
     return kernel_height * kernel_width * read
@@ -182,7 +182,7 @@ def _tile_job(network: QuantizedNetwork, job: Job, array: Array, following: int)
         False,
         overlap,
         _slots(job, array, overlap),
-        reads_pixels(network, job),
+        reads_pixels(job),
         positions_of(job, array),
     )
     if row_tiles == 1 or resident:
@@ -242,9 +242,9 @@ def input_columns(job: Job, strip: Strip, width: int, align: int) -> tuple[int, 
 def row_words(network: QuantizedNetwork, job: Job, array: Array, strip: Strip) -> int:
     """Words of one row of a strip in the row buffer."""
     shape = network.nodes[job.input].shape
-    pixels = array.word_pixels if reads_pixels(network, job) else 1
+    pixels = array.word_pixels if reads_pixels(job) else 1
     first, last = input_columns(job, strip, shape.width, pixels)
-    if reads_pixels(network, job):
+    if reads_pixels(job):
         return ceil_div(last - first, pixels)
     return read_blocks(network, job, array) * (last - first)
 

@@ -73,7 +73,7 @@ class Work:
 def work_of(network: QuantizedNetwork, job: Job, array: Array) -> Work:
     """The numbers of ``job`` on arrays with the columns and lanes of ``array``."""
     before = network.nodes[job.input].shape
-    pixels = array.word_pixels if reads_pixels(network, job) else 1
+    pixels = array.word_pixels if reads_pixels(job) else 1
     result = network.nodes[job.output].type.datatype
     return Work(
         name=job.name,
@@ -81,7 +81,7 @@ def work_of(network: QuantizedNetwork, job: Job, array: Array) -> Work:
         in_channels=before.channels * job.joined,
         in_height=before.height // job.joined * job.stacked,
         in_width=before.width,
-        blocks=1 if reads_pixels(network, job) else read_blocks(network, job, array),
+        blocks=1 if reads_pixels(job) else read_blocks(network, job, array),
         out_blocks=blocks(int(job.weights.shape[0]), array),
         kernel_height=job.kernel[0],
         kernel_width=job.kernel[1],
@@ -114,7 +114,7 @@ def staying(works: Sequence[Work], stays: Sequence[bool]) -> tuple[Work, ...]:
 def steps_of(network: QuantizedNetwork, job: Job, array: Array) -> int:
     """Cycles that one position takes: kernel rows × groups of kernel columns × channel blocks."""
     height, width = job.kernel
-    if reads_pixels(network, job):
+    if reads_pixels(job):
         return height * ceil_div(width, array.step_pixels)
     return height * width * (array.tile_blocks if job.diagonal else read_blocks(network, job, array))
 
@@ -259,7 +259,7 @@ def tiling_of(network: QuantizedNetwork, job: Job, array: Array, way: Way) -> Ti
         inputs_resident=way.inputs_resident,
         overlap=way.overlap,
         slots=slots(work, array.rows, way),
-        pixels=reads_pixels(network, job),
+        pixels=reads_pixels(job),
         positions=work.positions,
         on_chip=way.on_chip,
     )
