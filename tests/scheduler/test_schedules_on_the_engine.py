@@ -185,7 +185,7 @@ def boards(draw: st.DrawFn) -> Board:
     return replace(board, resources=replace(have, **left), ports=ports)
 
 
-@settings(max_examples=6, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
 @given(networks(), boards(), st.data())
 def test_what_is_found_for_any_network_and_board_fits_and_is_executed_bit_exactly(
     network: QuantizedNetwork, board: Board, data: st.DataObject
