@@ -2,8 +2,8 @@
 placing.
 
 What is counted: one LUT and one FF a bit of an adder with its register (UG574, CARRY8: a LUT a bit), one LUT6 a bit
-of a 4:1 multiplexer (UG574), one FF a bit of a pipeline register. What is not: AXI adapters, FSMs, address counters;
-nor the multipliers of addresses, a few a process, for which a tool takes DSPs unless it is told to take LUTs.
+of a 4:1 multiplexer (UG574), one FF a bit of a pipeline register, the multipliers of addresses, which the engine binds
+to LUTs. What is not: AXI adapters, FSMs, address counters.
 Memories and FIFOs are counted in scheduler/resources.py.
 """
 
@@ -15,6 +15,12 @@ from scheduler.array import Array
 from scheduler.tile import ceil_div
 
 SUM_BITS, FIELD_BITS = 32, 30
+
+ADDRESS_BITS, COUNT_BITS = 32, 9
+"""Operands of ``times`` in include/pass.h."""
+PASS_PRODUCTS, PORT_PRODUCTS = 8, 10
+"""Places that call it: in load and arrange; in read_rows and write_rows of each port of maps. A test counts them."""
+
 SOURCE = "estimate: adders, multiplexers, registers and memories counted from the engine's structure"
 
 
@@ -35,9 +41,21 @@ def fabric(array: Array) -> Fabric:
     requantisers = array.save_rows * array.columns * (SUM_BITS + 2 * 48 + 64)  # bias, rounding, shift by 4:1 stages
     pools = 2 * array.rows * array.columns * SUM_BITS
     skew = array.rows * (array.rows + 1) // 2 * word * array.packing.positions
+    addresses = (PASS_PRODUCTS + PORT_PRODUCTS * array.map_ports) * product_luts(ADDRESS_BITS, COUNT_BITS)
     weights = array.rows * array.columns * word
     sums = array.rows * array.columns * SUM_BITS * array.packing.positions
     return Fabric(
-        lut=adders + rotation + windows + requantisers + pools,
+        lut=adders + rotation + windows + requantisers + pools + addresses,
         ff=skew + weights + 4 * sums + array.save_rows * array.columns * 4 * 64,
     )
+
+
+def product_luts(a: int, b: int) -> int:
+    """A product of a × b bits in LUTs: a carry chain adds the first two rows of partial products, one more each other
+    row, each a bit longer than the longer operand: (min − 1)(max + 1). One bit selects.
+
+    Vivado gives 15 to 17 LUTs for 4 × 4 bits and 64 to 71 for 8 × 8; FINN-R's formula (multiplier_luts in
+    streaming/packing.py), 24 and 80, is for comparison with FINN only.
+    """
+    small, large = sorted((a, b))
+    return 1 if large == 1 else max(1, small - 1) * (large + 1) if small > 1 else large

@@ -40,6 +40,8 @@ PASS_FIELDS = (
     "in_width",
     "in_height",
     "in_buffer",
+    "in_lap",
+    "in_turn",
     "pixel_input",
     "kernel_height",
     "kernel_groups",
@@ -55,15 +57,25 @@ PASS_FIELDS = (
     "row_tiles",
     "channel_tiles",
     "phases",
+    "row_strides",
     "ahead",
     "positions",
-    "places",
-    "slots",
+    "slot_words",
+    "bank_words",
+    "first_groups",
     "overlap",
     "inputs_resident",
+    "row_feeds",
+    "weight_feeds",
+    "array_steps",
     "weights_base",
     "resident",
+    "tile_beats",
+    "tile_uses",
+    "tile_loads",
+    "load_beats",
     "requantiser_base",
+    "channels",
     "pool_size",
     "pool_stride",
     "save_width",
@@ -74,6 +86,7 @@ PASS_FIELDS = (
     "value_words",
     "out_buffer",
     "out_turn",
+    "chunks",
     "low",
     "high",
 )
@@ -252,9 +265,12 @@ def _pass_fields(
 ) -> dict[str, int]:
     job, array = tiling.job, schedule.array
     datatype = schedule.network.nodes[job.output].type.datatype
+    ahead = (job.kernel[0] - 1) // job.stride
     return {
         **_input_fields(schedule, tiling, strip, _of_frame(maps[job.input], frame)),
-        **_output_fields(job, strip, _of_frame(maps[job.output], frame), datatype),
+        **_output_fields(tiling, strip, _of_frame(maps[job.output], frame), datatype, array),
+        **_feed_fields(tiling, strip),
+        **_weight_fields(tiling, array),
         "kernel_height": job.kernel[0],
         "kernel_groups": tiling.steps // (job.kernel[0] * _tile_blocks(tiling, schedule)),
         "group_pixels": array.step_pixels if tiling.pixels else 1,
@@ -267,18 +283,47 @@ def _pass_fields(
         "out_width": strip.columns,
         "row_tiles": tiling.row_tiles,
         "channel_tiles": tiling.channel_tiles,
-        "phases": min(job.stride, job.kernel[0]),
-        "ahead": (job.kernel[0] - 1) // job.stride,
+        "phases": _phases(job),
+        "row_strides": tiling.row_tiles * array.rows + ahead,
+        "ahead": ahead,
         "positions": tiling.positions,
-        "places": ceil_div(strip.columns, tiling.positions),
-        "slots": tiling.slots,
+        "first_groups": 1 + ceil_div(ahead, array.rows),
         "overlap": int(tiling.overlap),
         "inputs_resident": int(tiling.inputs_resident),
         "weights_base": weight_base,
-        "resident": int(tiling.resident),
         "requantiser_base": requantiser_base,
         "pool_size": job.pool_size,
         "pool_stride": job.pool_stride,
+    }
+
+
+def _phases(job: Job) -> int:
+    """Rows of a stride that are read."""
+    return min(job.stride, job.kernel[0])
+
+
+def _feed_fields(tiling: Tiling, strip: Strip) -> dict[str, int]:
+    """Steps that the array takes from one tile of rows, with one tile of weights, in the whole pass."""
+    tile_steps = ceil_div(strip.columns, tiling.positions) * tiling.steps
+    return {
+        "row_feeds": tile_steps * (1 if tiling.inputs_resident else tiling.channel_tiles),
+        "weight_feeds": tile_steps * (tiling.row_tiles if tiling.inputs_resident else 1),
+        "array_steps": tile_steps * tiling.row_tiles * tiling.channel_tiles,
+    }
+
+
+def _weight_fields(tiling: Tiling, array: Array) -> dict[str, int]:
+    """Tiles that are fed and loaded, and how much of them a port gives."""
+    uses = tiling.channel_tiles * (1 if tiling.inputs_resident else tiling.row_tiles)
+    loads = tiling.channel_tiles if tiling.resident else uses
+    beats = tiling.steps * array.columns // (array.weight_ports * array.weight_words)
+    return {
+        "resident": int(tiling.resident),
+        "tile_beats": beats,
+        "tile_uses": uses,
+        "tile_loads": loads,
+        "load_beats": loads * beats,
+        "channels": tiling.channel_tiles * array.columns,
     }
 
 
@@ -312,12 +357,19 @@ def _input_fields(schedule: SystolicSchedule, tiling: Tiling, strip: Strip, regi
         "in_width": last - first,
         "in_height": region.shape.height // job.joined * job.stacked,
         "in_buffer": region.buffer,
+        "in_lap": job.padding.top // array.rows,
+        "in_turn": job.padding.top % array.rows,
+        "slot_words": _phases(job) * words,
+        "bank_words": tiling.slots * _phases(job) * words,
         "pixel_input": int(tiling.pixels),
         "pad_left": job.padding.left - (strip.first * job.stride - first),
     }
 
 
-def _output_fields(job: Job, strip: Strip, region: Map, datatype: DataType) -> dict[str, int]:
+def _output_fields(
+    tiling: Tiling, strip: Strip, region: Map, datatype: DataType, array: Array
+) -> dict[str, int]:
+    job = tiling.job
     first = strip.first // job.pool_stride
     width = ceil_div(strip.columns, job.pool_stride)
     return {
@@ -329,6 +381,7 @@ def _output_fields(job: Job, strip: Strip, region: Map, datatype: DataType) -> d
         "value_words": region.value_words,
         "out_buffer": region.buffer,
         "out_turn": region.turn,
+        "chunks": tiling.row_tiles * tiling.channel_tiles * ceil_div(width, array.chunk),
         "low": datatype.low,
         "high": datatype.high,
     }

@@ -46,12 +46,11 @@ inline weights_t give_weights(int step, lanes_t buffer[WEIGHT_DEPTH][BEATS]) {
     return out;
 }
 
-// One phase: use the tile at ``base`` for every place of the map, and take ``loads`` words a port.
-inline void feed_phase(int places, int steps, int base, int loads, weight_cursor_t &cursor,
+// One phase: feed the tile at ``base``, ``feeds`` steps with it, and take ``loads`` words a port.
+inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_t &cursor,
                        lanes_t buffer[WEIGHT_DEPTH][BEATS], hls::stream<weight_beat_t> ports[WEIGHT_PORTS],
                        hls::stream<weights_t> &weights) {
 #pragma HLS INLINE off
-    const int feeds = places * steps;
     const int cycles = maximum(feeds, loads);
     int step = 0, credit = 0;
     SYSTOLIC_ENTER;
@@ -85,17 +84,14 @@ static inline void feed_weights(pass_t pass, weight_plan_t plan, hls::stream<wei
     if (plan.first) {
         cursor.step = cursor.beat = 0;
         base = 0;
-        feed_phase(0, pass.steps, 0, pass.steps * PORT_BEATS, cursor, buffer, ports, weights);
+        feed_phase(0, pass.steps, 0, pass.tile_beats, cursor, buffer, ports, weights);
     }
-    // With all rows on chip a tile is used for every row tile before the next one.
-    const int uses = pass.inputs_resident ? pass.channel_tiles : pass.channel_tiles * pass.row_tiles;
-    const int places = pass.inputs_resident ? pass.places * pass.row_tiles : pass.places;
     int tile = 0, tile_base = base, loaded = 0;
-    for (int use = 0; use < uses; ++use) {
+    for (int use = 0; use < pass.tile_uses; ++use) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1024
-        const bool last = use + 1 == uses;
-        const int loads = loaded < plan.loads ? pass.steps : last ? plan.next_steps : 0;
-        feed_phase(places, pass.steps, tile_base, loads * PORT_BEATS, cursor, buffer, ports, weights);
+        const bool last = use + 1 == pass.tile_uses;
+        const int loads = loaded < plan.loads ? pass.tile_beats : last ? plan.next_beats : 0;
+        feed_phase(pass.weight_feeds, pass.steps, tile_base, loads, cursor, buffer, ports, weights);
         ++loaded;
         tile = tile + 1 == pass.channel_tiles ? 0 : tile + 1;
         tile_base = pass.resident && tile == 0 ? base : wrap_once(tile_base + pass.steps, WEIGHT_DEPTH);

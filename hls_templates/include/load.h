@@ -14,12 +14,12 @@
 // Row stride q lives in bank q mod ROWS, so that the ROWS rows of a step are always in different banks,
 // whatever the stride; its slot in the bank is circular. Each bank is two interleaved halves, so that
 // two neighbouring words can be read in one cycle: a window of pixels may straddle words, and two positions
-// that share DSPs lie side by side.
+// that share DSPs lie side by side. All places are counted up, never multiplied: slots are words, too.
 struct load_cursor_t {
-    int q, bank, slot;       // of the group's first row stride
-    int lap;                 // q / ROWS
-    int phase, word;
-    int burst, column;       // the word's place in its row: of one piece of it, and in that
+    int q, row, bank, slot;  // of the group's first row stride: its padded row, its bank and the slot's first word in it
+    int phase, word, offset; // offset: words from the slot's first to this one
+    int column;              // the word's place in its piece of the row
+    int lap, piece;          // words of a map buffer: where stride q's round of banks begins, and that piece of its rows
 };
 
 // Row strides that are loaded together: one a port from DDR, one a bank from a map buffer.
@@ -28,44 +28,121 @@ inline int together(const pass_t &pass) {
     return reads_buffer(pass) ? ROWS : MAP_PORTS;
 }
 
-struct feed_cursor_t {
-    int x, ky, group, block;
-    int kernel_stride, kernel_phase;  // ky = kernel_stride · stride + kernel_phase
+// From the first row stride of a group, or of a tile, to the others, in rows.
+struct strides_t {
+    int down[ROWS];
 };
+
+inline strides_t strides_of(const pass_t &pass) {
+#pragma HLS INLINE
+    strides_t out;
+    out.down[0] = 0;
+    for (int r = 1; r < ROWS; ++r) {
+#pragma HLS UNROLL
+        out.down[r] = out.down[r - 1] + pass.stride;
+    }
+    return out;
+}
+
+inline int next_slot(const pass_t &pass, int slot) {
+#pragma HLS INLINE
+    return slot + pass.slot_words == pass.bank_words ? 0 : slot + pass.slot_words;
+}
 
 inline void next_load(const pass_t &pass, load_cursor_t &at) {
 #pragma HLS INLINE
+    ++at.offset;
     if (++at.column == pass.burst_words) {
         at.column = 0;
-        ++at.burst;
+        at.piece += pass.in_block_pitch;
     }
     if (++at.word < pass.row_words) return;
-    at.word = at.burst = 0;
-    if (++at.phase < pass.phases) return;
-    at.phase = 0;
-    at.q += together(pass);
-    at.bank += together(pass);
-    if (at.bank >= ROWS) {
-        at.bank -= ROWS;
-        ++at.lap;
-        at.slot = wrap_once(at.slot + 1, pass.slots);
+    at.word = 0;
+    ++at.row;
+    if (++at.phase == pass.phases) {
+        at.phase = at.offset = 0;
+        at.q += together(pass);
+        // A map buffer is read with stride 1.
+        at.row += (reads_buffer(pass) ? ROWS : MAP_PORTS * pass.stride) - pass.phases;
+        at.bank += together(pass);
+        if (at.bank >= ROWS) {
+            at.bank -= ROWS;
+            at.lap += pass.in_row_pitch;
+            at.slot = next_slot(pass, at.slot);
+        }
+    }
+    at.piece = at.lap;
+}
+
+// The next group starts at stride ``end``, also where the last group went beyond it.
+inline void return_to(const pass_t &pass, int end, load_cursor_t &at) {
+#pragma HLS INLINE
+    const int excess = at.q - end;
+    if (excess <= 0) return;
+    at.q -= excess;
+    at.row -= times(pass.stride, excess);
+    at.bank -= excess;
+    if (at.bank < 0) {
+        at.bank += ROWS;
+        at.lap -= pass.in_row_pitch;
+        at.slot = (at.slot == 0 ? pass.bank_words : at.slot) - pass.slot_words;
+        at.piece = at.lap;
     }
 }
 
-inline void next_feed(const pass_t &pass, int first_block, feed_cursor_t &at) {
+// Where the computing of a tile begins.
+struct feed_start_t {
+    int slot, row;        // of its first row: the slot's first word, the padded row
+    int block, block_at;  // its first channel block, and words from a row's first to it
+};
+
+struct feed_cursor_t {
+    int x, left, pixel;                  // column of the output, of the window's left edge, of the group in the window
+    int ky, group;
+    int kernel_phase, phase_at;          // ky mod stride, and words from a slot's first to that row
+    int slot, turn;                      // of row ky of the first window: its slot, its bank
+    int block, block_at;
+};
+
+inline feed_cursor_t first_feed(const pass_t &pass, const feed_start_t &start) {
 #pragma HLS INLINE
-    if (++at.block < first_block + pass.tile_blocks) return;
-    at.block = first_block;
+    const feed_cursor_t at = {0, -pass.pad_left, -pass.pad_left, 0, 0, 0, 0, start.slot, 0, start.block, start.block_at};
+    return at;
+}
+
+// Channel blocks are the inner loop, then kernel columns, kernel rows, positions, and channel tiles.
+inline void next_feed(const pass_t &pass, feed_start_t &start, feed_cursor_t &at) {
+#pragma HLS INLINE
+    ++at.block;
+    at.block_at += pass.block_words;
+    if (at.block < start.block + pass.tile_blocks) return;
+    const int next_block = at.block, next_block_at = at.block_at;
+    at.block = start.block;
+    at.block_at = start.block_at;
+    at.pixel += pass.group_pixels;
     if (++at.group < pass.kernel_groups) return;
     at.group = 0;
+    at.pixel = at.left;
+    at.phase_at += pass.row_words;
     if (++at.kernel_phase == pass.stride) {
-        at.kernel_phase = 0;
-        ++at.kernel_stride;
+        at.kernel_phase = at.phase_at = 0;
+        if (++at.turn == ROWS) {
+            at.turn = 0;
+            at.slot = next_slot(pass, at.slot);
+        }
     }
     if (++at.ky < pass.kernel_height) return;
-    at.ky = 0;
-    at.kernel_stride = at.kernel_phase = 0;
+    at.ky = at.kernel_phase = at.phase_at = at.turn = 0;
+    at.slot = start.slot;
     at.x += pass.positions;
+    at.left += pass.stride == 1 ? pass.positions : pass.stride;
+    at.pixel = at.left;
+    if (at.x < pass.out_width) return;
+    if (pass.diagonal) {
+        start.block = next_block;
+        start.block_at = next_block_at;
+    }
+    at = first_feed(pass, start);
 }
 
 // A pixel is PIXEL_BYTES bytes of DDR. How many a word holds, and how many the array takes a cycle.
@@ -101,70 +178,60 @@ inline lanes_t window(const lanes_t &low, const lanes_t &high, int shift, int fi
     return out;
 }
 
-// Whether row stride q of the group is loaded: it lies in the map, and before the end of the phase.
-inline bool row_wanted(const pass_t &pass, const load_cursor_t &at, int q, int end) {
+// A word of every row of a group, from its port or from its bank of the map buffer. Each bank is written in one
+// place: of writes to a bank that is only known at run time a tool has to assume that they meet.
+inline void load_words(const pass_t &pass, const strides_t &strides, const load_cursor_t &at, int end,
+                       lanes_t rows[ROW_DEPTH / 2][2][ROWS], const map_buffer_t from,
+                       hls::stream<lanes_t> ports[MAP_PORTS]) {
 #pragma HLS INLINE
-    return q < end && row_exists(pass, padded_row(pass, q, at.phase));
-}
-
-// Where a row begins in its bank. Taken for a slot and the one after it, not bank by bank, of which each would have
-// multipliers of its own: the array has the DSPs.
-inline int row_address(const pass_t &pass, int slot, int phase) {
-#pragma HLS INLINE
-    return (wrap_once(slot, pass.slots) * pass.phases + phase) * pass.row_words;
-}
-
-// A word of every row of a group, from its port or from its bank of the map buffer, where the stride is 1. Each bank is
-// written in one place: of writes to a bank that is only known at run time a tool has to assume that they meet.
-inline void load_words(const pass_t &pass, const load_cursor_t &at, int end, lanes_t rows[ROW_DEPTH / 2][2][ROWS],
-                       const map_buffer_t from, hls::stream<lanes_t> ports[MAP_PORTS]) {
-#pragma HLS INLINE
+    bool wanted[ROWS];  // rows that lie in the map, and before the end of the phase
+#pragma HLS ARRAY_PARTITION variable=wanted complete
+    for (int r = 0; r < ROWS; ++r) {
+#pragma HLS UNROLL
+        wanted[r] = r < together(pass) && at.q + r < end && row_exists(pass, at.row + strides.down[r]);
+    }
     lanes_t read[MAP_PORTS];
 #pragma HLS ARRAY_PARTITION variable=read complete
     for (int port = 0; port < MAP_PORTS; ++port) {
 #pragma HLS UNROLL
-        const int q = at.q + ((port - at.q) & (MAP_PORTS - 1));  // the group's row of this port
-        if (!reads_buffer(pass) && row_wanted(pass, at, q, end)) read[port] = ports[port].read();
+        if (!reads_buffer(pass) && wanted[(port - at.q) & (MAP_PORTS - 1)]) read[port] = ports[port].read();
     }
-    const int here = row_address(pass, at.slot, at.phase) + at.word;
-    const int beyond = row_address(pass, at.slot + 1, at.phase) + at.word;
-    const int source = pass.in_base + (at.lap - pass.pad_top / ROWS) * pass.in_row_pitch
-                       + at.burst * pass.in_block_pitch + at.column;
+    const int here = at.slot + at.offset, beyond = next_slot(pass, at.slot) + at.offset;
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         const bool wraps = bank < at.bank;
-        const int next = bank - at.bank + (wraps ? ROWS : 0), q = at.q + next;
-        if (next < together(pass) && row_wanted(pass, at, q, end)) {
+        const int r = bank - at.bank + (wraps ? ROWS : 0);
+        if (wanted[r]) {
             const int address = wraps ? beyond : here;
+            const int source = at.piece + at.column + row_in_bank(pass.in_row_pitch, wraps, bank, pass.in_turn);
             rows[address >> 1][address & 1][bank] =
-                reads_buffer(pass) ? from[source + row_in_bank(pass.in_row_pitch, wraps, bank, pass.pad_top % ROWS)][bank]
-                                   : read[q & (MAP_PORTS - 1)];
+                reads_buffer(pass) ? from[source][bank] : read[(at.q + r) & (MAP_PORTS - 1)];
         }
     }
 }
 
-inline activations_t gather(const pass_t &pass, const feed_cursor_t &at, int tile, int tile_slot,
+// ``row``: the padded row of the tile's first one.
+inline activations_t gather(const pass_t &pass, const strides_t &strides, const feed_cursor_t &at, int row,
                             lanes_t rows[ROW_DEPTH / 2][2][ROWS]) {
 #pragma HLS INLINE
-    const int pixel = at.x * pass.stride - pass.pad_left + at.group * pass.group_pixels;
     // Rounded down, also left of the map: a kernel is narrower than 64 words.
-    const int word = pass.pixel_input ? (pixel + 64 * WORD_PIXELS) / WORD_PIXELS - 64 : pixel;
-    const int shift = pass.pixel_input ? pixel - word * WORD_PIXELS : 0;
-    const int rotate = at.kernel_stride % ROWS, slots_down = at.kernel_stride / ROWS;
+    const int word = pass.pixel_input ? (at.pixel + 64 * WORD_PIXELS) / WORD_PIXELS - 64 : at.pixel;
+    const int shift = pass.pixel_input ? at.pixel - word * WORD_PIXELS : 0;
 
     // Words ``word`` and ``word`` + 1 of every bank: one of them is in the even half, the other in the odd one. Of one
-    // that lies beside the map no value is taken, and its address is one that is there.
+    // that lies beside the map, or of a channel block beyond the last, no value is taken, and its address is one that
+    // is there.
+    const bool block_exists = at.block < pass.in_blocks;
     const int last_word = pass.block_words - 1;
     const int low_word = within(-1, word, last_word), next = low_word < last_word ? 1 : 0;
-    const int from = minimum(at.block, pass.in_blocks - 1) * pass.block_words + low_word;
-    const int here = row_address(pass, tile_slot + slots_down, at.kernel_phase) + from;
-    const int beyond = row_address(pass, tile_slot + slots_down + 1, at.kernel_phase) + from;
+    const int from = at.phase_at + (block_exists ? at.block_at : 0) + low_word;
+    const int here = at.slot + from, beyond = next_slot(pass, at.slot) + from;
     lanes_t low[ROWS], high[ROWS];
 #pragma HLS ARRAY_PARTITION variable=low complete
 #pragma HLS ARRAY_PARTITION variable=high complete
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
-        const int a = bank < rotate ? beyond : here;
+        const int a = bank < at.turn ? beyond : here;
         const lanes_t even = rows[maximum(0, (a + next) >> 1)][0][bank];
         const lanes_t odd = rows[maximum(0, a >> 1)][1][bank];
         low[bank] = (a & 1) != 0 ? odd : even;
@@ -174,12 +241,12 @@ inline activations_t gather(const pass_t &pass, const feed_cursor_t &at, int til
     activations_t out;
     for (int m = 0; m < ROWS; ++m) {
 #pragma HLS UNROLL
-        const int bank = wrap_once(m + rotate, ROWS);
-        const bool exists = row_exists(pass, (tile * ROWS + m) * pass.stride + at.ky) && at.block < pass.in_blocks;
+        const int bank = wrap_once(m + at.turn, ROWS);
+        const bool exists = row_exists(pass, row + strides.down[m] + at.ky) && block_exists;
         for (int p = 0; p < POSITIONS; ++p) {
 #pragma HLS UNROLL
             // The stride is 1 where there are two positions.
-            const int here = pixel + p;
+            const int here = at.pixel + p;
             const bool inside = exists && here >= 0 && here < pass.in_width;
             if (pass.pixel_input) {
                 out.row[m].position[p] = window(low[bank], high[bank], shift + p, exists ? here : -LANES, exists ? pass.in_width : 0);
@@ -195,20 +262,17 @@ inline activations_t gather(const pass_t &pass, const feed_cursor_t &at, int til
     return out;
 }
 
-// One phase: compute row tile ``tile`` for ``channel_tiles`` channel tiles from ``channel_tile`` on (nothing where
-// that is 0 tiles), and load the rows up to stride ``end``.
-inline void load_phase(const pass_t &pass, int tile, int tile_slot, int channel_tile, int channel_tiles,
-                       load_cursor_t &load, int end,
-                       lanes_t rows[ROW_DEPTH / 2][2][ROWS], const map_buffer_t from,
+// One phase: ``feeds`` steps for the array from ``start`` on, which goes on with the channel tiles, and ``groups`` groups
+// of row strides to load, up to stride ``end``.
+inline void load_phase(const pass_t &pass, const strides_t &strides, feed_start_t start, int feeds, load_cursor_t &load,
+                       int groups, int end, lanes_t rows[ROW_DEPTH / 2][2][ROWS], const map_buffer_t from,
                        hls::stream<lanes_t> ports[MAP_PORTS], hls::stream<activations_t> &activations) {
 #pragma HLS INLINE off
-    const int feeds = channel_tiles * pass.places * pass.steps;
-    const int strides = end - load.q;
-    const int groups = reads_buffer(pass) ? (strides + ROWS - 1) / ROWS : (strides + MAP_PORTS - 1) / MAP_PORTS;
-    const int loads = maximum(groups, 0) * pass.phases * pass.row_words;
+    const int loads = times(pass.slot_words, groups);
     const int cycles = maximum(feeds, loads);
-    int first_block = pass.diagonal ? channel_tile * pass.tile_blocks : 0, credit = 0;
-    feed_cursor_t feed = {0, 0, 0, first_block, 0, 0};
+    const int row = start.row;
+    int credit = 0;
+    feed_cursor_t feed = first_feed(pass, start);
     SYSTOLIC_ENTER;
     for (int i = 0; i < cycles; ++i) {
         SYSTOLIC_PIPELINE(1, 8);
@@ -219,30 +283,15 @@ inline void load_phase(const pass_t &pass, int tile, int tile_slot, int channel_
         credit += loads;
         if (credit >= cycles) {
             credit -= cycles;
-            load_words(pass, load, end, rows, from, ports);
+            load_words(pass, strides, load, end, rows, from, ports);
             next_load(pass, load);
         }
         if (i < feeds) {
-            activations.write(gather(pass, feed, tile, tile_slot, rows));
-            next_feed(pass, first_block, feed);
-            if (feed.x >= pass.out_width) {
-                feed.x = 0;
-                if (pass.diagonal) first_block += pass.tile_blocks;
-                feed.block = first_block;
-            }
+            activations.write(gather(pass, strides, feed, row, rows));
+            next_feed(pass, start, feed);
         }
     }
-    // The next group starts where this one ended, also where the last group was not full.
-    const int excess = load.q - end;
-    if (excess > 0) {
-        load.q -= excess;
-        load.bank -= excess;
-        if (load.bank < 0) {
-            load.bank += ROWS;
-            --load.lap;
-            load.slot = load.slot == 0 ? pass.slots - 1 : load.slot - 1;
-        }
-    }
+    return_to(pass, end, load);
 }
 
 // static, here and wherever a function keeps a memory: sanitizers do not watch what the linker might share.
@@ -254,21 +303,37 @@ static inline void load(pass_t pass, const map_buffer_t from, hls::stream<lanes_
 #pragma HLS ARRAY_PARTITION variable=rows complete dim=2
 #pragma HLS ARRAY_PARTITION variable=rows complete dim=3
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = rows type = ram_s2p impl = ROW_MEMORY)
-    load_cursor_t cursor = {0, 0, 0, 0, 0, 0, 0, 0};
-    load_phase(pass, 0, 0, 0, 0, cursor, ROWS + pass.ahead, rows, from, ports, activations);
+    const strides_t strides = strides_of(pass);
+    const int tile_rows = times(pass.stride, ROWS);
+    // Groups of row strides of the first tile, with what its kernel looks ahead, and of each tile after it.
+    const int first_groups = reads_buffer(pass) ? pass.first_groups : (ROWS + pass.ahead + MAP_PORTS - 1) / MAP_PORTS;
+    const int groups = reads_buffer(pass) ? 1 : (ROWS + MAP_PORTS - 1) / MAP_PORTS;
+    // The padding above lies before the map.
+    const int lap = pass.in_base - times(pass.in_row_pitch, pass.in_lap);
+    load_cursor_t cursor = {0, 0, 0, 0, 0, 0, 0, 0, lap, lap};
+    int end = ROWS + pass.ahead;
+    feed_start_t start = {0, 0, 0, 0};
+    load_phase(pass, strides, start, 0, cursor, first_groups, end, rows, from, ports, activations);
     const int rounds = pass.inputs_resident ? pass.channel_tiles : 1;
-    const int channel_tiles = pass.inputs_resident ? 1 : pass.channel_tiles;
     for (int round = 0; round < rounds; ++round) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=64
-        int tile_slot = 0;
+        start.slot = start.row = 0;
         for (int tile = 0; tile < pass.row_tiles; ++tile) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=64
             const bool more = round == 0 && tile + 1 < pass.row_tiles;
-            const int next_end = (tile + 2) * ROWS + pass.ahead;
-            load_phase(pass, tile, tile_slot, round, channel_tiles, cursor, more && pass.overlap ? next_end : cursor.q,
-                       rows, from, ports, activations);
-            if (more && !pass.overlap) load_phase(pass, 0, 0, 0, 0, cursor, next_end, rows, from, ports, activations);
-            tile_slot = wrap_once(tile_slot + 1, pass.slots);
+            if (more) end += ROWS;
+            const bool beside = more && pass.overlap;
+            load_phase(pass, strides, start, pass.row_feeds, cursor, beside ? groups : 0, beside ? end : cursor.q, rows,
+                       from, ports, activations);
+            if (more && !pass.overlap) {
+                load_phase(pass, strides, start, 0, cursor, groups, end, rows, from, ports, activations);
+            }
+            start.slot = next_slot(pass, start.slot);
+            start.row += tile_rows;
+        }
+        if (pass.diagonal) {
+            start.block += pass.tile_blocks;
+            start.block_at += times(pass.block_words, pass.tile_blocks);
         }
     }
 }

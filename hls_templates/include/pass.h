@@ -1,12 +1,14 @@
 // The run-time layer program: an array of passes in DDR, PASS_WORDS 32-bit words each.
 //
 // A pass is one convolution (or what is expressed as one: a fully connected layer, a pool) with its
-// fused pool, over one strip of columns. Everything that a division would be needed for is divided by
+// fused pool, over one strip of columns. What a division or a large product would be needed for comes from
 // the scheduler, so that the engine only counts. "Word" is lanes_t; addresses count words.
 #ifndef SYSTOLIC_PASS_H
 #define SYSTOLIC_PASS_H
 
 #include <cstdint>
+
+#include "parameters.h"
 
 // X(field): the order is the layout of the program, shared with scheduler/program.py (a test compares).
 #define SYSTOLIC_PASS_FIELDS(X)                                                                             \
@@ -18,6 +20,8 @@
     X(block_words)   /* words between channel blocks of a row in the row buffer */                          \
     X(in_blocks) X(in_width) X(in_height)                                                                   \
     X(in_buffer)     /* 0: the map lies in DDR; 1, 2: in that map buffer (map_buffer.h) */                  \
+    X(in_lap)        /* pad_top / ROWS */                                                                   \
+    X(in_turn)       /* its rest: row y lies in bank (y + in_turn) mod ROWS of the buffer */                \
     X(pixel_input)   /* 1: uint8 pixels, WORD_PIXELS to a word, a window of STEP_PIXELS a cycle */          \
     /* window */                                                                                            \
     X(kernel_height) X(kernel_groups) X(group_pixels) X(stride) X(pad_top) X(pad_left)                      \
@@ -27,22 +31,32 @@
     /* tiles */                                                                                             \
     X(out_height) X(out_width) X(row_tiles) X(channel_tiles)                                                \
     X(phases)        /* rows of a stride that are read: min(stride, kernel_height) */                       \
+    X(row_strides)   /* that the whole pass reads: row_tiles · ROWS + ahead */                              \
     X(ahead)         /* (kernel_height − 1) / stride */                                                     \
     X(positions)     /* columns computed together: POSITIONS, or 1 where the stride is above 1 */           \
-    X(places)        /* groups of them in a row: out_width / positions, rounded up */                       \
-    X(slots)         /* rows of one bank, in strides */                                                     \
+    X(slot_words)    /* words of a slot, the rows of one stride in a bank: phases · row_words */            \
+    X(bank_words)    /* words of a bank's slots together */                                                 \
+    X(first_groups)  /* of ROWS row strides, until the first tile is there: 1 + ahead / ROWS, rounded up */ \
     X(overlap)       /* 1: the next tile's rows are loaded while this one is computed */                    \
     X(inputs_resident) /* 1: all rows stay in the row buffer, channel tiles are the outer loop */           \
+    X(row_feeds)     /* steps that the array takes from the rows of a tile before other rows are fed */     \
+    X(weight_feeds)  /* and with the weights of a tile before other weights are fed */                      \
+    X(array_steps)   /* and in the whole pass */                                                            \
     /* weights: [channel tile][step][beat] of words, dealt beat by beat to the ports */                     \
     X(weights_base)                                                                                         \
     X(resident)      /* 1: all tiles stay in the weight buffer over the row tiles */                        \
-    X(requantiser_base)                                                                                     \
+    X(tile_beats)    /* words of a tile that a port gives */                                                \
+    X(tile_uses)     /* tiles that are fed, one after the other */                                          \
+    X(tile_loads)    /* tiles that are loaded */                                                            \
+    X(load_beats)    /* words of them that a port gives */                                                  \
+    X(requantiser_base) X(channels) /* requantisers of all channel tiles */                                 \
     /* fused pool and output map: [row][block][column] of words */                                          \
     X(pool_size) X(pool_stride) X(save_width)                                                               \
     X(out_base) X(out_row_pitch) X(out_block_pitch) X(out_blocks)                                           \
     X(value_words)   /* words of LANES results: 1, or RESULT_WORDS where they leave as int16 */             \
     X(out_buffer)    /* as in_buffer; never the same one */                                                 \
-    X(out_turn)      /* row y lies in its bank (y + out_turn) mod ROWS */                                   \
+    X(out_turn)      /* in_turn of the pass that reads it */                                                \
+    X(chunks)        /* of the Saver, in the whole pass */                                                  \
     X(low) X(high)   /* saturation */
 
 #define SYSTOLIC_DECLARE(field) int32_t field;
@@ -70,23 +84,36 @@ inline pass_t decode_pass(const uint32_t words[PASS_WORDS]) {
 // tile under one channel tile. False after the last.
 struct tile_t {
     int row, channel;
+    int rows_above;  // of all row tiles above it: row · ROWS
 };
 
 inline bool next_tile(const pass_t &pass, tile_t &tile) {
 #pragma HLS INLINE
-    if (pass.inputs_resident) {
-        if (++tile.row < pass.row_tiles) return true;
-        tile.row = 0;
-        return ++tile.channel < pass.channel_tiles;
+    if (!pass.inputs_resident) {
+        if (++tile.channel < pass.channel_tiles) return true;
+        tile.channel = 0;
     }
-    if (++tile.channel < pass.channel_tiles) return true;
-    tile.channel = 0;
-    return ++tile.row < pass.row_tiles;
+    tile.rows_above += ROWS;
+    if (++tile.row < pass.row_tiles) return true;
+    if (!pass.inputs_resident) return false;
+    tile.row = tile.rows_above = 0;
+    return ++tile.channel < pass.channel_tiles;
 }
 
 inline int minimum(int a, int b) { return a < b ? a : b; }
 inline int maximum(int a, int b) { return a > b ? a : b; }
 inline int within(int low, int value, int high) { return maximum(low, minimum(value, high)); }
 inline int wrap_once(int value, int limit) { return value >= limit ? value - limit : value; }
+
+static const int COUNT_BITS = 9;  // of rows, groups or paddings: at most 64 + 255, padding and kernel being below 256
+
+// value · count. The one multiplier of addresses, in LUTs because the array has the DSPs (scheduler/fabric.py counts
+// them), and narrow. All else is counted up.
+inline int times(int value, int count) {
+#pragma HLS INLINE
+    const int product = value * (count & ((1 << COUNT_BITS) - 1));
+#pragma HLS BIND_OP variable=product op=mul impl=fabric
+    return product;
+}
 
 #endif  // SYSTOLIC_PASS_H

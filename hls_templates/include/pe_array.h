@@ -97,10 +97,9 @@ inline void pe_array(pass_t pass, hls::stream<activations_t> &activations, hls::
     }
     // Pixels of 4-bit engines come as nibbles.
     const bool nibbles = VALUE_BITS == 4 && pass.pixel_input;
-    const int steps = pass.row_tiles * pass.channel_tiles * pass.places * pass.steps;
     int step = 0;
     SYSTOLIC_ENTER;
-    for (int i = 0; i < steps + ROWS - 1; ++i) {
+    for (int i = 0; i < pass.array_steps + ROWS - 1; ++i) {
         SYSTOLIC_PIPELINE(1, 12);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
         for (int m = ROWS - 1; m > 0; --m) {
@@ -112,7 +111,7 @@ inline void pe_array(pass_t pass, hls::stream<activations_t> &activations, hls::
                 delay[m][d] = delay[m][d - 1];
             }
         }
-        control[0].valid = i < steps;
+        control[0].valid = i < pass.array_steps;
         control[0].first = step == 0;
         control[0].last = step == pass.steps - 1;
         step = control[0].last ? 0 : step + 1;

@@ -18,13 +18,12 @@ struct tile_rows_t {
     int saved;  // rows that leave
 };
 
-inline tile_rows_t rows_of_tile(const pass_t &pass, int tile) {
+inline tile_rows_t rows_of_tile(const pass_t &pass, const tile_t &tile) {
 #pragma HLS INLINE
     tile_rows_t out;
-    const bool last = tile + 1 == pass.row_tiles;
-    const int done = tile * ROWS;
-    out.rows = minimum(ROWS, pass.out_height - done);
-    out.kept = pass.pool_size == 1 ? 0 : pass.pool_stride == 2 ? (done & 1) : (tile > 0 ? 1 : 0);
+    const bool last = tile.row + 1 == pass.row_tiles;
+    out.rows = minimum(ROWS, pass.out_height - tile.rows_above);
+    out.kept = pass.pool_size == 1 ? 0 : pass.pool_stride == 2 ? (tile.rows_above & 1) : (tile.row > 0 ? 1 : 0);
     const int available = out.kept + out.rows;
     if (pass.pool_size == 1) out.saved = available;
     else if (pass.pool_stride == 2) out.saved = last ? (available + 1) / 2 : available / 2;
@@ -50,7 +49,7 @@ inline void keep_larger(sums_t &into, const sums_t &other) {
 inline sums_t pooled_row(const pass_t &pass, const tile_rows_t &tile, int row, const sums_t &kept,
                          const sums_t sums[ROWS]) {
 #pragma HLS INLINE
-    const int first = row * pass.pool_stride - tile.kept;  // −1 is the kept row
+    const int first = (pass.pool_stride == 2 ? 2 * row : row) - tile.kept;  // −1 is the kept row
     sums_t out = first < 0 ? kept : sums[minimum(first, ROWS - 1)];
     if (pass.pool_size == 2 && first + 1 < tile.rows) keep_larger(out, sums[minimum(first + 1, ROWS - 1)]);
     return out;
@@ -74,8 +73,8 @@ static inline void pool(pass_t pass, hls::stream<positions_t> sums[ROWS], hls::s
     // Windows straddle row tiles where ROWS is odd or the pool's stride is 1; only then are sums kept.
     const bool keeps = pass.pool_size == 2 && pass.row_tiles > 1 && (pass.pool_stride == 1 || ROWS % 2 == 1);
     int x = 0, group = 0, kept_at = 0;
-    tile_t at = {0, 0};
-    tile_rows_t tile = rows_of_tile(pass, 0);
+    tile_t at = {0, 0, 0};
+    tile_rows_t tile = rows_of_tile(pass, at);
     bool more = true;
     sums_t kept_row;
     SYSTOLIC_ENTER;
@@ -124,7 +123,7 @@ static inline void pool(pass_t pass, hls::stream<positions_t> sums[ROWS], hls::s
                 const int row_tile = at.row;
                 more = next_tile(pass, at);
                 if (at.row != row_tile) kept_at = 0;
-                tile = rows_of_tile(pass, at.row);
+                tile = rows_of_tile(pass, at);
             }
         }
     }

@@ -33,20 +33,24 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
     static channel_t channel[CHANNEL_TILES][COLUMNS];
 #pragma HLS ARRAY_PARTITION variable=channel complete dim=2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = channel type = ram_s2p impl = REQUANTISER_MEMORY)
-    const int channels = pass.channel_tiles * COLUMNS;
-    requantisers.read_request(pass.requantiser_base, channels);
+    requantisers.read_request(pass.requantiser_base, pass.channels);
+    int channel_tile = 0, n = 0;
     SYSTOLIC_ENTER;
-    for (int c = 0; c < channels; ++c) {
+    for (int c = 0; c < pass.channels; ++c) {
         SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=4096
         const requantiser_t from = requantisers.read();
         const channel_t taken = {from.bias, from.multiplier, from.negative, uint8_t(from.shift)};
-        channel[c / COLUMNS][c % COLUMNS] = taken;
+        channel[channel_tile][n] = taken;
+        if (++n == COLUMNS) {
+            n = 0;
+            ++channel_tile;
+        }
     }
     int x = 0, group = 0;
-    tile_t tile = {0, 0};
+    tile_t tile = {0, 0, 0};
     bool more = true;
-    int count = groups_of(rows_of_tile(pass, 0).saved);
+    int count = groups_of(rows_of_tile(pass, tile).saved);
     SYSTOLIC_ENTER;
     while (more) {
         SYSTOLIC_PIPELINE(1, 8);
@@ -67,7 +71,7 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
             if (++x == pass.save_width) {
                 x = 0;
                 more = next_tile(pass, tile);
-                count = groups_of(rows_of_tile(pass, tile.row).saved);
+                count = groups_of(rows_of_tile(pass, tile).saved);
             }
         }
     }

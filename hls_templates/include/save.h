@@ -18,24 +18,26 @@ static const int ROW_BANKS = SAVE_ROWS > MAP_PORTS ? SAVE_ROWS : MAP_PORTS;
 static const int BANK_ROWS = (SAVED_ROWS + ROW_BANKS - 1) / ROW_BANKS;
 static const int RESULT_WORDS = 16 / VALUE_BITS;  // words that hold LANES int16 results
 
-// A chunk: up to CHUNK columns of one channel tile of one row tile.
+// A chunk: up to CHUNK columns of one channel tile of one row tile. Where it lies in the map is counted up, in words.
 struct chunk_t {
     tile_t tile;
-    int x;                          // its first column
+    int x;                       // its first column
     int columns, rows, blocks;
-    int y;                          // the map row of its first row
+    int first_block;             // of its channel tile
+    int bank, lap;               // of its first row in a map buffer: (y + out_turn) mod ROWS, and words to (y + out_turn) / ROWS
+    int row_at, block_at, x_at;  // words to its first row in DDR, its first block, its first column
 };
 
 inline void measure_chunk(const pass_t &pass, chunk_t &chunk) {
 #pragma HLS INLINE
     chunk.columns = minimum(CHUNK, pass.save_width - chunk.x);
-    chunk.rows = rows_of_tile(pass, chunk.tile.row).saved;
-    chunk.blocks = minimum(TILE_BLOCKS, pass.out_blocks - chunk.tile.channel * TILE_BLOCKS);
+    chunk.rows = rows_of_tile(pass, chunk.tile).saved;
+    chunk.blocks = minimum(TILE_BLOCKS, pass.out_blocks - chunk.first_block);
 }
 
 inline chunk_t first_chunk(const pass_t &pass) {
 #pragma HLS INLINE
-    chunk_t chunk = {{0, 0}, 0, 0, 0, 0, 0};
+    chunk_t chunk = {{0, 0, 0}, 0, 0, 0, 0, 0, pass.out_turn, 0, 0, 0, 0};
     measure_chunk(pass, chunk);
     return chunk;
 }
@@ -43,18 +45,30 @@ inline chunk_t first_chunk(const pass_t &pass) {
 inline void next_chunk(const pass_t &pass, chunk_t &chunk) {
 #pragma HLS INLINE
     chunk.x += CHUNK;
+    chunk.x_at += times(CHUNK, pass.value_words);
     if (chunk.x >= pass.save_width) {
-        chunk.x = 0;
-        const int row_tile = chunk.tile.row;
+        const tile_t before = chunk.tile;
         next_tile(pass, chunk.tile);
-        if (chunk.tile.row != row_tile) chunk.y = chunk.tile.row == 0 ? 0 : chunk.y + chunk.rows;
+        chunk.x = chunk.x_at = 0;
+        if (chunk.tile.channel < before.channel) chunk.first_block = chunk.block_at = 0;
+        if (chunk.tile.channel > before.channel) {
+            chunk.first_block += TILE_BLOCKS;
+            chunk.block_at += times(pass.out_block_pitch, TILE_BLOCKS);
+        }
+        if (chunk.tile.row < before.row) {
+            chunk.row_at = chunk.lap = 0;
+            chunk.bank = pass.out_turn;
+        }
+        if (chunk.tile.row > before.row) {
+            chunk.row_at += times(pass.out_row_pitch, chunk.rows);
+            chunk.bank += chunk.rows;  // at most ROWS, but under the last row tile
+            if (chunk.bank >= ROWS) {
+                chunk.bank -= ROWS;
+                chunk.lap += pass.out_row_pitch;
+            }
+        }
     }
     measure_chunk(pass, chunk);
-}
-
-inline int count_chunks(const pass_t &pass) {
-#pragma HLS INLINE
-    return pass.row_tiles * pass.channel_tiles * ((pass.save_width + CHUNK - 1) / CHUNK);
 }
 
 typedef lanes_t arranged_t[2][BANK_ROWS][ROW_BANKS][CHUNK][TILE_BLOCKS][RESULT_WORDS];
@@ -77,13 +91,12 @@ inline void arrange_row(const result_t values[COLUMNS], int value_words, lanes_t
 
 struct place_t {
     int row, block, x, word;
-    int bank, lap;                  // of the row in a map buffer: (y + out_turn) mod ROWS and its quotient
+    int bank, lap, block_at;  // as of a chunk
 };
 
-inline place_t first_place(const pass_t &pass, const chunk_t &chunk) {
+inline place_t first_place(const chunk_t &chunk) {
 #pragma HLS INLINE
-    const int row = chunk.y + pass.out_turn;
-    const place_t place = {0, 0, 0, 0, row % ROWS, row / ROWS};
+    const place_t place = {0, 0, 0, 0, chunk.bank, chunk.lap, chunk.block_at};
     return place;
 }
 
@@ -99,13 +112,15 @@ inline void next_place(const pass_t &pass, const chunk_t &chunk, place_t &at) {
     at.word = 0;
     if (++at.x < chunk.columns) return;
     at.x = 0;
+    at.block_at += pass.out_block_pitch;
     if (++at.block < chunk.blocks) return;
     at.block = 0;
+    at.block_at = chunk.block_at;
     at.row += leave_together(pass);
     at.bank += leave_together(pass);
     if (at.bank >= ROWS) {
         at.bank -= ROWS;
-        ++at.lap;
+        at.lap += pass.out_row_pitch;
     }
 }
 
@@ -113,8 +128,7 @@ inline void next_place(const pass_t &pass, const chunk_t &chunk, place_t &at) {
 inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &at, const lanes_t words[ROW_BANKS],
                        map_buffer_t to) {
 #pragma HLS INLINE
-    const int piece = pass.out_base + at.lap * pass.out_row_pitch
-                      + (chunk.tile.channel * TILE_BLOCKS + at.block) * pass.out_block_pitch + chunk.x + at.x;
+    const int piece = pass.out_base + at.lap + at.block_at + chunk.x + at.x;
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         const bool wraps = bank < at.bank;
@@ -130,18 +144,15 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
                           map_buffer_t to) {
 #pragma HLS INLINE off
     const int groups = groups_of(in.rows);
-    const int fills = fill ? in.columns * groups : 0;
-    const int port_rows = writes_buffer(pass) ? (out.rows + ROW_BANKS - 1) / ROW_BANKS : (out.rows + MAP_PORTS - 1) / MAP_PORTS;
-    const int empties = empty ? port_rows * out.blocks * out.columns * pass.value_words : 0;
     int x = 0, group = 0;
-    place_t place = first_place(pass, out);
+    place_t place = first_place(out);
     SYSTOLIC_ENTER;
-    for (int i = 0; i < maximum(fills, empties); ++i) {
+    while (fill || empty) {
         SYSTOLIC_PIPELINE(1, 4);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=4096
 #pragma HLS DEPENDENCE variable=buffer type=inter false
         // Every bank is written in one place and read in one: a tool cannot see that banks chosen at run time differ.
-        if (i < fills) {
+        if (fill) {
             const results_t taken = results.read();
             for (int bank = 0; bank < ROW_BANKS; ++bank) {
 #pragma HLS UNROLL
@@ -152,10 +163,10 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
             }
             if (++group == groups) {
                 group = 0;
-                ++x;
+                fill = ++x < in.columns;
             }
         }
-        if (i < empties) {
+        if (empty) {
             lanes_t banks[ROW_BANKS], words[ROW_BANKS];
 #pragma HLS ARRAY_PARTITION variable=banks complete
 #pragma HLS ARRAY_PARTITION variable=words complete
@@ -175,6 +186,7 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
             }
             if (writes_buffer(pass)) keep_words(pass, out, place, words, to);
             next_place(pass, out, place);
+            empty = place.row < out.rows;
         }
     }
 }
@@ -188,11 +200,10 @@ static inline void arrange(pass_t pass, hls::stream<results_t> &results, hls::st
 #pragma HLS ARRAY_PARTITION variable=buffer complete dim=5
 #pragma HLS ARRAY_PARTITION variable=buffer complete dim=6
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = buffer type = ram_s2p impl = ARRANGED_MEMORY)
-    const int chunks = count_chunks(pass);
     chunk_t in = first_chunk(pass), out = in;
-    for (int i = 0; i <= chunks; ++i) {
+    for (int i = 0; i <= pass.chunks; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min=2 max=1024
-        arrange_phase(pass, in, i < chunks, out, i > 0, i & 1, buffer, results, ports, to);
+        arrange_phase(pass, in, i < pass.chunks, out, i > 0, i & 1, buffer, results, ports, to);
         out = in;
         next_chunk(pass, in);
     }
@@ -203,32 +214,33 @@ static const int RESPONSES_OPEN = OUTSTANDING;  // bursts written before the old
 template <int PORT>
 void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<word_t> maps) {
     SYSTOLIC_PROCESS("write_rows");
-    const int chunks = writes_buffer(pass) ? 0 : count_chunks(pass);
+    const int chunks = writes_buffer(pass) ? 0 : pass.chunks;
     chunk_t chunk = first_chunk(pass);
     int open = 0;
     for (int i = 0; i < chunks; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1024
-        const int length = chunk.columns * pass.value_words;
-        const int rows = (chunk.rows - PORT + MAP_PORTS - 1) / MAP_PORTS;
+        const int length = times(chunk.columns, pass.value_words);
         int row = PORT, block = 0, word = 0;
+        int row_at = pass.out_base + chunk.row_at + chunk.block_at + chunk.x_at + times(pass.out_row_pitch, PORT);
+        int at = row_at;
         SYSTOLIC_ENTER;
-        for (int w = 0; w < rows * chunk.blocks * length; ++w) {
+        while (row < chunk.rows) {
             SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min=1 max=4096
             if (word == 0) {
                 if (open == RESPONSES_OPEN) maps.write_response();
                 else ++open;
-                maps.write_request(pass.out_base + (chunk.y + row) * pass.out_row_pitch
-                                       + (chunk.tile.channel * TILE_BLOCKS + block) * pass.out_block_pitch
-                                       + chunk.x * pass.value_words,
-                                   length);
+                maps.write_request(at, length);
             }
             maps.write(word_of(words.read()));
             if (++word == length) {
                 word = 0;
+                at += pass.out_block_pitch;
                 if (++block == chunk.blocks) {
                     block = 0;
                     row += MAP_PORTS;
+                    row_at += MAP_PORTS * pass.out_row_pitch;
+                    at = row_at;
                 }
             }
         }

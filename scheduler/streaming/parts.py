@@ -16,6 +16,7 @@ from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.network import MaxPool, Shape
 from cnn.quantized import MultiplyShift, Requantiser, Requantising, Thresholds
+from scheduler.fabric import product_luts
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.joins import LEAST_DEPTH
@@ -167,17 +168,6 @@ def _adders(what: _Arithmetic, fold: g.Fold, board: Board, deep: bool) -> Part:
     products = ceil_div(fold.simd, terms)
     luts = tree_luts(products, what.weight.bits + what.value.bits, what.sum_bits) + what.sum_bits
     return Part("adders", Usage(lut=luts * fold.pe * fold.pixels), "adder tree over the chains of DSPs, accumulator")
-
-
-def product_luts(a: int, b: int) -> int:
-    """A product of a × b bits in LUTs: a carry chain adds the first two rows of partial products, one more each other
-    row, each a bit longer than the longer operand: (min − 1)(max + 1). One bit selects.
-
-    Vivado gives 15 to 17 LUTs for 4 × 4 bits and 64 to 71 for 8 × 8; FINN-R's formula (packing.multiplier_luts), 24 and
-    80, is for comparison with FINN only.
-    """
-    small, large = sorted((a, b))
-    return 1 if large == 1 else max(1, small - 1) * (large + 1) if small > 1 else large
 
 
 @lru_cache(maxsize=4096)

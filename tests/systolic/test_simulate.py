@@ -224,9 +224,9 @@ def test_one_changed_shift_shows_from_its_layer_on(layer: int, planted: Accelera
 @pytest.mark.parametrize(
     ("file", "line", "wrong"),
     [
-        ("load.h", "at.slot = wrap_once(at.slot + 1, pass.slots);\n    }\n}", "}\n}"),
-        ("load.h", "bank < rotate ? beyond : here", "here"),
-        ("load.h", "tile_slot = wrap_once(tile_slot + 1, pass.slots);", ""),
+        ("load.h", "            at.lap += pass.in_row_pitch;\n            at.slot = next_slot(pass, at.slot);", ""),
+        ("load.h", "bank < at.turn ? beyond : here", "here"),
+        ("load.h", "start.slot = next_slot(pass, start.slot);", ""),
     ],
     ids=["slot of the rows that load", "slot of the rows below the tile", "slot of the tile"],
 )

@@ -1,0 +1,98 @@
+"""The engine counts up: no process divides, and the estimate of LUTs has every product of addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tree_sitter import Node
+
+from hls_templates.lint_tree import Program, ancestors, parse, text_of, walk
+from hls_templates.render import INCLUDE
+from scheduler.fabric import COUNT_BITS, PASS_PRODUCTS, PORT_PRODUCTS
+
+# The array's own products, which are its DSPs, are in packed.h and pe_array.h; types.h has only constants.
+HEADERS = ("pass.h", "map_buffer.h", "read.h", "load.h", "feed.h", "pool.h", "requantise.h", "save.h")
+POWERS_OF_TWO = {"MAP_PORTS", "SAVE_ROWS", "ROW_BANKS", "LANES", "PIXEL_LANES", "WORD_PIXELS", "RESULT_WORDS"}
+"""By the rules of scheduler/array.py: to multiply or divide by one is to choose bits."""
+
+
+def parsed(header: str) -> Program:
+    return parse((INCLUDE / header).read_bytes(), open_=True)
+
+
+def unrolled(node: Node) -> Iterator[str]:
+    """Names of the variables of unrolled loops around ``node``: constants of each copy of the body."""
+    for loop in ancestors(node):
+        if loop.type == "for_statement" and "#pragma HLS UNROLL" in text_of(loop.child_by_field_name("body"))[:60]:
+            yield text_of(next(n for n in walk(loop) if n.type == "init_declarator").child_by_field_name("declarator"))
+
+
+def names(node: Node) -> set[str]:
+    return {text_of(n) for n in walk(node) if n.type in ("identifier", "field_identifier")}
+
+
+def is_constant(node: Node, loops: set[str]) -> bool:
+    return all(name.isupper() or name in loops for name in names(node))
+
+
+def is_power_of_two(node: Node) -> bool:
+    text = text_of(node)
+    return text in POWERS_OF_TWO or (text.isdigit() and int(text).bit_count() == 1)
+
+
+def arithmetic(program: Program) -> Iterator[str]:
+    """Every ``a * b``, ``a / b``, ``a % b`` that is neither of constants nor by a power of two."""
+    for node in walk(program.root):
+        if node.type != "binary_expression" or text_of(node.children[1]) not in ("*", "/", "%"):
+            continue
+        left, operator, right = node.children
+        shifted = is_power_of_two(right) or (is_power_of_two(left) and text_of(operator) == "*")
+        if not shifted and not is_constant(node, set(unrolled(node))):
+            yield text_of(node)
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_no_process_divides_or_multiplies_what_it_can_count(header: str) -> None:
+    theirs = {
+        "pass.h": ["value * (count & ((1 << COUNT_BITS) - 1))"],  # times() itself
+        "requantise.h": ["product_t(biased) * product_t(biased < 0 ? by.negative : by.multiplier)"],  # DSPs, counted
+    }
+    assert list(arithmetic(parsed(header))) == theirs.get(header, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("for (int i = 0; i < n; ++i) { total += i * pitch; }", ["i * pitch"]),
+        ("for (int i = 0; i < 4; ++i) {\n#pragma HLS UNROLL\n total += i * LANES; }", []),
+        ("for (int i = 0; i < 4; ++i) {\n#pragma HLS UNROLL\n total += i * pitch; }", ["i * pitch"]),
+        ("total = n / ROWS + n % MAP_PORTS + 2 * n;", ["n / ROWS"]),
+    ],
+)
+def test_what_is_taken_for_a_product_or_a_division(line: str, found: list[str]) -> None:
+    assert list(arithmetic(parse(f"int f(int n, int pitch, int total) {{ {line} return total; }}".encode()))) == found
+
+
+def calls(header: str, *functions: str) -> int:
+    """Of ``times`` in the text of those functions, or in the header."""
+    program = parsed(header)
+    bodies = [one.body for one in program.all_functions if one.name in functions] if functions else [program.root]
+    assert len(bodies) == max(1, len(functions))
+    return sum(
+        text_of(node.child_by_field_name("function")) == "times"
+        for body in bodies
+        for node in walk(body)
+        if node.type == "call_expression"
+    )
+
+
+def test_the_estimate_counts_every_product_of_addresses() -> None:
+    """Each function that calls ``times`` is in one place of each process that has it."""
+    chunk, port = calls("save.h", "next_chunk"), calls("save.h", "write_rows")
+    assert calls("save.h") == chunk + port
+    assert calls("load.h") + chunk == PASS_PRODUCTS
+    assert calls("read.h") + chunk + port == PORT_PRODUCTS
+    assert sum(calls(header) for header in HEADERS) == calls("load.h") + calls("read.h") + calls("save.h")
+    assert f"COUNT_BITS = {COUNT_BITS};" in (INCLUDE / "pass.h").read_text()
+    assert "#pragma HLS BIND_OP variable=product op=mul impl=fabric" in (INCLUDE / "pass.h").read_text()
