@@ -61,10 +61,30 @@ def pass_cycles(knobs: Knobs, work: Work, way: Passes, link: Link, first: bool) 
     return Cycles(*(np.concatenate([getattr(part, n) for part in parts], axis=-1)[..., order] for n in PARTS))
 
 
-def least_overhead(link: Link) -> int:
-    """Cycles of any pass beside what it computes, at least, where its maps stay on chip: fetched, the last results
-    out; the array's rows come on top."""
-    return program_cycles(link) + SAVER_STAGES + REGION
+ROUNDED = (len(PARTS) - 2) // 2
+"""Cycles by which a pass may come out shorter than it is: all its parts but two are rounded."""
+
+
+def least_fill(work: Work, rows: int, map_ports: int, row_words: int, link: Link) -> int:
+    """Cycles before the array's first step, at least: see ``_first_rows``. map_ports: at most; row_words: at least, of
+    all strips together."""
+    groups = ceil_div(rows + work.ahead, rows if work.from_chip else map_ports)
+    loaded = groups * work.phases * row_words + 2 * LOAD_STAGES
+    if work.from_chip:
+        return loaded
+    counted = ceil_div(ceil_div(work.out_height, rows) * rows + work.ahead, map_ports)
+    return counted + 3 + link.read_latency + READ_STAGES + loaded
+
+
+def least_drain(work: Work, rows: int, link: Link) -> int:
+    """Cycles after the array's last step, at least: see ``_end``."""
+    out = rows + SAVER_STAGES - 1 + CHUNK_BUBBLE + REGION
+    return out if work.to_chip else out + 1 + link.write_latency + ANSWER
+
+
+def least_first_weights(words: int, link: Link) -> int:
+    """Cycles before the array has the frame's first weights, at least. words: of the first tile, of one port."""
+    return 1 + link.read_latency + READ_STAGES + words + 2 * FEED_STAGES
 
 
 def program_cycles(link: Link) -> int:

@@ -17,9 +17,9 @@ from scheduler.knobs import Knobs, Numbers
 from scheduler.link import Link
 from scheduler.lower import Job
 from scheduler.on_chip import may_stay
-from scheduler.pass_cycles import least_overhead
+from scheduler.pass_cycles import ROUNDED, least_drain, least_fill, least_first_weights, program_cycles
 from scheduler.placement import holds_maps, least_areas
-from scheduler.space import NEVER, Geometry, Goal, Space, legal, weight_words
+from scheduler.space import NEVER, Geometry, Goal, Space, legal, most_words, weight_words
 from scheduler.tile import ceil_div
 from scheduler.work import Cut, Needs, Way, Work, cuts, map_words, needs, staying, ways, work_of
 
@@ -77,17 +77,24 @@ def layers_of(
     )
 
 
-def least_cycles(geometry: Geometry, layers: Layers, link: Link, ports: int) -> int:
-    """No candidate of the geometry takes fewer. A layer takes its positions × steps × tiles, and all its weight tiles
-    but the first arrive while it runs, through at most ``ports`` ports and the DDR; and it starts and ends once."""
-    total = sum(work.repeats for work in layers.works) * (least_overhead(link) + geometry.rows)
-    for work in layers.works:
+def least_cycles(geometry: Geometry, layers: Layers, link: Link, space: Space) -> int:
+    """No candidate of the geometry takes fewer. A layer takes its positions × steps × tiles after its first rows have
+    come, and all its weight tiles but the first arrive while it runs, through at most the space's ports and the DDR;
+    and it starts and ends once. The frame's first weights come before all else."""
+    rows, ports, map_ports = geometry.rows, most_words(geometry, space), max(space.map_ports)
+    total = 0
+    works = staying(layers.works, layers.stays)
+    for index, (work, choices) in enumerate(zip(works, layers.cuts, strict=True)):
         tiles = ceil_div(work.filters, geometry.columns)
         places = ceil_div(work.out_width, work.positions)
-        compute = ceil_div(work.out_height, geometry.rows) * tiles * places * work.steps
+        compute = ceil_div(work.out_height, rows) * tiles * places * work.steps
         words = work.steps * geometry.columns
         arrives = max(words // ports, words * geometry.lanes * layers.bits // 8 * 1000 // link.milli_bytes)
-        total += work.repeats * max(compute, (tiles - 1) * arrives)
+        fill = least_fill(work, rows, map_ports, min(cut.total_words for cut in choices), link)
+        first = max(fill, least_first_weights(words // ports, link)) if index == 0 else fill
+        running = [max(start + compute, (tiles - 1) * arrives) for start in (first, fill)]
+        beside = program_cycles(link) + least_drain(work, rows, link) - ROUNDED
+        total += work.repeats * (beside + running[1]) + running[0] - running[1]
     return total
 
 

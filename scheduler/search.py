@@ -27,7 +27,7 @@ from scheduler.link import DDR_EFFICIENCY, Link, link_of
 from scheduler.lower import lower
 from scheduler.price import Candidate, Layers, Task, layers_of, least_bytes, least_cycles, solve
 from scheduler.resources import fixed_usage
-from scheduler.space import HELD, MOST_FRAMES, Geometry, Goal, Space, area, geometries, most_words, space_of
+from scheduler.space import HELD, MOST_FRAMES, Geometry, Goal, Space, area, geometries, space_of
 from scheduler.tile import SystolicSchedule
 from scheduler.work import Way, tiling_of
 
@@ -119,7 +119,7 @@ def search_clocks(
         return best
     asked = _asked(network, board, goal, space, batch)
     least = min(
-        least_cycles(g, asked.made[g.columns, g.lanes], Link(1.0, NO_WAIT, 0, 0), most_words(g, asked.space))
+        least_cycles(g, asked.made[g.columns, g.lanes], Link(1.0, NO_WAIT, 0, 0), asked.space)
         for g in geometries(asked.space, board)
     )
     for link in others:
@@ -196,7 +196,7 @@ def _visits(space: Space, board: Board, goal: Goal, link: Link, made: dict[tuple
     found = []
     for geometry in geometries(space, board):
         layers = made[geometry.columns, geometry.lanes]
-        cycles = least_cycles(geometry, layers, link, most_words(geometry, space))
+        cycles = least_cycles(geometry, layers, link, space)
         if cycles <= goal.most_cycles(link):
             found.append(_Visit(_bound(geometry, layers, board, goal, cycles), geometry))
     return sorted(found, key=lambda v: (v.bound, v.geometry.rows, v.geometry.columns))
