@@ -5,9 +5,9 @@ network, board, objective   the schedule whose key is least over the whole space
 
 A geometry M × N × L is priced as one numpy grid of (knobs × ways) a layer. Layers are independent once the buffers
 are fixed, so the best way of each layer is taken for every size of the buffers at once. Geometries are visited in the
-order of a bound that no candidate of theirs can beat (positions × steps, DSPs of the PEs, bytes that have to cross
-once); when the bound of the next one is above the best found, the search has proven it best. ``brute_force`` prices
-every candidate one by one; the tests hold the two against each other.
+order of a bound that no candidate of theirs can beat (what a pass takes to begin, compute and end, DSPs of the PEs,
+bytes that have to cross once); when the bound of the next one is above the best found, the search has proven it best.
+``brute_force`` prices every candidate one by one; the tests hold the two against each other.
 """
 
 from __future__ import annotations
