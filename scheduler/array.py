@@ -152,6 +152,10 @@ class Rule:
     holds: Callable[[Array], bool]
 
 
+COUNT_BITS = 9
+"""Of rows, blocks and padding where an address is multiplied by them (include/pass.h)."""
+
+
 def _power_of_two(value: int) -> bool:
     return value & (value - 1) == 0
 
@@ -163,6 +167,10 @@ RULES = (
     ),
     Rule(f"bits is one of {', '.join(map(str, BITS))}", lambda a: a.bits in BITS),
     Rule("rows is at least 2, so that a pool finds two rows in a tile", lambda a: a.rows >= 2),
+    Rule(
+        f"rows and columns / lanes are below {1 << COUNT_BITS}, because addresses are multiplied by no more",
+        lambda a: max(a.rows, a.columns // max(1, a.lanes)) < 1 << COUNT_BITS,
+    ),
     Rule("columns is even, because two output channels share a DSP", lambda a: a.columns % 2 == 0),
     Rule(
         "columns is a multiple of lanes, so that a channel tile fills whole words of the output map",

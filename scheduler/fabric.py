@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler.array import Array
+from scheduler.array import COUNT_BITS, Array
 from scheduler.tile import ceil_div
 
 SUM_BITS, FIELD_BITS = 32, 30
 
-ADDRESS_BITS, COUNT_BITS = 32, 9
-"""Operands of ``times`` in include/pass.h."""
+ADDRESS_BITS = 32
+"""Of the wider operand of ``times`` in include/pass.h; constants among the narrower ones are counted as numbers."""
 PASS_PRODUCTS, PORT_PRODUCTS = 8, 10
 """Places that call it: in load and arrange; in read_rows and write_rows of each port of maps. A test counts them."""
 

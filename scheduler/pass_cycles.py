@@ -15,7 +15,7 @@ import numpy as np
 from scheduler.cycles import PARTS, Cycles
 from scheduler.knobs import Knobs
 from scheduler.link import Link
-from scheduler.pass_memory import FEED_STAGES, LOAD_STAGES, load_rows, load_weights, move
+from scheduler.pass_memory import load_rows, load_weights, move
 from scheduler.pass_saver import CHUNK_BUBBLE, SAVER_STAGES, save, saver_of
 from scheduler.pass_shape import (
     HELD_WORDS,
@@ -29,7 +29,7 @@ from scheduler.pass_shape import (
     up,
 )
 from scheduler.pass_shares import ROWS, SAVES, WEIGHTS, Shares
-from scheduler.pass_state import State, sweep
+from scheduler.pass_state import FEED_STAGES, LOAD_STAGES, State, sweep
 from scheduler.resources import BURST_WORDS, OUTSTANDING
 from scheduler.tile import ceil_div
 from scheduler.work import Work
@@ -62,7 +62,7 @@ def pass_cycles(knobs: Knobs, work: Work, way: Passes, link: Link, first: bool) 
 
 
 ROUNDED = (len(PARTS) - 2) // 2
-"""Cycles by which a pass may come out shorter than it is: all its parts but two are rounded."""
+"""Cycles by which a pass may come out shorter than it is: half a one for each part but two, which are whole."""
 
 
 def least_fill(work: Work, rows: int, map_ports: int, row_words: int, link: Link) -> int:

@@ -14,13 +14,7 @@ import numpy as np
 from scheduler.pass_saver import tail_columns
 from scheduler.pass_shape import HELD_WORDS, Shape, Times, most
 from scheduler.pass_shares import ROWS, SAVES, WEIGHTS, Shares
-from scheduler.pass_state import State
-
-LOAD_STAGES = 8
-"""load: depth of its pipeline, which drains between two row tiles."""
-
-FEED_STAGES = 4
-"""feed_weights: the same between two weight tiles."""
+from scheduler.pass_state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State
 
 LEAD = 2
 """Cycles by which a loop that waits for the array ends before it: a FIFO of 4, less entering the next one."""
@@ -45,7 +39,7 @@ def load_rows(
     array = most(state.array, np.where(some & beside, there - _share(spent, iterations, feeds), 0))
     looped = most(began + iterations, array - LEAD + iterations - feeds) + LOAD_STAGES
     looped = looped + np.where((loads > 0) & ~beside, loads + LOAD_STAGES, 0)
-    ready = most(looped, np.where(some, there + 2 * LOAD_STAGES, 0))
+    ready = most(looped, np.where(some, there + ROWS_TAKEN, 0))
     return replace(
         state, array=array, rows=ready, rows_late=ready - looped, rows_at=there,
         wait_ddr=state.wait_ddr + array - state.array,
@@ -63,7 +57,7 @@ def load_weights(one: Shape, state: State, began: Times, feeds: Times, words: Ti
     first = state.weights_at + feeds - iterations / most(1, words)
     array = most(state.array, np.where(some, most(first, there - _share(spent, iterations, feeds)), 0))
     looped = most(began + iterations, array - LEAD + iterations - feeds) + FEED_STAGES
-    ready = most(looped, np.where(some, there + 2 * FEED_STAGES + 1, 0))
+    ready = most(looped, np.where(some, there + WEIGHTS_TAKEN, 0))
     return replace(
         state, array=array, weights=ready, weights_late=ready - looped, weights_at=there,
         wait_ddr=state.wait_ddr + array - state.array,

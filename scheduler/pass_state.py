@@ -52,23 +52,34 @@ class State:
 HELD = ("rows_late", "weights_late", "filled", "left", "excess", "gap", "pending")
 """What equal tiles leave as it is; all else grows by the same each."""
 
+LOAD_STAGES, FEED_STAGES = 8, 4
+"""Depths of the pipelines of load and of feed_weights, which drain between two row tiles, two weight tiles."""
+
+ROWS_TAKEN, WEIGHTS_TAKEN = 2 * LOAD_STAGES, 2 * FEED_STAGES + 1
+"""From a phase's last word to the first element of the next phase, at least."""
+
 SETTLED = 3
 """Tiles of a row that are stepped through before the rest is taken by their growth."""
+
+UNEQUAL = 16
+"""Turns that are stepped through at most until two of them grow alike."""
 
 
 def sweep(state: State, count: int, period: int, step: Callable[[State, int], State]) -> State:
     """``step`` for 0 … count − 1. Tiles between the first ones and the last are alike, in turns of ``period``."""
-    stepped = SETTLED + 2 * period
-    if count <= stepped + 1:
-        for index in range(count):
-            state = step(state, index)
-        return state
-    for index in range(SETTLED + period):
-        state = step(state, index)
-    before = state
-    for index in range(SETTLED + period, stepped):
-        state = step(state, index)
-    return step(grown(before, state, (count - 1 - stepped) / period), count - 1)
+    states, least = [state], SETTLED + 2 * period
+    for index in range(count - 1):
+        turns, begun = divmod(index - least, period)
+        if turns >= 0 and begun == 0 and (turns >= UNEQUAL or _alike(states, period)):
+            return step(grown(states[-1 - period], states[-1], (count - 1 - index) / period), count - 1)
+        states.append(step(states[-1], index))
+    return step(states[-1], count - 1)
+
+
+def _alike(states: list[State], period: int) -> bool:
+    """Whether the array took as long for the last turn as for the one before."""
+    first, middle, last = (states[-1 - period * turns].array for turns in (2, 1, 0))
+    return bool(np.all(np.abs(last - 2 * middle + first) < 1))
 
 
 def grown(before: State, after: State, times: float) -> State:
@@ -82,4 +93,10 @@ def grown(before: State, after: State, times: float) -> State:
     over = np.maximum(0, more["array"] - np.maximum(free, more["arrange"]))
     for name in ("array", "weights", "wait_saver"):
         more[name] = np.maximum(0, more[name] - over)
-    return replace(after, **{name: getattr(after, name) + value * times for name, value in more.items()})
+    far = replace(after, **{name: getattr(after, name) + value * times for name, value in more.items()})
+    # Words come no faster than their ports give them, however far ahead of its loop they were at first.
+    return replace(
+        far,
+        rows=np.maximum(far.rows, far.rows_at + np.minimum(after.rows - after.rows_at, ROWS_TAKEN)),
+        weights=np.maximum(far.weights, far.weights_at + np.minimum(after.weights - after.weights_at, WEIGHTS_TAKEN)),
+    )

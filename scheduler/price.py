@@ -80,7 +80,7 @@ def layers_of(
 def least_cycles(geometry: Geometry, layers: Layers, link: Link, space: Space) -> int:
     """No candidate of the geometry takes fewer. A layer takes its positions × steps × tiles after its first rows have
     come, and all its weight tiles but the first arrive while it runs, through at most the space's ports and the DDR;
-    and it starts and ends once. The frame's first weights come before all else."""
+    and it starts and ends once. The frame's first weights come first."""
     rows, ports, map_ports = geometry.rows, most_words(geometry, space), max(space.map_ports)
     total = 0
     works = staying(layers.works, layers.stays)

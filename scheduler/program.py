@@ -61,8 +61,9 @@ PASS_FIELDS = (
     "ahead",
     "positions",
     "slot_words",
-    "bank_words",
-    "first_groups",
+    "last_slot",
+    "first_loads",
+    "first_moves",
     "overlap",
     "inputs_resident",
     "row_feeds",
@@ -265,7 +266,6 @@ def _pass_fields(
 ) -> dict[str, int]:
     job, array = tiling.job, schedule.array
     datatype = schedule.network.nodes[job.output].type.datatype
-    ahead = (job.kernel[0] - 1) // job.stride
     return {
         **_input_fields(schedule, tiling, strip, _of_frame(maps[job.input], frame)),
         **_output_fields(tiling, strip, _of_frame(maps[job.output], frame), datatype, array),
@@ -284,10 +284,9 @@ def _pass_fields(
         "row_tiles": tiling.row_tiles,
         "channel_tiles": tiling.channel_tiles,
         "phases": _phases(job),
-        "row_strides": tiling.row_tiles * array.rows + ahead,
-        "ahead": ahead,
+        "row_strides": tiling.row_tiles * array.rows + _ahead(job),
+        "ahead": _ahead(job),
         "positions": tiling.positions,
-        "first_groups": 1 + ceil_div(ahead, array.rows),
         "overlap": int(tiling.overlap),
         "inputs_resident": int(tiling.inputs_resident),
         "weights_base": weight_base,
@@ -300,6 +299,11 @@ def _pass_fields(
 def _phases(job: Job) -> int:
     """Rows of a stride that are read."""
     return min(job.stride, job.kernel[0])
+
+
+def _ahead(job: Job) -> int:
+    """Row strides that a kernel reaches below its first."""
+    return (job.kernel[0] - 1) // job.stride
 
 
 def _feed_fields(tiling: Tiling, strip: Strip) -> dict[str, int]:
@@ -345,6 +349,7 @@ def _input_fields(schedule: SystolicSchedule, tiling: Tiling, strip: Strip, regi
     first, last = input_columns(job, strip, region.shape.width, pixels)
     words = row_words(schedule.network, job, array, strip)
     whole = tiling.pixels or last - first == region.shape.width
+    slot, first_strides = _phases(job) * words, array.rows + _ahead(job)
     return {
         "in_base": region.start + first // pixels,
         "in_row_pitch": region.row_words * job.joined,
@@ -359,8 +364,10 @@ def _input_fields(schedule: SystolicSchedule, tiling: Tiling, strip: Strip, regi
         "in_buffer": region.buffer,
         "in_lap": job.padding.top // array.rows,
         "in_turn": job.padding.top % array.rows,
-        "slot_words": _phases(job) * words,
-        "bank_words": tiling.slots * _phases(job) * words,
+        "slot_words": slot,
+        "last_slot": (tiling.slots - 1) * slot,
+        "first_loads": ceil_div(first_strides, array.map_ports) * slot,
+        "first_moves": ceil_div(first_strides, array.rows) * slot,
         "pixel_input": int(tiling.pixels),
         "pad_left": job.padding.left - (strip.first * job.stride - first),
     }

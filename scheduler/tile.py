@@ -233,8 +233,9 @@ def _slots(job: Job, array: Array, overlap: bool) -> int:
 
 
 def input_columns(job: Job, strip: Strip, width: int, align: int) -> tuple[int, int]:
-    """First and past-last input column that a strip reads, the first aligned down to ``align``."""
-    first = max(0, strip.first * job.stride - job.padding.left)
+    """First and past-last input column that a strip reads, the first aligned down to ``align``; one that it does not
+    read where it lies in the padding alone."""
+    first = min(max(0, strip.first * job.stride - job.padding.left), width - 1)
     last = (strip.first + strip.columns - 1) * job.stride - job.padding.left + job.kernel[1]
     return first // align * align, max(first + 1, min(width, last))
 

@@ -46,7 +46,7 @@ inline strides_t strides_of(const pass_t &pass) {
 
 inline int next_slot(const pass_t &pass, int slot) {
 #pragma HLS INLINE
-    return slot + pass.slot_words == pass.bank_words ? 0 : slot + pass.slot_words;
+    return slot == pass.last_slot ? 0 : slot + pass.slot_words;
 }
 
 inline void next_load(const pass_t &pass, load_cursor_t &at) {
@@ -85,15 +85,15 @@ inline void return_to(const pass_t &pass, int end, load_cursor_t &at) {
     if (at.bank < 0) {
         at.bank += ROWS;
         at.lap -= pass.in_row_pitch;
-        at.slot = (at.slot == 0 ? pass.bank_words : at.slot) - pass.slot_words;
+        at.slot = at.slot == 0 ? pass.last_slot : at.slot - pass.slot_words;
         at.piece = at.lap;
     }
 }
 
 // Where the computing of a tile begins.
 struct feed_start_t {
-    int slot, row;        // of its first row: the slot's first word, the padded row
-    int block, block_at;  // its first channel block, and words from a row's first to it
+    int slot, row;                   // of its first row: the slot's first word, the padded row
+    int block, end_block, block_at;  // its channel blocks, and words from a row's first to the first of them
 };
 
 struct feed_cursor_t {
@@ -115,8 +115,8 @@ inline void next_feed(const pass_t &pass, feed_start_t &start, feed_cursor_t &at
 #pragma HLS INLINE
     ++at.block;
     at.block_at += pass.block_words;
-    if (at.block < start.block + pass.tile_blocks) return;
-    const int next_block = at.block, next_block_at = at.block_at;
+    if (at.block < start.end_block) return;
+    const int next_block_at = at.block_at;
     at.block = start.block;
     at.block_at = start.block_at;
     at.pixel += pass.group_pixels;
@@ -139,7 +139,8 @@ inline void next_feed(const pass_t &pass, feed_start_t &start, feed_cursor_t &at
     at.pixel = at.left;
     if (at.x < pass.out_width) return;
     if (pass.diagonal) {
-        start.block = next_block;
+        start.block = start.end_block;
+        start.end_block += pass.tile_blocks;
         start.block_at = next_block_at;
     }
     at = first_feed(pass, start);
@@ -262,13 +263,12 @@ inline activations_t gather(const pass_t &pass, const strides_t &strides, const 
     return out;
 }
 
-// One phase: ``feeds`` steps for the array from ``start`` on, which goes on with the channel tiles, and ``groups`` groups
-// of row strides to load, up to stride ``end``.
+// One phase: ``feeds`` steps for the array from ``start`` on, which goes on with the channel tiles, and ``loads`` words of
+// every bank or port to load, up to stride ``end``.
 inline void load_phase(const pass_t &pass, const strides_t &strides, feed_start_t start, int feeds, load_cursor_t &load,
-                       int groups, int end, lanes_t rows[ROW_DEPTH / 2][2][ROWS], const map_buffer_t from,
+                       int loads, int end, lanes_t rows[ROW_DEPTH / 2][2][ROWS], const map_buffer_t from,
                        hls::stream<lanes_t> ports[MAP_PORTS], hls::stream<activations_t> &activations) {
 #pragma HLS INLINE off
-    const int loads = times(pass.slot_words, groups);
     const int cycles = maximum(feeds, loads);
     const int row = start.row;
     int credit = 0;
@@ -305,15 +305,15 @@ static inline void load(pass_t pass, const map_buffer_t from, hls::stream<lanes_
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = rows type = ram_s2p impl = ROW_MEMORY)
     const strides_t strides = strides_of(pass);
     const int tile_rows = times(pass.stride, ROWS);
-    // Groups of row strides of the first tile, with what its kernel looks ahead, and of each tile after it.
-    const int first_groups = reads_buffer(pass) ? pass.first_groups : (ROWS + pass.ahead + MAP_PORTS - 1) / MAP_PORTS;
-    const int groups = reads_buffer(pass) ? 1 : (ROWS + MAP_PORTS - 1) / MAP_PORTS;
+    // Words of the first tile, with what its kernel looks ahead, and of each tile after it.
+    const int first_loads = reads_buffer(pass) ? pass.first_moves : pass.first_loads;
+    const int loads = times(pass.slot_words, reads_buffer(pass) ? 1 : (ROWS + MAP_PORTS - 1) / MAP_PORTS);
     // The padding above lies before the map.
     const int lap = pass.in_base - times(pass.in_row_pitch, pass.in_lap);
     load_cursor_t cursor = {0, 0, 0, 0, 0, 0, 0, 0, lap, lap};
     int end = ROWS + pass.ahead;
-    feed_start_t start = {0, 0, 0, 0};
-    load_phase(pass, strides, start, 0, cursor, first_groups, end, rows, from, ports, activations);
+    feed_start_t start = {0, 0, 0, pass.tile_blocks, 0};
+    load_phase(pass, strides, start, 0, cursor, first_loads, end, rows, from, ports, activations);
     const int rounds = pass.inputs_resident ? pass.channel_tiles : 1;
     for (int round = 0; round < rounds; ++round) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=64
@@ -323,16 +323,17 @@ static inline void load(pass_t pass, const map_buffer_t from, hls::stream<lanes_
             const bool more = round == 0 && tile + 1 < pass.row_tiles;
             if (more) end += ROWS;
             const bool beside = more && pass.overlap;
-            load_phase(pass, strides, start, pass.row_feeds, cursor, beside ? groups : 0, beside ? end : cursor.q, rows,
+            load_phase(pass, strides, start, pass.row_feeds, cursor, beside ? loads : 0, beside ? end : cursor.q, rows,
                        from, ports, activations);
             if (more && !pass.overlap) {
-                load_phase(pass, strides, start, 0, cursor, groups, end, rows, from, ports, activations);
+                load_phase(pass, strides, start, 0, cursor, loads, end, rows, from, ports, activations);
             }
             start.slot = next_slot(pass, start.slot);
             start.row += tile_rows;
         }
         if (pass.diagonal) {
-            start.block += pass.tile_blocks;
+            start.block = start.end_block;
+            start.end_block += pass.tile_blocks;
             start.block_at += times(pass.block_words, pass.tile_blocks);
         }
     }

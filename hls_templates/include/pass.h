@@ -35,8 +35,9 @@
     X(ahead)         /* (kernel_height − 1) / stride */                                                     \
     X(positions)     /* columns computed together: POSITIONS, or 1 where the stride is above 1 */           \
     X(slot_words)    /* words of a slot, the rows of one stride in a bank: phases · row_words */            \
-    X(bank_words)    /* words of a bank's slots together */                                                 \
-    X(first_groups)  /* of ROWS row strides, until the first tile is there: 1 + ahead / ROWS, rounded up */ \
+    X(last_slot)     /* the last slot's first word in its bank */                                           \
+    X(first_loads)   /* words that a port gives until the first tile is there, */                           \
+    X(first_moves)   /* and words of each bank of a map buffer, of padding too */                           \
     X(overlap)       /* 1: the next tile's rows are loaded while this one is computed */                    \
     X(inputs_resident) /* 1: all rows stay in the row buffer, channel tiles are the outer loop */           \
     X(row_feeds)     /* steps that the array takes from the rows of a tile before other rows are fed */     \
@@ -105,14 +106,17 @@ inline int maximum(int a, int b) { return a > b ? a : b; }
 inline int within(int low, int value, int high) { return maximum(low, minimum(value, high)); }
 inline int wrap_once(int value, int limit) { return value >= limit ? value - limit : value; }
 
-static const int COUNT_BITS = 9;  // of rows, groups or paddings: at most 64 + 255, padding and kernel being below 256
+// Of rows of a tile, blocks of a tile, ports and padding, all below 512: rules of scheduler/array.py, and padding is
+// below 256.
+static const int COUNT_BITS = 9;
 
 // value · count. The one multiplier of addresses, in LUTs because the array has the DSPs (scheduler/fabric.py counts
 // them), and narrow. All else is counted up.
 inline int times(int value, int count) {
 #pragma HLS INLINE
-    const int product = value * (count & ((1 << COUNT_BITS) - 1));
+    int product;
 #pragma HLS BIND_OP variable=product op=mul impl=fabric
+    product = value * (count & ((1 << COUNT_BITS) - 1));
     return product;
 }
 

@@ -61,7 +61,7 @@ inline void next_chunk(const pass_t &pass, chunk_t &chunk) {
         }
         if (chunk.tile.row > before.row) {
             chunk.row_at += times(pass.out_row_pitch, chunk.rows);
-            chunk.bank += chunk.rows;  // at most ROWS, but under the last row tile
+            chunk.bank += chunk.rows;  // at most ROWS; after the last row tile it is not used
             if (chunk.bank >= ROWS) {
                 chunk.bank -= ROWS;
                 chunk.lap += pass.out_row_pitch;
@@ -106,14 +106,15 @@ inline int leave_together(const pass_t &pass) {
     return writes_buffer(pass) ? ROW_BANKS : MAP_PORTS;
 }
 
-inline void next_place(const pass_t &pass, const chunk_t &chunk, place_t &at) {
+// False after the last.
+inline bool next_place(const pass_t &pass, const chunk_t &chunk, place_t &at) {
 #pragma HLS INLINE
-    if (++at.word < pass.value_words) return;
+    if (++at.word < pass.value_words) return true;
     at.word = 0;
-    if (++at.x < chunk.columns) return;
+    if (++at.x < chunk.columns) return true;
     at.x = 0;
     at.block_at += pass.out_block_pitch;
-    if (++at.block < chunk.blocks) return;
+    if (++at.block < chunk.blocks) return true;
     at.block = 0;
     at.block_at = chunk.block_at;
     at.row += leave_together(pass);
@@ -122,6 +123,7 @@ inline void next_place(const pass_t &pass, const chunk_t &chunk, place_t &at) {
         at.bank -= ROWS;
         at.lap += pass.out_row_pitch;
     }
+    return at.row < chunk.rows;
 }
 
 // The words that leave a cycle, a row each, into a map buffer.
@@ -143,7 +145,7 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
                           arranged_t buffer, hls::stream<results_t> &results, hls::stream<lanes_t> ports[MAP_PORTS],
                           map_buffer_t to) {
 #pragma HLS INLINE off
-    const int groups = groups_of(in.rows);
+    const int groups = groups_of(in.rows);  // a tile leaves at least one row
     int x = 0, group = 0;
     place_t place = first_place(out);
     SYSTOLIC_ENTER;
@@ -185,8 +187,7 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
                 if (!writes_buffer(pass) && place.row + port < out.rows) ports[port].write(words[port]);
             }
             if (writes_buffer(pass)) keep_words(pass, out, place, words, to);
-            next_place(pass, out, place);
-            empty = place.row < out.rows;
+            empty = next_place(pass, out, place);
         }
     }
 }

@@ -9,7 +9,8 @@ from tree_sitter import Node
 
 from hls_templates.lint_tree import Program, ancestors, parse, text_of, walk
 from hls_templates.render import INCLUDE
-from scheduler.fabric import COUNT_BITS, PASS_PRODUCTS, PORT_PRODUCTS
+from scheduler.array import COUNT_BITS
+from scheduler.fabric import PASS_PRODUCTS, PORT_PRODUCTS
 
 # The array's own products, which are its DSPs, are in packed.h and pe_array.h; types.h has only constants.
 HEADERS = ("pass.h", "map_buffer.h", "read.h", "load.h", "feed.h", "pool.h", "requantise.h", "save.h")

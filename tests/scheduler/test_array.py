@@ -21,6 +21,10 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         {"rows": 1, "save_rows": 1, "map_ports": 1},
         "rows is at least 2, so that a pool finds two rows in a tile",
     ),
+    "rows of an address": (
+        {"rows": 512},
+        "rows and columns / lanes are below 512, because addresses are multiplied by no more",
+    ),
     "odd columns": ({"columns": 15, "lanes": 5}, "columns is even, because two output channels share a DSP"),
     "columns and lanes": ({"columns": 24}, "columns is a multiple of lanes, so that a channel tile fills whole words"),
     "lanes": (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from quantised import Builder, tiny_yolo
 
@@ -28,3 +30,15 @@ def test_tiles_by_their_growth(network: QuantizedNetwork, share: float, monkeypa
     monkeypatch.setattr(pass_state, "SETTLED", 10_000)
     stepped = [layer.total for layer in cost(schedule, link).layers]
     assert together == pytest.approx(stepped, rel=0.01)
+
+
+def test_weights_that_fall_behind_only_after_many_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four frames of a fully connected layer: 256 tiles of weights, each a little later than the one before."""
+    network = Builder(3, 2, 2).conv(64, 1).dense(16384).network()
+    array = Array(2, 64, 16, 1, 2, 2, row_depth=64, weight_depth=64, kept_depth=64, chunk=8, channel_tiles=256)
+    link = replace(link_of(load("zcu104"), 300), milli_bytes=25_837)
+    dense = tile(network, array, 4).tilings[1]
+    assert dense.inputs_resident
+    together = cost(tile(network, array, 4), link).layers[1].total
+    monkeypatch.setattr(pass_state, "SETTLED", 10_000)
+    assert together == pytest.approx(cost(tile(network, array, 4), link).layers[1].total, rel=0.001)

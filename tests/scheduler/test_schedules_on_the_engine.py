@@ -16,6 +16,7 @@ from quantised import Builder
 
 from boards.board import Board, load, names
 from boards.errors import ScheduleError
+from cnn.network import Padding
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array, check
 from scheduler.cost import cost
@@ -93,8 +94,14 @@ def networks(draw: st.DrawFn, bits: int = 8) -> QuantizedNetwork:
     side = st.integers(5, 23)
     build = Builder(draw(st.integers(1, 4)), draw(side), draw(side), seed=draw(st.integers(0, 99)), bits=bits)
     for _ in range(draw(st.integers(1, 3))):
-        kernel = draw(st.sampled_from((1, 3, 5)))
-        build.conv(draw(st.integers(1, 40)), kernel, draw(st.sampled_from((1, 1, 2))))
+        kernel = draw(st.sampled_from((1, 3, 5, 7)))
+        # Wider than the kernel now and then: then strips and rows lie in the padding alone.
+        wide = draw(st.integers(0, 2)) == 0
+        padding = Padding(*(draw(st.integers(0, 9)) if wide else kernel // 2 for _ in range(4)))
+        height, width = (build.shape.height + padding.top + padding.bottom,
+                         build.shape.width + padding.left + padding.right)  # fmt: skip
+        stride = draw(st.sampled_from((1, 1, 1, 2, 3, 4)))
+        build.conv(draw(st.integers(1, 40)), kernel if kernel <= min(height, width) else 1, stride, padding)
         pool = draw(st.sampled_from((None, 1, 2)))
         if pool is not None and min(build.shape.height, build.shape.width) >= 2:
             build.pool(pool)
@@ -106,6 +113,12 @@ def networks(draw: st.DrawFn, bits: int = 8) -> QuantizedNetwork:
     elif end == "depthwise":
         build.conv(0, 3, depthwise=True)
     return build.network()
+
+
+def test_a_kernel_of_more_rows_than_an_address_is_multiplied_by(run: Run) -> None:
+    """The average of a map of 620 rows: its first tile is 627 row strides."""
+    tall = Array(8, 8, 8, save_rows=1, map_ports=1, weight_ports=1, row_depth=4096, weight_depth=8192)
+    assert run("tall", tile(Builder(3, 620, 4).conv(8, 3).average().network(), tall), 1) == 0
 
 
 def legal_ways(network: QuantizedNetwork, array: Array, batch: int = 1) -> list[list[Way]]:
