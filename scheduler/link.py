@@ -5,9 +5,7 @@ The cycle trace's memory has the same numbers (hls_templates/simulation/memory.c
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 
 from boards.board import Board
@@ -73,9 +71,6 @@ def milli_cycles(kinds: tuple[tuple[int, int, int], ...], milli_bytes: int) -> t
         moved[port] += words
         left[port] = left[port] - words or part
     firsts = [sum(number for number, _, _ in kinds[:index]) for index in range(len(kinds))]
-    paces = [
+    return tuple(
         max(1000, ceil_div(1000 * (ready[port] - settled[port][0]), moved[port] - settled[port][1])) for port in firsts
-    ]
-    # Over the whole turns that were counted the DDR gives no more than it has.
-    given = sum(Fraction(number * bytes_ * 10**6, pace) for (number, bytes_, _), pace in zip(kinds, paces, strict=True))
-    return tuple(math.ceil(pace * max(Fraction(1), given / milli_bytes)) for pace in paces)
+    )
