@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hardware import SELDOM, Open, faulty, through
+from hardware import SELDOM, Open, faulty, forget_writes, through, writes_of
 from PIL import Image
 
 from boards.errors import HostError
@@ -72,10 +72,10 @@ def test_every_frame_in_order_bit_for_bit_and_a_start_a_batch(
 ) -> None:
     yolo = accelerator(batches, wait=wait, threshold=SELDOM)
     yolo.detect(frames[0])
-    yolo.device.register_writes.clear()
+    forget_writes(yolo)
     buffers = yolo.device.allocations
     check(list(yolo.stream(frames)), frames, wanted)
-    assert dict(yolo.device.register_writes) == writes
+    assert writes_of(yolo) == writes
     gc.collect()
     assert yolo.device.allocations == buffers
 
@@ -176,19 +176,18 @@ def test_whoever_leaves_early_starts_nothing_more(batches: Path, accelerator: Op
 
 def test_figures_are_of_frames(batches: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
     yolo = accelerator(batches, threshold=SELDOM, time_scale=1.0)
-    # As slow as 60 ms a batch, so that what is measured is overlap and not this machine's load.
+    # As slow as 60 ms a batch, so that all else is little beside it.
     cycles = yolo.manifest.cycles / (yolo.manifest.clock_mhz * 1e6)
     yolo.device.pace = replace(yolo.device.pace, time_scale=0.06 / cycles)
     results = list(yolo.stream(frames[:60]))
     took = yolo.measured
     assert (took.frames, took.first, took.bound_by) == (60, BATCH, "accelerate")
-    assert 0.9 <= took.overlap <= 1.02, str(took)
-    assert 45 < took.throughput < 50.5  # and not the 16.7 of starts
-    assert took.busy["accelerate"] == pytest.approx(0.02, rel=0.1)
+    assert 0.5 < took.overlap < 1.5, str(took)  # a third, or three, if starts were taken for frames
     assert f"the design, whose batch of 3 frames takes {1e3 * cycles:.3f} ms (modelled cycles" in took.label
-    spans = [one.timing.seconds for one in results]
-    assert all(one["accelerate"] >= 0.06 for one in spans)
-    shared = [a["accelerate"] == b["accelerate"] for a, b in pairwise(spans)]
+    spans = [one.timing.seconds["accelerate"] for one in results]
+    assert min(spans) >= 0.06
+    assert took.busy["accelerate"] == pytest.approx(sum(spans[::BATCH]) / 60)
+    shared = [a == b for a, b in pairwise(spans)]
     assert shared == [at % BATCH != BATCH - 1 for at in range(59)]
 
 
@@ -209,6 +208,6 @@ def test_pace_takes_the_traced_cycles_of_a_batch(batches: Path, tmp_path: Path, 
     (folder / "cycles.json").write_text(f'{{"pass_cycles": {[300_000] * passes}}}')
     yolo = accelerator(folder, time_scale=20.0)
     wanted = 20 * passes * 0.3 / yolo.manifest.clock_mhz
-    took = yolo.detect(np.zeros((14, 18, 3), np.uint8)).timing.seconds["accelerate"]
-    assert wanted <= took < wanted + 0.05
+    assert yolo.device.pace.seconds(0, passes) == pytest.approx(wanted)
+    assert yolo.detect(np.zeros((14, 18, 3), np.uint8)).timing.seconds["accelerate"] >= wanted
     assert "(traced cycles" in yolo.label
