@@ -6,6 +6,7 @@ those of its tiles (scheduler/pass_cycles.py). The model against the trace of ge
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -169,3 +170,14 @@ def layer_cost(array: Array, work: Work, way: Way, following: int, link: Link, f
     cycles = Cycles(*(np.asarray(getattr(grid, f.name)).reshape(-1)[0] for f in fields(grid)))
     traffic = layer_traffic(array.rows, array.columns, knobs.word_bytes, work, way)
     return LayerCost(work, way, cycles, traffic, needs(work, array.rows, array.columns, way, following))
+
+
+def cheapest(
+    array: Array, work: Work, choices: Sequence[Way], following: int, link: Link, first_layer: bool
+) -> LayerCost:
+    """The way of fewest cycles, of these the one of fewest bytes; all of them are priced at once."""
+    knobs = knobs_of(array)
+    cycles = layer_cycles(knobs, work, tuple(choices), following, link, first_layer).total.reshape(-1)
+    moved = [layer_traffic(array.rows, array.columns, knobs.word_bytes, work, way).total for way in choices]
+    best = min(range(len(choices)), key=lambda at: (int(cycles[at]), moved[at]))
+    return layer_cost(array, work, choices[best], following, link, first_layer)

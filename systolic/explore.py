@@ -17,7 +17,7 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.clock import lowest_clock
-from scheduler.cost import LayerCost, cost, layer_cost, works_of
+from scheduler.cost import LayerCost, cheapest, cost, works_of
 from scheduler.cycles import PARTS
 from scheduler.fabric import fabric
 from scheduler.legal import check_schedule
@@ -136,17 +136,17 @@ def runners_up(schedule: SystolicSchedule, link: Link) -> tuple[str, ...]:
     """For each layer one line: the next best way on the same array, and what it loses by."""
     array, network = schedule.array, schedule.network
     works = works_of(schedule)
-    priced = cost(schedule, link)
     lines = []
-    for index, (tiling, chosen) in enumerate(zip(schedule.tilings, priced.layers, strict=True)):
+    for index, (tiling, chosen) in enumerate(zip(schedule.tilings, cost(schedule, link).layers, strict=True)):
         following = works[index + 1].steps if index + 1 < len(works) else 0
         every = ways(works[index], array.rows, cuts(network, tiling.job, array))
         others = [
-            layer_cost(array, works[index], way, following, link, index == 0)
+            way
             for way in (replace(way, on_chip=tiling.on_chip) for way in every)
             if way != chosen.way and _fits(array, needs(works[index], array.rows, array.columns, way, following))
         ]
-        lines.append(_why(chosen, others))
+        best = cheapest(array, works[index], others, following, link, index == 0) if others else None
+        lines.append(_why(chosen, best) if best else "no other way fits the buffers")
     return tuple(lines)
 
 
@@ -154,10 +154,7 @@ def _fits(array: Array, need: Any) -> bool:
     return all(getattr(need, f.name) <= getattr(array, f.name) for f in fields(need))
 
 
-def _why(chosen: LayerCost, others: Sequence[LayerCost]) -> str:
-    if not others:
-        return "no other way fits the buffers"
-    second = min(others, key=lambda o: (o.total, o.traffic.total))
+def _why(chosen: LayerCost, second: LayerCost) -> str:
     more = {name: int(getattr(second.cycles, name)) - int(getattr(chosen.cycles, name)) for name in PARTS}
     worst = max(more, key=lambda name: more[name])
     overlap = "" if second.way.overlap or not chosen.way.overlap else ", no overlap"
