@@ -22,7 +22,7 @@ from scheduler.cost import cost
 from scheduler.link import link_of
 from scheduler.lower import MAX_BATCH, lower
 from scheduler.tile import tile
-from systolic.build import Variant
+from systolic.build import Variant, build
 from systolic.cycles import Trace
 from systolic.design import write
 from systolic.measure import board_memory, measure, trace_frame
@@ -150,7 +150,7 @@ def test_the_test_benchs_batch_ends_as_expected(accelerator: GiveAccelerator) ->
     folder = made.load(NETWORK, 3)
     files = design_of(NETWORK, ARRAY, 3).files
     maps = np.frombuffer(files["data/maps.bin"], np.int8).reshape(-1, folder.word_bytes).copy()
-    Library(next((made.path / "build").rglob("*.so"))).run(folder, maps)
+    Library(build(made.path, NATIVE)).run(folder, maps)
     out = folder.manifest["layers"][-1]["output"]
     flat = maps.reshape(-1)[out["offset"] : out["offset"] + 3 * out["bytes"]]
     assert flat.tobytes() == files["data/expected.bin"]
