@@ -279,7 +279,7 @@ def _sized(array: Array, depths: _Depths, at: tuple[int, ...]) -> Array:
 
 def solve(task: Task) -> tuple[Candidate | None, int]:
     """The best candidate of one geometry that beats ``task.best``, and how many arrays were priced."""
-    arrays = arrays_of(task)
+    arrays = _small_enough(task, arrays_of(task))
     if not arrays:
         return None, 0
     grid = _grid(task, arrays)
@@ -293,6 +293,40 @@ def solve(task: Task) -> tuple[Candidate | None, int]:
         if found is not None:
             best, task = found, replace(task, best=found.key)
     return best, count
+
+
+def _small_enough(task: Task, arrays: list[Array]) -> list[Array]:
+    """For least resources those that, with the least buffers in which every layer runs, take no more than the best."""
+    if task.best is None or task.goal.objective != "resources" or not arrays:
+        return arrays
+    least = np.full(len(arrays), NEVER, np.int64)
+    for depth in map_depths(task):
+        depths = _least_depths(task, stays_at(task, depth))
+        if depths is not None:
+            sized = [replace(array, map_depth=depth) for array in arrays]
+            least = np.minimum(least, _areas(sized, depths, task.board).reshape(-1))
+    return [array for array, area in zip(arrays, least, strict=True) if area <= task.best[0]]
+
+
+def _least_depths(task: Task, stays: Sequence[bool]) -> _Depths | None:
+    """Of each buffer the least depth of the space that holds some way of every layer; None where a layer has none."""
+    works, space = staying(task.layers.works, stays), task.space
+    every = []
+    for index, (work, choices) in enumerate(zip(works, task.layers.cuts, strict=True)):
+        _, found = ways_of(task, work, choices, works[index + 1].steps if index + 1 < len(works) else 0)
+        if not found:
+            return None
+        every.append(found)
+
+    def least(depths: tuple[int, ...], name: str) -> tuple[int, ...]:
+        need = max(min(getattr(one, name) for one in found) for found in every)
+        return (next(depth for depth in depths if depth >= need),)
+
+    return _Depths(
+        least(space.row_depths, "row_depth"),
+        least(space.weight_depths, "weight_depth"),
+        least(space.kept_depths, "kept_depth"),
+    )
 
 
 def _cannot_beat(task: Task, layers: Sequence[_Layer]) -> bool:

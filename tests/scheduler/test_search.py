@@ -14,9 +14,11 @@ from scheduler.brute_force import brute_force
 from scheduler.choose import choose
 from scheduler.cost import cost
 from scheduler.link import link_of
+from scheduler.lower import lower
 from scheduler.placement import place
+from scheduler.price import Task, layers_of, solve
 from scheduler.search import search
-from scheduler.space import Goal, Space, pin, space_of
+from scheduler.space import Goal, Space, geometries, pin, space_of
 
 ZCU104 = load("zcu104")
 LINK = link_of(ZCU104, 300)
@@ -55,6 +57,26 @@ def test_the_search_finds_what_pricing_everything_finds(name: str, goal: Goal) -
     assert found.key == wanted
     priced = cost(found.schedule, link)
     assert {priced.cycles, priced.traffic.total} <= set(found.key)
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=lambda g: f"{g.objective}-{g.frames_per_second:g}")
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_bound_cuts_off_what_does_not_beat_it_and_no_more(name: str, goal: Goal) -> None:
+    """Geometry by geometry: the best is found again where the key to beat is a little worse, and not where it is it."""
+    jobs = lower(NETWORKS[name])
+    link = replace(LINK, milli_bytes=6_000)
+    found = 0
+    for geometry in geometries(SMALL, ZCU104):
+        layers = layers_of(NETWORKS[name], jobs, geometry.columns, geometry.lanes, SMALL.strips, SMALL.bits)
+        task = Task(geometry, layers, ZCU104, link, goal, SMALL)
+        best, _ = solve(task)
+        if best is None:
+            continue
+        found += 1
+        again, _ = solve(replace(task, best=(*best.key[:-1], best.key[-1] + 1)))
+        assert again == best
+        assert solve(replace(task, best=best.key))[0] is None
+    assert found >= 2 or goal.frames_per_second
 
 
 @pytest.mark.parametrize("goal", [Goal(), Goal("ddr", 20_000)], ids=lambda g: g.objective)
