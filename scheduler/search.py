@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from boards.board import Board
 from boards.errors import ScheduleError, SystolicError
@@ -31,11 +32,13 @@ from scheduler.space import HELD, MOST_FRAMES, Geometry, Goal, Space, area, geom
 from scheduler.tile import SystolicSchedule
 from scheduler.work import Way, tiling_of
 
-BATCH = 4
-"""Geometries that a worker prices before it is told the best key again."""
+AT_ONCE = 16
+"""Geometries that workers have at a time; a Dask cluster is not asked how many it has."""
 
 TRIES = 3
-"""Times that a batch is given to workers before it is priced here."""
+"""Times that a geometry is given to workers before it is priced here."""
+
+_Answer: TypeAlias = "Future[tuple[Candidate | None, int]]"
 
 
 @dataclass(frozen=True)
@@ -241,15 +244,33 @@ def _beaten(visit: _Visit, bound: tuple[int, ...] | None) -> bool:
     return bound is not None and visit.bound > bound[: len(visit.bound)]
 
 
-def solve_batch(tasks: Sequence[Task]) -> tuple[Candidate | None, int]:
-    """What one worker does: the best of several geometries."""
-    best: Candidate | None = None
-    arrays = 0
-    for task in tasks:
-        found, count = solve(replace(task, best=best.key) if best is not None else task)
-        arrays += count
-        best = found or best
-    return best, arrays
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """What a worker has. at: its place among the visits; tries: how many workers have had it."""
+
+    at: int
+    visit: _Visit
+    task: Task
+    tries: int = 1
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The key to beat, and the visit that it is of. Of equal keys the first visit's counts, whoever is ready first."""
+
+    bound: tuple[int, ...] | None
+    found: Candidate | None = None
+    at: int = 0
+
+    def bound_for(self, at: int) -> tuple[int, ...] | None:
+        """A visit before the best one has to show an equal key too."""
+        if self.bound is None or self.found is None or at > self.at:
+            return self.bound
+        return (*self.bound[:-1], self.bound[-1] + 1)
+
+    def with_found(self, found: Candidate | None, at: int) -> _Best:
+        worse = found is None or (self.found is not None and (found.key, at) > (self.found.key, self.at))
+        return self if found is None or worse else _Best(found.key, found, at)
 
 
 def _run_in(
@@ -258,58 +279,66 @@ def _run_in(
     tell: Callable[[str], None],
     bound: tuple[int, ...] | None,
 ) -> tuple[Candidate | None, int, int]:
-    """A few batches are on their way at a time, so that each knows the best key of those before."""
-    waiting = list(tasks)
-    running: dict[Future[tuple[Candidate | None, int]], tuple[list[Task], int]] = {}
-    best: Candidate | None = None
+    """The first geometry alone, since its key rules most of the others out; then several at a time."""
+    waiting = [_Given(at, *task) for at, task in enumerate(tasks)]
+    running: dict[_Answer, _Given] = {}
+    best = _Best(bound)
     priced = arrays = 0
-    while waiting or running:
-        while waiting and len(running) < 8:
-            visits, waiting = waiting[:BATCH], waiting[BATCH:]
-            if _beaten(visits[0][0], bound):
-                waiting = []
-                break
-            batch = [replace(task, best=bound) for _, task in visits]
-            running[_submit(executor, batch)] = (batch, 1)
+    while True:
+        while waiting and len(running) < (AT_ONCE if priced else 1):
+            waiting = _give(executor, waiting, running, best)
         if not running:
-            break
-        done, _ = wait(list(running), return_when=FIRST_COMPLETED)
-        for future in done:
-            batch, tries = running.pop(future)
-            answer = _answer(future, batch, tries, executor, running)
+            return best.found, priced, arrays
+        for future in wait(list(running), return_when=FIRST_COMPLETED).done:
+            given = running.pop(future)
+            answer = _answer(future, given, executor, running)
             if answer is None:
                 continue
-            priced, arrays = priced + len(batch), arrays + answer[1]
-            if answer[0] is not None and (bound is None or answer[0].key < bound):
-                best, bound = answer[0], answer[0].key
-                tell(f"{best.array}: {best.key[0]:,}")
-    return best, priced, arrays
+            priced, arrays = priced + 1, arrays + answer[1]
+            better = best.with_found(answer[0], given.at)
+            if better.found is not None and better is not best:
+                best = better
+                tell(f"{better.found.array}: {better.found.key[0]:,}")
+                waiting = sorted(waiting + _taken_back(running), key=lambda one: one.at)
 
 
-def _submit(executor: Executor, batch: list[Task]) -> Future[tuple[Candidate | None, int]]:
+def _give(
+    executor: Executor, waiting: list[_Given], running: dict[_Answer, _Given], best: _Best
+) -> list[_Given]:
+    """The first to a worker; what still waits then, which is nothing where no visit from here on can be better."""
+    first, *others = waiting
+    if _beaten(first.visit, best.bound):
+        return []
+    task = replace(first.task, best=best.bound_for(first.at))
+    running[_submit(executor, task)] = replace(first, task=task)
+    return others
+
+
+def _taken_back(running: dict[_Answer, _Given]) -> list[_Given]:
+    """What no worker has begun: it is given again with the new key, if that does not rule it out."""
+    return [running.pop(future) for future in list(running) if future.cancel()]
+
+
+def _submit(executor: Executor, task: Task) -> _Answer:
     """A pool that is broken takes nothing more: then the work is done here."""
     try:
-        return executor.submit(solve_batch, batch)
+        return executor.submit(solve, task)
     except RuntimeError:
-        done: Future[tuple[Candidate | None, int]] = Future()
-        done.set_result(solve_batch(batch))
+        done: _Answer = Future()
+        done.set_result(solve(task))
         return done
 
 
 def _answer(
-    future: Future[tuple[Candidate | None, int]],
-    batch: list[Task],
-    tries: int,
-    executor: Executor,
-    running: dict[Future[tuple[Candidate | None, int]], tuple[list[Task], int]],
+    future: _Answer, given: _Given, executor: Executor, running: dict[_Answer, _Given]
 ) -> tuple[Candidate | None, int] | None:
-    """None where the worker died and the batch was given again."""
+    """None where the worker died and its task was given again."""
     try:
         return future.result()
     except SystolicError:
         raise
     except Exception:
-        if tries >= TRIES:
-            return solve_batch(batch)
-        running[_submit(executor, batch)] = (batch, tries + 1)
+        if given.tries >= TRIES:
+            return solve(given.task)
+        running[_submit(executor, given.task)] = replace(given, tries=given.tries + 1)
         return None

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 
@@ -10,15 +14,16 @@ from quantised import Builder, tiny_yolo
 
 from boards.board import load
 from boards.errors import ScheduleError
+from scheduler.array import Array
 from scheduler.brute_force import brute_force
 from scheduler.choose import choose
 from scheduler.cost import cost
 from scheduler.link import link_of
 from scheduler.lower import lower
 from scheduler.placement import place
-from scheduler.price import Task, layers_of, solve
-from scheduler.search import search
-from scheduler.space import Goal, Space, geometries, pin, space_of
+from scheduler.price import Candidate, Task, layers_of, solve
+from scheduler.search import _run, _Visit, search
+from scheduler.space import Geometry, Goal, Space, geometries, pin, space_of
 
 ZCU104 = load("zcu104")
 LINK = link_of(ZCU104, 300)
@@ -182,14 +187,83 @@ def test_threads_and_processes_find_the_same() -> None:
         assert search(network, ZCU104, LINK, space=SMALL, executor=processes).key == alone.key
 
 
-class Mortal(ThreadPoolExecutor):
-    """Its first three workers die, as a killed process's futures do."""
+Visits = Callable[[Callable[[int], None]], list[tuple[_Visit, Task]]]
 
-    deaths = 3
+
+@pytest.fixture
+def visits(monkeypatch: pytest.MonkeyPatch) -> Visits:
+    """Geometries of 2…19 rows: the first has key 100, all others 30, and none from 5 rows on can have less than 40.
+
+    What is given is called with the rows of each that is priced, before its key is there.
+    """
+
+    def make(asked: Callable[[int], None]) -> list[tuple[_Visit, Task]]:
+        def solve(task: Task) -> tuple[Candidate | None, int]:
+            rows = task.geometry.rows
+            asked(rows)
+            key = (100,) if rows == 2 else (30,)
+            found = Candidate(key, Array(rows, 8, 8), ())
+            return (found if task.best is None or key < task.best else None), 1
+
+        monkeypatch.setattr("scheduler.search.solve", solve)
+        layers = layers_of(NETWORKS["pools"], lower(NETWORKS["pools"]), 8, 8, 2)
+        return [
+            (_Visit((min(10 * rows, 40),), geometry), Task(geometry, layers, ZCU104, LINK, Goal(), SMALL))
+            for rows, geometry in ((rows, Geometry(rows, 8, 8)) for rows in range(1, 20))
+        ][1:]
+
+    return make
+
+
+def test_workers_drop_what_a_better_key_rules_out(visits: Visits) -> None:
+    """The first is priced alone; the key of the third rules out all after it, which wait for a worker by then."""
+    seen: list[int] = []
+    third = threading.Event()
+
+    def asked(rows: int) -> None:
+        seen.append(rows)
+        if rows == 3:
+            assert third.wait(30)
+        else:
+            time.sleep(0.1)
+        if rows == 2:
+            assert seen == [2]
+        if rows == 4:
+            third.set()
+
+    with ThreadPoolExecutor(2) as threads:
+        found, priced, _ = _run(visits(asked), threads, lambda _: None)
+    assert found is not None
+    assert (found.key, found.array.rows) == ((30,), 3)  # the first visit's of two equal keys, though it ended last
+    assert priced == len(seen)
+    assert len(seen) <= 12  # of 18
+
+
+def test_a_visit_that_is_given_again_is_found_though_a_later_one_is_as_good(visits: Visits) -> None:
+    seen: list[int] = []
+
+    def asked(rows: int) -> None:
+        seen.append(rows)
+        time.sleep(0.1)  # so that what comes later waits for a worker when a key is found
+
+    with Mortal(1, killed=(1,)) as executor:
+        found, _, _ = _run(visits(asked), executor, lambda _: None)
+    assert found is not None
+    assert found.array.rows == 3
+    assert seen.index(4) < seen.index(3)  # whose worker died
+
+
+class Mortal(ThreadPoolExecutor):
+    """Some of its workers die, as a killed process's futures do."""
+
+    def __init__(self, workers: int, killed: Sequence[int] = (0, 1, 2)) -> None:
+        super().__init__(workers)
+        self.killed, self.deaths = killed, 0
+        self.given = itertools.count()
 
     def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
-        if self.deaths > 0:
-            self.deaths -= 1
+        if next(self.given) in self.killed:
+            self.deaths += 1
             dead: Future[object] = Future()
             dead.set_exception(OSError("worker was killed"))
             return dead
@@ -200,7 +274,7 @@ def test_a_killed_worker_loses_no_result() -> None:
     network = NETWORKS["pools"]
     with Mortal(1) as executor:
         found = search(network, ZCU104, LINK, space=SMALL, executor=executor)
-    assert executor.deaths == 0
+    assert executor.deaths == 3
     assert found.key == search(network, ZCU104, LINK, space=SMALL).key
 
 

@@ -22,7 +22,7 @@ from boards.board import load
 from boards.errors import ScheduleError
 from scheduler.link import link_of
 from scheduler.search import search
-from scheduler.space import space_of
+from scheduler.space import Goal, pin, space_of
 from systolic.cli import main
 from systolic.explore import workers
 
@@ -79,15 +79,15 @@ def gone(pid: int) -> bool:
 
 
 def test_a_worker_killed_in_mid_search_loses_no_result(cluster: Any) -> None:
-    network = tiny_yolo(416)
-    space = space_of(network, ZCU104)
-    alone = search(network, ZCU104, LINK, space=space)
+    network, goal = tiny_yolo(208), Goal("resources", 300)
+    space = pin(space_of(network, ZCU104), lanes=16)
+    alone = search(network, ZCU104, LINK, goal, space)
     killer = Killer(cluster.scheduler_address)
     killer.start()
     assert killer.ready.wait(60)
     try:
         with workers(dask=cluster.scheduler_address) as executor:
-            found = search(network, ZCU104, LINK, space=space, executor=executor)
+            found = search(network, ZCU104, LINK, goal, space, executor)
     finally:
         killer.done.set()
         killer.join()
