@@ -13,6 +13,7 @@ bytes that have to cross once); when the bound of the next one is above the best
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, replace
@@ -32,8 +33,8 @@ from scheduler.space import HELD, MOST_FRAMES, Geometry, Goal, Space, area, geom
 from scheduler.tile import SystolicSchedule
 from scheduler.work import Way, tiling_of
 
-AT_ONCE = 16
-"""Geometries that workers have at a time; a Dask cluster is not asked how many it has."""
+AT_ONCE = 64
+"""Geometries that workers have at a time, at the most; an executor is not asked how many it has."""
 
 TRIES = 3
 """Times that a geometry is given to workers before it is priced here."""
@@ -249,7 +250,6 @@ class _Given:
     """What a worker has. at: its place among the visits; tries: how many workers have had it."""
 
     at: int
-    visit: _Visit
     task: Task
     tries: int = 1
 
@@ -262,15 +262,10 @@ class _Best:
     found: Candidate | None = None
     at: int = 0
 
-    def bound_for(self, at: int) -> tuple[int, ...] | None:
-        """A visit before the best one has to show an equal key too."""
-        if self.bound is None or self.found is None or at > self.at:
-            return self.bound
-        return (*self.bound[:-1], self.bound[-1] + 1)
-
     def with_found(self, found: Candidate | None, at: int) -> _Best:
-        worse = found is None or (self.found is not None and (found.key, at) > (self.found.key, self.at))
-        return self if found is None or worse else _Best(found.key, found, at)
+        if found is None or (self.found is not None and (found.key, at) > (self.found.key, self.at)):
+            return self
+        return _Best(found.key, found, at)
 
 
 def _run_in(
@@ -279,14 +274,17 @@ def _run_in(
     tell: Callable[[str], None],
     bound: tuple[int, ...] | None,
 ) -> tuple[Candidate | None, int, int]:
-    """The first geometry alone, since its key rules most of the others out; then several at a time."""
-    waiting = [_Given(at, *task) for at, task in enumerate(tasks)]
+    """One geometry, and one more at a time for each that has not bettered the key: what is on its way does not know of
+    keys found meanwhile, and the first ones rule most of the others out."""
+    waiting = deque(enumerate(tasks))
     running: dict[_Answer, _Given] = {}
     best = _Best(bound)
-    priced = arrays = 0
+    priced = arrays = in_vain = 0
     while True:
-        while waiting and len(running) < (AT_ONCE if priced else 1):
-            waiting = _give(executor, waiting, running, best)
+        while waiting and len(running) <= min(in_vain, AT_ONCE) and not _beaten(waiting[0][1][0], best.bound):
+            at, (_, task) = waiting.popleft()
+            given = _Given(at, replace(task, best=best.bound))
+            running[_submit(executor, given.task)] = given
         if not running:
             return best.found, priced, arrays
         for future in wait(list(running), return_when=FIRST_COMPLETED).done:
@@ -295,28 +293,10 @@ def _run_in(
             if answer is None:
                 continue
             priced, arrays = priced + 1, arrays + answer[1]
-            better = best.with_found(answer[0], given.at)
-            if better.found is not None and better is not best:
-                best = better
-                tell(f"{better.found.array}: {better.found.key[0]:,}")
-                waiting = sorted(waiting + _taken_back(running), key=lambda one: one.at)
-
-
-def _give(
-    executor: Executor, waiting: list[_Given], running: dict[_Answer, _Given], best: _Best
-) -> list[_Given]:
-    """The first to a worker; what still waits then, which is nothing where no visit from here on can be better."""
-    first, *others = waiting
-    if _beaten(first.visit, best.bound):
-        return []
-    task = replace(first.task, best=best.bound_for(first.at))
-    running[_submit(executor, task)] = replace(first, task=task)
-    return others
-
-
-def _taken_back(running: dict[_Answer, _Given]) -> list[_Given]:
-    """What no worker has begun: it is given again with the new key, if that does not rule it out."""
-    return [running.pop(future) for future in list(running) if future.cancel()]
+            before, best = best, best.with_found(answer[0], given.at)
+            in_vain = in_vain + 1 if best.bound == before.bound else 0
+            if best.found is not None and best.bound != before.bound:
+                tell(f"{best.found.array}: {best.found.key[0]:,}")
 
 
 def _submit(executor: Executor, task: Task) -> _Answer:

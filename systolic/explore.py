@@ -265,4 +265,5 @@ def _dask(address: str, seconds: float) -> Iterator[Executor]:
             f"no Dask scheduler answers at {address!r}: {error}; start one with: dask scheduler"
         ) from error
     with client:
-        yield client.get_executor()
+        # Not pure: a task that is given again after its worker died is to run again, and not to be the one that failed.
+        yield client.get_executor(pure=False)

@@ -31,20 +31,6 @@ def through(yolo: Any, frames: Any, **options: Any) -> tuple[list[Any], Any]:
     return results, None
 
 
-def forget_writes(yolo: Any) -> None:
-    """From here on ``writes_of`` counts."""
-    yolo.device.register_writes.clear()
-    yolo.ip.missed_interrupts = 0
-
-
-def writes_of(yolo: Any) -> dict[str, int]:
-    """Register writes by slave, without those that arm a line again whose interrupt a loaded machine took late."""
-    writes = dict(yolo.device.register_writes)
-    if yolo.ip.missed_interrupts:
-        writes["axi_intc_0"] -= 2 * yolo.ip.missed_interrupts
-    return writes
-
-
 def faulty(kind: str, **options: Any) -> Any:
     from host.faults import Fault
 

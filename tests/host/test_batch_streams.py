@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hardware import SELDOM, Open, faulty, forget_writes, through, writes_of
+from hardware import SELDOM, Open, faulty, through
 from PIL import Image
 
 from boards.errors import HostError
@@ -69,13 +69,15 @@ def test_every_frame_in_order_bit_for_bit_and_a_start_a_batch(
     wanted: list[np.ndarray],
     wait: str,
     writes: dict[str, int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("host.driver._LOOK_SECONDS", 60)  # no interrupt is taken for lost, however late it is
     yolo = accelerator(batches, wait=wait, threshold=SELDOM)
     yolo.detect(frames[0])
-    forget_writes(yolo)
+    yolo.device.register_writes.clear()
     buffers = yolo.device.allocations
     check(list(yolo.stream(frames)), frames, wanted)
-    assert writes_of(yolo) == writes
+    assert dict(yolo.device.register_writes) == writes
     gc.collect()
     assert yolo.device.allocations == buffers
 
@@ -129,13 +131,13 @@ def test_a_picture_that_cannot_be_read(
 def test_frames_of_a_batch_hang_together(
     batches: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
 ) -> None:
-    yolo = accelerator(batches, threshold=SELDOM, timeout_s=0.3)
+    yolo = accelerator(batches, threshold=SELDOM, timeout_s=2.0)
     buffers = yolo.device.allocations
     yolo.device.inject(faulty("hang", at=2, in_pass=1))
     results, error = through(yolo, frames[:20])
     check(results, frames[:6], wanted[:6])
     assert (error.index, error.count) == (6, 3)
-    assert "frames 6…8 failed in stage 'accelerate': the accelerator did not finish within 0.3 s" in str(error)
+    assert "frames 6…8 failed in stage 'accelerate': the accelerator did not finish within 2 s" in str(error)
     del error  # its trace would keep the set of the batch
     yolo.reset()
     check(list(yolo.stream(frames[:5])), frames[:5], wanted[:5])
@@ -182,7 +184,7 @@ def test_figures_are_of_frames(batches: Path, accelerator: Open, frames: list[np
     results = list(yolo.stream(frames[:60]))
     took = yolo.measured
     assert (took.frames, took.first, took.bound_by) == (60, BATCH, "accelerate")
-    assert 0.5 < took.overlap < 1.5, str(took)  # a third, or three, if starts were taken for frames
+    assert 0.4 < took.overlap < 2.5, str(took)  # a third, or three, if starts were taken for frames
     assert f"the design, whose batch of 3 frames takes {1e3 * cycles:.3f} ms (modelled cycles" in took.label
     spans = [one.timing.seconds["accelerate"] for one in results]
     assert min(spans) >= 0.06

@@ -77,7 +77,7 @@ def test_check_names_the_layer_that_differs(
 def test_check_says_which_layer_hangs(shapes: Path, accelerator: Open) -> None:
     from host.faults import Fault
 
-    yolo = accelerator(shapes, timeout_s=0.5)
+    yolo = accelerator(shapes, timeout_s=2.0)
     yolo.device.inject(Fault("hang", at=1))
     report = yolo.check()
     assert not report.passed

