@@ -15,7 +15,7 @@ from scheduler.lower import lower
 from scheduler.placement import place
 from scheduler.price import Task, arrays_of, layers_of, map_depths, stays_at, ways_of
 from scheduler.space import Goal, Space, area, geometries
-from scheduler.work import Needs, Work, staying
+from scheduler.work import Needs, Work, following_steps, staying
 
 
 def brute_force(
@@ -63,7 +63,7 @@ def _fits(need: Needs, array: Array) -> bool:
 
 def _prices(task: Task, array: Array, works: Sequence[Work], index: int) -> list[_Price]:
     """Every way of one layer, each priced by itself; how deep the buffers are does not change what it costs."""
-    following = works[index + 1].steps if index + 1 < len(works) else 0
+    following = following_steps(works, index)
     ways = ways_of(task, works[index], task.layers.cuts[index], following)[0]
     costs = [layer_cost(array, works[index], way, following, task.link, index == 0) for way in ways]
     return [_Price(one.total, one.traffic.total, one.needs) for one in costs]

@@ -18,7 +18,7 @@ from scheduler.link import Link
 from scheduler.pass_cycles import pass_cycles
 from scheduler.pass_shape import PASS_BYTES, REQUANTISER_BYTES, Passes, rows_in
 from scheduler.tile import SystolicSchedule, ceil_div
-from scheduler.work import Needs, Way, Work, needs, staying, way_of, work_of
+from scheduler.work import Needs, Way, Work, following_steps, needs, staying, way_of, work_of
 
 
 def passes_of(work: Work, choices: tuple[Way, ...], following: int) -> tuple[Passes, Passes, Passes, Numbers]:
@@ -149,7 +149,7 @@ def cost(schedule: SystolicSchedule, link: Link) -> Cost:
     works = works_of(schedule)
     layers = []
     for index, (work, tiling) in enumerate(zip(works, schedule.tilings, strict=True)):
-        following = works[index + 1].steps if index + 1 < len(works) else 0
+        following = following_steps(works, index)
         layers.append(layer_cost(array, work, way_of(network, tiling, array), following, link, index == 0))
     return Cost(array, link, tuple(layers), schedule.batch)
 

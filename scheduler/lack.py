@@ -11,7 +11,7 @@ from scheduler.price import Layers
 from scheduler.resources import Usage
 from scheduler.space import Geometry, Space, ports_fit
 from scheduler.tile import ceil_div, tile
-from scheduler.work import needs, ways
+from scheduler.work import following_steps, needs, ways
 
 
 def nothing_fits(network: QuantizedNetwork, board: Board, space: Space, made: dict[tuple[int, int], Layers]) -> str:
@@ -92,7 +92,7 @@ def _least_array(geometry: Geometry, board: Board, space: Space, layers: Layers)
     least = [0, 0, 0]
     tiles = 1
     for index, (work, choices) in enumerate(zip(layers.works, layers.cuts, strict=True)):
-        following = layers.works[index + 1].steps if index + 1 < len(layers.works) else 0
+        following = following_steps(layers.works, index)
         every = [needs(work, geometry.rows, geometry.columns, w, following) for w in ways(work, geometry.rows, choices)]
         way = min(every, key=lambda n: (n.row_depth, n.weight_depth))
         least = [max(a, b) for a, b in zip(least, (way.row_depth, way.weight_depth, way.kept_depth), strict=True)]

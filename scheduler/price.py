@@ -21,7 +21,7 @@ from scheduler.pass_cycles import ROUNDED, least_drain, least_fill, least_first_
 from scheduler.placement import holds_maps, least_areas
 from scheduler.space import NEVER, Geometry, Goal, Space, legal, most_words, weight_words
 from scheduler.tile import ceil_div
-from scheduler.work import Cut, Needs, Way, Work, cuts, map_words, needs, staying, ways, work_of
+from scheduler.work import Cut, Needs, Way, Work, cuts, following_steps, map_words, needs, staying, ways, work_of
 
 KNOBS = ("save_rows", "chunk", "map_ports", "weight_ports", "weight_words")
 """Numbers that arrays of one geometry differ in, beside the depths."""
@@ -180,7 +180,7 @@ class _Grid:
 
     def _price(self, index: int, work: Work) -> _Layer:
         task, works = self.task, self.task.layers.works
-        following = works[index + 1].steps if index + 1 < len(works) else 0
+        following = following_steps(works, index)
         found, need = ways_of(task, work, task.layers.cuts[index], following)
         if not found:
             return _Layer((), (), np.zeros((self.count, 0), np.int64), np.zeros(0, np.int64))
@@ -313,7 +313,7 @@ def _least_depths(task: Task, stays: Sequence[bool]) -> _Depths | None:
     works, space = staying(task.layers.works, stays), task.space
     every = []
     for index, (work, choices) in enumerate(zip(works, task.layers.cuts, strict=True)):
-        _, found = ways_of(task, work, choices, works[index + 1].steps if index + 1 < len(works) else 0)
+        _, found = ways_of(task, work, choices, following_steps(works, index))
         if not found:
             return None
         every.append(found)

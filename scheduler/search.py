@@ -281,7 +281,7 @@ def _run_in(
     best = _Best(bound)
     priced = arrays = in_vain = 0
     while True:
-        while waiting and len(running) <= min(in_vain, AT_ONCE) and not _beaten(waiting[0][1][0], best.bound):
+        while waiting and len(running) < min(1 + in_vain, AT_ONCE) and not _beaten(waiting[0][1][0], best.bound):
             at, (_, task) = waiting.popleft()
             given = _Given(at, replace(task, best=best.bound))
             running[_submit(executor, given.task)] = given

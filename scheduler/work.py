@@ -111,6 +111,11 @@ def staying(works: Sequence[Work], stays: Sequence[bool]) -> tuple[Work, ...]:
     )
 
 
+def following_steps(works: Sequence[Work], index: int) -> int:
+    """Steps of the next layer, whose first weight tile arrives during this one; 0 after the last."""
+    return works[index + 1].steps if index + 1 < len(works) else 0
+
+
 def steps_of(network: QuantizedNetwork, job: Job, array: Array) -> int:
     """Cycles that one position takes: kernel rows × groups of kernel columns × channel blocks."""
     height, width = job.kernel

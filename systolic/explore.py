@@ -17,7 +17,7 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.clock import lowest_clock
-from scheduler.cost import LayerCost, cheapest, cost, works_of
+from scheduler.cost import Cost, LayerCost, cheapest, cost
 from scheduler.cycles import PARTS
 from scheduler.fabric import fabric
 from scheduler.legal import check_schedule
@@ -29,7 +29,7 @@ from scheduler.schedule_file import to_json
 from scheduler.search import Proof, search, search_clocks
 from scheduler.space import Goal, Space, pin, space_of
 from scheduler.tile import SystolicSchedule
-from scheduler.work import cuts, needs, ways
+from scheduler.work import cuts, following_steps, needs, ways
 from systolic.explored import Comparison, Explored, Holds, Row
 from systolic.flow import given_schedule
 
@@ -114,14 +114,15 @@ def explore_given(
 def price(schedule: SystolicSchedule, board: Board, link: Link, proof: Proof | None = None) -> ShownExplored:
     check_schedule(schedule)
     placement, used = place(schedule.array, board)
+    priced = cost(schedule, link)
     return ShownExplored(
         board,
         schedule,
-        cost(schedule, link),
+        priced,
         used,
         fabric(schedule.array),
         named_costs(schedule.network, schedule.array, link),
-        runners_up(schedule, link),
+        runners_up(schedule, priced),
         proof,
         placement,
     )
@@ -132,21 +133,23 @@ def saved(explored: Explored) -> str:
     return to_json(explored.schedule)
 
 
-def runners_up(schedule: SystolicSchedule, link: Link) -> tuple[str, ...]:
+def runners_up(schedule: SystolicSchedule, priced: Cost) -> tuple[str, ...]:
     """For each layer one line: the next best way on the same array, and what it loses by."""
-    array, network = schedule.array, schedule.network
-    works = works_of(schedule)
+    array, works = schedule.array, [layer.work for layer in priced.layers]
     lines = []
-    for index, (tiling, chosen) in enumerate(zip(schedule.tilings, cost(schedule, link).layers, strict=True)):
-        following = works[index + 1].steps if index + 1 < len(works) else 0
-        every = ways(works[index], array.rows, cuts(network, tiling.job, array))
+    for index, (tiling, chosen) in enumerate(zip(schedule.tilings, priced.layers, strict=True)):
+        work, following = chosen.work, following_steps(works, index)
+        every = ways(work, array.rows, cuts(schedule.network, tiling.job, array))
         others = [
             way
             for way in (replace(way, on_chip=tiling.on_chip) for way in every)
-            if way != chosen.way and _fits(array, needs(works[index], array.rows, array.columns, way, following))
+            if way != chosen.way and _fits(array, needs(work, array.rows, array.columns, way, following))
         ]
-        best = cheapest(array, works[index], others, following, link, index == 0) if others else None
-        lines.append(_why(chosen, best) if best else "no other way fits the buffers")
+        lines.append(
+            _why(chosen, cheapest(array, work, others, following, priced.link, index == 0))
+            if others
+            else "no other way fits the buffers"
+        )
     return tuple(lines)
 
 

@@ -76,6 +76,7 @@ def test_throughput_is_of_the_steady_state_and_latency_of_a_frame() -> None:
     assert took.throughput == 1.0  # three ends, a second apart
     assert took.latency == 4.0
     assert took.busy == {"a": 0.25, "b": 3.0}
+    assert took.overlap == 3.0  # three frames at once in b, which is of one worker: such spans do not happen
     with pytest.raises(HostError, match="there is nothing to measure before the first frame is through"):
         measure([], {})
 
@@ -302,4 +303,5 @@ def test_figures_count_frames_and_not_batches() -> None:
     assert (took.frames, took.first) == (5, 2)
     assert took.throughput == 3 / (11.25 - 3.5)
     assert took.busy == {"a": 9 / 5, "b": 0.25}
+    assert took.overlap == pytest.approx(3 / (11.25 - 3.5) * 9 / 5)
     assert took.latency == (3.25 * 3 + 3.5 * 2) / 5

@@ -28,7 +28,7 @@ from scheduler.placement import place
 from scheduler.search import schedule_of, search
 from scheduler.space import Goal, pin, ports_fit, space_of
 from scheduler.tile import SystolicSchedule, tile
-from scheduler.work import Way, cuts, needs, ways, work_of
+from scheduler.work import Way, cuts, following_steps, needs, ways, work_of
 from systolic.build import Variant
 from systolic.design import write
 from systolic.generate import generate
@@ -126,7 +126,7 @@ def legal_ways(network: QuantizedNetwork, array: Array, batch: int = 1) -> list[
     works = [work_of(network, job, array) for job in jobs]
     found = []
     for index, (job, work) in enumerate(zip(jobs, works, strict=True)):
-        following = works[index + 1].steps if index + 1 < len(works) else 0
+        following = following_steps(works, index)
         fitting = []
         for way in ways(work, array.rows, cuts(network, job, array)):
             need = needs(work, array.rows, array.columns, way, following)
