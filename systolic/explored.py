@@ -228,12 +228,26 @@ def _named(explored: Explored) -> str:
 
 COMPARE_HEAD = (
     "asked", "array", "MHz", "cycles a frame", "frames/s", "DSP", "BRAM36", "URAM", "LUT", "DDR MB a frame",
-    "bound by",
+    "bound by, or source",
 )  # fmt: skip
 
 
 def comparison_rows(comparison: Comparison) -> list[list[Cell]]:
-    return [_compared(row) for row in comparison.rows]
+    """What was asked for, and under each what the named schedules come to on the same array."""
+    return [line for row in comparison.rows for line in (_compared(row), *_named_beside(row.explored))]
+
+
+def _named_beside(explored: Explored | None) -> list[list[Cell]]:
+    if explored is None:
+        return []
+    array, clock = str(explored.schedule.array), explored.clock_mhz
+    return [
+        [
+            f"  {one.name}", array, round(clock), one.cycles, clock * 1e6 / one.cycles, *[None] * 4, one.bytes / 1e6,
+            one.source,
+        ]
+        for one in explored.named
+    ]  # fmt: skip
 
 
 def _compared(row: Row) -> list[Cell]:

@@ -116,6 +116,25 @@ def test_what_does_not_fit_is_a_row_with_its_sentence(comparison: ShownCompariso
     assert "ultra96-v2, 8x16x16, int8" in comparison.text()
 
 
+def test_the_named_schedules_are_rows_of_every_comparison(comparison: ShownComparison) -> None:
+    """Under each that fits, with the cycles and bytes of its own array; also at the head of the page."""
+    lines, page = comparison.text().splitlines(), report(comparison)
+    for row in comparison.rows:
+        at = next(i for i, line in enumerate(lines) if line.startswith(row.asked))
+        beside = lines[at + 1 : at + 4]
+        if row.explored is None:
+            assert not any(line.startswith("  ") for line in beside[:1])
+            continue
+        assert [line.split()[0] for line in beside] == ["convor", "scale-sim-os", "naive"]
+        for one, line in zip(row.explored.named, beside, strict=True):
+            assert f" {row.explored.schedule.array} " in line
+            assert f" {one.cycles:,} " in line
+            assert f" {row.explored.clock_mhz * 1e6 / one.cycles:.2f} " in line
+            assert f" {one.bytes / 1e6:.2f} " in line
+            assert line.endswith(one.source)
+    assert page.index("convor") < page.index("</table>")
+
+
 def test_the_front_is_a_front(network: QuantizedNetwork) -> None:
     small = pin(space_of(network, ZCU104), lanes=16, columns=16)
     points = front(network, ZCU104, link_of(ZCU104, 300), small)
