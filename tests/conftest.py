@@ -6,6 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No example is refused for the seconds it took; where CI is set, every run draws the same ones.
+settings.register_profile(
+    "systolic", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
+settings.load_profile("systolic")
 
 
 @pytest.fixture(scope="session")

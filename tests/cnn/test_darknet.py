@@ -205,7 +205,7 @@ EVERYTHING = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_a_damaged_cfg_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     text = EVERYTHING
@@ -308,7 +308,7 @@ def test_numbers_must_be_finite_and_variances_positive(tmp_path: Path) -> None:
         read_weights(network, weights_file(tmp_path, numbers))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     layers=st.lists(st.sampled_from([CONV, NORMED, POOL, "[connected]\noutput=6\nbatch_normalize=1\n"]), min_size=1, max_size=3),
     seed=st.integers(0, 2**64 - 1),

@@ -93,7 +93,7 @@ SLOPES = st.sampled_from(["leaky", "relu", "linear"])
 SEEDS = st.integers(0, 1 << 30)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(SEEDS, SLOPES, st.sampled_from([INT8, INT16]), st.integers(1, 30))
 def test_requantise_is_the_contract_in_int64_and_in_floats(seed, slope, datatype, bits):
     random = np.random.default_rng(seed)
@@ -119,7 +119,7 @@ def test_a_negative_multiplier_above_the_positive_one_is_selected_by_sign():
     assert _requantise_floats(acc, r, INT8).tolist() == [[-30, 10]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SEEDS, SLOPES)
 def test_requantise_never_decreases_in_the_accumulator(seed, slope):
     """So that a maximum may be taken before or after it."""
@@ -161,7 +161,7 @@ def windows(draw, kernels, padding_below: int = 4) -> Window:
     return Window(height, width, kernel, draw(st.integers(1, 3)), padding)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(windows([1, 3, 5, 7]), SEEDS, SLOPES, st.sampled_from([INT8, UINT8]), st.sampled_from([1, 2, 3]))
 def test_convolution_equals_its_definition(window, seed, slope, datatype, groups):
     random = np.random.default_rng(seed)
@@ -220,7 +220,7 @@ def test_a_picture_of_many_row_blocks_equals_one_block():
         ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(windows([1, 2, 3, 5], padding_below=5), SEEDS, st.sampled_from([INT8, UINT8]))
 def test_max_pool_equals_its_definition(window, seed, datatype):
     random = np.random.default_rng(seed)

@@ -57,7 +57,7 @@ def test_weights_are_narrow_and_every_channel_uses_its_whole_range(bits, high, c
             assert node.op.weights.dtype == np.dtype(carrier)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(SEEDS, st.sampled_from(["linear", "leaky", "relu"]))
 def test_integers_stand_for_the_floats(seed, activation):
     """weights·scale ≈ weights, bias·scale ≈ bias, m / 2^s ≈ accumulator scale / output scale."""

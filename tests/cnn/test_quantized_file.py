@@ -195,7 +195,7 @@ def test_a_member_that_is_there_twice_is_refused():
 GOOD = to_npz(quantized(networks.classifier()))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), min_size=1, max_size=4))
 def test_any_damage_is_a_network_error_or_a_legal_network(damage):
     data = bytearray(GOOD)
@@ -208,7 +208,7 @@ def test_any_damage_is_a_network_error_or_a_legal_network(damage):
     assert to_npz(from_npz(to_npz(q))) == to_npz(q)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, len(GOOD) - 1))
 def test_a_file_cut_short_is_a_network_error(size):
     with pytest.raises(NetworkError):

@@ -70,7 +70,7 @@ def sums(random: np.random.Generator, edges: list[int]) -> np.ndarray[tuple[int,
 # ---------------------------------------------------------------- the arithmetic
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(SEEDS, st.sampled_from([*SMALL, INT16, INT32]), st.integers(1, 46))
 def test_multiply_shift_is_the_contract_in_int64_and_in_floats(seed, datatype, bits):
     random = np.random.default_rng(seed)
@@ -82,7 +82,7 @@ def test_multiply_shift_is_the_contract_in_int64_and_in_floats(seed, datatype, b
     assert requantise(acc, by, datatype).dtype == datatype.carrier
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(SEEDS, st.sampled_from([*SMALL, BIPOLAR]), st.integers(1, 31))
 def test_thresholds_count_what_the_sum_reaches(seed, datatype, bits):
     random = np.random.default_rng(seed)
@@ -94,7 +94,7 @@ def test_thresholds_count_what_the_sum_reaches(seed, datatype, bits):
     np.testing.assert_array_equal(_requantise_floats(acc.astype(np.float64), by, datatype), expected)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(SEEDS, st.sampled_from(SMALL), st.booleans())
 def test_thresholds_equal_the_requantisation_that_they_come_from(seed, datatype, leaky):
     """Around every threshold, where the output steps."""

@@ -310,7 +310,7 @@ def test_every_sign_along_a_chain(library: ctypes.CDLL, packing: str) -> None:
             check_packed(library, pair[:, ::-1], np.stack([other, activations][: how.positions], axis=1))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@settings(max_examples=200, derandomize=True, database=None)
 @given(data=st.data())
 def test_any_chain(library: ctypes.CDLL, packing: str, data: st.DataObject) -> None:
     (top, high), (_, how) = ends(packing), packing_of(packing)

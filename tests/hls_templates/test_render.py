@@ -47,7 +47,7 @@ def test_comments_are_one_harmless_line(text: str, wanted: str) -> None:
     assert comment(text) == wanted
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@settings(max_examples=300, derandomize=True, database=None)
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from('\\\n*/?"$[]{};`'), max_size=40))
 def test_no_text_leaves_its_comment(text: str) -> None:
     line = comment(text)

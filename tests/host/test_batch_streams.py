@@ -183,8 +183,7 @@ def test_figures_are_of_frames(batches: Path, accelerator: Open, frames: list[np
     yolo.device.pace = replace(yolo.device.pace, time_scale=0.06 / cycles)
     results = list(yolo.stream(frames[:60]))
     took = yolo.measured
-    assert (took.frames, took.first, took.bound_by) == (60, BATCH, "accelerate")
-    assert 0.4 < took.overlap < 2.5, str(took)  # a third, or three, if starts were taken for frames
+    assert (took.frames, took.first) == (60, BATCH)
     assert f"the design, whose batch of 3 frames takes {1e3 * cycles:.3f} ms (modelled cycles" in took.label
     spans = [one.timing.seconds["accelerate"] for one in results]
     assert min(spans) >= 0.06

@@ -101,7 +101,7 @@ def test_what_the_font_lacks_is_still_drawn() -> None:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     label=st.text(st.characters(), max_size=60),
     probability=st.floats(0, 1),

@@ -199,7 +199,7 @@ def test_letterbox_puts_grey_bars_left_and_right() -> None:
 sides = st.integers(1, 40)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tall=sides, wide=sides, height=sides, width=sides)
 def test_the_placement_leads_back_to_the_picture(tall: int, wide: int, height: int, width: int) -> None:
     picture = np.full((tall, wide, 3), 5, np.uint8)

@@ -103,7 +103,7 @@ def least(array: Array, board: Board) -> int:
     return min((area(used, board) for used in every if used.fits(board)), default=int(NEVER))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(boards(), arrays(), st.data())
 def test_a_placement_is_the_least_of_every_choice(board: Board, array: Array, data: st.DataObject) -> None:
     array = replace(array, **{name: data.draw(st.sampled_from(depths)) for name, depths in DEPTHS.items()})
@@ -112,7 +112,7 @@ def test_a_placement_is_the_least_of_every_choice(board: Board, array: Array, da
     assert (area(used, board) if used.fits(board) else NEVER) == least(array, board)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(boards(), arrays())
 def test_a_grid_of_arrays_is_placed_as_each_by_itself(board: Board, array: Array) -> None:
     def axis(values: tuple[int, ...], at: int) -> np.ndarray:

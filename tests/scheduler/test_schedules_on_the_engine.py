@@ -142,7 +142,7 @@ def legal_ways(network: QuantizedNetwork, array: Array, batch: int = 1) -> list[
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_every_legal_way_is_executed_bit_exactly(name: str, data: st.DataObject, run: Run) -> None:
     network = data.draw(networks(ARRAYS[name].bits))
@@ -158,7 +158,7 @@ def test_every_legal_way_is_executed_bit_exactly(name: str, data: st.DataObject,
     assert run(name, schedule, 1) == 0
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data(), name=st.sampled_from(sorted(ARRAYS)), batch=st.integers(2, 7))
 def test_every_frame_of_a_batch_is_executed_bit_exactly(data: st.DataObject, name: str, batch: int, run: Run) -> None:
     array = ARRAYS[name]
@@ -170,7 +170,7 @@ def test_every_frame_of_a_batch_is_executed_bit_exactly(data: st.DataObject, nam
     assert run(name, check_schedule(schedule_of(network, array, chosen, batch)), 4) == 0
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data(), name=st.sampled_from(sorted(ARRAYS)))
 def test_what_the_search_returns_is_legal_and_executed_bit_exactly(data: st.DataObject, name: str, run: Run) -> None:
     array = ARRAYS[name]
@@ -198,7 +198,7 @@ def boards(draw: st.DrawFn) -> Board:
     return replace(board, resources=replace(have, **left), ports=ports)
 
 
-@settings(max_examples=4, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4, phases=[Phase.generate])
 @given(networks(), boards(), st.data())
 def test_what_is_found_for_any_network_and_board_fits_and_is_executed_bit_exactly(
     network: QuantizedNetwork, board: Board, data: st.DataObject

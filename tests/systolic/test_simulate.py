@@ -106,7 +106,6 @@ def test_random_networks_equal_the_golden_model(geometry: str, accelerator: Give
 
     @settings(
         max_examples=60,
-        deadline=None,
         derandomize=True,
         database=None,
         phases=(Phase.generate, Phase.shrink),

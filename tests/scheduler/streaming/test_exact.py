@@ -92,7 +92,7 @@ def small(layers: list[tuple[str, int]], channels: int) -> g.StreamGraph:
 KINDS = st.sampled_from(["conv", "point", "depthwise", "pool"])
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=12, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(
     st.lists(st.tuples(KINDS, st.sampled_from([1, 2, 3])), min_size=1, max_size=2), st.sampled_from([1, 2]), st.data()
 )

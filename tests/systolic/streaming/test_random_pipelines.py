@@ -132,7 +132,7 @@ def _suits(graph: g.StreamGraph, folds: dict[int, g.Fold], index: int, fold: g.F
 
 
 @settings(
-    max_examples=6, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck),
+    max_examples=6, derandomize=True, database=None, suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.generate),
 )  # fmt: skip
 @given(
