@@ -13,8 +13,8 @@ from scheduler.cost import layer_cost
 from scheduler.link import Link
 from scheduler.lower import lower
 from scheduler.placement import place
-from scheduler.price import Task, arrays_of, layers_of, map_depths, stays_at, ways_of
 from scheduler.space import Goal, Space, area, geometries
+from scheduler.task import Task, arrays_of, layers_of, map_depths, stays_at, ways_of
 from scheduler.work import Needs, Work, following_steps, staying
 
 

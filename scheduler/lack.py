@@ -7,9 +7,9 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import RULES, Array
 from scheduler.placement import excess, place
-from scheduler.price import Layers
 from scheduler.resources import Usage
 from scheduler.space import Geometry, Space, ports_fit
+from scheduler.task import Layers
 from scheduler.tile import ceil_div, tile
 from scheduler.work import following_steps, needs, ways
 

@@ -4,60 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
 
 from boards.board import Board
-from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
-from scheduler.cost import layer_cycles, layer_traffic
+from scheduler.cost import layer_cycles
 from scheduler.knobs import Knobs, Numbers
-from scheduler.link import Link
-from scheduler.lower import Job
-from scheduler.on_chip import may_stay
-from scheduler.pass_cycles import ROUNDED, least_drain, least_fill, least_first_weights, program_cycles
-from scheduler.placement import holds_maps, least_areas
-from scheduler.space import NEVER, Geometry, Goal, Space, legal, most_words, weight_words
-from scheduler.tile import ceil_div
-from scheduler.work import Cut, Needs, Way, Work, cuts, following_steps, map_words, needs, staying, ways, work_of
+from scheduler.placement import least_areas
+from scheduler.space import NEVER, Space
+from scheduler.task import Task, arrays_of, map_depths, moved_bytes, stays_at, ways_of
+from scheduler.work import Needs, Way, Work, following_steps, staying
 
 KNOBS = ("save_rows", "chunk", "map_ports", "weight_ports", "weight_words")
 """Numbers that arrays of one geometry differ in, beside the depths."""
 
-PACE = 990
-"""1/1000 of a DDR's bytes that ports together are not modelled to need: ``milli_cycles`` counts some turns of whole
-chunks, and is up to 0.7 % too fast (tested)."""
-
 _BYTES = 32  # bits of the byte count in a combined key: cycles first, bytes where they tie
 _MOST_BYTES = (1 << _BYTES) - 1
-
-
-@dataclass(frozen=True)
-class Layers:
-    """A network on one width of array: numbers only, so that it is cheap to send to another process.
-
-    bits: of a value in a lane. stays: of each layer's map whether it may stay on chip.
-    """
-
-    works: tuple[Work, ...]
-    cuts: tuple[tuple[Cut, ...], ...]
-    stays: tuple[bool, ...]
-    bits: int = 8
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """One geometry to price. best: the key to beat."""
-
-    geometry: Geometry
-    layers: Layers
-    board: Board
-    link: Link
-    goal: Goal
-    space: Space
-    best: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,85 +31,6 @@ class Candidate:
     key: tuple[int, ...]
     array: Array
     ways: tuple[Way, ...]
-
-
-def layers_of(
-    network: QuantizedNetwork, jobs: Sequence[Job], columns: int, lanes: int, strips: int, bits: int = 8
-) -> Layers:
-    array = Array(2, columns, lanes, bits=bits)
-    return Layers(
-        tuple(work_of(network, job, array) for job in jobs),
-        tuple(cuts(network, job, array, strips) for job in jobs),
-        may_stay(network, jobs),
-        bits,
-    )
-
-
-def least_cycles(geometry: Geometry, layers: Layers, link: Link, space: Space) -> int:
-    """No candidate of the geometry takes fewer. A layer takes its positions × steps × tiles after its first rows have
-    come, and all its weight tiles but the first arrive while it runs, through at most the space's ports and the DDR;
-    and it starts and ends once. The frame's first weights come first."""
-    rows, ports, map_ports = geometry.rows, most_words(geometry, space), max(space.map_ports)
-    total = 0
-    works = staying(layers.works, layers.stays)
-    for index, (work, choices) in enumerate(zip(works, layers.cuts, strict=True)):
-        tiles = ceil_div(work.filters, geometry.columns)
-        places = ceil_div(work.out_width, work.positions)
-        compute = ceil_div(work.out_height, rows) * tiles * places * work.steps
-        words = work.steps * geometry.columns
-        arrives = max(words // ports, words * geometry.lanes * layers.bits // 8 * PACE // link.milli_bytes)
-        fill = least_fill(work, rows, map_ports, min(cut.total_words for cut in choices), link)
-        first = max(fill, least_first_weights(words // ports, link)) if index == 0 else fill
-        running = [max(start + compute, (tiles - 1) * arrives) for start in (first, fill)]
-        beside = program_cycles(link) + least_drain(work, rows, link) - ROUNDED
-        total += work.repeats * (beside + running[1]) + running[0] - running[1]
-    return total
-
-
-def least_bytes(geometry: Geometry, layers: Layers) -> int:
-    """No candidate moves fewer: every weight, every requantiser and every map that cannot stay crosses once."""
-    return sum(
-        min(_bytes(geometry, layers.bits, work, Way(cut, "weights-resident", True)) for cut in choices)
-        for work, choices in zip(staying(layers.works, layers.stays), layers.cuts, strict=True)
-    )
-
-
-def map_depths(task: Task) -> tuple[int, ...]:
-    """Depths of a map buffer: none, and each that holds one map more, where the board has the memory for it alone."""
-    if task.space.map_depths is not None:
-        return task.space.map_depths
-    g = task.geometry
-    sizes = {map_words(work, g.rows) for work, may in zip(task.layers.works, task.layers.stays, strict=True) if may}
-    array = Array(g.rows, g.columns, g.lanes, bits=task.layers.bits)
-    return (0, *(size for size in sorted(sizes) if holds_maps(replace(array, map_depth=size), task.board)))
-
-
-def stays_at(task: Task, depth: int) -> tuple[bool, ...]:
-    """Of each layer's map whether it stays in buffers of this depth: all that may and fit."""
-    both = zip(task.layers.works, task.layers.stays, strict=True)
-    return tuple(may and map_words(work, task.geometry.rows) <= depth for work, may in both)
-
-
-def _bytes(geometry: Geometry, bits: int, work: Work, way: Way) -> int:
-    word = geometry.lanes * bits // 8
-    return layer_traffic(geometry.rows, geometry.columns, word, work, way).total
-
-
-def arrays_of(task: Task) -> list[Array]:
-    """Legal arrays of the geometry in all but the buffers' depths, within the board's DSPs and ports."""
-    g, space = task.geometry, task.space
-    tiles = max(ceil_div(w.filters, g.columns) for w in task.layers.works)
-    made = (
-        Array(
-            g.rows, g.columns, g.lanes, save_rows, map_ports, weight_ports,
-            chunk=chunk, channel_tiles=tiles, dsp=task.board.dsp.kind, bits=task.layers.bits,
-            weight_words=weight_words(g, space, weight_ports),
-        )
-        for save_rows, map_ports, weight_ports, chunk in product(
-            space.save_rows, space.map_ports, space.weight_ports, space.chunks
-        )
-    )  # fmt: skip
-    return [a for a in made if legal(a, task.board)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +71,7 @@ class _Grid:
             return _Layer((), (), np.zeros((self.count, 0), np.int64), np.zeros(0, np.int64))
         cycles = layer_cycles(self.knobs, work, found, following, task.link, index == 0).total
         grid = np.broadcast_to(cycles, (self.count, len(found)))
-        moved = np.array([_bytes(task.geometry, task.layers.bits, work, way) for way in found], np.int64)
+        moved = np.array([moved_bytes(task.geometry, task.layers.bits, work, way) for way in found], np.int64)
         return _Layer(found, need, grid, moved)
 
 
@@ -197,22 +82,6 @@ def _grid(task: Task, arrays: Sequence[Array]) -> _Grid:
     g = task.geometry
     knobs = Knobs(g.rows, g.columns, g.lanes, arrays[0].word_bytes, *map(column, KNOBS))
     return _Grid(task, knobs, len(arrays), {})
-
-
-def ways_of(
-    task: Task, work: Work, choices: tuple[Cut, ...], following: int
-) -> tuple[tuple[Way, ...], tuple[Needs, ...]]:
-    """The ways that the largest buffers of the space hold."""
-    g, space = task.geometry, task.space
-    deepest = (space.row_depths[-1], space.weight_depths[-1], space.kept_depths[-1])
-    kept = []
-    for way in ways(work, g.rows, choices):
-        if way.order not in space.orders and work.out_height > g.rows:
-            continue
-        need = needs(work, g.rows, g.columns, way, following)
-        if all(n <= d for n, d in zip((need.row_depth, need.weight_depth, need.kept_depth), deepest, strict=True)):
-            kept.append((replace(way, on_chip=work.to_chip), need))
-    return tuple(way for way, _ in kept), tuple(need for _, need in kept)
 
 
 @dataclass(frozen=True, eq=False)

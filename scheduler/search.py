@@ -23,13 +23,15 @@ from boards.board import Board
 from boards.errors import ScheduleError, SystolicError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
+from scheduler.bounds import least_bytes, least_cycles
 from scheduler.clock import NO_WAIT
 from scheduler.lack import nothing_fits
 from scheduler.link import DDR_EFFICIENCY, Link, link_of
 from scheduler.lower import lower
-from scheduler.price import Candidate, Layers, Task, layers_of, least_bytes, least_cycles, solve
+from scheduler.price import Candidate, solve
 from scheduler.resources import fixed_usage
 from scheduler.space import HELD, MOST_FRAMES, Geometry, Goal, Space, area, geometries, space_of
+from scheduler.task import Layers, Task, layers_of
 from scheduler.tile import SystolicSchedule
 from scheduler.work import Way, tiling_of
 

@@ -215,9 +215,11 @@ def front(
     batch: frames that share the weights' passage; ``space`` is one of the same batch. Few knobs are searched, so that
     all geometries take seconds: two Savers, even ports.
     """
-    from scheduler.price import Task, layers_of, least_cycles, solve
+    from scheduler.bounds import least_cycles
+    from scheduler.price import solve
     from scheduler.search import schedule_of
     from scheduler.space import geometries
+    from scheduler.task import Task, layers_of
 
     whole = space or space_of(network, board, batch=batch)
     few = replace(whole, save_rows=(1, 2, 4), chunks=whole.chunks[-1:], map_ports=(2,), weight_ports=(2,), strips=4)

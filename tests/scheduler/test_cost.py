@@ -13,16 +13,17 @@ from quantised import Builder, tiny_yolo
 
 from boards.board import load
 from scheduler.array import Array
+from scheduler.bounds import least_bytes, least_cycles
 from scheduler.cost import cost, layer_cost, layer_cycles, layer_traffic
 from scheduler.cycles import PARTS
 from scheduler.knobs import knobs_of
 from scheduler.link import link_of
 from scheduler.lower import lower
 from scheduler.named import named_costs
-from scheduler.price import layers_of, least_bytes, least_cycles
 from scheduler.program import emit
 from scheduler.search import search
 from scheduler.space import Geometry, space_of, weight_words
+from scheduler.task import layers_of
 from scheduler.tile import tile
 from scheduler.work import cuts, staying, ways, work_of
 from systolic.design import write

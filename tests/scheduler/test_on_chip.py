@@ -16,10 +16,10 @@ from scheduler.legal import check_schedule
 from scheduler.link import link_of
 from scheduler.lower import lower
 from scheduler.on_chip import buffers, handovers, hindrances, keep, may_stay
-from scheduler.price import Task, layers_of, map_depths, stays_at
 from scheduler.program import PASS_FIELDS, emit
 from scheduler.search import search
 from scheduler.space import Geometry, Goal, pin, space_of
+from scheduler.task import Task, layers_of, map_depths, stays_at
 from scheduler.tile import SystolicSchedule, tile
 
 ZCU104 = load("zcu104")

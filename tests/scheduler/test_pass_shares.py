@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduler.bounds import PACE
 from scheduler.link import milli_cycles
-from scheduler.price import PACE
 
 
 @given(st.sampled_from((1, 2, 4)), st.sampled_from((2, 4, 8, 16)), st.integers(100, 100_000))

@@ -20,10 +20,11 @@ from scheduler.cost import cost
 from scheduler.link import link_of
 from scheduler.lower import lower
 from scheduler.placement import place
-from scheduler.price import Candidate, Task, layers_of, solve
+from scheduler.price import Candidate, solve
 from scheduler.schedule_file import to_json
 from scheduler.search import _run, _Visit, search
 from scheduler.space import Geometry, Goal, Space, geometries, pin, space_of
+from scheduler.task import Task, layers_of
 
 ZCU104 = load("zcu104")
 LINK = link_of(ZCU104, 300)
