@@ -26,6 +26,7 @@ from scheduler.pass_shape import (
     Shape,
     Times,
     most,
+    rows_by_port,
     up,
 )
 from scheduler.pass_shares import ROWS, SAVES, WEIGHTS, Shares
@@ -163,8 +164,10 @@ def _rows_from_ddr(one: Shape, asked: Times, there: Times, iterations: Times) ->
     lost = Shares.of(one).lost(ROWS, words, {WEIGHTS: weights, SAVES: one.flat(0.0)})
     lost = lost + np.where(lost > 0, requantisers / one.rate, 0)
     moved = begun + one.first_bytes / one.rate
-    late = begun + _by_groups(one, np.minimum(weights, words * one.weight_bytes) + requantisers)
-    return most(there + iterations, there + words * one.row_pace, begun + words * one.row_pace + lost, moved, late)
+    late = begun + _until_the_slowest(one, np.minimum(weights, words * one.weight_bytes) + requantisers)
+    came = most(there + words * one.row_pace, begun + words * one.row_pace + lost, moved, late)
+    inside = min(knobs.rows + one.work.ahead, ceil_div(one.work.pad_top + one.work.in_height, one.work.stride))
+    return most(there + iterations, came + iterations - one.loads_of(inside))
 
 
 def _weights_asked(one: Shape) -> Times:
@@ -181,16 +184,16 @@ def _weights_left(one: Shape, began: Times) -> Times:
     return most(0, held - (began - one.link.read_latency) / pace)
 
 
-def _by_groups(one: Shape, beside: Times) -> Times:
-    """Rows come as many at a time as there are ports; of the last group, ports without a row wait for the others."""
-    ports, strides = one.knobs.map_ports, one.knobs.rows + one.work.ahead
-    word = one.knobs.word_bytes / one.rate
-    rest = strides % ports
-    whole, alone = np.asarray(ports * word, np.float64), np.asarray(rest * word, np.float64)
-    rows = strides // ports * most(1, whole) + np.where(rest > 0, most(1, alone), 0)
-    padding = (strides * one.work.phases - one.first_rows) * word
-    late = (rows * one.work.phases - padding) * one.way.words + beside / one.rate
-    return np.where(one.map_bytes > one.rate, late, 0)
+def _until_the_slowest(one: Shape, beside: Times) -> Times:
+    """Cycles until the port with most rows of the first tile has them: the others, which need fewer, take their share
+    of the DDR meanwhile for rows of the next tile, as far as they hold them."""
+    ahead = one.read_ahead if one.row_tiles > 1 else one.flat(0.0)
+    words = one.flat(0.0)
+    for ports in np.unique(one.knobs.map_ports):
+        rows = rows_by_port(one.work, one.knobs.rows, 1, int(ports))
+        moved = sum(np.minimum(max(rows) * one.way.words, its * one.way.words + ahead) for its in rows)
+        words = np.where(one.knobs.map_ports == ports, moved, words)
+    return np.where(one.map_bytes > one.rate, (words * one.knobs.word_bytes + beside) / one.rate, 0)
 
 
 def _first_weight(one: Shape) -> Times:
@@ -210,15 +213,15 @@ def _row_tiles(one: Shape, state: State) -> State:
 
     def row(state: State, index: int) -> State:
         more = index < one.row_tiles - 1
-        words = one.flat(one.tile_words if more else 0.0)
-        rows = words * one.map_bytes / one.channel_tiles
+        words = one.tile_words(index)
+        rows = one.tile_bytes(index) / one.channel_tiles
 
         def channel(state: State, tile: int) -> State:
             last = tile == one.channel_tiles - 1
             loads = np.where(one.streams | (index == 0 and not last), tile_words, 0)
             if last and not more:
                 loads = one.flat(one.way.next_steps * one.step_words)
-            beside = np.where(one.streams, loads, np.minimum(loads, one.feeds / one.weight_pace)) * one.weight_bytes
+            beside = loads * one.weight_bytes
             began, size = state.weights, (one.saved(index), one.blocks(tile))
             state = _tile(one, state, size, rows, beside, last and not more)
             return load_weights(one, state, began, one.feeds, loads, last and not more)
@@ -232,8 +235,8 @@ def _row_tiles(one: Shape, state: State) -> State:
         if index == 0:
             weights = most(weights, _weights_left(one, began))
         others = left, weights * one.weight_bytes
-        loads = one.flat(one.loads if more else 0.0)
-        return load_rows(one, state, began, one.channel_tiles * one.feeds, loads, words, others, leaves)
+        loads, padding = one.flat(one.loads if more else 0.0), one.tile_padding(index)
+        return load_rows(one, state, began, one.channel_tiles * one.feeds, loads, words, others, padding, leaves)
 
     return sweep(state, one.row_tiles, _period(one), row)
 
@@ -247,12 +250,14 @@ def _channel_tiles(one: Shape, state: State) -> State:
 
         def row(state: State, index: int) -> State:
             more = tile == 0 and index < one.row_tiles - 1
-            loads, rows = (one.flat(value if more else 0.0) for value in (one.loads, one.tile_words))
+            loads = one.flat(one.loads if more else 0.0)
+            parts = (one.tile_words, one.tile_bytes, one.tile_padding)
+            rows, read, padding = (part(index) if tile == 0 else one.flat(0.0) for part in parts)
             beside = np.minimum(words / one.row_tiles, most(one.feeds, loads) / one.weight_pace) * one.weight_bytes
             began, pending, size = state.rows, state.pending, (one.saved(index), one.blocks(tile))
-            state = _tile(one, state, size, rows * one.map_bytes, beside, last and index == one.row_tiles - 1)
+            state = _tile(one, state, size, read, beside, last and index == one.row_tiles - 1)
             others = one.columns * one.column_bytes(*size) + pending - state.pending, beside
-            return load_rows(one, state, began, one.feeds, loads, rows, others)
+            return load_rows(one, state, began, one.feeds, loads, rows, others, padding)
 
         began = state.weights
         state = sweep(state, one.row_tiles, _period(one), row)

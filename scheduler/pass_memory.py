@@ -22,11 +22,11 @@ LEAD = 2
 
 def load_rows(
     one: Shape, state: State, began: Times, feeds: Times, loads: Times, words: Times, others: tuple[Times, Times],
-    leaves: Times | float = 0.0,
+    padding: Times, leaves: Times | float = 0.0,
 ) -> State:
     """The end of a phase of load that began to give at ``began``: the array took ``feeds`` elements, ``loads``
-    iterations brought ``words`` a port. others: bytes of results and of weights that moved meanwhile; leaves: when the
-    first results do, where these rows were asked for before."""
+    iterations brought ``words`` a port. others: bytes of results and of weights that moved meanwhile; padding:
+    iterations after the last word; leaves: when the first results do, where these rows were asked for before."""
     beside = one.way.overlap > 0
     some = words > 0
     ahead = np.minimum((leaves - state.rows_at) / one.row_pace, one.read_ahead)  # nothing leaves yet
@@ -34,12 +34,13 @@ def load_rows(
     spent = words * one.row_pace + Shares.of(one).lost(ROWS, shared, {SAVES: others[0], WEIGHTS: others[1]})
     iterations = np.where(beside, most(feeds, loads), feeds)
     held = HELD_WORDS * one.row_pace
-    there = most(state.rows_at + spent, np.where(beside, began, state.array) + spent - held, state.ddr)
-    there = np.where(some, there, state.rows_at)
+    came = most(state.rows_at + spent, np.where(beside, began, state.array) + spent - held)
+    there = np.where(some, most(came, state.ddr), state.rows_at)
     array = most(state.array, np.where(some & beside, there - _share(spent, iterations, feeds), 0))
     looped = most(began + iterations, array - LEAD + iterations - feeds) + LOAD_STAGES
     looped = looped + np.where((loads > 0) & ~beside, loads + LOAD_STAGES, 0)
-    ready = most(looped, np.where(some, there + ROWS_TAKEN, 0))
+    padded = came + np.where(beside, padding * iterations / most(1, loads), padding)
+    ready = most(looped, np.where(some, most(there, np.where(padding > 0, padded, 0)) + ROWS_TAKEN, 0))
     return replace(
         state, array=array, rows=ready, rows_late=ready - looped, rows_at=there,
         wait_ddr=state.wait_ddr + array - state.array,
@@ -50,8 +51,9 @@ def load_weights(one: Shape, state: State, began: Times, feeds: Times, words: Ti
     """The same of feed_weights, which loads the next tile while this one is used. last: that of the next pass."""
     some = words > 0
     spent = words * (one.next_weight_pace if last else one.weight_pace)
+    ahead = one.next_weights_ahead if last else one.weights_ahead
     iterations = most(feeds, words)
-    there = most(state.weights_at + spent, began + spent - one.weights_ahead, state.ddr)
+    there = most(state.weights_at + spent, began + spent - ahead, state.ddr)
     there = np.where(some, there, state.weights_at)
     # One loop feeds and loads: until the first word is there it feeds nothing more.
     first = state.weights_at + feeds - iterations / most(1, words)
@@ -78,7 +80,7 @@ def move(
     column = one.column_bytes(saved, blocks)
     tail = tail_columns(one)
     chunks = before.pending + (one.columns - tail) * column
-    read = one.map_bytes + one.weight_bytes
+    read = one.map_bytes * (not one.work.from_chip) + one.weight_bytes
     earliest = start - HELD_WORDS * read / one.rate
     ddr = most(before.ddr, earliest) + (rows + weights + chunks) / one.rate
     words = before.left + np.ceil(saved / one.knobs.map_ports) * blocks * one.work.value_words * (one.columns - tail)

@@ -156,7 +156,9 @@ def _chunk(one: Shape, saver: Saver, flow: _Flow, columns: Times, cycles: Times)
         0,
     )  # fmt: skip
     array, pool = unhindered + stall, pool_begins + columns * position
-    arrange = most(begin + fills, pool + 2 * WAIT)
+    # Between chunks arrange takes nothing: pool is ahead of it by what is held, and what is frozen has to be followed.
+    paced = begin + most(0, fills - HELD_GROUPS + FROZEN_GROUPS) * position / groups
+    arrange = most(begin + fills, pool + 2 * WAIT, paced)
     held = np.where(fills > HELD_GROUPS, arrange, flow.arrange + fills) - HELD_GROUPS
     return _Flow(
         array=array,

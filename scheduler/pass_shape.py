@@ -41,15 +41,21 @@ def most(first: Times | float, *others: Times | float) -> Times:
     return result
 
 
-def rows_in(work: Work, rows: int, tiles: int) -> int:
-    """include/read.h, row_exists: map rows among the row strides that ``tiles`` tiles read."""
+def rows_by_port(work: Work, rows: int, tiles: int, ports: int) -> list[int]:
+    """include/read.h, row_exists: map rows among the row strides that ``tiles`` tiles read, which go round."""
     strides = tiles * rows + work.ahead
-    inside = 0
+    inside = [0] * ports
     for phase in range(work.phases):
         low = max(0, ceil_div(work.pad_top - phase, work.stride))
-        high = min(strides, ceil_div(work.pad_top + work.in_height - phase, work.stride))
-        inside += max(0, high - low)
+        high = max(low, min(strides, ceil_div(work.pad_top + work.in_height - phase, work.stride)))
+        for port in range(ports):
+            inside[port] += ceil_div(high - port, ports) - ceil_div(low - port, ports)
     return inside
+
+
+def rows_in(work: Work, rows: int, tiles: int) -> int:
+    """The same of all ports."""
+    return sum(rows_by_port(work, rows, tiles, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,9 +186,13 @@ class Shape:
     def weights_ahead(self) -> Times:
         """Cycles by which weights may come before their phase: two tiles are asked for, and what ports hold."""
         tile = (self.work.steps * self.step_words + REQUEST_STAGES + FIFO_DEPTH) * self.weight_pace
-        held = self._restarted(np.asarray(BURST_WORDS, np.float64), self.weight_pace)
-        asked = np.minimum(held, tile - self.link.read_latency)
-        return np.where(self.tiles_loaded + (self.way.next_steps > 0) > 2, asked, held)
+        asked = np.minimum(self.next_weights_ahead, tile - self.link.read_latency)
+        return np.where(self.tiles_loaded + (self.way.next_steps > 0) > 2, asked, self.next_weights_ahead)
+
+    @cached_property
+    def next_weights_ahead(self) -> Times:
+        """The same of the next pass's tile, after which nothing is asked for: what ports hold."""
+        return self._restarted(np.asarray(BURST_WORDS, np.float64), self.weight_pace)
 
     def _restarted(self, part: Times, pace: Times) -> Times:
         """Cycles by which words of a port that stood still, full, are ahead of the DDR: it goes on when one part has
@@ -220,11 +230,30 @@ class Shape:
         rows = 0 if self.work.from_chip else self.first_rows
         return np.asarray(rows * self.way.words * self.knobs.word_bytes, np.float64)
 
-    @cached_property
-    def tile_words(self) -> Times:
-        """Words of a port for such a tile: rows of padding have none, nor has a map buffer."""
-        rows = 0 if self.work.from_chip else self.rows_read - self.first_rows
-        return rows / max(1, self.row_tiles - 1) * self.way.words / self.knobs.map_ports
+    def tile_words(self, index: int) -> Times:
+        """Words of the port with most rows for the tile after ``index``; a map buffer has none."""
+        words = self.flat(0.0)
+        if self._tile_rows(index) == 0:
+            return words
+        for ports in np.unique(self.knobs.map_ports):
+            before, after = (max(rows_by_port(self.work, self.knobs.rows, index + n, int(ports))) for n in (1, 2))
+            words = np.where(self.knobs.map_ports == ports, (after - before) * self.way.words, words)
+        return words
+
+    def tile_bytes(self, index: int) -> Times:
+        """What DDR gives for that tile: rows of padding have none."""
+        return self.flat(0.0) + self._tile_rows(index) * self.way.words * self.knobs.word_bytes
+
+    def tile_padding(self, index: int) -> Times:
+        """Iterations of that tile in which nothing comes: padding is below the map."""
+        strides = ceil_div(self._tile_rows(index), self.work.phases)
+        return self.loads - self.loads_of(strides) if strides > 0 else self.flat(0.0)
+
+    def _tile_rows(self, index: int) -> int:
+        if self.work.from_chip or index + 1 >= self.row_tiles:
+            return 0
+        before, after = (rows_in(self.work, self.knobs.rows, index + tiles) for tiles in (1, 2))
+        return after - before
 
     # --- results
 

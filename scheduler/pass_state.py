@@ -61,6 +61,9 @@ ROWS_TAKEN, WEIGHTS_TAKEN = 2 * LOAD_STAGES, 2 * FEED_STAGES + 1
 SETTLED = 3
 """Tiles of a row that are stepped through before the rest is taken by their growth."""
 
+LAST = 2
+"""Tiles at its end that are, too: the one before the last brings what is left of the map."""
+
 UNEQUAL = 16
 """Turns that are stepped through at most until two of them grow alike."""
 
@@ -68,12 +71,16 @@ UNEQUAL = 16
 def sweep(state: State, count: int, period: int, step: Callable[[State, int], State]) -> State:
     """``step`` for 0 … count − 1. Tiles between the first ones and the last are alike, in turns of ``period``."""
     states, least = [state], SETTLED + 2 * period
-    for index in range(count - 1):
+    for index in range(count - LAST):
         turns, begun = divmod(index - least, period)
         if turns >= 0 and begun == 0 and (turns >= UNEQUAL or _alike(states, period)):
-            return step(grown(states[-1 - period], states[-1], (count - 1 - index) / period), count - 1)
+            states.append(grown(states[-1 - period], states[-1], (count - LAST - index) / period))
+            break
         states.append(step(states[-1], index))
-    return step(states[-1], count - 1)
+    state = states[-1]
+    for index in range(max(0, count - LAST), count):
+        state = step(state, index)
+    return state
 
 
 def _alike(states: list[State], period: int) -> bool:
