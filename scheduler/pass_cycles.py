@@ -187,13 +187,14 @@ def _weights_left(one: Shape, began: Times) -> Times:
 def _until_the_slowest(one: Shape, beside: Times) -> Times:
     """Cycles until the port with most rows of the first tile has them: the others, which need fewer, take their share
     of the DDR meanwhile for rows of the next tile, as far as they hold them."""
-    ahead = one.read_ahead if one.row_tiles > 1 else one.flat(0.0)
-    words = one.flat(0.0)
-    for ports in np.unique(one.knobs.map_ports):
-        rows = rows_by_port(one.work, one.knobs.rows, 1, int(ports))
-        moved = sum(np.minimum(max(rows) * one.way.words, its * one.way.words + ahead) for its in rows)
-        words = np.where(one.knobs.map_ports == ports, moved, words)
-    return np.where(one.map_bytes > one.rate, (words * one.knobs.word_bytes + beside) / one.rate, 0)
+    ahead = one.read_ahead if one.row_tiles > 1 else 0.0
+
+    def moved(ports: int) -> Times:
+        rows = rows_by_port(one.work, one.knobs.rows, 1, ports)
+        words = [np.minimum(max(rows) * one.way.words, its * one.way.words + ahead) for its in rows]
+        return np.asarray(sum(words), np.float64)
+
+    return np.where(one.map_bytes > one.rate, (one.by_ports(moved) * one.knobs.word_bytes + beside) / one.rate, 0)
 
 
 def _first_weight(one: Shape) -> Times:
@@ -213,8 +214,8 @@ def _row_tiles(one: Shape, state: State) -> State:
 
     def row(state: State, index: int) -> State:
         more = index < one.row_tiles - 1
-        words = one.tile_words(index)
-        rows = one.tile_bytes(index) / one.channel_tiles
+        rows = one.rows_after(index)
+        read = rows.bytes / one.channel_tiles
 
         def channel(state: State, tile: int) -> State:
             last = tile == one.channel_tiles - 1
@@ -223,7 +224,7 @@ def _row_tiles(one: Shape, state: State) -> State:
                 loads = one.flat(one.way.next_steps * one.step_words)
             beside = loads * one.weight_bytes
             began, size = state.weights, (one.saved(index), one.blocks(tile))
-            state = _tile(one, state, size, rows, beside, last and not more)
+            state = _tile(one, state, size, read, beside, last and not more)
             return load_weights(one, state, began, one.feeds, loads, last and not more)
 
         began, pending = state.rows, state.pending
@@ -235,8 +236,7 @@ def _row_tiles(one: Shape, state: State) -> State:
         if index == 0:
             weights = most(weights, _weights_left(one, began))
         others = left, weights * one.weight_bytes
-        loads, padding = one.flat(one.loads if more else 0.0), one.tile_padding(index)
-        return load_rows(one, state, began, one.channel_tiles * one.feeds, loads, words, others, padding, leaves)
+        return load_rows(one, state, began, one.channel_tiles * one.feeds, rows, others, leaves)
 
     return sweep(state, one.row_tiles, _period(one), row)
 
@@ -249,15 +249,12 @@ def _channel_tiles(one: Shape, state: State) -> State:
         words = one.flat((one.way.next_steps if last else one.work.steps) * one.step_words)
 
         def row(state: State, index: int) -> State:
-            more = tile == 0 and index < one.row_tiles - 1
-            loads = one.flat(one.loads if more else 0.0)
-            parts = (one.tile_words, one.tile_bytes, one.tile_padding)
-            rows, read, padding = (part(index) if tile == 0 else one.flat(0.0) for part in parts)
-            beside = np.minimum(words / one.row_tiles, most(one.feeds, loads) / one.weight_pace) * one.weight_bytes
+            rows = one.rows_after(index) if tile == 0 else one.no_rows
+            beside = np.minimum(words / one.row_tiles, most(one.feeds, rows.loads) / one.weight_pace) * one.weight_bytes
             began, pending, size = state.rows, state.pending, (one.saved(index), one.blocks(tile))
-            state = _tile(one, state, size, read, beside, last and index == one.row_tiles - 1)
+            state = _tile(one, state, size, rows.bytes, beside, last and index == one.row_tiles - 1)
             others = one.columns * one.column_bytes(*size) + pending - state.pending, beside
-            return load_rows(one, state, began, one.feeds, loads, rows, others, padding)
+            return load_rows(one, state, began, one.feeds, rows, others)
 
         began = state.weights
         state = sweep(state, one.row_tiles, _period(one), row)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from scheduler.pass_saver import tail_columns
-from scheduler.pass_shape import HELD_WORDS, Shape, Times, most
+from scheduler.pass_shape import HELD_WORDS, Rows, Shape, Times, most
 from scheduler.pass_shares import ROWS, SAVES, WEIGHTS, Shares
 from scheduler.pass_state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State
 
@@ -21,12 +21,13 @@ LEAD = 2
 
 
 def load_rows(
-    one: Shape, state: State, began: Times, feeds: Times, loads: Times, words: Times, others: tuple[Times, Times],
-    padding: Times, leaves: Times | float = 0.0,
+    one: Shape, state: State, began: Times, feeds: Times, rows: Rows, others: tuple[Times, Times],
+    leaves: Times | float = 0.0,
 ) -> State:
-    """The end of a phase of load that began to give at ``began``: the array took ``feeds`` elements, ``loads``
-    iterations brought ``words`` a port. others: bytes of results and of weights that moved meanwhile; padding:
-    iterations after the last word; leaves: when the first results do, where these rows were asked for before."""
+    """The end of a phase of load that began to give at ``began``: the array took ``feeds`` elements, ``rows`` came.
+    others: bytes of results and of weights that moved meanwhile; leaves: when the first results do, where these rows
+    were asked for before."""
+    loads, words = rows.loads, rows.words
     beside = one.way.overlap > 0
     some = words > 0
     ahead = np.minimum((leaves - state.rows_at) / one.row_pace, one.read_ahead)  # nothing leaves yet
@@ -39,8 +40,8 @@ def load_rows(
     array = most(state.array, np.where(some & beside, there - _share(spent, iterations, feeds), 0))
     looped = most(began + iterations, array - LEAD + iterations - feeds) + LOAD_STAGES
     looped = looped + np.where((loads > 0) & ~beside, loads + LOAD_STAGES, 0)
-    padded = came + np.where(beside, padding * iterations / most(1, loads), padding)
-    ready = most(looped, np.where(some, most(there, np.where(padding > 0, padded, 0)) + ROWS_TAKEN, 0))
+    padded = came + rows.padding * np.where(beside, iterations / most(1, loads), 1)
+    ready = most(looped, np.where(some, most(there, padded) + ROWS_TAKEN, 0))
     return replace(
         state, array=array, rows=ready, rows_late=ready - looped, rows_at=there,
         wait_ddr=state.wait_ddr + array - state.array,

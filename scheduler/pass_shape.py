@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -76,6 +77,17 @@ class Passes:
 
 
 @dataclass(frozen=True, eq=False)
+class Rows:
+    """Of a row tile, as they come. loads: iterations of load; words: of the port with most of them; bytes: of all
+    ports; padding: iterations after the last word, for rows below the map."""
+
+    loads: Times
+    words: Times
+    bytes: Times
+    padding: Times
+
+
+@dataclass(frozen=True, eq=False)
 class Shape:
     """A pass in numbers that broadcast to [knobs, ways]. Times are cycles, rates bytes a cycle.
 
@@ -102,6 +114,13 @@ class Shape:
 
     def flat(self, value: Times | float) -> Times:
         return np.asarray(value + np.zeros(self.grid), np.float64)
+
+    def by_ports(self, number: Callable[[int], Times]) -> Times:
+        """What ``number`` says of as many map ports as an array has."""
+        found = self.flat(0.0)
+        for ports in np.unique(self.knobs.map_ports):
+            found = np.where(self.knobs.map_ports == ports, number(int(ports)), found)
+        return found
 
     # --- the array
 
@@ -191,13 +210,10 @@ class Shape:
 
     @cached_property
     def next_weights_ahead(self) -> Times:
-        """The same of the next pass's tile, after which nothing is asked for: what ports hold."""
-        return self._restarted(np.asarray(BURST_WORDS, np.float64), self.weight_pace)
-
-    def _restarted(self, part: Times, pace: Times) -> Times:
-        """Cycles by which words of a port that stood still, full, are ahead of the DDR: it goes on when one part has
-        left the port, but for what the FIFO takes, and is felt a latency later."""
-        return most(0, OUTSTANDING * part * pace - self.link.read_latency - most(0, part - FIFO_DEPTH))
+        """The same of the next pass's tile, after which nothing is asked for: what a port holds that stood still, full.
+        It goes on when one part has left it, but for what the FIFO takes, and that is felt a latency later."""
+        left = self.link.read_latency + max(0, BURST_WORDS - FIFO_DEPTH)
+        return most(0, OUTSTANDING * BURST_WORDS * self.weight_pace - left)
 
     # --- rows
 
@@ -230,30 +246,31 @@ class Shape:
         rows = 0 if self.work.from_chip else self.first_rows
         return np.asarray(rows * self.way.words * self.knobs.word_bytes, np.float64)
 
-    def tile_words(self, index: int) -> Times:
-        """Words of the port with most rows for the tile after ``index``; a map buffer has none."""
-        words = self.flat(0.0)
-        if self._tile_rows(index) == 0:
-            return words
-        for ports in np.unique(self.knobs.map_ports):
-            before, after = (max(rows_by_port(self.work, self.knobs.rows, index + n, int(ports))) for n in (1, 2))
-            words = np.where(self.knobs.map_ports == ports, (after - before) * self.way.words, words)
-        return words
+    @cached_property
+    def no_rows(self) -> Rows:
+        none = self.flat(0.0)
+        return Rows(none, none, none, none)
 
-    def tile_bytes(self, index: int) -> Times:
-        """What DDR gives for that tile: rows of padding have none."""
-        return self.flat(0.0) + self._tile_rows(index) * self.way.words * self.knobs.word_bytes
+    def rows_after(self, index: int) -> Rows:
+        """What comes while row tile ``index`` is computed: the next one's rows. A map buffer's take no words."""
+        if index + 1 >= self.row_tiles:
+            return self.no_rows
+        work, rows = self.work, self.knobs.rows
+        read = 0 if work.from_chip else rows_in(work, rows, index + 2) - rows_in(work, rows, index + 1)
+        loads = self.flat(self.loads)
+        if read == 0:
+            return replace(self.no_rows, loads=loads)
 
-    def tile_padding(self, index: int) -> Times:
-        """Iterations of that tile in which nothing comes: padding is below the map."""
-        strides = ceil_div(self._tile_rows(index), self.work.phases)
-        return self.loads - self.loads_of(strides) if strides > 0 else self.flat(0.0)
+        def slowest(ports: int) -> Times:
+            before, after = (max(rows_by_port(work, rows, index + tiles, ports)) for tiles in (1, 2))
+            return np.asarray((after - before) * self.way.words, np.float64)
 
-    def _tile_rows(self, index: int) -> int:
-        if self.work.from_chip or index + 1 >= self.row_tiles:
-            return 0
-        before, after = (rows_in(self.work, self.knobs.rows, index + tiles) for tiles in (1, 2))
-        return after - before
+        return Rows(
+            loads,
+            self.by_ports(slowest),
+            self.flat(0.0) + read * self.way.words * self.knobs.word_bytes,
+            loads - self.loads_of(ceil_div(read, work.phases)),
+        )
 
     # --- results
 
