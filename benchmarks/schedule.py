@@ -18,15 +18,14 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "scheduler")]  # networks with drawn integers
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "scheduler")]  # networks with drawn integers
 
 from quantised import Builder, tiny_yolo
+from traced import kept, traced
 
 from boards.board import Board, load, names
 from boards.errors import ScheduleError
@@ -34,17 +33,10 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
 from scheduler.cost import cost
 from scheduler.link import link_of
-from scheduler.on_chip import keep
 from scheduler.search import Found, search
 from scheduler.tile import SystolicSchedule, tile
-from systolic.design import write
-from systolic.generate import generate
-from systolic.measure import board_memory, measure, trace_frame
-from systolic.simulate import open_folder
+from systolic.measure import board_memory, measure
 from systolic.tables import Cell, table
-
-MAP_DEPTH = 8192
-"""Words that hold every map of these networks."""
 
 
 def networks(bits: int) -> dict[str, QuantizedNetwork]:
@@ -93,29 +85,6 @@ def machines() -> tuple[Machine, ...]:
     )
 
 
-def traced(schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -> list[tuple[str, int]]:
-    """(layer, cycles); ``folder`` is compiled once an array: another network changes only data."""
-    shape = schedule.network.input_shape
-    picture = np.zeros((shape.channels, shape.height, shape.width), np.uint8)
-    design = generate(schedule, board, board.nearest_clock(mhz), {}, picture)
-    if not folder.exists():
-        write(design, folder)
-    for file, data in design.files.items():
-        if not file.startswith(("src/", "simulation/")):
-            (folder / file).write_bytes(data)
-    opened = open_folder(folder)
-    report = measure(opened, trace_frame(opened, picture), board_memory(opened))
-    return [(layer.name, layer.cycles) for layer in report.layers]
-
-
-def kept(schedule: SystolicSchedule) -> SystolicSchedule:
-    """The same with map buffers in which every map stays that may."""
-    array = replace(schedule.array, map_depth=MAP_DEPTH)
-    stay = keep(schedule.network, [tiling.job for tiling in schedule.tilings], array)
-    tilings = (replace(tiling, on_chip=on) for tiling, on in zip(schedule.tilings, stay, strict=True))
-    return SystolicSchedule(schedule.network, array, tuple(tilings))
-
-
 @dataclass(frozen=True)
 class Error:
     where: str
@@ -133,11 +102,13 @@ class Error:
 
 
 def compare(name: str, schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -> list[Error]:
+    opened, trace = traced(schedule, board, mhz, folder)
+    report = measure(opened, trace, board_memory(opened))
     modelled = cost(schedule, link_of(board, board.nearest_clock(mhz).mhz)).layers
     where = f"{name}, {board.name}, {schedule.array}, int{schedule.array.bits}"
     return [
-        Error(where, layer, cycles, one.running)
-        for one, (layer, cycles) in zip(modelled, traced(schedule, board, mhz, folder), strict=True)
+        Error(where, layer.name, layer.cycles, one.running)
+        for one, layer in zip(modelled, report.layers, strict=True)
     ]
 
 

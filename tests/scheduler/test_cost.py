@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quantised import Builder, tiny_yolo
+from traced import kept, traced
 
 from boards.board import load
 from scheduler.array import Array
@@ -26,10 +27,7 @@ from scheduler.space import Geometry, space_of, weight_words
 from scheduler.task import layers_of
 from scheduler.tile import SystolicSchedule, tile
 from scheduler.work import cuts, staying, ways, work_of
-from systolic.design import write
-from systolic.generate import generate
-from systolic.measure import board_memory, measure, trace_frame
-from systolic.simulate import open_folder
+from systolic.measure import board_memory, measure
 
 BOARD = load("zcu104")
 LINK = link_of(BOARD, 300)
@@ -142,6 +140,11 @@ FOUR_PORTS = Array(16, 24, 8, 2, 4, 1, row_depth=2048, weight_depth=4096, kept_d
 SHORT_OF_DDR = {
     "rows of stride 2": (Builder(3, 112, 112).conv(16, 3).conv(24, 3, 2).network(), (0.85, 0.4, 0.2)),
     "weights of the next layer": (Builder(3, 48, 48).conv(16, 3).conv(24, 3, 2).dense(64).network(), (0.85, 0.2)),
+    "the port with most rows": (Builder(3, 80, 40).conv(40, 1, 2).conv(29, 3, 2).network(), (0.2,)),
+    "rows of the next tile": (Builder(3, 64, 112).conv(24, 1).pool().conv(29, 3).pool().network(), (0.2,)),
+    "a map that ends above its tile": (Builder(3, 40, 224).conv(29, 1, 2).pool().conv(24, 3, 2).network(), (0.2,)),
+    "what is left of a high map": (Builder(3, 195, 40).conv(29, 1).conv(40, 3, 2).network(), (0.2,)),
+    "a pool between two chunks": (Builder(3, 80, 40).conv(29, 1).pool().conv(16, 1).dense(48).network(), (0.85,)),
 }
 
 
@@ -152,20 +155,11 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compare_with_trace(schedule: SystolicSchedule, folder: Path, shares: tuple[float, ...]) -> None:
-    shape = schedule.network.input_shape
-    picture = np.zeros((shape.channels, shape.height, shape.width), np.uint8)
-    made = generate(schedule, BOARD, BOARD.nearest_clock(300), {}, picture)
-    if not folder.exists():
-        write(made, folder)
-    for file, data in made.files.items():
-        if not file.startswith(("src/", "simulation/")):
-            (folder / file).write_bytes(data)
-    opened = open_folder(folder)
-    trace = trace_frame(opened, picture)
+    opened, trace = traced(schedule, BOARD, 300, folder)
     for share in shares:
-        traced = measure(opened, trace, board_memory(opened, share))
+        report = measure(opened, trace, board_memory(opened, share))
         modelled = cost(schedule, link_of(BOARD, 300, share)).layers
-        for layer, time in zip(modelled, traced.layers, strict=True):
+        for layer, time in zip(modelled, report.layers, strict=True):
             assert layer.running == pytest.approx(time.cycles, rel=0.03), (time.name, share)
 
 
@@ -177,6 +171,11 @@ def test_modelled_cycles_are_within_3_percent_of_the_traced_ones(name: str, comp
 
 @pytest.mark.parametrize("name", SHORT_OF_DDR)
 def test_they_are_where_ports_ask_for_more_than_the_ddr_gives(name: str, compiled: Path) -> None:
-    """The port with most rows is the last; weights that are asked for ahead cross the DDR beside the results."""
+    """Each by what it waits for; without it the model is off by 4 to 18 %."""
     network, shares = SHORT_OF_DDR[name]
     compare_with_trace(tile(network, FOUR_PORTS), compiled / "four ports", shares)
+
+
+def test_they_are_where_ports_hold_the_next_layers_weights(compiled: Path) -> None:
+    network = Builder(3, 32, 40).conv(40, 3, 2).conv(16, 3).pool().dense(48).network()
+    compare_with_trace(kept(tile(network, FOUR_PORTS)), compiled / "four ports and maps on chip", (0.2,))

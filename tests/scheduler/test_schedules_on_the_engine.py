@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from quantised import Builder
+from traced import load_into
 
 from boards.board import Board, load, names
 from boards.errors import ScheduleError
@@ -71,20 +72,15 @@ Run = Callable[..., int]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Mismatches of a schedule on one of ARRAYS; compiled once each, only program and data change."""
-    made: dict[str, Path] = {}
+    compiled = tmp_path_factory.mktemp("engines")
 
     def mismatches(name: str, schedule: SystolicSchedule, seed: int, variant: Variant = Variant()) -> int:  # noqa: B008
         shape = schedule.network.input_shape
         size = (shape.channels, shape.height, shape.width)
         pictures = np.random.default_rng(seed).integers(0, 256, (schedule.batch, *size), np.uint8)
         design = generate(schedule, BOARD, CLOCK, {}, pictures[0])
-        if name not in made:
-            made[name] = tmp_path_factory.mktemp(name) / "design"
-            write(design, made[name])
-        for file, data in design.files.items():
-            if not file.startswith(("src/", "simulation/")):
-                (made[name] / file).write_bytes(data)
-        return sum(one.mismatches for one in simulate_batch(open_folder(made[name]), tuple(pictures), variant))
+        folder = load_into(compiled / name, design)
+        return sum(one.mismatches for one in simulate_batch(folder, tuple(pictures), variant))
 
     return mismatches
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from traced import load_into
 
 from boards.board import load
 from cnn.datatype import INT8, UINT8, DataType
@@ -32,7 +33,7 @@ from scheduler.tile import tile
 from systolic.build import Variant, build
 from systolic.design import Design, write
 from systolic.generate import generate
-from systolic.simulate import Folder, open_folder
+from systolic.simulate import Folder
 
 HOSTILE = "a\"b' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\"
 """Ends a string, a comment, a line and a Tcl word, if it is let through."""
@@ -195,10 +196,7 @@ class Accelerator:
 
     def load(self, network: QuantizedNetwork, batch: int = 1) -> Folder:
         """The folder with another network's data and the same sources. ScheduleError where it does not fit."""
-        for name, data in design_of(network, self.array, batch).files.items():
-            if not name.startswith(("src/", "simulation/")):
-                (self.path / name).write_bytes(data)
-        return open_folder(self.path)
+        return load_into(self.path, design_of(network, self.array, batch))
 
     def copy(self, to: Path) -> Accelerator:
         shutil.copytree(self.path, to)

@@ -1,0 +1,47 @@
+"""Designs that share one compiled accelerator, and their cycle traces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from boards.board import Board
+from scheduler.on_chip import keep
+from scheduler.tile import SystolicSchedule
+from systolic.cycles import Trace
+from systolic.design import Design, write
+from systolic.generate import generate
+from systolic.measure import trace_frame
+from systolic.simulate import Folder, open_folder
+
+MAP_DEPTH = 8192
+"""Words that hold every map of these networks."""
+
+
+def kept(schedule: SystolicSchedule) -> SystolicSchedule:
+    """The same with map buffers in which every map stays that may."""
+    array = replace(schedule.array, map_depth=MAP_DEPTH)
+    stay = keep(schedule.network, [tiling.job for tiling in schedule.tilings], array)
+    tilings = (replace(tiling, on_chip=on) for tiling, on in zip(schedule.tilings, stay, strict=True))
+    return SystolicSchedule(schedule.network, array, tuple(tilings))
+
+
+def load_into(folder: Path, design: Design) -> Folder:
+    """The folder with this design's program and data. Its sources are compiled once: those of one array are the same
+    for every network."""
+    if not folder.exists():
+        write(design, folder)
+    for file, data in design.files.items():
+        if not file.startswith(("src/", "simulation/")):
+            (folder / file).write_bytes(data)
+    return open_folder(folder)
+
+
+def traced(schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -> tuple[Folder, Trace]:
+    """One frame of zeros, on the accelerator of ``folder``."""
+    shape = schedule.network.input_shape
+    picture = np.zeros((shape.channels, shape.height, shape.width), np.uint8)
+    opened = load_into(folder, generate(schedule, board, board.nearest_clock(mhz), {}, picture))
+    return opened, trace_frame(opened, picture)
