@@ -104,13 +104,16 @@ class SystolicIP(GeneratedIP):
         self.write(_CTRL, AP_START)
 
     def poll(self, timeout_s: float) -> bool:
-        """Whether it became idle in time. Sleeps through most of what such a start usually takes."""
+        """Whether it became idle in time. Sleeps through most of what such a start usually takes.
+
+        The clock may have run out while this process was not running: it is looked at once more before that is said.
+        """
         began = time.perf_counter()
         usual = self._usual.get(self._started, 0.0)
         time.sleep(min(0.9 * usual, timeout_s))
         overslept = usual > 0 and self.idle
         while not self.idle:
-            if time.perf_counter() - began > timeout_s or self.hopeless:
+            if (time.perf_counter() - began > timeout_s or self.hopeless) and not self.idle:
                 return False
             time.sleep(_NAP_SECONDS)
         # It may have been idle for long: only a frame whose end was seen tells what one takes.
@@ -126,7 +129,7 @@ class SystolicIP(GeneratedIP):
         assert self.line is not None
         until = time.perf_counter() + timeout_s
         while not self.idle:
-            if time.perf_counter() > until or self.hopeless:
+            if (time.perf_counter() > until or self.hopeless) and not self.idle:
                 return False
             await self._one_interrupt(self.line)
         self._acknowledge(self.line)

@@ -122,7 +122,7 @@ class StreamChannel:
             said = getattr(self.dma.device, "trouble", "")
             if said:
                 raise HostError(f"the accelerator stopped, the simulated board says: {said}; call reset()")
-            if time.perf_counter() > until:
+            if time.perf_counter() > until and not channel.idle:  # this process may not have been running
                 raise HostError(f"{what} within {self.timeout_s:g} s: {self.state()}; {why}; call reset()")
             time.sleep(_NAP_SECONDS)
         channel.wait()

@@ -105,8 +105,9 @@ class _Search:
         """The least cycle count that fits, then the cheapest folding that keeps it."""
         counts = self.space.cycle_counts()
         found = self._bisect(counts)
-        if found is None:
-            raise ScheduleError(self._none(counts[-1], "unknown" if self.unproven else "infeasible"))
+        if found is None and not self.unproven:
+            raise ScheduleError(self._none(counts[-1], "infeasible"))
+        found = found or (counts[-1], counts[0])  # the time was up, but the greedy folder may know one
         return self.cheapest(found[0], 1 - found[1] / found[0])
 
     def _bisect(self, counts: list[int]) -> tuple[int, int] | None:

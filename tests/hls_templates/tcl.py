@@ -43,7 +43,7 @@ def run_tcl(folder: Path, script: str, text: str, *arguments: str, **settings: s
     (folder / script).write_text(text, "utf-8")
     done = subprocess.run(
         [tclsh, str(STUBS), str(calls), str(folder / script), *arguments],
-        cwd=folder, capture_output=True, text=True, timeout=60, env={**os.environ, **settings},
+        cwd=folder, capture_output=True, text=True, timeout=600, env={**os.environ, **settings},
     )  # fmt: skip
     lines = calls.read_text("utf-8").splitlines() if calls.is_file() else []
     return Ran(done.returncode, done.stdout + done.stderr, tuple(line.split("\x1f") for line in lines))

@@ -89,7 +89,7 @@ def write_data(folder: Path) -> None:
 
 
 def bench(program: Path, data: Path) -> tuple[int, str]:
-    done = subprocess.run([str(program), str(data)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([str(program), str(data)], capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -574,7 +574,7 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bench(design: Path, data: Path, *more: str) -> tuple[int, str]:
-    done = subprocess.run([str(design / "test_bench"), str(data), *more], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([str(design / "test_bench"), str(data), *more], capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout + done.stderr
 
 

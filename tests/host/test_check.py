@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from dataclasses import replace
@@ -77,7 +78,7 @@ def test_check_names_the_layer_that_differs(
 def test_check_says_which_layer_hangs(shapes: Path, accelerator: Open) -> None:
     from host.faults import Fault
 
-    yolo = accelerator(shapes, timeout_s=2.0)
+    yolo = accelerator(shapes, timeout_s=5.0)
     yolo.device.inject(Fault("hang", at=1))
     report = yolo.check()
     assert not report.passed
@@ -129,6 +130,25 @@ def test_one_slow_frame_does_not_slow_the_next_ones(
         slept.append(clock.naps[0])
     # Nine tenths of what was seen; half of that again wherever the end was slept through.
     assert slept == pytest.approx([0, 0.36, 0.18, 0.09, 0.045, 0.36], abs=1e-4)
+
+
+def test_an_end_that_was_slept_through_is_no_timeout(
+    tiny: Path, accelerator: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process is stopped between its look and its look at the clock, and the accelerator ends meanwhile."""
+    yolo, clock = accelerator(tiny, wait="interrupt"), Clock()
+    monkeypatch.setattr("host.driver.time", clock)
+    looks: list[bool] = []
+
+    def idle(_: object) -> bool:
+        clock.now += 11 * (not looks)
+        looks.append(bool(looks))
+        return looks[-1]
+
+    monkeypatch.setattr(type(yolo.ip), "idle", property(idle))
+    assert yolo.ip.poll(timeout_s=10)
+    looks.clear()
+    assert asyncio.run_coroutine_threadsafe(yolo.ip.interrupted(timeout_s=10), yolo._loaded._loop).result()
 
 
 def test_a_layer_is_not_waited_for_as_long_as_a_frame(

@@ -95,7 +95,7 @@ def test_pynqs_own_wait_for_the_interrupt_works_beside_ours(
 
     async def by_pynq() -> None:
         yolo.ip.start(0, yolo.manifest.passes)
-        await asyncio.wait_for(yolo.ip.interrupt.wait(), 5)
+        await asyncio.wait_for(yolo.ip.interrupt.wait(), 60)
         assert yolo.ip.idle
 
     import pynq
@@ -121,7 +121,7 @@ def test_no_interrupt_goes_wrong_enough_to_matter(
 @pytest.mark.parametrize(
     ("fault", "verify_every", "lost", "sentence"),
     [
-        ({"kind": "hang", "in_pass": 1}, None, 0, "did not finish within 2 s: it stands at pass 1, layer conv"),
+        ({"kind": "hang", "in_pass": 1}, None, 0, "did not finish within 5 s: it stands at pass 1, layer conv"),
         (
             {"kind": "corrupt word", "buffer": "program", "word": 3},
             None,
@@ -142,7 +142,7 @@ def test_what_ends_a_stream_is_raised_and_reset_cures_it(
     lost: int,
     sentence: str,
 ) -> None:
-    yolo = accelerator(tiny, threshold=SELDOM, timeout_s=2.0)
+    yolo = accelerator(tiny, threshold=SELDOM, timeout_s=5.0)
     buffers = yolo.device.allocations
     # A corrupted program moves a set's addresses; the pass of set 0 is met at an even frame.
     yolo.device.inject(faulty(at=AT, **fault))
@@ -198,13 +198,13 @@ def test_one_user_at_a_time(tiny: Path, accelerator: Open, frames: list[np.ndarr
 
 def test_overlaps_until_the_slowest_stage_bounds(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
     yolo = accelerator(tiny, threshold=SELDOM, time_scale=1.0)
-    # As slow as 20 ms a frame, so that all else is little beside it.
+    # As slow as 40 ms a frame, so that all else is little beside it.
     cycles = yolo.manifest.cycles / (yolo.manifest.clock_mhz * 1e6)
-    yolo.device.pace = replace(yolo.device.pace, time_scale=0.02 / cycles)
+    yolo.device.pace = replace(yolo.device.pace, time_scale=0.04 / cycles)
     results = list(yolo.stream(frames[:60]))
     took = yolo.measured
     assert took.bound_by == "accelerate"
-    assert min(one.timing.seconds["accelerate"] for one in results) >= 0.02
+    assert min(one.timing.seconds["accelerate"] for one in results) >= 0.04
     # What comes before and after is done while other frames are in the accelerator.
     spans = [{span.stage: span for span in one.timing.spans} for one in results]
     busy = [(one["accelerate"].begin, one["accelerate"].end) for one in spans]

@@ -35,7 +35,7 @@ def channel(tiny: Path, tmp_path: Path) -> Iterator[StreamChannel]:
     board = SimulatedBoard(read_manifest(tiny), find_library(tiny, None), stream=relu)
     overlay = pynq.Overlay(str(tmp_path / "stream.bit"), device=board)
     assert type(overlay.axi_dma_0) is pynq.lib.dma.DMA
-    yield StreamChannel(overlay.axi_dma_0, timeout_s=1.0)
+    yield StreamChannel(overlay.axi_dma_0, timeout_s=3.0)
     board.close()
 
 
@@ -57,7 +57,7 @@ def test_frames_go_through(channel: StreamChannel) -> None:
 def test_a_stall_is_a_timeout_with_the_registers(channel: StreamChannel) -> None:
     sent, received = buffers()
     sent[0] = 99
-    with pytest.raises(HostError, match=r"did not end within 1 s: MM2S .*idle.*, S2MM .*busy.*; 512 bytes and TLAST"):
+    with pytest.raises(HostError, match=r"did not end within 3 s: MM2S .*idle.*, S2MM .*busy.*; 512 bytes and TLAST"):
         channel.exchange(sent, received)
     channel.reset()
     sent[0] = 1

@@ -247,7 +247,7 @@ def test_a_visit_that_is_given_again_is_found_though_a_later_one_is_as_good(visi
 
 def test_the_more_are_priced_in_vain_the_more_are_given_at_once(visits: Visits) -> None:
     """Three visits, before which three were in vain, wait for each other."""
-    together = threading.Barrier(3, timeout=30)
+    together = threading.Barrier(3, timeout=120)
 
     def asked(rows: int) -> None:
         if 8 <= rows <= 10:

@@ -71,7 +71,7 @@ def readable_at_phone_width(text: str, work: Path) -> dict[str, Any]:
     done = subprocess.run(
         [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--window-size=800,900",
          f"--user-data-dir={work}", "--virtual-time-budget=5000", "--dump-dom", (work / "phone.html").as_uri()],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert "CONSOLE" not in done.stderr
     found = re.search(r"<pre>(.+?)</pre>", done.stdout)

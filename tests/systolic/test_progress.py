@@ -11,26 +11,29 @@ import pytest
 from systolic import progress
 from systolic.progress import StatusLine
 
+END = "end of what was shown"
+
 
 @contextmanager
 def terminal() -> Iterator[Callable[[], str]]:
     """stderr is a terminal; gives what has been written to it. Set inside the test: pytest's own capture is
     put in place anew between a fixture and its test."""
     ours, theirs = pty.openpty()
-    os.set_blocking(ours, False)
 
     def read() -> str:
-        try:
-            return os.read(ours, 65536).decode()
-        except BlockingIOError:
-            return ""
+        print(END, end="", file=file, flush=True)
+        shown = b""
+        while not shown.endswith(END.encode()):  # what is written to a terminal may arrive later, and in parts
+            shown += os.read(ours, 65536)
+        return shown.decode().removesuffix(END)
 
     with os.fdopen(theirs, "w") as file, redirect_stderr(file):
         yield read
     os.close(ours)
 
 
-def test_short_work_shows_nothing() -> None:
+def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "AFTER_SECONDS", 60)
     with terminal() as shown:
         with StatusLine() as status:
             status.tell("quick")

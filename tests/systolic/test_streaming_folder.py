@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bench(folder: Path, data: Path) -> tuple[int, str]:
-    done = subprocess.run([str(folder / "test_bench"), str(data)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([str(folder / "test_bench"), str(data)], capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout
 
 

@@ -12,8 +12,8 @@ from low_bit import Layers, mobilenet, skipping, ultranet
 
 from boards.board import Board, load
 from boards.errors import ScheduleError
+from scheduler.streaming import exact, greedy, lanes
 from scheduler.streaming import graph as g
-from scheduler.streaming import greedy, lanes
 from scheduler.streaming.candidates import Options, candidates
 from scheduler.streaming.constraints import broken
 from scheduler.streaming.cost import Budget, edge_usage, fits, limits, price, usage
@@ -212,8 +212,22 @@ def test_time_that_the_bisection_has_taken_loses_nothing_that_it_found() -> None
     assert found.gap > 0 or found.rate_gap > 0
 
 
+def test_where_the_time_is_up_before_anything_is_found_the_greedy_folding_is_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exact, "_search", lambda *_: exact.Solved("unknown"))
+    graph = lower(ultranet())
+    found = fold(graph, ULTRA96, Goal(None), deadline=0.05, space=space_of(graph, ULTRA96, Options(max_pixels=1)))
+    assert found.fits
+    assert found.state == "feasible"
+    assert 0 < found.rate_gap < 1
+    monkeypatch.setattr(exact._Search, "_known", lambda *_: exact.Solved("unknown"))
+    with pytest.raises(ScheduleError, match=r"no folding of ultranet-like was found in 0.05 s; allow more time"):
+        fold(graph, ULTRA96, Goal(None), deadline=0.05)
+
+
 def test_ultranet_at_the_balance_of_the_contest_fits_ultra96() -> None:
-    found = fold(lower(ultranet()), ULTRA96, Goal(102_400), deadline=6.0)
+    found = fold(lower(ultranet()), ULTRA96, Goal(102_400), deadline=12.0)
     assert found.cycles == 102_400
     assert found.fits
     assert found.usage.dsp <= 360
