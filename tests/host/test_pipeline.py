@@ -139,7 +139,7 @@ def test_a_frame_that_failed_waits_for_no_claim() -> None:
 
     thread = threading.Thread(target=take, daemon=True)
     thread.start()
-    thread.join(10)
+    thread.join(PATIENCE)
     assert said == ["frame 1 failed in stage 'a': integer division or modulo by zero"]
 
 

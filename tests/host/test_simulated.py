@@ -74,7 +74,7 @@ def test_registers_clear_on_read_and_toggle_on_write(board: Any) -> None:
     ip.write(IER, 1)
     ip.write(CTRL, 1)  # all pointers are 0, where nothing answers: it does not end
     assert ip.read(CTRL) & 1
-    until = time.perf_counter() + 10
+    until = time.perf_counter() + 60
     while not board.trouble and time.perf_counter() < until:
         time.sleep(0.001)
     assert "nothing answers at 0x0" in board.trouble

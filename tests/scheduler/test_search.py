@@ -224,7 +224,7 @@ def test_workers_price_little_that_a_key_rules_out(visits: Visits) -> None:
     def asked(rows: int) -> None:
         seen.append(rows)
         if rows == 4:
-            assert fourth.wait(30)
+            assert fourth.wait(120)
         if rows == 5:
             fourth.set()
 
