@@ -2,42 +2,62 @@
 
 from __future__ import annotations
 
-from scheduler.link import Link
-from scheduler.pass_cycles import ROUNDED, least_drain, least_fill, least_first_weights, program_cycles
-from scheduler.space import Geometry, Space, most_words
+from scheduler.link import Link, milli_cycles
+from scheduler.pass_cycles import ROUNDED, least_drain, least_fill, least_weights, program_cycles
+from scheduler.resources import BURST_WORDS
+from scheduler.space import Geometry, Space, weight_words
 from scheduler.task import Layers, moved_bytes
 from scheduler.tile import ceil_div
-from scheduler.work import Way, staying
-
-PACE = 990
-"""1/1000 of a DDR's bytes that ports together are not modelled to need: ``milli_cycles`` counts some turns of whole
-chunks, and is up to 0.7 % too fast (tested)."""
+from scheduler.work import Way, Work, following_steps, staying
 
 
-def least_cycles(geometry: Geometry, layers: Layers, link: Link, space: Space) -> int:
-    """No candidate of the geometry takes fewer. A layer takes its positions × steps × tiles after its first rows have
-    come, and all its weight tiles but the first arrive while it runs, through at most the space's ports and the DDR;
-    and it starts and ends once. The frame's first weights come first."""
-    rows, ports, map_ports = geometry.rows, most_words(geometry, space), max(space.map_ports)
-    total = 0
-    works = staying(layers.works, layers.stays)
+def least_cycles(geometry: Geometry, layers: Layers, link: Link, space: Space) -> list[int]:
+    """No candidate of the geometry takes fewer in any layer, frame after frame of a batch. The first weight tile of a
+    layer arrives in the layer before, and the frame's first tile before its first step."""
+    works, pace = staying(layers.works, layers.stays), _weight_pace(geometry, layers, link, space)
+    least = []
     for index, (work, choices) in enumerate(zip(works, layers.cuts, strict=True)):
-        tiles = ceil_div(work.filters, geometry.columns)
-        places = ceil_div(work.out_width, work.positions)
-        compute = ceil_div(work.out_height, rows) * tiles * places * work.steps
-        words = work.steps * geometry.columns
-        arrives = max(words // ports, words * geometry.lanes * layers.bits // 8 * PACE // link.milli_bytes)
-        fill = least_fill(work, rows, map_ports, min(cut.total_words for cut in choices), link)
-        first = max(fill, least_first_weights(words // ports, link)) if index == 0 else fill
-        running = [max(start + compute, (tiles - 1) * arrives) for start in (first, fill)]
-        beside = program_cycles(link) + least_drain(work, rows, link) - ROUNDED
-        total += work.repeats * (beside + running[1]) + running[0] - running[1]
-    return total
+        fill = least_fill(work, geometry.rows, max(space.map_ports), min(cut.total_words for cut in choices), link)
+        following = [work.steps] * (work.repeats - 1) + [following_steps(works, index)]
+        least.append(
+            sum(
+                _pass(geometry, work, fill, pace, next_steps, link, first=index == frame == 0)
+                for frame, next_steps in enumerate(following)
+            )
+        )
+    return least
 
 
-def least_bytes(geometry: Geometry, layers: Layers) -> int:
-    """No candidate moves fewer: every weight, every requantiser and every map that cannot stay crosses once."""
-    return sum(
+def _weight_pace(geometry: Geometry, layers: Layers, link: Link, space: Space) -> int:
+    """1/1000 cycles in which the weights of one step arrive, through the best of the space's ports alone."""
+    word = geometry.lanes * layers.bits // 8
+
+    def pace(ports: int) -> int:
+        words = weight_words(geometry, space, ports)
+        (milli,) = milli_cycles(((ports, words * word, BURST_WORDS),), link.milli_bytes)
+        return geometry.columns // (ports * words) * milli
+
+    return min(pace(ports) for ports in space.weight_ports)
+
+
+def _pass(geometry: Geometry, work: Work, fill: int, pace: int, next_steps: int, link: Link, first: bool) -> int:
+    """One pass over a whole layer. After its first rows have come the array takes its positions × steps × tiles; it
+    takes the last tile's first position when that tile is there. All tiles but the first, and the next pass's first
+    one, arrive meanwhile. A pass starts, drains and ends once."""
+    tiles = ceil_div(work.filters, geometry.columns)
+    places = ceil_div(work.out_width, work.positions)
+    compute = ceil_div(work.out_height, geometry.rows) * tiles * places * work.steps
+    arrive = least_weights((tiles - 1 + first) * work.steps * pace // 1000, link)
+    start = max(fill, least_weights(work.steps * pace // 1000, link)) if first else fill
+    array = max(start + compute, arrive + work.steps if tiles > 1 else 0) + least_drain(work, geometry.rows, link)
+    ahead = least_weights(((tiles - 1 + first) * work.steps + next_steps) * pace // 1000, link) if next_steps else 0
+    return program_cycles(link) + max(array, ahead) - ROUNDED
+
+
+def least_bytes(geometry: Geometry, layers: Layers) -> list[int]:
+    """No candidate moves fewer in any layer: every weight, every requantiser and every map that cannot stay crosses
+    once."""
+    return [
         min(moved_bytes(geometry, layers.bits, work, Way(cut, "weights-resident", True)) for cut in choices)
         for work, choices in zip(staying(layers.works, layers.stays), layers.cuts, strict=True)
-    )
+    ]

@@ -83,9 +83,10 @@ def least_drain(work: Work, rows: int, link: Link) -> int:
     return out if work.to_chip else out + 1 + link.write_latency + ANSWER
 
 
-def least_first_weights(words: int, link: Link) -> int:
-    """Cycles before the array has the frame's first weights, at least. words: of the first tile, of one port."""
-    return 1 + link.read_latency + READ_STAGES + words + 2 * FEED_STAGES
+def least_weights(cycles: int, link: Link) -> int:
+    """Cycles before the array can take the last of the weights that arrive in so many, at least: see
+    ``_first_weight``, ``load_weights``."""
+    return 1 + link.read_latency + READ_STAGES + cycles + 2 * FEED_STAGES
 
 
 def program_cycles(link: Link) -> int:

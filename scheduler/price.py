@@ -10,6 +10,7 @@ import numpy as np
 
 from boards.board import Board
 from scheduler.array import Array
+from scheduler.bounds import least_bytes, least_cycles
 from scheduler.cost import layer_cycles
 from scheduler.knobs import Knobs, Numbers
 from scheduler.placement import least_areas
@@ -52,10 +53,23 @@ class _Grid:
     count: int
     priced: dict[tuple[int, bool, bool], _Layer]
 
-    def layers(self, stays: Sequence[bool]) -> list[_Layer]:
-        """Every layer where these maps stay on chip; none where no way of a layer fits."""
-        found = [self._layer(i, work) for i, work in enumerate(staying(self.task.layers.works, stays))]
-        return found if all(layer.ways for layer in found) else []
+    def layers(self, stays: tuple[bool, ...], best: tuple[int, ...] | None) -> list[_Layer]:
+        """Every layer where these maps stay on chip; none where no way of a layer fits, or where they cannot beat
+        ``best``. That often shows after the layers of few ways: the others count with what they cannot go below."""
+        task, layers = replace(self.task, best=best), replace(self.task.layers, stays=stays)
+        works = staying(layers.works, stays)
+        cycles = least_cycles(task.geometry, layers, task.link, task.space)
+        moved = least_bytes(task.geometry, layers)
+        found: dict[int, _Layer] = {}
+        for index in sorted(range(len(works)), key=lambda index: (len(layers.cuts[index]), -cycles[index])):
+            layer = self._layer(index, works[index])
+            if not layer.ways:
+                return []
+            cycles[index], moved[index] = int(layer.cycles.min()), int(layer.bytes.min())
+            if _cannot_beat(task, sum(cycles), sum(moved)):
+                return []
+            found[index] = layer
+        return [found[index] for index in range(len(works))]
 
     def _layer(self, index: int, work: Work) -> _Layer:
         key = (index, work.from_chip, work.to_chip)
@@ -154,8 +168,8 @@ def solve(task: Task) -> tuple[Candidate | None, int]:
     grid = _grid(task, arrays)
     best, count = None, 0
     for depth in map_depths(task):
-        layers = grid.layers(stays_at(task, depth))
-        if not layers or _cannot_beat(task, layers):
+        layers = grid.layers(stays_at(task, depth), task.best)
+        if not layers:
             continue
         found, priced = _solve_with(task, [replace(array, map_depth=depth) for array in arrays], layers)
         count += priced
@@ -165,16 +179,18 @@ def solve(task: Task) -> tuple[Candidate | None, int]:
 
 
 def _small_enough(task: Task, arrays: list[Array]) -> list[Array]:
-    """For least resources those that, with the least buffers in which every layer runs, take no more than the best."""
-    if task.best is None or task.goal.objective != "resources" or not arrays:
-        return arrays
+    """Those that the board holds with the least buffers in which every layer runs; for least resources, those that
+    take no more than the best then."""
+    if not arrays:
+        return []
+    most = task.best[0] if task.best is not None and task.goal.objective == "resources" else NEVER - 1
     least = np.full(len(arrays), NEVER, np.int64)
     for depth in map_depths(task):
         depths = _least_depths(task, stays_at(task, depth))
         if depths is not None:
             sized = [replace(array, map_depth=depth) for array in arrays]
             least = np.minimum(least, _areas(sized, depths, task.board).reshape(-1))
-    return [array for array, area in zip(arrays, least, strict=True) if area <= task.best[0]]
+    return [array for array, area in zip(arrays, least, strict=True) if area <= most]
 
 
 def _least_depths(task: Task, stays: Sequence[bool]) -> _Depths | None:
@@ -198,14 +214,12 @@ def _least_depths(task: Task, stays: Sequence[bool]) -> _Depths | None:
     )
 
 
-def _cannot_beat(task: Task, layers: Sequence[_Layer]) -> bool:
-    """Not with the least cycles, or bytes, of every layer by itself."""
-    cycles = sum(int(layer.cycles.min()) for layer in layers)
+def _cannot_beat(task: Task, cycles: int, moved: int) -> bool:
+    """Not where every layer by itself takes the fewest cycles, or moves the fewest bytes."""
     if cycles > task.goal.most_cycles(task.link):
         return True
     if task.best is None or task.goal.objective == "resources":
         return False
-    moved = sum(int(layer.bytes.min()) for layer in layers)
     return (moved if task.goal.objective == "ddr" else cycles) > task.best[0]
 
 

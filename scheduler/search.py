@@ -125,7 +125,7 @@ def search_clocks(
         return best
     asked = _asked(network, board, goal, space, batch)
     least = min(
-        least_cycles(g, asked.made[g.columns, g.lanes], Link(1.0, NO_WAIT, 0, 0), asked.space)
+        sum(least_cycles(g, asked.made[g.columns, g.lanes], Link(1.0, NO_WAIT, 0, 0), asked.space))
         for g in geometries(asked.space, board)
     )
     for link in others:
@@ -202,7 +202,7 @@ def _visits(space: Space, board: Board, goal: Goal, link: Link, made: dict[tuple
     found = []
     for geometry in geometries(space, board):
         layers = made[geometry.columns, geometry.lanes]
-        cycles = least_cycles(geometry, layers, link, space)
+        cycles = sum(least_cycles(geometry, layers, link, space))
         if cycles <= goal.most_cycles(link):
             found.append(_Visit(_bound(geometry, layers, board, goal, cycles), geometry))
     return sorted(found, key=lambda v: (v.bound, v.geometry.rows, v.geometry.columns))
@@ -216,7 +216,7 @@ def _bound(geometry: Geometry, layers: Layers, board: Board, goal: Goal, cycles:
     if goal.objective == "resources":
         return (pes, cycles)
     if goal.objective == "ddr":
-        return (least_bytes(geometry, layers), cycles)
+        return (sum(least_bytes(geometry, layers)), cycles)
     return (cycles, pes)
 
 

@@ -225,7 +225,7 @@ def front(
     few = replace(whole, save_rows=(1, 2, 4), chunks=whole.chunks[-1:], map_ports=(2,), weight_ports=(2,), strips=4)
     jobs = lower(network, batch)
     made = {shape: layers_of(network, jobs, *shape, few.strips, few.bits) for shape in few.shapes}
-    bounds = {g: least_cycles(g, made[g.columns, g.lanes], link, few) for g in geometries(few, board)}
+    bounds = {g: sum(least_cycles(g, made[g.columns, g.lanes], link, few)) for g in geometries(few, board)}
     kept: list[tuple[int, int, ShownExplored]] = []
     for geometry, bound in sorted(bounds.items(), key=lambda one: one[1]):
         layers = made[geometry.columns, geometry.lanes]

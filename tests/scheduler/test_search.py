@@ -20,11 +20,12 @@ from scheduler.cost import cost
 from scheduler.link import link_of
 from scheduler.lower import lower
 from scheduler.placement import place
-from scheduler.price import Candidate, solve
+from scheduler.price import Candidate, _Grid, _Layer, solve
 from scheduler.schedule_file import to_json
 from scheduler.search import _run, _Visit, search
 from scheduler.space import Geometry, Goal, Space, geometries, pin, space_of
 from scheduler.task import Task, layers_of
+from scheduler.work import Work
 
 ZCU104 = load("zcu104")
 LINK = link_of(ZCU104, 300)
@@ -103,6 +104,43 @@ def test_it_finds_thirteen_rows_for_tiny_yolo() -> None:
     assert LINK.clock_mhz * 1e6 / found.key[0] > 270
     assert found.proof.priced + found.proof.ruled_out == found.proof.geometries
     assert place(array, ZCU104)[1].fits(ZCU104)
+
+
+@pytest.fixture
+def layers_priced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The layers that are priced from here on, again where a map lies elsewhere."""
+    priced: list[int] = []
+    price = _Grid._price
+
+    def counted(grid: _Grid, index: int, work: Work) -> _Layer:
+        priced.append(index)
+        return price(grid, index, work)
+
+    monkeypatch.setattr(_Grid, "_price", counted)
+    return priced
+
+
+def test_where_the_ddr_s_weights_bound_everything_little_is_priced(layers_priced: list[int]) -> None:
+    """Many geometries are nearly as good: the bounds know what the weights take, and few layers show the rest."""
+    network = Builder(3, 32, 32).conv(16, 3).pool().dense(1024).dense(1024).network()
+    proof = search(network, ZCU104, LINK).proof
+    assert proof.geometries > 600
+    assert proof.priced < proof.geometries / 6
+    assert len(layers_priced) < 4.5 * proof.priced  # of four layers and four places of their maps
+
+
+def test_arrays_that_a_board_does_not_hold_are_not_priced(layers_priced: list[int]) -> None:
+    board, network = load("kv260"), tiny_yolo()
+
+    def priced(*geometry: int) -> tuple[Candidate | None, int]:
+        layers = layers_of(network, lower(network), *geometry[1:], 8)
+        link, space = link_of(board, 300), space_of(network, board)
+        return solve(Task(Geometry(*geometry), layers, board, link, Goal(), space))
+
+    assert priced(13, 44, 4) == (None, 0)
+    assert layers_priced == []
+    assert priced(7, 40, 8)[0] is not None
+    assert set(layers_priced) == set(range(9))
 
 
 def test_pins_are_kept() -> None:
