@@ -16,6 +16,7 @@ from boards.board import Board
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.array import Array
+from scheduler.bounds import least_cycles
 from scheduler.clock import lowest_clock
 from scheduler.cost import Cost, LayerCost, cheapest, cost
 from scheduler.cycles import PARTS
@@ -25,9 +26,11 @@ from scheduler.link import DDR_EFFICIENCY, Link, link_of
 from scheduler.lower import check_batch, lower
 from scheduler.named import named_costs
 from scheduler.placement import place
+from scheduler.price import Candidate, solve
 from scheduler.schedule_file import to_json
-from scheduler.search import Proof, search, search_clocks
-from scheduler.space import Goal, Space, pin, space_of
+from scheduler.search import Proof, schedule_of, search, search_clocks
+from scheduler.space import Goal, Space, geometries, pin, space_of
+from scheduler.task import Task, layers_of
 from scheduler.tile import SystolicSchedule
 from scheduler.work import cuts, following_steps, needs, ways
 from systolic.explored import Comparison, Explored, Holds, Row
@@ -215,28 +218,28 @@ def front(
     batch: frames that share the weights' passage; ``space`` is one of the same batch. Few knobs are searched, so that
     all geometries take seconds: two Savers, even ports.
     """
-    from scheduler.bounds import least_cycles
-    from scheduler.price import solve
-    from scheduler.search import schedule_of
-    from scheduler.space import geometries
-    from scheduler.task import Task, layers_of
-
     whole = space or space_of(network, board, batch=batch)
     few = replace(whole, save_rows=(1, 2, 4), chunks=whole.chunks[-1:], map_ports=(2,), weight_ports=(2,), strips=4)
     jobs = lower(network, batch)
     made = {shape: layers_of(network, jobs, *shape, few.strips, few.bits) for shape in few.shapes}
     bounds = {g: sum(least_cycles(g, made[g.columns, g.lanes], link, few)) for g in geometries(few, board)}
-    kept: list[tuple[int, int, ShownExplored]] = []
+    kept: list[Candidate] = []
     for geometry, bound in sorted(bounds.items(), key=lambda one: one[1]):
         layers = made[geometry.columns, geometry.lanes]
         dsps = Array(geometry.rows, geometry.columns, geometry.lanes, dsp=board.dsp.kind, bits=few.bits).mac_dsps
-        if any(c <= bound and d <= dsps for c, d, _ in kept):
+        least = min((one.key[0] for one in kept if one.array.dsps <= dsps), default=None)  # it is to take fewer cycles
+        if least is not None and least <= bound:
             continue
-        best, _ = solve(Task(geometry, layers, board, link, Goal(), few))
-        if best is not None and not any(c <= best.key[0] and d <= best.array.dsps for c, d, _ in kept):
-            schedule = schedule_of(network, best.array, best.ways, batch)
-            kept.append((best.key[0], best.array.dsps, price(schedule, board, link)))
-    return tuple(explored for _, _, explored in sorted(kept, key=lambda k: k[0]))
+        best, _ = solve(Task(geometry, layers, board, link, Goal(), few, None if least is None else (least,)))
+        if best is not None and not any(_beats(one, best) for one in kept):
+            kept = [*(one for one in kept if not _beats(best, one)), best]
+    fastest_first = sorted(kept, key=lambda one: one.key[0])
+    return tuple(price(schedule_of(network, one.array, one.ways, batch), board, link) for one in fastest_first)
+
+
+def _beats(one: Candidate, other: Candidate) -> bool:
+    """In both frames/s and DSPs, or as good."""
+    return one.key[0] <= other.key[0] and one.array.dsps <= other.array.dsps
 
 
 @contextmanager

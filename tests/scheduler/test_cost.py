@@ -63,7 +63,7 @@ def test_a_slower_memory_never_takes_fewer_cycles() -> None:
     assert cycles[0] > 2 * cycles[-1]
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(
     st.integers(2, 16), st.sampled_from(((8, 8), (16, 8), (16, 16), (48, 16), (8, 4))), st.sampled_from((1, 2, 4)),
     st.integers(8, 70), st.sampled_from((1, 2)), st.sampled_from((1, 2)), st.integers(5, 60), st.integers(5, 60),
