@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from scheduler.link import Link, milli_cycles
 from scheduler.pass_cycles import ROUNDED, least_drain, least_fill, least_weights, program_cycles
 from scheduler.resources import BURST_WORDS
@@ -18,13 +20,13 @@ def least_cycles(geometry: Geometry, layers: Layers, link: Link, space: Space) -
     least = []
     for index, (work, choices) in enumerate(zip(works, layers.cuts, strict=True)):
         fill = least_fill(work, geometry.rows, max(space.map_ports), min(cut.total_words for cut in choices), link)
-        following = [work.steps] * (work.repeats - 1) + [following_steps(works, index)]
-        least.append(
-            sum(
-                _pass(geometry, work, fill, pace, next_steps, link, first=index == frame == 0)
-                for frame, next_steps in enumerate(following)
-            )
-        )
+        frame = partial(_pass, geometry, work, fill, pace, link)
+        first, following = index == 0, following_steps(works, index)
+        if work.repeats == 1:
+            least.append(frame(first, following))
+        else:
+            middle = (work.repeats - 2) * frame(False, work.steps)
+            least.append(frame(first, work.steps) + middle + frame(False, following))
     return least
 
 
@@ -40,18 +42,21 @@ def _weight_pace(geometry: Geometry, layers: Layers, link: Link, space: Space) -
     return min(pace(ports) for ports in space.weight_ports)
 
 
-def _pass(geometry: Geometry, work: Work, fill: int, pace: int, next_steps: int, link: Link, first: bool) -> int:
+def _pass(geometry: Geometry, work: Work, fill: int, pace: int, link: Link, first: bool, next_steps: int) -> int:
     """One pass over a whole layer. After its first rows have come the array takes its positions × steps × tiles; it
     takes the last tile's first position when that tile is there. All tiles but the first, and the next pass's first
     one, arrive meanwhile. A pass starts, drains and ends once."""
     tiles = ceil_div(work.filters, geometry.columns)
     places = ceil_div(work.out_width, work.positions)
     compute = ceil_div(work.out_height, geometry.rows) * tiles * places * work.steps
-    arrive = least_weights((tiles - 1 + first) * work.steps * pace // 1000, link)
-    start = max(fill, least_weights(work.steps * pace // 1000, link)) if first else fill
-    array = max(start + compute, arrive + work.steps if tiles > 1 else 0) + least_drain(work, geometry.rows, link)
-    ahead = least_weights(((tiles - 1 + first) * work.steps + next_steps) * pace // 1000, link) if next_steps else 0
-    return program_cycles(link) + max(array, ahead) - ROUNDED
+    loaded = (tiles - 1 + first) * work.steps
+
+    def there(steps: int) -> int:
+        return least_weights(steps * pace // 1000, link) if steps else 0
+
+    start = max(fill, there(work.steps)) if first else fill
+    array = max(start + compute, there(loaded) + work.steps) + least_drain(work, geometry.rows, link)
+    return program_cycles(link) + max(array, there(loaded + next_steps) if next_steps else 0) - ROUNDED
 
 
 def least_bytes(geometry: Geometry, layers: Layers) -> list[int]:

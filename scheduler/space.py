@@ -168,11 +168,6 @@ def weight_words(geometry: Geometry, space: Space, ports: int) -> int:
     return next((n for n in fitting if geometry.columns % (ports * n) == 0), 1)
 
 
-def most_words(geometry: Geometry, space: Space) -> int:
-    """Words of weights that no array of the geometry takes more of a cycle."""
-    return max(ports * weight_words(geometry, space, ports) for ports in space.weight_ports)
-
-
 def legal(array: Array, board: Board) -> bool:
     return all(rule.holds(array) for rule in RULES) and array.dsps <= board.resources.dsp and ports_fit(array, board)
 

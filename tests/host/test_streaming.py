@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,39 @@ def test_a_stall_is_a_timeout_with_the_registers(channel: StreamChannel) -> None
     channel.reset()
     sent[0] = 1
     channel.exchange(sent, received)
+    assert np.array_equal(received, np.maximum(sent, 0))
+
+
+class Stopped:
+    """A clock: from the first time that it is asked until a channel is idle this process is not running."""
+
+    def __init__(self) -> None:
+        self.now, self.asked = 0.0, False
+
+    def perf_counter(self) -> float:
+        self.asked = True
+        return self.now
+
+    def look(self, idle: Callable[[Any], bool], channel: Any) -> bool:
+        """What a look at the channel just before has seen."""
+        if not self.asked or self.now:
+            return idle(channel)
+        while not idle(channel):
+            time.sleep(0.001)
+        self.now = 60.0
+        return False
+
+    sleep = staticmethod(time.sleep)
+
+
+def test_an_end_that_was_slept_through_is_no_timeout(channel: StreamChannel, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, kind = Stopped(), type(channel.dma.recvchannel)
+    idle = kind.idle.fget
+    monkeypatch.setattr("host.streaming.time", clock)
+    monkeypatch.setattr(kind, "idle", property(lambda one: clock.look(idle, one)))
+    sent, received = buffers()
+    assert channel.exchange(sent, received) == 512
+    assert clock.now == 60
     assert np.array_equal(received, np.maximum(sent, 0))
 
 

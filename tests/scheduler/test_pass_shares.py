@@ -1,6 +1,16 @@
 """Ports that are busy together: what the DDR gives each of them."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from scheduler.link import milli_cycles
+
+
+@given(st.sampled_from((1, 2, 4)), st.sampled_from((2, 4, 8, 16)), st.integers(100, 100_000))
+def test_ports_of_a_kind_are_hardly_faster_than_the_ddr(ports: int, word: int, milli_bytes: int) -> None:
+    """Some turns of whole chunks are counted. The ports of all boards have 64 or 128 bits."""
+    (pace,) = milli_cycles(((ports, word, 64),), milli_bytes)
+    assert pace * milli_bytes >= 0.99 * ports * word * 1_000_000
 
 
 def test_ports_that_ask_for_less_than_the_ddr_gives_take_a_cycle_a_word() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,15 @@ class Done:
         value = json.loads(self.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
         assert isinstance(value, dict)
         return value
+
+
+def shown_on(terminal: int) -> str:
+    """All that was written to a pseudo-terminal whose other side is closed. It may arrive later, and in parts."""
+    shown = b""
+    with contextlib.suppress(OSError):  # Linux: EIO at the end
+        while part := os.read(terminal, 65536):
+            shown += part
+    return shown.decode()
 
 
 def call(*arguments: object) -> Done:

@@ -9,12 +9,11 @@ import re
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import call, refused
+from command_line import call, refused, shown_on
 from detectors import LABELS, TINY_CFG, tiny_files
 from PIL import Image
 
@@ -352,15 +351,6 @@ def command_line(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "systolic.cli", *map(str, arguments)]
 
 
-def everything_shown(terminal: int) -> str:
-    """What was written to a terminal whose other side is closed. It may arrive later, and in parts."""
-    shown = b""
-    with suppress(OSError):  # Linux: EIO at the end
-        while part := os.read(terminal, 65536):
-            shown += part
-    return shown.decode()
-
-
 def test_no_progress_where_there_is_no_terminal_and_some_where_there_is(tiny_design: Path, tmp_path: Path) -> None:
     """Compiling anew takes more than the half second after which the line shows."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -375,7 +365,7 @@ def test_no_progress_where_there_is_no_terminal_and_some_where_there_is(tiny_des
     on_terminal = command_line("simulate", tmp_path / "b", "--picture", PICTURE, "--json", "-")
     done = subprocess.run(on_terminal, env=environment, stdout=subprocess.PIPE, stderr=theirs, text=True)
     os.close(theirs)
-    shown = everything_shown(ours)
+    shown = shown_on(ours)
     os.close(ours)
     assert "golden model …" in shown or "executing pass" in shown
     assert shown.endswith("\r\x1b[2K"), "the line is cleared at the end"

@@ -7,25 +7,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 
 import pytest
+from command_line import shown_on
 
 from systolic import progress
 from systolic.progress import StatusLine
 
-END = "end of what was shown"
-
 
 @contextmanager
 def terminal() -> Iterator[Callable[[], str]]:
-    """stderr is a terminal; gives what has been written to it. Set inside the test: pytest's own capture is
-    put in place anew between a fixture and its test."""
+    """stderr is a terminal; closes it and gives what has been written to it. Set inside the test: pytest's own capture
+    is put in place anew between a fixture and its test."""
     ours, theirs = pty.openpty()
 
     def read() -> str:
-        print(END, end="", file=file, flush=True)
-        shown = b""
-        while not shown.endswith(END.encode()):  # what is written to a terminal may arrive later, and in parts
-            shown += os.read(ours, 65536)
-        return shown.decode().removesuffix(END)
+        file.close()
+        return shown_on(ours)
 
     with os.fdopen(theirs, "w") as file, redirect_stderr(file):
         yield read
