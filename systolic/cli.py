@@ -252,7 +252,7 @@ def _schedule(subparsers: Parsers) -> None:
         "schedule",
         commands_schedule.schedule,
         "find the best array and tiling for a network, and say why",
-        "systolic schedule tiny-yolov2-voc --board zcu104 --clock 300 --array 16x16x16",
+        "systolic schedule tiny-yolov2-voc --board zcu104 --clock 300 --array 13x16x16",
     )
     _search_options(one)
     one.add_argument("--board", default="zcu104", help="board (default: %(default)s)")

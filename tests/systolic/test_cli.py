@@ -57,6 +57,14 @@ def test_help_has_an_example_that_parses(command: str, systolic: Any) -> None:
     assert parser().parse_args(example[1].split()).command
 
 
+def test_the_example_of_schedule_gives_a_schedule(systolic: Any) -> None:
+    example = re.search(r"example:\s+systolic (schedule.*)", systolic("schedule", "--help").out)
+    assert example
+    done = systolic(*example[1].split(), "--json", "-")
+    assert (done.code, done.error) == (0, "")
+    assert done.json["array"]["rows"] == 13
+
+
 def test_help_without_a_command(systolic: Any) -> None:
     done = systolic("--help")
     assert "example: systolic demo" in done.out
