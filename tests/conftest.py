@@ -15,6 +15,13 @@ settings.register_profile(
 settings.load_profile("systolic")
 
 
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write what tests/golden compares with anew, to be read as a diff"
+    )
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real networks, pictures and expected values; skips where it is absent."""

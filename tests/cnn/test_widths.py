@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import networks
 import numpy as np
 import pytest
 
@@ -16,6 +15,7 @@ from cnn.quantise import FORMATS, quantise, quantise_format
 from cnn.quantized import QConvolution
 from cnn.widths import shared_bits
 from systolic.model import calibration_inputs, load_model, sample_pictures
+from tests.cnn import networks
 
 
 def layered(channels: int) -> Network:

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from tcl import dictionary, hls, interfaces, option, run_tcl, vivado
 
 from boards.board import Board, Port, load
 from boards.errors import GenerateError
@@ -32,6 +31,7 @@ from scheduler.program import Map, Program, emit
 from scheduler.tile import tile
 from systolic.build import ap_int_folder
 from systolic.generate import engine_values
+from tests.hls_templates.tcl import dictionary, hls, interfaces, option, run_tcl, vivado
 
 VLNV = "systolic:cnn:systolic_top:1.0"
 DOCUMENTED = Path(__file__).parent / "kernels" / "documented"

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from detectors import write_tiny_design
-from hardware import Open, described
 
 from boards.board import load
 from systolic.build import build
 from systolic.design import write
 from systolic.flow import Calibration, make_design
 from systolic.model import load_model, sample_pictures
+from tests.detectors import write_tiny_design
+from tests.host.hardware import Open, described
 
 
 @pytest.fixture(scope="session")

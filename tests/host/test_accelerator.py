@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hardware import Open, described, description
 
 from boards.board import load
 from boards.errors import HostError
@@ -20,6 +19,7 @@ from systolic.flow import Calibration, make_design
 from systolic.model import load_model, sample_pictures
 from systolic.run import run
 from systolic.simulate import open_folder
+from tests.host.hardware import Open, described, description
 
 
 def test_detects_what_the_golden_model_does_in_every_bit(shapes: Path, accelerator: Open) -> None:

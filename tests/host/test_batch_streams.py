@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hardware import SELDOM, Open, faulty, through
 from PIL import Image
 
 from boards.errors import HostError
@@ -20,6 +19,7 @@ from cnn.integer_model import run_integer
 from host.picture import FITS, load_picture
 from systolic.run import run
 from systolic.simulate import open_folder
+from tests.host.hardware import SELDOM, Open, faulty, through
 
 pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
 

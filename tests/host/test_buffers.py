@@ -8,9 +8,9 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hardware import Open
 
 from boards.errors import HostError
+from tests.host.hardware import Open
 
 pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
 

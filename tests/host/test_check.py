@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from detectors import write_tiny_design
-from hardware import Open, described
 
 from cnn.integer_model import run_integer
 from host.check import check_picture
 from scheduler.program import PASS_FIELDS
 from systolic.build import build
 from systolic.simulate import open_folder
+from tests.detectors import write_tiny_design
+from tests.host.hardware import Open, described
 
 pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from manifests import changed, places, refusal
 
 from boards.errors import HostError
 from host.manifest import LARGEST_MANIFEST, parse_manifest, read_manifest
 from host.manifest_parts import LARGEST_BUFFER, read_image
+from tests.host.manifests import changed, places, refusal
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hardware import Open
 
 from host.manifest import read_manifest
 from host.simulation_library import find_library
+from tests.host.hardware import Open
 
 pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hardware import SELDOM, Open, faulty, through
 
 from boards.errors import HostError
 from cnn.integer_model import run_integer
 from host.layout import pack_input
 from systolic.simulate import open_folder
+from tests.host.hardware import SELDOM, Open, faulty, through
 
 pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
 

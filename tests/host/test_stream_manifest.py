@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from manifests import changed, places, refusal
-from pipelines import HEIGHT, WIDTH, manifest
 
 from host.manifest import parse_manifest
 from host.stream_manifest import StreamManifest
+from tests.host.manifests import changed, places, refusal
+from tests.host.pipelines import HEIGHT, WIDTH, manifest
 
 
 def test_reads_what_is_there() -> None:

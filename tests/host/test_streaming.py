@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hardware import streaming_description
 
 from boards.errors import HostError
 from host.manifest import read_manifest
 from host.streaming import StreamChannel
+from tests.host.hardware import streaming_description
 
 pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hardware import Open
-from pipelines import HEIGHT, WIDTH, golden, make_by_hand
 
 from boards.board import load
 from boards.errors import HostError
@@ -26,6 +24,8 @@ from systolic.design import write
 from systolic.flow import Calibration
 from systolic.model import load_model, sample_pictures
 from systolic.streaming.flow import Asked, make_pipeline
+from tests.host.hardware import Open
+from tests.host.pipelines import HEIGHT, WIDTH, golden, make_by_hand
 
 pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
 

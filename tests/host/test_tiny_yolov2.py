@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hardware import Open, described
 
 from boards.board import load
 from cnn.integer_model import run_integer
@@ -16,6 +15,7 @@ from systolic.design import write
 from systolic.flow import Calibration, make_design
 from systolic.model import load_model, sample_pictures
 from systolic.simulate import open_folder
+from tests.host.hardware import Open, described
 
 pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from quantised import Builder, tiny_yolo
 
 from boards.board import Board, load
 from cnn.quantized import QuantizedNetwork
@@ -14,6 +13,7 @@ from scheduler.cost import cost
 from scheduler.link import link_of
 from scheduler.search import search, search_clocks
 from scheduler.space import Goal, Space, pin, space_of
+from tests.scheduler.quantised import Builder, tiny_yolo
 
 ZCU104 = load("zcu104")
 

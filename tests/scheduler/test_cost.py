@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quantised import Builder, tiny_yolo
-from traced import kept, traced
 
 from boards.board import load
 from scheduler.array import Array
@@ -28,6 +26,8 @@ from scheduler.task import layers_of
 from scheduler.tile import SystolicSchedule, tile
 from scheduler.work import cuts, following_steps, staying, ways, work_of
 from systolic.measure import board_memory, measure
+from tests.scheduler.quantised import Builder, tiny_yolo
+from tests.traced import kept, traced
 
 BOARD = load("zcu104")
 LINK = link_of(BOARD, 300)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from quantised import Builder
 
 from boards.errors import ScheduleError
 from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Upsample
 from cnn.quantized import QNode, QuantizedNetwork
 from scheduler.lower import lower, resolve
+from tests.scheduler.quantised import Builder
 
 
 def node(build: Builder, op: object, shape: Shape, inputs: tuple[int, ...] | None = None) -> Builder:

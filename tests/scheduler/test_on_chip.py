@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from quantised import Builder
 
 from boards.board import load
 from boards.errors import ScheduleError
@@ -21,6 +20,7 @@ from scheduler.search import search
 from scheduler.space import Geometry, Goal, pin, space_of
 from scheduler.task import Task, layers_of, map_depths, stays_at
 from scheduler.tile import SystolicSchedule, tile
+from tests.scheduler.quantised import Builder
 
 ZCU104 = load("zcu104")
 LINK = link_of(ZCU104, 300)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from quantised import Builder, tiny_yolo
 
 from boards.board import load
 from cnn.quantized import QuantizedNetwork
@@ -14,6 +13,7 @@ from scheduler.array import Array
 from scheduler.cost import cost
 from scheduler.link import link_of
 from scheduler.tile import tile
+from tests.scheduler.quantised import Builder, tiny_yolo
 
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, channel_tiles=64)
 

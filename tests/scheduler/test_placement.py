@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quantised import Builder
 
 from boards.board import Board, load
 from boards.errors import ScheduleError
@@ -18,6 +17,7 @@ from scheduler.placement import excess, least_areas, place, placed_usage, placem
 from scheduler.resources import BUFFERS, Usage, bram36, distributed_luts, uram
 from scheduler.search import search
 from scheduler.space import NEVER, Goal, area, pin, space_of
+from tests.scheduler.quantised import Builder
 
 ZCU104 = load("zcu104")
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=512, chunk=16, channel_tiles=64)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from quantised import Builder, tiny_yolo
 
 import hls_templates
 from boards.errors import ScheduleError
@@ -16,6 +15,7 @@ from cnn.quantized import QNode, Requantiser
 from scheduler.array import PIXEL_BYTES, Array
 from scheduler.program import PASS_FIELDS, PASS_WORDS, emit, place_maps, requantiser_image, weight_image
 from scheduler.tile import tile
+from tests.scheduler.quantised import Builder, tiny_yolo
 
 HEADER = (Path(hls_templates.__file__).parent / "include" / "pass.h").read_text("utf-8")
 ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)

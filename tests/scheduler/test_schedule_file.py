@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from quantised import Builder
 
 from boards.errors import ScheduleError
 from scheduler.array import Array
 from scheduler.program import emit
 from scheduler.schedule_file import SCHEMA, from_json, to_json
 from scheduler.tile import tile
+from tests.scheduler.quantised import Builder
 
 NETWORK = Builder(3, 40, 60).conv(16, 3).pool().conv(24, 3).pool(1).conv(8, 1).network("edited")
 ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from quantised import Builder
-from traced import load_into
 
 from boards.board import Board, load, names
 from boards.errors import ScheduleError
@@ -34,6 +32,8 @@ from systolic.build import Variant
 from systolic.design import write
 from systolic.generate import generate
 from systolic.simulate import open_folder, simulate, simulate_batch
+from tests.scheduler.quantised import Builder
+from tests.traced import load_into
 
 BOARD = load("zcu104")
 CLOCK = BOARD.nearest_clock(300)

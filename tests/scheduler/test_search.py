@@ -9,7 +9,6 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from quantised import Builder, tiny_yolo
 
 from boards.board import load
 from boards.errors import ScheduleError
@@ -26,6 +25,7 @@ from scheduler.search import _run, _Visit, search
 from scheduler.space import Geometry, Goal, Space, geometries, pin, space_of
 from scheduler.task import Task, layers_of
 from scheduler.work import Work
+from tests.scheduler.quantised import Builder, tiny_yolo
 
 ZCU104 = load("zcu104")
 LINK = link_of(ZCU104, 300)

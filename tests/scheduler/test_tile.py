@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from quantised import Builder, tiny_yolo
 
 from boards.errors import ScheduleError
 from scheduler.array import Array
@@ -16,6 +15,7 @@ from scheduler.legal import check_schedule
 from scheduler.lower import lower
 from scheduler.tile import ceil_div, input_columns, tile
 from scheduler.work import cuts, needs, tiling_of, way_of, work_of
+from tests.scheduler.quantised import Builder, tiny_yolo
 
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, channel_tiles=64)
 YOLO = tiny_yolo()

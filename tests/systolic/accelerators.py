@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from traced import load_into
 
 from boards.board import load
 from cnn.datatype import INT8, UINT8, DataType
@@ -34,6 +33,7 @@ from systolic.build import Variant, build
 from systolic.design import Design, write
 from systolic.generate import generate
 from systolic.simulate import Folder
+from tests.traced import load_into
 
 HOSTILE = "a\"b' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\"
 """Ends a string, a comment, a line and a Tcl word, if it is let through."""

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from accelerators import GEOMETRIES, Accelerator, compiled, locked
-from detectors import write_tiny_design
 
 from systolic.build import Variant, build
+from tests.detectors import write_tiny_design
+from tests.systolic.accelerators import GEOMETRIES, Accelerator, compiled, locked
 
 GiveAccelerator = Callable[..., Accelerator]
 

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from accelerators import GEOMETRIES, Accelerator, design_of, networks, picture_for, start
-from command_line import call, refused
-from detectors import tiny_files
 from PIL import Image
 
 from boards.board import load
@@ -27,6 +24,9 @@ from systolic.cycles import Trace
 from systolic.design import write
 from systolic.measure import board_memory, measure, trace_frame
 from systolic.simulate import Library, fill_batch, open_folder, simulate, simulate_batch
+from tests.detectors import tiny_files
+from tests.systolic.accelerators import GEOMETRIES, Accelerator, design_of, networks, picture_for, start
+from tests.systolic.command_line import call, refused
 
 GiveAccelerator = Callable[..., Accelerator]
 NETWORK = (

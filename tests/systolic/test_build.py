@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from accelerators import Accelerator
 
 from boards.errors import SimulationError
 from systolic import build as room
 from systolic.build import Variant, build
+from tests.systolic.accelerators import Accelerator
 
 ROOT = Path(__file__).resolve().parents[2]
 

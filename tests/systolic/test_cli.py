@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import call, refused, shown_on
-from detectors import LABELS, TINY_CFG, tiny_files
 from PIL import Image
 
 from systolic.model import load_model, sample_pictures
+from tests.detectors import LABELS, TINY_CFG, tiny_files
+from tests.systolic.command_line import call, refused, shown_on
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("demo", "boards", "generate", "simulate", "run", "schedule", "compare", "fold", "package")

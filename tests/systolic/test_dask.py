@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,10 +13,6 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scheduler"))  # networks with drawn integers
-
-from quantised import tiny_yolo
-
 from boards.board import load
 from boards.errors import ScheduleError
 from scheduler.link import link_of
@@ -25,6 +20,7 @@ from scheduler.search import search
 from scheduler.space import Goal, pin, space_of
 from systolic.cli import main
 from systolic.explore import workers
+from tests.scheduler.quantised import tiny_yolo
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
 ZCU104 = load("zcu104")

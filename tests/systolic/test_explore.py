@@ -13,11 +13,6 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scheduler"))
-
-from pages import one_whole_page, readable_at_phone_width
-from quantised import Builder, tiny_yolo
-
 from boards.board import load
 from boards.errors import BoardError, ScheduleError
 from cnn.quantized import QuantizedNetwork
@@ -40,6 +35,8 @@ from systolic.explore import (
 from systolic.flow import Calibration, quantise_model
 from systolic.model import load_model, sample_pictures
 from systolic.report import report, schedule_page
+from tests.scheduler.quantised import Builder, tiny_yolo
+from tests.systolic.pages import one_whole_page, readable_at_phone_width
 
 ZCU104 = load("zcu104")
 

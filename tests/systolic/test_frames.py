@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from detectors import write_tiny_design
 from PIL import Image
 
 from boards.errors import HostError, SimulationError
@@ -19,6 +18,7 @@ from systolic.frames import pictures_in, run_frames, save_cycles
 from systolic.measure import board_memory, measure, trace_frame
 from systolic.run import run
 from systolic.simulate import open_folder
+from tests.detectors import write_tiny_design
 
 
 @pytest.fixture(scope="module")

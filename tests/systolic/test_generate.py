@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from accelerators import GEOMETRIES, HOSTILE, design_of, networks, start
 
 from boards.board import load
 from boards.errors import ScheduleError
@@ -24,6 +23,7 @@ from scheduler.choose import choose
 from scheduler.program import PASS_FIELDS, PASS_WORDS, emit, place_maps
 from scheduler.tile import tile
 from systolic.design import Design
+from tests.systolic.accelerators import GEOMETRIES, HOSTILE, design_of, networks, start
 
 ODD = GEOMETRIES["odd rows"]
 CODE = (".cpp", ".h", ".tcl")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from detectors import LABELS, tiny_files
 from PIL import Image
 
 from boards.errors import NetworkError, PictureError
@@ -16,6 +15,7 @@ from cnn.network import Shape
 from cnn.quantized_file import to_npz
 from systolic.flow import Calibration, quantise_model
 from systolic.model import FITS, calibration_inputs, load_model, reload, sample_pictures
+from tests.detectors import LABELS, tiny_files
 
 
 @pytest.fixture

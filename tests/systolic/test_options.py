@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command_line import call, refused
-from detectors import tiny_files
 
 from systolic.model import sample_pictures
+from tests.detectors import tiny_files
+from tests.systolic.command_line import call, refused
 
 PICTURE = str(sample_pictures()[0])
 TINY = ("--seed", 1, "--board", "pynq-z2")

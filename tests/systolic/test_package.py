@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from board_image import decoded
 
 from boards.errors import GenerateError
 from systolic.build import build
 from systolic.package import package
+from tests.systolic.board_image import decoded
 
 SCRIPT = Path(__file__).with_name("board_image.py")
 BOARD_IMAGES = ("3.10", "3.12")

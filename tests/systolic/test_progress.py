@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 
 import pytest
-from command_line import shown_on
 
 from systolic import progress
 from systolic.progress import StatusLine
+from tests.systolic.command_line import shown_on
 
 
 @contextmanager

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from accelerators import design_of, locked, start
-from detectors import LABELS
 from PIL import Image
 
 from boards.board import load
@@ -21,6 +19,8 @@ from systolic.flow import Calibration, make_design
 from systolic.model import load_model, sample_pictures
 from systolic.run import Run, fit_picture, run, save_annotated
 from systolic.simulate import Folder, open_folder, simulate
+from tests.detectors import LABELS
+from tests.systolic.accelerators import design_of, locked, start
 
 AP_INT = Variant(ap_int=True)
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from accelerators import GEOMETRIES, Accelerator, Chain, networks, picture_for, start
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from scheduler.work import ORDERS
 from systolic.build import Variant
 from systolic.simulate import Library, arena, open_folder, pack_input, simulate, unpack_output
 from systolic.simulation import LayerResult, compare
+from tests.systolic.accelerators import GEOMETRIES, Accelerator, Chain, networks, picture_for, start
 
 GiveAccelerator = Callable[..., Accelerator]
 NETWORKS = networks()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +18,7 @@ from scheduler.program import emit
 from scheduler.tile import SystolicSchedule, tile
 from systolic.generate import manifest_region
 from systolic.vector import make_vector, pack_map, pack_pixels
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scheduler"))  # networks with drawn integers
-
-from quantised import Builder
+from tests.scheduler.quantised import Builder
 
 
 def schedule_of(bits: int) -> SystolicSchedule:

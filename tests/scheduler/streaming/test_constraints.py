@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from low_bit import NONE, Layers
 
 from boards.errors import ScheduleError
 from cnn.datatype import DataType
@@ -14,6 +13,7 @@ from cnn.network import Shape
 from scheduler.streaming import graph as g
 from scheduler.streaming.constraints import CONSTRAINTS, broken, check
 from scheduler.streaming.lower import lower
+from tests.low_bit import NONE, Layers
 
 
 def conv() -> Layers:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from low_bit import Layers, mobilenet, skipping, ultranet
 
 from boards.board import Board, load
 from boards.errors import ScheduleError
@@ -23,6 +22,7 @@ from scheduler.streaming.lower import lower
 from scheduler.streaming.memory import NOTHING
 from scheduler.streaming.parts import block_usage
 from scheduler.streaming.space import space_of
+from tests.low_bit import Layers, mobilenet, skipping, ultranet
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 pytest.importorskip("scipy", reason="exact folding needs scipy: pip install -e '.[solver]'")

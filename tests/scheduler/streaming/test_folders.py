@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import pytest
-from low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
 from boards.board import load
 from boards.errors import ScheduleError
@@ -15,6 +14,7 @@ from scheduler.streaming.candidates import Options
 from scheduler.streaming.folded import Goal
 from scheduler.streaming.lower import lower
 from scheduler.streaming.space import space_of
+from tests.low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
 ULTRA96 = load("ultra96-v2")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-from low_bit import Layers, mobilenet, skipping
 
 from boards.board import load
 from boards.errors import ScheduleError
@@ -18,6 +17,7 @@ from scheduler.streaming import greedy
 from scheduler.streaming.folded import Goal
 from scheduler.streaming.folding_file import SCHEMA, from_json, to_json
 from scheduler.streaming.lower import lower
+from tests.low_bit import Layers, mobilenet, skipping
 
 GRAPH = lower(Layers(6, 8, 8).conv(10, 3).conv(4, 1).network("two"))
 

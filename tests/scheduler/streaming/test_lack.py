@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from low_bit import Layers
 
 from boards.board import load
 from boards.errors import ScheduleError
@@ -16,6 +15,7 @@ from scheduler.streaming.folded import Goal
 from scheduler.streaming.lack import lacks, on_chip_bits, too_many_weights, weight_bits
 from scheduler.streaming.lower import lower
 from scheduler.streaming.memory import Usage
+from tests.low_bit import Layers
 
 ZCU104 = load("zcu104")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from low_bit import Layers, ultranet
 
 from cnn.network import Padding
 from scheduler.streaming import graph as g
@@ -20,6 +19,7 @@ from scheduler.streaming.lanes import (
     weight_tiles,
 )
 from scheduler.streaming.lower import lower
+from tests.low_bit import Layers, ultranet
 
 
 def graph_of(made: Layers) -> g.StreamGraph:

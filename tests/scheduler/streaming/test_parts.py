@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
 from boards.board import load
 from cnn.datatype import DataType
@@ -38,6 +37,7 @@ from scheduler.streaming.parts import (
     tree_luts,
     window_words,
 )
+from tests.low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
 

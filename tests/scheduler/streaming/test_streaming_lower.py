@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from low_bit import NONE, Layers, cnv, mobilenet, skipping, ultranet
 
 from boards.errors import ScheduleError
 from cnn.datatype import DataType
@@ -14,6 +13,7 @@ from cnn.network import Concat, MaxPool, Padding, Shape
 from cnn.quantized import QuantizedNetwork, TensorType
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
+from tests.low_bit import NONE, Layers, cnv, mobilenet, skipping, ultranet
 
 
 def kinds(network: QuantizedNetwork) -> list[str]:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from low_bit import Layers
 
 from boards.board import Board, load
 from cnn.network import Padding
@@ -21,6 +20,7 @@ from systolic.design import write
 from systolic.simulate import read_manifest
 from systolic.streaming.generate import Streaming, generate_pipeline
 from systolic.streaming.simulate import Pipeline, open_pipeline
+from tests.low_bit import Layers
 
 BOARD = load("zcu104")
 CLOCK = BOARD.clocks()[-1]

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from low_bit import Layers
-from small_pipelines import CLOCK, Made, bipolar, every_block, folded, make, skip, with_memory
 
 from boards.errors import GenerateError, SimulationError
 from cnn.datatype import BIPOLAR
@@ -22,6 +20,8 @@ from systolic.simulate import read_manifest
 from systolic.streaming.fifos import FIXED_DEPTH, size_fifos
 from systolic.streaming.measure import measure_pipeline, pipeline_memory, trace_pipeline
 from systolic.streaming.simulate import open_pipeline, pack_picture, simulate_pipeline, unpack_outputs
+from tests.low_bit import Layers
+from tests.systolic.streaming.small_pipelines import CLOCK, Made, bipolar, every_block, folded, make, skip, with_memory
 
 Networks = dict[str, tuple[QuantizedNetwork, int]]
 

@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from low_bit import Layers
-from small_pipelines import BOARD, make
 
 from cnn.network import Padding
 from cnn.quantized import (
@@ -28,6 +26,8 @@ from scheduler.streaming.candidates import Options, candidates
 from scheduler.streaming.constraints import CONSTRAINTS, check, legal
 from scheduler.streaming.lower import lower
 from systolic.streaming.simulate import simulate_pipeline
+from tests.low_bit import Layers
+from tests.systolic.streaming.small_pipelines import BOARD, make
 
 FORMATS = (("INT4", "UINT4"), ("INT8", "INT8"), ("TERNARY", "TERNARY"), ("INT2", "UINT2"), ("INT4", "INT8"))
 STEPS = (

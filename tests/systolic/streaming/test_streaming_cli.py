@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from command_line import Done, call, refused
 from PIL import Image
-from small import BLOCKS, HEAD, LAYERS, write_small
 
 from systolic.model import sample_pictures
+from tests.systolic.command_line import Done, call, refused
+from tests.systolic.streaming.small import BLOCKS, HEAD, LAYERS, write_small
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 

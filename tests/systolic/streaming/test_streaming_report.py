@@ -6,9 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from low_bit import Layers
-from pages import one_whole_page, readable_at_phone_width
-from small import write_small
 
 from boards.board import load
 from scheduler.streaming.folded import Folded
@@ -24,6 +21,9 @@ from systolic.streaming.compared import Comparison, Row
 from systolic.streaming.fifos import Fifos
 from systolic.streaming.flow import Asked, make_pipeline
 from systolic.streaming.report import BLOCK_HEAD, block_rows, budget_rows, folded_html, folding_page
+from tests.low_bit import Layers
+from tests.systolic.pages import one_whole_page, readable_at_phone_width
+from tests.systolic.streaming.small import write_small
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 

@@ -1,0 +1,74 @@
+# tiny on a 6×8×8 systolic array
+# C++ -> IP for PYNQ-Z2. Generated.
+#
+#   vitis_hls -f run_hls.tcl                          Vitis HLS 2022.1 to 2024.1; steps: csim synth export
+#   vitis_hls -f run_hls.tcl -tclargs synth cosim     only these steps
+#   vitis-run --mode hls --tcl run_hls.tcl            2024.2, which passes no arguments on:
+#   SYSTOLIC_STEPS="synth cosim" vitis-run --mode hls --tcl run_hls.tcl
+#
+# Steps: csim    runs test_bench.cpp on the C++; the answer is PASS or the first word that differs
+#        synth   C++ -> RTL; the report has cycles and resources as the tool estimates them
+#        cosim   runs test_bench.cpp on the RTL (a whole frame of a large network takes days: use a small one)
+#        export  the IP systolic:cnn:systolic_top:1.0, which build_vivado.tcl takes from hls/solution/impl/ip
+
+set here [file dirname [file normalize [info script]]]
+set known {csim synth cosim export}
+
+proc wanted_steps {known} {
+    if {[info exists ::env(SYSTOLIC_STEPS)]} {
+        set words [split [string trim $::env(SYSTOLIC_STEPS)]]
+    } else {
+        set words [expr {[info exists ::argv] ? $::argv : {}}]
+    }
+    set steps {}
+    foreach word $words {
+        # Some versions leave their own arguments in argv: "-f run_hls.tcl -tclargs synth".
+        if {$word eq "" || [string match "-*" $word] || [string match "*.tcl" $word]} { continue }
+        if {$word ni $known} { error "a step is one of [join $known {, }], not '$word'" }
+        lappend steps $word
+    }
+    return [expr {[llength $steps] ? $steps : {csim synth export}}]
+}
+
+proc run_steps {here steps} {
+    # The test bench gets its data folder as an argument, which the tool's makefiles split at spaces.
+    if {[regexp {\s} $here]} { error "Vitis HLS does not work in a path with spaces: move the folder out of '$here'" }
+    cd $here
+
+    # Synthesis starts from nothing; the other steps work on what an earlier run left.
+    if {"synth" in $steps} {
+        open_project -reset hls
+    } else {
+        open_project hls
+    }
+    set_top {systolic_top}
+
+    # SYSTOLIC_AP_INT: the C++ side of csim and cosim must have the word types that the RTL has.
+    set flags "-std=c++14 -DSYSTOLIC_AP_INT -I$here/src"
+    add_files -cflags $flags $here/src/top.cpp
+    add_files -tb -cflags $flags $here/test_bench.cpp
+
+    open_solution -flow_target vivado solution
+    set_part {xc7z020clg400-1}
+    # 100 MHz: a target. The tool keeps its usual 27 % of the period for wires (set_clock_uncertainty).
+    create_clock -period 10.000000 -name clock
+    # Buffers may lie above 4 GB; the register map has two words for a pointer.
+    config_interface -m_axi_addr64=true
+
+    if {"csim" in $steps} { csim_design -argv $here/data }
+    if {"synth" in $steps} { csynth_design }
+    # apart: the memory model of cosim gives every pointer a memory to itself; see test_bench.cpp.
+    if {"cosim" in $steps} { cosim_design -argv "$here/data apart" }
+    if {"export" in $steps} {
+        export_design -format ip_catalog -rtl verilog -vendor {systolic} -library {cnn} \
+            -ipname {systolic_top} -version {1.0} -display_name {systolic_top}
+    }
+    close_project
+}
+
+# Without an exit the tool stays in its shell; with it a makefile sees what happened.
+if {[catch {run_steps $here [wanted_steps $known]} message]} {
+    puts stderr "run_hls.tcl: $message"
+    exit 1
+}
+exit 0

@@ -1,0 +1,51 @@
+// tiny on a 6×8×8 systolic array: the top function behind a C interface, for execution on a computer. Generated; not for synthesis.
+#include <cstring>
+#include <exception>
+
+#include "top.h"
+
+namespace {
+
+void (*notify)(uint32_t) = nullptr;
+
+void copy_message(const char *from, char *to, size_t room) {
+    std::strncpy(to, from, room - 1);
+    to[room - 1] = '\0';
+}
+
+}  // namespace
+
+void after_pass(uint32_t index) {
+    if (notify != nullptr) notify(index);
+}
+
+// Every pointer is to whole words; sizes are counts of words. Returns 0, or 1 with a sentence in ``message``.
+extern "C" __attribute__((visibility("default"))) int systolic_simulate(
+    int8_t *maps, size_t maps_words, int8_t *const *weights, size_t weights_words, uint32_t *requantisers,
+    size_t requantisers_words, uint32_t *program, size_t program_words, uint32_t first, uint32_t count,
+    uint32_t *current, void (*callback)(uint32_t), char *message, size_t room) {
+    notify = callback;
+    try {
+        systolic_top(
+            hls::burst_maxi<word_t>(reinterpret_cast<word_t *>(maps), maps_words, "maps_0", 0),
+            hls::burst_maxi<word_t>(reinterpret_cast<word_t *>(maps), maps_words, "maps_0", 0),
+            hls::burst_maxi<word_t>(reinterpret_cast<word_t *>(maps), maps_words, "maps_1", 1),
+            hls::burst_maxi<word_t>(reinterpret_cast<word_t *>(maps), maps_words, "maps_1", 1),
+            hls::burst_maxi<weight_word_t>(reinterpret_cast<weight_word_t *>(weights[0]), weights_words, "weights_0", 2),
+            hls::burst_maxi<requantiser_t>(reinterpret_cast<requantiser_t *>(requantisers), requantisers_words, "program", 3),
+            hls::burst_maxi<uint32_t>(program, program_words, "layers", 4),
+            first, count, current);
+    } catch (const std::exception &error) {
+        copy_message(error.what(), message, room);
+        return 1;
+    }
+    return 0;
+}
+
+// The first words of a bank of a map buffer (1 or 2), as they would lie in DDR.
+extern "C" __attribute__((visibility("default"))) void systolic_map_bank(int buffer, int bank, int8_t *to, size_t words) {
+    for (size_t i = 0; i < words; ++i) {
+        const word_t word = word_of(map_buffers[buffer - 1][i][bank]);
+        std::memcpy(to + i * sizeof(word), &word, sizeof(word));
+    }
+}

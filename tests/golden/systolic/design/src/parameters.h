@@ -1,0 +1,36 @@
+// tiny on a 6×8×8 systolic array: the geometry of the array and its buffers. Generated; the reasons are the scheduler's.
+#ifndef SYSTOLIC_PARAMETERS_H
+#define SYSTOLIC_PARAMETERS_H
+
+static const int ROWS = 6;  // M: output rows computed together
+static const int COLUMNS = 8;  // N: output channels computed together
+static const int LANES = 8;  // L: input channels a PE multiplies in a cycle
+static const int PIXEL_BYTES = 4;  // bytes of one input pixel
+static const int PIXEL_LANES = 4;  // lanes of one input pixel
+static const int VALUE_BITS = 8;  // bits of an activation and of a weight
+static const int PACK_COLUMNS = 2;  // columns that share a DSP48E1
+static const int POSITIONS = 1;  // positions that share a DSP48E1
+static const int PACK_SHIFT = 17;  // bits of a product's field
+static const int PACK_CHAIN = 4;  // packed products summed before they are taken apart
+static const int SAVE_ROWS = 1;  // rows of a position requantised a cycle
+static const int MAP_PORTS = 2;  // AXI ports for maps
+static const int WEIGHT_PORTS = 1;  // AXI ports for weights
+static const int WEIGHT_WORDS = 1;  // words of weights that such a port gives a cycle
+static const int ROW_DEPTH = 1024;  // words of a row-buffer bank
+static const int WEIGHT_DEPTH = 512;  // steps of the weight buffer
+static const int KEPT_DEPTH = 512;  // sums that may wait for the tile below
+static const int MAP_DEPTH = 32;  // words of a bank of a map buffer, 0: no map stays on chip
+static const int CHUNK = 8;  // columns arranged before a row piece is written
+static const int CHANNEL_TILES = 2;  // channel tiles whose requantisers are kept
+static const int OUTSTANDING = 8;  // bursts on their way at a port
+static const int MAX_STRIDE = 4;  // largest stride of a convolution
+
+// Primitives of the buffers (BIND_STORAGE impl=…): of all choices that the board holds the one of least area.
+#define ROW_MEMORY bram  // 12 × 512 words of 64 bits in 12 BRAM36
+#define WEIGHT_MEMORY bram  // 8 × 512 words of 64 bits in 8 BRAM36
+#define KEPT_MEMORY bram  // 1 × 512 words of 256 bits in 4 BRAM36
+#define REQUANTISER_MEMORY lutram  // 8 × 2 words of 72 bits in 384 LUTRAM
+#define MAP_MEMORY lutram  // 12 × 32 words of 64 bits in 528 LUTRAM
+#define ARRANGED_MEMORY lutram  // 4 × 64 words of 64 bits in 352 LUTRAM
+
+#endif  // SYSTOLIC_PARAMETERS_H

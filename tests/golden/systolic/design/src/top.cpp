@@ -1,0 +1,137 @@
+// tiny on a 6×8×8 systolic array
+// Top function: walks the layer program, one DATAFLOW region a pass. Generated; the engine is in include/.
+//   PYNQ-Z2, array 6×8×8, target clock 100 MHz
+//   conv1: 16×16×16 in 3 row tile(s) × 2 channel tile(s) × 1 strip(s), 6 cycles a position
+//   kernel columns × channels unrolled over the lanes; weights resident: 12 steps in the buffer, read once a pass; next rows load during compute; max pool 2/2 fused; its result stays on chip
+//   conv2: 14×8×8 in 2 row tile(s) × 2 channel tile(s) × 1 strip(s), 2 cycles a position
+//   input channels over the lanes; weights resident: 4 steps in the buffer, read once a pass; next rows load during compute
+//   rows: 12 × 512 words of 64 bits in 12 BRAM36
+//   weights: 8 × 512 words of 64 bits in 8 BRAM36
+//   kept sums: 1 × 512 words of 256 bits in 4 BRAM36
+//   requantisers: 8 × 2 words of 72 bits in 384 LUTRAM
+//   map buffers: 12 × 32 words of 64 bits in 528 LUTRAM
+//   arranged: 4 × 64 words of 64 bits in 352 LUTRAM
+#include "top.h"
+
+#include "feed.h"
+#include "load.h"
+#include "map_buffer.h"
+#include "pe_array.h"
+#include "pool.h"
+#include "read.h"
+#include "requantise.h"
+#include "save.h"
+
+#ifndef __SYNTHESIS__
+const lanes_t (*map_buffers[2])[ROWS];
+#endif
+
+// Loader (read_rows, load, read_weights, feed_weights) → PE array → Saver (pool, requantise, arrange, write_rows).
+static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
+                     hls::burst_maxi<word_t> maps_read_0, hls::burst_maxi<word_t> maps_write_0,
+                     hls::burst_maxi<word_t> maps_read_1, hls::burst_maxi<word_t> maps_write_1,
+                     hls::burst_maxi<weight_word_t> weights_0,
+                     const map_buffer_t from, map_buffer_t to,
+                     hls::burst_maxi<requantiser_t> requantisers) {
+    SYSTOLIC_DATAFLOW(index);
+    hls::stream<lanes_t> rows[MAP_PORTS], saved[MAP_PORTS];
+    hls::stream<weight_beat_t> beats[WEIGHT_PORTS];
+    hls::stream<activations_t> activations;
+    hls::stream<weights_t> weights;
+    hls::stream<positions_t> sums[ROWS];
+    hls::stream<group_t> groups;
+    hls::stream<results_t> results;
+    SYSTOLIC_STREAM(rows, 16);
+    SYSTOLIC_STREAM(beats, 16);
+    SYSTOLIC_STREAM(saved, 16);
+    SYSTOLIC_STREAM(activations, 4);
+    SYSTOLIC_STREAM(weights, 4);
+    SYSTOLIC_STREAM(sums, 10);
+    SYSTOLIC_STREAM(groups, 4);
+    SYSTOLIC_STREAM(results, 4);
+    read_rows<0>(pass, maps_read_0, rows[0]);
+    read_rows<1>(pass, maps_read_1, rows[1]);
+    load(pass, from, rows, activations);
+    read_weights(pass, next, plan, weights_0, beats[0]);
+    feed_weights(pass, plan, beats, weights);
+    pe_array(pass, activations, weights, sums);
+    pool(pass, sums, groups);
+    requantise(pass, requantisers, groups, results);
+    arrange(pass, results, saved, to);
+    write_rows<0>(pass, saved[0], maps_write_0);
+    write_rows<1>(pass, saved[1], maps_write_1);
+}
+
+static void fetch_pass(hls::burst_maxi<uint32_t> program, int index, uint32_t words[PASS_WORDS]) {
+    program.read_request(index * PASS_WORDS, PASS_WORDS);
+    SYSTOLIC_ENTER;
+    for (int w = 0; w < PASS_WORDS; ++w) {
+        SYSTOLIC_PIPELINE(1, 3);
+        words[w] = program.read();
+    }
+}
+
+void systolic_top(
+    hls::burst_maxi<word_t> maps_read_0, hls::burst_maxi<word_t> maps_write_0,
+    hls::burst_maxi<word_t> maps_read_1, hls::burst_maxi<word_t> maps_write_1,
+    hls::burst_maxi<weight_word_t> weights_0,
+    hls::burst_maxi<requantiser_t> requantisers, hls::burst_maxi<uint32_t> program,
+    uint32_t first, uint32_t count, uint32_t *current) {
+#pragma HLS INTERFACE mode=m_axi port=maps_read_0 bundle=maps_0 offset=slave depth=512 latency=64 num_read_outstanding=8 max_read_burst_length=64
+#pragma HLS INTERFACE mode=m_axi port=maps_write_0 bundle=maps_0 offset=slave depth=512 latency=64 num_write_outstanding=8 max_write_burst_length=64
+#pragma HLS INTERFACE mode=m_axi port=maps_read_1 bundle=maps_1 offset=slave depth=512 latency=64 num_read_outstanding=8 max_read_burst_length=64
+#pragma HLS INTERFACE mode=m_axi port=maps_write_1 bundle=maps_1 offset=slave depth=512 latency=64 num_write_outstanding=8 max_write_burst_length=64
+#pragma HLS INTERFACE mode=m_axi port=weights_0 bundle=weights_0 offset=slave depth=128 latency=64 num_read_outstanding=8 max_read_burst_length=64
+#pragma HLS INTERFACE mode=m_axi port=requantisers bundle=program offset=slave depth=32 latency=64 num_read_outstanding=8 max_read_burst_length=64
+#pragma HLS INTERFACE mode=m_axi port=program bundle=layers offset=slave depth=128 latency=64 num_read_outstanding=8 max_read_burst_length=64
+#pragma HLS INTERFACE mode=s_axilite port=first
+#pragma HLS INTERFACE mode=s_axilite port=count
+#pragma HLS INTERFACE mode=s_axilite port=current
+#pragma HLS INTERFACE mode=s_axilite port=return
+    // lint: allow(static-local) a memory of its own: it lives from the pass that writes it to the one that reads it
+    static map_buffer_t map_buffer_1;
+#pragma HLS ARRAY_PARTITION variable=map_buffer_1 complete dim=2
+    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = map_buffer_1 type = ram_s2p impl = MAP_MEMORY)
+    // lint: allow(static-local) a memory of its own: it lives from the pass that writes it to the one that reads it
+    static map_buffer_t map_buffer_2;
+#pragma HLS ARRAY_PARTITION variable=map_buffer_2 complete dim=2
+    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = map_buffer_2 type = ram_s2p impl = MAP_MEMORY)
+    // One region serves both ways round: its memories are chosen before it starts.
+#pragma HLS ALLOCATION function instances=run_pass limit=1
+#ifndef __SYNTHESIS__
+    map_buffers[0] = map_buffer_1;
+    map_buffers[1] = map_buffer_2;
+#endif
+    uint32_t words[PASS_WORDS];
+    fetch_pass(program, first, words);
+    pass_t pass = decode_pass(words);
+    for (uint32_t i = 0; i < count; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=2
+        const bool last = i + 1 == count;
+        // Where the program counter stands, for a host that waits too long.
+        *current = first + i;
+        pass_t next = pass;
+        if (!last) {
+            fetch_pass(program, first + i + 1, words);
+            next = decode_pass(words);
+        }
+        if (pass.in_buffer == 2 || pass.out_buffer == 1)
+        run_pass(first + i, pass, next, plan_weights(pass, next, i == 0, last),
+                 maps_read_0, maps_write_0,
+                 maps_read_1, maps_write_1,
+                 weights_0,
+                 map_buffer_2, map_buffer_1,
+                 requantisers);
+        else
+        run_pass(first + i, pass, next, plan_weights(pass, next, i == 0, last),
+                 maps_read_0, maps_write_0,
+                 maps_read_1, maps_write_1,
+                 weights_0,
+                 map_buffer_1, map_buffer_2,
+                 requantisers);
+#ifndef __SYNTHESIS__
+        after_pass(first + i);
+#endif
+        pass = next;
+    }
+}

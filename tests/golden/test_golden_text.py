@@ -1,0 +1,125 @@
+"""Generated text, as it was agreed on: one small design a style, its whole tree, and what the commands say of it.
+
+``pytest tests/golden --update-golden`` writes it anew; the difference is then read like any other change of the code.
+Headers that are copied as they are, and binary images, stand as digests in ``tree.txt``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.systolic.command_line import call
+from tests.systolic.streaming.small import write_small
+
+GOLDEN = Path(__file__).parent
+TEXT = {".cpp", ".h", ".md", ".tcl", ".json", ".hwh", ".txt"}
+
+CFG = """[net]
+width=16
+height=16
+channels=3
+
+[convolutional]
+batch_normalize=1
+filters=16
+size=3
+stride=1
+pad=1
+activation=leaky
+
+[maxpool]
+size=2
+stride=2
+
+[convolutional]
+filters=14
+size=1
+stride=1
+pad=0
+activation=linear
+
+[region]
+anchors=1,1, 2,2
+classes=2
+coords=4
+num=2
+"""
+
+
+def systolic_design(folder: Path) -> list[object]:
+    (folder / "tiny.cfg").write_text(CFG)
+    (folder / "tiny.names").write_text("cat\ndog\n")
+    names = ("--names", folder / "tiny.names")
+    return [folder / "tiny.cfg", *names, "--seed", 1, "--board", "pynq-z2", "--clock", 100]
+
+
+def streaming_design(folder: Path) -> list[object]:
+    asked = ("--style", "streaming", "--folding", "greedy", "--fps", 20000, "--estimated-fifos")
+    return [write_small(folder), "--seed", 1, "--board", "ultra96-v2", *asked]
+
+
+DESIGNS = {"systolic": systolic_design, "streaming": streaming_design}
+
+
+def fixed_headers() -> set[bytes]:
+    root = GOLDEN.parents[1] / "hls_templates"
+    return {path.read_bytes() for path in root.rglob("*") if path.suffix in {".h", ".cpp"}}
+
+
+def expect(name: str, text: str, update: bool) -> None:
+    path = GOLDEN / name
+    if update:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    assert path.is_file(), f"{name} is generated, and not agreed on: pytest tests/golden --update-golden"
+    assert text == path.read_text("utf-8"), f"{name} is generated otherwise: pytest tests/golden --update-golden"
+
+
+def steady(values: Any, folder: Path) -> str:
+    """JSON without seconds and paths, which differ from run to run."""
+    text = json.dumps(values, indent=1, ensure_ascii=False, sort_keys=True)
+    lines = text.replace(str(folder), "DIR").splitlines()
+    return "\n".join(line for line in lines if not line.strip().startswith('"seconds"')) + "\n"
+
+
+@pytest.mark.parametrize("style", DESIGNS)
+def test_a_design_is_generated_as_agreed(style: str, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    update = bool(pytestconfig.getoption("--update-golden"))
+    out = tmp_path / "design"
+    done = call("generate", *DESIGNS[style](tmp_path), "-o", out, "--json", "-")
+    assert done.code == 0, done.error
+    expect(f"{style}/generate.json", steady(done.json, tmp_path), update)
+    fixed = fixed_headers()
+    tree = []
+    for path in sorted(path for path in out.rglob("*") if path.is_file()):
+        name, data = path.relative_to(out).as_posix(), path.read_bytes()
+        if data in fixed or path.suffix not in TEXT:
+            tree.append(f"{hashlib.sha256(data).hexdigest()[:16]} {name}")
+        else:
+            tree.append(f"as agreed        {name}")
+            expect(f"{style}/design/{name}", data.decode("utf-8"), update)
+    expect(f"{style}/tree.txt", "\n".join(tree) + "\n", update)
+
+
+def test_schedules_and_foldings_are_told_as_agreed(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    update = bool(pytestconfig.getoption("--update-golden"))
+    cfg, *_ = systolic_design(tmp_path)
+    small = write_small(tmp_path)
+    board = ("--board", "pynq-z2", "--clock", 100)
+    array = ("--array", "4x8x8")
+    commands: dict[str, tuple[object, ...]] = {
+        "schedule": ("schedule", cfg, *board, *array),
+        "compare": ("compare", cfg, *board, *array, "--array", "8x8x8", "--bits", 4, "--bits", 8),
+        "fold": ("fold", small, "--fps", 20000),
+    }
+    for name, command in commands.items():
+        done = call(*command, "--json", "-")
+        assert done.code == 0, done.error
+        expect(f"commands/{name}.json", steady(done.json, tmp_path), update)
+    for name, command in {key: commands[key] for key in ("schedule", "compare")}.items():
+        expect(f"commands/{name}.txt", call(*command).out, update)
