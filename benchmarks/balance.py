@@ -20,17 +20,17 @@ from PIL import Image
 
 from boards.board import load
 from host import Accelerator
-from host.frame import STAGES
-from host.picture import FITS
 from host.pipeline import Measured
-from systolic.build import Variant, build, compiler
+from host.vision.frame import STAGES
+from host.vision.picture import FITS
 from systolic.design import write
-from systolic.flow import Calibration, make_design
-from systolic.frames import save_cycles
-from systolic.measure import board_memory, measure, trace_frame
+from systolic.execution.build import Variant, build, compiler
+from systolic.execution.frames import save_cycles
 from systolic.model import load_model, sample_pictures
-from systolic.simulate import open_folder
-from systolic.tables import Cell, table
+from systolic.report.tables import Cell, table
+from systolic.styles.systolic.flow import Calibration, make_design
+from systolic.styles.systolic.measure import board_memory, measure, trace_frame
+from systolic.styles.systolic.simulate import open_folder
 
 FRAMES = 60
 REPEATS = 4  # of which the fastest counts: others may use this machine too

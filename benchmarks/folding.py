@@ -25,13 +25,14 @@ from collections.abc import Iterator
 from boards.board import Board, load
 from boards.errors import ScheduleError
 from cnn import zoo
-from scheduler.streaming import annealing, exact, greedy, lack
 from scheduler.streaming import graph as g
-from scheduler.streaming.candidates import Options
-from scheduler.streaming.cost import converter_count, fifo_bits, macs
+from scheduler.streaming.area.cost import converter_count, fifo_bits, macs
 from scheduler.streaming.folded import Folded, Goal
 from scheduler.streaming.lower import lower
-from scheduler.streaming.space import Space, space_of
+from scheduler.streaming.search import annealing, exact, greedy
+from scheduler.streaming.search import infeasible as lack
+from scheduler.streaming.search.candidates import Options
+from scheduler.streaming.search.space import Space, space_of
 
 NETWORKS = ("ultranet", "cnv-w1a1", "mobilenet-w4a4")
 CLOCKS = {"zcu104": 200.0, "ultra96-v2": 200.0, "pynq-z2": 100.0}

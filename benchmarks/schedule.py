@@ -31,13 +31,13 @@ from traced import kept, traced
 from boards.board import Board, load, names
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
-from scheduler.array import Array
-from scheduler.cost import cost
-from scheduler.link import link_of
-from scheduler.search import Found, search
-from scheduler.tile import SystolicSchedule, tile
-from systolic.measure import board_memory, measure
-from systolic.tables import Cell, table
+from scheduler.hardware.ddr import link_of
+from scheduler.systolic.array import Array
+from scheduler.systolic.model.cost import cost
+from scheduler.systolic.search.search import Found, search
+from scheduler.systolic.tiling import SystolicSchedule, tile
+from systolic.report.tables import Cell, table
+from systolic.styles.systolic.measure import board_memory, measure
 
 
 def networks(bits: int) -> dict[str, QuantizedNetwork]:

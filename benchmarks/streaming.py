@@ -23,23 +23,23 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.board import Board, load
-from host.picture import FITS, load_picture
-from scheduler.streaming import exact
-from scheduler.streaming.candidates import Options
-from scheduler.streaming.cost import Budget, limits, macs
+from host.vision.picture import FITS, load_picture
+from scheduler.streaming.area.cost import Budget, limits, macs
+from scheduler.streaming.area.memory import NOTHING, Usage, fifo
+from scheduler.streaming.area.parts import product_luts
 from scheduler.streaming.folded import Folded, Goal
 from scheduler.streaming.lower import lower
-from scheduler.streaming.memory import NOTHING, Usage, fifo
-from scheduler.streaming.parts import product_luts
-from systolic.build import Variant
+from scheduler.streaming.search import exact
+from scheduler.streaming.search.candidates import Options
 from systolic.design import write
+from systolic.execution.build import Variant
 from systolic.model import load_model, sample_pictures
-from systolic.simulate import read_manifest
-from systolic.streaming.fifos import Fifos, size_fifos
-from systolic.streaming.flow import estimate
-from systolic.streaming.generate import Streaming, generate_pipeline
-from systolic.streaming.measure import measure_pipeline, pipeline_memory, trace_pipeline
-from systolic.streaming.simulate import Pipeline, open_pipeline, simulate_pipeline
+from systolic.styles.streaming.fifos import Fifos, size_fifos
+from systolic.styles.streaming.flow import estimate
+from systolic.styles.streaming.generate import Streaming, generate_pipeline
+from systolic.styles.streaming.measure import measure_pipeline, pipeline_memory, trace_pipeline
+from systolic.styles.streaming.simulate import Pipeline, open_pipeline, simulate_pipeline
+from systolic.styles.systolic.simulate import read_manifest
 
 BALANCE = 102_400
 CASES = {

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from systolic.build import Variant, build
-from systolic.cycles import Memory, Trace
-from systolic.simulate import Library, arena, open_folder, pack_input
+from systolic.execution.build import Variant, build
+from systolic.styles.systolic.simulate import Library, arena, open_folder, pack_input
+from systolic.trace.solver import Memory, Trace
 
 T = TypeVar("T")
 

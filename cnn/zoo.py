@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from boards.errors import NetworkError
-from cnn.darknet import WeightSource, read_darknet
-from cnn.exported import Exported, make_exported, read_exported
-from cnn.exported_seed import seeded_arrays
+from cnn.darknet.files import WeightSource, read_darknet
+from cnn.exported.network import Exported, make_exported, read_exported
+from cnn.exported.seed import seeded_arrays
+from cnn.exported.topology import read_topology
 from cnn.network import LEAKY_SLOPE, BatchNorm, Convolution, Dense, FloatArray, Network, Node
-from cnn.topology import read_topology
 
 MODELS = Path(__file__).parent / "models"
 LARGEST_SEED = (1 << 64) - 1

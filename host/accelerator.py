@@ -18,19 +18,19 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import HostError
+from host.board.overlay import LoadedOverlay, require_pynq
 from host.check import Check, compare
+from host.contract.layout import to_floats
+from host.contract.manifest import Layer, Manifest, read_manifest
+from host.contract.streaming import StreamLayer, StreamManifest
 from host.designs import design_folder
-from host.detection import OVERLAP, THRESHOLD, Detection, detect
-from host.frame import Result, Span, Timing
-from host.layout import to_floats
-from host.manifest import Layer, Manifest, read_manifest
-from host.overlay import LoadedOverlay, require_pynq
-from host.picture import FITS, Pixels, load_picture
 from host.pipeline import Channel, Measured, Stage, measure, stream
-from host.placement import Placement
-from host.stream_manifest import StreamLayer, StreamManifest
 from host.streaming import StreamingStyle
 from host.systolic import SystolicStyle
+from host.vision.detection import OVERLAP, THRESHOLD, Detection, detect
+from host.vision.frame import Result, Span, Timing
+from host.vision.picture import FITS, Pixels, load_picture
+from host.vision.placement import Placement
 
 T = TypeVar("T")
 Frame = Path | str | Pixels

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import HostError
-from host.manifest import Layer, Manifest, Region
-from host.manifest_parts import read_image
-from host.stream_manifest import StreamLayer
+from host.contract.manifest import Layer, Manifest, Region
+from host.contract.parts import read_image
+from host.contract.streaming import StreamLayer
 
 Integers = npt.NDArray[np.signedinteger[Any]]
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from boards.errors import HostError
-from host.manifest import read_manifest
-from host.manifest_parts import MANIFEST
+from host.contract.manifest import read_manifest
+from host.contract.parts import MANIFEST
 
 GROUP = "systolic.designs"
 """Entry points of the wheels that ``systolic package`` makes: name → the package that holds the design."""

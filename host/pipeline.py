@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from boards.errors import HostError
-from host.frame import Span
+from host.vision.frame import Span
 
 T = TypeVar("T")
 

@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import HostError
-from host.buffers import Allocate, Memory
-from host.layout import fill_pixels
-from host.manifest_parts import MANIFEST, read_image
-from host.overlay import LoadedOverlay
-from host.picture import Pixels
-from host.stream_manifest import StreamLayer, StreamManifest
+from host.board.buffers import Allocate, Memory
+from host.board.overlay import LoadedOverlay
+from host.contract.layout import fill_pixels
+from host.contract.parts import MANIFEST, read_image
+from host.contract.streaming import StreamLayer, StreamManifest
+from host.vision.picture import Pixels
 
 Integers = npt.NDArray[np.signedinteger[Any]]
 

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import HostError
-from host.buffers import Buffers, FrameSet
+from host.board.buffers import Buffers, FrameSet
+from host.board.overlay import LoadedOverlay
 from host.check import check_picture, golden_maps
-from host.layout import pack_batch, unpack_batch
-from host.manifest import Layer, Manifest
-from host.overlay import LoadedOverlay
-from host.picture import Pixels
+from host.contract.layout import pack_batch, unpack_batch
+from host.contract.manifest import Layer, Manifest
+from host.vision.picture import Pixels
 
 Integers = npt.NDArray[np.signedinteger[Any]]
 

@@ -13,13 +13,13 @@ import numpy as np
 
 from boards.errors import NetworkError
 from cnn import zoo
-from cnn.darknet import read_darknet, write_darknet_weights
-from cnn.darknet_cfg import MAX_CFG_BYTES, read_text
-from cnn.exported import read_exported
+from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
+from cnn.darknet.files import read_darknet, write_darknet_weights
+from cnn.exported.network import read_exported
 from cnn.network import FloatArray, Network
 from cnn.npz import write_arrays
 from cnn.quantized import QuantizedNetwork
-from host.picture import FITS, load_picture
+from host.vision.picture import FITS, load_picture
 
 TRAINED_FIT = {"shapes": "letterbox"}
 """The fit that a built-in network was trained with; darknet's YOLOv2 of the time stretched pictures plainly."""

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import host
 from boards.errors import GenerateError
-from host.manifest import Manifest, read_manifest
-from host.manifest_parts import MANIFEST
-from host.stream_manifest import StreamManifest
+from host.contract.manifest import Manifest, read_manifest
+from host.contract.parts import MANIFEST
+from host.contract.streaming import StreamManifest
 
 VERSION = "0.1.0"
 NEEDS = ("numpy", "pillow")
@@ -54,7 +54,7 @@ def _identifier(name: str) -> str:
 
 
 def _host_files() -> dict[str, bytes]:
-    sources = [*(_ROOT / "host").glob("*.py"), _ROOT / "boards/__init__.py", _ROOT / "boards/errors.py"]
+    sources = [*(_ROOT / "host").rglob("*.py"), _ROOT / "boards/__init__.py", _ROOT / "boards/errors.py"]
     markers = [_ROOT / "host/py.typed", _ROOT / "boards/py.typed"]
     return {path.relative_to(_ROOT).as_posix(): path.read_bytes() for path in [*sources, *markers]}
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from boards.board import load
 from systolic.design import write
-from systolic.flow import Calibration, make_design
 from systolic.model import load_model, sample_pictures
+from systolic.styles.systolic.flow import Calibration, make_design
 
 SIZE = (36, 28)
 LABELS = ("cat", 'a "dog"', "${bird} [x]")

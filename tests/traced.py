@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from boards.board import Board
-from scheduler.on_chip import keep
-from scheduler.tile import SystolicSchedule
-from systolic.cycles import Trace
+from scheduler.systolic.on_chip import keep
+from scheduler.systolic.tiling import SystolicSchedule
 from systolic.design import Design, write
-from systolic.generate import generate
-from systolic.measure import trace_frame
-from systolic.simulate import Folder, open_folder
+from systolic.styles.systolic.generate import generate
+from systolic.styles.systolic.measure import trace_frame
+from systolic.styles.systolic.simulate import Folder, open_folder
+from systolic.trace.solver import Trace
 
 MAP_DEPTH = 8192
 """Words that hold every map of these networks."""

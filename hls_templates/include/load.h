@@ -151,7 +151,7 @@ static const int WORD_PIXELS = WORD_BYTES / PIXEL_BYTES;
 static const int STEP_PIXELS = LANES / PIXEL_LANES;
 
 // A byte p of a pixel as values that the array can multiply, each exact; what is subtracted comes back by the bias
-// (scheduler/program.py). 8 bits: p − 128, which flips the top bit. 4 bits: p = 16 · h + l + 136 with two values
+// (scheduler/systolic/program.py). 8 bits: p − 128, which flips the top bit. 4 bits: p = 16 · h + l + 136 with two values
 // h = ⌊p / 16⌋ − 8 and l = p mod 16 − 8, the top bit of each nibble flipped; h stands in the odd lane, and the array
 // gives its products 16 times the weight. 16 bits: p itself. ``at``: which value of the pair of words it is.
 inline value_t pixel_value(const lanes_t &low, const lanes_t &high, int at) {

@@ -10,7 +10,7 @@
 
 #include "parameters.h"
 
-// X(field): the order is the layout of the program, shared with scheduler/program.py (a test compares).
+// X(field): the order is the layout of the program, shared with scheduler/systolic/program.py (a test compares).
 #define SYSTOLIC_PASS_FIELDS(X)                                                                             \
     /* input map: [row][block][column] of words */                                                          \
     X(in_base) X(in_row_pitch) X(in_block_pitch)                                                            \
@@ -106,11 +106,11 @@ inline int maximum(int a, int b) { return a > b ? a : b; }
 inline int within(int low, int value, int high) { return maximum(low, minimum(value, high)); }
 inline int wrap_once(int value, int limit) { return value >= limit ? value - limit : value; }
 
-// Of rows of a tile, blocks of a tile, ports and padding, all below 512: rules of scheduler/array.py, and padding is
+// Of rows of a tile, blocks of a tile, ports and padding, all below 512: rules of scheduler/systolic/array.py, and padding is
 // below 256.
 static const int COUNT_BITS = 9;
 
-// value · count. The one multiplier of addresses, in LUTs because the array has the DSPs (scheduler/fabric.py counts
+// value · count. The one multiplier of addresses, in LUTs because the array has the DSPs (scheduler/systolic/area/fabric.py counts
 // them), and narrow. All else is counted up.
 inline int times(int value, int count) {
 #pragma HLS INLINE

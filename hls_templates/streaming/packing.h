@@ -7,7 +7,7 @@
 // A chain of such products is summed before it is taken apart, as many as leave every field's sum within f bits:
 // low · terms ≥ −2^(f−1) and high · terms < 2^(f−1) over the corners of the operands' ranges. A field is then exact: its
 // own sign extended, its borrow given back to the next one. f is the widest that the ports take: 27 × 18 bits of a
-// DSP48E2, 25 × 18 of a DSP48E1, 48 of the sum. scheduler/streaming/packing.py says the same in Python.
+// DSP48E2, 25 × 18 of a DSP48E1, 48 of the sum. scheduler/streaming/area/packing.py says the same in Python.
 #ifndef SYSTOLIC_PACKING_H
 #define SYSTOLIC_PACKING_H
 

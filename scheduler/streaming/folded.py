@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from boards.board import Board
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.constraints import check
-from scheduler.streaming.cost import Budget, fits, limits, price, usage
+from scheduler.streaming.area.cost import Budget, fits, limits, price, usage
+from scheduler.streaming.area.memory import Usage
 from scheduler.streaming.joins import depths
-from scheduler.streaming.memory import Usage
+from scheduler.streaming.rules import check
 
 
 @dataclass(frozen=True)

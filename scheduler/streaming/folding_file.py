@@ -16,9 +16,9 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from boards.errors import ScheduleError
-from scheduler.edited import MOST, check_keys, entries, read_object
+from scheduler.hand_edited import MOST, check_keys, entries, read_object
 from scheduler.streaming import graph as g
-from scheduler.streaming.constraints import MEMORIES, MULTIPLIERS, RAMS, STYLES, check
+from scheduler.streaming.rules import MEMORIES, MULTIPLIERS, RAMS, STYLES, check
 
 FORMAT, VERSION = "systolic-folding", 1
 DEEPEST = 1 << 24

@@ -8,7 +8,7 @@ from functools import lru_cache
 from cnn.network import MaxPool
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.tile import ceil_div
+from scheduler.systolic.tiling import ceil_div
 
 LEAST_DEPTH = 2
 """FIFO depth that lets both ends work in every cycle (docs/cycles.md)."""

@@ -16,7 +16,7 @@ from cnn.network import MaxPool, Shape
 from cnn.quantized import IntArray
 from scheduler.streaming import graph as g
 from scheduler.streaming.weight_image import beats_of
-from scheduler.tile import ceil_div
+from scheduler.systolic.tiling import ceil_div
 
 MOVERS = (g.Source, g.Sink, g.Discard, g.Window, g.DownSample, g.Upsample, g.Reorg, g.Concat, g.Split)
 """Blocks that only move values: their lanes are ``simd``. Lanes of the others are ``pe``."""

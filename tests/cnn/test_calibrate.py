@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from boards.errors import QuantiseError
-from cnn.calibrate import BINS, calibrate, choose_ranges, observe
 from cnn.float_model import run_float
 from cnn.network import Shape
+from cnn.quantisation.calibration import BINS, calibrate, choose_ranges, observe
 from tests.cnn import networks
 
 IDENTITY = networks.network(Shape(1, 1, 20000), name="identity")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boards.errors import NetworkError
-from cnn.darknet import (
+from cnn.darknet.files import (
     identifier,
     parameter_count,
     read_darknet,
@@ -20,7 +20,7 @@ from cnn.darknet import (
     read_weights,
     write_darknet_weights,
 )
-from cnn.darknet_layers import MAX_LAYERS
+from cnn.darknet.layers import MAX_LAYERS
 from cnn.network import (
     Add,
     AveragePool,

@@ -14,17 +14,17 @@ import pytest
 from boards.errors import NetworkError, QuantiseError
 from cnn import zoo
 from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, DataType
-from cnn.exported import Exported, array_shapes, make_exported, read_exported
-from cnn.exported_integers import integer_weights
-from cnn.exported_seed import seeded_arrays
-from cnn.fidelity import fidelity
+from cnn.exported.integers import integer_weights
+from cnn.exported.network import Exported, array_shapes, make_exported, read_exported
+from cnn.exported.seed import seeded_arrays
+from cnn.exported.topology import Topology, parse_topology
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.network import Detection
+from cnn.quantisation.fidelity import fidelity
+from cnn.quantisation.thresholds import thresholds_of
 from cnn.quantized import MultiplyShift, QConvolution, Requantiser
 from cnn.quantized_file import from_npz, to_npz
-from cnn.thresholds import thresholds_of
-from cnn.topology import Topology, parse_topology
 from tests.cnn.networks import picture as waves
 from tests.cnn.test_topology import convolution, described, parsed
 

@@ -9,9 +9,9 @@ import pytest
 
 from cnn import zoo
 from cnn.datatype import INT32
-from cnn.exported import Exported, read_exported
-from cnn.fidelity import fidelity
+from cnn.exported.network import Exported, read_exported
 from cnn.integer_model import convolve, run_integer
+from cnn.quantisation.fidelity import fidelity
 from cnn.quantized import QConvolution, identity
 
 LAYERS = [f"conv{i}" for i in range(9)]

@@ -9,11 +9,11 @@ import pytest
 from PIL import Image
 
 from boards.errors import QuantiseError
-from cnn.calibrate import calibrate, choose_ranges, observe
-from cnn.darknet import read_darknet
-from cnn.fidelity import LayerFidelity, fidelity, sqnr_db, table
+from cnn.darknet.files import read_darknet
 from cnn.network import Network
-from cnn.quantise import quantise
+from cnn.quantisation.calibration import calibrate, choose_ranges, observe
+from cnn.quantisation.fidelity import LayerFidelity, fidelity, sqnr_db, table
+from cnn.quantisation.quantise import quantise
 from tests.cnn import networks
 
 

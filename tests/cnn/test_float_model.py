@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from boards.errors import NetworkError
-from cnn.darknet import read_darknet, read_topology
+from cnn.darknet.files import read_darknet, read_topology
 from cnn.float_model import activate, run_float
 from cnn.network import BatchNorm, Convolution, FloatArray, Network, Node
 from cnn.zoo import seeded

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from boards.errors import QuantiseError
-from cnn.fold import fold
 from cnn.network import BatchNorm, Convolution, Dense, Node, Shape
+from cnn.quantisation.batch_norm import fold
 from tests.cnn import networks
 
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from boards.errors import QuantiseError
 from cnn.accumulator import accumulator_bits, accumulator_bound
-from cnn.calibrate import Ranges, calibrate
 from cnn.datatype import INT8, INT16, UINT8, DataType
-from cnn.fold import fold
 from cnn.integer_model import convolve, run_integer
 from cnn.network import Add, Concat, Convolution, Dense, MaxPool, Network, Padding, Shape, Softmax, Upsample
-from cnn.quantise import quantise
+from cnn.quantisation.batch_norm import fold
+from cnn.quantisation.calibration import Ranges, calibrate
+from cnn.quantisation.quantise import quantise
 from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, Requantiser, TensorType
 from cnn.quantized_check import check_quantized
 from tests.cnn import networks

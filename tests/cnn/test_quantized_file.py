@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boards.errors import NetworkError
-from cnn.calibrate import Ranges
 from cnn.integer_model import run_integer
 from cnn.network import Network
-from cnn.quantise import quantise
+from cnn.quantisation.calibration import Ranges
+from cnn.quantisation.quantise import quantise
 from cnn.quantized import QuantizedNetwork, Requantiser
 from cnn.quantized_file import FORMAT, HEADER, from_npz, to_npz
 from tests.cnn import networks

@@ -14,6 +14,7 @@ from cnn.accumulator import accumulator_bits
 from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, UINT8, DataType
 from cnn.integer_model import _requantise_floats, requantise, run_integer
 from cnn.network import Padding, Shape
+from cnn.quantisation.thresholds import thresholds_of
 from cnn.quantized import (
     MultiplyShift,
     QConvolution,
@@ -26,7 +27,6 @@ from cnn.quantized import (
     Thresholds,
 )
 from cnn.quantized_check import check_quantized
-from cnn.thresholds import thresholds_of
 
 UINT4 = DataType(4, False)
 SMALL = (DataType(1, False), DataType(2, False), UINT4, UINT8, DataType(3, True), INT8, TERNARY)

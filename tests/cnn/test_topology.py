@@ -10,8 +10,8 @@ import pytest
 
 from boards.errors import NetworkError
 from cnn import zoo
+from cnn.exported.topology import FORMAT, Kernel, Topology, parse_topology, read_topology
 from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape
-from cnn.topology import FORMAT, Kernel, Topology, parse_topology, read_topology
 
 
 def described(*layers: dict[str, Any], **others: Any) -> dict[str, Any]:

@@ -7,13 +7,13 @@ import pytest
 
 from boards.errors import QuantiseError
 from cnn.accumulator import accumulator_bound
-from cnn.calibrate import calibrate
-from cnn.fidelity import fidelity
-from cnn.fold import fold
 from cnn.network import AveragePool, Network, Shape
-from cnn.quantise import FORMATS, quantise, quantise_format
+from cnn.quantisation.batch_norm import fold
+from cnn.quantisation.calibration import calibrate
+from cnn.quantisation.fidelity import fidelity
+from cnn.quantisation.quantise import FORMATS, quantise, quantise_format
+from cnn.quantisation.widths import shared_bits
 from cnn.quantized import QConvolution
-from cnn.widths import shared_bits
 from systolic.model import calibration_inputs, load_model, sample_pictures
 from tests.cnn import networks
 

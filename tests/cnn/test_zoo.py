@@ -8,7 +8,7 @@ import pytest
 
 from boards.errors import NetworkError
 from cnn import zoo
-from cnn.darknet import parameter_count, read_topology, write_darknet_weights
+from cnn.darknet.files import parameter_count, read_topology, write_darknet_weights
 from cnn.float_model import run_float
 from cnn.network import Convolution, FloatArray, Network, Padding, macs
 

@@ -25,15 +25,15 @@ from cnn.datatype import INT8, UINT8
 from cnn.network import Padding, Shape
 from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
 from hls_templates.engine import TOP, EngineValues, Memory, Parameter, engine_sources, simulation_source
-from hls_templates.lint import lint
+from hls_templates.lint.linter import lint
 from hls_templates.render import INCLUDE, SIMULATION
-from scheduler.array import PACKINGS, Array, Packing
-from scheduler.placement import place
-from scheduler.program import emit
-from scheduler.resources import BUFFERS, IMPLS, PRIMITIVES
-from scheduler.tile import tile
-from systolic.build import ap_int_folder
-from systolic.generate import engine_values
+from scheduler.systolic.area.placement import place
+from scheduler.systolic.area.resources import BUFFERS, IMPLS, PRIMITIVES
+from scheduler.systolic.array import PACKINGS, Array, Packing
+from scheduler.systolic.program import emit
+from scheduler.systolic.tiling import tile
+from systolic.execution.build import ap_int_folder
+from systolic.styles.systolic.generate import engine_values
 
 KERNEL = Path(__file__).parent / "kernels" / "packed.cpp"
 NAMES = [f"{dsp}, {bits} bits" for dsp, bits in PACKINGS]

@@ -11,11 +11,11 @@ import pytest
 
 from boards.board import load
 from boards.errors import GenerateError
-from hls_templates.hwh import hardware_description
 from hls_templates.pipeline import Memory, Packet
-from hls_templates.ports import Output, StreamPorts, SystolicPorts
-from hls_templates.registers import registers
-from hls_templates.vendor import VendorValues
+from hls_templates.vendor.files import VendorValues
+from hls_templates.vendor.hwh import hardware_description
+from hls_templates.vendor.ports import Output, StreamPorts, SystolicPorts
+from hls_templates.vendor.registers import registers
 
 DESIGNS = {"zcu104": 300, "kv260": 250, "pynq-z2": 100}
 PS = {"zcu104": "zynq_ultra_ps_e", "kv260": "zynq_ultra_ps_e", "pynq-z2": "processing_system7"}

@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
 
 from boards.errors import GenerateError
-from hls_templates.lint import Finding, lint, main
-from hls_templates.lint_rules import DIRECTIVES, RULES
+from hls_templates.lint.linter import Finding, lint, main
+from hls_templates.lint.rules import DIRECTIVES, RULES
 
 ROOT = Path(__file__).parents[2]
 
@@ -717,7 +717,7 @@ def test_the_command_prints_findings_and_tells_by_its_exit_code(tmp_path: Path) 
     command = [
         sys.executable,
         "-m",
-        "hls_templates.lint",
+        "hls_templates.lint.linter",
         str(tmp_path / "top.cpp"),
         str(tmp_path / "types.h"),
     ]

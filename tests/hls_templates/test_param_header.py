@@ -10,7 +10,7 @@ import pytest
 
 from boards.errors import GenerateError
 from hls_templates.param_header import LayerParameters, header_files, packed_weights
-from systolic.build import ap_int_folder, compiler
+from systolic.execution.build import ap_int_folder, compiler
 
 
 def layer(

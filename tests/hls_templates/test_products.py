@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pytest
 from tree_sitter import Node
 
-from hls_templates.lint_tree import Program, ancestors, parse, text_of, walk
+from hls_templates.lint.tree import Program, ancestors, parse, text_of, walk
 from hls_templates.render import INCLUDE
-from scheduler.array import COUNT_BITS
-from scheduler.fabric import PASS_PRODUCTS, PORT_PRODUCTS
+from scheduler.systolic.area.fabric import PASS_PRODUCTS, PORT_PRODUCTS
+from scheduler.systolic.array import COUNT_BITS
 
 # The array's own products, which are its DSPs, are in packed.h and pe_array.h; types.h has only constants.
 HEADERS = ("pass.h", "map_buffer.h", "read.h", "load.h", "feed.h", "pool.h", "requantise.h", "save.h")
 POWERS_OF_TWO = {"MAP_PORTS", "SAVE_ROWS", "ROW_BANKS", "LANES", "PIXEL_LANES", "WORD_PIXELS", "RESULT_WORDS"}
-"""By the rules of scheduler/array.py: to multiply or divide by one is to choose bits."""
+"""By the rules of scheduler/systolic/array.py: to multiply or divide by one is to choose bits."""
 
 
 def parsed(header: str) -> Program:

@@ -9,8 +9,8 @@ import pytest
 from boards.errors import GenerateError
 from hls_templates.engine import EngineValues, engine_sources
 from hls_templates.pipeline import Element, Instance, Memory, Packet, PipelineValues, PortOf, Wire, pipeline_sources
-from hls_templates.ports import Output, StreamPorts, SystolicPorts
-from hls_templates.registers import CONTROL, Argument, address_bits, bundles, place, registers
+from hls_templates.vendor.ports import Output, StreamPorts, SystolicPorts
+from hls_templates.vendor.registers import CONTROL, Argument, address_bits, bundles, place, registers
 
 PORTS = [(1, 1), (2, 2), (4, 2), (4, 4)]
 

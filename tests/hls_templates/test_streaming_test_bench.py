@@ -23,10 +23,10 @@ from hls_templates.pipeline import (
     Wire,
     pipeline_sources,
 )
-from hls_templates.ports import StreamPorts
 from hls_templates.render import SIMULATION, headers
-from hls_templates.vendor import VendorValues, vendor_files
-from systolic.build import ap_int_folder
+from hls_templates.vendor.files import VendorValues, vendor_files
+from hls_templates.vendor.ports import StreamPorts
+from systolic.execution.build import ap_int_folder
 
 KERNELS = Path(__file__).parent / "kernels"
 VALUES = 900

@@ -20,17 +20,17 @@ from cnn.integer_model import run_integer
 from cnn.network import Padding, Shape
 from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
 from hls_templates.engine import engine_sources
-from hls_templates.hwh import hardware_description
 from hls_templates.pipeline import Memory, Packet
-from hls_templates.ports import Output, Ports, StreamPorts, SystolicPorts
-from hls_templates.registers import bundles
 from hls_templates.render import SIMULATION, headers
-from hls_templates.vendor import Figure, VendorValues, dma_config, port_plan, vendor_files, word
-from scheduler.array import PIXEL_BYTES, Array
-from scheduler.program import Map, Program, emit
-from scheduler.tile import tile
-from systolic.build import ap_int_folder
-from systolic.generate import engine_values
+from hls_templates.vendor.files import Figure, VendorValues, dma_config, port_plan, vendor_files, word
+from hls_templates.vendor.hwh import hardware_description
+from hls_templates.vendor.ports import Output, Ports, StreamPorts, SystolicPorts
+from hls_templates.vendor.registers import bundles
+from scheduler.systolic.array import PIXEL_BYTES, Array
+from scheduler.systolic.program import Map, Program, emit
+from scheduler.systolic.tiling import tile
+from systolic.execution.build import ap_int_folder
+from systolic.styles.systolic.generate import engine_values
 from tests.hls_templates.tcl import dictionary, hls, interfaces, option, run_tcl, vivado
 
 VLNV = "systolic:cnn:systolic_top:1.0"

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from boards.board import load
-from systolic.build import build
 from systolic.design import write
-from systolic.flow import Calibration, make_design
+from systolic.execution.build import build
 from systolic.model import load_model, sample_pictures
+from systolic.styles.systolic.flow import Calibration, make_design
 from tests.detectors import write_tiny_design
 from tests.host.hardware import Open, described
 

@@ -9,8 +9,8 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from boards.errors import HostError
-from hls_templates.ports import SystolicPorts
-from hls_templates.registers import SLAVE, Register, registers
+from hls_templates.vendor.ports import SystolicPorts
+from hls_templates.vendor.registers import SLAVE, Register, registers
 
 Open = Callable[..., Any]
 """A folder and options → an accelerator that the fixture closes."""
@@ -32,7 +32,7 @@ def through(yolo: Any, frames: Any, **options: Any) -> tuple[list[Any], Any]:
 
 
 def faulty(kind: str, **options: Any) -> Any:
-    from host.faults import Fault
+    from host.simulated.faults import Fault
 
     return Fault(kind, **options)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from boards.errors import HostError
-from host.manifest import parse_manifest
+from host.contract.manifest import parse_manifest
 
 IGNORED = {"estimate", "array", "burst_words", "outstanding", "golden"}
 """For people and for other rooms; the host reads none of it."""

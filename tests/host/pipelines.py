@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.board import load
-from hls_templates.hwh import hardware_description
 from hls_templates.pipeline import (
     Element,
     Instance,
@@ -23,10 +22,11 @@ from hls_templates.pipeline import (
     pipeline_simulation,
     pipeline_sources,
 )
-from hls_templates.ports import StreamPorts
 from hls_templates.render import SIMULATION, headers
-from hls_templates.vendor import VendorValues, vendor_files
-from systolic.build import build
+from hls_templates.vendor.files import VendorValues, vendor_files
+from hls_templates.vendor.hwh import hardware_description
+from hls_templates.vendor.ports import StreamPorts
+from systolic.execution.build import build
 
 HEIGHT, WIDTH = 14, 18
 PIXELS = HEIGHT * WIDTH

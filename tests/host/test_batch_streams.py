@@ -16,9 +16,9 @@ from PIL import Image
 
 from boards.errors import HostError
 from cnn.integer_model import run_integer
-from host.picture import FITS, load_picture
-from systolic.run import run
-from systolic.simulate import open_folder
+from host.vision.picture import FITS, load_picture
+from systolic.execution.run import run
+from systolic.styles.systolic.simulate import open_folder
 from tests.host.hardware import SELDOM, Open, faulty, through
 
 pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
@@ -71,7 +71,7 @@ def test_every_frame_in_order_bit_for_bit_and_a_start_a_batch(
     writes: dict[str, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("host.driver._LOOK_SECONDS", 60)  # no interrupt is taken for lost, however late it is
+    monkeypatch.setattr("host.board.driver._LOOK_SECONDS", 60)  # no interrupt is taken for lost, however late it is
     yolo = accelerator(batches, wait=wait, threshold=SELDOM)
     yolo.detect(frames[0])
     yolo.device.register_writes.clear()

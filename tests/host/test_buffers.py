@@ -29,7 +29,7 @@ def test_a_program_of_another_length(tiny: Path, tmp_path: Path, accelerator: Op
 
 
 def test_says_how_much_is_held_where_there_is_no_room(tiny: Path, accelerator: Open) -> None:
-    from host.faults import Fault
+    from host.simulated.faults import Fault
 
     yolo = accelerator(tiny)
     held = yolo.buffers.weights[0].nbytes + yolo.buffers.requantisers.nbytes

@@ -13,9 +13,9 @@ import pytest
 
 from cnn.integer_model import run_integer
 from host.check import check_picture
-from scheduler.program import PASS_FIELDS
-from systolic.build import build
-from systolic.simulate import open_folder
+from scheduler.systolic.program import PASS_FIELDS
+from systolic.execution.build import build
+from systolic.styles.systolic.simulate import open_folder
 from tests.detectors import write_tiny_design
 from tests.host.hardware import Open, described
 
@@ -58,7 +58,7 @@ def test_designs_of_other_formats_are_right_in_every_bit(bits: int, tmp_path: Pa
 def test_check_names_the_layer_that_differs(
     shapes: Path, accelerator: Open, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from host.faults import Fault
+    from host.simulated.faults import Fault
 
     yolo = accelerator(shapes)
     # The start with number 2 runs the third layer; its requantisers are spoiled just before.
@@ -76,7 +76,7 @@ def test_check_names_the_layer_that_differs(
 
 
 def test_check_says_which_layer_hangs(shapes: Path, accelerator: Open) -> None:
-    from host.faults import Fault
+    from host.simulated.faults import Fault
 
     yolo = accelerator(shapes, timeout_s=5.0)
     yolo.device.inject(Fault("hang", at=1))
@@ -120,7 +120,7 @@ def test_one_slow_frame_does_not_slow_the_next_ones(
     tiny: Path, accelerator: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ip, clock = accelerator(tiny).ip, Clock()
-    monkeypatch.setattr("host.driver.time", clock)
+    monkeypatch.setattr("host.board.driver.time", clock)
     monkeypatch.setattr(type(ip), "idle", property(lambda ip: clock.now >= clock.end))
     slept = []
     for takes in (0.4, 0.001, 0.001, 0.001, 0.4, 0.4):
@@ -137,7 +137,7 @@ def test_an_end_that_was_slept_through_is_no_timeout(
 ) -> None:
     """The process is stopped between its look and its look at the clock, and the accelerator ends meanwhile."""
     yolo, clock = accelerator(tiny, wait="interrupt"), Clock()
-    monkeypatch.setattr("host.driver.time", clock)
+    monkeypatch.setattr("host.board.driver.time", clock)
     looks: list[bool] = []
 
     def idle(_: object) -> bool:

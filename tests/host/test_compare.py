@@ -14,7 +14,7 @@ import pytest
 
 from boards.errors import HostError
 from host.check import check_picture, compare, golden_maps
-from host.manifest import Layer, Manifest, read_manifest
+from host.contract.manifest import Layer, Manifest, read_manifest
 
 
 @pytest.fixture(scope="module")

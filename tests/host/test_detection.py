@@ -1,4 +1,4 @@
-"""host/detection.py: boxes equal to those of a float reference, and to the formulas written out."""
+"""host/vision/detection.py: boxes equal to those of a float reference, and to the formulas written out."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from boards.errors import HostError
-from host.detection import Detection, Head, decode_one_object, decode_region, decode_yolo, detect, suppress
-from host.picture import load_picture, resize
-from host.placement import Placement
+from host.vision.detection import Detection, Head, decode_one_object, decode_region, decode_yolo, detect, suppress
+from host.vision.picture import load_picture, resize
+from host.vision.placement import Placement
 
 VOC_HEAD = Head("region", ((1.08, 1.19), (3.42, 4.41), (6.63, 11.38), (9.42, 5.11), (16.62, 10.52)), 20)
 SQUARE = Placement(100, 100, 64, 64, 0, 0, 64, 64)

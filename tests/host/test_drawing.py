@@ -1,4 +1,4 @@
-"""host/drawing.py: boxes and labels that can be read, whatever the label says."""
+"""host/vision/drawing.py: boxes and labels that can be read, whatever the label says."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from PIL import ImageFont
 
 from boards.errors import PictureError
-from host.detection import Detection
-from host.drawing import _drawable, _tag_position, caption, class_colour, draw, text_colour
+from host.vision.detection import Detection
+from host.vision.drawing import _drawable, _tag_position, caption, class_colour, draw, text_colour
 
 GREY = np.full((300, 400, 3), 120, np.uint8)
 VOC = [f"class {i}" for i in range(20)]

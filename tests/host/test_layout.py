@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from boards.errors import HostError
-from host.layout import Addresses, map_base, pack_input, place_program, to_floats, unpack_map
-from host.manifest import Manifest, Region, read_manifest
+from host.contract.layout import Addresses, map_base, pack_input, place_program, to_floats, unpack_map
+from host.contract.manifest import Manifest, Region, read_manifest
 
 
 @pytest.fixture(scope="module")

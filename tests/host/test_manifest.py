@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from boards.errors import HostError
-from host.manifest import LARGEST_MANIFEST, parse_manifest, read_manifest
-from host.manifest_parts import LARGEST_BUFFER, read_image
+from host.contract.manifest import LARGEST_MANIFEST, parse_manifest, read_manifest
+from host.contract.parts import LARGEST_BUFFER, read_image
 from tests.host.manifests import changed, places, refusal
 
 

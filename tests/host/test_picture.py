@@ -1,4 +1,4 @@
-"""host/picture.py: every kind of picture file, the network's input, and what is refused."""
+"""host/vision/picture.py: every kind of picture file, the network's input, and what is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from boards.errors import PictureError
-from host.picture import FITS, GREY, Placement, letterbox, load_picture, resize, smooth
+from host.vision.picture import FITS, GREY, Placement, letterbox, load_picture, resize, smooth
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
 

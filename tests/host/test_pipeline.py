@@ -10,8 +10,8 @@ from itertools import pairwise
 import pytest
 
 from boards.errors import HostError
-from host.frame import Span
 from host.pipeline import FEED_SECONDS, Channel, FrameError, Stage, measure, stream
+from host.vision.frame import Span
 
 PATIENCE = 30.0
 """Seconds that a stage waits for another before the test fails."""

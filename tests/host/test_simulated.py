@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from host.manifest import read_manifest
-from host.simulation_library import find_library
+from host.contract.manifest import read_manifest
+from host.contract.simulation_library import find_library
 from tests.host.hardware import Open
 
 pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
@@ -22,7 +22,7 @@ CTRL, GIER, IER, ISR = 0x00, 0x04, 0x08, 0x0C
 @pytest.fixture
 def board(tiny: Path, tmp_path: Path) -> Iterator[Any]:
     """With a bitstream, and a MiB of DDR."""
-    from host.simulated import SimulatedBoard
+    from host.simulated.device import SimulatedBoard
 
     (tmp_path / "design.hwh").write_text(next(tiny.glob("**/*.hwh")).read_text("utf-8"))
     (tmp_path / "design.bit").write_bytes(b"")

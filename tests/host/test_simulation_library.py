@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from boards.errors import HostError
-from host.simulation_library import find_library
-from systolic.build import Variant, build
+from host.contract.simulation_library import find_library
+from systolic.execution.build import Variant, build
 
 
 def test_finds_what_was_built_and_nothing_newer(tiny: Path, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from boards.errors import HostError
 from cnn.integer_model import run_integer
-from host.layout import pack_input
-from systolic.simulate import open_folder
+from host.contract.layout import pack_input
+from systolic.styles.systolic.simulate import open_folder
 from tests.host.hardware import SELDOM, Open, faulty, through
 
 pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
@@ -72,7 +72,7 @@ def test_a_frame_costs_at_most_five_register_writes(
     writes: dict[str, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("host.driver._LOOK_SECONDS", 60)  # no interrupt is taken for lost, however late it is
+    monkeypatch.setattr("host.board.driver._LOOK_SECONDS", 60)  # no interrupt is taken for lost, however late it is
     yolo = accelerator(tiny, wait=wait, threshold=SELDOM)
     yolo.detect(frames[0])
     yolo.device.register_writes.clear()
@@ -88,7 +88,7 @@ def test_pynqs_own_wait_for_the_interrupt_works_beside_ours(
     wanted: list[np.ndarray],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("host.driver._LOOK_SECONDS", 1)  # none is taken for lost because it is late
+    monkeypatch.setattr("host.board.driver._LOOK_SECONDS", 1)  # none is taken for lost because it is late
     yolo = accelerator(tiny, wait="interrupt", threshold=SELDOM)
     yolo.detect(frames[0])
     before = yolo.ip.missed_interrupts
@@ -216,8 +216,8 @@ def test_overlaps_until_the_slowest_stage_bounds(tiny: Path, accelerator: Open, 
 
 
 def test_input_is_packed_as_the_generator_expects(tiny: Path, frames: list[np.ndarray]) -> None:
-    from host.manifest import read_manifest
-    from systolic import simulate
+    from host.contract.manifest import read_manifest
+    from systolic.styles.systolic import simulate
 
     folder = open_folder(tiny)
     arena = simulate.arena(folder)

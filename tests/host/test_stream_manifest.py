@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from host.manifest import parse_manifest
-from host.stream_manifest import StreamManifest
+from host.contract.manifest import parse_manifest
+from host.contract.streaming import StreamManifest
 from tests.host.manifests import changed, places, refusal
 from tests.host.pipelines import HEIGHT, WIDTH, manifest
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from boards.errors import HostError
-from host.manifest import read_manifest
+from host.contract.manifest import read_manifest
 from host.streaming import StreamChannel
 from tests.host.hardware import streaming_description
 
@@ -28,8 +28,8 @@ def relu(packet: bytes) -> bytes | None:
 
 @pytest.fixture
 def channel(tiny: Path, tmp_path: Path) -> Iterator[StreamChannel]:
-    from host.simulated import SimulatedBoard
-    from host.simulation_library import find_library
+    from host.contract.simulation_library import find_library
+    from host.simulated.device import SimulatedBoard
 
     (tmp_path / "stream.hwh").write_text(streaming_description())
     (tmp_path / "stream.bit").write_bytes(b"")

@@ -16,14 +16,14 @@ import pytest
 from boards.board import load
 from boards.errors import HostError
 from cnn.integer_model import run_integer
-from host.detection import Head, detect
-from host.layout import to_floats
-from host.placement import Placement
-from systolic.build import build
+from host.contract.layout import to_floats
+from host.vision.detection import Head, detect
+from host.vision.placement import Placement
 from systolic.design import write
-from systolic.flow import Calibration
+from systolic.execution.build import build
 from systolic.model import load_model, sample_pictures
-from systolic.streaming.flow import Asked, make_pipeline
+from systolic.styles.streaming.flow import Asked, make_pipeline
+from systolic.styles.systolic.flow import Calibration
 from tests.host.hardware import Open
 from tests.host.pipelines import HEIGHT, WIDTH, golden, make_by_hand
 
@@ -57,7 +57,7 @@ def check(results: list[Any], wanted: list[np.ndarray]) -> None:
 
 
 def fault(kind: str, **options: Any) -> Any:
-    from host.faults import Fault
+    from host.simulated.faults import Fault
 
     return Fault(kind, **options)
 

@@ -9,12 +9,12 @@ import pytest
 
 from boards.board import load
 from cnn.integer_model import run_integer
-from host.picture import load_picture, resize
-from systolic.build import build
+from host.vision.picture import load_picture, resize
 from systolic.design import write
-from systolic.flow import Calibration, make_design
+from systolic.execution.build import build
 from systolic.model import load_model, sample_pictures
-from systolic.simulate import open_folder
+from systolic.styles.systolic.flow import Calibration, make_design
+from systolic.styles.systolic.simulate import open_folder
 from tests.host.hardware import Open, described
 
 pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boards.errors import ScheduleError
-from scheduler.array import PACKINGS, RULES, Array, check
-from scheduler.program import PIXEL_OFFSETS
+from scheduler.systolic.array import PACKINGS, RULES, Array, check
+from scheduler.systolic.program import PIXEL_OFFSETS
 
 GOOD = Array(13, 16, 16)
 

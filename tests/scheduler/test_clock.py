@@ -8,11 +8,11 @@ import pytest
 
 from boards.board import Board, load
 from cnn.quantized import QuantizedNetwork
-from scheduler.clock import lowest_clock
-from scheduler.cost import cost
-from scheduler.link import link_of
-from scheduler.search import search, search_clocks
-from scheduler.space import Goal, Space, pin, space_of
+from scheduler.hardware.ddr import link_of
+from scheduler.systolic.model.clock import lowest_clock
+from scheduler.systolic.model.cost import cost
+from scheduler.systolic.search.search import search, search_clocks
+from scheduler.systolic.search.space import Goal, Space, pin, space_of
 from tests.scheduler.quantised import Builder, tiny_yolo
 
 ZCU104 = load("zcu104")

@@ -11,21 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boards.board import load
-from scheduler.array import Array
-from scheduler.bounds import least_bytes, least_cycles
-from scheduler.cost import cost, layer_cost, layer_cycles, layer_traffic
-from scheduler.cycles import PARTS
-from scheduler.knobs import knobs_of
-from scheduler.link import link_of
-from scheduler.lower import lower
-from scheduler.named import named_costs
-from scheduler.program import emit
-from scheduler.search import search
-from scheduler.space import Geometry, space_of, weight_words
-from scheduler.task import layers_of
-from scheduler.tile import SystolicSchedule, tile
-from scheduler.work import cuts, following_steps, staying, ways, work_of
-from systolic.measure import board_memory, measure
+from scheduler.hardware.ddr import link_of
+from scheduler.systolic.array import Array
+from scheduler.systolic.baselines import named_costs
+from scheduler.systolic.layers import lower
+from scheduler.systolic.model.cost import cost, layer_cost, layer_cycles, layer_traffic
+from scheduler.systolic.model.cycles import PARTS
+from scheduler.systolic.model.knobs import knobs_of
+from scheduler.systolic.program import emit
+from scheduler.systolic.search.bounds import least_bytes, least_cycles
+from scheduler.systolic.search.search import search
+from scheduler.systolic.search.space import Geometry, space_of, weight_words
+from scheduler.systolic.search.task import layers_of
+from scheduler.systolic.tiling import SystolicSchedule, tile
+from scheduler.systolic.work import cuts, following_steps, staying, ways, work_of
+from systolic.styles.systolic.measure import board_memory, measure
 from tests.scheduler.quantised import Builder, tiny_yolo
 from tests.traced import kept, traced
 

@@ -8,7 +8,7 @@ import pytest
 from boards.errors import ScheduleError
 from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Upsample
 from cnn.quantized import QNode, QuantizedNetwork
-from scheduler.lower import lower, resolve
+from scheduler.systolic.layers import lower, resolve
 from tests.scheduler.quantised import Builder
 
 

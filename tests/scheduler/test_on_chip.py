@@ -9,17 +9,17 @@ import pytest
 from boards.board import load
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
-from scheduler.array import Array
-from scheduler.cost import cost
-from scheduler.legal import check_schedule
-from scheduler.link import link_of
-from scheduler.lower import lower
-from scheduler.on_chip import buffers, handovers, hindrances, keep, may_stay
-from scheduler.program import PASS_FIELDS, emit
-from scheduler.search import search
-from scheduler.space import Geometry, Goal, pin, space_of
-from scheduler.task import Task, layers_of, map_depths, stays_at
-from scheduler.tile import SystolicSchedule, tile
+from scheduler.hardware.ddr import link_of
+from scheduler.systolic.array import Array
+from scheduler.systolic.layers import lower
+from scheduler.systolic.model.cost import cost
+from scheduler.systolic.on_chip import buffers, handovers, hindrances, keep, may_stay
+from scheduler.systolic.program import PASS_FIELDS, emit
+from scheduler.systolic.rules import check_schedule
+from scheduler.systolic.search.search import search
+from scheduler.systolic.search.space import Geometry, Goal, pin, space_of
+from scheduler.systolic.search.task import Task, layers_of, map_depths, stays_at
+from scheduler.systolic.tiling import SystolicSchedule, tile
 from tests.scheduler.quantised import Builder
 
 ZCU104 = load("zcu104")

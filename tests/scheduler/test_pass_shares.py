@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.link import milli_cycles
+from scheduler.hardware.ddr import milli_cycles
 
 
 @given(st.sampled_from((1, 2, 4)), st.sampled_from((2, 4, 8, 16)), st.integers(100, 100_000))

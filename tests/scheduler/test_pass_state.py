@@ -8,11 +8,11 @@ import pytest
 
 from boards.board import load
 from cnn.quantized import QuantizedNetwork
-from scheduler import pass_state
-from scheduler.array import Array
-from scheduler.cost import cost
-from scheduler.link import link_of
-from scheduler.tile import tile
+from scheduler.hardware.ddr import link_of
+from scheduler.systolic.array import Array
+from scheduler.systolic.model import state as pass_state
+from scheduler.systolic.model.cost import cost
+from scheduler.systolic.tiling import tile
 from tests.scheduler.quantised import Builder, tiny_yolo
 
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, channel_tiles=64)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from boards.board import Board, load
 from boards.errors import ScheduleError
-from scheduler.array import Array
-from scheduler.link import link_of
-from scheduler.placement import excess, least_areas, place, placed_usage, placements
-from scheduler.resources import BUFFERS, Usage, bram36, distributed_luts, uram
-from scheduler.search import search
-from scheduler.space import NEVER, Goal, area, pin, space_of
+from scheduler.hardware.ddr import link_of
+from scheduler.systolic.area.placement import excess, least_areas, place, placed_usage, placements
+from scheduler.systolic.area.resources import BUFFERS, Usage, bram36, distributed_luts, uram
+from scheduler.systolic.array import Array
+from scheduler.systolic.search.search import search
+from scheduler.systolic.search.space import NEVER, Goal, area, pin, space_of
 from tests.scheduler.quantised import Builder
 
 ZCU104 = load("zcu104")

@@ -12,9 +12,9 @@ import hls_templates
 from boards.errors import ScheduleError
 from cnn.network import Concat, Shape
 from cnn.quantized import QNode, Requantiser
-from scheduler.array import PIXEL_BYTES, Array
-from scheduler.program import PASS_FIELDS, PASS_WORDS, emit, place_maps, requantiser_image, weight_image
-from scheduler.tile import tile
+from scheduler.systolic.array import PIXEL_BYTES, Array
+from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, emit, place_maps, requantiser_image, weight_image
+from scheduler.systolic.tiling import tile
 from tests.scheduler.quantised import Builder, tiny_yolo
 
 HEADER = (Path(hls_templates.__file__).parent / "include" / "pass.h").read_text("utf-8")

@@ -10,8 +10,17 @@ from hypothesis import strategies as st
 
 from boards.board import load
 from hls_templates.render import FOLDER, INCLUDE
-from scheduler.array import Array
-from scheduler.resources import BRAM36_SHAPES, BUFFERS, FIFOS, Usage, bram36, built, distributed_luts, uram
+from scheduler.systolic.area.resources import (
+    BRAM36_SHAPES,
+    BUFFERS,
+    FIFOS,
+    Usage,
+    bram36,
+    built,
+    distributed_luts,
+    uram,
+)
+from scheduler.systolic.array import Array
 
 TOP = FOLDER / "templates" / "top.cpp.j2"
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=512, chunk=16, channel_tiles=64)

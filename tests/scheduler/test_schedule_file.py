@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from boards.errors import ScheduleError
-from scheduler.array import Array
-from scheduler.program import emit
-from scheduler.schedule_file import SCHEMA, from_json, to_json
-from scheduler.tile import tile
+from scheduler.systolic.array import Array
+from scheduler.systolic.program import emit
+from scheduler.systolic.schedule_file import SCHEMA, from_json, to_json
+from scheduler.systolic.tiling import tile
 from tests.scheduler.quantised import Builder
 
 NETWORK = Builder(3, 40, 60).conv(16, 3).pool().conv(24, 3).pool(1).conv(8, 1).network("edited")

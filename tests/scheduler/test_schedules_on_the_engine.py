@@ -17,21 +17,21 @@ from boards.board import Board, load, names
 from boards.errors import ScheduleError
 from cnn.network import Padding
 from cnn.quantized import QuantizedNetwork
-from scheduler.array import Array, check
-from scheduler.cost import cost
-from scheduler.legal import check_schedule
-from scheduler.link import link_of
-from scheduler.lower import lower
-from scheduler.on_chip import keep
-from scheduler.placement import place
-from scheduler.search import schedule_of, search
-from scheduler.space import Goal, pin, ports_fit, space_of
-from scheduler.tile import SystolicSchedule, tile
-from scheduler.work import Way, cuts, following_steps, needs, ways, work_of
-from systolic.build import Variant
+from scheduler.hardware.ddr import link_of
+from scheduler.systolic.area.placement import place
+from scheduler.systolic.array import Array, check
+from scheduler.systolic.layers import lower
+from scheduler.systolic.model.cost import cost
+from scheduler.systolic.on_chip import keep
+from scheduler.systolic.rules import check_schedule
+from scheduler.systolic.search.search import schedule_of, search
+from scheduler.systolic.search.space import Goal, pin, ports_fit, space_of
+from scheduler.systolic.tiling import SystolicSchedule, tile
+from scheduler.systolic.work import Way, cuts, following_steps, needs, ways, work_of
 from systolic.design import write
-from systolic.generate import generate
-from systolic.simulate import open_folder, simulate, simulate_batch
+from systolic.execution.build import Variant
+from systolic.styles.systolic.generate import generate
+from systolic.styles.systolic.simulate import open_folder, simulate, simulate_batch
 from tests.scheduler.quantised import Builder
 from tests.traced import load_into
 

@@ -12,19 +12,19 @@ import pytest
 
 from boards.board import load
 from boards.errors import ScheduleError
-from scheduler.array import Array
-from scheduler.brute_force import brute_force
-from scheduler.choose import choose
-from scheduler.cost import cost
-from scheduler.link import link_of
-from scheduler.lower import lower
-from scheduler.placement import place
-from scheduler.price import Candidate, _Grid, _Layer, solve
-from scheduler.schedule_file import to_json
-from scheduler.search import _run, _Visit, search
-from scheduler.space import Geometry, Goal, Space, geometries, pin, space_of
-from scheduler.task import Task, layers_of
-from scheduler.work import Work
+from scheduler.hardware.ddr import link_of
+from scheduler.systolic.area.placement import place
+from scheduler.systolic.array import Array
+from scheduler.systolic.layers import lower
+from scheduler.systolic.model.cost import cost
+from scheduler.systolic.schedule_file import to_json
+from scheduler.systolic.search.brute_force import brute_force
+from scheduler.systolic.search.choose import choose
+from scheduler.systolic.search.price import Candidate, _Grid, _Layer, solve
+from scheduler.systolic.search.search import _run, _Visit, search
+from scheduler.systolic.search.space import Geometry, Goal, Space, geometries, pin, space_of
+from scheduler.systolic.search.task import Task, layers_of
+from scheduler.systolic.work import Work
 from tests.scheduler.quantised import Builder, tiny_yolo
 
 ZCU104 = load("zcu104")
@@ -243,7 +243,7 @@ def visits(monkeypatch: pytest.MonkeyPatch) -> Visits:
             found = Candidate((100,) if rows < 4 else (30,), Array(rows, 8, 8), ())
             return (found if task.best is None or found.key < task.best else None), 1
 
-        monkeypatch.setattr("scheduler.search.solve", solve)
+        monkeypatch.setattr("scheduler.systolic.search.search.solve", solve)
         layers = layers_of(NETWORKS["pools"], lower(NETWORKS["pools"]), 8, 8, 2)
         geometries = [Geometry(rows, 8, 8) for rows in range(2, 20)]
         return [

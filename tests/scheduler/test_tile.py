@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boards.errors import ScheduleError
-from scheduler.array import Array
-from scheduler.legal import check_schedule
-from scheduler.lower import lower
-from scheduler.tile import ceil_div, input_columns, tile
-from scheduler.work import cuts, needs, tiling_of, way_of, work_of
+from scheduler.systolic.array import Array
+from scheduler.systolic.layers import lower
+from scheduler.systolic.rules import check_schedule
+from scheduler.systolic.tiling import ceil_div, input_columns, tile
+from scheduler.systolic.work import cuts, needs, tiling_of, way_of, work_of
 from tests.scheduler.quantised import Builder, tiny_yolo
 
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, channel_tiles=64)

@@ -27,12 +27,12 @@ from cnn.quantized import (
     Requantiser,
     TensorType,
 )
-from scheduler.array import Array
-from scheduler.tile import tile
-from systolic.build import Variant, build
+from scheduler.systolic.array import Array
+from scheduler.systolic.tiling import tile
 from systolic.design import Design, write
-from systolic.generate import generate
-from systolic.simulate import Folder
+from systolic.execution.build import Variant, build
+from systolic.styles.systolic.generate import generate
+from systolic.styles.systolic.simulate import Folder
 from tests.traced import load_into
 
 HOSTILE = "a\"b' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\"

@@ -7,17 +7,17 @@ import sys
 from pathlib import Path
 
 import host.accelerator
-import host.drawing
-import host.frame
 import host.pipeline
+import host.vision.drawing
+import host.vision.frame
 from boards.errors import HostError
 from host.check import check_picture, golden_maps
+from host.contract.layout import to_floats
+from host.contract.manifest import read_manifest
+from host.contract.parts import read_image
 from host.designs import find_design, installed
-from host.detection import detect
-from host.layout import to_floats
-from host.manifest import read_manifest
-from host.manifest_parts import read_image
-from host.picture import resize
+from host.vision.detection import detect
+from host.vision.picture import resize
 
 
 def decoded(folder: Path) -> list[list[object]]:

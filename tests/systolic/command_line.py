@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from systolic.cli import main
+from systolic.cli.main import main
 
 
 @dataclass(frozen=True)

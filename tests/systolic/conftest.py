@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from systolic.build import Variant, build
+from systolic.execution.build import Variant, build
 from tests.detectors import write_tiny_design
 from tests.systolic.accelerators import GEOMETRIES, Accelerator, compiled, locked
 

@@ -6,7 +6,7 @@ import ctypes
 import subprocess
 from pathlib import Path
 
-from systolic.cycles import Trace
+from systolic.trace.solver import Trace
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "hls_templates"

@@ -14,16 +14,16 @@ from boards.board import load
 from boards.errors import ScheduleError, SimulationError
 from cnn.integer_model import run_integer
 from cnn.network import Padding
-from host.manifest import MOST_FRAMES, read_manifest
-from scheduler.cost import cost
-from scheduler.link import link_of
-from scheduler.lower import MAX_BATCH, lower
-from scheduler.tile import tile
-from systolic.build import Variant, build
-from systolic.cycles import Trace
+from host.contract.manifest import MOST_FRAMES, read_manifest
+from scheduler.hardware.ddr import link_of
+from scheduler.systolic.layers import MAX_BATCH, lower
+from scheduler.systolic.model.cost import cost
+from scheduler.systolic.tiling import tile
 from systolic.design import write
-from systolic.measure import board_memory, measure, trace_frame
-from systolic.simulate import Library, fill_batch, open_folder, simulate, simulate_batch
+from systolic.execution.build import Variant, build
+from systolic.styles.systolic.measure import board_memory, measure, trace_frame
+from systolic.styles.systolic.simulate import Library, fill_batch, open_folder, simulate, simulate_batch
+from systolic.trace.solver import Trace
 from tests.detectors import tiny_files
 from tests.systolic.accelerators import GEOMETRIES, Accelerator, design_of, networks, picture_for, start
 from tests.systolic.command_line import call, refused

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from boards.errors import SimulationError
-from systolic import build as room
-from systolic.build import Variant, build
+from systolic.execution import build as room
+from systolic.execution.build import Variant, build
 from tests.systolic.accelerators import Accelerator
 
 ROOT = Path(__file__).resolve().parents[2]

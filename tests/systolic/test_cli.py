@@ -52,7 +52,7 @@ def test_help_has_an_example_that_parses(command: str, systolic: Any) -> None:
     assert done.code == 0
     example = re.search(rf"example:\s+systolic ({command}.*)", done.out)
     assert example, done.out
-    from systolic.cli import parser
+    from systolic.cli.main import parser
 
     assert parser().parse_args(example[1].split()).command
 
@@ -356,7 +356,7 @@ def test_the_demo_twice(tmp_path: Path, systolic: Any) -> None:
 
 
 def command_line(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "systolic.cli", *map(str, arguments)]
+    return [sys.executable, "-m", "systolic.cli.main", *map(str, arguments)]
 
 
 def test_no_progress_where_there_is_no_terminal_and_some_where_there_is(tiny_design: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from boards.errors import SimulationError
-from systolic.cycles import DeadlockError, Fabric, Memory, Timing, Trace
+from systolic.trace.solver import DeadlockError, Fabric, Memory, Timing, Trace
 from tests.systolic.kernels import KERNELS, RECORDER, compile_library, our_stream, run, traced
 
 # 10 ns a cycle, 64 bytes a cycle, first beat 20 cycles after its request, response 10 after the last beat

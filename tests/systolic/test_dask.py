@@ -15,11 +15,11 @@ import pytest
 
 from boards.board import load
 from boards.errors import ScheduleError
-from scheduler.link import link_of
-from scheduler.search import search
-from scheduler.space import Goal, pin, space_of
-from systolic.cli import main
-from systolic.explore import workers
+from scheduler.hardware.ddr import link_of
+from scheduler.systolic.search.search import search
+from scheduler.systolic.search.space import Goal, pin, space_of
+from systolic.cli.main import main
+from systolic.styles.systolic.explore import workers
 from tests.scheduler.quantised import tiny_yolo
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")

@@ -16,12 +16,14 @@ from matplotlib.figure import Figure
 from boards.board import load
 from boards.errors import BoardError, ScheduleError
 from cnn.quantized import QuantizedNetwork
-from scheduler.cost import cost
-from scheduler.cycles import PARTS
-from scheduler.link import link_of
-from scheduler.space import pin, space_of
-from systolic import figures
-from systolic.explore import (
+from scheduler.hardware.ddr import link_of
+from scheduler.systolic.model.cost import cost
+from scheduler.systolic.model.cycles import PARTS
+from scheduler.systolic.search.space import pin, space_of
+from systolic.model import load_model, sample_pictures
+from systolic.report import figures
+from systolic.report.page import report, schedule_page
+from systolic.styles.systolic.explore import (
     ShownComparison,
     ShownExplored,
     compare,
@@ -32,9 +34,7 @@ from systolic.explore import (
     saved,
     workers,
 )
-from systolic.flow import Calibration, quantise_model
-from systolic.model import load_model, sample_pictures
-from systolic.report import report, schedule_page
+from systolic.styles.systolic.flow import Calibration, quantise_model
 from tests.scheduler.quantised import Builder, tiny_yolo
 from tests.systolic.pages import one_whole_page, readable_at_phone_width
 

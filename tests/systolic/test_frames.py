@@ -11,13 +11,13 @@ import pytest
 from PIL import Image
 
 from boards.errors import HostError, SimulationError
-from host.manifest import read_manifest
-from host.pace import pace
-from systolic.cli import main
-from systolic.frames import pictures_in, run_frames, save_cycles
-from systolic.measure import board_memory, measure, trace_frame
-from systolic.run import run
-from systolic.simulate import open_folder
+from host.contract.manifest import read_manifest
+from host.simulated.pace import pace
+from systolic.cli.main import main
+from systolic.execution.frames import pictures_in, run_frames, save_cycles
+from systolic.execution.run import run
+from systolic.styles.systolic.measure import board_memory, measure, trace_frame
+from systolic.styles.systolic.simulate import open_folder
 from tests.detectors import write_tiny_design
 
 

@@ -16,12 +16,12 @@ from cnn.datatype import INT8
 from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape
 from cnn.quantized import QNode, QuantizedNetwork, TensorType
 from hls_templates.engine import TOP
-from hls_templates.lint import lint
+from hls_templates.lint.linter import lint
 from hls_templates.render import INCLUDE
-from scheduler.array import Array
-from scheduler.choose import choose
-from scheduler.program import PASS_FIELDS, PASS_WORDS, emit, place_maps
-from scheduler.tile import tile
+from scheduler.systolic.array import Array
+from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, emit, place_maps
+from scheduler.systolic.search.choose import choose
+from scheduler.systolic.tiling import tile
 from systolic.design import Design
 from tests.systolic.accelerators import GEOMETRIES, HOSTILE, design_of, networks, start
 

@@ -10,9 +10,9 @@ import pytest
 
 from boards.board import load
 from boards.errors import SimulationError
-from systolic.cycles import Trace
-from systolic.measure import DDR_EFFICIENCY, advise, board_memory, measure, trace_frame
-from systolic.simulate import Folder, open_folder
+from systolic.styles.systolic.measure import DDR_EFFICIENCY, advise, board_memory, measure, trace_frame
+from systolic.styles.systolic.simulate import Folder, open_folder
+from systolic.trace.solver import Trace
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from boards.errors import GenerateError
-from systolic.build import build
+from systolic.execution.build import build
 from systolic.package import package
 from tests.systolic.board_image import decoded
 
@@ -206,7 +206,7 @@ def test_says_what_it_needs(wheel: Path) -> None:
     metadata = archive.read("systolic_tiny-0.1.0.dist-info/METADATA").decode()
     assert "Requires-Python: >=3.10\nRequires-Dist: numpy\nRequires-Dist: pillow\n" in metadata
     assert "Summary: tiny on pynq-z2\n" in metadata
-    assert {"host/py.typed", "boards/py.typed", "host/overlay.py"} <= set(archive.namelist())
+    assert {"host/py.typed", "boards/py.typed", "host/board/overlay.py"} <= set(archive.namelist())
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from contextlib import contextmanager, redirect_stderr
 
 import pytest
 
-from systolic import progress
-from systolic.progress import StatusLine
+from systolic.cli import progress
+from systolic.cli.progress import StatusLine
 from tests.systolic.command_line import shown_on
 
 

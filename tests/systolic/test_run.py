@@ -11,14 +11,14 @@ from PIL import Image
 
 from boards.board import load
 from boards.errors import HostError, PictureError
-from host.picture import load_picture
-from scheduler.array import Array
-from systolic.build import Variant, build
+from host.vision.picture import load_picture
+from scheduler.systolic.array import Array
 from systolic.design import write
-from systolic.flow import Calibration, make_design
+from systolic.execution.build import Variant, build
+from systolic.execution.run import Run, fit_picture, run, save_annotated
 from systolic.model import load_model, sample_pictures
-from systolic.run import Run, fit_picture, run, save_annotated
-from systolic.simulate import Folder, open_folder, simulate
+from systolic.styles.systolic.flow import Calibration, make_design
+from systolic.styles.systolic.simulate import Folder, open_folder, simulate
 from tests.detectors import LABELS
 from tests.systolic.accelerators import design_of, locked, start
 

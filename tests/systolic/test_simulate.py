@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from boards.errors import ScheduleError, SimulationError
 from cnn.network import Padding
-from scheduler.program import PASS_FIELDS
-from scheduler.tile import tile
-from scheduler.work import ORDERS
-from systolic.build import Variant
-from systolic.simulate import Library, arena, open_folder, pack_input, simulate, unpack_output
-from systolic.simulation import LayerResult, compare
+from scheduler.systolic.program import PASS_FIELDS
+from scheduler.systolic.tiling import tile
+from scheduler.systolic.work import ORDERS
+from systolic.execution.build import Variant
+from systolic.execution.simulation import LayerResult, compare
+from systolic.styles.systolic.simulate import Library, arena, open_folder, pack_input, simulate, unpack_output
 from tests.systolic.accelerators import GEOMETRIES, Accelerator, Chain, networks, picture_for, start
 
 GiveAccelerator = Callable[..., Accelerator]

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 from boards.board import load
-from host.manifest import read_manifest
-from host.pace import pace
+from host.contract.manifest import read_manifest
+from host.simulated.pace import pace
 from systolic.design import write
-from systolic.flow import Calibration
-from systolic.frames import save_cycles
+from systolic.execution.frames import save_cycles
 from systolic.model import load_model, sample_pictures
 from systolic.package import package
-from systolic.streaming.flow import Asked, make_pipeline
-from systolic.streaming.measure import PipelineReport
+from systolic.styles.streaming.flow import Asked, make_pipeline
+from systolic.styles.streaming.measure import PipelineReport
+from systolic.styles.systolic.flow import Calibration
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 

@@ -11,12 +11,12 @@ import pytest
 
 from boards.board import load
 from cnn import zoo
-from cnn.exported import read_exported
+from cnn.exported.network import read_exported
 from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork
 from scheduler.streaming.graph import Fold, MatrixVector, StreamingFolding, VectorVector
 from scheduler.streaming.lower import lower
-from systolic.streaming.generate import Streaming, generate_pipeline
-from systolic.streaming.parameters import can_be_written, parameter_files
+from systolic.styles.streaming.generate import Streaming, generate_pipeline
+from systolic.styles.streaming.parameters import can_be_written, parameter_files
 
 PE = (16, 8, 8, 4, 2, 2, 2, 2, 2)
 SIMD = (3, 16, 16, 16, 8, 8, 8, 8, 8)

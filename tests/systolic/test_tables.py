@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from systolic.tables import Cell, table
+from systolic.report.tables import Cell, table
 
 
 def test_numbers_to_the_right_and_text_to_the_left() -> None:

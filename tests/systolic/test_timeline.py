@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from boards.errors import SimulationError
-from systolic import timeline
-from systolic.cycles import Memory, Timing
-from systolic.timing import RegionTiming
+from systolic.trace import timeline
+from systolic.trace.solver import Memory, Timing
+from systolic.trace.timing import RegionTiming
 from tests.systolic.kernels import KERNELS, RECORDER, compile_library, our_stream, traced
 
 

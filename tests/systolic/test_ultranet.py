@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from cnn.integer_model import dequantise, run_integer
-from host.detection import Detection, Head, detect
-from host.picture import FITS, load_picture
-from systolic.generate import heads
+from host.vision.detection import Detection, Head, detect
+from host.vision.picture import FITS, load_picture
 from systolic.model import load_model
+from systolic.styles.systolic.generate import heads
 
 
 def found(shared: Path, fit: str | None) -> tuple[Detection, ...]:

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cnn.quantized import QuantizedNetwork
-from host.layout import unpack_map
-from host.manifest import region_of
-from scheduler.array import Array
-from scheduler.program import emit
-from scheduler.tile import SystolicSchedule, tile
-from systolic.generate import manifest_region
-from systolic.vector import make_vector, pack_map, pack_pixels
+from host.contract.layout import unpack_map
+from host.contract.manifest import region_of
+from scheduler.systolic.array import Array
+from scheduler.systolic.program import emit
+from scheduler.systolic.tiling import SystolicSchedule, tile
+from systolic.styles.systolic.generate import manifest_region
+from systolic.styles.systolic.vector import make_vector, pack_map, pack_pixels
 from tests.scheduler.quantised import Builder
 
 

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import cnn
-from cnn.calibrate import calibrate
-from cnn.darknet import read_darknet
+from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
 from cnn.network import Detection
-from cnn.quantise import quantise
+from cnn.quantisation.calibration import calibrate
+from cnn.quantisation.quantise import quantise
 from cnn.training.precision import mean_average_precision, wholly_right
 from cnn.training.samples import SAMPLES, truth
 from cnn.training.scenes import letterboxed
-from host.detection import Head, detect
-from host.picture import letterbox, load_picture
+from host.vision.detection import Head, detect
+from host.vision.picture import letterbox, load_picture
 
 SHAPES = Path(cnn.__file__).parent / "models" / "shapes"
 SIZE, SCENES, FIRST_SEED = 160, 120, 6_000_000

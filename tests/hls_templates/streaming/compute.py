@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from systolic.build import ap_int_folder
-from systolic.cycles import Trace
-from systolic.timing import ProcessTiming
+from systolic.execution.build import ap_int_folder
+from systolic.trace.solver import Trace
+from systolic.trace.timing import ProcessTiming
 
 Ints = npt.NDArray[np.int64]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from hls_templates.lint import lint
-from systolic.build import ap_int_folder
+from hls_templates.lint.linter import lint
+from systolic.execution.build import ap_int_folder
 from tests.hls_templates.streaming.compute import HERE, TEMPLATES
 
 BLOCKS = TEMPLATES / "streaming"

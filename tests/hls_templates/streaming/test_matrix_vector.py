@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduler.streaming.packing import shared_lanes
+from scheduler.streaming.area.packing import shared_lanes
 from tests.hls_templates.streaming.compute import (
     BIPOLAR,
     FRAMES,

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scheduler.streaming.packing import Packing, Range, dsps, four_products, two_pixels, two_weights, value_range
-from systolic.build import ap_int_folder
+from scheduler.streaming.area.packing import Packing, Range, dsps, four_products, two_pixels, two_weights, value_range
+from systolic.execution.build import ap_int_folder
 from tests.hls_templates.streaming.compute import BIPOLAR, HERE, TEMPLATES, Ints, Values, narrow, signed, unsigned
 
 KERNEL = HERE / "kernels" / "packing.cpp"

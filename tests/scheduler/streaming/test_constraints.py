@@ -11,8 +11,8 @@ from boards.errors import ScheduleError
 from cnn.datatype import DataType
 from cnn.network import Shape
 from scheduler.streaming import graph as g
-from scheduler.streaming.constraints import CONSTRAINTS, broken, check
 from scheduler.streaming.lower import lower
+from scheduler.streaming.rules import CONSTRAINTS, broken, check
 from tests.low_bit import NONE, Layers
 
 

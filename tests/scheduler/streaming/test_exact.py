@@ -11,17 +11,18 @@ from hypothesis import strategies as st
 
 from boards.board import Board, load
 from boards.errors import ScheduleError
-from scheduler.streaming import exact, greedy, lanes
 from scheduler.streaming import graph as g
-from scheduler.streaming.candidates import Options, candidates
-from scheduler.streaming.constraints import broken
-from scheduler.streaming.cost import Budget, edge_usage, fits, limits, price, usage
-from scheduler.streaming.exact import fold
+from scheduler.streaming import lanes
+from scheduler.streaming.area.cost import Budget, edge_usage, fits, limits, price, usage
+from scheduler.streaming.area.memory import NOTHING
+from scheduler.streaming.area.parts import block_usage
 from scheduler.streaming.folded import Goal
 from scheduler.streaming.lower import lower
-from scheduler.streaming.memory import NOTHING
-from scheduler.streaming.parts import block_usage
-from scheduler.streaming.space import space_of
+from scheduler.streaming.rules import broken
+from scheduler.streaming.search import exact, greedy
+from scheduler.streaming.search.candidates import Options, candidates
+from scheduler.streaming.search.exact import fold
+from scheduler.streaming.search.space import space_of
 from tests.low_bit import Layers, mobilenet, skipping, ultranet
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")

@@ -8,12 +8,13 @@ import pytest
 
 from boards.board import load
 from boards.errors import ScheduleError
-from scheduler.streaming import annealing, exact, greedy, lanes
 from scheduler.streaming import graph as g
-from scheduler.streaming.candidates import Options
+from scheduler.streaming import lanes
 from scheduler.streaming.folded import Goal
 from scheduler.streaming.lower import lower
-from scheduler.streaming.space import space_of
+from scheduler.streaming.search import annealing, exact, greedy
+from scheduler.streaming.search.candidates import Options
+from scheduler.streaming.search.space import space_of
 from tests.low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
 ULTRA96 = load("ultra96-v2")

@@ -13,10 +13,10 @@ from boards.board import load
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming import graph as g
-from scheduler.streaming import greedy
 from scheduler.streaming.folded import Goal
 from scheduler.streaming.folding_file import SCHEMA, from_json, to_json
 from scheduler.streaming.lower import lower
+from scheduler.streaming.search import greedy
 from tests.low_bit import Layers, mobilenet, skipping
 
 GRAPH = lower(Layers(6, 8, 8).conv(10, 3).conv(4, 1).network("two"))

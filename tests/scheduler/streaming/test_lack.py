@@ -8,13 +8,13 @@ from boards.board import load
 from boards.errors import ScheduleError
 from cnn.network import MaxPool, Padding
 from scheduler.streaming import graph as g
-from scheduler.streaming.candidates import Options
-from scheduler.streaming.cost import Budget, limits, usage
-from scheduler.streaming.exact import fold
+from scheduler.streaming.area.cost import Budget, limits, usage
+from scheduler.streaming.area.memory import Usage
 from scheduler.streaming.folded import Goal
-from scheduler.streaming.lack import lacks, on_chip_bits, too_many_weights, weight_bits
 from scheduler.streaming.lower import lower
-from scheduler.streaming.memory import Usage
+from scheduler.streaming.search.candidates import Options
+from scheduler.streaming.search.exact import fold
+from scheduler.streaming.search.infeasible import lacks, on_chip_bits, too_many_weights, weight_bits
 from tests.low_bit import Layers
 
 ZCU104 = load("zcu104")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.streaming.memory import (
+from scheduler.streaming.area.memory import (
     FIFO_LOGIC,
     Usage,
     bram18,

@@ -13,7 +13,7 @@ from cnn.network import Padding, Shape
 from cnn.quantized import MultiplyShift, Thresholds
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.cost import (
+from scheduler.streaming.area.cost import (
     Budget,
     converter_count,
     edge_usage,
@@ -25,10 +25,8 @@ from scheduler.streaming.cost import (
     price,
     usage,
 )
-from scheduler.streaming.joins import depth_of, depths, waiting
-from scheduler.streaming.lower import lower
-from scheduler.streaming.memory import NOTHING, Usage
-from scheduler.streaming.parts import (
+from scheduler.streaming.area.memory import NOTHING, Usage
+from scheduler.streaming.area.parts import (
     block_usage,
     converter_usage,
     parts,
@@ -37,6 +35,8 @@ from scheduler.streaming.parts import (
     tree_luts,
     window_words,
 )
+from scheduler.streaming.joins import depth_of, depths, waiting
+from scheduler.streaming.lower import lower
 from tests.low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boards.errors import ScheduleError
-from scheduler.streaming.packing import (
+from scheduler.streaming.area.packing import (
     NARROW_PORT,
     WIDE_PORT,
     Packing,

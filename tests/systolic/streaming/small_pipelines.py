@@ -11,15 +11,15 @@ import numpy.typing as npt
 from boards.board import Board, load
 from cnn.network import Padding
 from cnn.quantized import QuantizedNetwork
-from scheduler.streaming import exact
 from scheduler.streaming import graph as g
-from scheduler.streaming.candidates import Options
 from scheduler.streaming.folded import Goal
 from scheduler.streaming.lower import lower
+from scheduler.streaming.search import exact
+from scheduler.streaming.search.candidates import Options
 from systolic.design import write
-from systolic.simulate import read_manifest
-from systolic.streaming.generate import Streaming, generate_pipeline
-from systolic.streaming.simulate import Pipeline, open_pipeline
+from systolic.styles.streaming.generate import Streaming, generate_pipeline
+from systolic.styles.streaming.simulate import Pipeline, open_pipeline
+from systolic.styles.systolic.simulate import read_manifest
 from tests.low_bit import Layers
 
 BOARD = load("zcu104")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from systolic.cli import main
+from systolic.cli.main import main
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 

@@ -14,12 +14,12 @@ from boards.errors import GenerateError, SimulationError
 from cnn.datatype import BIPOLAR
 from cnn.network import Padding
 from cnn.quantized import QConvolution, QuantizedNetwork, TensorType, Thresholds
-from systolic.build import Variant
-from systolic.cycles import DeadlockError
-from systolic.simulate import read_manifest
-from systolic.streaming.fifos import FIXED_DEPTH, size_fifos
-from systolic.streaming.measure import measure_pipeline, pipeline_memory, trace_pipeline
-from systolic.streaming.simulate import open_pipeline, pack_picture, simulate_pipeline, unpack_outputs
+from systolic.execution.build import Variant
+from systolic.styles.streaming.fifos import FIXED_DEPTH, size_fifos
+from systolic.styles.streaming.measure import measure_pipeline, pipeline_memory, trace_pipeline
+from systolic.styles.streaming.simulate import open_pipeline, pack_picture, simulate_pipeline, unpack_outputs
+from systolic.styles.systolic.simulate import read_manifest
+from systolic.trace.solver import DeadlockError
 from tests.low_bit import Layers
 from tests.systolic.streaming.small_pipelines import CLOCK, Made, bipolar, every_block, folded, make, skip, with_memory
 
@@ -87,8 +87,8 @@ def test_a_wrong_weight_is_found_in_its_layer(tmp_path: Path) -> None:
 
 def test_frames_follow_each_other_with_the_same_bits(forked: Made) -> None:
     """Three different pictures in one start, as the trace runs them."""
-    from systolic.build import build
-    from systolic.streaming.simulate import PipelineLibrary
+    from systolic.execution.build import build
+    from systolic.styles.streaming.simulate import PipelineLibrary
 
     pictures = np.random.default_rng(7).integers(0, 256, (3, *forked.picture.shape), np.uint8)
     packets = np.stack([pack_picture(forked.pipeline, one) for one in pictures])

@@ -22,10 +22,10 @@ from cnn.quantized import (
     Thresholds,
 )
 from scheduler.streaming import graph as g
-from scheduler.streaming.candidates import Options, candidates
-from scheduler.streaming.constraints import CONSTRAINTS, check, legal
 from scheduler.streaming.lower import lower
-from systolic.streaming.simulate import simulate_pipeline
+from scheduler.streaming.rules import CONSTRAINTS, check, legal
+from scheduler.streaming.search.candidates import Options, candidates
+from systolic.styles.streaming.simulate import simulate_pipeline
 from tests.low_bit import Layers
 from tests.systolic.streaming.small_pipelines import BOARD, make
 

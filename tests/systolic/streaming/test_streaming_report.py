@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from boards.board import load
+from scheduler.streaming.area.memory import NOTHING
 from scheduler.streaming.folded import Folded
 from scheduler.streaming.graph import MatrixVector, StreamGraph, Window
 from scheduler.streaming.lower import lower
-from scheduler.streaming.memory import NOTHING
-from systolic.figures import svg
-from systolic.flow import Calibration
 from systolic.model import load_model, sample_pictures
-from systolic.streaming import figures
-from systolic.streaming.compare import ShownComparison, compare_folders
-from systolic.streaming.compared import Comparison, Row
-from systolic.streaming.fifos import Fifos
-from systolic.streaming.flow import Asked, make_pipeline
-from systolic.streaming.report import BLOCK_HEAD, block_rows, budget_rows, folded_html, folding_page
+from systolic.report.figures import svg
+from systolic.styles.streaming import figures
+from systolic.styles.streaming.compare import ShownComparison, compare_folders
+from systolic.styles.streaming.compared import Comparison, Row
+from systolic.styles.streaming.fifos import Fifos
+from systolic.styles.streaming.flow import Asked, make_pipeline
+from systolic.styles.streaming.report import BLOCK_HEAD, block_rows, budget_rows, folded_html, folding_page
+from systolic.styles.systolic.flow import Calibration
 from tests.low_bit import Layers
 from tests.systolic.pages import one_whole_page, readable_at_phone_width
 from tests.systolic.streaming.small import write_small

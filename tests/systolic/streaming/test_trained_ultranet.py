@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from boards.board import load
-from scheduler.streaming import exact
-from scheduler.streaming.candidates import Options
 from scheduler.streaming.folded import Folded, Goal
 from scheduler.streaming.lower import lower
-from systolic.build import Variant
+from scheduler.streaming.search import exact
+from scheduler.streaming.search.candidates import Options
 from systolic.design import write
+from systolic.execution.build import Variant
+from systolic.execution.run import run
 from systolic.model import load_model
-from systolic.run import run
-from systolic.simulate import read_manifest
-from systolic.streaming.fifos import FIXED_DEPTH
-from systolic.streaming.flow import estimate
-from systolic.streaming.generate import Streaming, generate_pipeline
-from systolic.streaming.measure import measure_pipeline, pipeline_memory, trace_pipeline
-from systolic.streaming.simulate import Pipeline, open_pipeline, simulate_pipeline
+from systolic.styles.streaming.fifos import FIXED_DEPTH
+from systolic.styles.streaming.flow import estimate
+from systolic.styles.streaming.generate import Streaming, generate_pipeline
+from systolic.styles.streaming.measure import measure_pipeline, pipeline_memory, trace_pipeline
+from systolic.styles.streaming.simulate import Pipeline, open_pipeline, simulate_pipeline
+from systolic.styles.systolic.simulate import read_manifest
 
 BALANCE = 102_400
 """Cycles a frame of the fastest design of the 2022 contest."""

@@ -1,0 +1,219 @@
+"""A darknet cfg, weights and names file → Network, and weights back to a file.
+
+A weights file has no structure of its own: a header (int32 major, minor, revision; then the number of
+pictures seen, uint64 from version 0.2 on, int32 before), then float32 numbers in the cfg's order. So
+the topology is read first, its count of numbers compared with the file's size, and only then is
+anything of that size taken. See docs/darknet.md for what is read and what is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from boards.errors import NetworkError
+from cnn.darknet.cfg import MAX_CFG_BYTES, parse_cfg, read_text
+from cnn.darknet.layers import DARKNET_EPSILON, build_layers, parameter_count
+from cnn.network import BatchNorm, Convolution, Dense, Detection, FloatArray, Network, Node
+
+__all__ = [
+    "DARKNET_EPSILON",
+    "WeightSource",
+    "identifier",
+    "parameter_count",
+    "read_darknet",
+    "read_names",
+    "read_topology",
+    "read_weights",
+    "write_darknet_weights",
+]
+
+MAX_NAMES_BYTES = 1 << 20
+
+# The topology, with zeros for numbers → the same network with numbers.
+WeightSource = Callable[[Network], Network]
+
+
+def read_darknet(
+    cfg: Path, weights: Path | None, names: Path | None = None, *, weight_source: WeightSource | None = None
+) -> Network:
+    """The network of ``cfg`` with the numbers of ``weights``, or of ``weight_source`` where that is None.
+
+    ``names`` holds one label a line, as many as the network has classes.
+    Raises NetworkError: file and line of the cfg, or the layer at which the weights run out.
+    """
+    network = read_topology(cfg)
+    if names is not None:
+        network = replace(network, labels=read_names(names, network))
+    if weights is not None:
+        return read_weights(network, weights)
+    if weight_source is None:
+        raise NetworkError(
+            f"the network {cfg.name} needs its trained numbers and no weights file came: "
+            "give --weights FILE, or --seed NUMBER for random ones"
+        )
+    return weight_source(network)
+
+
+def read_topology(cfg: Path) -> Network:
+    """The layers and shapes of a cfg; all numbers are zeros that take no memory."""
+    sections = parse_cfg(read_text(cfg, MAX_CFG_BYTES, "cfg file"), cfg.name)
+    return build_layers(sections, identifier(cfg.stem))
+
+
+def identifier(text: str) -> str:
+    """A valid C identifier from any text: "tiny yolo-v2" → "tiny_yolo_v2", "2nd" → "net_2nd"."""
+    clean = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
+    return clean if clean[:1].isalpha() else f"net_{clean}".rstrip("_")
+
+
+def read_names(names: Path, network: Network) -> tuple[str, ...]:
+    """One label a line, any text; as many as ``network`` has classes, else NetworkError."""
+    lines = read_text(names, MAX_NAMES_BYTES, "names file").split("\n")
+    labels = tuple(line.removesuffix("\r") for line in lines)
+    while labels and not labels[-1].strip():  # empty lines at the end are no classes
+        labels = labels[:-1]
+    for node, classes in _class_counts(network):
+        if classes != len(labels):
+            raise NetworkError(
+                f"{names.name} must name the {classes} classes of {node.name!r} ({node.source}), "
+                f"one a line, but it has {len(labels)} lines; is it of another network?"
+            )
+    return labels
+
+
+def _class_counts(network: Network) -> Iterator[tuple[Node, int]]:
+    """What a names file is counted against: every detection node, or the last layer of a classifier."""
+    heads = [(node, node.op.classes) for node in network.nodes if isinstance(node.op, Detection)]
+    yield from heads or [(network.nodes[-1], network.nodes[-1].shape.channels)]
+
+
+def read_weights(network: Network, path: Path) -> Network:
+    """``network`` with the numbers of a weights file, which is consumed exactly, else NetworkError."""
+    wanted = sum(parameter_count(node) for node in network.nodes)
+    try:
+        with path.open("rb") as file:
+            start = _header_bytes(file.read(20), path)
+            _check_size(network, path, wanted, os.fstat(file.fileno()).st_size - start)
+            file.seek(start)
+            data = file.read(4 * wanted)
+    except OSError as error:
+        raise NetworkError(f"the weights file {path} cannot be read: {error.strerror or error}") from error
+    numbers = np.frombuffer(data, "<f4").astype(np.float32, copy=False)
+    reader = _Reader(numbers, path.name)
+    return replace(network, nodes=tuple(_fill_node(node, reader) for node in network.nodes))
+
+
+def _header_bytes(data: bytes, path: Path) -> int:
+    """Darknet's rule in load_weights_upto of its src/parser.c."""
+    if len(data) < 16:
+        raise NetworkError(f"{path.name} must start with a header of 16 or 20 bytes, but has {len(data)}")
+    major, minor = struct.unpack_from("<2i", data)
+    if not (0 <= major < 1000 and 0 <= minor < 1000):
+        raise NetworkError(
+            f"the header of {path.name} says version {major}.{minor}, darknet writes 0.0 to 999.999 "
+            "(above, weights are transposed, which is not supported); is this a weights file?"
+        )
+    return 20 if major * 10 + minor >= 2 else 16
+
+
+def _check_size(network: Network, path: Path, wanted: int, size: int) -> None:
+    """``size`` bytes after the header are exactly ``wanted`` float32 numbers, else NetworkError."""
+    found, odd = divmod(size, 4)
+    counts = f"{wanted:,} numbers were wanted, {found:,} found"
+    if found > wanted:
+        raise NetworkError(
+            f"{path.name} holds more than {network.name!r} reads: {counts}, {found - wanted:,} left over "
+            f"after the last layer ({network.nodes[-1].source}); is it of another cfg?"
+        )
+    if found < wanted:
+        node, first, last = _numbers_at(network, found)
+        raise NetworkError(
+            f"{path.name} ends within {node.name!r} ({node.source}): {counts}, and this layer's are "
+            f"{first:,}…{last:,}; is it cut short, or of another cfg?"
+        )
+    if odd:
+        raise NetworkError(f"{path.name} has {odd} bytes after its last number; copy the file again")
+
+
+def _numbers_at(network: Network, position: int) -> tuple[Node, int, int]:
+    """The node that number ``position`` of a weights file belongs to, with its first and last number."""
+    first = 0
+    for node in network.nodes:
+        count = parameter_count(node)
+        if first <= position < first + count:
+            return node, first, first + count - 1
+        first += count
+    raise IndexError(position)
+
+
+@dataclass
+class _Reader:
+    """Takes the numbers one after the other."""
+
+    numbers: FloatArray
+    file: str
+    at: int = 0
+
+    def take(self, like: FloatArray, what: str, node: Node) -> FloatArray:
+        part = self.numbers[self.at : self.at + like.size].reshape(like.shape)
+        if not np.isfinite(part).all():
+            raise NetworkError(
+                f"{self.file}: the {what} of {node.name!r} ({node.source}) must be finite numbers, "
+                "but some are infinite or not a number; the file is damaged, or training diverged"
+            )
+        self.at += like.size
+        return part
+
+
+def _fill_node(node: Node, reader: _Reader) -> Node:
+    op = node.op
+    if not isinstance(op, (Convolution, Dense)):
+        return node
+    bias = reader.take(op.bias, "biases", node)
+    if isinstance(op, Convolution):
+        norm = _take_norm(op.batch_norm, reader, node)
+        weights = reader.take(op.weights, "weights", node)
+    else:  # load_connected_weights reads these in the other order
+        weights = reader.take(op.weights, "weights", node)
+        norm = _take_norm(op.batch_norm, reader, node)
+    return replace(node, op=replace(op, weights=weights, bias=bias, batch_norm=norm))
+
+
+def _take_norm(norm: BatchNorm | None, reader: _Reader, node: Node) -> BatchNorm | None:
+    if norm is None:
+        return None
+    scale = reader.take(norm.scale, "scales", node)
+    mean = reader.take(norm.mean, "means", node)
+    variance = reader.take(norm.variance, "variances", node)
+    if variance.min() < 0:
+        raise NetworkError(
+            f"{reader.file}: the variances of {node.name!r} ({node.source}) must not be negative, "
+            f"but one is {variance.min():g}; is the file of another cfg?"
+        )
+    return replace(norm, scale=scale, mean=mean, variance=variance)
+
+
+def write_darknet_weights(network: Network) -> bytes:
+    """The bytes of a weights file, version 0.2.0, that ``read_darknet`` reads back bit by bit.
+
+    What nobody stores there, such as padding or the epsilon, is the cfg's business.
+    """
+    header = struct.pack("<3iQ", 0, 2, 0, 0)
+    arrays = (array for node in network.nodes for array in _arrays(node))
+    return header + b"".join(array.astype("<f4").tobytes() for array in arrays)
+
+
+def _arrays(node: Node) -> tuple[FloatArray, ...]:
+    op = node.op
+    if not isinstance(op, (Convolution, Dense)):
+        return ()
+    norm = op.batch_norm
+    numbers = (norm.scale, norm.mean, norm.variance) if norm is not None else ()
+    return (op.bias, *numbers, op.weights) if isinstance(op, Convolution) else (op.bias, op.weights, *numbers)

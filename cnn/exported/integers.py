@@ -1,0 +1,140 @@
+"""The arithmetic of networks that were quantised by training: weights and batch norms as integers.
+
+With n = 2^(weight_bits − 1) − 1, N = 2^in_bits − 1, M = 2^output_bits − 1 (DoReFa-Net, arXiv:1606.06160); n, N and M
+are 1 where values are −1 and +1, or −1, 0 and +1:
+
+    weight  integer = round(n · tanh(w) / max|tanh(w)|)
+    a, b    a = gamma / (sqrt(var) + epsilon), b = beta − mean / (sqrt(var) + epsilon) · gamma
+    s       weight_bits − 1 + in_bits + extra_bits
+    inc     round(a · M · 2^s / (n · N)),  bias  round(b · M · 2^s)
+    output  clip((acc · inc + bias + 2^(s − 1)) >> s, low, M)
+
+or, as thresholds, output ≥ v where a · acc / (n · N) + b ≥ (v − ½) / M, and for −1 and +1 where it is ≥ 0.
+
+Batch norms are worked out in float32, in this order: so do the exporters, and their hardware has the integers that it
+gives. Weights are in float64, since tanh in float32 differs between processors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from boards.errors import NetworkError
+from cnn.accumulator import magnitude
+from cnn.datatype import BIPOLAR, TERNARY, DataType
+from cnn.exported.topology import Kernel, Layer, Topology
+from cnn.network import FloatArray
+from cnn.quantized import IntArray, MultiplyShift, Requantising, Thresholds
+from cnn.quantized_check import MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT, THRESHOLD_LIMIT
+
+NORM = ("gamma", "beta", "mean", "var")
+
+
+@dataclass(frozen=True)
+class Step:
+    """From sums of ``weights`` · ``values`` to ``out``: the datatypes of one layer."""
+
+    layer: Layer
+    weights: DataType
+    values: DataType
+    out: DataType
+
+    @property
+    def sums(self) -> int:
+        """What a sum of 1.0 is in integers."""
+        return self.weights.high * magnitude(self.values)
+
+
+def output_type(kernel: Kernel) -> DataType:
+    """UINT of the unit activation, BIPOLAR or TERNARY of the symmetric one."""
+    assert kernel.output_bits is not None
+    if kernel.activation == "unit":
+        return DataType(kernel.output_bits, False)
+    return BIPOLAR if kernel.output_bits == 1 else TERNARY
+
+
+def requantising(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> Requantising:
+    """Batch norm and activation in the form that the topology asks for; BIPOLAR values come from thresholds only."""
+    if topology.requantise == "thresholds" or step.out == BIPOLAR:
+        return thresholds(topology, step, norm)
+    return multiply_shift(topology, step, norm)
+
+
+def integer_weights(weights: FloatArray, bits: int, source: str) -> tuple[IntArray, DataType]:
+    """round(n · tanh(w) / max|tanh(w)|); one bit is the sign, with 0 as +1, and two are −1, 0 and +1."""
+    wide = np.tanh(weights.astype(np.float64))
+    if bits == 1:
+        return np.where(wide < 0, -1, 1).astype(np.int8), BIPOLAR
+    most = np.abs(wide).max()
+    if not most > 0:
+        raise NetworkError(f"{source}: its weights are all 0; the file is damaged, or training failed")
+    datatype = TERNARY if bits == 2 else DataType(bits, True)
+    return np.rint(datatype.high * (wide / most)).astype(datatype.carrier), datatype
+
+
+def multiply_shift(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> MultiplyShift:
+    """inc, bias and shift; NetworkError where one of them needs too many bits."""
+    layer = step.layer
+    gain, offset = _gain(topology, step, norm)
+    shift = step.weights.bits - 1 + step.values.bits + topology.extra_bits
+    one = float(np.ldexp(step.out.high, shift))
+    with np.errstate(over="ignore"):  # what overflows is told below
+        inc = np.rint(gain * np.float32(one / step.sums))
+        bias = np.rint(offset * np.float32(one))
+    for name, values, limit in (("inc", inc, MULTIPLIER_LIMIT), ("bias", bias, PRODUCT_BIAS_LIMIT)):
+        if not np.abs(values).max() <= limit:
+            raise NetworkError(
+                f"{layer.source}: {name} of {layer.name!r} must be within ±{limit}, but reaches "
+                f"{np.abs(values).max():g}; give the network fewer extra_bits than {topology.extra_bits}"
+            )
+    if not 1 <= shift <= SHIFT_LIMIT:
+        raise NetworkError(f"{layer.source}: the shift of {layer.name!r} must be 1…{SHIFT_LIMIT}, not {shift}")
+    return MultiplyShift(inc.astype(np.int64), bias.astype(np.int64), np.full(inc.size, shift, np.int64))
+
+
+def thresholds(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> Thresholds:
+    """The least sums that reach each value, without inc and bias to round on the way."""
+    gain, offset = _gain(topology, step, norm)
+    out = step.out
+    above = np.arange(out.low + out.step, out.high + 1, out.step, dtype=np.float64)
+    edges = above - 1 if out == BIPOLAR else (above - 0.5) / out.high
+    needed = (edges - offset[:, None].astype(np.float64)) * step.sums
+    size = np.abs(gain, dtype=np.float64)[:, None]
+    # A gain of 0 leaves a constant: thresholds that every sum reaches, or none.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        least = np.where(size > 0, np.ceil(needed / size), np.where(needed <= 0, -np.inf, np.inf))
+    return Thresholds(np.clip(least, -THRESHOLD_LIMIT, THRESHOLD_LIMIT).astype(np.int64), gain < 0)
+
+
+def _gain(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """a and b; NetworkError where they are not finite."""
+    deviation = _deviation(topology, norm["var"], step.layer)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gain = norm["gamma"] / deviation
+        offset = norm["beta"] - norm["mean"] / deviation * norm["gamma"]
+    if not (np.isfinite(gain).all() and np.isfinite(offset).all()):
+        raise NetworkError(
+            f"{step.layer.source}: the batch norm of {step.layer.name!r} must give finite numbers; "
+            "the file is damaged, or training diverged"
+        )
+    return gain, offset
+
+
+def _deviation(topology: Topology, variance: FloatArray, layer: Layer) -> FloatArray:
+    if variance.min() < 0:
+        raise NetworkError(f"{layer.source}: a variance must not be negative, but one is {variance.min():g}")
+    epsilon, root = np.float32(topology.epsilon), topology.epsilon_of == "root"
+    deviation = np.sqrt(variance) + epsilon if root else np.sqrt(variance + epsilon)
+    if not deviation.min() > 0:
+        raise NetworkError(f"{layer.source}: a variance is 0 and so is epsilon; the batch norm divides by nothing")
+    return np.asarray(deviation, np.float32)
+
+
+def float_variance(topology: Topology, variance: FloatArray) -> FloatArray:
+    """The variance for an epsilon of 0."""
+    wide = variance.astype(np.float64)
+    root = topology.epsilon_of == "root"
+    return np.asarray((np.sqrt(wide) + topology.epsilon) ** 2 if root else wide + topology.epsilon, np.float32)

@@ -1,0 +1,214 @@
+"""A network that was quantised by training, as DAC-SDC teams export it: a topology (JSON) and float arrays (npz).
+
+before   convN_w floats, bnN_gamma, bnN_beta, bnN_mean, bnN_var, outputs clamp(0, 1) in steps of 1 / 15
+after    QConvolution with integer weights; batch norm and activation as inc, bias and shift, or as thresholds
+
+The formulas are in cnn.exported_integers. A convolution without output_bits leaves its exact sums; its convN_b is added
+by the host where a detection head reads them, and otherwise rounded to the sums' scale. See docs/exported.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from boards.errors import NetworkError
+from cnn.accumulator import accumulator_bound
+from cnn.datatype import BIPOLAR, INT16, INT32, UINT8
+from cnn.exported.integers import NORM, Step, float_variance, integer_weights, output_type, requantising
+from cnn.exported.topology import Kernel, Layer, Topology, read_topology
+from cnn.network import (
+    SIGN,
+    SYMMETRIC,
+    UNIT,
+    AveragePool,
+    BatchNorm,
+    Convolution,
+    Detection,
+    FloatArray,
+    Input,
+    Network,
+    Node,
+    Op,
+)
+from cnn.npz import array_names, read_arrays
+from cnn.quantized import (
+    IntArray,
+    MultiplyShift,
+    QAveragePool,
+    QConvolution,
+    QInput,
+    QNode,
+    QOp,
+    QuantizedNetwork,
+    TensorType,
+    identity,
+)
+from cnn.quantized_check import check_quantized
+
+PIXEL = TensorType(UINT8, 1 / 255)
+
+
+@dataclass(frozen=True, eq=False)
+class Exported:
+    """Two forms of one network, with the same indices: ``quantized`` in integers, ``network`` in float.
+
+    The float form has the quantised weights, but rounds no activation. Both take the picture as RGB, whatever order
+    training had.
+    """
+
+    topology: Topology
+    arrays: Mapping[str, FloatArray]
+    network: Network
+    quantized: QuantizedNetwork
+
+
+def read_exported(topology: Path, weights: Path) -> Exported:
+    """The network of a topology file with the arrays of an .npz; NetworkError or QuantiseError says what is wrong."""
+    layers = read_topology(topology)
+    if "arr_0" in array_names(weights):
+        return make_exported(layers, _read_numbered(layers, weights))
+    return make_exported(layers, read_arrays(weights, array_shapes(layers)))
+
+
+def _read_numbered(topology: Topology, weights: Path) -> dict[str, FloatArray]:
+    """arr_0, arr_1 … as the exporters write them: the arrays in order, and each batch norm's epsilon after it."""
+    names: list[str] = []
+    for name in array_shapes(topology):
+        names += [name, name.replace("_var", "_eps")] if name.endswith("_var") else [name]
+    shapes = array_shapes(topology)
+    found = read_arrays(weights, {f"arr_{i}": shapes.get(name, ()) for i, name in enumerate(names)})
+    arrays = dict(zip(names, found.values(), strict=True))
+    for name in (name for name in names if name not in shapes):
+        if not np.isclose(arrays[name], topology.epsilon, rtol=1e-6):
+            raise NetworkError(
+                f"{weights.name}: {name} is {float(arrays[name]):g}, but the network's batch norms have the epsilon "
+                f"{topology.epsilon:g}; correct it in the network file"
+            )
+    return {name: arrays[name] for name in shapes}
+
+
+def array_shapes(topology: Topology) -> dict[str, tuple[int, ...]]:
+    """What the .npz holds: convN_w, and bnN_… of a layer with an activation or convN_b of one without."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for _, kernel in topology.kernels:
+        shapes[f"conv{kernel.number}_w"] = kernel.weights
+        if kernel.output_bits is None:
+            shapes[f"conv{kernel.number}_b"] = (kernel.filters,)
+        else:
+            shapes.update({f"bn{kernel.number}_{part}": (kernel.filters,) for part in NORM})
+    return shapes
+
+
+def make_exported(topology: Topology, arrays: Mapping[str, FloatArray]) -> Exported:
+    """Integers from float arrays of ``array_shapes``; NetworkError where they give none."""
+    picture = Node("input", Input(), (), topology.input, topology.name)
+    floats, integers = [picture], [QNode("input", QInput(), (), topology.input, PIXEL, topology.name)]
+    for layer in topology.layers:
+        inputs = [integers[i].type for i in layer.inputs]
+        made = _make(topology, layer, inputs, arrays)
+        floats.append(Node(layer.name, made.op, layer.inputs, layer.shape, layer.source))
+        integers.append(QNode(layer.name, made.integer, layer.inputs, layer.shape, made.type, layer.source))
+    network = Network(topology.name, tuple(floats), topology.labels)
+    quantized = check_quantized(QuantizedNetwork(topology.name, tuple(integers), topology.labels))
+    return Exported(topology, arrays, network, quantized)
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    op: Op
+    integer: QOp
+    type: TensorType
+
+
+def _make(topology: Topology, layer: Layer, inputs: list[TensorType], arrays: Mapping[str, FloatArray]) -> _Made:
+    op = layer.op
+    if isinstance(op, Kernel):
+        return _make_convolution(topology, layer, op, inputs[0], arrays)
+    if topology.order == "BGR" and 0 in layer.inputs:
+        raise NetworkError(f"{layer.source}: a picture in BGR order must be read by convolutions alone")
+    if isinstance(op, AveragePool):
+        return _Made(op, QAveragePool(_mean(topology, layer)), inputs[0])
+    if isinstance(op, Detection):
+        op = replace(op, bias=_host_bias(topology, layer, arrays))
+    return _Made(op, op, inputs[0])
+
+
+def _make_convolution(
+    topology: Topology, layer: Layer, kernel: Kernel, source: TensorType, arrays: Mapping[str, FloatArray]
+) -> _Made:
+    weights, weight_type = integer_weights(arrays[f"conv{kernel.number}_w"], kernel.weight_bits, layer.source)
+    if topology.order == "BGR" and 0 in layer.inputs:
+        weights = _rgb(weights, kernel, layer)
+    scale = source.scale / weight_type.high
+    plain = QConvolution(
+        weights, weight_type, identity(kernel.filters), kernel.stride, kernel.padding, kernel.groups
+    )
+    if kernel.output_bits is None:
+        return _make_sums(topology, layer, kernel, plain, TensorType(source.datatype, scale), arrays)
+    norm = {part: arrays[f"bn{kernel.number}_{part}"] for part in NORM}
+    out = output_type(kernel)
+    by = requantising(topology, Step(layer, weight_type, source.datatype, out), norm)
+    float_norm = BatchNorm(norm["gamma"], norm["mean"], float_variance(topology, norm["var"]), 0.0)
+    activation = UNIT if kernel.activation == "unit" else SIGN if out == BIPOLAR else SYMMETRIC
+    float_form = _float_form(plain, norm["beta"], float_norm, activation)
+    return _Made(float_form, replace(plain, requantiser=by), TensorType(out, 1 / out.high))
+
+
+def _make_sums(
+    topology: Topology,
+    layer: Layer,
+    kernel: Kernel,
+    plain: QConvolution,
+    sums: TensorType,
+    arrays: Mapping[str, FloatArray],
+) -> _Made:
+    """``sums``: the datatype that goes in and the scale of what comes out."""
+    bias = arrays[f"conv{kernel.number}_b"]
+    readers = [other for other in topology.layers if topology.layers.index(layer) + 1 in other.inputs]
+    if readers and all(isinstance(reader.op, Detection) for reader in readers):
+        bias = np.zeros_like(bias)  # the heads add it, in float
+    integer = np.rint(bias.astype(np.float64) / sums.scale)
+    if np.abs(integer).max() >= 1 << 31:
+        raise NetworkError(f"{layer.source}: conv{kernel.number}_b must be below 2^31 sums of {sums.scale:g}")
+    by = replace(identity(kernel.filters), bias=integer.astype(np.int64))
+    op = replace(plain, requantiser=by)
+    out = INT16 if accumulator_bound(op, sums.datatype) <= INT16.high else INT32
+    return _Made(_float_form(plain, bias, None, "linear"), op, TensorType(out, sums.scale))
+
+
+def _mean(topology: Topology, layer: Layer) -> MultiplyShift:
+    """The sum over the map divided by its positions, in 15 bits."""
+    before = topology.shape_of(layer.inputs[0])
+    positions = before.height * before.width
+    shift = 14 + positions.bit_length()
+    inc = round((1 << shift) / positions)
+    full = (np.full(before.channels, value, np.int64) for value in (inc, 0, shift))
+    return MultiplyShift(*full)
+
+
+def _float_form(op: QConvolution, bias: FloatArray, norm: BatchNorm | None, activation: str) -> Convolution:
+    weights = np.asarray(op.weights / op.weight_type.high, np.float32)
+    return Convolution(weights, bias, norm, op.stride, op.padding, op.groups, activation)
+
+
+def _host_bias(topology: Topology, layer: Layer, arrays: Mapping[str, FloatArray]) -> tuple[float, ...]:
+    """What the convolution before a head leaves to the host; a pool between would need it before."""
+    index = layer.inputs[0]
+    before = topology.layers[index - 1].op if index else None
+    if not isinstance(before, Kernel) or before.output_bits is not None:
+        return ()
+    readers = [other for other in topology.layers if index in other.inputs]
+    if not all(isinstance(reader.op, Detection) for reader in readers):
+        return ()
+    return tuple(float(value) for value in arrays[f"conv{before.number}_b"])
+
+
+def _rgb(weights: IntArray, kernel: Kernel, layer: Layer) -> IntArray:
+    """Weights for BGR pictures → for RGB ones: what all other networks and the host take."""
+    if weights.shape[1] != 3 or kernel.groups != 1:
+        raise NetworkError(f"{layer.source}: a picture in BGR order has 3 channels that one group reads")
+    return np.ascontiguousarray(weights[:, ::-1])

@@ -1,0 +1,89 @@
+"""Random float arrays for a topology that was quantised by training: the same for a seed on every machine.
+
+They keep the signal alive through any depth: filters of mean 0, batch norms that bring what such filters produce to
+about 0.3 ± 0.35 before it is cut off to 0…1 (0 ± 0.7 before −1…1), and one gamma in four negative. Only operations
+that IEEE 754 rounds exactly are used, and no sums in floating point.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from boards.errors import NetworkError
+from cnn.exported.integers import integer_weights
+from cnn.exported.network import array_shapes
+from cnn.exported.topology import Kernel, Layer, Topology
+from cnn.network import AveragePool, FloatArray, MaxPool
+
+LARGEST_SEED = (1 << 64) - 1
+_HALF = 127  # weights are sums of two whole numbers −127…127: a triangle, nearly normal
+# Mean and spread of values. A picture's are about as far apart as a layer's, but neighbours are alike.
+_PICTURE, _UNIT, _SIGN, _TERNARY = (0.45, 0.12), (0.33, 0.3), (0.0, 1.0), (0.0, 0.75)
+_POOLED_SYMMETRIC = (0.6, 0.7)
+
+Random = np.random.Generator
+
+
+def seeded_arrays(topology: Topology, seed: int) -> dict[str, FloatArray]:
+    """Every array of ``array_shapes``; NetworkError for a seed that is not 0…2^64 − 1."""
+    if not 0 <= seed <= LARGEST_SEED:
+        raise NetworkError(f"a seed is a whole number 0…2^64 − 1, not {seed}")
+    random = np.random.Generator(np.random.PCG64(seed))
+    arrays: dict[str, FloatArray] = {}
+    for layer, kernel in topology.kernels:
+        arrays.update(_of_layer(layer, kernel, _values(topology, layer.inputs[0]), random))
+    return {name: arrays[name] for name in array_shapes(topology)}
+
+
+def _values(topology: Topology, index: int) -> tuple[float, float]:
+    """Mean and spread of what layer ``index`` gives, about."""
+    if index == 0:
+        return _PICTURE
+    layer = topology.layers[index - 1]
+    if isinstance(layer.op, Kernel):
+        few = _SIGN if layer.op.output_bits == 1 else _TERNARY
+        return _UNIT if layer.op.activation == "unit" else few
+    mean, spread = _values(topology, layer.inputs[0])
+    if isinstance(layer.op, MaxPool) and (mean, spread) in (_SIGN, _TERNARY):
+        return _POOLED_SYMMETRIC
+    return (mean, spread / 2) if isinstance(layer.op, AveragePool) else (mean, spread)
+
+
+def _of_layer(layer: Layer, kernel: Kernel, values: tuple[float, float], random: Random) -> dict[str, FloatArray]:
+    n, weights = kernel.number, _weights(kernel, random)
+    if kernel.output_bits is None:
+        return {f"conv{n}_w": weights, f"conv{n}_b": _uniform(kernel.filters, -1.0, 0.5, random)}
+    integers, datatype = integer_weights(weights, kernel.weight_bits, layer.source)
+    rows = integers.astype(np.int64).reshape(kernel.filters, -1)
+    variance = np.maximum((rows**2).sum(axis=1), 1) * (values[1] / datatype.high) ** 2
+    # Random signs and sizes: no two channels alike.
+    signs = np.where(random.integers(0, 4, kernel.filters) == 0, -1.0, 1.0)
+    unit = kernel.activation == "unit"
+    gamma = signs * _uniform(kernel.filters, 0.25, 0.45, random) * (1 if unit else 2)
+    mean = rows.sum(axis=1) * (values[0] / datatype.high)
+    mean = mean + np.sqrt(variance) * _uniform(kernel.filters, -0.3, 0.3, random)
+    return {
+        f"conv{n}_w": weights,
+        f"bn{n}_gamma": gamma.astype(np.float32),
+        f"bn{n}_beta": _uniform(kernel.filters, 0.15, 0.45, random) - np.float32(0 if unit else 0.3),
+        f"bn{n}_mean": mean.astype(np.float32),
+        f"bn{n}_var": (variance * _uniform(kernel.filters, 0.7, 1.4, random)).astype(np.float32),
+    }
+
+
+def _weights(kernel: Kernel, random: Random) -> FloatArray:
+    """Of mean 0 in every filter, else the brightness that all inputs share would grow from layer to layer."""
+    fan = math.prod(kernel.weights[1:])
+    drawn = random.integers(-_HALF, _HALF, (2, kernel.filters, fan), dtype=np.int16, endpoint=True)
+    total = (drawn[0] + drawn[1]).astype(np.int64)
+    centred = total * fan - total.sum(axis=1, keepdims=True)  # exact: whole numbers
+    scale = 1.0 / (fan * _HALF)
+    if fan == 1:
+        centred, scale = total, 1.0 / _HALF
+    return np.asarray(centred * scale, np.float32).reshape(kernel.weights)
+
+
+def _uniform(count: int, low: float, high: float, random: Random) -> FloatArray:
+    return np.asarray(low + (high - low) * random.random(count), dtype=np.float32)

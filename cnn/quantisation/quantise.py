@@ -1,0 +1,277 @@
+"""Float network → integer network, after calibration: see docs/quantisation.md for the contract.
+
+before   convolution, float weights, batch norm, leaky
+after    QConvolution, integer weights per output channel, bias, m, m_neg and s per output channel
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import QuantiseError
+from cnn.accumulator import accumulator_bits, accumulator_bound, magnitude
+from cnn.datatype import DataType
+from cnn.network import (
+    ACTIVATIONS,
+    LEAKY_SLOPE,
+    Add,
+    AveragePool,
+    Convolution,
+    Dense,
+    Input,
+    Network,
+    Node,
+    Upsample,
+)
+from cnn.quantisation.batch_norm import fold
+from cnn.quantisation.calibration import METHODS, Ranges, Statistics, calibrate, choose_ranges, observe
+from cnn.quantisation.tensor_types import HOST, tensor_types
+from cnn.quantisation.widths import shared_bits
+from cnn.quantized import (
+    IntArray,
+    QAdd,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    QInput,
+    QNode,
+    QOp,
+    QuantizedNetwork,
+    Requantiser,
+    TensorType,
+)
+from cnn.quantized_check import MULTIPLIER_LIMIT, SHIFT_LIMIT, check_quantized
+
+__all__ = [
+    "METHODS",
+    "Ranges",
+    "Statistics",
+    "accumulator_bits",
+    "accumulator_bound",
+    "calibrate",
+    "choose_ranges",
+    "observe",
+    "quantise",
+    "quantise_format",
+]
+
+FORMATS = (4, 8, 16)
+"""Bits of weights and activations that an accelerator is made for."""
+
+ACCUMULATOR_LIMIT = (1 << 31) - 1
+ADD_ONE = 1 << 14  # the multiplier of an Add's input with the greatest scale
+
+Doubles = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+
+
+def quantise_format(network: Network, ranges: Ranges, bits: int) -> QuantizedNetwork:
+    """``quantise`` for an accelerator whose lanes hold ``bits``: 4, 8 or 16.
+
+    16: sums stay within 32 bits, so activations have only as many bits as leave their readers' weights as many
+    (``cnn.widths``); both lie in 16.
+    """
+    if bits not in FORMATS:
+        raise QuantiseError(f"an accelerator's format is {', '.join(map(str, FORMATS))} bits, not {bits}")
+    activation_bits: int | tuple[int, ...] = bits
+    if bits == 16:
+        _check_ranges(network, ranges)
+        activation_bits = shared_bits(fold(network), ranges)
+    return quantise(network, ranges, bits=bits, activation_bits=activation_bits)
+
+
+def quantise(
+    network: Network, ranges: Ranges, *, bits: int = 8, activation_bits: int | Sequence[int] = 8
+) -> QuantizedNetwork:
+    """The integer network with the same indices.
+
+    bits: of the weights, 2…16, per-output-channel scale, symmetric and narrow.
+    activation_bits: of the layers between, 2…16, of all or one a node, per-tensor scale; the picture is UINT8 with
+    scale 1/255 and the last layer that computes leaves as INT16.
+    Raises QuantiseError: all layers that cannot be quantised at once, each with its source.
+    """
+    _check_bits(bits, activation_bits)
+    _check_ranges(network, ranges)
+    _check_supported(network)
+    folded = fold(network)
+    types = tensor_types(folded, ranges, activation_bits)
+    nodes = tuple(_quantise_node(i, folded, types, bits) for i in range(len(folded.nodes)))
+    return check_quantized(QuantizedNetwork(network.name, nodes, network.labels))
+
+
+def _check_bits(bits: int, activation_bits: int | Sequence[int]) -> None:
+    activations = [activation_bits] if isinstance(activation_bits, int) else activation_bits
+    for what, value in (("weights", bits), *(("activations", one) for one in activations)):
+        if not 2 <= value <= 16:
+            raise QuantiseError(f"{what} have 2…16 bits, not {value}")
+
+
+def _check_ranges(network: Network, ranges: Ranges) -> None:
+    if not len(ranges.values) == len(ranges.greatest) == len(network.nodes):
+        raise QuantiseError(
+            f"ranges must be one a node, {len(network.nodes)} for {network.name!r}, "
+            f"but {len(ranges.values)} came; calibrate this network"
+        )
+    for node, *both in zip(network.nodes, ranges.values, ranges.greatest, strict=True):
+        if not all(np.isfinite(r) and r >= 0 for r in both):
+            raise QuantiseError(
+                f"the range of {node.name!r} ({node.source}) must be finite and ≥ 0, not {both}"
+            )
+
+
+def _check_supported(network: Network) -> None:
+    wrong = [
+        f"{node.name!r} ({node.source}): {reason}"
+        for node in network.nodes
+        if (reason := _unsupported(node, network))
+    ]
+    if wrong:
+        raise QuantiseError(
+            f"{len(wrong)} layer(s) of {network.name!r} cannot be quantised: {'; '.join(wrong)}; "
+            "replace them and train again, or leave them to the host behind the last integer layer"
+        )
+
+
+def _unsupported(node: Node, network: Network) -> str:
+    op = node.op
+    reads_host = any(isinstance(network.nodes[i].op, HOST) for i in node.inputs)
+    if reads_host and not isinstance(op, HOST):
+        return "it reads a layer that runs on the host in float"
+    if isinstance(op, Upsample) and op.scale != 1.0:
+        return f"upsample with scale {op.scale:g}, only 1 keeps the integers"
+    if isinstance(op, (Convolution, Dense, Add)):
+        return _unsupported_activation(op.activation)
+    return ""
+
+
+def _unsupported_activation(activation: str) -> str:
+    if activation == "logistic" or activation not in ACTIVATIONS:
+        return f"activation {activation}, only linear, leaky, relu and relu6 are one multiplication"
+    return ""
+
+
+def _quantise_node(index: int, network: Network, types: tuple[TensorType, ...], bits: int) -> QNode:
+    node = network.nodes[index]
+    inputs = tuple(types[i] for i in node.inputs)
+    op = _quantise_op(node, network, inputs, types[index], bits)
+    return QNode(node.name, op, node.inputs, node.shape, types[index], node.source)
+
+
+def _quantise_op(
+    node: Node, network: Network, inputs: tuple[TensorType, ...], output: TensorType, bits: int
+) -> QOp:
+    op = node.op
+    if isinstance(op, Input):
+        return QInput()
+    if isinstance(op, (Convolution, Dense)):
+        return _quantise_weighted(op, inputs[0], output, DataType(bits, True), node)
+    if isinstance(op, AveragePool):
+        shape = network.nodes[node.inputs[0]].shape
+        ratio = inputs[0].scale / (shape.height * shape.width * output.scale)
+        return QAveragePool(_plain_requantiser(ratio, shape.channels, "linear", node))
+    if isinstance(op, Add):
+        return _quantise_add(op.activation, inputs, output, node)
+    return op
+
+
+def _quantise_add(activation: str, inputs: tuple[TensorType, ...], output: TensorType, node: Node) -> QAdd:
+    greatest = max(t.scale for t in inputs)
+    one = 1 if all(t.scale == greatest for t in inputs) else ADD_ONE
+    multipliers = tuple(max(1, round(t.scale / greatest * one)) for t in inputs)
+    ratio = greatest / one / output.scale
+    return QAdd(multipliers, _plain_requantiser(ratio, node.shape.channels, activation, node))
+
+
+def _quantise_weighted(
+    op: Convolution | Dense, source: TensorType, output: TensorType, weight_type: DataType, node: Node
+) -> QConvolution | QDense:
+    weights, bias, ratio = _integers(op, source, output, weight_type, node)
+    requantiser = _requantiser(ratio, bias, op.activation, node)
+    if isinstance(op, Dense):
+        return QDense(weights, weight_type, requantiser)
+    return QConvolution(weights, weight_type, requantiser, op.stride, op.padding, op.groups)
+
+
+@dataclass(frozen=True, eq=False)
+class _Filters:
+    """Float weights as rows [filters, weights of a filter] and the bias, in float64."""
+
+    rows: Doubles
+    bias: Doubles
+
+
+def _integers(
+    op: Convolution | Dense, source: TensorType, output: TensorType, weight_type: DataType, node: Node
+) -> tuple[IntArray, Longs, Doubles]:
+    """Integer weights, bias at accumulator scale, and accumulator scale / output scale per channel."""
+    filters = _Filters(
+        op.weights.reshape(op.weights.shape[0], -1).astype(np.float64), op.bias.astype(np.float64)
+    )
+    scale = _weight_scales(filters, source, output, weight_type, node)
+    weights = np.clip(np.rint(filters.rows / scale[:, None]), -weight_type.high, weight_type.high)
+    bias = np.rint(filters.bias / (source.scale * scale)).astype(np.int64)
+    integers = weights.astype(weight_type.carrier).reshape(op.weights.shape)
+    return integers, bias, source.scale * scale / output.scale
+
+
+def _weight_scales(
+    filters: _Filters, source: TensorType, output: TensorType, weight_type: DataType, node: Node
+) -> Doubles:
+    """Per channel the least scale whose integers are narrow and whose acc + bias fits int32.
+
+    With A = max|a|, K weights, each rounded by at most ½:
+    Σ|w/scale|·A + K·A/2 + |bias|/(source scale · scale) + ½ ≤ 2³¹ − 1, solved for the scale.
+    The second condition decides in channels that are almost dead (a tiny gamma beside a bias) and for
+    wide weights.
+    """
+    most = magnitude(source.datatype)
+    size = np.abs(filters.rows)
+    room = ACCUMULATOR_LIMIT - filters.rows.shape[1] * most / 2 - 1
+    if room <= 0:
+        raise QuantiseError(
+            f"a filter needs fewer than {2 * ACCUMULATOR_LIMIT // most} weights for {source.datatype.name} "
+            f"inputs and a 32-bit accumulator, but {node.name!r} ({node.source}) has "
+            f"{filters.rows.shape[1]}; use fewer bits for activations"
+        )
+    narrow = size.max(axis=1) / weight_type.high
+    fits = (size.sum(axis=1) * most + np.abs(filters.bias) / source.scale) / room
+    scale = np.maximum(narrow, fits)
+    # A channel of zeros may have any scale: this one has the ratio 1.
+    return np.asarray(np.where(scale > 0, scale, output.scale / source.scale), dtype=np.float64)
+
+
+def _plain_requantiser(ratio: float, channels: int, activation: str, node: Node) -> Requantiser:
+    return _requantiser(np.full(channels, ratio), np.zeros(channels, np.int64), activation, node)
+
+
+def _requantiser(ratio: Doubles, bias: Longs, activation: str, node: Node) -> Requantiser:
+    """m / 2^s ≈ ratio, with m as great as 16 bits allow and 1 ≤ s ≤ 47."""
+    shift = _shifts(ratio, node)
+    multiplier = np.maximum(np.rint(np.ldexp(ratio, shift)), 1).astype(np.int64)
+    return Requantiser(
+        bias, multiplier, _negative(ratio, shift, multiplier, activation), shift.astype(np.int64)
+    )
+
+
+def _shifts(ratio: Doubles, node: Node) -> npt.NDArray[np.int32]:
+    # ratio = mantissa · 2^exponent, ½ ≤ mantissa < 1, so s = 16 − exponent gives m in 32768…65536.
+    shift = 16 - np.frexp(ratio)[1]
+    shift -= np.rint(np.ldexp(ratio, shift)) > MULTIPLIER_LIMIT
+    if np.any(shift < 1):
+        raise QuantiseError(
+            f"accumulator scale / output scale must be below 2^15 in every channel of {node.name!r} "
+            f"({node.source}), but is {ratio.max():g}; calibrate with pictures that reach this layer"
+        )
+    return np.asarray(np.minimum(shift, SHIFT_LIMIT), dtype=np.int32)
+
+
+def _negative(ratio: Doubles, shift: npt.NDArray[np.int32], multiplier: Longs, activation: str) -> Longs:
+    if activation == "linear":
+        return multiplier
+    if activation == "leaky":
+        return np.rint(np.ldexp(LEAKY_SLOPE * ratio, shift)).astype(np.int64)
+    return np.zeros_like(multiplier)

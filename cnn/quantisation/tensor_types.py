@@ -1,0 +1,129 @@
+"""Which datatype and scale each tensor gets, before anything is quantised.
+
+A tensor that only passes values on (max pool, concat, slice, reorg, upsample) has the type of its
+input; a concat has one type for all its inputs. So tensors form groups (by union-find), each with
+one type: the datatype that its readers need and the greatest scale that any member asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from boards.errors import QuantiseError
+from cnn.datatype import INT16, UINT8, DataType
+from cnn.network import (
+    Add,
+    AveragePool,
+    Concat,
+    Convolution,
+    Dense,
+    Detection,
+    MaxPool,
+    Network,
+    Node,
+    Reorg,
+    Slice,
+    Softmax,
+    Upsample,
+)
+from cnn.quantisation.calibration import Ranges
+from cnn.quantized import TensorType
+
+PASSES_ON = (MaxPool, Concat, Slice, Reorg, Upsample)
+COMPUTES = (Convolution, Dense, AveragePool, Add)
+HOST = (Softmax, Detection)
+
+PIXEL = TensorType(UINT8, 1 / 255)
+HEADROOM = 2.0  # the last layer may reach twice what calibration saw; INT16 has the bits to spare
+
+
+def tensor_types(
+    network: Network, ranges: Ranges, activation_bits: int | Sequence[int] = 8
+) -> tuple[TensorType, ...]:
+    """One type a node. A host node (Softmax, Detection) has that of its input.
+
+    activation_bits: of all, or one a node; tensors that have one type have the fewest bits that one of them may have.
+
+    Raises QuantiseError where a concat joins the picture with a layer, or relu6 with a greater range.
+    """
+    roots = _groups(network.nodes)
+    members: dict[int, list[int]] = {}
+    for i, root in enumerate(roots):
+        members.setdefault(root, []).append(i)
+    bits = [activation_bits] * len(roots) if isinstance(activation_bits, int) else activation_bits
+    types = {
+        root: _group_type(network, group, ranges, min(bits[i] for i in group)) for root, group in members.items()
+    }
+    return tuple(types[root] for root in roots)
+
+
+def _groups(nodes: tuple[Node, ...]) -> list[int]:
+    """Per node the least index of its group."""
+    parent = list(range(len(nodes)))
+
+    def find(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    for i, node in enumerate(nodes):
+        if isinstance(node.op, PASSES_ON + HOST):
+            for j in node.inputs:
+                low, high = sorted((find(i), find(j)))
+                parent[high] = low
+    return [find(i) for i in range(len(nodes))]
+
+
+def _group_type(network: Network, group: list[int], ranges: Ranges, activation_bits: int) -> TensorType:
+    producers = [i for i in group if isinstance(network.nodes[i].op, COMPUTES)]
+    if group[0] == 0:
+        _refuse_mixture(network, producers)
+        return PIXEL
+    if _leaves(network, group):
+        return _last_type(network, producers, ranges)
+    datatype = DataType(activation_bits, True)
+    scale = max(_scale(network.nodes[i], ranges.values[i], datatype) for i in producers)
+    _check_relu6(network, producers, scale, datatype)
+    return TensorType(datatype, scale)
+
+
+def _leaves(network: Network, group: list[int]) -> bool:
+    """True where only the host reads the group: no layer that computes, and no join with one that does."""
+    inside = set(group)
+    readers = (node for node in network.nodes if inside.intersection(node.inputs))
+    return not any(isinstance(node.op, COMPUTES) for node in readers)
+
+
+def _last_type(network: Network, producers: Iterable[int], ranges: Ranges) -> TensorType:
+    reach = max(
+        6.0 if _activation(network.nodes[i]) == "relu6" else HEADROOM * ranges.greatest[i] for i in producers
+    )
+    return TensorType(INT16, (reach or 1.0) / INT16.high)
+
+
+def _scale(node: Node, reach: float, datatype: DataType) -> float:
+    # relu6 saturates where the integer does, so that no clamp is needed beside the saturation.
+    return (6.0 if _activation(node) == "relu6" else reach or 1.0) / datatype.high
+
+
+def _activation(node: Node) -> str:
+    return node.op.activation if isinstance(node.op, (Convolution, Dense, Add)) else "linear"
+
+
+def _check_relu6(network: Network, producers: list[int], scale: float, datatype: DataType) -> None:
+    for node in (network.nodes[i] for i in producers):
+        if _activation(node) == "relu6" and scale > 6.0 / datatype.high:
+            raise QuantiseError(
+                f"relu6 of {node.name!r} ({node.source}) needs the scale 6/{datatype.high}, but a "
+                f"concat ties it to layers that need {scale:g}; give all layers of that concat relu6, "
+                "or this one relu"
+            )
+
+
+def _refuse_mixture(network: Network, producers: list[int]) -> None:
+    for node in (network.nodes[i] for i in producers):
+        raise QuantiseError(
+            f"a concat must join tensors of one type, but one joins the picture (UINT8) with "
+            f"{node.name!r} ({node.source}); put a convolution between the picture and that concat"
+        )

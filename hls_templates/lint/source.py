@@ -1,0 +1,109 @@
+"""Sources → one text as synthesis sees it after the preprocessor, each line with where it came from."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from boards.errors import GenerateError
+
+ENGINE = Path(__file__).parents[1] / "include"
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILINE)
+_MARKER = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"')
+_ALLOW = re.compile(r"lint: allow\(([\w-]+)\)\s*\w")  # the reason must begin with a word
+_BESIDE = ".engine"
+_VENDOR = re.compile(r"(ap_|hls_)\w+\.h$")
+_MOST_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Unit:
+    """``origins[row]`` is (file, line from 1) of row ``row`` of ``text``."""
+
+    text: bytes
+    origins: tuple[tuple[str, int], ...]
+    absent: frozenset[str] = frozenset()  # quoted headers that are neither sources nor the engine's
+
+
+def expand(sources: Mapping[str, str]) -> Unit:
+    """Preprocess all ``sources`` as one translation unit with ``__SYNTHESIS__`` defined, by g++.
+
+    Includes that name neither a source nor a header of the engine are vendor headers and are left out.
+    Raises GenerateError where a name leaves the folder, g++ is absent, or g++ refuses the sources.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for name, text in {**_engine(), **sources}.items():
+            _write(root, name, _INCLUDE.sub(lambda m: m[0] if _ours(m[1], sources) else "", text))
+        units = sorted(sources, key=lambda name: (name.endswith((".h", ".hpp", ".hh")), name))
+        lines = "".join(f'#include "{root / name}"\n' for name in units)
+        quoted = {m[1] for text in sources.values() for m in _INCLUDE.finditer(text) if '"' in m[0]}
+        absent = frozenset(n for n in quoted if not _ours(n, sources) and not _VENDOR.match(n))
+        return replace(_with_origins(_preprocess(root, lines, sources), root), absent=absent)
+
+
+def _engine() -> dict[str, str]:
+    """The engine's headers, for sources that include them without bringing them."""
+    return {f"{_BESIDE}/{path.name}": path.read_text() for path in sorted(ENGINE.glob("*.h"))}
+
+
+def _write(root: Path, name: str, text: str) -> None:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts or set(name) & set('"\n\\'):
+        raise GenerateError(f"a source must be named by a path inside the project, not {name!r}; rename it")
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
+
+
+def _ours(name: str, sources: Mapping[str, str]) -> bool:
+    tail = tuple(part for part in PurePosixPath(name).parts if part not in (".", ".."))
+    known = any(PurePosixPath(source).parts[-len(tail) :] == tail for source in sources)
+    return known or (ENGINE / name).is_file()
+
+
+def _preprocess(root: Path, lines: str, sources: Mapping[str, str]) -> str:
+    folders = sorted({str((root / name).parent) for name in sources})
+    command = ["g++", "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-D__SYNTHESIS__", "-D__VITIS_HLS__"]
+    command += [f"-I{folder}" for folder in [*folders, str(root / _BESIDE)]]
+    try:
+        done = subprocess.run([*command, "-"], input=lines, capture_output=True, text=True, timeout=60)
+    except FileNotFoundError as error:
+        raise GenerateError(
+            "the linter needs g++ to expand macros, and it is not installed; install g++"
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise GenerateError(
+            "the preprocessor must end within 60 s, and it did not; lint fewer files"
+        ) from error
+    if done.returncode or len(done.stdout) > _MOST_BYTES:
+        first = done.stderr.replace(f"{root}/", "").strip().splitlines()[:3]
+        raise GenerateError(
+            f"the preprocessor must accept the sources, but: {' | '.join(first)}; correct them"
+        )
+    return done.stdout
+
+
+def _with_origins(expanded: str, root: Path) -> Unit:
+    file, line = "", 0
+    kept: list[str] = []
+    origins: list[tuple[str, int]] = []
+    for text in expanded.splitlines():
+        if marker := _MARKER.match(text):
+            file, line = marker[2].removeprefix(f"{root}/"), int(marker[1])
+            continue
+        kept.append(text)
+        origins.append((file, line))
+        line += 1
+    return Unit("\n".join([*kept, ""]).encode(), (*origins, (file, line)))
+
+
+def allowed(sources: Mapping[str, str], file: str, line: int, rule: str) -> bool:
+    """Whether ``lint: allow(rule) why`` stands on the line, or alone on the line above it."""
+    rows = sources[file].splitlines()
+    near = [rows[i] for i in (line - 1, line - 2) if 0 <= i < len(rows)]
+    near = near[:1] + [row for row in near[1:] if row.lstrip().startswith("//")]
+    return any(match[1] == rule for row in near for match in _ALLOW.finditer(row))

@@ -1,0 +1,152 @@
+"""What the top function of each style is connected to; its IP's registers, bundles and streams follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from boards.errors import GenerateError
+from hls_templates import engine, pipeline
+from hls_templates.pipeline import Memory, Packet
+from hls_templates.render import comment, identifier
+from hls_templates.vendor.registers import Argument
+
+VENDOR, LIBRARY, VERSION = "systolic", "cnn", "1.0"
+"""Of the exported IP."""
+
+INTERRUPTS, DMA = "axi_intc_0", "axi_dma_0"
+"""Cells of the block design, and instances in the hardware description."""
+
+LENGTH_BITS = 26
+"""Of the DMA's length register: the most that it can have (PG021, C_SG_LENGTH_WIDTH)."""
+
+BURST_BYTES, BURST_BEATS = 4096, 64
+"""Of the DMA: what no AXI burst may exceed, and more beats than make a difference."""
+
+BEATS = (1, 2, 4, 8, 16, 32, 64, 128)
+"""Bytes of a beat that the DMA can carry (PG021)."""
+
+_PORTS = (1, 2, 4)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A region of the map arena that data/expected.bin holds, in words of LANES bytes."""
+
+    name: str
+    base: int
+    words: int
+
+
+class _TopFunction:
+    """light: bundles that carry a few kilobytes a layer. beside: the other cell with registers, and its slave."""
+
+    top: ClassVar[str]
+    light: ClassVar[tuple[str, ...]]
+    beside: ClassVar[tuple[str, str]]
+
+    @property
+    def vlnv(self) -> str:
+        """Vendor, library, name and version of the exported IP; the host binds its driver to it."""
+        return f"{VENDOR}:{LIBRARY}:{self.top}:{VERSION}"
+
+    @property
+    def cell(self) -> str:
+        """The accelerator in the block design and in the hardware description."""
+        return f"{self.top}_0"
+
+
+@dataclass(frozen=True)
+class SystolicPorts(_TopFunction):
+    """Maps and weights in DDR, each through so many ports.
+
+    maps_words: words in the map arena. outputs: its regions that are compared, in the order of data/expected.bin.
+    """
+
+    map_ports: int
+    weight_ports: int
+    maps_words: int
+    outputs: tuple[Output, ...]
+
+    top = engine.TOP
+    light = ("program", "layers")
+    beside = (INTERRUPTS, "s_axi")
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """In the order of templates/top.h.j2 (a test compares)."""
+        maps = [
+            Argument(f"maps_{way}_{port}", "pointer", f"maps_{port}")
+            for port in range(self.map_ports)
+            for way in ("read", "write")
+        ]
+        weights = [Argument(f"weights_{port}", "pointer", f"weights_{port}") for port in range(self.weight_ports)]
+        return (
+            *maps,
+            *weights,
+            Argument("requantisers", "pointer", "program"),
+            Argument("program", "pointer", "layers"),
+            Argument("first", "scalar"),
+            Argument("count", "scalar"),
+            Argument("current", "output"),
+        )
+
+    def check(self) -> None:
+        """GenerateError where the numbers cannot be what their names say."""
+        for what, count in (("map_ports", self.map_ports), ("weight_ports", self.weight_ports)):
+            if count not in _PORTS:
+                raise GenerateError(f"{what} must be 1, 2 or 4, not {count}: the register map has a pointer for each")
+        if not self.outputs:
+            raise GenerateError("the test bench must compare at least one output, none is given")
+        for out in self.outputs:
+            if out.base < 0 or out.words < 1 or out.base + out.words > self.maps_words:
+                raise GenerateError(
+                    f"output {comment(out.name)!r} must lie within the {self.maps_words} words of the map arena, "
+                    f"it has {out.words} words from {out.base}"
+                )
+
+
+@dataclass(frozen=True)
+class StreamPorts(_TopFunction):
+    """A frame comes and goes as a packet of an AXI DMA; weights that do not fit on chip have a port each.
+
+    external: the file of each is data/<name>.bin.
+    """
+
+    packet_in: Packet
+    packet_out: Packet
+    external: tuple[Memory, ...] = ()
+
+    top = pipeline.TOP
+    light = ()
+    beside = (DMA, "S_AXI_LITE")
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """In the order of templates/streaming_top.h.j2 (a test compares)."""
+        return (
+            Argument("in", "stream"),
+            Argument("out", "stream"),
+            *(Argument(memory.name, "pointer", memory.name) for memory in self.external),
+            Argument("frames", "scalar"),
+        )
+
+    def check(self) -> None:
+        """GenerateError where the DMA cannot carry the packets."""
+        for way, packet in (("in", self.packet_in), ("out", self.packet_out)):
+            if packet.beat not in BEATS:
+                raise GenerateError(
+                    f"a beat of packet_{way} must have {', '.join(map(str, BEATS))} bytes, the widths of AXI DMA, "
+                    f"not {packet.beat}"
+                )
+            if not 0 < packet.beats * packet.beat < 1 << LENGTH_BITS:
+                raise GenerateError(
+                    f"packet_{way} must have 1 to {(1 << LENGTH_BITS) - 1} bytes in whole beats, what the DMA's length "
+                    f"register of {LENGTH_BITS} bits holds, not {packet.beats * packet.beat}: take a smaller picture, "
+                    "or outputs of fewer bits"
+                )
+        for memory in self.external:
+            identifier(memory.name)
+
+
+Ports = SystolicPorts | StreamPorts

@@ -1,0 +1,212 @@
+"""A design's bitstream on a device, the board or a simulated one, and its accelerator's driver."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import math
+import shutil
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from boards.errors import HostError
+from host.contract.manifest import Manifest
+from host.contract.parts import MANIFEST
+from host.contract.simulation_library import find_library
+from host.contract.streaming import StreamManifest
+from host.simulated.pace import pace
+
+BOARD_TIMEOUT_S = 5.0  # a frame
+SIMULATED_TIMEOUT_S = 300.0
+"""A simulated frame of a large network takes seconds, its first one on a busy machine more."""
+
+
+class LoadedOverlay:
+    """Nothing is loaded before ``load``; ``close`` may be called on every path, and twice.
+
+    device: of pynq; None for the board this runs on or, where there is none, a simulated one. library, time_scale:
+    of a simulated board, see ``Accelerator``. timeout_s: for a start. HostError says what is missing.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        manifest: Manifest | StreamManifest,
+        device: Any = None,
+        library: Path | str | None = None,
+        timeout_s: float | None = None,
+        time_scale: float | str | None = None,
+    ) -> None:
+        require_pynq()
+        self.folder, self.manifest = folder, manifest
+        self.broken = ""
+        self.overlay: Any = None
+        self.ip: Any = None
+        self._stack = contextlib.ExitStack()
+        try:
+            self._loop = self._stack.enter_context(_loop())
+            self.device = device or self._find_device(library, time_scale)
+            self.simulated = hasattr(self.device, "faults")
+            frame_s = SIMULATED_TIMEOUT_S if self.simulated else BOARD_TIMEOUT_S
+            self.timeout_s = timeout_s or frame_s * manifest.batch
+            self._bit = self._bitstream()
+        except BaseException:
+            self.close()
+            raise
+
+    def load(self) -> None:
+        """The bitstream, whether or not one is loaded: what ran before is stopped, and writes nowhere any more."""
+        import pynq
+
+        import host.board.driver  # noqa: F401 (registers the drivers for the IPs)
+
+        try:
+            self.overlay = pynq.Overlay(str(self._bit), device=self.device)
+        except TypeError as error:
+            raise HostError(
+                f"pynq {pynq.__version__} cannot set the clocks of {self._bit.with_suffix('.hwh')} ({error}): "
+                "pynq 4.0.0 finds no PL clock in the description of a Zynq-7000; take pynq 3.1.2 for such a board"
+            ) from error
+        self.broken = ""
+        self.ip = self.in_loop(self._driver())
+
+    def allocate(self, shape: tuple[int, ...], dtype: Any, **options: Any) -> Any:
+        """``pynq.allocate`` on this device."""
+        from pynq import allocate
+
+        return allocate(shape, dtype, target=self.device, **options)
+
+    @property
+    def has_interrupt(self) -> bool:
+        return self.ip.line is not None
+
+    @property
+    def trouble(self) -> str:
+        """What a simulated board says of an accelerator that stopped; a board says nothing."""
+        return str(getattr(self.device, "trouble", ""))
+
+    def check_whole(self) -> None:
+        """HostError where an earlier frame did not end: nothing may be started before the next ``load``."""
+        if self.broken:
+            raise HostError(f"the accelerator stopped earlier ({self.broken}); call reset() first")
+
+    @property
+    def label(self) -> str:
+        """What kind of numbers the times of this accelerator are."""
+        if not self.simulated:
+            return f"measured on {self.device.name}"
+        pace = self.device.pace
+        if pace is None:
+            return "simulated board at the speed of its execution: not the design's speed"
+        seconds = pace.seconds(0, self.manifest.passes) / pace.time_scale
+        batch = self.manifest.batch
+        one, many = ("frame", "frames") if batch == 1 else (f"batch of {batch} frames", "batches")
+        late = f", {self.device.overruns} {many} took longer to execute" if self.device.overruns else ""
+        return (
+            f"simulated board {pace.time_scale:g} × slower than the design, whose {one} takes {1e3 * seconds:.3f} ms "
+            f"({pace.source} cycles at {pace.clock_mhz:g} MHz, a target){late}"
+        )
+
+    def fit_pace(self, frame: Callable[[], object]) -> None:
+        """Twice what the second start takes to execute, of a frame or of its batch: the first one warms up."""
+        frame()
+        began = time.perf_counter()
+        frame()
+        took = time.perf_counter() - began
+        own = pace(self.folder, self.manifest, 1.0)
+        assert own is not None
+        self.device.pace = replace(own, time_scale=math.ceil(2 * took / own.seconds(0, self.manifest.passes)))
+
+    def stop(self) -> None:
+        """Where the accelerator hangs it may still write: nothing is freed before this."""
+        if self.broken:
+            self.overlay.download()
+
+    def close(self) -> None:
+        """Gives back the simulated board, its files and the loop. pynq's drivers may hold buffers: they go too."""
+        self.overlay = self.ip = None
+        self._stack.close()
+
+    async def _driver(self) -> Any:
+        """In the loop's own thread: there pynq attaches the interrupt."""
+        found = [name for name, entry in self.overlay.ip_dict.items() if entry["type"] == self.manifest.vlnv]
+        if len(found) != 1:
+            others = ", ".join(entry["type"] for entry in self.overlay.ip_dict.values())
+            raise HostError(
+                f"{self._bit.with_suffix('.hwh')} must hold one IP {self.manifest.vlnv}, it holds {len(found)} "
+                f"(there are: {others}); copy .bit, .hwh and {MANIFEST} of one design"
+            )
+        return getattr(self.overlay, found[0])
+
+    def _find_device(self, library: Path | str | None, time_scale: float | str | None) -> Any:
+        board = board_device()
+        if board is not None and library is None:
+            return board
+        from host.simulated.device import SimulatedBoard
+
+        path = find_library(self.folder, library)
+        board = SimulatedBoard(self.manifest, path, pace(self.folder, self.manifest, time_scale))
+        self._stack.callback(board.close)
+        return board
+
+    def _bitstream(self) -> Path:
+        """The .bit with its .hwh beside it; for a simulated board an empty one."""
+        hwh = _one(self.folder, "*.hwh", "the hardware description that the generator writes")
+        if not self.simulated:
+            return _one(self.folder, "*.bit", "what Vivado makes: run the design's Tcl on a machine that has it")
+        work = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="systolic-board-")))
+        shutil.copyfile(hwh, work / "design.hwh")
+        (work / "design.bit").write_bytes(b"")
+        return work / "design.bit"
+
+    def in_loop(self, coroutine: Any) -> Any:
+        """Its result; the loop is the one that the interrupt belongs to."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+
+def board_device() -> Any:
+    """The device of the board this runs on; None elsewhere."""
+    from pynq import Device
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = Device.devices
+    return found[0] if found else None
+
+
+@contextlib.contextmanager
+def _loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """An event loop of our own: pynq's interrupts stay bound to the loop that first waits for them."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="accelerator interrupts", daemon=True)
+    thread.start()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def require_pynq() -> None:
+    """HostError where it is not installed."""
+    if importlib.util.find_spec("pynq") is None:
+        raise HostError(
+            "the host needs pynq, which is part of the board's image; off the board: pip install "
+            "-e '.[board]' in an environment of its own (pynq wants numpy below 2)"
+        )
+
+
+def _one(folder: Path, pattern: str, what: str) -> Path:
+    found = sorted([*folder.glob(pattern), *folder.glob(f"*/{pattern}")])
+    if len(found) != 1:
+        names = ", ".join(str(path.relative_to(folder)) for path in found) or "none"
+        raise HostError(f"{folder} must hold one {pattern} ({what}), there is {names}")
+    return found[0]

@@ -1,0 +1,160 @@
+"""Where maps lie in DDR, and the program that finds them there. Needs numpy alone.
+
+The generator places every map in one arena. The host takes three kinds of maps out of it, because each wants
+another treatment: the **input** and the **results** get buffers of their own, twice, so that the CPU fills and reads
+one set while the accelerator works on the other, and so that flush and invalidate, which since pynq 3.1 cover whole
+buffers, touch a batch's pixels and results and nothing else. All other maps stay in one **inner** arena. The
+accelerator knows none of this: it gets a copy of the program for each set, with the addresses moved, and a start
+chooses its set by the number of its first pass, in a single register write.
+
+A start takes a batch of frames, one where the design says nothing else; the maps of its frames lie one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import HostError
+from host.contract.manifest import Manifest, Region
+from host.contract.streaming import StreamMap
+
+Pixels = npt.NDArray[np.uint8]
+Integers = npt.NDArray[np.signedinteger[Any]]
+Words = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Physical addresses of one set's buffers; ``results`` in the order of ``Manifest.kept_layers``."""
+
+    input: int
+    results: tuple[int, ...]
+
+
+def map_base(inner: int, sets: Sequence[Addresses]) -> int:
+    """What all map pointers of the accelerator are set to: the lowest of the buffers' addresses."""
+    return min([inner, *(address for one in sets for address in (one.input, *one.results))])
+
+
+def place_program(manifest: Manifest, program: Words, inner: int, sets: Sequence[Addresses]) -> Words:
+    """program [passes, words] with addresses in the arena → [(sets + 1) · passes, words] with those of the buffers.
+
+    The last copy is the first set's with every map in DDR, also those that else stay on chip: for looking inside.
+    HostError where a buffer does not start at a whole word from the lowest, or is too far away to be addressed.
+    """
+    base = map_base(inner, sets)
+    copies = [_moved(manifest, program, base, inner, one) for one in sets]
+    return np.concatenate([*copies, _moved(manifest, _all_in_ddr(manifest, program), base, inner, sets[0])])
+
+
+def _all_in_ddr(manifest: Manifest, program: Words) -> Words:
+    """A map that stays on chip begins at word 0 of its buffer; in the arena it has a place too."""
+    shown: Words = program.copy()
+    offsets = {layer.node: layer.output.offset // manifest.word_bytes for layer in manifest.layers}
+    for index, ends in _ends(manifest):
+        for base, buffer, node in ends:
+            if shown[index, buffer]:
+                shown[index, base] += offsets.get(node, 0)
+                shown[index, buffer] = 0
+    return shown
+
+
+def _ends(manifest: Manifest) -> Iterator[tuple[int, tuple[tuple[int, int, int], ...]]]:
+    """Every pass, and of the map that it reads and the one that it writes the words base and buffer, and the node."""
+    for layer in manifest.layers:
+        for index in range(layer.first_pass, layer.last_pass + 1):
+            yield index, (
+                (manifest.in_base, manifest.in_buffer, layer.input_node),
+                (manifest.out_base, manifest.out_buffer, layer.node),
+            )
+
+
+def _moved(manifest: Manifest, program: Words, base: int, inner: int, one: Addresses) -> Words:
+    at = _node_addresses(manifest, one)
+    moved = program.astype(np.int64)
+    for index, ends in _ends(manifest):
+        for field, buffer, node in ends:
+            if program[index, buffer] == 0:
+                moved[index, field] += _words(manifest, at.get(node, inner) - base)
+    return (moved & 0xFFFFFFFF).astype(np.uint32)
+
+
+def _node_addresses(manifest: Manifest, one: Addresses) -> dict[int, int]:
+    """node → where its arena would start, were it only this map's: its buffer's address less its offset."""
+    kept = [manifest.layers[index] for index in manifest.kept_layers()]
+    own = {layer.node: address - layer.output.offset for layer, address in zip(kept, one.results, strict=True)}
+    return {0: one.input - manifest.input.offset, **own}
+
+
+def _words(manifest: Manifest, distance: int) -> int:
+    words, rest = divmod(distance, manifest.word_bytes)
+    if rest or not -(1 << 31) <= words < 1 << 31:
+        raise HostError(
+            f"the map buffers must be whole words of {manifest.word_bytes} bytes and less than 2^31 words apart, "
+            f"not {distance} bytes; free other buffers or restart the kernel"
+        )
+    return words
+
+
+def pack_batch(manifest: Manifest, pictures: Sequence[Pixels], to: Pixels) -> None:
+    """1…batch pictures, see ``pack_input`` → ``to`` uint8 [batch · bytes of the input]; the last picture fills it."""
+    given = len(pictures)
+    if not 1 <= given <= manifest.batch:
+        raise HostError(f"a start takes 1…{manifest.batch} pictures, not {given}; give as many at a time")
+    maps = to.reshape(manifest.batch, manifest.input.size)
+    for picture, one in zip(pictures, maps, strict=False):
+        pack_input(manifest, picture, one)
+    maps[given:] = maps[given - 1]
+
+
+def pack_input(manifest: Manifest, picture: Pixels, to: Pixels) -> None:
+    """uint8 [channels, height, width] → ``to`` uint8 [bytes]: rows of ``pixel_bytes`` wide pixels.
+
+    Bytes of a pixel beyond its channels, and of a row beyond its pixels, are left as they are: no weight meets them.
+    """
+    region = manifest.input
+    shape = (region.channels, region.height, region.width)
+    if picture.shape != shape or picture.dtype != np.uint8:
+        raise HostError(f"the input is uint8 of shape {shape}, not {picture.dtype} of shape {picture.shape}")
+    fill_pixels(picture, to.reshape(region.height, manifest.row_bytes), manifest.pixel_bytes)
+
+
+def fill_pixels(picture: Pixels, rows: Pixels, pixel_bytes: int) -> None:
+    """uint8 [channels, height, width] → ``rows`` uint8 [height, bytes of a row]; see ``pack_input``."""
+    channels, height, width = picture.shape
+    pixels = rows[:, : width * pixel_bytes].reshape(height, width, pixel_bytes)
+    for channel in range(channels):
+        pixels[:, :, channel] = picture[channel]
+
+
+def unpack_map(region: Region, lanes: int, data: npt.NDArray[Any]) -> Integers:
+    """The bytes of a map → its integers [channels, height, width] of ``value_bytes``, a copy."""
+    kind = "u" if region.datatype.startswith("U") else "i"
+    values = _values(np.asarray(data).reshape(-1).view(np.uint8)[: region.size], region.value_bits, kind)
+    blocks = values.reshape(region.height, region.blocks, region.width, lanes)
+    whole = blocks.transpose(1, 3, 0, 2).reshape(-1, region.height, region.width)[: region.channels]
+    return np.array(whole, np.dtype(f"{kind}{region.value_bytes}"), order="C")
+
+
+def unpack_batch(region: Region, lanes: int, data: npt.NDArray[Any], frames: int) -> tuple[Integers, ...]:
+    """``unpack_map`` of the first ``frames`` frames of a batch."""
+    maps = np.asarray(data).reshape(-1).view(np.uint8)[: frames * region.size].reshape(frames, region.size)
+    return tuple(unpack_map(region, lanes, one) for one in maps)
+
+
+def _values(data: Pixels, bits: int, kind: str) -> npt.NDArray[Any]:
+    """Bytes as they lie in DDR → integers: little-endian, at 4 bits two signed ones a byte, the first one low."""
+    if bits >= 8:
+        return data.view(np.dtype(f"<{kind}{bits // 8}"))
+    halves: Pixels = np.stack([data & 15, data >> 4], axis=1).reshape(-1)
+    return np.asarray((halves ^ 8).astype(np.int8) - np.int8(8))
+
+
+def to_floats(region: Region | StreamMap, integers: Integers) -> npt.NDArray[np.float32]:
+    """integer × scale, rounded once to float32."""
+    return np.asarray(integers.astype(np.float64) * region.scale, np.float32)

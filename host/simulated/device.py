@@ -1,0 +1,259 @@
+"""A board without a board: a device of the real pynq over the simulation library. Importing this needs pynq.
+
+What a program sees through ``pynq`` is what it would see on the board: registers that clear on read or toggle on
+write, an interrupt through axi_intc, buffers whose CPU copy and DDR copy are apart until flush or invalidate, an
+``allocate`` that fails before a bitstream is loaded or when DDR is full, addresses above 4 GB, and a bus that
+answers only where something is. What runs on AP_START is the generated C++.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+import time
+import weakref
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pynq import Device
+from pynq.buffer import PynqBuffer
+from pynq.interrupt import _InterruptController
+from pynq.metadata.runtime_metadata_parser import RuntimeMetadataParser
+from pynq.ps import Clocks
+from pynqmetadata.frontends import Metadata
+
+from host.contract.manifest import Manifest
+from host.contract.streaming import StreamManifest
+from host.simulated.ddr import CPU_PATTERN, DDR_BASE, BusError, Ddr
+from host.simulated.dma import DmaModel, Stream
+from host.simulated.execution import Execution, pointer
+from host.simulated.faults import Fault, Faults
+from host.simulated.pace import Pace
+from host.simulated.registers import AcceleratorModel, InterruptController, Registers, Slave
+from host.simulated.stream import PacketExecution, StreamingModel
+
+
+class SimulatedBoard(Device):
+    """One board with one design. ``close`` gives back what it took of pynq's global state.
+
+    manifest: of the design. library: its simulation library. pace: how long frames take, None for as fast as
+    they are executed. ddr_bytes: what ``allocate`` may give. faults: what goes wrong; see ``host.faults``.
+    stream: the streaming accelerator behind an AXI DMA, if the description has one.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest | StreamManifest,
+        library: Path,
+        pace: Pace | None = None,
+        ddr_bytes: int = 1 << 30,
+        faults: Faults | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        super().__init__("simulated")
+        self.name = "simulated " + manifest.board
+        self.arch = "aarch64"
+        self.capabilities = {"REGISTER_RW": True}
+        self.manifest, self.pace = manifest, pace
+        self._stream: Stream | None = stream
+        self.faults = faults or Faults()
+        self.trouble = ""
+        self.overruns = 0
+        self.register_writes: dict[str, int] = defaultdict(int)
+        self._memory = Ddr(ddr_bytes)
+        if isinstance(manifest, StreamManifest):
+            self._packets = PacketExecution(library, manifest, self._memory)
+            self._stream = self._packet
+        else:
+            self._execution = Execution(library, manifest, self._memory)
+        self._frames = 0
+        self._slaves: list[tuple[int, int, str, Slave]] = []
+        self._irqs: list[int] = []
+        self._loaded = False
+        self._peripherals: list[tuple[int, int, str, Slave]] = [
+            (0xFF5E0000, 0x1000, "crl_apb", Registers({0x20: 0x15A00, 0xC0: 0x1010800})),  # IOPLL 1500 MHz
+            (0xFD1A0000, 0x1000, "crf_apb", Registers({0x20: 0x14800, 0x60: 0x3000100})),
+            (0xF8000000, 0x1000, "slcr", Registers({0x108: 0x1E000, 0x100: 0x28000, 0x170: 0x400800})),  # Zynq-7000
+        ]
+        self._before = getattr(Device, "_active_device", None)
+        Device.active_device = self
+        _forget_clocks(self)
+
+    # --- what pynq asks of a device
+
+    def get_bitfile_metadata(self, name: str, partial: bool = False) -> Any:
+        """The .hwh beside the .bit, read by pynq's own parser; no cache, so never a stale one."""
+        description = Path(name).with_suffix(".hwh")
+        self.arch = "armv7l" if "processing_system7" in description.read_text("utf-8") else "aarch64"
+        self._memory.base = DDR_BASE[self.arch]
+        _forget_clocks(self)
+        return RuntimeMetadataParser(Metadata(input=description))
+
+    def download(self, bitstream: Any, parser: Any = None) -> None:
+        """Whatever ran is stopped; every register is as after power-up. DDR keeps its contents."""
+        for _, _, _, model in self._slaves:
+            model.stop()
+        parser = parser or self.get_bitfile_metadata(bitstream.bitfile_name)
+        self._slaves = self._models(parser)
+        self._loaded = True
+        self.trouble = ""
+        self.post_download(bitstream, parser, self.name)
+
+    def read_registers(self, address: int, count: int) -> bytes:
+        _, offset, model = self._slave(address)
+        words = (model.read(offset + i) & 0xFFFFFFFF for i in range(0, count, 4))
+        return b"".join(struct.pack("<I", word) for word in words)
+
+    def write_registers(self, address: int, data: bytes) -> None:
+        name, offset, model = self._slave(address)
+        data = bytes(data)
+        for i in range(0, len(data), 4):
+            self.register_writes[name] += 1
+            model.write(offset + i, struct.unpack_from("<I", data, i)[0])
+
+    def allocate(self, shape: Any, dtype: Any, cacheable: int = 0, **_: Any) -> Any:
+        if not self._loaded:
+            raise RuntimeError("BO allocation failed: no bitstream is loaded")
+        wanted = np.dtype(dtype)
+        size = int(np.prod(shape)) * wanted.itemsize
+        if self.faults.allocation():
+            raise RuntimeError("BO allocation failed: injected")
+        offset = self._memory.take(size)
+        # Without a cache the CPU sees DDR itself.
+        cpu = np.full(size, CPU_PATTERN, np.uint8) if cacheable else self._memory.data[offset : offset + size]
+        buffer = PynqBuffer(
+            shape, wanted, buffer=cpu, device=self, device_address=self._memory.base + offset, bo=offset, coherent=False
+        )
+        weakref.finalize(buffer, self._memory.give_back, offset)
+        return buffer
+
+    def flush(self, bo: int, offset: int, address: int, count: int) -> None:
+        if not self.faults.flush():
+            ctypes.memmove(self._memory.data.ctypes.data + bo + offset, address, count)
+
+    def invalidate(self, bo: int, offset: int, address: int, count: int) -> None:
+        ctypes.memmove(address, self._memory.data.ctypes.data + bo + offset, count)
+
+    # --- what tests and notebooks ask
+
+    @property
+    def allocations(self) -> int:
+        """Buffers that live."""
+        return len(self._memory.taken)
+
+    def ddr(self, address: int, count: int) -> npt.NDArray[np.uint8]:
+        """What a master in the fabric sees; BusError outside what is allocated."""
+        return self._memory.view(address, count)
+
+    def inject(self, *faults: Fault) -> None:
+        self.faults.inject(*faults)
+
+    def close(self) -> None:
+        """Stops what runs and leaves pynq as it was."""
+        for _, _, _, model in self._slaves:
+            model.stop()
+        for irq in self._irqs:
+            _InterruptController._uio_devices.pop(irq, None)
+        _InterruptController._controllers.clear()
+        if getattr(Device, "_active_device", None) is self:
+            Device._active_device = self._before
+            if self._before is None:
+                del Device._active_device
+        _forget_clocks(None)
+
+    # --- the fabric
+
+    def _slave(self, address: int) -> tuple[str, int, Slave]:
+        for base, size, name, model in (*self._slaves, *self._peripherals):
+            if base <= address < base + size:
+                return name, address - base, model
+        raise BusError(f"no slave answers at {address:#x}")
+
+    def _models(self, parser: Any) -> list[tuple[int, int, str, Slave]]:
+        controller = InterruptController()
+        self._connect(parser, controller)
+        found = []
+        for name, entry in parser.ip_dict.items():
+            if "phys_addr" in entry:
+                model = self._model(name, entry, parser, controller)
+                found.append((int(entry["phys_addr"]), int(entry["addr_range"]), name, model))
+        return found
+
+    def _connect(self, parser: Any, controller: InterruptController) -> None:
+        for entry in parser.interrupt_controllers.values():
+            if entry["parent"] == "":
+                _InterruptController._uio_devices[entry["raw_irq"]] = controller
+                self._irqs.append(entry["raw_irq"])
+
+    def _model(self, name: str, entry: Any, parser: Any, controller: InterruptController) -> Slave:
+        if ":axi_intc:" in entry["type"]:
+            return controller
+        if ":axi_dma:" in entry["type"] and self._stream is not None:
+            return DmaModel(self.ddr, self._stream)
+        if entry["type"] != self.manifest.vlnv:
+            return Registers()
+        offsets = {key: int(one["address_offset"]) for key, one in entry["registers"].items()}
+        if isinstance(self.manifest, StreamManifest):
+            return StreamingModel(offsets)
+        pins = [pin for path, pin in parser.interrupt_pins.items() if path.startswith(f"{name}/")]
+        number = pins[0]["index"] if pins else None
+
+        def irq(level: bool) -> None:
+            if number is not None:
+                controller.line(number, level)
+
+        return AcceleratorModel(offsets, self._execute, self.faults, irq)
+
+    def _execute(self, model: AcceleratorModel, registers: Mapping[str, int]) -> bool:
+        """One start; False where it does not end, as with a decode error or a program that makes no sense."""
+        began = time.perf_counter()
+        number = model.starts - 1
+        for fault in self.faults.corruptions(number):
+            self._corrupt(registers, fault)
+        hang = self.faults.take("hang", number)
+        self.trouble = self._execution.run(model, registers, hang)
+        if self.trouble or (hang and model.stopped.wait()):
+            return False
+        return self._keep_pace(model.stopped, registers["first"], registers["count"], began)
+
+    def _keep_pace(self, stopped: threading.Event, first: int, count: int, began: float) -> bool:
+        if self.pace is not None:
+            left = began + self.pace.seconds(first, count) - time.perf_counter()
+            self.overruns += left < 0
+            stopped.wait(max(left, 0))
+        return not stopped.is_set()
+
+    def _packet(self, packet: bytes) -> bytes | None:
+        """What leaves the pipeline for what comes; None where it stalls, not started for instance."""
+        (model,) = (one for _, _, _, one in self._slaves if isinstance(one, StreamingModel))
+        if not model.running:
+            return None
+        began, number, registers = time.perf_counter(), self._frames, model.named()
+        self._frames += 1
+        for fault in self.faults.corruptions(number):
+            self._corrupt(registers, fault)
+        if self.faults.take("hang", number):
+            model.stalled = True
+            return None
+        out, self.trouble = self._packets.run(registers, packet)
+        model.stalled = bool(self.trouble)
+        if model.stalled or not self._keep_pace(model.stopped, 0, 1, began):
+            return None
+        model.frame_done()
+        return out
+
+    def _corrupt(self, registers: Mapping[str, int], fault: Fault) -> None:
+        word = self.ddr(pointer(registers, fault.buffer) + 4 * fault.word, 4)
+        word ^= 0xFF
+
+
+def _forget_clocks(device: Device | None) -> None:
+    """pynq keeps the clocks of the first device that it saw."""
+    Clocks.device = device
+    if hasattr(Clocks, "_real_instance"):
+        del Clocks._real_instance

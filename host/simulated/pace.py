@@ -1,0 +1,56 @@
+"""How long a start of the simulated board takes: the design's own time, many times slower."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from boards.errors import HostError
+from host.contract.manifest import Manifest
+from host.contract.streaming import StreamManifest
+
+CYCLES = "cycles.json"
+"""Written beside the manifest by whoever traced the design: {"pass_cycles": [cycles of each pass]}."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long a start takes: cycles · time_scale / clock, or however long the simulation runs, if that is longer.
+
+    source: "traced" or "modelled", whichever the cycles of the passes are; it is printed with every rate.
+    """
+
+    pass_cycles: tuple[float, ...]
+    clock_mhz: float
+    time_scale: float
+    source: str
+
+    def seconds(self, first: int, count: int) -> float:
+        total = len(self.pass_cycles)
+        cycles = sum(self.pass_cycles[index % total] for index in range(first, first + count))
+        return cycles * self.time_scale / (self.clock_mhz * 1e6)
+
+
+def pace(folder: Path, manifest: Manifest | StreamManifest, time_scale: float | str | None) -> Pace | None:
+    """The design's own time, traced where cycles.json is there and modelled else."""
+    if time_scale is None:
+        return None
+    if isinstance(time_scale, str) or not 0 < time_scale < 1e9:
+        raise HostError(f"time_scale is 'fit' or a number above 0 and below 10⁹, not {time_scale!r}")
+    traced = _traced(folder / CYCLES, manifest)
+    if traced is not None:
+        return Pace(traced, manifest.clock_mhz, time_scale, "traced")
+    return Pace(manifest.pass_cycles, manifest.clock_mhz, time_scale, "modelled")
+
+
+def _traced(path: Path, manifest: Manifest | StreamManifest) -> tuple[float, ...] | None:
+    if not path.is_file():
+        return None
+    try:
+        cycles = tuple(float(one) for one in json.loads(path.read_text("utf-8"))["pass_cycles"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise HostError(f"{path} is not usable ({error}); trace the design again") from error
+    if len(cycles) != manifest.passes or not all(0 < one < 1e12 for one in cycles):
+        raise HostError(f"{path} must hold cycles for {manifest.passes} passes; trace the design again")
+    return cycles

@@ -1,0 +1,125 @@
+"""Detections drawn into the picture: a box, and a label that can be read on any background."""
+
+from __future__ import annotations
+
+import colorsys
+import unicodedata
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from boards.errors import PictureError
+from host.vision.detection import Detection
+from host.vision.picture import Pixels
+
+Colour = tuple[int, int, int]
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+
+_LONGEST_LABEL = 40  # characters
+_NO_CHARACTER = "\U0010ffff"  # never assigned: drawn as the font's box for what it lacks
+_GOLDEN = (5**0.5 - 1) / 2
+_SHADES = ((0.85, 0.95), (0.55, 1.0), (0.9, 0.7))  # saturation and value
+
+
+def draw(picture: Pixels, detections: Sequence[Detection], labels: Sequence[str] = ()) -> Pixels:
+    """A copy of the picture, uint8 [height, width, 3], with the detections drawn in.
+
+    Boxes are clipped to the picture; labels lie above all boxes and the most probable on top. A class has
+    one colour in every picture (``labels``: see ``class_colour``). Any label can be drawn: line breaks become
+    spaces, what the font lacks becomes a question mark.
+    """
+    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
+        raise PictureError(
+            f"a picture is uint8 [height, width, 3] and not empty, not {picture.dtype} {list(picture.shape)}"
+        )
+    image = Image.fromarray(picture)
+    canvas = ImageDraw.Draw(image)
+    shorter = min(image.size)
+    font = ImageFont.load_default(max(10, round(shorter / 36)))
+    line = max(1, round(shorter / 220))
+    clipped = [one.clipped(*image.size) for one in sorted(detections, key=lambda one: one.probability)]
+    for detection in clipped:
+        box = _on_picture(detection, image.size)
+        canvas.rectangle(box, outline=class_colour(detection.label, labels), width=line)
+    for detection in clipped:
+        _draw_label(canvas, detection, class_colour(detection.label, labels), font, line + 1)
+    return np.array(image)
+
+
+def class_colour(label: str, labels: Sequence[str] = ()) -> Colour:
+    """The colour of a class, the same in every picture.
+
+    Where ``labels`` names the class, its place there chooses the hue in steps of the golden ratio, so that
+    neighbours differ and no two of a few hundred are equal; elsewhere a checksum of the label does.
+    """
+    place = labels.index(label) if label in labels else zlib.crc32(label.encode("utf-8", "replace")) % 997
+    saturation, value = _SHADES[place % len(_SHADES)]
+    red, green, blue = colorsys.hsv_to_rgb(place * _GOLDEN % 1, saturation, value)
+    return round(red * 255), round(green * 255), round(blue * 255)
+
+
+def text_colour(background: Colour) -> Colour:
+    """Black or white, whichever stands out more (the contrast ratio of WCAG 2.1, section 1.4.3)."""
+    red, green, blue = (_linear(value / 255) for value in background)
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    on_white, on_black = 1.05 / (luminance + 0.05), (luminance + 0.05) / 0.05
+    return (255, 255, 255) if on_white > on_black else (0, 0, 0)
+
+
+def caption(detection: Detection) -> str:
+    """One printable line: label and probability in per cent."""
+    line = "".join(c if c.isprintable() else " " for c in detection.label).strip()
+    if len(line) > _LONGEST_LABEL:
+        line = line[: _LONGEST_LABEL - 1] + "…"
+    return f"{line} {detection.probability:.0%}".strip()
+
+
+def _on_picture(detection: Detection, size: tuple[int, int]) -> tuple[int, int, int, int]:
+    """The box in whole pixels that exist, its corners in order."""
+    x0, y0, x1, y1 = (round(value) for value in detection.box)
+    x0, y0 = min(x0, size[0] - 1), min(y0, size[1] - 1)
+    return x0, y0, min(max(x1, x0), size[0] - 1), min(max(y1, y0), size[1] - 1)
+
+
+def _draw_label(canvas: ImageDraw.ImageDraw, detection: Detection, colour: Colour, font: Font, pad: int) -> None:
+    size = canvas.im.size
+    text = _drawable(caption(detection), font)
+    left, top, right, bottom = font.getbbox(text)
+    width, height = int(right - left) + 2 * pad, int(bottom - top) + 2 * pad
+    x, y = _tag_position(_on_picture(detection, size), (width, height), size)
+    canvas.rectangle((x, y, x + width - 1, y + height - 1), fill=colour)
+    canvas.text((x + pad - left, y + pad - top), text, fill=text_colour(colour), font=font)
+
+
+def _tag_position(box: tuple[int, int, int, int], tag: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
+    """Above the box where there is room, else inside it at the top; always within the picture."""
+    x = max(min(box[0], size[0] - tag[0]), 0)
+    above = box[1] - tag[1]
+    y = above if above >= 0 else box[1]
+    return x, max(min(y, size[1] - tag[1]), 0)
+
+
+def _drawable(text: str, font: Font) -> str:
+    """The text in the font's own glyphs: accents are dropped where it has none, the rest becomes "?"."""
+    if not isinstance(font, ImageFont.FreeTypeFont):
+        return text.encode("latin-1", "replace").decode("latin-1")  # Pillow without FreeType has a bitmap font
+    missing = _shape(_NO_CHARACTER, font)
+    return "".join(_glyph(character, font, missing) for character in text)
+
+
+def _glyph(character: str, font: ImageFont.FreeTypeFont, missing: tuple[object, bytes]) -> str:
+    for candidate in (character, unicodedata.normalize("NFKD", character)[0]):
+        if candidate == " " or _shape(candidate, font) != missing:
+            return candidate
+    return "?"
+
+
+def _shape(character: str, font: ImageFont.FreeTypeFont) -> tuple[object, bytes]:
+    mask = font.getmask(character)
+    return mask.getbbox(), bytes(mask)
+
+
+def _linear(value: float) -> float:
+    return value / 12.92 if value <= 0.04045 else float(((value + 0.055) / 1.055) ** 2.4)

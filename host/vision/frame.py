@@ -1,0 +1,76 @@
+"""One frame's results, and what they took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from host.vision.detection import Detection
+from host.vision.drawing import draw
+from host.vision.picture import Pixels
+from host.vision.placement import Placement
+
+STAGES = ("resize", "load", "accelerate", "decode")
+"""resize: file → pixels at input size. load: → DDR. accelerate: the accelerator. decode: DDR → boxes."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Begin and end of one stage of one frame, in seconds of ``time.perf_counter``."""
+
+    stage: str
+    begin: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.begin
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What each stage of a frame took, in load and accelerate with all of its batch. ``seconds["accelerate"]`` is from
+    the start to its end being seen."""
+
+    spans: tuple[Span, ...]
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        return {span.stage: span.seconds for span in self.spans}
+
+    @property
+    def latency(self) -> float:
+        """From the begin of the first stage to the end of the last."""
+        return self.spans[-1].end - self.spans[0].begin
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {1e3 * seconds:.2f} ms" for name, seconds in self.seconds.items())
+        return f"{1e3 * self.latency:.2f} ms: {parts}"
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """picture uint8 [height, width, 3]; detections in its pixels, clipped to its edges.
+
+    outputs: the integers [channels, height, width] of every map that the host reads, heads first to last.
+    """
+
+    picture: Pixels
+    placement: Placement
+    outputs: tuple[npt.NDArray[np.signedinteger[Any]], ...]
+    detections: tuple[Detection, ...]
+    timing: Timing
+    labels: tuple[str, ...] = field(default=(), repr=False)
+    index: int = 0
+
+    def draw(self) -> Image.Image:
+        """The picture with its boxes; a notebook shows it."""
+        return Image.fromarray(draw(self.picture, self.detections, self.labels))
+
+    def save(self, path: Path | str) -> None:
+        self.draw().save(path)

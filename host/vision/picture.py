@@ -1,0 +1,163 @@
+"""From a picture file to the pixels of the network's input, and the way back for boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from boards.errors import PictureError
+from host.vision.placement import Placement
+
+Pixels = npt.NDArray[np.uint8]
+
+# Pillow knows more formats, but hands some to other programs (EPS) or reads them with little-used code.
+FORMATS = ("JPEG", "PNG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
+LARGEST_PICTURE = 64_000_000  # pixels; as RGB that is 192 MB, which a board with 512 MB still holds
+LARGEST_INPUT = 8192  # pixels a side of the network's input
+GREY = 128  # the bars of a letterbox: darknet's 0.5, rounded to a pixel
+
+
+def load_picture(path: Path | str) -> Pixels:
+    """The picture in a file as uint8 [height, width, 3], red, green, blue, upright.
+
+    The EXIF rotation is applied. Grey, palette, CMYK and 16-bit pictures are converted, transparent ones
+    laid over white, of an animation the first frame is taken. PictureError where the file is no picture, is
+    cut off or has more than ``LARGEST_PICTURE`` pixels, which is found out before they are decoded.
+    """
+    try:
+        with Image.open(path, formats=FORMATS) as image:
+            _check_size(path, image)
+            image.load()
+            return _pixels(ImageOps.exif_transpose(image))
+    except PictureError:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise PictureError(f"{path}: {_TOO_LARGE}") from error
+    except UnidentifiedImageError as error:
+        raise PictureError(f"{path}: the file is none of the pictures that are read ({', '.join(FORMATS)})") from error
+    except FileNotFoundError as error:
+        raise PictureError(f"{path}: there is no such file") from error
+    except IsADirectoryError as error:
+        raise PictureError(f"{path}: this is a folder, and one picture is wanted; name a file in it") from error
+    except Exception as error:  # decoders of damaged files raise nearly anything
+        raise PictureError(f"{path}: the picture cannot be read, is it cut off? ({error})") from error
+
+
+def resize(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
+    """Picture [h, w, 3] → uint8 [3, height, width], stretched, and its placement.
+
+    Bilinear with the corner pixels kept in the corners, as darknet's ``resize_image`` does, rounded to the
+    nearest pixel value: what the boxes of a darknet network were trained and checked with.
+    """
+    _check_input(picture, height, width)
+    pixels = np.ascontiguousarray(_bilinear(picture, height, width).transpose(2, 0, 1))
+    return pixels, Placement(picture.shape[1], picture.shape[0], width, height, 0, 0, width, height)
+
+
+def letterbox(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
+    """Picture [h, w, 3] → uint8 [3, height, width], its aspect kept, grey bars around it, and its placement.
+
+    Sizes and offsets are rounded down as in darknet's ``letterbox_image``.
+    """
+    _check_input(picture, height, width)
+    tall, wide = picture.shape[:2]
+    if width * tall < height * wide:
+        inner_width, inner_height = width, max(tall * width // wide, 1)
+    else:
+        inner_width, inner_height = max(wide * height // tall, 1), height
+    left, top = (width - inner_width) // 2, (height - inner_height) // 2
+    pixels = np.full((3, height, width), GREY, np.uint8)
+    inner = _bilinear(picture, inner_height, inner_width).transpose(2, 0, 1)
+    pixels[:, top : top + inner_height, left : left + inner_width] = inner
+    return pixels, Placement(wide, tall, width, height, left, top, inner_width, inner_height)
+
+
+def smooth(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
+    """Picture [h, w, 3] → uint8 [3, height, width], stretched, and its placement; every pixel counts.
+
+    A triangle as wide as the reduction, as Pillow's ``BILINEAR``, which smooths where others skip pixels.
+    """
+    _check_input(picture, height, width)
+    scaled = np.asarray(Image.fromarray(picture).resize((width, height), Image.Resampling.BILINEAR))
+    placement = Placement(picture.shape[1], picture.shape[0], width, height, 0, 0, width, height)
+    return np.ascontiguousarray(scaled.transpose(2, 0, 1)), placement
+
+
+FITS: dict[str, Callable[[Pixels, int, int], tuple[Pixels, Placement]]] = {
+    "plain": resize,
+    "letterbox": letterbox,
+    "smooth": smooth,
+}
+"""How a picture is brought to the network's input size."""
+
+_TOO_LARGE = f"a picture has at most {LARGEST_PICTURE // 1_000_000} million pixels; make it smaller first"
+
+
+def _check_size(path: Path | str, image: Image.Image) -> None:
+    if image.width * image.height > LARGEST_PICTURE:
+        raise PictureError(f"{path}: {_TOO_LARGE} (this one has {image.width} × {image.height})")
+    if not image.width * image.height:
+        raise PictureError(f"{path}: the picture has no pixels")
+
+
+def _pixels(image: Image.Image) -> Pixels:
+    if image.mode.startswith("I") or image.mode == "F":
+        return _from_deep_grey(np.asarray(image))
+    if "A" in image.getbands() or "transparency" in image.info:
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, image.convert("RGBA"))
+    return np.array(image.convert("RGB"))
+
+
+def _from_deep_grey(values: npt.NDArray[np.generic]) -> Pixels:
+    """16-bit grey → 8 bits by its high byte; Pillow's own conversion would clip all above 255 to white."""
+    if values.dtype.kind == "f":
+        grey = np.clip(np.nan_to_num(values.astype(np.float64)), 0, 255).astype(np.uint8)
+    else:
+        grey = (np.clip(values.astype(np.int64), 0, 65535) >> 8).astype(np.uint8)
+    return np.repeat(grey[:, :, None], 3, axis=2)
+
+
+def _check_input(picture: Pixels, height: int, width: int) -> None:
+    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
+        raise PictureError(
+            f"a picture is uint8 [height, width, 3] and not empty, not {picture.dtype} {list(picture.shape)}"
+        )
+    if not (1 <= height <= LARGEST_INPUT and 1 <= width <= LARGEST_INPUT):
+        raise PictureError(f"the network's input is 1…{LARGEST_INPUT} pixels a side, not {height} × {width}")
+
+
+def _bilinear(picture: Pixels, height: int, width: int) -> Pixels:
+    """[h, w, 3] → [height, width, 3]; rows first, because then only the rows that are needed are touched."""
+    above, below, weight = _taps(picture.shape[0], height)
+    upper = np.take(picture, above, axis=0).astype(np.float32)
+    rows = _blend(upper, np.take(picture, below, axis=0), weight[:, None, None])
+    left, right, weight = _taps(picture.shape[1], width)
+    pixels = _blend(np.take(rows, left, axis=1), np.take(rows, right, axis=1), weight[:, None])
+    pixels += 0.5
+    return pixels.astype(np.uint8)
+
+
+def _taps(size: int, wanted: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.float32]]:
+    """For each of ``wanted`` samples its two neighbours among ``size`` and the weight of the second."""
+    step = (size - 1) / (wanted - 1) if wanted > 1 else 0.0
+    position = np.arange(wanted) * step
+    first = np.minimum(position.astype(np.intp), size - 1)
+    second = np.minimum(first + 1, size - 1)
+    return first, second, (position - first).astype(np.float32)
+
+
+def _blend(
+    first: npt.NDArray[np.float32],
+    second: npt.NDArray[np.float32] | Pixels,
+    weight: npt.NDArray[np.float32],
+) -> npt.NDArray[np.float32]:
+    """first + (second − first) · weight, in place: memory traffic is what a frame costs here."""
+    step = np.subtract(second, first, dtype=np.float32)
+    step *= weight
+    first += step
+    return first

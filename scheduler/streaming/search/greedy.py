@@ -1,0 +1,130 @@
+"""FINN's SetFolding, as published: SIMD, then PE, is raised block by block until the cycle target holds.
+
+Source: Xilinx/finn, src/finn/transformation/fpgadataflow/set_folding.py. It looks at cycles alone: neither at resources
+nor at the converters between blocks. It stops raising where ``cycles < target``, so that a block exactly on target is
+unfolded once too often; that is kept (``strict``), because it is what users of it get.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from boards.board import Board
+from cnn.network import MaxPool
+from scheduler.streaming import graph as g
+from scheduler.streaming import lanes
+from scheduler.streaming.folded import Folded, Goal, folded
+from scheduler.streaming.rules import WIDEST_WORD, Site
+from scheduler.streaming.search.candidates import divisors
+
+WIDEST_WEIGHTS = 36
+"""Bits of a PE's weights beyond which SIMD is not raised (mvau_wwidth_max)."""
+
+
+def fold(
+    graph: g.StreamGraph, board: Board, goal: Goal, *, strict: bool = True, external: tuple[str, ...] = ()
+) -> Folded:
+    """Folds for ``goal.cycles`` (None: 1, all that it can unfold). strict: compare with < as published.
+
+    external: layers whose weights stay in DDR.
+    """
+    start = time.perf_counter()
+    target = goal.cycles or 1
+    folds = _set_folding(graph, target, strict, external)
+    slowest = max(lanes.cycles(graph, i, f) for i, f in enumerate(folds))
+    if slowest > target:  # two_pass_relaxation: balance to what the slowest block reaches
+        folds = _set_folding(graph, slowest, strict, external)
+    return folded(graph, folds, board, goal, "heuristic", float("nan"), time.perf_counter() - start)
+
+
+def _set_folding(graph: g.StreamGraph, target: int, strict: bool, external: tuple[str, ...]) -> list[g.Fold]:
+    folds = [g.Fold()] * len(graph.blocks)
+
+    def meets(index: int, fold: g.Fold) -> bool:
+        cycles = lanes.cycles(graph, index, fold)
+        return cycles < target if strict else cycles <= target
+
+    for index, block in enumerate(graph.blocks):
+        if isinstance(block.op, g.MatrixVector):
+            memory = "external" if block.name in external else "embedded"
+            folds[index] = _matrix_vector(graph, index, block.op, meets, g.Fold(memory=memory))
+        elif isinstance(block.op, g.VectorVector):
+            folds[index] = _vector_vector(graph, index, meets, target)
+            window = block.inputs[0].block
+            style = "parallel" if folds[index].simd > 1 else "default"
+            folds[window] = g.Fold(simd=folds[index].pe, style=style)
+        elif isinstance(block.op, g.Window):
+            if not block.op.depthwise:
+                folds[index] = _window(graph, index, meets, target)
+        else:
+            folds[index] = _raise(graph, index, g.Fold(), _key(block.op), _parts(graph, index), meets)
+    return folds
+
+
+Meets = Callable[[int, g.Fold], bool]
+
+
+def _key(op: g.BlockOp) -> str:
+    return "pe" if isinstance(op, (MaxPool, g.GlobalPool, g.Activate, g.Add, g.Duplicate, g.LabelSelect)) else "simd"
+
+
+def _parts(graph: g.StreamGraph, index: int) -> int:
+    """What the lanes of a block that does not multiply have to divide."""
+    block = graph.blocks[index]
+    if isinstance(block.op, g.Source):
+        return block.outputs[0].shape.channels
+    sizes = block.op.parts if isinstance(block.op, g.Split) else [k.shape.channels for k in graph.inputs_of(block)]
+    common = divisors(min(sizes))
+    return max(d for d in common if all(size % d == 0 for size in sizes))
+
+
+def _raise(graph: g.StreamGraph, index: int, fold: g.Fold, key: str, most: int, meets: Meets) -> g.Fold:
+    """FINN's optimize_attribute_val: the first divisor that meets the target, or the last that is legal."""
+    taken = fold
+    for value in divisors(most):
+        tried = replace(fold, **{key: value})  # type: ignore[arg-type]
+        if Site(graph, {index: tried}, index).bits > WIDEST_WORD or not _reorg_legal(graph, index, tried):
+            break
+        taken = tried
+        if meets(index, taken):
+            break
+    return taken
+
+
+def _reorg_legal(graph: g.StreamGraph, index: int, fold: g.Fold) -> bool:
+    op = graph.blocks[index].op
+    darknet = isinstance(op, g.Reorg) and op.order == "darknet"
+    return not darknet or fold.simd == 1 or lanes.in_shape(graph, index).height % op.stride**2 == 0  # type: ignore[union-attr]
+
+
+def _matrix_vector(graph: g.StreamGraph, index: int, op: g.MatrixVector, meets: Meets, fold: g.Fold) -> g.Fold:
+    height, width = lanes.matrix(graph, index, fold)
+    for simd in divisors(width):
+        tried = replace(fold, simd=simd)
+        if meets(index, tried):
+            fold = tried
+            break
+        if simd * op.weight_type.bits > WIDEST_WEIGHTS:
+            break
+        fold = tried
+    return _raise(graph, index, fold, "pe", height, meets)
+
+
+def _vector_vector(graph: g.StreamGraph, index: int, meets: Meets, target: int) -> g.Fold:
+    channels, taps = lanes.matrix(graph, index, g.Fold())
+    fold = _raise(graph, index, g.Fold(), "pe", channels, meets)
+    if fold.pe == channels and lanes.cycles(graph, index, fold) > target:
+        fold = _raise(graph, index, fold, "simd", taps, meets)
+    return fold
+
+
+def _window(graph: g.StreamGraph, index: int, meets: Meets, target: int) -> g.Fold:
+    channels = lanes.in_shape(graph, index).channels
+    fold = _raise(graph, index, g.Fold(), "simd", channels, meets)
+    parallel = replace(fold, style="parallel")
+    wide = Site(graph, {index: parallel}, index).bits > WIDEST_WORD
+    if fold.simd == channels and lanes.cycles(graph, index, fold) > target and not wide:
+        return parallel
+    return fold

@@ -1,0 +1,126 @@
+"""Why nothing fits: which resource lacks how much, and what would fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from boards.board import Board
+from scheduler.streaming import graph as g
+from scheduler.streaming.area.cost import Budget, have, limits
+from scheduler.streaming.area.memory import Usage
+
+BRAM36_BITS, URAM_BITS, LUT_BITS = 36 * 1024, 288 * 1024, 64
+"""What a BRAM36, a URAM and a LUT hold."""
+
+FREE, SAFE = 0.9, 0.6
+"""Of the memory on the chip, what weights may take where something is proposed: maps and FIFOs need the rest, and what
+memories of whole blocks waste (SAFE: where weights of fewer bits than the chip has did not fit)."""
+
+LUT_SHARE = 0.5
+"""Of the LUTs in the budget, those that may hold weights where something is proposed."""
+
+
+def weight_bits(graph: g.StreamGraph) -> dict[str, int]:
+    """Bits of the weights of every layer that has any."""
+    return {
+        block.name: block.op.weights.size * block.op.weight_type.bits
+        for block in graph.blocks
+        if isinstance(block.op, (g.MatrixVector, g.VectorVector))
+    }
+
+
+def on_chip_bits(board: Board, uram: bool = True) -> int:
+    """Of BRAM and URAM, or of BRAM alone."""
+    return board.resources.bram36 * BRAM36_BITS + uram * board.resources.uram * URAM_BITS
+
+
+def too_many_weights(
+    graph: g.StreamGraph, board: Board, budget: Budget, external: Sequence[str], uram: bool = True
+) -> str | None:
+    """The sentence where the weights that stay are more than all memory of the chip, LUTs included; else None.
+
+    uram: whether weights may be in URAM, which starts empty.
+    """
+    layers = {name: bits for name, bits in weight_bits(graph).items() if name not in external}
+    total, limit = sum(layers.values()), limits(board, budget)
+    blocks = limit.bram18 * BRAM36_BITS // 2 + uram * limit.uram * URAM_BITS
+    if total <= blocks + limit.lut * LUT_BITS:
+        return None
+    room = FREE * on_chip_bits(board, uram) + (0 if uram else LUT_SHARE * limit.lut * LUT_BITS)
+    return (
+        f"{graph.name} does not fit {board.title} in streaming style, which keeps weights on the chip: "
+        f"{_of(graph, layers)} are {_mb(total)}, {_against(total, board, uram)}; "
+        f"{_what_would(graph, layers, room, external)}"
+    )
+
+
+def _against(total: int, board: Board, uram: bool) -> str:
+    """What the board has for so many bits."""
+    r, memory, empty = board.resources, on_chip_bits(board), ""
+    if r.uram and not uram:
+        empty = f" (URAM, {_mb(r.uram * URAM_BITS)} of it, starts empty and cannot hold constants)"
+    if empty and total <= memory:
+        memory = on_chip_bits(board, False)
+        return f"{r.bram36} BRAM36 hold {_mb(memory)}, {_mb(total - memory)} too few; the {r.uram} URAM start empty"
+    blocks = f"{r.bram36} BRAM36" + (f" and {r.uram} URAM" if r.uram else "")
+    return f"{blocks} hold {_mb(memory)}, {_mb(total - memory)} too few{empty}"
+
+
+def _of(graph: g.StreamGraph, layers: dict[str, int]) -> str:
+    kinds = {b.op.weight_type.name for b in graph.blocks if isinstance(b.op, (g.MatrixVector, g.VectorVector))}
+    count = sum(_count(graph, name) for name in layers)
+    return f"{count / 1e6:.2f} M weights of {' and '.join(sorted(kinds))}"
+
+
+def _count(graph: g.StreamGraph, name: str) -> int:
+    op = next(block.op for block in graph.blocks if block.name == name)
+    return int(op.weights.size) if isinstance(op, (g.MatrixVector, g.VectorVector)) else 0
+
+
+def _what_would(graph: g.StreamGraph, layers: dict[str, int], room: float, external: Sequence[str]) -> str:
+    """Fewer bits, or the largest layers from DDR. room: bits that weights may take."""
+    count = sum(_count(graph, name) for name in layers)
+    bits = int(room / count)
+    ways = (
+        [f"weights of {bits} bit{'s' * (bits > 1)} ({_mb(count * bits)}), which a network is trained for"]
+        if bits
+        else []
+    )
+    names = from_ddr(graph, room, external, 1.0)
+    left = sum(layers.values()) - sum(layers[name] for name in names if name in layers)
+    ways.append(
+        f"those of {', '.join(names)} from DDR (--external {' '.join(names)}), which leaves {_mb(left)} on the chip"
+    )
+    return "what would fit: " + ", or ".join(ways)
+
+
+def from_ddr(graph: g.StreamGraph, memory: float, external: Sequence[str], share: float) -> tuple[str, ...]:
+    """``external`` and so many of the largest layers, one at least, that the rest takes ``share`` of ``memory``."""
+    layers = {name: bits for name, bits in weight_bits(graph).items() if name not in external}
+    moved: list[str] = []
+    for name in sorted(layers, key=lambda n: -layers[n]):
+        if moved and sum(layers[n] for n in layers if n not in moved) <= share * memory:
+            break
+        moved.append(name)
+    return (*external, *moved)
+
+
+def _mb(bits: int) -> str:
+    return f"{bits / 8e6:.2f} MB"
+
+
+def lacks(used: Usage, board: Board, budget: Budget) -> list[str]:
+    """What ``used`` needs and the budget does not have, a phrase each."""
+    limit, all_ = limits(board, budget), have(board)
+    rows = (
+        ("LUT", used.lut, limit.lut, all_.lut),
+        ("LUT as memory", used.lutram, limit.lutram, all_.lutram),
+        ("DSP", used.dsp, limit.dsp, all_.dsp),
+        ("BRAM18", used.bram18, limit.bram18, all_.bram18),
+        ("URAM", used.uram, limit.uram, all_.uram),
+    )
+    return [
+        f"{need} {name} of {most}{f' ({whole} less what is kept free)' if whole > most else ''}, {need - most} too many"
+        for name, need, most, whole in rows
+        if need > most
+    ]

@@ -1,0 +1,61 @@
+"""LUT and FF of an array's logic: counted from its structure, before any vendor tool. For comparing arrays, not for
+placing.
+
+What is counted: one LUT and one FF a bit of an adder with its register (UG574, CARRY8: a LUT a bit), one LUT6 a bit
+of a 4:1 multiplexer (UG574), one FF a bit of a pipeline register, the multipliers of addresses, which the engine binds
+to LUTs. What is not: AXI adapters, FSMs, address counters.
+Memories and FIFOs are counted in scheduler/systolic/area/resources.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler.systolic.array import COUNT_BITS, Array
+from scheduler.systolic.tiling import ceil_div
+
+SUM_BITS, FIELD_BITS = 32, 30
+
+ADDRESS_BITS = 32
+"""Of the wider operand of ``times`` in include/pass.h; constants among the narrower ones are counted as numbers."""
+PASS_PRODUCTS, PORT_PRODUCTS = 8, 10
+"""Places that call it: in load and arrange; in read_rows and write_rows of each port of maps. A test counts them."""
+
+SOURCE = "estimate: adders, multiplexers, registers and memories counted from the engine's structure"
+
+
+@dataclass(frozen=True)
+class Fabric:
+    lut: int
+    ff: int
+
+
+def fabric(array: Array) -> Fabric:
+    word = 8 * array.word_bytes
+    shared = array.rows * array.columns // array.packing.columns
+    chains, fields = ceil_div(array.lanes, array.pack_chain), array.packing.products
+    # A chain's fields: each but the lowest corrected by the sign of the one below, then all accumulated.
+    adders = shared * chains * (fields * SUM_BITS + (fields - 1) * FIELD_BITS)
+    rotation = array.packing.positions * array.rows * word * ceil_div(array.rows - 1, 3)
+    windows = array.packing.positions * array.rows * word * ceil_div(array.word_pixels, 3)
+    requantisers = array.save_rows * array.columns * (SUM_BITS + 2 * 48 + 64)  # bias, rounding, shift by 4:1 stages
+    pools = 2 * array.rows * array.columns * SUM_BITS
+    skew = array.rows * (array.rows + 1) // 2 * word * array.packing.positions
+    addresses = (PASS_PRODUCTS + PORT_PRODUCTS * array.map_ports) * product_luts(ADDRESS_BITS, COUNT_BITS)
+    weights = array.rows * array.columns * word
+    sums = array.rows * array.columns * SUM_BITS * array.packing.positions
+    return Fabric(
+        lut=adders + rotation + windows + requantisers + pools + addresses,
+        ff=skew + weights + 4 * sums + array.save_rows * array.columns * 4 * 64,
+    )
+
+
+def product_luts(a: int, b: int) -> int:
+    """A product of a × b bits in LUTs: a carry chain adds the first two rows of partial products, one more each other
+    row, each a bit longer than the longer operand: (min − 1)(max + 1). One bit selects.
+
+    Vivado gives 15 to 17 LUTs for 4 × 4 bits and 64 to 71 for 8 × 8; FINN-R's formula (multiplier_luts in
+    streaming/packing.py), 24 and 80, is for comparison with FINN only.
+    """
+    small, large = sorted((a, b))
+    return 1 if large == 1 else max(1, small - 1) * (large + 1) if small > 1 else large

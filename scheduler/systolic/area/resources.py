@@ -1,0 +1,215 @@
+"""On-chip memory, LUTs and DSPs of an array, by primitive. Counts follow from aspect ratios; nothing is placed.
+
+BRAM36: 512×72, 1024×36, 2048×18, 4096×9 … 32768×1 as simple dual port (UG573, table 1-1; UG473 for 7 series).
+URAM: 4096×72 only (UG573, chapter 2).
+Distributed RAM of SLICEMs, simple dual port: RAM32M16 and RAM64M8 hold 32×14 and 64×7 bits in eight LUTs (UG574,
+"Distributed RAM"), RAM32M and RAM64M of the 7 series 32×6 and 64×3 in four (UG474, "Distributed RAM"). Deeper ones are
+banks of these behind 4:1 multiplexers, a LUT6 a bit each. How many LUTs can be memory is a board's ``lutram``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from boards.board import Board
+from scheduler.systolic.area.fabric import SUM_BITS, fabric
+from scheduler.systolic.array import RESULT_BITS, Array
+from scheduler.systolic.tiling import ceil_div
+
+BRAM36_SHAPES = ((72, 512), (36, 1024), (18, 2048), (9, 4096), (4, 8192), (2, 16384), (1, 32768))
+REQUANTISER_BITS = 72
+"""include/requantise.h, channel_t: bias 32, two multipliers 16 each, shift 8."""
+
+FIFO_DEPTH = 16
+"""Words of the FIFOs between DDR ports and buffers: shift registers. The trace shows that no more is gained, because
+the ports' own buffers hide the DDR."""
+
+WAIT_DEPTH = 4
+"""FIFO depth between processes that run in step; the cycle trace tells whether more would help."""
+
+BURST_WORDS = 64
+OUTSTANDING = 8
+"""Bursts on their way at a port, of at most BURST_WORDS words: their buffer of 512 words hides 512 cycles of latency
+and takes one row of BRAM36. Traced on tiny-YOLOv2, 16 bursts of 256 words are not faster."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Estimate from primitive shapes, before any vendor tool. lut: all of them, those that are memory included;
+    lutram: these alone, shift registers too."""
+
+    dsp: int = 0
+    bram36: int = 0
+    uram: int = 0
+    lut: int = 0
+    lutram: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.dsp + other.dsp, self.bram36 + other.bram36, self.uram + other.uram, self.lut + other.lut,
+            self.lutram + other.lutram,
+        )  # fmt: skip
+
+    def fits(self, board: Board) -> bool:
+        have = board.resources
+        return (
+            self.dsp <= have.dsp and self.bram36 <= have.bram36 and self.uram <= have.uram
+            and self.lut <= have.lut and self.lutram <= have.lutram
+        )  # fmt: skip
+
+
+# --- primitives ----------------------------------------------------------------------------------------------------
+
+
+def bram36(bits: int, depth: int) -> int:
+    """Blocks for a memory of ``depth`` words of ``bits``, at the best aspect ratio."""
+    return min(ceil_div(bits, width) * ceil_div(depth, words) for width, words in BRAM36_SHAPES)
+
+
+def uram(bits: int, depth: int) -> int:
+    return ceil_div(bits, 72) * ceil_div(depth, 4096)
+
+
+def distributed_luts(bits: int, depth: int, family: str) -> int:
+    """LUTs of a memory that is written. family: of the board."""
+    luts, wide, narrow = (8, 14, 7) if family == "zynq-ultrascale+" else (4, 6, 3)
+    if depth <= 32:
+        return luts * ceil_div(bits, wide) * min(depth, 1)
+    banks = ceil_div(depth, 64)
+    return banks * luts * ceil_div(bits, narrow) + bits * ceil_div(banks - 1, 3)
+
+
+def shift_luts(bits: int, depth: int) -> int:
+    """LUTs of a FIFO: SRLC32E, 32 bits each (UG574, UG474)."""
+    return bits * ceil_div(depth, 32)
+
+
+IMPLS = ("bram", "uram", "lutram")
+"""Primitives of a simple dual port memory, as BIND_STORAGE calls them: BRAM36, URAM, LUTs of SLICEMs."""
+
+PRIMITIVES = {"bram": "BRAM36", "uram": "URAM", "lutram": "LUTRAM", "srl": "LUT"}
+
+_UNITS: Mapping[str, Callable[[int, int, str], int]] = {
+    "bram": lambda bits, depth, _: bram36(bits, depth),
+    "uram": lambda bits, depth, _: uram(bits, depth),
+    "lutram": distributed_luts,
+    "srl": lambda bits, depth, _: shift_luts(bits, depth),
+}
+
+
+@lru_cache(maxsize=1 << 16)
+def units(impl: str, bits: int, depth: int, family: str) -> int:
+    """Blocks (of BRAM36 or URAM) or LUTs that one memory of ``depth`` words of ``bits`` takes."""
+    return _UNITS[impl](bits, depth, family)
+
+
+def used_as(impl: str, count: int) -> Usage:
+    """``count`` units of a primitive."""
+    if impl == "bram":
+        return Usage(bram36=count)
+    return Usage(uram=count) if impl == "uram" else Usage(lut=count, lutram=count)
+
+
+# --- memories of the engine ----------------------------------------------------------------------------------------
+
+Number = Callable[[Array], int]
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """``count`` simple dual port memories of ``depth`` words of ``bits``, all of one of ``impls``.
+
+    The three are functions of the array, of arithmetic alone: the search gives them an array whose numbers are grids.
+    macro: its BIND_STORAGE impl in the generated parameters.h, "" where the code has none.
+    """
+
+    name: str
+    macro: str
+    count: Number
+    bits: Number
+    depth: Number
+    impls: tuple[str, ...] = IMPLS
+
+
+def _word(array: Array) -> int:
+    return 8 * array.word_bytes
+
+
+def _sums(array: Array) -> int:
+    return SUM_BITS * array.columns
+
+
+def save_banks(array: Array) -> int:
+    """include/save.h, ROW_BANKS."""
+    return np.maximum(array.save_rows, array.map_ports)  # type: ignore[no-any-return]
+
+
+def _arranged(array: Array) -> int:
+    return 2 * ceil_div(array.rows + 1, save_banks(array)) * array.chunk
+
+
+MAP_BUFFERS = Buffer("map buffers", "MAP_MEMORY", lambda a: 2 * a.rows, _word, lambda a: a.map_depth)
+
+BUFFERS = (
+    Buffer("rows", "ROW_MEMORY", lambda a: 2 * a.rows, _word, lambda a: a.row_depth // 2),
+    Buffer("weights", "WEIGHT_MEMORY", lambda a: a.columns, _word, lambda a: a.weight_depth),
+    Buffer("kept sums", "KEPT_MEMORY", lambda a: 1, _sums, lambda a: a.kept_depth),
+    Buffer(
+        "requantisers", "REQUANTISER_MEMORY", lambda a: a.columns, lambda a: REQUANTISER_BITS, lambda a: a.channel_tiles
+    ),
+    MAP_BUFFERS,
+    Buffer("arranged", "ARRANGED_MEMORY", lambda a: save_banks(a) * a.tile_blocks * a.result_words, _word, _arranged),
+)
+"""What BIND_STORAGE places: load.h, feed.h, pool.h, requantise.h, top.cpp and save.h; their ARRAY_PARTITIONs give the
+counts."""
+
+
+def built(array: Array) -> tuple[Buffer, ...]:
+    """Those that the array has: map buffers may be none."""
+    return tuple(buffer for buffer in BUFFERS if buffer.depth(array) > 0)
+
+
+def _port(name: str, count: Number, bits: Number) -> Buffer:
+    """Of an m_axi adapter, which has no pragma: BRAM is what it gets."""
+    return Buffer(name, "", count, bits, lambda a: BURST_WORDS * OUTSTANDING, ("bram",))
+
+
+def _fifo(name: str, count: Number, bits: Number, depth: Number) -> Buffer:
+    """A stream of the generated top function, by its name there. Shallow and wide: shift registers."""
+    return Buffer(name, "", count, bits, depth, ("srl",))
+
+
+PORT_BUFFERS = (
+    _port("maps", lambda a: 2 * a.map_ports, _word),
+    _port("weights", lambda a: a.weight_ports, lambda a: _word(a) * a.weight_words),
+)
+
+FIFOS = (
+    _fifo("rows", lambda a: a.map_ports, _word, lambda a: FIFO_DEPTH),
+    _fifo("beats", lambda a: a.weight_ports, lambda a: _word(a) * a.weight_words, lambda a: FIFO_DEPTH),
+    _fifo("saved", lambda a: a.map_ports, _word, lambda a: FIFO_DEPTH),
+    _fifo("activations", lambda a: a.rows, lambda a: _word(a) * a.packing.positions, lambda a: WAIT_DEPTH),
+    _fifo("weights", lambda a: a.columns, _word, lambda a: WAIT_DEPTH),
+    # Row m gives its sums m cycles after row 0, and the Saver takes all rows at once: a shallower FIFO deadlocks at one
+    # step a position.
+    _fifo("sums", lambda a: a.rows, lambda a: _sums(a) * a.packing.positions, lambda a: a.rows + WAIT_DEPTH),
+    _fifo("groups", lambda a: a.save_rows, _sums, lambda a: WAIT_DEPTH),
+    _fifo("results", lambda a: a.save_rows, lambda a: RESULT_BITS * a.columns, lambda a: WAIT_DEPTH),
+)
+
+
+def fixed_usage(array: Array, board: Board) -> Usage:
+    """What has no choice: DSPs, the logic of scheduler/systolic/area/fabric.py, ports and FIFOs."""
+    used = Usage(dsp=array.dsps, lut=fabric(array).lut)
+    for buffer in PORT_BUFFERS + FIFOS:
+        used += used_by(buffer, array, buffer.impls[0], board)
+    return used
+
+
+def used_by(buffer: Buffer, array: Array, impl: str, board: Board) -> Usage:
+    one = units(impl, int(buffer.bits(array)), int(buffer.depth(array)), board.family)
+    return used_as(impl, int(buffer.count(array)) * one)

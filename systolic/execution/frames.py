@@ -1,0 +1,91 @@
+"""Many pictures through the host code, on the board or the simulated one; and the traced time that it can take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from boards.errors import HostError, SimulationError
+from host import Accelerator
+from host.pipeline import Measured
+from host.simulated.pace import CYCLES
+from host.vision.frame import Result
+from systolic.execution.build import build
+from systolic.styles.streaming.measure import PipelineReport
+from systolic.styles.systolic.measure import Report
+
+ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".tif", ".tiff", ".webp")
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """The results of the pictures in ``paths``, and what they took."""
+
+    paths: tuple[Path, ...]
+    results: tuple[Result, ...]
+    measured: Measured
+
+
+def pictures_in(folder: Path) -> tuple[Path, ...]:
+    """The pictures of a folder in the order of their names; HostError where there are none."""
+    found = tuple(sorted(path for path in folder.iterdir() if path.suffix.lower() in ENDINGS))
+    if not found:
+        raise HostError(
+            f"{folder} holds no picture ({', '.join(ENDINGS)}); name a folder of pictures or of video frames"
+        )
+    return found
+
+
+def run_frames(
+    design: Path,
+    pictures: Path,
+    threshold: float,
+    overlap: float,
+    output: Path | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Frames:
+    """Streams a folder of pictures; writes each with its boxes into ``output``. HostError as of ``Accelerator``."""
+    paths = pictures_in(pictures)
+    progress("compiling")
+    build(design)
+    results: list[Result] = []
+    if output is not None:
+        _make(output)
+    with Accelerator(design, threshold=threshold, overlap=overlap) as accelerator:
+        for result in accelerator.stream(paths):
+            progress(f"picture {result.index + 1} of {len(paths)}")
+            results.append(result)
+            if output is not None:
+                result.save(output / f"{paths[result.index].stem}.png")
+        return Frames(paths, tuple(results), accelerator.measured)
+
+
+def _make(output: Path) -> None:
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HostError(f"{output} cannot be made: {error.strerror}; choose another -o FOLDER") from error
+
+
+def save_cycles(design: Path, report: Report | PipelineReport) -> Path | None:
+    """Keeps the traced cycles of each pass beside the manifest, for the simulated board's ``time_scale``.
+
+    A pipeline has one pass a frame: what lies between two frames. None where the folder cannot be written, which
+    hinders nothing else.
+    """
+    cycles = [report.cycles_per_frame] if isinstance(report, PipelineReport) else _of_passes(report)
+    path = design / CYCLES
+    try:
+        path.write_text(json.dumps({"pass_cycles": cycles}) + "\n", "utf-8")
+    except OSError:
+        return None
+    return path
+
+
+def _of_passes(report: Report) -> list[int]:
+    by_pass = {label: cycles for label, cycles in report.timing.cycles_by_label.items() if label >= 0}
+    if sorted(by_pass) != list(range(len(by_pass))):
+        raise SimulationError(f"the trace holds passes {sorted(by_pass)}, not 0…{len(by_pass) - 1}; trace it again")
+    return [by_pass[i] for i in range(len(by_pass))]

@@ -1,0 +1,94 @@
+"""The pipeline's ends: beats of the DMA unpacked into the first map, and the maps that leave packed into one packet."""
+
+from __future__ import annotations
+
+from boards.errors import GenerateError
+from cnn.datatype import DataType
+from hls_templates.pipeline import Element, Packet
+from scheduler.streaming import lanes
+from systolic.styles.streaming.netlist import LEAST_BEAT, Netlist, Site, carrier
+
+WIDEST_BEAT = 128
+"""Bytes of a beat of AXI DMA: 1024 bits (PG021)."""
+
+
+def source(net: Netlist, at: Site) -> None:
+    kind = at.block.outputs[0]
+    word = lanes.out_lanes(at.block, at.fold)
+    net.packet_in = Packet(kind.shape.values, _beat_bytes(word))
+    net.add(
+        at.block.name, "unpack_beats", "dma.h",
+        (net.packet_in.beat, word, kind.shape.values // word, carrier(kind.datatype, 1).value),
+        [("in", "in"), ("out", at.given[0])],
+        f"{kind.shape} pixels from the DMA, {word} values a cycle",
+    )  # fmt: skip
+
+
+def sink(net: Netlist, at: Site) -> None:
+    """Only remembered: how wide a beat is, is known when all sinks are."""
+    if net.datatype_in(at).few == "BIPOLAR":
+        raise GenerateError(
+            f"{at.block.source}: {at.block.name}: a BIPOLAR map cannot leave the pipeline, a packet holds whole "
+            "numbers; let the last layer give its sums or TERNARY values"
+        )
+    net.sinks[at.index] = at.taken[0]
+
+
+def leave(net: Netlist) -> None:
+    """The maps that leave, one after the other, in one packet."""
+    widths = [_sink_word(net, index) for index in net.sinks]
+    beat = _beat_bytes(max(word * size for word, size, _, _ in widths))
+    streams: list[tuple[str, int]] = []
+    total = 0
+    for (index, stream), (word, size, words, element) in zip(net.sinks.items(), widths, strict=True):
+        name = net.graph.blocks[index].name
+        last = len(net.sinks) == 1
+        beats = -(-words * word * size // beat)
+        out = "out" if last else net.wire(f"beats_{name}", Element(8 * beat, False, 0))
+        net.add(
+            name, "pack_beats", "dma.h", (beat, size, word, words, last, element.value),
+            [("in", stream), ("out", out)],
+            f"{name} to the DMA, {size} byte(s) a value",
+        )  # fmt: skip
+        streams.append((out, beats))
+        total += beats * beat if not last else words * word * size
+    _append(net, streams, beat)
+    net.packet_out = Packet(total, beat)
+
+
+def _append(net: Netlist, streams: list[tuple[str, int]], beat: int) -> None:
+    while len(streams) > 1:
+        (first, a), (second, b), *rest = streams
+        out = net.wire(f"joined_{len(rest)}", Element(8 * beat, False, 0)) if rest else "out"
+        net.add(
+            f"join_{len(rest)}", "append_beats", "dma.h", (beat, a, b, not rest),
+            [("first", first), ("second", second), ("out", out)], "one packet of two",
+        )  # fmt: skip
+        streams = [(out, a + b), *rest]
+
+
+def _sink_word(net: Netlist, index: int) -> tuple[int, int, int, Element]:
+    """Lanes, bytes a value, words a frame, carrier."""
+    block, fold = net.graph.blocks[index], net.folding.folds[index]
+    kind = net.graph.type_of(block.inputs[0])
+    word = lanes.in_lanes(block, fold)
+    values = kind.shape.height * kind.shape.width * lanes.in_values(net.graph, index, fold)
+    return word, value_bytes(kind.datatype), values // word, carrier(kind.datatype, 1)
+
+
+def _beat_bytes(word: int) -> int:
+    """The least beat that a word of so many bytes fits into."""
+    beat = LEAST_BEAT
+    while beat < word:
+        beat *= 2
+    if beat > WIDEST_BEAT:
+        raise GenerateError(
+            f"a word of {word} bytes at the DMA needs a beat of {beat}, AXI DMA has {WIDEST_BEAT} at most; "
+            "fold the first or last layer more"
+        )
+    return beat
+
+
+def value_bytes(datatype: DataType) -> int:
+    """Of a value in a packet: 1, 2 or 4."""
+    return next(width for width in (1, 2, 4) if datatype.bits <= 8 * width)

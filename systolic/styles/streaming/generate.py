@@ -1,0 +1,274 @@
+"""Folding → design: every file of the generated folder, in memory."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.board import Board, Clock
+from cnn.integer_model import run_integer
+from cnn.network import Shape
+from cnn.quantized import QuantizedNetwork
+from cnn.quantized_file import to_npz
+from hls_templates.pipeline import TOP, PipelineValues, pipeline_simulation, pipeline_sources
+from hls_templates.render import SIMULATION, headers
+from hls_templates.vendor.files import Figure, VendorValues, vendor_files
+from hls_templates.vendor.hwh import hardware_description
+from hls_templates.vendor.ports import StreamPorts
+from scheduler.streaming import graph as g
+from scheduler.streaming import lanes
+from scheduler.systolic.area.resources import BURST_WORDS, OUTSTANDING
+from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
+from systolic.golden import golden_files
+from systolic.styles.streaming.ends import value_bytes
+from systolic.styles.streaming.parameters import can_be_written, parameter_files
+from systolic.styles.streaming.units import IMAGE_BEAT
+from systolic.styles.streaming.wiring import Wiring, wire_up
+from systolic.styles.systolic.generate import heads
+
+CHECK = {"packet_in": "data/in.bin", "packet_out": "data/expected.bin"}
+"""The test bench's frame, with which the host compares a board."""
+
+FRAMES_PER_START = 1
+"""With AUTO_RESTART every process takes the next frame as soon as it is done with its own, and none waits for another
+frame to push its last rows out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Streaming:
+    """What a streaming design is made of. depths: of its FIFOs by name, the least for every other."""
+
+    network: QuantizedNetwork
+    folding: g.StreamingFolding
+    board: Board
+    clock: Clock
+    fit: str = "plain"
+    depths: Mapping[str, int] = field(default_factory=dict)
+
+
+def generate_pipeline(
+    made: Streaming, model: Mapping[str, bytes], picture: npt.NDArray[np.uint8], estimate: Mapping[str, Any]
+) -> Design:
+    """The whole folder; the same arguments give the same bytes.
+
+    model: files of the network as the user gave it. picture: uint8 [channels, height, width], the frame of the
+    vendor's test bench. estimate: resources, by name.
+    """
+    wiring = wire_up(made.folding, made.depths, made.board.dsp.kind)
+    values = pipeline_values(made, wiring)
+    files: dict[str, bytes] = {f"src/{name}": text.encode() for name, text in pipeline_sources(values).items()}
+    files |= {f"simulation/{name}": text.encode() for name, text in headers(SIMULATION).items()}
+    files["simulation/simulate.cpp"] = pipeline_simulation(values).encode()
+    vendor = vendor_values(made, values, estimate)
+    files |= {name: text.encode() for name, text in vendor_files(vendor).items()}
+    files["systolic.hwh"] = hardware_description(vendor).encode()
+    files |= {f"golden/{name}": data for name, data in golden_files(made.network).items()}
+    files["network.npz"] = to_npz(made.network)
+    files |= model
+    if can_be_written(made.folding):
+        written = parameter_files(made.network, made.folding)
+        files |= {f"parameters/{name}": text.encode() for name, text in written.items()}
+    files |= _frame(made, wiring, picture)
+    files |= dict(_images(wiring).values())
+    check = {packet: {"path": path, "crc32": zlib.crc32(files[path])} for packet, path in CHECK.items()}
+    described = {**manifest(made, wiring, estimate), "check": check}
+    files[MANIFEST] = (json.dumps(described, indent=1, ensure_ascii=False) + "\n").encode()
+    return design(files)
+
+
+def vendor_values(made: Streaming, values: PipelineValues, estimate: Mapping[str, Any]) -> VendorValues:
+    """What the Tcl scripts, the test bench, the README and the hardware description are made of."""
+    name, slowest = lanes.bottleneck(made.folding.graph, made.folding.folds)
+    resources = made.board.resources
+    figures = (
+        Figure("clock", f"{made.clock.mhz:g} MHz", "target"),
+        Figure("cycles a frame", f"{slowest:,}, those of {name}", "computed"),
+        Figure("frames a second", f"{made.clock.mhz * 1e6 / slowest:.1f}", "target"),
+        *(
+            Figure(kind.upper(), f"{estimate[kind]:,} of {getattr(resources, kind):,}", "estimate")
+            for kind in ("lut", "dsp", "bram36", "uram")
+            if kind in estimate
+        ),
+    )
+    return VendorValues(
+        title=values.title,
+        board=made.board,
+        clock=made.clock,
+        ports=StreamPorts(values.packet_in, values.packet_out, values.external),
+        sources=tuple(f"src/{name}" for name in sorted(pipeline_sources(values))),
+        figures=figures,
+    )
+
+
+def _images(wiring: Wiring) -> dict[str, tuple[str, bytes]]:
+    """m_axi port → file of the weights that it reads, and its bytes."""
+    ports = [memory.name for one in wiring.instances for memory in one.memories]
+    return {port: (f"data/{port}.bin", image.tobytes()) for port, image in zip(ports, wiring.images, strict=True)}
+
+
+def pipeline_values(made: Streaming, wiring: Wiring) -> PipelineValues:
+    graph = made.folding.graph
+    name, slowest = lanes.bottleneck(graph, made.folding.folds)
+    return PipelineValues(
+        title=f"{graph.name} as a streaming pipeline",
+        reasons=(
+            f"{made.board.title}, target clock {made.clock.mhz:g} MHz",
+            f"a frame every {slowest:,} cycles at best: {name} is the slowest (closed formula)",
+            *(
+                f"{block.name}: {folded(fold)}, {lanes.cycles(graph, index, fold):,} cycles a frame"
+                for index, (block, fold) in enumerate(zip(graph.blocks, made.folding.folds, strict=True))
+            ),
+        ),
+        instances=wiring.instances,
+        wires=wiring.wires,
+        constants=wiring.constants,
+        packet_in=wiring.packet_in,
+        packet_out=wiring.packet_out,
+        burst_words=BURST_WORDS,
+        outstanding=OUTSTANDING,
+    )
+
+
+def folded(fold: g.Fold) -> str:
+    """A fold in words: what differs from doing one value at a time."""
+    standard = g.Fold()
+    parts = [f"{name} {value}" for name, value in vars(fold).items() if value != getattr(standard, name)]
+    return ", ".join(parts) or "one value a cycle"
+
+
+def _frame(made: Streaming, wiring: Wiring, picture: npt.NDArray[np.uint8]) -> dict[str, bytes]:
+    """data/in.bin and data/expected.bin of the test bench; data/layers.bin: every layer's integers, for the host."""
+    golden = run_integer(made.network, picture)
+    sent = np.ascontiguousarray(picture.transpose(1, 2, 0)).tobytes()
+    expected = bytearray(wiring.packet_out.bytes)
+    for index, out in zip(wiring.sinks, _outputs(made, wiring), strict=True):
+        block = made.folding.graph.blocks[index]
+        assert block.node is not None
+        values = golden[block.node]
+        assert values is not None
+        whole = np.zeros((out["height"], out["width"], out["stream_channels"]), np.int64)
+        whole[:, :, : out["channels"]] = values.transpose(1, 2, 0)
+        expected[out["offset"] : out["offset"] + out["bytes"]] = whole.astype(f"<i{out['value_bytes']}").tobytes()
+    layers = b"".join(np.ascontiguousarray(golden[node]).tobytes() for node in wiring.layers)
+    return {"data/in.bin": sent, "data/expected.bin": bytes(expected), "data/layers.bin": layers}
+
+
+# --- manifest ----------------------------------------------------------------------------------------------
+
+
+def manifest(made: Streaming, wiring: Wiring, estimate: Mapping[str, Any]) -> dict[str, Any]:
+    """The host's contract of a streaming design."""
+    network = made.network
+    return {
+        "format": "systolic-manifest",
+        "version": MANIFEST_VERSION,
+        "style": "streaming",
+        "network": network.name,
+        "labels": list(network.labels),
+        "board": made.board.name,
+        "clock_mhz": made.clock.mhz,
+        "top": TOP,
+        "fit": made.fit,
+        "estimate": dict(estimate),
+        "input": _shape(network, 0),
+        "packet_in": asdict(wiring.packet_in),
+        "packet_out": asdict(wiring.packet_out),
+        "outputs": _outputs(made, wiring),
+        "images": [
+            {"path": path, "crc32": zlib.crc32(data), "word_bytes": IMAGE_BEAT, "port": port}
+            for port, (path, data) in _images(wiring).items()
+        ],
+        "frames_per_start": FRAMES_PER_START,
+        "burst_words": BURST_WORDS,
+        "outstanding": OUTSTANDING,
+        "layers": _layers(made, wiring),
+        "blocks": _blocks(made),
+        "heads": heads(network, {node: i for i, node in enumerate(wiring.layers)}),
+        "fifos": [{"name": w.name, "depth": w.depth, "bits": w.element.bits_wide} for w in wiring.wires],
+    }
+
+
+def _shape(network: QuantizedNetwork, index: int) -> dict[str, Any]:
+    node = network.nodes[index]
+    return {**_sides(node.shape), "datatype": node.type.datatype.name, "scale": node.type.scale}
+
+
+def _sides(shape: Shape) -> dict[str, int]:
+    return {"channels": shape.channels, "height": shape.height, "width": shape.width}
+
+
+def _outputs(made: Streaming, wiring: Wiring) -> list[dict[str, Any]]:
+    """The maps of the outgoing packet. offset, bytes: in the packet; each but a lone one begins at a whole beat."""
+    graph, found, at = made.folding.graph, [], 0
+    for index in wiring.sinks:
+        block, fold = graph.blocks[index], made.folding.folds[index]
+        assert block.node is not None
+        kind = graph.type_of(block.inputs[0])
+        size, channels = value_bytes(kind.datatype), lanes.in_values(graph, index, fold)
+        count = kind.shape.height * kind.shape.width * channels * size
+        found.append(
+            {
+                "layer": wiring.layers.index(block.node),
+                **_shape(made.network, block.node),
+                "signed": kind.datatype.signed,
+                "value_bytes": size,
+                "stream_channels": channels,
+                "offset": at,
+                "bytes": count,
+            }
+        )
+        at += -(-count // wiring.packet_out.beat) * wiring.packet_out.beat
+    return found
+
+
+def _layers(made: Streaming, wiring: Wiring) -> list[dict[str, Any]]:
+    graph, folds = made.folding.graph, made.folding.folds
+    block_of = {block.node: i for i, block in reversed(list(enumerate(graph.blocks))) if block.node is not None}
+    found = []
+    for node in wiring.layers:
+        index = block_of[node]
+        block, fold = graph.blocks[index], folds[index]
+        found.append(
+            {
+                "name": block.name,
+                "output_name": made.network.nodes[node].name,
+                "node": node,
+                "source": block.source,
+                "macs": macs(graph, index),
+                "modelled_cycles": lanes.cycles(graph, index, fold),
+                "pixels": lanes.out_pixels(block, fold),
+                "lanes": lanes.out_lanes(block, fold),
+                "stream_channels": lanes.out_values(graph, index, fold),
+                "output": _shape(made.network, node),
+            }
+        )
+    return found
+
+
+def macs(graph: g.StreamGraph, index: int) -> int:
+    """Multiply-accumulates of a frame."""
+    block = graph.blocks[index]
+    if not isinstance(block.op, (g.MatrixVector, g.VectorVector)):
+        return 0
+    return int(block.op.weights.size) * lanes.positions(block)
+
+
+def _blocks(made: Streaming) -> list[dict[str, Any]]:
+    graph = made.folding.graph
+    return [
+        {
+            "name": block.name,
+            "kind": type(block.op).__name__,
+            "folding": folded(fold),
+            "macs": macs(graph, index),
+            "macs_per_cycle": fold.pe * fold.simd * fold.pixels if macs(graph, index) else 0,
+            "modelled_cycles": lanes.cycles(graph, index, fold),
+        }
+        for index, (block, fold) in enumerate(zip(graph.blocks, made.folding.folds, strict=True))
+    ]

@@ -1,0 +1,160 @@
+"""Executes a generated pipeline and compares every layer, every bit, with the golden model."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import SimulationError
+from cnn.datatype import DataType
+from cnn.integer_model import Integers, run_integer
+from cnn.quantized import QuantizedNetwork
+from cnn.quantized_file import from_npz
+from systolic.execution.build import Variant, build
+from systolic.execution.simulation import MESSAGE_ROOM, Simulation, check_picture, compared, load, said, whole
+
+MAX_PACKET_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, eq=False)
+class Pipeline:
+    """A generated folder of the streaming style, read. images: what external weights point to, uint8."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    network: QuantizedNetwork
+    images: tuple[npt.NDArray[np.uint8], ...]
+
+
+def open_pipeline(path: Path, manifest: Mapping[str, Any]) -> Pipeline:
+    """SimulationError where the folder is not whole."""
+    with whole(path):
+        images = tuple(np.fromfile(path / one["path"], np.uint8) for one in manifest["images"])
+        network = from_npz((path / "network.npz").read_bytes(), "network.npz")
+        for packet in (manifest["packet_in"], manifest["packet_out"]):
+            if not 0 < int(packet["bytes"]) <= MAX_PACKET_BYTES:
+                raise SimulationError(f"a packet has 1…{MAX_PACKET_BYTES} bytes, not {packet['bytes']}")
+    return Pipeline(path, manifest, network, images)
+
+
+_TAKE = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.POINTER(ctypes.c_int32), ctypes.c_size_t)
+
+
+class PipelineLibrary:
+    """A built simulation library: packets in, packets out."""
+
+    def __init__(self, path: Path) -> None:
+        self.library = load(path)
+
+    def run(
+        self,
+        pipeline: Pipeline,
+        packets: npt.NDArray[np.uint8],
+        take: Callable[[int, Integers], None] | None = None,
+    ) -> npt.NDArray[np.uint8]:
+        """uint8 [frames, bytes in] → uint8 [frames, bytes out]; ``take(tap, integers)`` sees every layer's stream.
+
+        SimulationError with the pipeline's own sentence.
+        """
+        frames = len(packets)
+        packets = np.ascontiguousarray(packets)
+        out = np.zeros((frames, int(pipeline.manifest["packet_out"]["bytes"])), np.uint8)
+        images = (ctypes.c_void_p * max(1, len(pipeline.images)))(*(one.ctypes.data for one in pipeline.images))
+        given = zip(pipeline.images, pipeline.manifest["images"], strict=True)
+        words = [len(one) // info["word_bytes"] for one, info in given]
+        sizes = (ctypes.c_size_t * max(1, len(words)))(*words)
+        message = ctypes.create_string_buffer(MESSAGE_ROOM)
+        failed = self.library.systolic_stream(
+            ctypes.c_void_p(packets.ctypes.data),
+            ctypes.c_void_p(out.ctypes.data),
+            images,
+            sizes,
+            ctypes.c_int(frames),
+            _TAKE(_taker(take)),
+            message,
+            ctypes.c_size_t(MESSAGE_ROOM),
+        )
+        if failed:
+            raise SimulationError(f"the generated pipeline stopped: {said(message)}")
+        return out
+
+
+def _taker(take: Callable[[int, Integers], None] | None) -> Callable[[int, Any, int], None]:
+    def taken(tap: int, values: Any, count: int) -> None:
+        if take is not None:
+            take(tap, np.ctypeslib.as_array(values, (count,)).copy())
+
+    return taken
+
+
+def pack_picture(pipeline: Pipeline, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """uint8 [channels, height, width] → the packet: pixel by pixel, its channels in order."""
+    check_picture(picture, pipeline.manifest["input"])
+    return np.ascontiguousarray(picture.transpose(1, 2, 0)).reshape(-1)
+
+
+def unstream(values: Integers, layer: Mapping[str, Any]) -> Integers:
+    """A layer's stream of one frame → integers [channels, height, width] in their carrier."""
+    out = layer["output"]
+    channels, height, width = out["channels"], out["height"], out["width"]
+    m, given = layer["pixels"], layer["stream_channels"]
+    lanes = layer["lanes"] // m
+    if values.size != height * width * given:
+        raise SimulationError(
+            f"{layer['output_name']}: its stream held {values.size} values, not {height}×{width}×{given}"
+        )
+    words = values.reshape(height, width // m, given // lanes, m, lanes)
+    whole = words.transpose(2, 4, 0, 1, 3).reshape(given, height, width)[:channels]
+    if out["datatype"] == "BIPOLAR":
+        whole = 2 * whole - 1
+    return np.ascontiguousarray(whole.astype(DataType.parse(out["datatype"]).carrier))
+
+
+def unpack_outputs(pipeline: Pipeline, packet: npt.NDArray[np.uint8]) -> tuple[Integers, ...]:
+    """One frame's packet → the maps that leave, [channels, height, width] each, as the host reads them."""
+    found, at = [], 0
+    for out in pipeline.manifest["outputs"]:
+        data = packet[at : at + out["bytes"]].view(np.dtype(f"<{'i' if out['signed'] else 'u'}{out['value_bytes']}"))
+        whole = data.reshape(out["height"], out["width"], out["stream_channels"])[:, :, : out["channels"]]
+        found.append(np.ascontiguousarray(whole.transpose(2, 0, 1)))
+        at += out["bytes"]
+    return tuple(found)
+
+
+def simulate_pipeline(
+    pipeline: Pipeline,
+    picture: npt.NDArray[np.uint8],
+    variant: Variant = Variant(),  # noqa: B008 (frozen)
+    progress: Callable[[str], None] | None = None,
+) -> Simulation:
+    """One frame, uint8 [channels, height, width], through the generated code and the golden model."""
+    tell = progress or (lambda _: None)
+    tell(f"compiling ({variant.name})")
+    library = PipelineLibrary(build(pipeline.path, variant))
+    tell("golden model")
+    golden = run_integer(pipeline.network, picture)
+    layers: Sequence[Mapping[str, Any]] = pipeline.manifest["layers"]
+    taken: dict[int, Integers] = {}
+
+    def take(tap: int, values: Integers) -> None:
+        tell(f"executed {layers[tap]['output_name']}, layer {tap + 1} of {len(layers)}")
+        taken[tap] = unstream(values, layers[tap])
+
+    left = library.run(pipeline, pack_picture(pipeline, picture)[None], take)
+    outputs = tuple(taken[tap] for tap in range(len(layers)))
+    _check_left(pipeline, unpack_outputs(pipeline, left[0]), outputs)
+    return compared(golden, layers, outputs, variant)
+
+
+def _check_left(pipeline: Pipeline, left: tuple[Integers, ...], layers: tuple[Integers, ...]) -> None:
+    """What leaves through the DMA is what the layer gave; SimulationError else."""
+    for out, found in zip(pipeline.manifest["outputs"], left, strict=True):
+        if not np.array_equal(found, layers[out["layer"]]):
+            name = pipeline.manifest["layers"][out["layer"]]["output_name"]
+            raise SimulationError(f"{name} leaves through the DMA otherwise than its layer gave it")

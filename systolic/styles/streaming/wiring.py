@@ -1,0 +1,94 @@
+"""Folding → the pipeline's functions and streams: a block is one function or a few, a stream has one writer and reader.
+
+before                                       after
+block                                        its function of hls_templates/streaming   moving.py, units.py
+block whose reader takes other words         … and a width converter                   moving.py
+unit with decoupled or external weights      … and a weight streamer                   units.py
+source, sinks                                beats of the DMA unpacked and packed      ends.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import GenerateError
+from cnn.network import MaxPool
+from hls_templates.pipeline import Constant, Instance, Packet, Wire
+from scheduler.streaming import graph as g
+from scheduler.streaming import lanes
+from systolic.styles.streaming import ends, moving, units
+from systolic.styles.streaming.netlist import Netlist, Site, carrier, map_wire
+
+_MAKERS: Mapping[type[Any], Callable[[Netlist, Site], None]] = {
+    g.Source: ends.source,
+    g.Sink: ends.sink,
+    g.MatrixVector: units.matrix_vector,
+    g.VectorVector: units.vector_vector,
+    g.Window: moving.window,
+    MaxPool: moving.max_pool,
+    g.Duplicate: moving.duplicate,
+    g.Discard: moving.discard,
+    g.Concat: moving.concat,
+    g.Split: moving.split,
+    g.Reorg: moving.reorg,
+    g.Upsample: moving.upsample,
+    g.DownSample: moving.down_sample,
+    g.Activate: units.activate,
+    g.GlobalPool: units.global_pool,
+    g.Add: units.join,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Wiring:
+    """Everything of the pipeline's top function. layers: node of each tap. sinks: blocks whose maps leave, in order.
+
+    images: what the m_axi ports of weights point to, in the order of those ports.
+    """
+
+    instances: tuple[Instance, ...]
+    wires: tuple[Wire, ...]
+    constants: tuple[Constant, ...]
+    packet_in: Packet
+    packet_out: Packet
+    layers: tuple[int, ...]
+    sinks: tuple[int, ...]
+    images: tuple[npt.NDArray[np.uint8], ...]
+
+
+def wire_up(folding: g.StreamingFolding, depths: Mapping[str, int], dsp: str) -> Wiring:
+    """The pipeline of a folding.
+
+    depths: of FIFOs by name, where they are not the least. dsp: DSP48E1 or DSP48E2.
+    GenerateError where a block cannot be wired.
+    """
+    net = Netlist(folding, depths, dsp)
+    for index in range(len(folding.graph.blocks)):
+        _block(net, index)
+    ends.leave(net)
+    return Wiring(
+        tuple(net.instances), tuple(net.wires.values()), tuple(net.constants), net.packet_in, net.packet_out,
+        tuple(net.layers), tuple(net.sinks), tuple(net.images),
+    )  # fmt: skip
+
+
+def _block(net: Netlist, index: int) -> None:
+    block, fold = net.graph.blocks[index], net.folding.folds[index]
+    taken = tuple(moving.arriving(net, index, port) for port in range(len(block.inputs)))
+    given = tuple(_output(net, index, output) for output in range(len(block.outputs)))
+    if type(block.op) not in _MAKERS:
+        raise GenerateError(f"{block.source}: {block.name}: {type(block.op).__name__} has no streaming block")
+    _MAKERS[type(block.op)](net, Site(index, block, fold, taken, given))
+    if block.node is not None and block.node not in net.layers and not isinstance(block.op, (g.Source, g.Sink)):
+        net.tap(block.node, given[0])
+
+
+def _output(net: Netlist, index: int, output: int) -> str:
+    block, fold = net.graph.blocks[index], net.folding.folds[index]
+    element = carrier(block.outputs[output].datatype, lanes.out_lanes(block, fold, output))
+    return net.wire(map_wire(net.graph, g.Port(index, output)), element)

@@ -1,0 +1,277 @@
+"""Schedules for people: the best one, why it is, and what others would cost. What ``systolic schedule`` and
+``systolic compare`` call; everything printed is *modelled* unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from importlib import import_module
+from itertools import product
+from typing import Any
+
+from boards.board import Board
+from boards.errors import ScheduleError
+from cnn.quantized import QuantizedNetwork
+from scheduler.hardware.ddr import DDR_EFFICIENCY, Link, link_of
+from scheduler.systolic.area.fabric import fabric
+from scheduler.systolic.area.placement import place
+from scheduler.systolic.array import Array
+from scheduler.systolic.baselines import named_costs
+from scheduler.systolic.layers import check_batch, lower
+from scheduler.systolic.model.clock import lowest_clock
+from scheduler.systolic.model.cost import Cost, LayerCost, cheapest, cost
+from scheduler.systolic.model.cycles import PARTS
+from scheduler.systolic.rules import check_schedule
+from scheduler.systolic.schedule_file import to_json
+from scheduler.systolic.search.bounds import least_cycles
+from scheduler.systolic.search.price import Candidate, solve
+from scheduler.systolic.search.search import Proof, schedule_of, search, search_clocks
+from scheduler.systolic.search.space import Goal, Space, geometries, pin, space_of
+from scheduler.systolic.search.task import Task, layers_of
+from scheduler.systolic.tiling import SystolicSchedule
+from scheduler.systolic.work import cuts, following_steps, needs, ways
+from systolic.styles.systolic.explored import Comparison, Explored, Holds, Row
+from systolic.styles.systolic.flow import given_schedule
+
+
+class ShownExplored(Explored):
+    """As Jupyter shows it; what draws it stands above the values that it draws."""
+
+    def _repr_html_(self) -> str:
+        from systolic.report.page import explored_html
+
+        return explored_html(self)
+
+
+class ShownComparison(Comparison):
+    """As Jupyter shows it."""
+
+    def _repr_html_(self) -> str:
+        from systolic.report.page import comparison_html
+
+        return comparison_html(self)
+
+
+# --- one schedule --------------------------------------------------------------------------------------------------
+
+
+def explore(
+    network: QuantizedNetwork,
+    board: Board,
+    clock_mhz: float | None = None,
+    objective: str = "fps",
+    frames_per_second: float = 0.0,
+    pins: Mapping[str, int | str | None] | None = None,
+    efficiency: float | None = None,
+    executor: Executor | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    batch: int = 1,
+) -> ShownExplored:
+    """The best schedule.
+
+    clock_mhz: where it is None, that of the board which gives the least time a frame, the highest for objectives at a
+    rate. pins: see ``scheduler.space.pin``. batch: frames
+    that share the weights' passage.
+    Raises BoardError for a clock that the board does not make, ScheduleError for an unknown objective, an impossible
+    pin, and where nothing fits.
+    """
+    goal = Goal(objective, frames_per_second)
+    link = None if clock_mhz is None else _link(board, clock_mhz, efficiency)
+    space = pin(space_of(network, board, batch=batch), **(pins or {}))
+    if link is None:
+        given = DDR_EFFICIENCY if efficiency is None else efficiency
+        found = search_clocks(network, board, goal, space, executor, tell, batch, given)
+    else:
+        found = search(network, board, link, goal, space, executor, tell, batch)
+    priced = price(found.schedule, board, found.link, found.proof)
+    return replace(priced, holds=_holds(found.schedule, board, goal, efficiency)) if frames_per_second else priced
+
+
+def _holds(schedule: SystolicSchedule, board: Board, goal: Goal, efficiency: float | None) -> Holds | None:
+    given = DDR_EFFICIENCY if efficiency is None else efficiency
+    clock = lowest_clock(schedule, board, goal.frames_per_second, given)
+    return Holds(goal.frames_per_second, clock.mhz) if clock else None
+
+
+def _link(board: Board, clock_mhz: float | None, efficiency: float | None) -> Link:
+    clock = board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
+    return link_of(board, clock.mhz) if efficiency is None else link_of(board, clock.mhz, efficiency)
+
+
+def explore_given(
+    network: QuantizedNetwork,
+    board: Board,
+    text: str,
+    name: str,
+    clock_mhz: float | None = None,
+    batch: int | None = None,
+) -> ShownExplored:
+    """A schedule saved as JSON, priced; ScheduleError names the rule that a hand edit breaks. batch: what the file's
+    has to be, where it is not None."""
+    return price(given_schedule(network, (text, name), batch), board, _link(board, clock_mhz, None), None)
+
+
+def price(schedule: SystolicSchedule, board: Board, link: Link, proof: Proof | None = None) -> ShownExplored:
+    check_schedule(schedule)
+    placement, used = place(schedule.array, board)
+    priced = cost(schedule, link)
+    return ShownExplored(
+        board,
+        schedule,
+        priced,
+        used,
+        fabric(schedule.array),
+        named_costs(schedule.network, schedule.array, link),
+        runners_up(schedule, priced),
+        proof,
+        placement,
+    )
+
+
+def saved(explored: Explored) -> str:
+    """The schedule as JSON, for an editor and ``generate --schedule``."""
+    return to_json(explored.schedule)
+
+
+def runners_up(schedule: SystolicSchedule, priced: Cost) -> tuple[str, ...]:
+    """For each layer one line: the next best way on the same array, and what it loses by."""
+    array, works = schedule.array, [layer.work for layer in priced.layers]
+    lines = []
+    for index, (tiling, chosen) in enumerate(zip(schedule.tilings, priced.layers, strict=True)):
+        work, following = chosen.work, following_steps(works, index)
+        every = ways(work, array.rows, cuts(schedule.network, tiling.job, array))
+        others = [
+            way
+            for way in (replace(way, on_chip=tiling.on_chip) for way in every)
+            if way != chosen.way and _fits(array, needs(work, array.rows, array.columns, way, following))
+        ]
+        lines.append(
+            _why(chosen, cheapest(array, work, others, following, priced.link, index == 0))
+            if others
+            else "no other way fits the buffers"
+        )
+    return tuple(lines)
+
+
+def _fits(array: Array, need: Any) -> bool:
+    return all(getattr(need, f.name) <= getattr(array, f.name) for f in fields(need))
+
+
+def _why(chosen: LayerCost, second: LayerCost) -> str:
+    more = {name: int(getattr(second.cycles, name)) - int(getattr(chosen.cycles, name)) for name in PARTS}
+    worst = max(more, key=lambda name: more[name])
+    overlap = "" if second.way.overlap or not chosen.way.overlap else ", no overlap"
+    what = f"{second.way.order}, {second.way.cut.count} strip(s){overlap}"
+    moved = second.traffic.total - chosen.traffic.total
+    if second.total == chosen.total:
+        return f"{what}: as fast, {moved:+,} bytes"
+    return f"{what}: {second.total - chosen.total:+,} cycles ({worst} {more[worst]:+,}), {moved:+,} bytes"
+
+
+# --- several -------------------------------------------------------------------------------------------------------
+
+
+def compare(
+    networks: Mapping[int, QuantizedNetwork],
+    boards: Sequence[Board],
+    arrays: Sequence[str] = (),
+    clock_mhz: float | None = None,
+    objective: str = "fps",
+    frames_per_second: float = 0.0,
+    executor: Executor | None = None,
+    batches: Sequence[int] = (1,),
+) -> ShownComparison:
+    """Every board × array × bits × batch; an empty ``arrays`` searches the geometry too. networks: the network
+    quantised to so many bits. batches: frames that share the weights' passage. A combination that does not fit is a row
+    with its sentence; ScheduleError for what is no array or no batch."""
+    rows = []
+    for batch in batches:
+        check_batch(batch)
+    for (bits, network), board, array, batch in product(networks.items(), boards, arrays or ("best",), batches):
+        asked = f"{board.name}, {array}, int{bits}" + (f", batch {batch}" if tuple(batches) != (1,) else "")
+        pins: dict[str, int | str | None] = {} if array == "best" else dict(geometry_pins(array))
+        try:
+            one = explore(network, board, clock_mhz, objective, frames_per_second, pins, executor=executor, batch=batch)
+            rows.append(Row(asked, one))
+        except ScheduleError as error:
+            rows.append(Row(asked, None, str(error)))
+    names = {network.name for network in networks.values()}
+    return ShownComparison(", ".join(sorted(names)), tuple(rows))
+
+
+def geometry_pins(text: str) -> dict[str, int]:
+    """ "13x16x16" → rows, columns, lanes."""
+    parts = text.lower().replace("×", "x").split("x")
+    if len(parts) != 3 or not all(part.isdigit() for part in parts):
+        raise ScheduleError(f"an array is ROWSxCOLUMNSxLANES, such as 13x16x16, not {text!r}")
+    return dict(zip(("rows", "columns", "lanes"), map(int, parts), strict=True))
+
+
+def front(
+    network: QuantizedNetwork, board: Board, link: Link, space: Space | None = None, batch: int = 1
+) -> tuple[ShownExplored, ...]:
+    """The best schedule of every geometry that no other beats in both frames/s and DSPs, the fastest first.
+
+    batch: frames that share the weights' passage; ``space`` is one of the same batch. Few knobs are searched, so that
+    all geometries take seconds: two Savers, even ports.
+    """
+    whole = space or space_of(network, board, batch=batch)
+    few = replace(whole, save_rows=(1, 2, 4), chunks=whole.chunks[-1:], map_ports=(2,), weight_ports=(2,), strips=4)
+    jobs = lower(network, batch)
+    made = {shape: layers_of(network, jobs, *shape, few.strips, few.bits) for shape in few.shapes}
+    bounds = {g: sum(least_cycles(g, made[g.columns, g.lanes], link, few)) for g in geometries(few, board)}
+    kept: list[Candidate] = []
+    for geometry, bound in sorted(bounds.items(), key=lambda one: one[1]):
+        layers = made[geometry.columns, geometry.lanes]
+        dsps = Array(geometry.rows, geometry.columns, geometry.lanes, dsp=board.dsp.kind, bits=few.bits).mac_dsps
+        least = min((one.key[0] for one in kept if one.array.dsps <= dsps), default=None)  # it is to take fewer cycles
+        if least is not None and least <= bound:
+            continue
+        best, _ = solve(Task(geometry, layers, board, link, Goal(), few, None if least is None else (least,)))
+        if best is not None and not any(_beats(one, best) for one in kept):
+            kept = [*(one for one in kept if not _beats(best, one)), best]
+    fastest_first = sorted(kept, key=lambda one: one.key[0])
+    return tuple(price(schedule_of(network, one.array, one.ways, batch), board, link) for one in fastest_first)
+
+
+def _beats(one: Candidate, other: Candidate) -> bool:
+    """In both frames/s and DSPs, or as good."""
+    return one.key[0] <= other.key[0] and one.array.dsps <= other.array.dsps
+
+
+@contextmanager
+def workers(count: int = 1, dask: str | None = None, seconds: float = 10) -> Iterator[Executor | None]:
+    """An executor for the search: processes of this machine, or a Dask cluster's; None for one process.
+
+    seconds: how long a Dask scheduler may take to answer; ScheduleError where it does not.
+    """
+    if dask is not None:
+        with _dask(dask, seconds) as executor:
+            yield executor
+    elif count > 1:
+        from concurrent.futures import ProcessPoolExecutor
+
+        with ProcessPoolExecutor(count) as pool:
+            yield pool
+    else:
+        yield None
+
+
+@contextmanager
+def _dask(address: str, seconds: float) -> Iterator[Executor]:
+    try:
+        distributed: Any = import_module("distributed")  # partly typed, and an extra
+    except ImportError as error:
+        raise ScheduleError("--dask needs the package distributed: pip install -e '.[dask]'") from error
+    try:
+        client = distributed.Client(address, timeout=seconds)
+    except (OSError, ValueError) as error:
+        raise ScheduleError(
+            f"no Dask scheduler answers at {address!r}: {error}; start one with: dask scheduler"
+        ) from error
+    with client:
+        # Not pure: a task that is given again after its worker died is to run again, and not to be the one that failed.
+        yield client.get_executor(pure=False)

@@ -1,0 +1,305 @@
+"""Schedule → design: every file of the generated folder, in memory."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.board import Board, Clock
+from cnn.network import Detection
+from cnn.quantized import QuantizedNetwork, on_host
+from cnn.quantized_file import to_npz
+from hls_templates.engine import TOP, EngineValues, Memory, Parameter, engine_sources, simulation_source
+from hls_templates.render import SIMULATION, headers
+from hls_templates.vendor.files import Figure, VendorValues, vendor_files
+from hls_templates.vendor.hwh import hardware_description
+from hls_templates.vendor.ports import Output, SystolicPorts
+from scheduler.hardware.ddr import link_of
+from scheduler.systolic.area.placement import place
+from scheduler.systolic.area.resources import BURST_WORDS, FIFOS, OUTSTANDING, PRIMITIVES, Buffer, built, units
+from scheduler.systolic.array import PIXEL_BYTES, Array
+from scheduler.systolic.layers import MAX_STRIDE, resolve
+from scheduler.systolic.model.cost import cost
+from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, Map, Program, emit
+from scheduler.systolic.tiling import SystolicSchedule
+from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
+from systolic.golden import golden_files
+from systolic.styles.systolic.vector import make_vector
+
+CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
+"""What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""
+
+HOST_FIELDS = ("in_base", "in_buffer", "out_base", "out_buffer")
+"""What the host changes in a pass: where its maps lie."""
+
+
+def generate(
+    schedule: SystolicSchedule,
+    board: Board,
+    clock: Clock,
+    model: Mapping[str, bytes],
+    picture: npt.NDArray[np.uint8],
+    fit: str = "plain",
+) -> Design:
+    """The whole folder; the same arguments give the same bytes.
+
+    model: files of the float network, kept for the float reference. picture: uint8 [channels, height, width], the
+    frame of the vendor's test bench, in a batch shifted by a column a frame. fit: how pictures are brought to size.
+    """
+    program = emit(schedule)
+    values = engine_values(schedule, program, board, clock)
+    files: dict[str, bytes] = {f"src/{name}": text.encode() for name, text in engine_sources(values).items()}
+    vector = make_vector(schedule, program, picture)
+    vendor = vendor_values(schedule, program, board, clock, tuple(sorted(files)), vector.outputs)
+    files |= {name: text.encode() for name, text in vendor_files(vendor).items()}
+    files["systolic.hwh"] = hardware_description(vendor).encode()
+    files |= vector.files
+    files |= {f"simulation/{name}": text.encode() for name, text in headers(SIMULATION).items()}
+    files["simulation/simulate.cpp"] = simulation_source(values).encode()
+    files |= images(program)
+    files |= {f"golden/{name}": data for name, data in golden_files(schedule.network).items()}
+    files["network.npz"] = to_npz(schedule.network)
+    files |= model
+    check = {name: {"path": path, "crc32": zlib.crc32(files[path])} for name, path in CHECK.items()}
+    files[MANIFEST] = _json({**manifest(schedule, program, board, clock), "fit": fit, "check": check})
+    return design(files)
+
+
+def vendor_values(
+    schedule: SystolicSchedule,
+    program: Program,
+    board: Board,
+    clock: Clock,
+    sources: tuple[str, ...],
+    outputs: tuple[Output, ...],
+) -> VendorValues:
+    """What the Tcl scripts, the test bench, the README and the hardware description are made of."""
+    array, priced = schedule.array, cost(schedule, link_of(board, clock.mhz))
+    use = place(array, board)[1]
+    figures = (
+        Figure("array", f"{array} (rows × columns × lanes)", "computed"),
+        Figure("clock", f"{clock.mhz:g} MHz", "target"),
+        *((Figure("batch", f"{schedule.batch} frames", "computed"),) if schedule.batch > 1 else ()),
+        Figure("cycles a frame", f"{priced.cycles_per_frame:,}", "computed"),
+        Figure("frames a second", f"{priced.frames_per_second:.1f}", "target"),
+        Figure("DSP", f"{use.dsp} of {board.resources.dsp}", "estimate"),
+        Figure("BRAM36", f"{use.bram36} of {board.resources.bram36}", "estimate"),
+        Figure("URAM", f"{use.uram} of {board.resources.uram}", "estimate"),
+        Figure("LUT", f"{use.lut:,} of {board.resources.lut:,}, {use.lutram:,} of them memory", "estimate"),
+    )
+    return VendorValues(
+        title=f"{schedule.network.name} on a {array} systolic array",
+        board=board,
+        clock=clock,
+        ports=SystolicPorts(array.map_ports, array.weight_ports, program.maps_words, outputs),
+        sources=sources,
+        figures=figures,
+    )
+
+
+def images(program: Program) -> dict[str, bytes]:
+    """What the host uploads once: little-endian, as it lies in DDR."""
+    weights = {f"data/weights_{port}.bin": image.tobytes() for port, image in enumerate(program.weights)}
+    return {
+        **weights,
+        "data/requantisers.bin": program.requantisers.astype("<u4").tobytes(),
+        "data/program.bin": program.words.astype("<u4").tobytes(),
+    }
+
+
+def _json(values: Mapping[str, Any]) -> bytes:
+    return (json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+# --- engine ------------------------------------------------------------------------------------------------
+
+
+def engine_values(schedule: SystolicSchedule, program: Program, board: Board, clock: Clock) -> EngineValues:
+    array = schedule.array
+    reasons = [f"{board.title}, array {array}, target clock {clock.mhz:g} MHz"]
+    for tiling in schedule.tilings:
+        reasons += tiling.reasons(array)
+    bounds = {
+        "maps": program.maps_words,
+        "weights": program.weights[0].shape[0],
+        "requantisers": program.requantisers.shape[0],
+        "program": program.words.size,
+        "passes": len(program.pass_job),
+    }
+    placement = place(array, board)[0]
+    memories = tuple(_memory(buffer, placement[buffer.name], array, board) for buffer in built(array))
+    reasons += [f"{buffer.name}: {memory.reason}" for buffer, memory in zip(built(array), memories, strict=True)]
+    return EngineValues(
+        title=f"{schedule.network.name} on a {array} systolic array",
+        parameters=_parameters(array),
+        map_ports=array.map_ports,
+        weight_ports=array.weight_ports,
+        depths={fifo.name: fifo.depth(array) for fifo in FIFOS},
+        bounds=bounds,
+        burst_words=BURST_WORDS,
+        outstanding=OUTSTANDING,
+        memories=memories,
+        map_depth=array.map_depth,
+        reasons=reasons,
+    )
+
+
+def _memory(buffer: Buffer, impl: str, array: Array, board: Board) -> Memory:
+    """The primitive, and what the buffer takes of it."""
+    count, bits, depth = int(buffer.count(array)), int(buffer.bits(array)), int(buffer.depth(array))
+    taken = count * units(impl, bits, depth, board.family)
+    size = f"{count} × {depth:,} words of {bits} bits"
+    return Memory(buffer.macro, impl, f"{size} in {taken:,} {PRIMITIVES[impl]}")
+
+
+def _parameters(array: Array) -> tuple[Parameter, ...]:
+    packing = array.packing
+    return (
+        Parameter("ROWS", array.rows, "M: output rows computed together"),
+        Parameter("COLUMNS", array.columns, "N: output channels computed together"),
+        Parameter("LANES", array.lanes, "L: input channels a PE multiplies in a cycle"),
+        Parameter("PIXEL_BYTES", PIXEL_BYTES, "bytes of one input pixel"),
+        Parameter("PIXEL_LANES", array.pixel_lanes, "lanes of one input pixel"),
+        Parameter("VALUE_BITS", array.bits, "bits of an activation and of a weight"),
+        Parameter("PACK_COLUMNS", packing.columns, f"columns that share a {array.dsp}"),
+        Parameter("POSITIONS", packing.positions, f"positions that share a {array.dsp}"),
+        Parameter("PACK_SHIFT", packing.shift, "bits of a product's field"),
+        Parameter("PACK_CHAIN", array.pack_chain, "packed products summed before they are taken apart"),
+        Parameter("SAVE_ROWS", array.save_rows, "rows of a position requantised a cycle"),
+        Parameter("MAP_PORTS", array.map_ports, "AXI ports for maps"),
+        Parameter("WEIGHT_PORTS", array.weight_ports, "AXI ports for weights"),
+        Parameter("WEIGHT_WORDS", array.weight_words, "words of weights that such a port gives a cycle"),
+        Parameter("ROW_DEPTH", array.row_depth, "words of a row-buffer bank"),
+        Parameter("WEIGHT_DEPTH", array.weight_depth, "steps of the weight buffer"),
+        Parameter("KEPT_DEPTH", array.kept_depth, "sums that may wait for the tile below"),
+        Parameter("MAP_DEPTH", array.map_depth, "words of a bank of a map buffer, 0: no map stays on chip"),
+        Parameter("CHUNK", array.chunk, "columns arranged before a row piece is written"),
+        Parameter("CHANNEL_TILES", array.channel_tiles, "channel tiles whose requantisers are kept"),
+        Parameter("OUTSTANDING", OUTSTANDING, "bursts on their way at a port"),
+        Parameter("MAX_STRIDE", MAX_STRIDE, "largest stride of a convolution"),
+    )
+
+
+# --- manifest ----------------------------------------------------------------------------------------------
+
+
+def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: Clock) -> dict[str, Any]:
+    """The host's contract: everything it needs to know, and nothing that it would have to look up elsewhere."""
+    network, array = schedule.network, schedule.array
+    return {
+        "format": "systolic-manifest",
+        "version": MANIFEST_VERSION,
+        "style": "systolic",
+        "network": network.name,
+        "labels": list(network.labels),
+        "board": board.name,
+        "clock_mhz": clock.mhz,
+        "top": TOP,
+        "array": asdict(array),
+        "estimate": asdict(place(array, board)[1]),
+        "map_ports": array.map_ports,
+        "weight_ports": array.weight_ports,
+        "lanes": array.lanes,
+        "word_bytes": array.word_bytes,
+        "weight_word_bytes": array.word_bytes * array.weight_words,
+        "burst_words": BURST_WORDS,
+        "outstanding": OUTSTANDING,
+        "maps_bytes": program.maps_words * array.word_bytes,
+        "input": {
+            **manifest_region(schedule, program, 0),
+            "pixel_bytes": PIXEL_BYTES,
+            "row_bytes": program.maps[0].row_words * array.word_bytes,
+        },
+        "images": {
+            "weights": [f"data/weights_{port}.bin" for port in range(array.weight_ports)],
+            "requantisers": "data/requantisers.bin",
+            "program": "data/program.bin",
+        },
+        "crc32": {name: zlib.crc32(image) for name, image in images(program).items()},
+        "pass_words": PASS_WORDS,
+        "pass_fields": {name: PASS_FIELDS.index(name) for name in HOST_FIELDS},
+        "passes": len(program.pass_job),
+        **({"batch": schedule.batch} if schedule.batch > 1 else {}),
+        "layers": [
+            {**_layer(schedule, program, index), "modelled_cycles": layer.running}
+            for index, layer in enumerate(cost(schedule, link_of(board, clock.mhz)).layers)
+        ],
+        "heads": heads(network, {tiling.job.output: i for i, tiling in enumerate(schedule.tilings)}),
+    }
+
+
+def _layer(schedule: SystolicSchedule, program: Program, index: int) -> dict[str, Any]:
+    tiling = schedule.tilings[index]
+    job = tiling.job
+    node = schedule.network.nodes[job.output]
+    passes = [i for i, j in enumerate(program.pass_job) if j == index]
+    return {
+        "name": job.name,
+        "output_name": node.name,
+        "node": job.output,
+        "input_node": job.input,
+        "source": node.source,
+        "first_pass": passes[0],
+        "last_pass": passes[-1],
+        "macs": job.macs,
+        "compute_cycles": tiling.cycles,
+        "output": manifest_region(schedule, program, job.output),
+    }
+
+
+def manifest_region(schedule: SystolicSchedule, program: Program, node: int) -> dict[str, Any]:
+    """The map of a node as the host reads it (host.manifest.Region): the first frame's, those of its batch follow."""
+    return {**_shape(schedule.network, node), **_region(program.maps[node], schedule.array)}
+
+
+def _shape(network: QuantizedNetwork, index: int) -> dict[str, Any]:
+    node = network.nodes[index]
+    shape = node.shape
+    return {
+        "channels": shape.channels,
+        "height": shape.height,
+        "width": shape.width,
+        "datatype": node.type.datatype.name,
+        "value_bytes": np.dtype(node.type.datatype.carrier).itemsize,
+        "scale": node.type.scale,
+    }
+
+
+def _region(region: Map, array: Array) -> dict[str, int]:
+    """Bytes in the map arena: [row][block][column][lane] of ``value_bits``."""
+    return {
+        **({"map_buffer": region.buffer, "turn": region.turn} if region.buffer else {}),
+        "offset": region.base * array.word_bytes,
+        "bytes": region.frame_words * array.word_bytes,
+        "blocks": region.blocks,
+        "value_bits": region.value_bits,
+    }
+
+
+def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> list[dict[str, Any]]:
+    """One object a detection head: the layer (by index in ``layers``) whose output it reads, and how.
+
+    layer_of: node → index in ``layers``.
+    """
+    found = []
+    for node in network.nodes:
+        if on_host(node.op) and isinstance(node.op, Detection):
+            op = node.op
+            found.append(
+                {
+                    "layer": layer_of[resolve(network, node.inputs[0])],
+                    "kind": op.kind,
+                    "anchors": [list(pair) for pair in op.anchors],
+                    "classes": op.classes,
+                    "coords": op.coords,
+                    "softmax": op.softmax,
+                    **({"bias": list(op.bias)} if op.bias else {}),
+                }
+            )
+    return found

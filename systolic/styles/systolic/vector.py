@@ -1,0 +1,87 @@
+"""One frame, or one batch, as a test vector: what lies in DDR before it, and what must lie there after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.integer_model import Integers, run_integer
+from hls_templates.vendor.ports import Output
+from host.contract.layout import fill_pixels
+from scheduler.systolic.array import PIXEL_BYTES, Array
+from scheduler.systolic.formats import pack_values
+from scheduler.systolic.program import Map, Program
+from scheduler.systolic.tiling import SystolicSchedule
+
+
+@dataclass(frozen=True, eq=False)
+class Vector:
+    """files: data/maps.bin (the arena with the picture in place), data/expected.bin (the outputs, one after the other),
+    data/layers.bin (the integers [channels, height, width] of every layer, little-endian, one after the other; of the
+    first frame).
+
+    outputs: their regions, in the order of expected.bin.
+    """
+
+    files: dict[str, bytes]
+    outputs: tuple[Output, ...]
+
+
+def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArray[np.uint8]) -> Vector:
+    """picture: uint8 [channels, height, width]. The outputs are those maps that no later layer reads or overwrites.
+
+    Frame f of a batch is the picture shifted by f columns, so that frames in the wrong place are seen.
+    """
+    array = schedule.array
+    pictures = [np.roll(picture, frame, axis=2) for frame in range(schedule.batch)]
+    golden = [run_integer(schedule.network, one) for one in pictures]
+    arena = np.zeros(program.maps_words * array.word_bytes, np.int8)
+    pixels = program.maps[0]
+    start = pixels.base * array.word_bytes
+    frames = np.concatenate([pack_pixels(pixels, array, one) for one in pictures])
+    arena[start : start + pixels.words * array.word_bytes] = frames
+    read = {tiling.job.input for tiling in schedule.tilings}
+    ends = [tiling.job.output for tiling in schedule.tilings if tiling.job.output not in read]
+    outputs, expected = [], []
+    for node in ends:
+        region = program.maps[node]
+        outputs.append(Output(schedule.network.nodes[node].name, region.base, region.words))
+        for frame in golden:
+            integers = frame[node]
+            assert integers is not None  # only the host's tail has no integers, and no job gives it
+            expected.append(pack_map(region, array, integers))
+    files = {
+        "data/maps.bin": arena.tobytes(),
+        "data/expected.bin": np.concatenate(expected).tobytes(),
+        "data/layers.bin": b"".join(_layer_integers(golden[0], t.job.output) for t in schedule.tilings),
+    }
+    return Vector(files, tuple(outputs))
+
+
+def _layer_integers(golden: Sequence[Integers | None], node: int) -> bytes:
+    integers = golden[node]
+    assert integers is not None
+    return np.ascontiguousarray(integers, integers.dtype.newbyteorder("<")).tobytes()
+
+
+def pack_pixels(region: Map, array: Array, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.int8]:
+    """uint8 [channels, height, width] → the bytes of the input map: rows of PIXEL_BYTES wide pixels."""
+    rows = np.zeros((picture.shape[1], region.row_words * array.word_bytes), np.uint8)
+    fill_pixels(picture, rows, PIXEL_BYTES)
+    return rows.reshape(-1).view(np.int8)
+
+
+def pack_map(region: Map, array: Array, integers: Integers) -> npt.NDArray[np.int8]:
+    """[channels, height, width] → the bytes of a map, [row][block][column][lane]; lanes without a channel are 0.
+
+    The inverse of ``host.layout.unpack_map``.
+    """
+    channels, height, width = integers.shape
+    padded: npt.NDArray[Any] = np.zeros((region.blocks * array.lanes, height, width), integers.dtype)
+    padded[:channels] = integers
+    blocks = padded.reshape(region.blocks, array.lanes, height, width).transpose(2, 0, 3, 1)
+    return pack_values(np.ascontiguousarray(blocks).reshape(-1), region.value_bits)

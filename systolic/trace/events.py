@@ -1,0 +1,88 @@
+"""What a trace is made of, before any time is known, and what its solver is told."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from systolic.trace.timing import Fabric, Memory
+
+
+class SolverOptions(ctypes.Structure):
+    """struct Options of solve.h, field by field."""
+
+    _fields_ = (
+        ("ddr_bytes_per_cycle", ctypes.c_double),
+        ("read_latency", ctypes.c_int64),
+        ("write_latency", ctypes.c_int64),
+        ("read_outstanding", ctypes.c_int64),
+        ("write_outstanding", ctypes.c_int64),
+        ("max_burst_beats", ctypes.c_int64),
+        ("fifo_latency", ctypes.c_int64),
+        ("loop_entry", ctypes.c_int64),
+        ("request_stages", ctypes.c_int64),
+        ("timeline_bins", ctypes.c_int64),
+        ("limit", ctypes.c_int64),
+    )
+
+
+def solver_options(
+    memory: Memory, clock_mhz: float, fabric: Fabric | None = None, timeline_bins: int = 0, limit: int = 0
+) -> SolverOptions:
+    """What the solver is told; limit: of cycles, beyond which it gives up, 0 for none."""
+    fabric = fabric or Fabric()
+    return SolverOptions(
+        memory.bytes_per_cycle(clock_mhz),
+        round(memory.read_latency_ns * clock_mhz / 1000),
+        round(memory.write_latency_ns * clock_mhz / 1000),
+        memory.read_outstanding,
+        memory.write_outstanding,
+        memory.max_burst_beats,
+        fabric.fifo_latency,
+        fabric.loop_entry,
+        fabric.request_stages,
+        timeline_bins,
+        limit,
+    )
+
+
+@dataclass(frozen=True)
+class StreamFacts:
+    """A FIFO as declared; ``group`` is its name without array indices, which share one pragma."""
+
+    name: str
+    depth: int
+    elements: int
+    element_bytes: int
+    writer: str
+    reader: str
+
+    @property
+    def group(self) -> str:
+        return self.name.partition("[")[0]
+
+
+@dataclass(frozen=True)
+class RegionFacts:
+    """What was traced in one region, before any time is known."""
+
+    label: int
+    top: bool
+    processes: tuple[str, ...]
+    accesses: int
+    streams: tuple[StreamFacts, ...]
+
+    def depths(self, given: Mapping[str, int]) -> tuple[int, ...]:
+        """One depth a stream: given for its name, given for its array, or declared."""
+        return tuple(given.get(s.name, given.get(s.group, s.depth)) for s in self.streams)
+
+
+class Traced(Protocol):
+    """What a search for depths asks of a trace."""
+
+    @property
+    def regions(self) -> tuple[RegionFacts, ...]: ...
+
+    def region_cycles(self, number: int, depths: Sequence[int], options: SolverOptions) -> int | None: ...

@@ -1,0 +1,226 @@
+"""When, not only what: cycles, stalls and deadlocks of the generated code, solved from one traced execution.
+
+A simulation library built with ``SYSTOLIC_TRACE`` records what every process does in its own pipeline time
+(hls_templates/simulation/trace.h). `Trace.solve` finds the clock of every access for any FIFO depths, clock
+and memory, without a new execution. docs/cycles.md tells what is modelled and what is not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from boards.errors import SimulationError
+from systolic.trace.depths import Advice, advise, remedy
+from systolic.trace.events import RegionFacts, SolverOptions, StreamFacts, solver_options
+from systolic.trace.timing import (
+    BundleTiming,
+    DeadlockError,
+    Fabric,
+    Lane,
+    Memory,
+    ProcessTiming,
+    RegionTiming,
+    StreamTiming,
+    Timing,
+    Waiting,
+)
+
+__all__ = ["DeadlockError", "Fabric", "Memory", "RegionTiming", "SolverOptions", "Timing", "Trace", "solver_options"]
+
+TIMELINE_BINS = 512  # of one region and process; even, and few enough that a frame's lanes stay below a MB
+
+
+def _stream_facts(stream: dict[str, Any], names: Sequence[str]) -> StreamFacts:
+    writer, reader = (names[stream[end]] if stream[end] >= 0 else "" for end in ("writer", "reader"))
+    return StreamFacts(stream["name"], stream["depth"], stream["elements"], stream["element_bytes"], writer, reader)
+
+
+def _region_facts(region: dict[str, Any]) -> RegionFacts:
+    names = tuple(process["name"] for process in region["processes"])
+    return RegionFacts(
+        label=region["label"],
+        top=region["top"],
+        processes=names,
+        accesses=sum(process["accesses"] for process in region["processes"]),
+        streams=tuple(_stream_facts(stream, names) for stream in region["streams"]),
+    )
+
+
+def _process_timing(name: str, process: dict[str, Any], cycles: int) -> ProcessTiming:
+    waits = (process["wait_input"], process["wait_space"], process["wait_memory"])
+    lane = process.get("lane")
+    return ProcessTiming(
+        name,
+        process["end"] - sum(waits),
+        *waits,
+        idle=cycles - process["end"],
+        iterations=process["iterations"],
+        lane=lane and Lane(lane["bin_cycles"], *(tuple(lane[key]) for key in ("input", "space", "memory"))),
+    )
+
+
+def _region_timing(facts: RegionFacts, result: dict[str, Any], fabric: Fabric) -> RegionTiming:
+    return RegionTiming(
+        label=facts.label,
+        top=facts.top,
+        cycles=result["cycles"],
+        overhead=0 if facts.top else fabric.region_start + fabric.region_stop,
+        processes=tuple(
+            _process_timing(name, process, result["cycles"])
+            for name, process in zip(facts.processes, result["processes"], strict=True)
+        ),
+        streams=tuple(
+            StreamTiming(s.name, s.writer, s.reader, element_bytes=s.element_bytes, elements=s.elements, **seen)
+            for s, seen in zip(facts.streams, result["streams"], strict=True)
+        ),
+        bundles=tuple(BundleTiming(**bundle) for bundle in result["bundles"]),
+    )
+
+
+def _waiting(facts: RegionFacts, depths: Sequence[int], blocked: dict[str, Any]) -> Waiting:
+    number = blocked["stream"]
+    return Waiting(
+        process=facts.processes[blocked["process"]],
+        waits_for=blocked["waits_for"],
+        stream=facts.streams[number].name if number >= 0 else "",
+        element=blocked["element"],
+        depth=depths[number] if number >= 0 else 0,
+    )
+
+
+class Trace:
+    """The trace that a library holds. One library holds one trace: the next traced run replaces it.
+
+    library: built with SYSTOLIC_TRACE and with trace.cpp, solve.cpp, memory.cpp and cycles.cpp of
+    hls_templates/simulation. Call `begin`, the library's top function, `end`; then `solve` and `advise`
+    at will.
+    """
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+        try:
+            library.systolic_trace_end.restype = ctypes.c_char_p
+            library.systolic_trace_describe.restype = ctypes.c_char_p
+            solvers = (library.systolic_trace_solve, library.systolic_trace_cycles)
+        except AttributeError as error:
+            raise SimulationError(
+                f"{library._name} holds no trace: build it with SYSTOLIC_TRACE and the sources of "
+                f"hls_templates/simulation ({error})"
+            ) from None
+        for solver, answer in zip(solvers, (ctypes.c_char_p, ctypes.c_int64), strict=True):
+            solver.argtypes = (ctypes.c_int64, ctypes.POINTER(SolverOptions), ctypes.POINTER(ctypes.c_int64))
+            solver.restype = answer
+        self._facts: tuple[RegionFacts, ...] | None = None
+        self._bytes = 0
+
+    def begin(self) -> None:
+        """Forgets what was recorded, and records from now on."""
+        self._facts = None
+        self._library.systolic_trace_begin()
+
+    def end(self) -> None:
+        """Stops recording.
+
+        Raises SimulationError where the kernel's own declarations contradict what it did.
+        """
+        sentence = self._library.systolic_trace_end()
+        self._facts = None
+        if sentence is not None:
+            raise SimulationError(sentence.decode())
+
+    def reset(self) -> None:
+        """Gives the memory of the trace back."""
+        self._facts = None
+        self._library.systolic_trace_reset()
+
+    @property
+    def regions(self) -> tuple[RegionFacts, ...]:
+        """What was recorded, region by region in order of execution."""
+        if self._facts is None:
+            described = _answer(self._library.systolic_trace_describe())
+            self._facts = tuple(_region_facts(region) for region in described["regions"])
+            self._bytes = described["bytes"]
+        return self._facts
+
+    @property
+    def bytes(self) -> int:
+        """Memory that the recorded trace takes."""
+        return self._bytes if self.regions else 0
+
+    def solve(
+        self,
+        memory: Memory | None = None,
+        clock_mhz: float = 300.0,
+        depths: Mapping[str, int] | None = None,
+        fabric: Fabric | None = None,
+        timeline: bool = False,
+    ) -> Timing:
+        """The time of every access.
+
+        depths: other FIFO depths, by stream or by array of streams. timeline: keep the lanes for a picture.
+        Raises DeadlockError, and SimulationError for a depth below 1 or a name that is no stream.
+        """
+        memory, fabric = memory or Memory(), fabric or Fabric()
+        self._check(clock_mhz, depths or {})
+        options = solver_options(memory, clock_mhz, fabric, TIMELINE_BINS if timeline else 0)
+        regions = tuple(
+            self._solve_region(number, facts.depths(depths or {}), options, fabric)
+            for number, facts in enumerate(self.regions)
+        )
+        return Timing(clock_mhz, memory, regions)
+
+    def region_cycles(self, number: int, depths: Sequence[int], options: SolverOptions) -> int | None:
+        """Cycles of one region, None for a deadlock or where they exceed ``options.limit``."""
+        array = (ctypes.c_int64 * len(depths))(*depths)
+        cycles = int(self._library.systolic_trace_cycles(number, ctypes.byref(options), array))
+        if cycles == -3:
+            raise SimulationError(f"region {number} of the trace cannot be solved; it has {len(self.regions)} regions")
+        return None if cycles < 0 else cycles
+
+    def advise(
+        self,
+        memory: Memory | None = None,
+        clock_mhz: float = 300.0,
+        fabric: Fabric | None = None,
+        slack: float = 0.005,
+    ) -> Advice:
+        """Least FIFO depths that cost at most ``slack`` of the cycles with unbounded FIFOs, and the curve."""
+        self._check(clock_mhz, {})
+        return advise(self, solver_options(memory or Memory(), clock_mhz, fabric), slack)
+
+    def _solve_region(self, number: int, depths: Sequence[int], options: SolverOptions, fabric: Fabric) -> RegionTiming:
+        facts = self.regions[number]
+        array = (ctypes.c_int64 * len(depths))(*depths)
+        result = _answer(self._library.systolic_trace_solve(number, ctypes.byref(options), array))
+        if result["ring"]:
+            self._deadlock(number, depths, options, result)
+        return _region_timing(facts, result, fabric)
+
+    def _deadlock(self, number: int, depths: Sequence[int], options: SolverOptions, result: dict[str, Any]) -> None:
+        facts = self.regions[number]
+        ring = tuple(_waiting(facts, depths, blocked) for blocked in result["ring"])
+        full = tuple(dict.fromkeys(b["stream"] for b in result["ring"] if b["waits_for"] == "space"))
+        raise DeadlockError(facts.label, ring, remedy(self, number, depths, full, options))
+
+    def _check(self, clock_mhz: float, depths: Mapping[str, int]) -> None:
+        if not self.regions:
+            raise SimulationError("nothing was traced: call begin(), the library's top function, then end()")
+        if clock_mhz <= 0:
+            raise SimulationError(f"a clock in MHz above 0 is needed, not {clock_mhz}")
+        streams = [stream for region in self.regions for stream in region.streams]
+        known = {stream.name for stream in streams} | {stream.group for stream in streams}
+        for name, depth in depths.items():
+            if name not in known:
+                raise SimulationError(f"no stream is named '{name}'; the trace has {', '.join(sorted(known))}")
+            if depth < 1:
+                raise SimulationError(f"stream '{name}' needs a depth of at least 1, not {depth}")
+
+
+def _answer(text: bytes) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(text)
+    if "error" in answer:
+        raise SimulationError(answer["error"])
+    return answer

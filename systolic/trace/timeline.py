@@ -1,0 +1,156 @@
+"""A picture of where the cycles go: a lane a process, coloured by what it does and what it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boards.errors import SimulationError
+from systolic.trace.timing import Lane, ProcessTiming, RegionTiming, Timing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Colours that stay apart for colour-blind readers (Okabe and Ito), work the quietest.
+COLOURS = {
+    "computes": "#56B4E9",
+    "waits for input": "#F0E442",
+    "waits for space": "#E69F00",
+    "waits for DDR": "#D55E00",
+}
+
+
+def shares(process: ProcessTiming, cycles: int) -> tuple[int, NDArray[np.float64]]:
+    """(cycles a bin, float64 of shape 4 × bins): the shares of each bin in the order of COLOURS.
+
+    What is missing to 1 is after the process's end. Raises SimulationError without a lane.
+    """
+    lane = process.lane
+    if lane is None:
+        raise SimulationError(f"process '{process.name}' has no lane: solve with timeline=True")
+    bins = max(1, -(-cycles // lane.bin_cycles))
+    starts = np.arange(bins) * lane.bin_cycles
+    ended = cycles - process.idle
+    alive = np.clip(ended - starts, 0, lane.bin_cycles)
+    waits = np.array([_padded(part, bins) for part in _parts(lane)])
+    width = np.minimum(lane.bin_cycles, cycles - starts).clip(1)
+    parts = np.vstack([alive - waits.sum(axis=0), waits])
+    return lane.bin_cycles, np.asarray(parts / width, dtype=np.float64)
+
+
+def _parts(lane: Lane) -> tuple[tuple[int, ...], ...]:
+    return lane.wait_input, lane.wait_space, lane.wait_memory
+
+
+def _padded(part: tuple[int, ...], bins: int) -> NDArray[np.int64]:
+    values = np.zeros(bins, dtype=np.int64)
+    used = part[:bins]
+    values[: len(used)] = used
+    return values
+
+
+def _lane_names(regions: tuple[RegionTiming, ...]) -> list[str]:
+    """Process names in order of first appearance, which is that of the data; the top's own last."""
+    ordered = sorted(regions, key=lambda region: region.top)
+    return list(dict.fromkeys(process.name for region in ordered for process in region.processes))
+
+
+def _draw_process(axes: Axes, process: ProcessTiming, cycles: int, start: int, row: int) -> None:
+    width, parts = shares(process, cycles)
+    edges = np.append(start + np.arange(parts.shape[1]) * width, start + cycles)
+    base = np.full(parts.shape[1], row + 0.9)  # the axis points down
+    for share, colour in zip(parts, COLOURS.values(), strict=True):
+        top = base - 0.8 * share
+        axes.stairs(top, edges, baseline=base, fill=True, color=colour, linewidth=0)
+        base = top
+
+
+def _chosen(timing: Timing, label: int | None) -> tuple[RegionTiming, ...]:
+    regions = tuple(region for region in timing.regions if label is None or region.label == label)
+    if not regions:
+        labels = ", ".join(str(region.label) for region in timing.regions)
+        raise SimulationError(f"no region has the label {label}; the trace has {labels}")
+    return regions
+
+
+def draw(
+    timing: Timing,
+    label: int | None = None,
+    title: str = "",
+    names: Mapping[int, str] | None = None,
+    marks: Mapping[int, str] | None = None,
+) -> Figure:
+    """The regions with this label, or all of them one after the other; timing solved with ``timeline=True``.
+
+    names: of the labels, to be written above their regions. marks: cycles at which something ended, and what.
+    Raises SimulationError for a label that is not there.
+    """
+    from matplotlib.figure import Figure
+
+    regions = _chosen(timing, label)
+    lanes = _lane_names(regions)
+    figure = Figure(figsize=(12, 1.5 + 0.32 * len(lanes)), layout="constrained")
+    axes = figure.add_subplot()
+    start = 0
+    for region in regions:
+        for process in region.processes:
+            _draw_process(axes, process, region.cycles, start, lanes.index(process.name))
+        start += region.total
+        axes.axvline(start, color="black", linewidth=0.4)
+    _label(axes, lanes, start)
+    _label_regions(axes, regions, start, names or {})
+    _mark(axes, marks or {})
+    text = title or f"{start:,} cycles at {timing.clock_mhz:g} MHz (target)"
+    axes.set_title(text, loc="left", pad=20, fontsize=11)
+    return figure
+
+
+def _label(axes: Axes, lanes: list[str], end: int) -> None:
+    from matplotlib.patches import Patch
+
+    axes.set_xlim(0, max(end, 1))
+    axes.set_ylim(len(lanes), 0)
+    axes.set_yticks([row + 0.5 for row in range(len(lanes))], lanes)
+    axes.set_xlabel("cycles")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.spines[["top", "right"]].set_visible(False)
+    handles = [Patch(color=colour, label=name) for name, colour in COLOURS.items()]
+    axes.legend(handles=handles, ncols=4, loc="upper right", bbox_to_anchor=(1, -0.05), frameon=False, fontsize=8)
+
+
+def _label_regions(axes: Axes, regions: tuple[RegionTiming, ...], end: int, names: Mapping[int, str]) -> None:
+    """Each region's name at its middle, where it is wide enough to be read."""
+    start = 0
+    for region in regions:
+        if len(regions) > 1 and not region.top and region.total > end / 40:
+            name = names.get(region.label, str(region.label))
+            axes.text(start + region.total / 2, 0, name, ha="center", va="bottom", fontsize=7)
+        start += region.total
+
+
+def _mark(axes: Axes, marks: Mapping[int, str]) -> None:
+    for cycle, name in marks.items():
+        axes.axvline(cycle, color="black", linewidth=0.8, linestyle="--")
+        axes.text(cycle, 0, f"{name} ", ha="right", va="bottom", fontsize=7)
+
+
+def save(
+    timing: Timing,
+    path: Path,
+    label: int | None = None,
+    title: str = "",
+    names: Mapping[int, str] | None = None,
+    marks: Mapping[int, str] | None = None,
+) -> None:
+    """Writes the picture; the suffix of ``path`` (.png, .svg, .pdf) chooses the format. SimulationError where that
+    cannot be."""
+    figure = draw(timing, label, title, names, marks)
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise SimulationError(f"{path} cannot be written: {error}; choose another FILE.png") from error
