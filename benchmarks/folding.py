@@ -38,8 +38,22 @@ NETWORKS = ("ultranet", "cnv-w1a1", "mobilenet-w4a4")
 CLOCKS = {"zcu104": 200.0, "ultra96-v2": 200.0, "pynq-z2": 100.0}
 """MHz that frames/s are stated at: a target, not what a vendor tool closed at."""
 
-COLUMNS = ("network, board", "target", "folder", "frames/s", "cycles", "cost", "DSP", "LUT", "BRAM18", "URAM",
-           "converters", "FIFO bits", "s", "")  # fmt: skip
+COLUMNS = (
+    "network, board",
+    "target",
+    "folder",
+    "frames/s",
+    "cycles",
+    "cost",
+    "DSP",
+    "LUT",
+    "BRAM18",
+    "URAM",
+    "converters",
+    "FIFO bits",
+    "s",
+    "",
+)
 
 
 def main() -> None:
@@ -107,10 +121,21 @@ def row(where: str, name: str, found: Folded, goal: Goal, clock: float, seconds:
     said = "slow" if goal.cycles and found.cycles > goal.cycles else "" if found.fits else "over"
     proof = "proven" if found.state == "optimal" else f"gap {found.gap:.2%}" if found.state == "feasible" else said
     cells = (
-        where, f"{target:,.0f}", name, f"{found.fps(clock):,.0f}", f"{found.cycles:,}", f"{found.price / 1e9:.3f}",
-        f"{used.dsp}", f"{used.lut:,}", f"{used.bram18}", f"{used.uram}", f"{converter_count(found.folding)}",
-        f"{fifo_bits(found.folding):,}", f"{seconds:.1f}", proof,
-    )  # fmt: skip
+        where,
+        f"{target:,.0f}",
+        name,
+        f"{found.fps(clock):,.0f}",
+        f"{found.cycles:,}",
+        f"{found.price / 1e9:.3f}",
+        f"{used.dsp}",
+        f"{used.lut:,}",
+        f"{used.bram18}",
+        f"{used.uram}",
+        f"{converter_count(found.folding)}",
+        f"{fifo_bits(found.folding):,}",
+        f"{seconds:.1f}",
+        proof,
+    )
     return "| " + " | ".join(cells) + " |"
 
 

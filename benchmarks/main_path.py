@@ -57,9 +57,7 @@ def main() -> None:
         rows.append(["generation, without compiling", best(generate), 10.0])
         folder = open_folder(folder_path)
         shape = folder.network.input_shape
-        picture = np.random.default_rng(0).integers(
-            0, 256, (shape.channels, shape.height, shape.width), dtype=np.uint8
-        )
+        picture = np.random.default_rng(0).integers(0, 256, (shape.channels, shape.height, shape.width), dtype=np.uint8)
         rows.append(["numpy golden model", best(lambda: run_integer(folder.network, picture)), 0.5])
         library = Library(build(folder.path, Variant()))
         maps = arena(folder)

@@ -118,8 +118,7 @@ def compare(name: str, schedule: SystolicSchedule, board: Board, mhz: float, fol
     modelled = cost(schedule, link_of(board, board.nearest_clock(mhz).mhz)).layers
     where = f"{name}, {board.name}, {schedule.array}, int{schedule.array.bits}"
     return [
-        Error(where, layer.name, layer.cycles, one.running)
-        for one, layer in zip(modelled, report.layers, strict=True)
+        Error(where, layer.name, layer.cycles, one.running) for one, layer in zip(modelled, report.layers, strict=True)
     ]
 
 
@@ -158,9 +157,19 @@ def searched(
             found.append(compare(network.name, best.schedule, board, mhz, work / name))
         rate = mhz * 1e6 / sum(error.traced for error in found[-1]) if found else None
         rows.append(
-            [network.name, name, round(mhz), seconds, str(best.schedule.array), mhz * 1e6 / best.key[0], rate,
-             best.proof.priced, best.proof.ruled_out, best.proof.arrays]
-        )  # fmt: skip
+            [
+                network.name,
+                name,
+                round(mhz),
+                seconds,
+                str(best.schedule.array),
+                mhz * 1e6 / best.key[0],
+                rate,
+                best.proof.priced,
+                best.proof.ruled_out,
+                best.proof.arrays,
+            ]
+        )
     return rows, found
 
 

@@ -122,9 +122,18 @@ def measure(case: str, ap_int: bool) -> Measured:
             bits = clocked.run("the same, ap_int", lambda: simulate_pipeline(pipeline, picture, Variant(ap_int=True)))
             wrong += bits.mismatches
     done = Measured(
-        case, board, clock.mhz, found, fifos, report.cycles_per_frame, report.latency_cycles, queues,
-        wrong, values, clocked,
-    )  # fmt: skip
+        case,
+        board,
+        clock.mhz,
+        found,
+        fifos,
+        report.cycles_per_frame,
+        report.latency_cycles,
+        queues,
+        wrong,
+        values,
+        clocked,
+    )
     show(done)
     return done
 

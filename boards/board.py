@@ -396,7 +396,4 @@ def _no_clock(board: Board, mhz: float, made: tuple[Clock, ...]) -> str:
     sources = ", ".join(f"{pll.name} {round(pll.mhz)} MHz" for pll in board.plls)
     near = [f"{clock.mhz:.1f}" for clock in (*below[-1:], *above[:1])]
     verb = "nearest are" if len(near) == 2 else "nearest is"
-    return (
-        f"{mhz:g} MHz is not produced by the PS of {board.title} ({sources} / integers); "
-        f"{verb} {' and '.join(near)}"
-    )
+    return f"{mhz:g} MHz is not produced by the PS of {board.title} ({sources} / integers); {verb} {' and '.join(near)}"

@@ -139,9 +139,7 @@ def _check_picture(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) ->
         )
 
 
-def _run_node(
-    node: QNode, network: QuantizedNetwork, outputs: list[Integers | None], picture: Integers
-) -> Integers:
+def _run_node(node: QNode, network: QuantizedNetwork, outputs: list[Integers | None], picture: Integers) -> Integers:
     inputs = [output for i in node.inputs if (output := outputs[i]) is not None]
     types = [network.nodes[i].type.datatype for i in node.inputs]
     op, out = node.op, node.type.datatype
@@ -188,9 +186,7 @@ def max_pool(array: Integers, op: MaxPool, shape: Shape, datatype: DataType) -> 
 def _pad(array: Integers, padding: Padding, dtype: npt.DTypeLike, value: int) -> Integers:
     channels, height, width = array.shape
     high, wide = height + padding.top + padding.bottom, width + padding.left + padding.right
-    padded = (
-        np.full((channels, high, wide), value, dtype) if value else np.zeros((channels, high, wide), dtype)
-    )
+    padded = np.full((channels, high, wide), value, dtype) if value else np.zeros((channels, high, wide), dtype)
     padded[:, padding.top : padding.top + height, padding.left : padding.left + width] = array
     return padded
 
@@ -222,9 +218,7 @@ def convolve(array: Integers, datatype: DataType, op: QConvolution, shape: Shape
         block = Shape(filters, last - first, shape.width)
         columns = _columns(padded[:, first * op.stride :], (high, wide), op.stride, block)
         total = _multiply(parts, columns.reshape(op.groups, channels, high * wide, -1))
-        result[:, first:last] = _requantise_floats(total, op.requantiser, out).reshape(
-            filters, -1, shape.width
-        )
+        result[:, first:last] = _requantise_floats(total, op.requantiser, out).reshape(filters, -1, shape.width)
     return result
 
 

@@ -145,9 +145,7 @@ class PipelineValues:
 def pipeline_sources(values: PipelineValues) -> dict[str, str]:
     """File name → text: top.h, top.cpp, constants.h and the fixed headers."""
     fields = _fields(values)
-    generated = {
-        name: render(f"streaming_{name}.j2", fields) for name in ("top.h", "top.cpp", "constants.h")
-    }
+    generated = {name: render(f"streaming_{name}.j2", fields) for name in ("top.h", "top.cpp", "constants.h")}
     shared = {name: text for name, text in headers(INCLUDE).items() if name in SHARED}
     return {**headers(BLOCKS), **shared, **generated}
 

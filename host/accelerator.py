@@ -339,11 +339,7 @@ class Accelerator:
 
 
 def _style(loaded: LoadedOverlay, manifest: Manifest | StreamManifest) -> SystolicStyle | StreamingStyle:
-    return (
-        StreamingStyle(loaded, manifest)
-        if isinstance(manifest, StreamManifest)
-        else SystolicStyle(loaded, manifest)
-    )
+    return StreamingStyle(loaded, manifest) if isinstance(manifest, StreamManifest) else SystolicStyle(loaded, manifest)
 
 
 class _Clock:

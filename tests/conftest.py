@@ -15,7 +15,6 @@ settings.register_profile(
 settings.load_profile("systolic")
 
 
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write what tests/golden compares with anew, to be read as a diff"

@@ -65,11 +65,7 @@ def test_rooms_of_their_own_see_only_the_errors(package: str) -> None:
 
 def test_the_host_needs_nothing_that_a_board_lacks() -> None:
     for path in sources("host"):
-        foreign = (
-            {name.split(".")[0] for name in imported(path)}
-            - set(sys.stdlib_module_names)
-            - {"host", "boards"}
-        )
+        foreign = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names) - {"host", "boards"}
         assert foreign <= ON_THE_BOARD, f"{path.relative_to(ROOT)} imports {sorted(foreign - ON_THE_BOARD)}"
 
 

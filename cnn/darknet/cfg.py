@@ -186,8 +186,7 @@ def read_text(path: Path, limit: int, what: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise NetworkError(
-            f"{path.name}:{line}: the {what} must be UTF-8 text, but byte {error.start} is not; "
-            "is this the right file?"
+            f"{path.name}:{line}: the {what} must be UTF-8 text, but byte {error.start} is not; is this the right file?"
         ) from error
 
 
@@ -233,9 +232,7 @@ def _add_option(sections: list[Section], bare: str, source: str) -> None:
         raise NetworkError(f"{source}: the option {key[:80]!r} stands before any section, not after [net]")
     section = sections[-1]
     if key in section.options and key in READ.get(section.kind, ()):
-        raise NetworkError(
-            f"{source}: {key} is given again after {section.options[key].source}; leave one of the two"
-        )
+        raise NetworkError(f"{source}: {key} is given again after {section.options[key].source}; leave one of the two")
     section.options.setdefault(key, Option(value, source))  # darknet takes the first
 
 

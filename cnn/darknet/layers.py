@@ -137,9 +137,7 @@ def _batch_norm(section: Section, filters: int) -> BatchNorm | None:
     return BatchNorm(zeros, zeros, zeros, DARKNET_EPSILON)
 
 
-def _slid(
-    section: Section, shape: Shape, size: int, stride: int, before: int, after: int
-) -> tuple[Shape, Padding]:
+def _slid(section: Section, shape: Shape, size: int, stride: int, before: int, after: int) -> tuple[Shape, Padding]:
     """The output's height and width, and the padding without what no window reads."""
     sides = [shape.height + before + after, shape.width + before + after]
     _require(
@@ -321,8 +319,7 @@ def _anchors(section: Section) -> tuple[tuple[float, float], ...]:
     _require(
         len(values) == 2 * count,
         section.at("anchors"),
-        f"num={count} anchors of [{section.kind}] are {2 * count} numbers, width and height of each, "
-        f"not {len(values)}",
+        f"num={count} anchors of [{section.kind}] are {2 * count} numbers, width and height of each, not {len(values)}",
     )
     least = min(values)
     _require(least > 0, section.at("anchors"), f"the sides of an anchor are above 0, not {least:g}")

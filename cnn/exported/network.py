@@ -144,9 +144,7 @@ def _make_convolution(
     if topology.order == "BGR" and 0 in layer.inputs:
         weights = _rgb(weights, kernel, layer)
     scale = source.scale / weight_type.high
-    plain = QConvolution(
-        weights, weight_type, identity(kernel.filters), kernel.stride, kernel.padding, kernel.groups
-    )
+    plain = QConvolution(weights, weight_type, identity(kernel.filters), kernel.stride, kernel.padding, kernel.groups)
     if kernel.output_bits is None:
         return _make_sums(topology, layer, kernel, plain, TensorType(source.datatype, scale), arrays)
     norm = {part: arrays[f"bn{kernel.number}_{part}"] for part in NORM}

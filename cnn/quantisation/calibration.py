@@ -66,9 +66,7 @@ def calibrate(
     stay below; "mse" the range with the least mean squared error at ``bits`` bits.
     progress: called after each picture with the number done. Raises QuantiseError.
     """
-    return choose_ranges(
-        observe(network, pictures, progress=progress), method, bits=bits, percentile=percentile
-    )
+    return choose_ranges(observe(network, pictures, progress=progress), method, bits=bits, percentile=percentile)
 
 
 def observe(

@@ -118,16 +118,12 @@ def _check_ranges(network: Network, ranges: Ranges) -> None:
         )
     for node, *both in zip(network.nodes, ranges.values, ranges.greatest, strict=True):
         if not all(np.isfinite(r) and r >= 0 for r in both):
-            raise QuantiseError(
-                f"the range of {node.name!r} ({node.source}) must be finite and ≥ 0, not {both}"
-            )
+            raise QuantiseError(f"the range of {node.name!r} ({node.source}) must be finite and ≥ 0, not {both}")
 
 
 def _check_supported(network: Network) -> None:
     wrong = [
-        f"{node.name!r} ({node.source}): {reason}"
-        for node in network.nodes
-        if (reason := _unsupported(node, network))
+        f"{node.name!r} ({node.source}): {reason}" for node in network.nodes if (reason := _unsupported(node, network))
     ]
     if wrong:
         raise QuantiseError(
@@ -161,9 +157,7 @@ def _quantise_node(index: int, network: Network, types: tuple[TensorType, ...], 
     return QNode(node.name, op, node.inputs, node.shape, types[index], node.source)
 
 
-def _quantise_op(
-    node: Node, network: Network, inputs: tuple[TensorType, ...], output: TensorType, bits: int
-) -> QOp:
+def _quantise_op(node: Node, network: Network, inputs: tuple[TensorType, ...], output: TensorType, bits: int) -> QOp:
     op = node.op
     if isinstance(op, Input):
         return QInput()
@@ -208,9 +202,7 @@ def _integers(
     op: Convolution | Dense, source: TensorType, output: TensorType, weight_type: DataType, node: Node
 ) -> tuple[IntArray, Longs, Doubles]:
     """Integer weights, bias at accumulator scale, and accumulator scale / output scale per channel."""
-    filters = _Filters(
-        op.weights.reshape(op.weights.shape[0], -1).astype(np.float64), op.bias.astype(np.float64)
-    )
+    filters = _Filters(op.weights.reshape(op.weights.shape[0], -1).astype(np.float64), op.bias.astype(np.float64))
     scale = _weight_scales(filters, source, output, weight_type, node)
     weights = np.clip(np.rint(filters.rows / scale[:, None]), -weight_type.high, weight_type.high)
     bias = np.rint(filters.bias / (source.scale * scale)).astype(np.int64)
@@ -252,9 +244,7 @@ def _requantiser(ratio: Doubles, bias: Longs, activation: str, node: Node) -> Re
     """m / 2^s ≈ ratio, with m as great as 16 bits allow and 1 ≤ s ≤ 47."""
     shift = _shifts(ratio, node)
     multiplier = np.maximum(np.rint(np.ldexp(ratio, shift)), 1).astype(np.int64)
-    return Requantiser(
-        bias, multiplier, _negative(ratio, shift, multiplier, activation), shift.astype(np.int64)
-    )
+    return Requantiser(bias, multiplier, _negative(ratio, shift, multiplier, activation), shift.astype(np.int64))
 
 
 def _shifts(ratio: Doubles, node: Node) -> npt.NDArray[np.int32]:

@@ -37,9 +37,7 @@ PIXEL = TensorType(UINT8, 1 / 255)
 HEADROOM = 2.0  # the last layer may reach twice what calibration saw; INT16 has the bits to spare
 
 
-def tensor_types(
-    network: Network, ranges: Ranges, activation_bits: int | Sequence[int] = 8
-) -> tuple[TensorType, ...]:
+def tensor_types(network: Network, ranges: Ranges, activation_bits: int | Sequence[int] = 8) -> tuple[TensorType, ...]:
     """One type a node. A host node (Softmax, Detection) has that of its input.
 
     activation_bits: of all, or one a node; tensors that have one type have the fewest bits that one of them may have.
@@ -51,9 +49,7 @@ def tensor_types(
     for i, root in enumerate(roots):
         members.setdefault(root, []).append(i)
     bits = [activation_bits] * len(roots) if isinstance(activation_bits, int) else activation_bits
-    types = {
-        root: _group_type(network, group, ranges, min(bits[i] for i in group)) for root, group in members.items()
-    }
+    types = {root: _group_type(network, group, ranges, min(bits[i] for i in group)) for root, group in members.items()}
     return tuple(types[root] for root in roots)
 
 
@@ -96,9 +92,7 @@ def _leaves(network: Network, group: list[int]) -> bool:
 
 
 def _last_type(network: Network, producers: Iterable[int], ranges: Ranges) -> TensorType:
-    reach = max(
-        6.0 if _activation(network.nodes[i]) == "relu6" else HEADROOM * ranges.greatest[i] for i in producers
-    )
+    reach = max(6.0 if _activation(network.nodes[i]) == "relu6" else HEADROOM * ranges.greatest[i] for i in producers)
     return TensorType(INT16, (reach or 1.0) / INT16.high)
 
 

@@ -139,9 +139,7 @@ def add_distractors(random: Random, picture: Picture) -> None:
                 width=max(1, int(radius / 4)),
             )
         elif kind == 2:
-            draw.regular_polygon(
-                (x, y, radius), int(random.integers(3, 7)), random.uniform(0, 360), fill=colour
-            )
+            draw.regular_polygon((x, y, radius), int(random.integers(3, 7)), random.uniform(0, 360), fill=colour)
         else:
             dx, dy = random.uniform(-3, 3, 2) * radius
             draw.line((x, y, x + dx, y + dy), fill=colour, width=max(1, int(radius / 3)))

@@ -50,9 +50,7 @@ def rectangle(colour: Colour, x0: float, y0: float, x1: float, y1: float) -> Pat
     return polygon(colour, (x0, y0), (x1, y0), (x1, y1), (x0, y1))
 
 
-def ellipse(
-    colour: Colour, x: float, y: float, rx: float, ry: float, turn: tuple[float, float] = (0, 1)
-) -> Patch:
+def ellipse(colour: Colour, x: float, y: float, rx: float, ry: float, turn: tuple[float, float] = (0, 1)) -> Patch:
     """Part of an ellipse from ``turn[0]`` to ``turn[1]`` of a full turn, clockwise from 3 o'clock."""
     angle = 2 * np.pi * np.linspace(turn[0], turn[1], 40)
     return Patch(np.stack([x + rx * np.cos(angle), y + ry * np.sin(angle)], 1), colour)
@@ -78,9 +76,7 @@ def house(random: Random) -> list[Patch]:
     wall, roof, half = _pale(random), _vivid(random), random.uniform(0.3, 0.46)
     eaves, peak = random.uniform(-0.15, 0.02), random.choice([0.0, random.uniform(0.08, 0.2)])
     patches = (
-        [rectangle(darker(roof, 0.6), half * 0.4, -0.48, half * 0.4 + 0.12, eaves)]
-        if random.random() < 0.6
-        else []
+        [rectangle(darker(roof, 0.6), half * 0.4, -0.48, half * 0.4 + 0.12, eaves)] if random.random() < 0.6 else []
     )
     patches += [
         rectangle(wall, -half, eaves, half, 0.5),
@@ -137,8 +133,7 @@ def _crown(random: Random, leaf: Colour) -> list[Patch]:
     fruit = hsv(random.uniform(-0.04, 0.12), 0.9, 0.95)
     count = int(random.integers(3, 7)) if random.random() < 0.4 else 0
     return puffs + [
-        ellipse(fruit, random.uniform(-0.24, 0.24), random.uniform(-0.26, 0.12), 0.035, 0.035)
-        for _ in range(count)
+        ellipse(fruit, random.uniform(-0.24, 0.24), random.uniform(-0.26, 0.12), 0.035, 0.035) for _ in range(count)
     ]
 
 
@@ -150,9 +145,7 @@ def car(random: Random) -> list[Patch]:
     patches = [
         polygon(darker(paint, 0.9), (back, 0), (back + 0.1, top), (front - 0.14, top), (front + 0.04, 0)),
         polygon(GLASS, (back + 0.06, -0.01), (back + 0.12, top + 0.04), (-0.06, top + 0.04), (-0.06, -0.01)),
-        polygon(
-            GLASS, (-0.02, -0.01), (-0.02, top + 0.04), (front - 0.15, top + 0.04), (front - 0.02, -0.01)
-        ),
+        polygon(GLASS, (-0.02, -0.01), (-0.02, top + 0.04), (front - 0.15, top + 0.04), (front - 0.02, -0.01)),
         polygon(
             paint,
             (-0.5, 0.04),

@@ -71,9 +71,7 @@ def _picture_right(found: Floats, wanted: Floats, threshold: float) -> bool:
     if len(found) != len(wanted):
         return False
     labels = np.unique(found[:, 0])
-    return all(
-        _claim(found[found[:, 0] == c, 1:], wanted[wanted[:, 0] == c, 1:], threshold).all() for c in labels
-    )
+    return all(_claim(found[found[:, 0] == c, 1:], wanted[wanted[:, 0] == c, 1:], threshold).all() for c in labels)
 
 
 def iou(one: Floats, others: Floats) -> Floats:
@@ -115,9 +113,7 @@ def _check(detections: Sequence[Floats], truths: Sequence[Floats]) -> None:
                 )
 
 
-def _class_precision(
-    detections: Sequence[Floats], truths: Sequence[Floats], label: int, threshold: float
-) -> float:
+def _class_precision(detections: Sequence[Floats], truths: Sequence[Floats], label: int, threshold: float) -> float:
     wanted = [t[t[:, 0] == label, 1:] for t in truths]
     found = [d[d[:, 0] == label, 1:] for d in detections]
     right = [_claim(f, w, threshold) for f, w in zip(found, wanted, strict=True)]

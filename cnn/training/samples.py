@@ -39,10 +39,7 @@ SAMPLES = (
 
 def truth(sample: Sample, scene: Scene) -> dict[str, object]:
     """The truth of one picture; boxes as x0, y0, x1, y1 in its pixels."""
-    objects = [
-        {"label": LABELS[int(label)], "box": [round(float(v), 1) for v in box]}
-        for label, *box in scene.truths
-    ]
+    objects = [{"label": LABELS[int(label)], "box": [round(float(v), 1) for v in box]} for label, *box in scene.truths]
     return {"file": f"{sample.name}.jpg", "width": sample.width, "height": sample.height, "objects": objects}
 
 

@@ -68,9 +68,7 @@ def _finish(random: Random, picture: Image.Image, width: int, height: int) -> Pi
     return np.clip(pixels + grain, 0, 255).astype(np.uint8)
 
 
-def _place(
-    random: Random, picture: Image.Image, name: str, boxes: list[tuple[float, ...]]
-) -> tuple[float, ...] | None:
+def _place(random: Random, picture: Image.Image, name: str, boxes: list[tuple[float, ...]]) -> tuple[float, ...] | None:
     """Draw one object where it covers little of the others; nothing (None) where 20 tries find no place."""
     patches = DRAWERS[name](random)
     outline = bool(random.random() < 0.5)
@@ -146,16 +144,12 @@ def _shadowed(random: Random, under: Image.Image, mask: Image.Image, margin: flo
     shadow.paste(mask, shift)
     shadow = shadow.filter(ImageFilter.GaussianBlur(margin * 0.2))
     strength = random.uniform(0, 0.45)
-    return Image.composite(
-        Image.new("RGB", under.size), under, shadow.point([int(v * strength) for v in range(256)])
-    )
+    return Image.composite(Image.new("RGB", under.size), under, shadow.point([int(v * strength) for v in range(256)]))
 
 
 def _lit(random: Random, layer: Image.Image) -> Image.Image:
     """Brighter towards one side by up to 20 %."""
     y, x = np.mgrid[0 : layer.height, 0 : layer.width].astype(np.float32)
     slope = random.uniform(-0.2, 0.2, 2)
-    light = (
-        random.uniform(0.9, 1.05) + slope[0] * (x / layer.width - 0.5) + slope[1] * (y / layer.height - 0.5)
-    )
+    light = random.uniform(0.9, 1.05) + slope[0] * (x / layer.width - 0.5) + slope[1] * (y / layer.height - 0.5)
     return Image.fromarray(np.clip(np.asarray(layer) * light[..., None], 0, 255).astype(np.uint8))

@@ -88,9 +88,7 @@ class Pool:
             yield [self.scenes[i] for i in order[start : start + size]]
 
 
-def to_batch(
-    scenes: list[Scene], random: np.random.Generator
-) -> tuple[Tensor, list[npt.NDArray[np.float32]]]:
+def to_batch(scenes: list[Scene], random: np.random.Generator) -> tuple[Tensor, list[npt.NDArray[np.float32]]]:
     """Pictures [n, 3, size, size] of 0…1 with changed light, contrast and side; and their truths."""
     import torch
 
@@ -100,9 +98,7 @@ def to_batch(
         0.75, 1.25, (len(scenes), 1, 1, 1)
     )
     lift = random.uniform(-0.08, 0.08, (len(scenes), 1, 1, 1))
-    values = np.clip(
-        pictures.astype(np.float32) / 255 * gain.astype(np.float32) + lift.astype(np.float32), 0, 1
-    )
+    values = np.clip(pictures.astype(np.float32) / 255 * gain.astype(np.float32) + lift.astype(np.float32), 0, 1)
     truths = [mirrored(s.truths) if f else s.truths for s, f in zip(scenes, flips, strict=True)]
     return torch.from_numpy(np.ascontiguousarray(values.transpose(0, 3, 1, 2))), truths
 
@@ -150,9 +146,7 @@ def region_loss(output: Tensor, truths: list[npt.NDArray[np.float32]]) -> Tensor
     extent = ((mine[:, 2:4] - goal[:, 2:]) ** 2).sum(1)
     apart = 1 - generalised_iou(boxes[where], _tensor(np.concatenate([t[:, 1:] for t in truths])))
     objects = functional.binary_cross_entropy_with_logits(mine[:, 4], torch.ones(len(mine)), reduction="none")
-    empty = functional.binary_cross_entropy_with_logits(
-        grid[..., 4], torch.zeros(grid.shape[:-1]), reduction="none"
-    )
+    empty = functional.binary_cross_entropy_with_logits(grid[..., 4], torch.zeros(grid.shape[:-1]), reduction="none")
     kinds = functional.cross_entropy(mine[:, 5:], labels, reduction="none")
     near, near_labels = near_truths(boxes.detach(), truths, where)
     alike = functional.cross_entropy(grid[near][:, 5:], near_labels, reduction="sum")
@@ -170,9 +164,7 @@ def generalised_iou(one: Tensor, other: Tensor) -> Tensor:
     import torch
 
     common, union = common_and_union(one, other)
-    hull = (torch.maximum(one[..., 2:], other[..., 2:]) - torch.minimum(one[..., :2], other[..., :2])).prod(
-        -1
-    )
+    hull = (torch.maximum(one[..., 2:], other[..., 2:]) - torch.minimum(one[..., :2], other[..., :2])).prod(-1)
     return common / union - (hull - union) / hull
 
 
@@ -250,9 +242,7 @@ def detect(output: Tensor, least: float = 0.01) -> list[npt.NDArray[np.float32]]
     grid = output.view(len(output), len(ANCHORS), 5 + CLASSES, CELLS, CELLS).permute(0, 1, 3, 4, 2)
     boxes = decode_boxes(grid).reshape(len(output), -1, 4).numpy()
     probability = (
-        (grid[..., 4:5].sigmoid() * torch.softmax(grid[..., 5:], -1))
-        .reshape(len(output), -1, CLASSES)
-        .numpy()
+        (grid[..., 4:5].sigmoid() * torch.softmax(grid[..., 5:], -1)).reshape(len(output), -1, CLASSES).numpy()
     )
     return [_picture_detections(b, p, least) for b, p in zip(boxes, probability, strict=True)]
 
@@ -399,8 +389,7 @@ def _epochs(
         write_model(settings.out, network, seen)
         minutes = (time.monotonic() - start) / 60
         print(
-            f"epoch {epoch:3}  {minutes:5.1f} min  loss {loss:7.3f}  mAP@0.5 {precision:.4f}  "
-            f"wholly right {right:.3f}",
+            f"epoch {epoch:3}  {minutes:5.1f} min  loss {loss:7.3f}  mAP@0.5 {precision:.4f}  wholly right {right:.3f}",
             flush=True,
         )
         pool.renew()
@@ -409,11 +398,7 @@ def _epochs(
 
 def schedule(share: float) -> float:
     """The learning rate's factor: up over the first 5 % of the time, then half a cosine down."""
-    return (
-        share / 0.05
-        if share < 0.05
-        else 0.5 * (1 + float(np.cos(np.pi * min(1.0, (share - 0.05) / 0.95)))) + 1e-3
-    )
+    return share / 0.05 if share < 0.05 else 0.5 * (1 + float(np.cos(np.pi * min(1.0, (share - 0.05) / 0.95)))) + 1e-3
 
 
 def _optimiser(network: torch.nn.Sequential, rate: float) -> torch.optim.Optimizer:
@@ -456,18 +441,12 @@ def parse(arguments: list[str]) -> Settings:
         "--out", type=Path, default=defaults.out, help="folder for cfg, weights and names (%(default)s)"
     )
     parser.add_argument("--minutes", type=float, default=defaults.minutes, help="training time (%(default)s)")
-    parser.add_argument(
-        "--scenes", type=int, default=defaults.scenes, help="scenes kept in memory (%(default)s)"
-    )
-    parser.add_argument(
-        "--fresh", type=int, default=defaults.fresh, help="scenes drawn anew an epoch (%(default)s)"
-    )
+    parser.add_argument("--scenes", type=int, default=defaults.scenes, help="scenes kept in memory (%(default)s)")
+    parser.add_argument("--fresh", type=int, default=defaults.fresh, help="scenes drawn anew an epoch (%(default)s)")
     parser.add_argument("--seed", type=int, default=defaults.seed, help="of scenes and weights (%(default)s)")
     parser.add_argument("--threads", type=int, default=defaults.threads, help="for PyTorch (%(default)s)")
     parser.add_argument("--batch", type=int, default=defaults.batch, help="pictures a step (%(default)s)")
-    parser.add_argument(
-        "--rate", type=float, default=defaults.rate, help="highest learning rate (%(default)s)"
-    )
+    parser.add_argument("--rate", type=float, default=defaults.rate, help="highest learning rate (%(default)s)")
     return Settings(**vars(parser.parse_args(arguments)))
 
 

@@ -195,11 +195,7 @@ def _whole(node: Node, path: str) -> tuple[Node, str]:
     while (parent := node.parent) is not None:
         if parent.type == "field_expression" and parent.child_by_field_name("argument") == node:
             call = parent.parent
-            if (
-                call is not None
-                and call.type == "call_expression"
-                and call.child_by_field_name("function") == parent
-            ):
+            if call is not None and call.type == "call_expression" and call.child_by_field_name("function") == parent:
                 return node, path
             path += f".{text_of(parent.child_by_field_name('field'))}"
         elif parent.type == "subscript_expression" and parent.child_by_field_name("argument") == node:
@@ -225,11 +221,7 @@ def _modes(node: Node) -> list[tuple[str, bool]]:
         return [("w", False)] if plain else [("r", False), ("w", False)]
     if parent.type == "update_expression":
         return [("r", False), ("w", False)]
-    if (
-        parent.type == "binary_expression"
-        and _standing_alone(parent)
-        and parent.child_by_field_name("left") == node
-    ):
+    if parent.type == "binary_expression" and _standing_alone(parent) and parent.child_by_field_name("left") == node:
         operator = text_of(parent.child_by_field_name("operator"))
         if operator in ("<<", ">>"):
             return [("w" if operator == "<<" else "r", True)]

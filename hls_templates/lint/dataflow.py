@@ -127,9 +127,7 @@ def _branches(node: Node) -> list[list[Node]]:
     found = []
     for branch in (node.child_by_field_name("consequence"), node.child_by_field_name("alternative")):
         inner = branch.named_children[-1] if branch is not None and branch.type == "else_clause" else branch
-        found.append(
-            [] if inner is None else [*_statements(inner)] if inner.type == "compound_statement" else [inner]
-        )
+        found.append([] if inner is None else [*_statements(inner)] if inner.type == "compound_statement" else [inner])
     return found
 
 
@@ -165,15 +163,11 @@ def _call(node: Node) -> Node | None:
 
 def _declaration(node: Node) -> Iterator[Fault]:
     words = {text_of(c) for c in node.children}
-    constant = words & {"const", "constexpr"} or any(
-        text_of(c) in ("const", "constexpr") for c in node.named_children
-    )
+    constant = words & {"const", "constexpr"} or any(text_of(c) in ("const", "constexpr") for c in node.named_children)
     for variable in variables(node):
         if "static" in words and not constant and variable.kind != "stream":
             yield node, "dataflow-static", {"came": variable.name}
-        computed = variable.value is not None and any(
-            n.type == "call_expression" for n in walk(variable.value)
-        )
+        computed = variable.value is not None and any(n.type == "call_expression" for n in walk(variable.value))
         if computed and not constant:
             yield node, "dataflow-statement", {"came": f"«{_short(node)}»"}
 
@@ -245,19 +239,13 @@ def _channels(
     scope = accesses.region_scope(function)
     calls = [(node, call) for node in variant if (call := _call(node)) is not None]
     processes = [Process(node, call, accesses.of_statement(node, scope)) for node, call in calls]
-    own = {
-        v.name: v for node in variant if node.type == "declaration" for v in variables(node, accesses.streams)
-    }
+    own = {v.name: v for node in variant if node.type == "declaration" for v in variables(node, accesses.streams)}
     for channel in _found(processes, own, scope, accesses.program):
-        shared = "ram_1wnr" in " ".join(
-            text_of(c).lower() for c in block.children if channel.key in text_of(c)
-        )
+        shared = "ram_1wnr" in " ".join(text_of(c).lower() for c in block.children if channel.key in text_of(c))
         yield from _judge(pragma, channel, processes, shared)
 
 
-def _found(
-    processes: list[Process], own: Mapping[str, Variable], scope: Scope, program: Program
-) -> Iterator[Channel]:
+def _found(processes: list[Process], own: Mapping[str, Variable], scope: Scope, program: Program) -> Iterator[Channel]:
     known = {
         **{f"::{n}": v for n, v in program.globals.items()},
         **{p.name: p for p in scope.function.params},
@@ -272,9 +260,7 @@ def _found(
         variable = known.get(root) or fields.get(member)
         if variable is None or (variable.const and root in own):
             continue
-        mine = [
-            (i, a) for i, _, a in touched if _collapsed(a, known) == key or _inside(key, _collapsed(a, known))
-        ]
+        mine = [(i, a) for i, _, a in touched if _collapsed(a, known) == key or _inside(key, _collapsed(a, known))]
         yield Channel(
             key,
             variable,

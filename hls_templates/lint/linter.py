@@ -36,9 +36,7 @@ def lint(sources: Mapping[str, str], top: str) -> tuple[Finding, ...]:
     unit = expand(sources)
     program = parse(unit.text, bool(unit.absent))
     if top and top not in program.functions:
-        raise GenerateError(
-            f"the top function must be defined in the sources, but {top} is not; name another"
-        )
+        raise GenerateError(f"the top function must be defined in the sources, but {top} is not; name another")
     found = {_finding(unit, *fault) for fault in _faults(program, top)}
     mine = (f for f in found if f.file in sources and not allowed(sources, f.file, f.line, f.rule))
     return tuple(sorted(mine, key=lambda f: (f.file, f.line, f.rule, f.sentence)))
@@ -63,9 +61,7 @@ def _unparsed(program: Program) -> Iterator[lint_pragmas.Fault]:
 
 def _finding(unit: Unit, node: Node, rule: str, came: Mapping[str, object]) -> Finding:
     file, line = unit.origins[node.start_point.row]
-    places = {
-        k: "{}:{}".format(*unit.origins[v.start_point.row]) for k, v in came.items() if isinstance(v, Node)
-    }
+    places = {k: "{}:{}".format(*unit.origins[v.start_point.row]) for k, v in came.items() if isinstance(v, Node)}
     return Finding(file, line, rule, RULES[rule].sentence.format(**{**came, **places}))
 
 

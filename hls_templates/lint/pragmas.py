@@ -85,9 +85,7 @@ def _named(known: Directive, name: str, value: str | None) -> tuple[str, str | N
     if value is not None or name in known.options:
         return name, value
     fits = (
-        option
-        for option, kind in known.options.items()
-        if isinstance(kind, Words) and kind.bare and name in kind.words
+        option for option, kind in known.options.items() if isinstance(kind, Words) and kind.bare and name in kind.words
     )
     option = next(fits, None)
     return (option, name) if option else (name, None)
@@ -174,12 +172,10 @@ def _constant_text(program: Program, where: Node, value: str) -> bool:
     names = {text_of(n) for n in walk(tree) if n.type == "identifier" and not _of_type(n)}
     scope = visible(program, where)
     known = program.enumerators | template_values(where)
-    fixed = (
-        scope[n].const and is_constant(program, scope[n].value) for n in names - {"x"} - known if n in scope
+    fixed = (scope[n].const and is_constant(program, scope[n].value) for n in names - {"x"} - known if n in scope)
+    return all(name in scope or name in known or (program.open and name.isupper()) for name in names - {"x"}) and all(
+        fixed
     )
-    return all(
-        name in scope or name in known or (program.open and name.isupper()) for name in names - {"x"}
-    ) and all(fixed)
 
 
 def _of_type(node: Node) -> bool:
@@ -196,11 +192,7 @@ def _together(pragma: Pragma) -> Iterator[Fault]:
     if pragma.name == "BIND_STORAGE" and impl and impl in _IMPLS - STORAGE_IMPLS.get(kind, _IMPLS):
         allowed = "|".join(sorted(STORAGE_IMPLS[kind]))
         yield pragma.node, "bad-storage", {"type": kind, "allowed": allowed, "came": impl}
-    if (
-        pragma.name in ("ARRAY_PARTITION", "ARRAY_RESHAPE")
-        and kind in ("block", "cyclic")
-        and not pragma.has("factor")
-    ):
+    if pragma.name in ("ARRAY_PARTITION", "ARRAY_RESHAPE") and kind in ("block", "cyclic") and not pragma.has("factor"):
         yield pragma.node, "missing-option", {"directive": f"{pragma.name} type={kind}", "option": "factor"}
     low, high = pragma.get("min") or "", pragma.get("max") or ""
     if low.isdigit() and high.isdigit() and int(low) > int(high):
@@ -225,9 +217,7 @@ _ARTICLES = {
 
 def _scope(program: Program, pragma: Pragma, known: Directive, top: str) -> Iterator[Fault]:
     block = block_of(pragma.node)
-    required = " or ".join(
-        _ARTICLES[s] for s in ("function", "loop", "region", "conditional") if s in known.scopes
-    )
+    required = " or ".join(_ARTICLES[s] for s in ("function", "loop", "region", "conditional") if s in known.scopes)
     before = pragma.node.prev_sibling
     if block is None or (before is not None and _headless(before)):
         came = "no function" if block is None else "front of a loop's braces"
@@ -273,9 +263,7 @@ def _names(program: Program, pragma: Pragma, known: Directive, top: str) -> Iter
             continue
         for name in (pragma.get(option) or "").split(","):
             if not _declared(program, pragma, kind, name, params):
-                required = (
-                    f"a {kind.of} of {function.name}" if kind.of != "label" else "a function or operation"
-                )
+                required = f"a {kind.of} of {function.name}" if kind.of != "label" else "a function or operation"
                 yield (
                     pragma.node,
                     "undeclared-variable",

@@ -45,9 +45,7 @@ RULES: Mapping[str, Rule] = {
     "unknown-directive": Rule(
         "a directive must be one that Vitis HLS 2022.1–2024.2 documents, not {came}; {hint}", _PRAGMAS
     ),
-    "unknown-option": Rule(
-        "{directive} takes {allowed}, not «{came}»; remove it or correct its name", _PRAGMAS
-    ),
+    "unknown-option": Rule("{directive} takes {allowed}, not «{came}»; remove it or correct its name", _PRAGMAS),
     "missing-option": Rule("{directive} needs {option}=…, which is absent; add it", _PRAGMAS),
     "repeated-option": Rule("{directive} takes {option} once, but it came twice; keep one", _PRAGMAS),
     "bad-value": Rule(
@@ -57,8 +55,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "bad-storage": Rule(
         "BIND_STORAGE type={type} can be impl={allowed}, not {came}; choose another type or impl",
-        "UG1399, pragma HLS bind_storage, supported combinations (an URAM of UltraScale+ has no initial"
-        " content)",
+        "UG1399, pragma HLS bind_storage, supported combinations (an URAM of UltraScale+ has no initial content)",
     ),
     # 2. where directives may stand
     "directive-scope": Rule(
@@ -66,8 +63,7 @@ RULES: Mapping[str, Rule] = {
         "UG1399, Syntax of the pragma",
     ),
     "directive-late": Rule(
-        "{directive} must come before the first statement of its block, but a statement comes before"
-        " it; move it up",
+        "{directive} must come before the first statement of its block, but a statement comes before it; move it up",
         "UG1399, Adding Pragmas and Directives",
     ),
     "interface-not-top": Rule(
@@ -84,14 +80,12 @@ RULES: Mapping[str, Rule] = {
         _PRAGMAS,
     ),
     "stream-top-argument": Rule(
-        "STREAM must name a channel inside the design, but {came} is an argument of the top function;"
-        " use INTERFACE",
+        "STREAM must name a channel inside the design, but {came} is an argument of the top function; use INTERFACE",
         "UG1399, pragma HLS stream",
     ),
     # 4. dataflow
     "dataflow-statement": Rule(
-        "a DATAFLOW region may hold only declarations and calls, but {came} stands in it; move it into"
-        " a process",
+        "a DATAFLOW region may hold only declarations and calls, but {came} stands in it; move it into a process",
         _CANONICAL,
     ),
     "dataflow-static": Rule(
@@ -110,15 +104,9 @@ RULES: Mapping[str, Rule] = {
         " lint its file too",
         _CANONICAL,
     ),
-    "dataflow-loop": Rule(
-        "a DATAFLOW loop must {required}, but {came}; rewrite the loop", "UG1399, Canonical Body"
-    ),
-    "channel-writers": Rule(
-        "channel {channel} must have exactly one writer, but {came} write it; {hint}", _CANONICAL
-    ),
-    "channel-readers": Rule(
-        "channel {channel} must have exactly one reader, but {came} read it; {hint}", _CANONICAL
-    ),
+    "dataflow-loop": Rule("a DATAFLOW loop must {required}, but {came}; rewrite the loop", "UG1399, Canonical Body"),
+    "channel-writers": Rule("channel {channel} must have exactly one writer, but {came} write it; {hint}", _CANONICAL),
+    "channel-readers": Rule("channel {channel} must have exactly one reader, but {came} read it; {hint}", _CANONICAL),
     "channel-same-process": Rule(
         "a process may read or write channel {channel}, but {came} does both; keep the data inside it",
         _LIMITS,
@@ -167,9 +155,7 @@ RULES: Mapping[str, Rule] = {
     "run-time-type": Rule(
         "types must be known at compile time, but {came} asks at run time; use a template", _UNSUPPORTED
     ),
-    "recursion": Rule(
-        "a function must not call itself, but {came}; use a loop", "UG1399, Recursive Functions"
-    ),
+    "recursion": Rule("a function must not call itself, but {came}; use a loop", "UG1399, Recursive Functions"),
     "function-pointer": Rule(
         "a call must be known at compile time, but {came} is a pointer to a function; use a template",
         "UG1399, Function Pointers",
@@ -204,8 +190,7 @@ RULES: Mapping[str, Rule] = {
         "UG1399, pragma HLS pipeline; Variable Loop Bounds",
     ),
     "pipeline-nested": Rule(
-        "a loop inside a pipeline is unrolled, but {came} asks for a pipeline of its own; remove one"
-        " PIPELINE",
+        "a loop inside a pipeline is unrolled, but {came} asks for a pipeline of its own; remove one PIPELINE",
         "UG1399, pragma HLS pipeline",
     ),
 }
@@ -368,9 +353,7 @@ _PARTITION: Mapping[str, Value] = {
 }
 
 DIRECTIVES: Mapping[str, Directive] = {
-    "AGGREGATE": Directive(
-        _ANY, {"variable": _VARIABLE, "compact": _words("bit byte none auto")}, needs=("variable",)
-    ),
+    "AGGREGATE": Directive(_ANY, {"variable": _VARIABLE, "compact": _words("bit byte none auto")}, needs=("variable",)),
     "ALIAS": Directive(
         _scopes("function"),
         {
@@ -432,9 +415,7 @@ DIRECTIVES: Mapping[str, Directive] = {
     ),
     "DISAGGREGATE": Directive(_ANY, {"variable": _VARIABLE}, needs=("variable",)),
     "EXPRESSION_BALANCE": Directive(_ANY, {"off": _OFF}),
-    "FUNCTION_INSTANTIATE": Directive(
-        _scopes("function"), {"variable": Name("argument")}, needs=("variable",)
-    ),
+    "FUNCTION_INSTANTIATE": Directive(_scopes("function"), {"variable": Name("argument")}, needs=("variable",)),
     "INLINE": Directive(_scopes("function"), {"off": _OFF, "recursive": Flag()}, early=True),
     "INTERFACE": Directive(
         _scopes("function"), _INTERFACE, needs=("mode", "port"), top_only=True, modes=INTERFACE_MODES
@@ -475,9 +456,7 @@ DIRECTIVES: Mapping[str, Directive] = {
         needs=("variable",),
     ),
     "TOP": Directive(_scopes("function"), {"name": _IDENTIFIER}, needs=("name",), early=True),
-    "UNROLL": Directive(
-        _scopes("loop"), {"factor": _COUNT, "skip_exit_check": Flag(), "off": _OFF}, early=True
-    ),
+    "UNROLL": Directive(_scopes("loop"), {"factor": _COUNT, "skip_exit_check": Flag(), "off": _OFF}, early=True),
 }
 
 # Names of older tools, and what took their place.

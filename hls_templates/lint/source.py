@@ -72,18 +72,12 @@ def _preprocess(root: Path, lines: str, sources: Mapping[str, str]) -> str:
     try:
         done = subprocess.run([*command, "-"], input=lines, capture_output=True, text=True, timeout=60)
     except FileNotFoundError as error:
-        raise GenerateError(
-            "the linter needs g++ to expand macros, and it is not installed; install g++"
-        ) from error
+        raise GenerateError("the linter needs g++ to expand macros, and it is not installed; install g++") from error
     except subprocess.TimeoutExpired as error:
-        raise GenerateError(
-            "the preprocessor must end within 60 s, and it did not; lint fewer files"
-        ) from error
+        raise GenerateError("the preprocessor must end within 60 s, and it did not; lint fewer files") from error
     if done.returncode or len(done.stdout) > _MOST_BYTES:
         first = done.stderr.replace(f"{root}/", "").strip().splitlines()[:3]
-        raise GenerateError(
-            f"the preprocessor must accept the sources, but: {' | '.join(first)}; correct them"
-        )
+        raise GenerateError(f"the preprocessor must accept the sources, but: {' | '.join(first)}; correct them")
     return done.stdout
 
 

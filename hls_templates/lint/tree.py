@@ -75,9 +75,7 @@ def parse(text: bytes, open_: bool = False) -> Program:
         _functions(root, streams),
         *_classes(root, streams),
         {v.name: v for node in _file_scope(root) for v in variables(node, streams)},
-        frozenset(
-            text_of(node.child_by_field_name("name")) for node in walk(root) if node.type == "enumerator"
-        ),
+        frozenset(text_of(node.child_by_field_name("name")) for node in walk(root) if node.type == "enumerator"),
         open_,
     )
 
@@ -198,9 +196,7 @@ def _variable(node: Node, declarator: Node, streams: frozenset[str]) -> Variable
     if name is None or "function_declarator" in around:
         return None
     type_text = text_of(node.child_by_field_name("type"))
-    qualifiers = {
-        text_of(c) for c in node.children if c.type in ("type_qualifier", "storage_class_specifier")
-    }
+    qualifiers = {text_of(c) for c in node.children if c.type in ("type_qualifier", "storage_class_specifier")}
     value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
     if value is None:
         value = node.child_by_field_name("default_value")
@@ -234,9 +230,7 @@ def _function(node: Node, streams: frozenset[str]) -> Function | None:
     name = text_of(outer.child_by_field_name("declarator"))
     owner = name.rpartition("::")[0].split("<")[0] or _class_of(node)
     listed = outer.child_by_field_name("parameters")
-    nodes = (
-        [c for c in listed.named_children if "parameter_declaration" in c.type] if listed is not None else []
-    )
+    nodes = [c for c in listed.named_children if "parameter_declaration" in c.type] if listed is not None else []
     params = tuple(_parameter(n, streams) for n in nodes if text_of(n) != "void")
     least = sum(not n.type.startswith("optional") for n in nodes if text_of(n) != "void")
     returns = text_of(node.child_by_field_name("type"))
@@ -254,9 +248,7 @@ def _class_of(node: Node) -> str | None:
     return text_of(holder.child_by_field_name("name")).split("<")[0] if holder is not None else None
 
 
-def _classes(
-    root: Node, streams: frozenset[str]
-) -> tuple[dict[str, dict[str, Variable]], dict[str, tuple[str, ...]]]:
+def _classes(root: Node, streams: frozenset[str]) -> tuple[dict[str, dict[str, Variable]], dict[str, tuple[str, ...]]]:
     fields: dict[str, dict[str, Variable]] = {}
     bases: dict[str, tuple[str, ...]] = {}
     for node in walk(root):
@@ -282,9 +274,7 @@ def members(program: Program, owner: str | None) -> dict[str, Variable]:
 
 def locals_of(node: Node, streams: frozenset[str] = frozenset()) -> dict[str, Variable]:
     """Every variable declared anywhere inside ``node``, by name."""
-    declarations = (
-        n for n in walk(node) if n.type in ("declaration", "for_range_loop", "parameter_declaration")
-    )
+    declarations = (n for n in walk(node) if n.type in ("declaration", "for_range_loop", "parameter_declaration"))
     return {v.name: v for n in declarations for v in variables(n, streams)}
 
 
@@ -303,9 +293,7 @@ def _declared_in(node: Node) -> Iterable[Node]:
     if node.type == "compound_statement":
         return (n for c in node.children for n in _unlabelled(c) if n.type == "declaration")
     if node.type in LOOPS:
-        return (
-            [node] if node.type == "for_range_loop" else (c for c in node.children if c.type == "declaration")
-        )
+        return [node] if node.type == "for_range_loop" else (c for c in node.children if c.type == "declaration")
     if node.type == "lambda_expression":
         return (n for n in walk(node) if "parameter_declaration" in n.type)
     return ()
@@ -375,16 +363,12 @@ _TRANSPARENT = frozenset(
 def template_values(node: Node) -> frozenset[str]:
     """The non-type template parameters in scope at ``node``."""
     lists = (a.child_by_field_name("parameters") for a in ancestors(node) if a.type == "template_declaration")
-    nodes = (
-        p for one in lists if one is not None for p in one.named_children if "parameter_declaration" in p.type
-    )
+    nodes = (p for one in lists if one is not None for p in one.named_children if "parameter_declaration" in p.type)
     named = (v.name for p in nodes if "type_parameter" not in p.type for v in variables(p))
     return frozenset(named)
 
 
-def is_constant(
-    program: Program, node: Node | None, known: frozenset[str] = frozenset(), depth: int = 0
-) -> bool:
+def is_constant(program: Program, node: Node | None, known: frozenset[str] = frozenset(), depth: int = 0) -> bool:
     """Whether an expression is a compile-time constant; ``known`` names count as constants."""
     if node is None or depth > 40:
         return False
@@ -447,10 +431,6 @@ def bounded(program: Program, loop: Node, known: frozenset[str] = frozenset()) -
     sides = [condition.child_by_field_name("left"), condition.child_by_field_name("right")]
     ends = [side for side in sides if text_of(side) != counter]
     begins = [v.value for v in variables(start)] or [start.child_by_field_name("right")]
-    moves = (
-        [step.child_by_field_name("right")]
-        if step is not None and step.type == "assignment_expression"
-        else []
-    )
+    moves = [step.child_by_field_name("right")] if step is not None and step.type == "assignment_expression" else []
     fixed = [*ends[:1], begins[0], *moves]
     return len(ends) == 1 and all(is_constant(program, part, known | {counter}) for part in fixed)

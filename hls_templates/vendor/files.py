@@ -308,8 +308,7 @@ def _check_sources(sources: Sequence[str]) -> None:
     for path in sources:
         if not _PATH.match(path):
             raise GenerateError(
-                "a source is a .cpp or .h file below the folder, named with letters, digits and '_.-', "
-                f"not {path!r}"
+                f"a source is a .cpp or .h file below the folder, named with letters, digits and '_.-', not {path!r}"
             )
     if not any(path.endswith(".cpp") for path in sources):
         raise GenerateError("the sources must hold at least one .cpp file for synthesis, there is none")
@@ -322,4 +321,3 @@ def _check_figures(figures: Sequence[Figure]) -> None:
                 f"the source of {comment(figure.quantity)!r} must be one of {', '.join(SOURCES_OF_FIGURES)}, "
                 f"not {figure.source!r}"
             )
-

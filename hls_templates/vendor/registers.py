@@ -59,25 +59,47 @@ class Register:
 
 
 CONTROL = (
-    Register("CTRL", 0x00, "read-write", "Control signals", (
-        Field("AP_START", 0, 1, "read-write", "starts; cleared on handshake"),
-        Field("AP_DONE", 1, 1, "read-only", "has finished; clear on read"),
-        Field("AP_IDLE", 2, 1, "read-only", "does not run"),
-        Field("AP_READY", 3, 1, "read-only", "takes the next start; clear on read"),
-        Field("AUTO_RESTART", 7, 1, "read-write", "starts again when ready"),
-        Field("INTERRUPT", 9, 1, "read-only", "state of the interrupt line"),
-    )),
-    Register("GIER", 0x04, "read-write", "Global Interrupt Enable Register", (
-        Field("Enable", 0, 1, "read-write", "enables the interrupt line"),
-    )),
-    Register("IP_IER", 0x08, "read-write", "IP Interrupt Enable Register", (
-        Field("CHAN0_INT_EN", 0, 1, "read-write", "interrupt on ap_done"),
-        Field("CHAN1_INT_EN", 1, 1, "read-write", "interrupt on ap_ready"),
-    )),
-    Register("IP_ISR", 0x0C, "read-write", "IP Interrupt Status Register", (
-        Field("CHAN0_INT_ST", 0, 1, "read-write", "ap_done was seen; toggle on write"),
-        Field("CHAN1_INT_ST", 1, 1, "read-write", "ap_ready was seen; toggle on write"),
-    )),
+    Register(
+        "CTRL",
+        0x00,
+        "read-write",
+        "Control signals",
+        (
+            Field("AP_START", 0, 1, "read-write", "starts; cleared on handshake"),
+            Field("AP_DONE", 1, 1, "read-only", "has finished; clear on read"),
+            Field("AP_IDLE", 2, 1, "read-only", "does not run"),
+            Field("AP_READY", 3, 1, "read-only", "takes the next start; clear on read"),
+            Field("AUTO_RESTART", 7, 1, "read-write", "starts again when ready"),
+            Field("INTERRUPT", 9, 1, "read-only", "state of the interrupt line"),
+        ),
+    ),
+    Register(
+        "GIER",
+        0x04,
+        "read-write",
+        "Global Interrupt Enable Register",
+        (Field("Enable", 0, 1, "read-write", "enables the interrupt line"),),
+    ),
+    Register(
+        "IP_IER",
+        0x08,
+        "read-write",
+        "IP Interrupt Enable Register",
+        (
+            Field("CHAN0_INT_EN", 0, 1, "read-write", "interrupt on ap_done"),
+            Field("CHAN1_INT_EN", 1, 1, "read-write", "interrupt on ap_ready"),
+        ),
+    ),
+    Register(
+        "IP_ISR",
+        0x0C,
+        "read-write",
+        "IP Interrupt Status Register",
+        (
+            Field("CHAN0_INT_ST", 0, 1, "read-write", "ap_done was seen; toggle on write"),
+            Field("CHAN1_INT_ST", 1, 1, "read-write", "ap_ready was seen; toggle on write"),
+        ),
+    ),
 )
 """Block control protocol ap_ctrl_hs."""
 

@@ -68,9 +68,12 @@ def _ends(manifest: Manifest) -> Iterator[tuple[int, tuple[tuple[int, int, int],
     """Every pass, and of the map that it reads and the one that it writes the words base and buffer, and the node."""
     for layer in manifest.layers:
         for index in range(layer.first_pass, layer.last_pass + 1):
-            yield index, (
-                (manifest.in_base, manifest.in_buffer, layer.input_node),
-                (manifest.out_base, manifest.out_buffer, layer.node),
+            yield (
+                index,
+                (
+                    (manifest.in_base, manifest.in_buffer, layer.input_node),
+                    (manifest.out_base, manifest.out_buffer, layer.node),
+                ),
             )
 
 

@@ -43,10 +43,14 @@ class Execution:
         try:
             with AT_ONCE:
                 failed = self._library.systolic_simulate(
-                    *self._arguments(registers), ctypes.c_uint32(registers["first"]),
-                    ctypes.c_uint32(registers["count"]), ctypes.byref(current), _CALLBACK(after_pass), message,
+                    *self._arguments(registers),
+                    ctypes.c_uint32(registers["first"]),
+                    ctypes.c_uint32(registers["count"]),
+                    ctypes.byref(current),
+                    _CALLBACK(after_pass),
+                    message,
                     ctypes.c_size_t(MESSAGE_ROOM),
-                )  # fmt: skip
+                )
         except BusError as error:
             return str(error)
         model.show("current", current.value)
@@ -62,11 +66,15 @@ class Execution:
         program = self._ddr.rest(pointer(registers, "program"))
         word = self._manifest.word_bytes
         return (
-            ctypes.c_void_p(maps.ctypes.data), ctypes.c_size_t(maps.size // word),
-            images, ctypes.c_size_t(min(one.size for one in weights) // self._manifest.weight_word_bytes),
-            ctypes.c_void_p(requantisers.ctypes.data), ctypes.c_size_t(requantisers.size // 16),
-            ctypes.c_void_p(program.ctypes.data), ctypes.c_size_t(program.size // 4),
-        )  # fmt: skip
+            ctypes.c_void_p(maps.ctypes.data),
+            ctypes.c_size_t(maps.size // word),
+            images,
+            ctypes.c_size_t(min(one.size for one in weights) // self._manifest.weight_word_bytes),
+            ctypes.c_void_p(requantisers.ctypes.data),
+            ctypes.c_size_t(requantisers.size // 16),
+            ctypes.c_void_p(program.ctypes.data),
+            ctypes.c_size_t(program.size // 4),
+        )
 
     def _map_arena(self, registers: Mapping[str, int]) -> npt.NDArray[np.uint8]:
         """From the map pointers, which must agree, to the end of what is allocated."""

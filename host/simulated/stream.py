@@ -88,7 +88,13 @@ class PacketExecution:
         words = [one.size // info.word_bytes for one, info in zip(images, to.external, strict=True)]
         with AT_ONCE:
             failed = self._library.systolic_stream(
-                packet, out, pointers, (ctypes.c_size_t * max(1, len(words)))(*words), ctypes.c_int(1), None, message,
+                packet,
+                out,
+                pointers,
+                (ctypes.c_size_t * max(1, len(words)))(*words),
+                ctypes.c_int(1),
+                None,
+                message,
                 ctypes.c_size_t(MESSAGE_ROOM),
-            )  # fmt: skip
+            )
         return (b"", message.value.decode("utf-8", "replace")) if failed else (out.raw, "")

@@ -39,10 +39,20 @@ def _too_large(network: QuantizedNetwork, board: Board, space: Space) -> str:
     columns, lanes = max(space.shapes, key=lambda shape: (shape[1], -shape[0]))
     channels = max(node.shape.channels for node in network.nodes)
     array = Array(
-        space.rows[-1], columns, lanes, space.save_rows[0], space.map_ports[0], space.weight_ports[0],
-        space.row_depths[-1], space.weight_depths[-1], space.kept_depths[-1], space.chunks[0],
-        ceil_div(channels, columns), board.dsp.kind, space.bits,
-    )  # fmt: skip
+        space.rows[-1],
+        columns,
+        lanes,
+        space.save_rows[0],
+        space.map_ports[0],
+        space.weight_ports[0],
+        space.row_depths[-1],
+        space.weight_depths[-1],
+        space.kept_depths[-1],
+        space.chunks[0],
+        ceil_div(channels, columns),
+        board.dsp.kind,
+        space.bits,
+    )
     try:
         tile(network, array)
     except ScheduleError as error:
@@ -105,8 +115,19 @@ def _least_array(geometry: Geometry, board: Board, space: Space, layers: Layers)
         return None
     rows, weights, kept = (int(d) for d in depths if d is not None)
     array = Array(
-        geometry.rows, geometry.columns, geometry.lanes, space.save_rows[0], space.map_ports[0], space.weight_ports[0],
-        rows, weights, kept, space.chunks[0], tiles, board.dsp.kind, space.bits,
+        geometry.rows,
+        geometry.columns,
+        geometry.lanes,
+        space.save_rows[0],
+        space.map_ports[0],
+        space.weight_ports[0],
+        rows,
+        weights,
+        kept,
+        space.chunks[0],
+        tiles,
+        board.dsp.kind,
+        space.bits,
         map_depth=min(space.map_depths or (0,)),
-    )  # fmt: skip
+    )
     return array if all(rule.holds(array) for rule in RULES) else None

@@ -91,9 +91,7 @@ def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Job, ...]:
     """
     check_batch(batch)
     unsupported = [
-        f"{node.source}: {node.name}: {reason}"
-        for node in network.nodes
-        if (reason := _refusal(network, node))
+        f"{node.source}: {node.name}: {reason}" for node in network.nodes if (reason := _refusal(network, node))
     ]
     if unsupported:
         raise ScheduleError(
@@ -191,9 +189,7 @@ def _refusal(network: QuantizedNetwork, node: QNode) -> str | None:
 
 def _refuse_groups(op: QConvolution) -> str | None:
     depthwise = op.weights.shape[1] == 1 and op.weights.shape[0] == op.groups
-    return (
-        None if op.groups == 1 or depthwise else f"groups={op.groups} (1, or as many as filters and channels)"
-    )
+    return None if op.groups == 1 or depthwise else f"groups={op.groups} (1, or as many as filters and channels)"
 
 
 def _refuse_pool(op: MaxPool, before: Shape, after: Shape) -> str | None:
@@ -209,10 +205,7 @@ def _fuses(network: QuantizedNetwork, index: int, jobs: list[Job]) -> bool:
     """A pool is fused when it is the only reader of the job just before it."""
     source = resolve(network, network.nodes[index].inputs[0])
     readers = sum(
-        resolve(network, i) == source
-        for node in network.nodes
-        for i in node.inputs
-        if not isinstance(node.op, Concat)
+        resolve(network, i) == source for node in network.nodes for i in node.inputs if not isinstance(node.op, Concat)
     )
     return bool(jobs) and jobs[-1].output == source and jobs[-1].pool_size == 1 and readers == 1
 

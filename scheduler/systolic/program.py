@@ -382,9 +382,7 @@ def _input_fields(schedule: SystolicSchedule, tiling: Tiling, strip: Strip, regi
     }
 
 
-def _output_fields(
-    tiling: Tiling, strip: Strip, region: Map, datatype: DataType, array: Array
-) -> dict[str, int]:
+def _output_fields(tiling: Tiling, strip: Strip, region: Map, datatype: DataType, array: Array) -> dict[str, int]:
     job = tiling.job
     first = strip.first // job.pool_stride
     width = ceil_div(strip.columns, job.pool_stride)
@@ -428,9 +426,7 @@ def _channel_steps(job: Job, array: Array) -> Weights:
     """[tile, ky, kx, block, lane, column]; where rows are joined [tile, kx, ky, block, lane, column]."""
     weights = _pad_axis(_pad_axis(job.weights, 0, array.columns), 1, array.lanes)
     height, width = weights.shape[2:]
-    split = weights.reshape(
-        -1, array.columns, weights.shape[1] // array.lanes, array.lanes, height, width
-    )
+    split = weights.reshape(-1, array.columns, weights.shape[1] // array.lanes, array.lanes, height, width)
     return np.transpose(split, (0, 5, 4, 2, 3, 1) if job.joined > 1 else (0, 4, 5, 2, 3, 1))
 
 

@@ -74,14 +74,8 @@ class Tiling:
             else f"weights streamed: {weights} steps, read once a row tile ({self.row_tiles} of them) through a buffer "
             f"of {array.weight_depth}"
         )
-        rows = (
-            "next rows load during compute" if self.overlap else "rows of a tile load before it is computed"
-        )
-        lanes = (
-            "kernel columns × channels unrolled over the lanes"
-            if self.pixels
-            else "input channels over the lanes"
-        )
+        rows = "next rows load during compute" if self.overlap else "rows of a tile load before it is computed"
+        lanes = "kernel columns × channels unrolled over the lanes" if self.pixels else "input channels over the lanes"
         return (
             f"{job.name}: {job.weights.shape[0]}×{job.out.height}×{job.out.width} in {self.row_tiles} row tile(s) × "
             f"{self.channel_tiles} channel tile(s) × {len(self.strips)} strip(s), {self.steps} cycles a position",
@@ -129,8 +123,7 @@ def tile(network: QuantizedNetwork, array: Array, batch: int = 1) -> SystolicSch
             problems.append(str(error))
     if problems:
         raise ScheduleError(
-            f"{len(problems)} layer(s) of {network.name} do not fit the array {array}:\n  "
-            + "\n  ".join(problems)
+            f"{len(problems)} layer(s) of {network.name} do not fit the array {array}:\n  " + "\n  ".join(problems)
         )
     return SystolicSchedule(network, array, tuple(tilings))
 
@@ -250,23 +243,17 @@ def row_words(network: QuantizedNetwork, job: Job, array: Array, strip: Strip) -
     return read_blocks(network, job, array) * (last - first)
 
 
-def _fit_rows(
-    network: QuantizedNetwork, job: Job, array: Array, row_tiles: int
-) -> tuple[tuple[Strip, ...], bool]:
+def _fit_rows(network: QuantizedNetwork, job: Job, array: Array, row_tiles: int) -> tuple[tuple[Strip, ...], bool]:
     """The fewest strips with overlapped loading; without it only where no strip is narrow enough."""
     for overlap in ([True] if row_tiles > 1 else []) + [False]:
         for strips in _strip_choices(job):
-            if _row_depth(network, job, array, strips, overlap) <= array.row_depth and _sums_fit(
-                job, array, strips
-            ):
+            if _row_depth(network, job, array, strips, overlap) <= array.row_depth and _sums_fit(job, array, strips):
                 return strips, overlap
     narrowest = list(_strip_choices(job))[-1]
     raise ScheduleError(_row_sentence(network, job, array, narrowest))
 
 
-def _row_depth(
-    network: QuantizedNetwork, job: Job, array: Array, strips: Sequence[Strip], overlap: bool
-) -> int:
+def _row_depth(network: QuantizedNetwork, job: Job, array: Array, strips: Sequence[Strip], overlap: bool) -> int:
     phases = min(job.stride, job.kernel[0])
     widest = max(row_words(network, job, array, strip) for strip in strips)
     return _slots(job, array, overlap) * phases * widest
@@ -278,15 +265,9 @@ def _sums_fit(job: Job, array: Array, strips: Sequence[Strip]) -> bool:
 
 def _kept(job: Job, array: Array, strips: Sequence[Strip]) -> int:
     """Sums that wait for the tile below: none where the pool's rows never straddle a tile."""
-    straddles = (
-        job.pool_size > 1 and job.out.height > array.rows and (job.pool_stride == 1 or array.rows % 2 == 1)
-    )
+    straddles = job.pool_size > 1 and job.out.height > array.rows and (job.pool_stride == 1 or array.rows % 2 == 1)
     widest = max(strip.columns for strip in strips)
-    return (
-        ceil_div(int(job.weights.shape[0]), array.columns) * ceil_div(widest, job.pool_stride)
-        if straddles
-        else 0
-    )
+    return ceil_div(int(job.weights.shape[0]), array.columns) * ceil_div(widest, job.pool_stride) if straddles else 0
 
 
 def _row_sentence(network: QuantizedNetwork, job: Job, array: Array, strips: Sequence[Strip]) -> str:

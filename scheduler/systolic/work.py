@@ -216,9 +216,12 @@ def ways(work: Work, rows: int, choices: tuple[Cut, ...]) -> tuple[Way, ...]:
     if work.out_height <= rows:
         return tuple(Way(cut, "streamed", False) for cut in choices)
     flags = (
-        ("weights-resident", True), ("weights-resident", False), ("inputs-resident", True),
-        ("streamed", True), ("streamed", False),
-    )  # fmt: skip
+        ("weights-resident", True),
+        ("weights-resident", False),
+        ("inputs-resident", True),
+        ("streamed", True),
+        ("streamed", False),
+    )
     return tuple(Way(cut, order, overlap) for cut in choices for order, overlap in flags)
 
 

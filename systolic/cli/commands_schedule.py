@@ -1,4 +1,4 @@
-"""``systolic schedule``, ``compare`` and ``package``: thin over systolic/styles/systolic/explore.py and systolic/package.py."""
+"""``systolic schedule``, ``compare`` and ``package``: thin over styles/systolic/explore.py and package.py."""
 
 from __future__ import annotations
 

@@ -245,11 +245,17 @@ def _timed_text(pipeline: Pipeline, report: PipelineReport, sized: Fifos | None)
     waits = {one.name: one for one in report.timing.regions[0].processes}
     rows: list[list[Cell]] = [
         [
-            one.name, one.cycles, one.modelled_cycles, 100 * one.cycles / report.cycles_per_frame, one.macs,
-            waits[one.name].wait_input // FRAMES, waits[one.name].wait_space // FRAMES, one.bound_by,
+            one.name,
+            one.cycles,
+            one.modelled_cycles,
+            100 * one.cycles / report.cycles_per_frame,
+            one.macs,
+            waits[one.name].wait_input // FRAMES,
+            waits[one.name].wait_space // FRAMES,
+            one.bound_by,
         ]
         for one in report.layers
-    ]  # fmt: skip
+    ]
     head = ("block", "cycles", "modelled", "busy %", "MACs", "waits for input", "for space", "folding")
     text = (
         f"{table(head, rows)}\n\n{report.network}: a frame every {report.cycles_per_frame:,} cycles, "

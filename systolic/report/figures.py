@@ -13,9 +13,15 @@ from scheduler.systolic.model.cycles import PARTS
 from systolic.styles.systolic.explored import Explored
 
 COLOURS = {
-    "compute": "#2f6fb0", "fill": "#9bb8d3", "rows": "#e0a030", "weights": "#c8553d", "saver": "#7a4f9a",
-    "ddr": "#3d8b6e", "drain": "#b5b5b5", "program": "#555555",
-}  # fmt: skip
+    "compute": "#2f6fb0",
+    "fill": "#9bb8d3",
+    "rows": "#e0a030",
+    "weights": "#c8553d",
+    "saver": "#7a4f9a",
+    "ddr": "#3d8b6e",
+    "drain": "#b5b5b5",
+    "program": "#555555",
+}
 """One colour a part of the cycles, the same in every picture."""
 
 WIDTH, HEIGHT = 7.0, 3.6  # inches
@@ -126,8 +132,10 @@ def pareto(points: Sequence[Explored], chosen: Explored | None = None) -> Figure
     """Frames a second against DSP, BRAM36 and DDR bytes: the best schedule of every geometry that is on the front."""
     figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
     kinds: tuple[tuple[str, Callable[[Explored], float]], ...] = (
-        ("DSP", lambda e: e.usage.dsp), ("BRAM36", lambda e: e.usage.bram36), ("DDR MB a frame", _megabytes)
-    )  # fmt: skip
+        ("DSP", lambda e: e.usage.dsp),
+        ("BRAM36", lambda e: e.usage.bram36),
+        ("DDR MB a frame", _megabytes),
+    )
     for number, (name, value) in enumerate(kinds, 1):
         axes = figure.add_subplot(1, 3, number)
         axes.plot([value(e) for e in points], [e.cost.frames_per_second for e in points], "o", ms=4, color="#2f6fb0")

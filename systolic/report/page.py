@@ -71,9 +71,12 @@ def explored_html(explored: Explored) -> str:
 def _explored(explored: Explored) -> str:
     slowest = max(range(len(explored.cost.layers)), key=lambda i: explored.cost.layers[i].total)
     pictures = (
-        figures.stacked(explored), figures.roofline(explored), figures.buffers(explored),
-        figures.tiling(explored, 0), figures.tiling(explored, slowest),
-    )  # fmt: skip
+        figures.stacked(explored),
+        figures.roofline(explored),
+        figures.buffers(explored),
+        figures.tiling(explored, 0),
+        figures.tiling(explored, slowest),
+    )
     note = escape(totals(explored)).replace("\n", "<br>")
     parts = [
         f"<p>{note}</p>",

@@ -41,9 +41,7 @@ def test_the_five_boards_are_there() -> None:
 def test_zcu104_is_what_its_data_sheet_says() -> None:
     board = boards.load("ZCU104")
     assert board.part == "xczu7ev-ffvc1156-2-e"
-    assert board.resources == boards.Resources(
-        lut=230_400, lutram=101_760, ff=460_800, bram36=312, uram=96, dsp=1728
-    )
+    assert board.resources == boards.Resources(lut=230_400, lutram=101_760, ff=460_800, bram36=312, uram=96, dsp=1728)
     assert (board.dsp.kind, board.dsp.a_bits, board.dsp.b_bits) == ("DSP48E2", 27, 18)
     assert board.ddr.peak_gbps == pytest.approx(19.2)
     assert board.ddr.preset_gbps == pytest.approx(17.064)
@@ -137,8 +135,7 @@ def test_a_clock_above_the_silicon_names_the_slowest_block() -> None:
     with pytest.raises(BoardError) as caught:
         boards.load("zcu104").nearest_clock(900)
     assert str(caught.value) == (
-        "900 MHz is above what xczu7ev-ffvc1156-2-e can be clocked at: "
-        "its slowest block (AXI) is limited to 333 MHz"
+        "900 MHz is above what xczu7ev-ffvc1156-2-e can be clocked at: its slowest block (AXI) is limited to 333 MHz"
     )
 
 
@@ -219,9 +216,7 @@ def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(
-        BoardError, match=r"none\.toml: the board file cannot be read: No such file or directory"
-    ):
+    with pytest.raises(BoardError, match=r"none\.toml: the board file cannot be read: No such file or directory"):
         boards.read_board(tmp_path / "none.toml")
 
 

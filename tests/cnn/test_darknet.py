@@ -157,7 +157,10 @@ def test_remarks_spaces_and_carriage_returns_are_no_matter(tmp_path: Path) -> No
         ("[net\n", "net.cfg:1: a section header is [name], not '[net'"),
         (NET, "net.cfg:1: a network needs at least one layer after [net]"),
         (NET + CONV + "filters=9\n", "net.cfg:12: filters is given again after net.cfg:7"),
-        (NET + "[convolutional]\nfilter=9\n", "net.cfg:7: unknown option 'filter' in [convolutional], did you mean filters?"),
+        (
+            NET + "[convolutional]\nfilter=9\n",
+            "net.cfg:7: unknown option 'filter' in [convolutional], did you mean filters?",
+        ),
         (NET + "[convolution]\n", "net.cfg:6: unknown section [convolution], did you mean convolutional?"),
         (NET + "[lstm]\n", "net.cfg:6: unknown section [lstm]; known are avgpool, "),
         (NET + "[reorg]\nreverse=1\n", "net.cfg:7: reverse=1 in [reorg] is not supported, only reverse=0"),
@@ -166,28 +169,52 @@ def test_remarks_spaces_and_carriage_returns_are_no_matter(tmp_path: Path) -> No
         (NET + "[conv]\nfilters=many\n", "net.cfg:7: filters of [convolutional] must be whole numbers"),
         (NET + "[conv]\nfilters=0\n", "net.cfg:7: [convolutional] needs filters = 1…65536, not '0'"),
         (NET + "[conv]\nfilters=99999999999\n", "whole numbers of at most 9 digits, not '99999999999'"),
-        (NET + "[conv]\nsize=13\n", "net.cfg:7: the 13×13 window of [convolutional] is larger than its padded input of 12×16"),
+        (
+            NET + "[conv]\nsize=13\n",
+            "net.cfg:7: the 13×13 window of [convolutional] is larger than its padded input of 12×16",
+        ),
         (NET + CONV + "groups=3\n", "net.cfg:12: groups=3 must divide the 4 input channels and the 8 filters"),
-        (NET + CONV + POOL + "[route]\nlayers=0,1\n", "net.cfg:16: a route joins maps of one height and width, not 8×12×16 and 8×6×8"),
-        (NET + CONV + "[route]\nlayers=1\n", "net.cfg:13: layers of [route] names layer 1, but only layers 0…0 come before"),
+        (
+            NET + CONV + POOL + "[route]\nlayers=0,1\n",
+            "net.cfg:16: a route joins maps of one height and width, not 8×12×16 and 8×6×8",
+        ),
+        (
+            NET + CONV + "[route]\nlayers=1\n",
+            "net.cfg:13: layers of [route] names layer 1, but only layers 0…0 come before",
+        ),
         (NET + CONV + "[route]\nlayers=-2\n", "net.cfg:13: layers of [route] names layer -2"),
         (NET + CONV + "[route]\n", "net.cfg:12: [route] needs the option 'layers'"),
-        (NET + CONV + POOL + "[shortcut]\nfrom=-2\n", "net.cfg:16: [shortcut] adds maps of one shape, not 8×6×8 and 8×12×16"),
+        (
+            NET + CONV + POOL + "[shortcut]\nfrom=-2\n",
+            "net.cfg:16: [shortcut] adds maps of one shape, not 8×6×8 and 8×12×16",
+        ),
         (NET + "[reorg]\nstride=5\n", "net.cfg:7: stride=5 of [reorg] must divide height and width"),
-        (NET + "[maxpool]\nsize=2\nstride=1\npadding=5\n", "net.cfg:9: padding of 3 on one side would put a whole 2×2 window outside"),
-        (NET + "[region]\nanchors=1,2\nnum=2\n", "net.cfg:7: num=2 anchors of [region] are 4 numbers, width and height of each, not 2"),
-        (NET + "[region]\nanchors=1,2\nclasses=7\n", "net.cfg:8: [region] with 1 anchors and 7 classes reads 12 channels, but the layer before it gives 4; set its filters=12"),
+        (
+            NET + "[maxpool]\nsize=2\nstride=1\npadding=5\n",
+            "net.cfg:9: padding of 3 on one side would put a whole 2×2 window outside",
+        ),
+        (
+            NET + "[region]\nanchors=1,2\nnum=2\n",
+            "net.cfg:7: num=2 anchors of [region] are 4 numbers, width and height of each, not 2",
+        ),
+        (
+            NET + "[region]\nanchors=1,2\nclasses=7\n",
+            "net.cfg:8: [region] with 1 anchors and 7 classes reads 12 channels, but the layer before it gives 4; set its filters=12",
+        ),
         (NET + "[region]\nanchors=1,nan\n", "net.cfg:7: anchors of [region] must be finite numbers"),
         (NET + "[region]\nanchors=1,-2\n", "net.cfg:7: the sides of an anchor are above 0, not -2"),
         (NET + "[yolo]\nanchors=1,2\nmask=1\n", "net.cfg:8: mask of [yolo] picks anchors 0…0, not 1"),
         ("[net]\nwidth=9000\nheight=1\nchannels=1\n[avg]\n", "net.cfg:2: [net] needs width = 1…8192, not '9000'"),
-        ("[net]\nwidth=8192\nheight=8192\nchannels=9\n[avg]\n", "net.cfg:1: a layer has at most 65,536 channels and 67,108,864 values, not 9×8192×8192"),
+        (
+            "[net]\nwidth=8192\nheight=8192\nchannels=9\n[avg]\n",
+            "net.cfg:1: a layer has at most 65,536 channels and 67,108,864 values, not 9×8192×8192",
+        ),
         (NET + "[upsample]\nstride=8192\n", "net.cfg:6: a layer has at most"),
         (NET + "[connected]\noutput=65536\n" * 2, "net.cfg:8: the network exceeds 268,435,456 weights"),
         (NET + "[dropout]\n" * MAX_LAYERS, f"a network has at most {MAX_LAYERS - 1} layers"),
         (NET + "[softmax]\ngroups=5\n", "net.cfg:7: groups=5 must divide the 768 values"),
     ],
-)  # fmt: skip
+)
 def test_a_refusal_names_the_line(tmp_path: Path, text: str, sentence: str) -> None:
     assert sentence in refusal(tmp_path, text)
 
@@ -310,12 +337,12 @@ def test_numbers_must_be_finite_and_variances_positive(tmp_path: Path) -> None:
 
 @settings(max_examples=25)
 @given(
-    layers=st.lists(st.sampled_from([CONV, NORMED, POOL, "[connected]\noutput=6\nbatch_normalize=1\n"]), min_size=1, max_size=3),
+    layers=st.lists(
+        st.sampled_from([CONV, NORMED, POOL, "[connected]\noutput=6\nbatch_normalize=1\n"]), min_size=1, max_size=3
+    ),
     seed=st.integers(0, 2**64 - 1),
-)  # fmt: skip
-def test_weights_make_the_round_trip(
-    tmp_path_factory: pytest.TempPathFactory, layers: list[str], seed: int
-) -> None:
+)
+def test_weights_make_the_round_trip(tmp_path_factory: pytest.TempPathFactory, layers: list[str], seed: int) -> None:
     folder = tmp_path_factory.mktemp("trip")
     network = topology(folder, NET + "".join(layers).replace(POOL, "[maxpool]\nsize=3\nstride=1\n"))
     data = write_darknet_weights(seeded(seed)(network))

@@ -176,9 +176,7 @@ def test_values_of_few_bits_stay_in_integers() -> None:
 @pytest.mark.parametrize("sides", [(1, 1), (3, 5), (12, 20), (64, 100)])
 def test_a_mean_is_rounded_to_the_nearest(sides: tuple[int, int]) -> None:
     high, wide = sides
-    topology = parsed(
-        convolution(5, 1), {"type": "average_pool"}, input={"channels": 3, "height": high, "width": wide}
-    )
+    topology = parsed(convolution(5, 1), {"type": "average_pool"}, input={"channels": 3, "height": high, "width": wide})
     network = make_exported(topology, seeded_arrays(topology, 1))
     before, mean = run_integer(network.quantized, picture_of(network))[1:]
     for c in range(5):

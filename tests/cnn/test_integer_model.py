@@ -144,9 +144,7 @@ class Window:
     def shape(self, channels: int) -> Shape:
         p = self.padding
         high, wide = self.height + p.top + p.bottom, self.width + p.left + p.right
-        return Shape(
-            channels, (high - self.kernel) // self.stride + 1, (wide - self.kernel) // self.stride + 1
-        )
+        return Shape(channels, (high - self.kernel) // self.stride + 1, (wide - self.kernel) // self.stride + 1)
 
 
 @st.composite
@@ -215,9 +213,7 @@ def test_a_picture_of_many_row_blocks_equals_one_block():
     for y, x in ((0, 0), (99, 99), (50, 3), (37, 64)):
         corner = np.pad(a, ((0, 0), (1, 1), (1, 1)))[:, 2 * y : 2 * y + 3, 2 * x : 2 * x + 3].astype(np.int64)
         acc = np.einsum("fckl,ckl->f", weights.astype(np.int64), corner)
-        assert result[:, y, x].tolist() == [
-            slow_requantise(int(acc[f]), op.requantiser, f, INT8) for f in range(4)
-        ]
+        assert result[:, y, x].tolist() == [slow_requantise(int(acc[f]), op.requantiser, f, INT8) for f in range(4)]
 
 
 @settings(max_examples=60)

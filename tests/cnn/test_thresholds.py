@@ -156,9 +156,7 @@ def network(*layers: tuple[QConvolution, DataType], size: int = 9) -> QuantizedN
     nodes = [QNode("input", QInput(), (), Shape(2, size, size), TensorType(UINT8, 1 / 255), "test:1")]
     for op, out in layers:
         before, (filters, _, k, _) = nodes[-1].shape, op.weights.shape
-        shape = Shape(
-            filters, before.height + 2 * op.padding.top - k + 1, before.width + 2 * op.padding.left - k + 1
-        )
+        shape = Shape(filters, before.height + 2 * op.padding.top - k + 1, before.width + 2 * op.padding.left - k + 1)
         at = len(nodes)
         nodes.append(QNode(f"conv{at}", op, (at - 1,), shape, TensorType(out, 1.0), f"test:{at + 1}"))
     return QuantizedNetwork("few", tuple(nodes))

@@ -79,8 +79,10 @@ def test_each_format_is_worth_its_bits() -> None:
     inputs = calibration_inputs(model.network, sample_pictures()[:2], model.fit)
     picture = np.rint(inputs[0] * 255).astype(np.uint8)
     ranges = {bits: calibrate(model.network, inputs, "mse", bits=min(bits, 12)) for bits in FORMATS}
-    last = {bits: fidelity(model.network, quantise_format(model.network, ranges[bits], bits), picture)[-1].sqnr_db
-            for bits in FORMATS}  # fmt: skip
+    last = {
+        bits: fidelity(model.network, quantise_format(model.network, ranges[bits], bits), picture)[-1].sqnr_db
+        for bits in FORMATS
+    }
     assert last[4] < 15 < 30 < last[8]
     assert last[16] > last[8] + 25
     greedy = quantise(model.network, ranges[16], bits=16, activation_bits=16)

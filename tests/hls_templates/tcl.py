@@ -17,7 +17,6 @@ Call = list[str]
 STUBS = Path(__file__).with_name("vendor_stubs.tcl")
 
 
-
 @dataclass(frozen=True)
 class Ran:
     rc: int
@@ -43,8 +42,12 @@ def run_tcl(folder: Path, script: str, text: str, *arguments: str, **settings: s
     (folder / script).write_text(text, "utf-8")
     done = subprocess.run(
         [tclsh, str(STUBS), str(calls), str(folder / script), *arguments],
-        cwd=folder, capture_output=True, text=True, timeout=600, env={**os.environ, **settings},
-    )  # fmt: skip
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, **settings},
+    )
     lines = calls.read_text("utf-8").splitlines() if calls.is_file() else []
     return Ran(done.returncode, done.stdout + done.stderr, tuple(line.split("\x1f") for line in lines))
 

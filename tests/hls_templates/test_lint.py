@@ -180,9 +180,7 @@ PLANTS = (
         "ram_t2p impl=lutram",
         "type=ram_t2p can be impl=auto|bram|uram, not lutram",
     ),
-    Plant(
-        "bad-storage", "ram_s2p impl=lutram", "rom_1p impl=uram", "type=rom_1p can be impl=auto|bram|lutram"
-    ),
+    Plant("bad-storage", "ram_s2p impl=lutram", "rom_1p impl=uram", "type=rom_1p can be impl=auto|bram|lutram"),
     # 2
     Plant(
         "directive-scope",
@@ -211,8 +209,7 @@ PLANTS = (
     Plant(
         "directive-late",
         f"{PIPE}{TRIP}.write(SYSTOLIC_LOAD(0, maps, i));\n",
-        "        to.write(maps[i]);\n        SYSTOLIC_PIPELINE(1, 3);\n"
-        "#pragma HLS LOOP_TRIPCOUNT min=1 max=4\n",
+        "        to.write(maps[i]);\n        SYSTOLIC_PIPELINE(1, 3);\n#pragma HLS LOOP_TRIPCOUNT min=1 max=4\n",
         "PIPELINE must come before the first statement",
     ),
     Plant(
@@ -315,15 +312,10 @@ PLANTS = (
         *region(PROCESSES + "    hls::stream<word_t> spare;\n    load(sink, words, spare);\n"),
         "channel spare must have exactly one reader",
     ),
-    Plant(
-        "channel-same-process", "links.right << in", "links.right << links.left.read()", "compute does both"
-    ),
+    Plant("channel-same-process", "links.right << in", "links.right << links.left.read()", "compute does both"),
     Plant(
         "channel-feedback",
-        *region(
-            "    compute(rows, words, links);\n    load(source, words, rows);\n"
-            "    save(links, words, sink);\n"
-        ),
+        *region("    compute(rows, words, links);\n    load(source, words, rows);\n    save(links, words, sink);\n"),
         "but compute reads it before load writes it",
     ),
     Plant(
@@ -343,9 +335,7 @@ PLANTS = (
         REGION + "    count(words);\n    count(words);\n",
         "count and count write words",
     ),
-    Plant(
-        "shared-global", '    SYSTOLIC_PROCESS("load");\n', "    total += words;\n", "load and save use total"
-    ),
+    Plant("shared-global", '    SYSTOLIC_PROCESS("load");\n', "    total += words;\n", "load and save use total"),
     # 5
     Plant("dynamic-memory", LAST, LAST + "    int *p = new int;\n", "but new allocates"),
     Plant("dynamic-memory", LAST, LAST + "    free(sink);\n", "but free allocates or frees"),
@@ -364,21 +354,15 @@ PLANTS = (
         "struct base_t { virtual void run(); };\nstatic void load",
         "is virtual",
     ),
-    Plant(
-        "run-time-type", LAST, LAST + "    dynamic_cast<word_t *>(sink);\n", "dynamic_cast asks at run time"
-    ),
+    Plant("run-time-type", LAST, LAST + "    dynamic_cast<word_t *>(sink);\n", "dynamic_cast asks at run time"),
     Plant("recursion", LAST, LAST + "    accelerate(source, sink, words);\n", "accelerate calls itself"),
     Plant("recursion", '    SYSTOLIC_PROCESS("load");\n', "    again(words);\n", "again reaches itself"),
     Plant("function-pointer", LAST, LAST + "    void (*chosen)(int);\n", "is a pointer to a function"),
     Plant("pointer-to-pointer", LAST, LAST + "    word_t **rows;\n", "«**rows» is a pointer to a pointer"),
     Plant("goto", LAST, LAST + "    goto end;\nend:;\n", "goto came"),
-    Plant(
-        "endless-loop", LAST, LAST + "    while (true) {\n    }\n", "«while (true) {» has no end condition"
-    ),
+    Plant("endless-loop", LAST, LAST + "    while (true) {\n    }\n", "«while (true) {» has no end condition"),
     Plant("endless-loop", LAST, LAST + "    for (;;) {\n    }\n", "has no end condition"),
-    Plant(
-        "unbounded-loop", TRIP, "        to", "«for (int i = 0; i < words; ++i) {» has none; add min and max"
-    ),
+    Plant("unbounded-loop", TRIP, "        to", "«for (int i = 0; i < words; ++i) {» has none; add min and max"),
     Plant(
         "unbounded-loop",
         LAST,
@@ -405,8 +389,7 @@ PLANTS = (
     Plant(
         "pipeline-nested",
         BODY,
-        BODY + "        for (int j = 0; j < 4; ++j) {\n#pragma HLS PIPELINE\n"
-        "            out.lane[j] = 0;\n        }\n",
+        BODY + "        for (int j = 0; j < 4; ++j) {\n#pragma HLS PIPELINE\n            out.lane[j] = 0;\n        }\n",
         "asks for a pipeline of its own",
     ),
 )
@@ -433,9 +416,7 @@ def planted(plant: Plant) -> tuple[Finding, ...]:
     if plant.rule == "dataflow-loop":
         text = text.replace("    save(links, words, sink);\n}", "    save(links, words, sink);\n    }\n}")
     if plant.rule == "shared-global":
-        text = text.replace(
-            "        word_t left, right;\n", "        word_t left, right;\n        total += i;\n"
-        )
+        text = text.replace("        word_t left, right;\n", "        word_t left, right;\n        total += i;\n")
     needed = [part for part in HELPERS.split("\nstatic ") if _uses(plant, part)]
     helpers = "".join(f"static {part}\n" for part in needed)
     return lint(
@@ -566,9 +547,7 @@ def test_members_methods_and_arrays_of_streams_are_followed() -> None:
     assert lint({"top.cpp": MEMBERS}, "top") == ()
     (found,) = lint({"top.cpp": MEMBERS.replace("second.run(pair[0]", "second.run(in")}, "top")[:1]
     assert found.rule in ("argument-processes", "channel-readers")
-    rules = {
-        f.rule for f in lint({"top.cpp": MEMBERS.replace("third.run(pair[1]", "third.run(pair[0]")}, "top")
-    }
+    rules = {f.rule for f in lint({"top.cpp": MEMBERS.replace("third.run(pair[1]", "third.run(pair[0]")}, "top")}
     assert rules == {"channel-readers"}
     (found,) = lint({"top.cpp": MEMBERS.replace("this->window", "this->windows")}, "top")
     assert found.rule == "undeclared-variable"
@@ -594,9 +573,7 @@ def test_the_branches_of_a_compile_time_condition_are_alternatives() -> None:
     assert lint({"top.cpp": BRANCHES}, "top") == ()
     (found,) = lint({"top.cpp": BRANCHES.replace("} else {\n        copy(link, out);", "} else {")}, "top")
     assert found.rule == "channel-readers"
-    assert "dataflow-statement" in {
-        f.rule for f in lint({"top.cpp": BRANCHES.replace(" constexpr", "")}, "top")
-    }
+    assert "dataflow-statement" in {f.rule for f in lint({"top.cpp": BRANCHES.replace(" constexpr", "")}, "top")}
 
 
 FRAMES = """#include <hls_stream.h>
@@ -682,15 +659,11 @@ def test_manual_bursts_have_one_reader_and_one_writer() -> None:
     twice = BURSTS.replace(
         "    fetch(in, link);", "    hls::stream<int> other;\n    fetch(in, other);\n    fetch(in, link);"
     )
-    assert "argument in may be read by one process" in " ".join(
-        f.sentence for f in lint({"top.cpp": twice}, "top")
-    )
+    assert "argument in may be read by one process" in " ".join(f.sentence for f in lint({"top.cpp": twice}, "top"))
 
 
 def test_the_top_function_must_be_there() -> None:
-    with pytest.raises(
-        GenerateError, match="the top function must be defined in the sources, but other is not"
-    ):
+    with pytest.raises(GenerateError, match="the top function must be defined in the sources, but other is not"):
         faults(top="other")
 
 
@@ -721,9 +694,7 @@ def test_the_command_prints_findings_and_tells_by_its_exit_code(tmp_path: Path) 
         str(tmp_path / "top.cpp"),
         str(tmp_path / "types.h"),
     ]
-    done = subprocess.run(
-        [*command, "--top", "accelerate"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*command, "--top", "accelerate"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stdout.startswith("top.cpp:8: unknown-directive: ")
 

@@ -42,9 +42,15 @@ def pipeline() -> PipelineValues:
     word = Element(8, True, 4)
     take = Instance("take", "unpack_beats", "dma.h", ("8", "4", WORDS), (PortOf("in", "in"), PortOf("out", "x")), ())
     layer = Instance(
-        "layer", "relu", "relu.h", (WORDS,), (PortOf("in", "x"), PortOf("out", "y")), (),
-        memories=(BIASES,), taps=(Tap(0, "y"),),
-    )  # fmt: skip
+        "layer",
+        "relu",
+        "relu.h",
+        (WORDS,),
+        (PortOf("in", "x"), PortOf("out", "y")),
+        (),
+        memories=(BIASES,),
+        taps=(Tap(0, "y"),),
+    )
     give = ("4", "1", "4", WORDS, "true")
     leave = Instance("leave", "pack_beats", "dma.h", give, (PortOf("in", "y"), PortOf("out", "out")), ())
     wires = (Wire("x", word, 2), Wire("y", word, 2))

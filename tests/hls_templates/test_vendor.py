@@ -35,7 +35,7 @@ from tests.hls_templates.tcl import dictionary, hls, interfaces, option, run_tcl
 
 VLNV = "systolic:cnn:systolic_top:1.0"
 DOCUMENTED = Path(__file__).parent / "kernels" / "documented"
-HOSTILE = 'a"b\' ${evil} $evil [exec touch OWNED]; */ int trap;\n#error trap\n// ?\\'
+HOSTILE = "a\"b' ${evil} $evil [exec touch OWNED]; */ int trap;\n#error trap\n// ?\\"
 CLOCKS = {"zcu104": 300, "zcu102": 300, "ultra96-v2": 250, "kv260": 250, "pynq-z2": 100}
 Integers = npt.NDArray[np.int8]
 
@@ -179,8 +179,10 @@ def test_every_clock_and_reset_pin_is_driven_once(board: str, style: Ports, tmp_
     ports = [f"{ps}/{use.port.clock}" for use in port_plan(of)]
     assert Counter(clocked) == Counter(
         ["reset_0/slowest_sync_clk", f"{style.cell}/ap_clk", f"{ps}/{facts.control.clock}"]
-        + BESIDE[type(style)][0] + ports + [f"{switch}/aclk" for switch in switches]
-    )  # fmt: skip
+        + BESIDE[type(style)][0]
+        + ports
+        + [f"{switch}/aclk" for switch in switches]
+    )
     reset = [to for source, to in nets if source == "reset_0/peripheral_aresetn"]
     assert Counter(reset) == Counter(
         [f"{style.cell}/ap_rst_n", BESIDE[type(style)][1], *(f"{switch}/aresetn" for switch in switches)]
@@ -296,8 +298,9 @@ def test_vivado_gives_bit_and_hwh_of_one_name(tmp_path: Path) -> None:
     assert (tmp_path / "detector.bit").is_file()
     assert (tmp_path / "detector.hwh").is_file()
     assert ran.named("launch_runs") == [
-        ["synth_1", "-jobs", "8"], ["impl_1", "-to_step", "write_bitstream", "-jobs", "8"],
-    ]  # fmt: skip
+        ["synth_1", "-jobs", "8"],
+        ["impl_1", "-to_step", "write_bitstream", "-jobs", "8"],
+    ]
     assert ran.one("create_project") == ["-force", "detector", f"{tmp_path}/vivado", "-part", "xczu7ev-ffvc1156-2-e"]
     assert ["board_part", "xilinx.com:zcu104:part0:1.1", "project"] in ran.named("set_property")
 
@@ -552,10 +555,11 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = engine_sources(engine_values(schedule, program, board, board.nearest_clock(300)))
     region = program.maps[2]
     of = replace(
-        values(), title=HOSTILE,
+        values(),
+        title=HOSTILE,
         ports=SystolicPorts(2, 2, program.maps_words, (Output(HOSTILE, region.base, region.words),)),
         sources=tuple(f"src/{name}" for name in sources),
-    )  # fmt: skip
+    )
     files = {f"src/{name}": text for name, text in sources.items()} | vendor_files(of)
     files |= {f"simulation/{name}": text for name, text in headers(SIMULATION).items()}
     for name, text in files.items():

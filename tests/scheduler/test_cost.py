@@ -65,16 +65,41 @@ def test_a_slower_memory_never_takes_fewer_cycles() -> None:
 
 @settings(max_examples=100)
 @given(
-    st.integers(2, 16), st.sampled_from(((8, 8), (16, 8), (16, 16), (48, 16), (8, 4))), st.sampled_from((1, 2, 4)),
-    st.integers(8, 70), st.sampled_from((1, 2)), st.sampled_from((1, 2)), st.integers(5, 60), st.integers(5, 60),
-    st.sampled_from((1, 3, 5)), st.sampled_from((1, 2)), st.sampled_from((None, 1, 2)), st.integers(1, 70),
-    st.booleans(), st.sampled_from((None, 20, 300)), st.sampled_from((1, 2, 5)), st.integers(2, 40),
-)  # fmt: skip
+    st.integers(2, 16),
+    st.sampled_from(((8, 8), (16, 8), (16, 16), (48, 16), (8, 4))),
+    st.sampled_from((1, 2, 4)),
+    st.integers(8, 70),
+    st.sampled_from((1, 2)),
+    st.sampled_from((1, 2)),
+    st.integers(5, 60),
+    st.integers(5, 60),
+    st.sampled_from((1, 3, 5)),
+    st.sampled_from((1, 2)),
+    st.sampled_from((None, 1, 2)),
+    st.integers(1, 70),
+    st.booleans(),
+    st.sampled_from((None, 20, 300)),
+    st.sampled_from((1, 2, 5)),
+    st.integers(2, 40),
+)
 def test_no_way_takes_fewer_cycles_or_bytes_than_the_bounds(
-    rows: int, shape: tuple[int, int], save_rows: int, chunk: int, map_ports: int, weight_ports: int, height: int,
-    width: int, kernel: int, stride: int, pool: int | None, filters: int, stay: bool, units: int | None, batch: int,
+    rows: int,
+    shape: tuple[int, int],
+    save_rows: int,
+    chunk: int,
+    map_ports: int,
+    weight_ports: int,
+    height: int,
+    width: int,
+    kernel: int,
+    stride: int,
+    pool: int | None,
+    filters: int,
+    stay: bool,
+    units: int | None,
+    batch: int,
     rate: int,
-) -> None:  # fmt: skip
+) -> None:
     """What the search rules out with, layer by layer: first rows and weights, positions × steps, all weights through
     the DDR, the last results; every weight once, and every map that cannot stay on chip. units: of a dense layer."""
     link = replace(LINK, milli_bytes=1000 * rate)
@@ -85,9 +110,14 @@ def test_no_way_takes_fewer_cycles_or_bytes_than_the_bounds(
     geometry = Geometry(rows, *shape)
     space = replace(space_of(network, load("zcu104")), map_ports=(map_ports,), weight_ports=(weight_ports,))
     array = Array(
-        rows, *shape, min(save_rows, rows), map_ports, weight_ports, chunk=chunk,
+        rows,
+        *shape,
+        min(save_rows, rows),
+        map_ports,
+        weight_ports,
+        chunk=chunk,
         weight_words=weight_words(geometry, space, weight_ports),
-    )  # fmt: skip
+    )
     most = layers_of(network, lower(network, batch), *shape, 8)
     layers = replace(most, stays=tuple(stay and may for may in most.stays))
     works = staying(layers.works, layers.stays)
@@ -140,8 +170,9 @@ SHARES |= {"batch of two": (0.85, 0.4), "batch of five": (0.85, 0.4)}
 """Of the DDR's peak: the last gives less than any board has."""
 
 
-FOUR_PORTS = Array(16, 24, 8, 2, 4, 1, row_depth=2048, weight_depth=4096, kept_depth=512, chunk=16, weight_words=2,
-                   channel_tiles=32)  # fmt: skip
+FOUR_PORTS = Array(
+    16, 24, 8, 2, 4, 1, row_depth=2048, weight_depth=4096, kept_depth=512, chunk=16, weight_words=2, channel_tiles=32
+)
 SHORT_OF_DDR = {
     "rows of stride 2": (Builder(3, 112, 112).conv(16, 3).conv(24, 3, 2).network(), (0.85, 0.4, 0.2)),
     "weights of the next layer": (Builder(3, 48, 48).conv(16, 3).conv(24, 3, 2).dense(64).network(), (0.85, 0.2)),

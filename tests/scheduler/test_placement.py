@@ -120,9 +120,10 @@ def test_a_grid_of_arrays_is_placed_as_each_by_itself(board: Board, array: Array
 
     knobs = {"save_rows": (1, 2, 2), "map_ports": (1, 2, 1), "chunk": (8, 16, 64)}
     grid = replace(
-        array, **{name: axis(values, 0) for name, values in knobs.items()},
+        array,
+        **{name: axis(values, 0) for name, values in knobs.items()},
         **{name: axis(depths, 1 + at) for at, (name, depths) in enumerate(DEPTHS.items())},
-    )  # fmt: skip
+    )
     found = least_areas(grid, board)
     for at in np.ndindex(*found.shape):
         numbers = {name: values[at[0]] for name, values in knobs.items()}

@@ -145,9 +145,20 @@ def test_an_illegal_edit_gets_the_sentence_of_its_rule(name: str) -> None:
 
 # Other edits are only illegal on this array or for this network.
 FORM = (
-    "order", "array type", "array bool", "array key", "array lacks", "width type", "format", "version", "batch",
-    "batch type", "key", "map depth below", "on chip type",
-)  # fmt: skip
+    "order",
+    "array type",
+    "array bool",
+    "array key",
+    "array lacks",
+    "width type",
+    "format",
+    "version",
+    "batch",
+    "batch type",
+    "key",
+    "map depth below",
+    "on chip type",
+)
 
 
 @pytest.mark.parametrize("name", FORM)

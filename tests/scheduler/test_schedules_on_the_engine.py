@@ -40,31 +40,96 @@ CLOCK = BOARD.nearest_clock(300)
 ARRAYS = {
     "odd": Array(5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16),
     "wide": Array(
-        4, 16, 4, save_rows=4, map_ports=1, weight_ports=4, row_depth=1024, weight_depth=1024, kept_depth=512,
-        chunk=6, channel_tiles=16,
+        4,
+        16,
+        4,
+        save_rows=4,
+        map_ports=1,
+        weight_ports=4,
+        row_depth=1024,
+        weight_depth=1024,
+        kept_depth=512,
+        chunk=6,
+        channel_tiles=16,
     ),
     "4 bits": Array(
-        5, 16, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, bits=4, weight_words=4,
+        5,
+        16,
+        8,
+        row_depth=1024,
+        weight_depth=512,
+        kept_depth=512,
+        chunk=8,
+        channel_tiles=16,
+        bits=4,
+        weight_words=4,
     ),
     "4 bits, wide": Array(
-        4, 16, 16, save_rows=4, map_ports=1, weight_ports=4, row_depth=1024, weight_depth=512, kept_depth=512,
-        chunk=6, channel_tiles=16, dsp="DSP48E1", bits=4, weight_words=2,
+        4,
+        16,
+        16,
+        save_rows=4,
+        map_ports=1,
+        weight_ports=4,
+        row_depth=1024,
+        weight_depth=512,
+        kept_depth=512,
+        chunk=6,
+        channel_tiles=16,
+        dsp="DSP48E1",
+        bits=4,
+        weight_words=2,
     ),
     "16 bits": Array(
-        5, 8, 4, save_rows=1, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16, bits=16,
+        5,
+        8,
+        4,
+        save_rows=1,
+        row_depth=1024,
+        weight_depth=1024,
+        kept_depth=512,
+        chunk=8,
+        channel_tiles=16,
+        bits=16,
     ),
     "map buffers": Array(
-        5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, map_depth=512,
+        5,
+        8,
+        8,
+        row_depth=1024,
+        weight_depth=512,
+        kept_depth=512,
+        chunk=8,
+        channel_tiles=16,
+        map_depth=512,
     ),
     "map buffers, one port": Array(
-        6, 16, 4, save_rows=4, map_ports=1, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=6,
-        channel_tiles=16, map_depth=1024,
+        6,
+        16,
+        4,
+        save_rows=4,
+        map_ports=1,
+        row_depth=1024,
+        weight_depth=1024,
+        kept_depth=512,
+        chunk=6,
+        channel_tiles=16,
+        map_depth=1024,
     ),
     "map buffers, 4 bits": Array(
-        2, 16, 8, save_rows=1, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16,
-        bits=4, map_depth=512,
+        2,
+        16,
+        8,
+        save_rows=1,
+        row_depth=1024,
+        weight_depth=512,
+        kept_depth=512,
+        chunk=8,
+        channel_tiles=16,
+        bits=4,
+        map_depth=512,
     ),
-}  # fmt: skip
+}
 
 Run = Callable[..., int]
 
@@ -94,8 +159,10 @@ def networks(draw: st.DrawFn, bits: int = 8) -> QuantizedNetwork:
         # Wider than the kernel now and then: then strips and rows lie in the padding alone.
         wide = draw(st.integers(0, 2)) == 0
         padding = Padding(*(draw(st.integers(0, 9)) if wide else kernel // 2 for _ in range(4)))
-        height, width = (build.shape.height + padding.top + padding.bottom,
-                         build.shape.width + padding.left + padding.right)  # fmt: skip
+        height, width = (
+            build.shape.height + padding.top + padding.bottom,
+            build.shape.width + padding.left + padding.right,
+        )
         stride = draw(st.sampled_from((1, 1, 1, 2, 3, 4)))
         build.conv(draw(st.integers(1, 40)), kernel if kernel <= min(height, width) else 1, stride, padding)
         pool = draw(st.sampled_from((None, 1, 2)))
@@ -227,8 +294,15 @@ def test_packed_products_give_the_same_bits(name: str, run: Run) -> None:
     bits = ARRAYS[name].bits
     network = (
         Builder(3, 11, 13, seed=7, bits=bits)
-        .conv(12, 3).pool().conv(9, 3).pool(1).conv(10, 3, 2).conv(0, 3, depthwise=True).conv(7, 1, wide=True).network()
-    )  # fmt: skip
+        .conv(12, 3)
+        .pool()
+        .conv(9, 3)
+        .pool(1)
+        .conv(10, 3, 2)
+        .conv(0, 3, depthwise=True)
+        .conv(7, 1, wide=True)
+        .network()
+    )
     schedule = check_schedule(tile(network, ARRAYS[name]))
     assert run(name, schedule, 3, Variant(ap_int=True)) == 0
 

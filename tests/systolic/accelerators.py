@@ -41,19 +41,44 @@ HOSTILE = "a\"b' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\"
 GEOMETRIES = {
     "odd rows": Array(5, 8, 8, row_depth=512, weight_depth=256, kept_depth=256, chunk=8, channel_tiles=16),
     "one port": Array(
-        4, 16, 8, save_rows=4, map_ports=1, weight_ports=1, row_depth=256, weight_depth=400, kept_depth=128, chunk=4,
+        4,
+        16,
+        8,
+        save_rows=4,
+        map_ports=1,
+        weight_ports=1,
+        row_depth=256,
+        weight_depth=400,
+        kept_depth=128,
+        chunk=4,
         channel_tiles=16,
     ),
     "two rows": Array(
-        2, 8, 8, save_rows=1, weight_ports=4, row_depth=100, weight_depth=400, kept_depth=512, chunk=5,
+        2,
+        8,
+        8,
+        save_rows=1,
+        weight_ports=4,
+        row_depth=100,
+        weight_depth=400,
+        kept_depth=512,
+        chunk=5,
         channel_tiles=16,
     ),
     "four ports": Array(13, 16, 16, map_ports=4, row_depth=512, weight_depth=256, kept_depth=128, channel_tiles=16),
     "narrow": Array(
-        7, 16, 4, weight_ports=1, row_depth=512, weight_depth=512, kept_depth=128, chunk=3, channel_tiles=16,
+        7,
+        16,
+        4,
+        weight_ports=1,
+        row_depth=512,
+        weight_depth=512,
+        kept_depth=128,
+        chunk=3,
+        channel_tiles=16,
         dsp="DSP48E1",
     ),
-}  # fmt: skip
+}
 
 
 # ------------------------------------------------------------------------------------------- networks
@@ -147,28 +172,55 @@ def networks() -> dict[str, QuantizedNetwork]:
     """Every kind of layer that the array maps, at odd sizes, in networks that all GEOMETRIES hold."""
     return {
         "pools": start(3, 23, 17)
-        .convolution(12).pool().convolution(20).pool(1).convolution(9, 1).convolution(16, 3, 2).pool()
-        .convolution(7, 1, slope=1.0, bits=16).network(),
+        .convolution(12)
+        .pool()
+        .convolution(20)
+        .pool(1)
+        .convolution(9, 1)
+        .convolution(16, 3, 2)
+        .pool()
+        .convolution(7, 1, slope=1.0, bits=16)
+        .network(),
         "kernels": start(3, 30, 31)
-        .convolution(8, 5, 2).convolution(16).convolution(8, 7).convolution(24, 1, 2).network(),
+        .convolution(8, 5, 2)
+        .convolution(16)
+        .convolution(8, 7)
+        .convolution(24, 1, 2)
+        .network(),
         "separate pools": start(1, 29, 40)
-        .convolution(8, 7, 2).pool().pool(1).pool(padded=False).convolution(10, 3, padding=Padding()).network(),
+        .convolution(8, 7, 2)
+        .pool()
+        .pool(1)
+        .pool(padded=False)
+        .convolution(10, 3, padding=Padding())
+        .network(),
         "depthwise": start(4, 15, 14)
-        .convolution(24, 3, slope=0.0).convolution(24, 3, 2, depthwise=True).convolution(11, 1).network(),
+        .convolution(24, 3, slope=0.0)
+        .convolution(24, 3, 2, depthwise=True)
+        .convolution(11, 1)
+        .network(),
         "classifier": start(3, 12, 12).convolution(12).pool().average().dense(30).network(),
         "connected": start(2, 7, 8).convolution(16, padding=Padding()).dense(30, 0.1).network(),
         "connected to pixels": start(3, 5, 7).dense(21).network(),
         "one position": start(4, 1, 1).convolution(3, 1).convolution(33, 1).network(),
         "lopsided": start(3, 14, 13)
-        .convolution(8, 3, padding=Padding(2, 0, 1, 3)).convolution(8, 5, 3, Padding(0, 4, 2, 1)).network(),
+        .convolution(8, 3, padding=Padding(2, 0, 1, 3))
+        .convolution(8, 5, 3, Padding(0, 4, 2, 1))
+        .network(),
         "skip": start(3, 16, 16)
-        .convolution(8).convolution(16, source=1).pool().route(1).pool().convolution(9, 3, 2)
-        .convolution(6, 1, source=2).network(),
+        .convolution(8)
+        .convolution(16, source=1)
+        .pool()
+        .route(1)
+        .pool()
+        .convolution(9, 3, 2)
+        .convolution(6, 1, source=2)
+        .network(),
         "streamed": start(3, 14, 10).convolution(32).convolution(80).convolution(20).network(),
         "both streamed": start(3, 10, 10).convolution(24).convolution(128).pool(1).convolution(8, 1).network(),
         "deep": start(3, 9, 9).convolution(48).convolution(8, 5).network(),
         "wide": start(3, 6, 90).convolution(16).convolution(16, 3, 2).convolution(120, 1).network(),
-    }  # fmt: skip
+    }
 
 
 def picture_for(network: QuantizedNetwork, seed: int = 0) -> npt.NDArray[np.uint8]:

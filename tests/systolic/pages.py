@@ -69,10 +69,23 @@ def readable_at_phone_width(text: str, work: Path) -> dict[str, Any]:
     page = json.dumps(text).replace("</", "<\\/")
     (work / "phone.html").write_text(PHONE.replace("PAGE", page), "utf-8")
     done = subprocess.run(
-        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--window-size=800,900",
-         f"--user-data-dir={work}", "--virtual-time-budget=5000", "--dump-dom", (work / "phone.html").as_uri()],
-        capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
+        [
+            chromium,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--enable-logging=stderr",
+            "--window-size=800,900",
+            f"--user-data-dir={work}",
+            "--virtual-time-budget=5000",
+            "--dump-dom",
+            (work / "phone.html").as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     assert "CONSOLE" not in done.stderr
     found = re.search(r"<pre>(.+?)</pre>", done.stdout)
     assert found, done.stderr

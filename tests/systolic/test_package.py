@@ -137,8 +137,11 @@ def imported(node: ast.AST) -> list[str]:
 def test_the_wheel_is_found_by_pynq(wheel: Path, tmp_path: Path) -> None:
     pytest.importorskip("pynq", reason="needs the real pynq: see .ci/host")
     target = tmp_path / "installed"
-    subprocess.run([sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "-t", target, wheel],
-                   check=True, capture_output=True)  # fmt: skip
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "-t", target, wheel],
+        check=True,
+        capture_output=True,
+    )
     env = {**os.environ, "PYTHONPATH": str(target)}
     code = (
         "import os; from pynqutils.setup_utils import ExtensionsManager; "
@@ -163,8 +166,11 @@ def test_the_wheel_is_found_by_pynq(wheel: Path, tmp_path: Path) -> None:
 def test_pynq_opens_the_overlay_by_its_name(wheel: Path, tiny_design: Path, tmp_path: Path) -> None:
     pytest.importorskip("pynq", reason="needs the real pynq: see .ci/host")
     target = tmp_path / "installed"
-    subprocess.run([sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "-t", target, wheel],
-                   check=True, capture_output=True)  # fmt: skip
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "-t", target, wheel],
+        check=True,
+        capture_output=True,
+    )
     code = (
         "import sys, pynq; from pathlib import Path; from host.designs import installed; "
         "from host.manifest import read_manifest; from host.simulated import SimulatedBoard; "
@@ -174,9 +180,13 @@ def test_pynq_opens_the_overlay_by_its_name(wheel: Path, tiny_design: Path, tmp_
         "print(overlay.bitfile_name, *(entry['type'] for entry in overlay.ip_dict.values()))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, build(tiny_design)], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(target)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", code, build(tiny_design)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(target)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert str(target / "systolic_tiny/tiny.bit") in done.stdout
     assert "systolic:cnn:systolic_top:1.0" in done.stdout

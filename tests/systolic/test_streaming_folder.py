@@ -31,9 +31,12 @@ pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The embedded network with one layer's weights in DDR, and its test bench compiled as the README says."""
     made = make_pipeline(
-        load_model("shapes"), load("ultra96-v2"), None, Calibration(sample_pictures()[:2]),
+        load_model("shapes"),
+        load("ultra96-v2"),
+        None,
+        Calibration(sample_pictures()[:2]),
         Asked(fps=200, sized=False, external=("conv7",), deadline=10),
-    )  # fmt: skip
+    )
     folder = tmp_path_factory.mktemp("streaming") / "design"
     write(made.design, folder)
     command = re.search(r"`(g\+\+ [^`]*-o test_bench) && \./test_bench data`", (folder / "README.md").read_text())

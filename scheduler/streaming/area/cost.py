@@ -50,9 +50,12 @@ def limits(board: Board, budget: Budget) -> Usage:
     """The most of each that a folding may take."""
     all_ = have(board)
     return Usage(
-        int(all_.lut * budget.lut), int(all_.lutram * budget.lut), int(all_.dsp * budget.dsp),
-        int(all_.bram18 * budget.bram), int(all_.uram * budget.uram),
-    )  # fmt: skip
+        int(all_.lut * budget.lut),
+        int(all_.lutram * budget.lut),
+        int(all_.dsp * budget.dsp),
+        int(all_.bram18 * budget.bram),
+        int(all_.uram * budget.uram),
+    )
 
 
 def weights_of(board: Board) -> Usage:
@@ -69,9 +72,12 @@ def price(usage: Usage, board: Board) -> int:
 
 def fits(usage: Usage, limit: Usage) -> bool:
     return (
-        usage.lut <= limit.lut and usage.lutram <= limit.lutram and usage.dsp <= limit.dsp
-        and usage.bram18 <= limit.bram18 and usage.uram <= limit.uram
-    )  # fmt: skip
+        usage.lut <= limit.lut
+        and usage.lutram <= limit.lutram
+        and usage.dsp <= limit.dsp
+        and usage.bram18 <= limit.bram18
+        and usage.uram <= limit.uram
+    )
 
 
 # --- a folding -------------------------------------------------------------------------------------------------

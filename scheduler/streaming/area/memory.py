@@ -1,8 +1,8 @@
 """Memories and FIFOs by primitive. Counts follow from aspect ratios; nothing is placed.
 
 BRAM is counted in halves, RAMB18E2/E1: 512×36 (simple dual port), 1024×18, 2048×9, 4096×4, 8192×2, 16384×1 (UG573
-table 1-1, UG473). URAM and distributed RAM: scheduler/systolic/area/resources.py. A constant table takes a LUT6 for 64 bits;
-multiplexers F7, F8 and F9 reach 512 words in UltraScale+, F7 and F8 256 words in the 7 series.
+table 1-1, UG473). URAM and distributed RAM: scheduler/systolic/area/resources.py. A constant table takes a LUT6 for 64
+bits; multiplexers F7, F8 and F9 reach 512 words in UltraScale+, F7 and F8 256 words in the 7 series.
 """
 
 from __future__ import annotations
@@ -40,15 +40,23 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
-            self.lut + other.lut, self.lutram + other.lutram, self.dsp + other.dsp, self.bram18 + other.bram18,
-            self.uram + other.uram, self.ddr_bits + other.ddr_bits,
-        )  # fmt: skip
+            self.lut + other.lut,
+            self.lutram + other.lutram,
+            self.dsp + other.dsp,
+            self.bram18 + other.bram18,
+            self.uram + other.uram,
+            self.ddr_bits + other.ddr_bits,
+        )
 
     def times(self, count: int) -> Usage:
         return Usage(
-            self.lut * count, self.lutram * count, self.dsp * count, self.bram18 * count, self.uram * count,
+            self.lut * count,
+            self.lutram * count,
+            self.dsp * count,
+            self.bram18 * count,
+            self.uram * count,
             self.ddr_bits * count,
-        )  # fmt: skip
+        )
 
     @property
     def bram36(self) -> int:

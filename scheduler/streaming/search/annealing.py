@@ -141,9 +141,15 @@ class _Annealing:
         bounds = [(-0.499, len(rows[i]) - 0.501) for i in part]
         start = [float(np.abs(rows[i] - self.at[i]).argmin()) for i in part]
         _dual_annealing()(
-            energy, bounds, x0=np.array(start), maxfun=effort * len(part), visit=VISIT, accept=ACCEPT,
-            no_local_search=True, seed=self.seed,
-        )  # fmt: skip
+            energy,
+            bounds,
+            x0=np.array(start),
+            maxfun=effort * len(part),
+            visit=VISIT,
+            accept=ACCEPT,
+            no_local_search=True,
+            seed=self.seed,
+        )
         self.at = best
 
     def cost(self, at: Numbers) -> float:
@@ -172,10 +178,16 @@ def _lanes(fold: g.Fold) -> Lanes:
 def _distance(fold: g.Fold, near: g.Fold) -> tuple[object, ...]:
     """Lanes first: how far apart, and where as far, the smaller one."""
     return (
-        fold.pad_in + fold.pad_out, fold.m != near.m, fold.pixels != near.pixels, fold.style != near.style,
-        abs(fold.pe - near.pe) + abs(fold.simd - near.simd), fold.pe * fold.simd, fold.multiplier != near.multiplier,
-        fold.memory != near.memory, fold.ram,
-    )  # fmt: skip
+        fold.pad_in + fold.pad_out,
+        fold.m != near.m,
+        fold.pixels != near.pixels,
+        fold.style != near.style,
+        abs(fold.pe - near.pe) + abs(fold.simd - near.simd),
+        fold.pe * fold.simd,
+        fold.multiplier != near.multiplier,
+        fold.memory != near.memory,
+        fold.ram,
+    )
 
 
 def _dual_annealing() -> Any:

@@ -50,16 +50,22 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
-            self.dsp + other.dsp, self.bram36 + other.bram36, self.uram + other.uram, self.lut + other.lut,
+            self.dsp + other.dsp,
+            self.bram36 + other.bram36,
+            self.uram + other.uram,
+            self.lut + other.lut,
             self.lutram + other.lutram,
-        )  # fmt: skip
+        )
 
     def fits(self, board: Board) -> bool:
         have = board.resources
         return (
-            self.dsp <= have.dsp and self.bram36 <= have.bram36 and self.uram <= have.uram
-            and self.lut <= have.lut and self.lutram <= have.lutram
-        )  # fmt: skip
+            self.dsp <= have.dsp
+            and self.bram36 <= have.bram36
+            and self.uram <= have.uram
+            and self.lut <= have.lut
+            and self.lutram <= have.lutram
+        )
 
 
 # --- primitives ----------------------------------------------------------------------------------------------------

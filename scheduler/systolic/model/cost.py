@@ -1,7 +1,8 @@
 """What a schedule costs on an array: cycles by what bounds them, and DDR bytes by kind. Pure functions of numbers.
 
 One call prices one tiling or a whole grid of them; the search and the report use the same code. Cycles of a pass are
-those of its tiles (scheduler/systolic/model/passes.py). The model against the trace of generated code: benchmarks/schedule.py.
+those of its tiles (scheduler/systolic/model/passes.py). The model against the trace of generated
+code: benchmarks/schedule.py.
 """
 
 from __future__ import annotations

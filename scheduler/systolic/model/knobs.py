@@ -43,7 +43,13 @@ def knobs_of(array: Array) -> Knobs:
         return np.array(value, np.int64)
 
     return Knobs(
-        array.rows, array.columns, array.lanes, array.word_bytes,
-        one(array.save_rows), one(array.chunk), one(array.map_ports), one(array.weight_ports),
+        array.rows,
+        array.columns,
+        array.lanes,
+        array.word_bytes,
+        one(array.save_rows),
+        one(array.chunk),
+        one(array.map_ports),
+        one(array.weight_ports),
         one(array.weight_words),
-    )  # fmt: skip
+    )

@@ -2,8 +2,8 @@
 
 A pass is: its first rows arrive; then tile after tile computes while the next rows, the next weights and the results
 before it move; at the end the last results drain. Each tile begins when the array, the loop that loads rows and the one
-that loads weights are through with what comes before (scheduler/systolic/model/state.py). Tiles that are alike are taken
-together: a pass costs a few steps of each kind, whatever the layer's size.
+that loads weights are through with what comes before (scheduler/systolic/model/state.py). Tiles that are alike are
+taken together: a pass costs a few steps of each kind, whatever the layer's size.
 """
 
 from __future__ import annotations
@@ -56,8 +56,10 @@ def pass_cycles(knobs: Knobs, work: Work, way: Passes, link: Link, first: bool) 
     inside = way.inputs_resident > 0
     if inside.all() or not inside.any():
         return _pass(Shape(knobs, work, way, link, first), bool(inside.all()))
-    parts = [_pass(Shape(knobs, work, way.pick(chosen), link, first), bool(chosen[inside].any()))
-             for chosen in (inside, ~inside)]  # fmt: skip
+    parts = [
+        _pass(Shape(knobs, work, way.pick(chosen), link, first), bool(chosen[inside].any()))
+        for chosen in (inside, ~inside)
+    ]
     order = np.argsort(np.concatenate([np.flatnonzero(inside), np.flatnonzero(~inside)]))
     return Cycles(*(np.concatenate([getattr(part, n) for part in parts], axis=-1)[..., order] for n in PARTS))
 
@@ -100,10 +102,15 @@ def _pass(one: Shape, inputs_resident: bool) -> Cycles:
     state = _channel_tiles(one, state) if inputs_resident else _row_tiles(one, state)
     compute = one.flat(float(one.row_tiles * one.channel_tiles) * one.feeds)
     return _cycles(
-        fill=fill, compute=compute, rows=state.wait_rows - fill, weights=state.wait_weights,
-        saver=state.wait_saver, ddr=state.wait_ddr, drain=_end(one, state) - state.array,
+        fill=fill,
+        compute=compute,
+        rows=state.wait_rows - fill,
+        weights=state.wait_weights,
+        saver=state.wait_saver,
+        ddr=state.wait_ddr,
+        drain=_end(one, state) - state.array,
         program=one.flat(program_cycles(one.link)),
-    )  # fmt: skip
+    )
 
 
 def _cycles(**parts: Times) -> Cycles:
@@ -125,11 +132,16 @@ def _start(one: Shape) -> State:
     loaded = one.flat(link.read_latency + requantisers + 5)  # requantise takes nothing before
     entered = 2 * FEED_STAGES + 1
     return State(
-        **{**dict.fromkeys(State.__dataclass_fields__, zero),
-           "rows": one.flat(rows + 2 * LOAD_STAGES), "rows_at": one.flat(rows),
-           "weights": one.flat(weights + entered - 1 if one.first else entered), "weights_at": one.flat(weights),
-           "ddr": one.flat(np.minimum(asked, REQUEST_STAGES / 2) + fetched / one.rate), "arrange": loaded}
-    )  # fmt: skip
+        **{
+            **dict.fromkeys(State.__dataclass_fields__, zero),
+            "rows": one.flat(rows + 2 * LOAD_STAGES),
+            "rows_at": one.flat(rows),
+            "weights": one.flat(weights + entered - 1 if one.first else entered),
+            "weights_at": one.flat(weights),
+            "ddr": one.flat(np.minimum(asked, REQUEST_STAGES / 2) + fetched / one.rate),
+            "arrange": loaded,
+        }
+    )
 
 
 def _first_word(one: Shape) -> tuple[Times, Times]:
@@ -301,4 +313,3 @@ def _end(one: Shape, state: State) -> Times:
     answered = link.write_latency + ANSWER
     moved = most(state.ddr, begin) + state.pending / one.rate
     return most(begin + state.left + burst + answered, moved + answered, state.weights) + REGION
-

@@ -119,9 +119,7 @@ def tail_columns(one: Shape) -> Times:
     return one.columns - (up(one.columns / chunk) - 1) * chunk
 
 
-def _next(
-    one: Shape, saver: Saver, flow: _Flow, there: npt.NDArray[np.bool_], columns: Times, cycles: Times
-) -> _Flow:
+def _next(one: Shape, saver: Saver, flow: _Flow, there: npt.NDArray[np.bool_], columns: Times, cycles: Times) -> _Flow:
     """Another chunk of the tile, where there is one."""
     if not there.any():
         return flow
@@ -150,11 +148,10 @@ def _chunk(one: Shape, saver: Saver, flow: _Flow, columns: Times, cycles: Times)
     pool_begins = most(flow.pooled, flow.array + one.knobs.rows + ARRAY_STAGES + 1)
     stall = most(
         _behind_arrange(one, saver, flow, begin, np.floor(ahead) * groups - HELD_GROUPS) - unhindered,
-        np.where(
-            flow.taken + ahead * groups > 0, np.where(ahead > 0, pool_begins, flow.pool) + ahead * position, 0
-        ) - unhindered,
+        np.where(flow.taken + ahead * groups > 0, np.where(ahead > 0, pool_begins, flow.pool) + ahead * position, 0)
+        - unhindered,
         0,
-    )  # fmt: skip
+    )
     array, pool = unhindered + stall, pool_begins + columns * position
     # Between chunks arrange takes nothing: pool is ahead of it by what is held, and what is frozen has to be followed.
     paced = begin + most(0, fills - HELD_GROUPS + FROZEN_GROUPS) * position / groups

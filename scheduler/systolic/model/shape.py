@@ -175,11 +175,12 @@ class Shape:
         milli = sum(
             np.where(
                 (knobs.weight_ports == ports) & (knobs.weight_bytes == wide),
-                milli_cycles(((ports, int(wide), BURST_WORDS),), self.link.milli_bytes)[0], 0,
+                milli_cycles(((ports, int(wide), BURST_WORDS),), self.link.milli_bytes)[0],
+                0,
             )
             for ports in (1, 2, 4)
             for wide in np.unique(knobs.weight_bytes)
-        )  # fmt: skip
+        )
         part = np.clip(tile, 1, BURST_WORDS)
         return most(np.asarray(milli) / 1000, (self.link.read_latency + part) / (OUTSTANDING * part))
 

@@ -21,7 +21,12 @@ LEAD = 2
 
 
 def load_rows(
-    one: Shape, state: State, began: Times, feeds: Times, rows: Rows, others: tuple[Times, Times],
+    one: Shape,
+    state: State,
+    began: Times,
+    feeds: Times,
+    rows: Rows,
+    others: tuple[Times, Times],
     leaves: Times | float = 0.0,
 ) -> State:
     """The end of a phase of load that began to give at ``began``: the array took ``feeds`` elements, ``rows`` came.
@@ -43,9 +48,13 @@ def load_rows(
     padded = came + rows.padding * np.where(beside, iterations / most(1, loads), 1)
     ready = most(looped, np.where(some, most(there, padded) + ROWS_TAKEN, 0))
     return replace(
-        state, array=array, rows=ready, rows_late=ready - looped, rows_at=there,
+        state,
+        array=array,
+        rows=ready,
+        rows_late=ready - looped,
+        rows_at=there,
         wait_ddr=state.wait_ddr + array - state.array,
-    )  # fmt: skip
+    )
 
 
 def load_weights(one: Shape, state: State, began: Times, feeds: Times, words: Times, last: bool) -> State:
@@ -62,9 +71,13 @@ def load_weights(one: Shape, state: State, began: Times, feeds: Times, words: Ti
     looped = most(began + iterations, array - LEAD + iterations - feeds) + FEED_STAGES
     ready = most(looped, np.where(some, there + WEIGHTS_TAKEN, 0))
     return replace(
-        state, array=array, weights=ready, weights_late=ready - looped, weights_at=there,
+        state,
+        array=array,
+        weights=ready,
+        weights_late=ready - looped,
+        weights_at=there,
         wait_ddr=state.wait_ddr + array - state.array,
-    )  # fmt: skip
+    )
 
 
 def _share(spent: Times, iterations: Times, feeds: Times) -> Times:

@@ -148,9 +148,12 @@ def _areas(arrays: Sequence[Array], depths: _Depths, board: Board) -> Numbers:
 
     knobs = {name: axis((getattr(a, name) for a in arrays), 0) for name in KNOBS}
     grid = replace(
-        arrays[0], **knobs, row_depth=axis(depths.rows, 1), weight_depth=axis(depths.weights, 2),
+        arrays[0],
+        **knobs,
+        row_depth=axis(depths.rows, 1),
+        weight_depth=axis(depths.weights, 2),
         kept_depth=axis(depths.kept, 3),
-    )  # fmt: skip
+    )
     return least_areas(grid, board)
 
 

@@ -56,9 +56,11 @@ class Proof:
     def __add__(self, other: Proof) -> Proof:
         """Of another clock."""
         return Proof(
-            self.geometries + other.geometries, self.priced + other.priced, self.ruled_out + other.ruled_out,
+            self.geometries + other.geometries,
+            self.priced + other.priced,
+            self.ruled_out + other.ruled_out,
             self.arrays + other.arrays,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,17 +167,25 @@ def _solve(
     """The best at one clock, None where no key is less than ``bound``."""
     visits = _visits(asked.space, asked.board, asked.goal, link, asked.made)
     tasks = [
-        (v, Task(v.geometry, asked.made[v.geometry.columns, v.geometry.lanes], asked.board, link, asked.goal,
-                 asked.space, bound))
+        (
+            v,
+            Task(
+                v.geometry,
+                asked.made[v.geometry.columns, v.geometry.lanes],
+                asked.board,
+                link,
+                asked.goal,
+                asked.space,
+                bound,
+            ),
+        )
         for v in visits
-    ]  # fmt: skip
+    ]
     best, priced, arrays = _run(tasks, executor, tell, bound)
     return best, Proof(len(visits), priced, len(visits) - priced, arrays)
 
 
-def _too_slow(
-    network: QuantizedNetwork, board: Board, link: Link, goal: Goal, space: Space, batch: int
-) -> str | None:
+def _too_slow(network: QuantizedNetwork, board: Board, link: Link, goal: Goal, space: Space, batch: int) -> str | None:
     """The sentence where it is only the frame rate that nothing reaches."""
     if not goal.frames_per_second:
         return None
@@ -209,9 +219,7 @@ def _visits(space: Space, board: Board, goal: Goal, link: Link, made: dict[tuple
 
 
 def _bound(geometry: Geometry, layers: Layers, board: Board, goal: Goal, cycles: int) -> tuple[int, ...]:
-    array = Array(
-        geometry.rows, geometry.columns, geometry.lanes, 1, 1, 1, dsp=board.dsp.kind, bits=layers.bits
-    )
+    array = Array(geometry.rows, geometry.columns, geometry.lanes, 1, 1, 1, dsp=board.dsp.kind, bits=layers.bits)
     pes = area(fixed_usage(array, board), board)
     if goal.objective == "resources":
         return (pes, cycles)

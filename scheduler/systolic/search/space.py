@@ -127,9 +127,12 @@ def _chunks(widths: Iterable[int]) -> tuple[int, ...]:
 
 
 _LISTS = {
-    "chunk": "chunks", "row_depth": "row_depths", "weight_depth": "weight_depths", "kept_depth": "kept_depths",
+    "chunk": "chunks",
+    "row_depth": "row_depths",
+    "weight_depth": "weight_depths",
+    "kept_depth": "kept_depths",
     "map_depth": "map_depths",
-}  # fmt: skip
+}
 
 
 def pin(space: Space, **numbers: int | str | None) -> Space:
@@ -186,9 +189,11 @@ def unit_areas(board: Board) -> Usage:
     have = board.resources
     kinds = 4 if have.uram else 3
     return Usage(
-        WHOLE // (kinds * have.dsp), WHOLE // (kinds * have.bram36), WHOLE // (kinds * have.uram) if have.uram else 0,
+        WHOLE // (kinds * have.dsp),
+        WHOLE // (kinds * have.bram36),
+        WHOLE // (kinds * have.uram) if have.uram else 0,
         WHOLE // (kinds * have.lut),
-    )  # fmt: skip
+    )
 
 
 def area(used: Usage, board: Board) -> int:

@@ -64,14 +64,22 @@ def arrays_of(task: Task) -> list[Array]:
     tiles = max(ceil_div(w.filters, g.columns) for w in task.layers.works)
     made = (
         Array(
-            g.rows, g.columns, g.lanes, save_rows, map_ports, weight_ports,
-            chunk=chunk, channel_tiles=tiles, dsp=task.board.dsp.kind, bits=task.layers.bits,
+            g.rows,
+            g.columns,
+            g.lanes,
+            save_rows,
+            map_ports,
+            weight_ports,
+            chunk=chunk,
+            channel_tiles=tiles,
+            dsp=task.board.dsp.kind,
+            bits=task.layers.bits,
             weight_words=weight_words(g, space, weight_ports),
         )
         for save_rows, map_ports, weight_ports, chunk in product(
             space.save_rows, space.map_ports, space.weight_ports, space.chunks
         )
-    )  # fmt: skip
+    )
     return [a for a in made if legal(a, task.board)]
 
 

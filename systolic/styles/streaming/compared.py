@@ -101,9 +101,19 @@ def _line(compared: Comparison, row: Row) -> list[Cell]:
         return [row.folder, *([None] * 10), row.reason]
     used = found.usage
     return [
-        row.folder, found.cycles, found.fps(compared.clock_mhz), used.lut, used.dsp, used.bram18, used.uram,
-        row.converters, row.fifo_bits, found.price / 1e9, found.seconds, _verdict(compared, found),
-    ]  # fmt: skip
+        row.folder,
+        found.cycles,
+        found.fps(compared.clock_mhz),
+        used.lut,
+        used.dsp,
+        used.bram18,
+        used.uram,
+        row.converters,
+        row.fifo_bits,
+        found.price / 1e9,
+        found.seconds,
+        _verdict(compared, found),
+    ]
 
 
 def _verdict(compared: Comparison, found: Folded) -> str:

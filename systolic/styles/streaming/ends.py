@@ -17,11 +17,13 @@ def source(net: Netlist, at: Site) -> None:
     word = lanes.out_lanes(at.block, at.fold)
     net.packet_in = Packet(kind.shape.values, _beat_bytes(word))
     net.add(
-        at.block.name, "unpack_beats", "dma.h",
+        at.block.name,
+        "unpack_beats",
+        "dma.h",
         (net.packet_in.beat, word, kind.shape.values // word, carrier(kind.datatype, 1).value),
         [("in", "in"), ("out", at.given[0])],
         f"{kind.shape} pixels from the DMA, {word} values a cycle",
-    )  # fmt: skip
+    )
 
 
 def sink(net: Netlist, at: Site) -> None:
@@ -46,10 +48,13 @@ def leave(net: Netlist) -> None:
         beats = -(-words * word * size // beat)
         out = "out" if last else net.wire(f"beats_{name}", Element(8 * beat, False, 0))
         net.add(
-            name, "pack_beats", "dma.h", (beat, size, word, words, last, element.value),
+            name,
+            "pack_beats",
+            "dma.h",
+            (beat, size, word, words, last, element.value),
             [("in", stream), ("out", out)],
             f"{name} to the DMA, {size} byte(s) a value",
-        )  # fmt: skip
+        )
         streams.append((out, beats))
         total += beats * beat if not last else words * word * size
     _append(net, streams, beat)
@@ -61,9 +66,13 @@ def _append(net: Netlist, streams: list[tuple[str, int]], beat: int) -> None:
         (first, a), (second, b), *rest = streams
         out = net.wire(f"joined_{len(rest)}", Element(8 * beat, False, 0)) if rest else "out"
         net.add(
-            f"join_{len(rest)}", "append_beats", "dma.h", (beat, a, b, not rest),
-            [("first", first), ("second", second), ("out", out)], "one packet of two",
-        )  # fmt: skip
+            f"join_{len(rest)}",
+            "append_beats",
+            "dma.h",
+            (beat, a, b, not rest),
+            [("first", first), ("second", second), ("out", out)],
+            "one packet of two",
+        )
         streams = [(out, a + b), *rest]
 
 

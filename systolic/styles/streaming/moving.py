@@ -134,9 +134,7 @@ def _words(net: Netlist, at: Site) -> int:
     return values * height * width // _lanes(at)
 
 
-def _several(
-    net: Netlist, at: Site, function: str, sizes: tuple[object, ...], reason: str, header: str = ""
-) -> None:
+def _several(net: Netlist, at: Site, function: str, sizes: tuple[object, ...], reason: str, header: str = "") -> None:
     """A block whose inputs and outputs stand one after the other in its call."""
     ins = [("in" if len(at.taken) == 1 else f"in{i}", name) for i, name in enumerate(at.taken)]
     outs = [("out" if len(at.given) == 1 else f"out{i}", name) for i, name in enumerate(at.given)]

@@ -18,9 +18,23 @@ from systolic.styles.streaming.compared import HEAD, Comparison, legend, proof, 
 from systolic.styles.streaming.fifos import Fifos
 
 BLOCK_HEAD = (
-    "block", "kind", "PE", "SIMD", "M", "PIXELS", "style", "memory", "RAM", "multiplier", "cycles", "of the slowest",
-    "LUT", "DSP", "BRAM18", "URAM",
-)  # fmt: skip
+    "block",
+    "kind",
+    "PE",
+    "SIMD",
+    "M",
+    "PIXELS",
+    "style",
+    "memory",
+    "RAM",
+    "multiplier",
+    "cycles",
+    "of the slowest",
+    "LUT",
+    "DSP",
+    "BRAM18",
+    "URAM",
+)
 
 UNITS = (g.MatrixVector, g.VectorVector)
 
@@ -31,11 +45,18 @@ def block_rows(found: Folded, board: Board) -> list[list[Cell]]:
     lists = zip(blocks, folds, figures.block_cycles(found), figures.block_usages(found, board), strict=True)
     return [
         [
-            block.name, type(block.op).__name__, *_folds(block, fold), cycles, f"{cycles / found.cycles:.0%}",
-            used.lut, used.dsp, used.bram18, used.uram,
+            block.name,
+            type(block.op).__name__,
+            *_folds(block, fold),
+            cycles,
+            f"{cycles / found.cycles:.0%}",
+            used.lut,
+            used.dsp,
+            used.bram18,
+            used.uram,
         ]
         for block, fold, cycles, used in lists
-    ]  # fmt: skip
+    ]
 
 
 def _folds(block: g.Block, fold: g.Fold) -> list[Cell]:

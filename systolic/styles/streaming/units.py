@@ -51,8 +51,11 @@ def _unit(net: Netlist, at: Site, function: str, sizes: tuple[int, ...], source:
     known = net.activation(at, op.activation, op.weights.shape[0] + fold.pad_out)
     multiplier = net.dsp if fold.multiplier == "dsp" else "LUT"
     kinds: tuple[object, ...] = (
-        c.weight_type(op.weight_type), c.value_type(values), c.sum_bits(op.weights, values), multiplier
-    )  # fmt: skip
+        c.weight_type(op.weight_type),
+        c.value_type(values),
+        c.sum_bits(op.weights, values),
+        multiplier,
+    )
     text = (
         f"{block.name}: {stored.size:,} weights, PE {fold.pe}, SIMD {fold.simd}, {fold.pixels} pixel(s) a weight, "
         f"multipliers: {fold.multiplier}, weights {fold.memory}"

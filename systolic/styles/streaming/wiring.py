@@ -72,9 +72,15 @@ def wire_up(folding: g.StreamingFolding, depths: Mapping[str, int], dsp: str) ->
         _block(net, index)
     ends.leave(net)
     return Wiring(
-        tuple(net.instances), tuple(net.wires.values()), tuple(net.constants), net.packet_in, net.packet_out,
-        tuple(net.layers), tuple(net.sinks), tuple(net.images),
-    )  # fmt: skip
+        tuple(net.instances),
+        tuple(net.wires.values()),
+        tuple(net.constants),
+        net.packet_in,
+        net.packet_out,
+        tuple(net.layers),
+        tuple(net.sinks),
+        tuple(net.images),
+    )
 
 
 def _block(net: Netlist, index: int) -> None:

@@ -151,9 +151,18 @@ def rows_of(explored: Explored) -> list[list[Cell]]:
     for layer, why in zip(explored.cost.layers, explored.runners, strict=True):
         strips = f"{layer.way.cut.count} × {layer.way.cut.width}"
         lines.append(
-            [layer.work.name, layer.way.order, strips, layer.total, f"{explored.cost.efficiency(layer):.0%}",
-             layer.traffic.total, "on chip" if layer.way.on_chip else "DDR", layer.bound_by, why]
-        )  # fmt: skip
+            [
+                layer.work.name,
+                layer.way.order,
+                strips,
+                layer.total,
+                f"{explored.cost.efficiency(layer):.0%}",
+                layer.traffic.total,
+                "on chip" if layer.way.on_chip else "DDR",
+                layer.bound_by,
+                why,
+            ]
+        )
     return lines
 
 
@@ -227,9 +236,18 @@ def _named(explored: Explored) -> str:
 
 
 COMPARE_HEAD = (
-    "asked", "array", "MHz", "cycles a frame", "frames/s", "DSP", "BRAM36", "URAM", "LUT", "DDR MB a frame",
+    "asked",
+    "array",
+    "MHz",
+    "cycles a frame",
+    "frames/s",
+    "DSP",
+    "BRAM36",
+    "URAM",
+    "LUT",
+    "DDR MB a frame",
     "bound by, or source",
-)  # fmt: skip
+)
 
 
 def comparison_rows(comparison: Comparison) -> list[list[Cell]]:
@@ -243,11 +261,17 @@ def _named_beside(explored: Explored | None) -> list[list[Cell]]:
     array, clock = str(explored.schedule.array), explored.clock_mhz
     return [
         [
-            f"  {one.name}", array, round(clock), one.cycles, clock * 1e6 / one.cycles, *[None] * 4, one.bytes / 1e6,
+            f"  {one.name}",
+            array,
+            round(clock),
+            one.cycles,
+            clock * 1e6 / one.cycles,
+            *[None] * 4,
+            one.bytes / 1e6,
             one.source,
         ]
         for one in explored.named
-    ]  # fmt: skip
+    ]
 
 
 def _compared(row: Row) -> list[Cell]:
@@ -256,11 +280,18 @@ def _compared(row: Row) -> list[Cell]:
         return [row.asked, "–", *[None] * 8, row.reason.splitlines()[0]]
     worst = max(one.cost.layers, key=lambda layer: layer.total)
     return [
-        row.asked, str(one.schedule.array), round(one.clock_mhz), one.cost.cycles_per_frame,
-        one.cost.frames_per_second, one.usage.dsp, one.usage.bram36, one.usage.uram, one.usage.lut,
+        row.asked,
+        str(one.schedule.array),
+        round(one.clock_mhz),
+        one.cost.cycles_per_frame,
+        one.cost.frames_per_second,
+        one.usage.dsp,
+        one.usage.bram36,
+        one.usage.uram,
+        one.usage.lut,
         one.cost.bytes_per_frame / 1e6,
         f"{worst.work.name}: {worst.bound_by}",
-    ]  # fmt: skip
+    ]
 
 
 def comparison_text(comparison: Comparison) -> str:

@@ -26,7 +26,7 @@ Progress = Callable[[str], None]
 
 
 WIDE_BITS = 12
-"""What the least squared error is asked at for 16 bits: activations have 8 to 16 of them (cnn/quantisation/widths.py)."""
+"""What the least squared error is asked at for 16 bits: activations have 8 to 16 of them (quantisation/widths.py)."""
 
 
 @dataclass(frozen=True)

@@ -140,10 +140,7 @@ class Library:
         if failed:
             raise SimulationError(f"the generated code stopped in pass {current.value}: {said(message)}")
 
-
-    def layer(
-        self, folder: Folder, layer: Mapping[str, Any], maps: npt.NDArray[np.int8], frame: int = 0
-    ) -> Integers:
+    def layer(self, folder: Folder, layer: Mapping[str, Any], maps: npt.NDArray[np.int8], frame: int = 0) -> Integers:
         """The map of one layer right after its last pass, wherever it lies: integers [channels, height, width]."""
         if "map_buffer" in layer["output"]:
             return self._on_chip(folder, layer)
@@ -170,9 +167,7 @@ def arena(folder: Folder) -> npt.NDArray[np.int8]:
     """The map arena, filled with a pattern as uninitialised DDR is: nothing may rely on zeros."""
     size = int(folder.manifest["maps_bytes"])
     if not 0 < size <= MAX_ARENA_BYTES:
-        raise SimulationError(
-            f"maps_bytes is 1…{MAX_ARENA_BYTES}, not {size}; {MANIFEST} is damaged, generate again"
-        )
+        raise SimulationError(f"maps_bytes is 1…{MAX_ARENA_BYTES}, not {size}; {MANIFEST} is damaged, generate again")
     return np.full((size // folder.word_bytes, folder.word_bytes), 0x55, np.int8)
 
 

@@ -89,9 +89,7 @@ def test_a_missing_picture_is_refused():
 
 
 def test_rows_of_the_wrong_length_are_refused():
-    with pytest.raises(
-        NetworkError, match=r"detections as rows of 6 values, got shape \(1, 5\) for picture 0"
-    ):
+    with pytest.raises(NetworkError, match=r"detections as rows of 6 values, got shape \(1, 5\) for picture 0"):
         mean_average_precision([np.zeros((1, 5))], [rows(columns=5)], 1)
 
 

@@ -42,9 +42,7 @@ def detections(network, output_of, picture, threshold=0.01):
     """Rows of class, probability, x0, y0, x1, y1."""
     op = next(node.op for node in network.nodes if isinstance(node.op, Detection))
     pixels, placement = letterbox(picture, SIZE, SIZE)
-    found = detect(
-        [output_of(pixels)], [Head(op.kind, op.anchors, op.classes)], placement, network.labels, threshold
-    )
+    found = detect([output_of(pixels)], [Head(op.kind, op.anchors, op.classes)], placement, network.labels, threshold)
     rows = [[network.labels.index(d.label), d.probability, *d.box] for d in found]
     return np.array(rows, float).reshape(-1, 6)
 
@@ -77,9 +75,7 @@ def test_float_and_int8_precision(shapes, scenes):
 
 
 def test_a_network_that_sees_black_finds_nothing(shapes):
-    assert (
-        len(detections(shapes, partial(float_output, shapes), np.zeros((120, 160, 3), np.uint8), 0.24)) == 0
-    )
+    assert len(detections(shapes, partial(float_output, shapes), np.zeros((120, 160, 3), np.uint8), 0.24)) == 0
 
 
 def sample_results(shapes):

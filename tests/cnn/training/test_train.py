@@ -23,9 +23,7 @@ def parameters():
 def test_help_shows_an_example(capsys):
     with pytest.raises(SystemExit):
         train.parse(["--help"])
-    assert "python -m cnn.training.train --out /tmp/shapes --minutes 25" in " ".join(
-        capsys.readouterr().out.split()
-    )
+    assert "python -m cnn.training.train --out /tmp/shapes --minutes 25" in " ".join(capsys.readouterr().out.split())
 
 
 def test_settings_are_read():

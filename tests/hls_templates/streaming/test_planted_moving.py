@@ -31,13 +31,18 @@ PLANTS = (
     Plant("reorg.h", "first_x + 1 == WIDTH", "first_x + 2 == WIDTH", blocks.reorg(15, (4, 6, 4), 1, 2, "darknet")),
     Plant("reorg.h", "0, 0, 0, 0, 1, false, RAM", "0, 0, 0, 0, 1, true, RAM", blocks.reorg(16, SMALL, 2, 2, "block")),
     Plant("resize.h", "far_x ? FAR_X : STEP_X", "STEP_X", blocks.resize(17, SMALL, 4, (4, 9))),
-    Plant("upsample.h", "HEIGHT * STRIDE, WIDTH * STRIDE", "WIDTH * STRIDE, HEIGHT * STRIDE",
-          blocks.upsample(18, SMALL, 2, 2)),
+    Plant(
+        "upsample.h",
+        "HEIGHT * STRIDE, WIDTH * STRIDE",
+        "WIDTH * STRIDE, HEIGHT * STRIDE",
+        blocks.upsample(18, SMALL, 2, 2),
+    ),
     Plant("raster.h", "y = odd_y = 0", "y = 0", blocks.down_sample(19, (4, 5, 6), 2, 2)),
     Plant("down_sample.h", "if (at.on_grid())", "if (at.odd_x == 0)", blocks.down_sample(20, SMALL, 4, 2)),
     Plant("pad.h", "at.y >= TOP", "at.y + 1 >= TOP", blocks.pad(21, SMALL, 2, Padding(1, 0, 0, 1))),
     Plant("pixel_pad.h", "value.lane[l] = 0", "value.lane[l] = 1", blocks.pixel_pad(22, SMALL, 2, 2)),
-)  # fmt: skip
+)
+
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Library:

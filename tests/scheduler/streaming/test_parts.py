@@ -72,8 +72,12 @@ def test_int4_packs_two_products_a_dsp_and_four_where_pixels_share_weights() -> 
 
 def test_products_and_trees_in_luts() -> None:
     assert [product_luts(4, 4), product_luts(8, 8), product_luts(4, 8), product_luts(1, 1), product_luts(2, 1)] == [
-        15, 63, 27, 1, 2,
-    ]  # fmt: skip
+        15,
+        63,
+        27,
+        1,
+        2,
+    ]
     assert tree_luts(1, 8, 20) == 0
     assert tree_luts(4, 8, 20) == 2 * 9 + 10
     assert tree_luts(4, 8, 9) == 2 * 9 + 9

@@ -132,9 +132,12 @@ def _suits(graph: g.StreamGraph, folds: dict[int, g.Fold], index: int, fold: g.F
 
 
 @settings(
-    max_examples=6, derandomize=True, database=None, suppress_health_check=list(HealthCheck),
+    max_examples=6,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.generate),
-)  # fmt: skip
+)
 @given(
     st.lists(st.sampled_from(STEPS), min_size=2, max_size=4),
     st.sampled_from(FORMATS),

@@ -42,9 +42,13 @@ def pipeline(shared: Path, folded: Folded, tmp_path_factory: pytest.TempPathFact
     assert model.quantized is not None
     folder = tmp_path_factory.mktemp("ultranet") / "design"
     made = Streaming(
-        model.quantized, folded.folding, BOARD, BOARD.clocks()[-1], model.fit,
+        model.quantized,
+        folded.folding,
+        BOARD,
+        BOARD.clocks()[-1],
+        model.fit,
         dict.fromkeys(("from_pool0", "from_pool1", "from_pool2"), 256),
-    )  # fmt: skip
+    )
     write(generate_pipeline(made, model.files, _picture(shared), estimate(folded)), folder)
     return open_pipeline(folder, read_manifest(folder))
 

@@ -1,0 +1,146 @@
+"""How readable the code is, in numbers that tests/test_house.py holds: ``python -m benchmarks.house [PLACE]``.
+
+Counted over the rooms and the benchmarks, without tests. Complexity is McCabe's, as radon counts it.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from radon.complexity import cc_visit
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("boards", "cnn", "scheduler", "hls_templates", "host", "systolic", "benchmarks")
+
+_WORDS = """
+    after all_ asked at before began came deep did done else_ following found from_ gave given gone have held her here
+    his in_ inner inside into its kept known least left made many mine more most moved much near need of off on one ones
+    only other others out_ over own per ready rest said same seen some such taken that them then there these they thing
+    things this those till to told too under until used wanted what when where which who whole whose wide with_ yet
+"""
+
+VAGUE = frozenset(_WORDS.split())
+"""Words that say nothing of the thing they name; a name of several words is not vague."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """lines: with signature and docstring. parameters: without self and cls."""
+
+    place: str
+    name: str
+    lines: int
+    parameters: int
+    public: bool
+    documented: bool
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What the code is like. vague: the share of bindings (names of variables, parameters, functions, classes)."""
+
+    modules: tuple[tuple[str, int], ...]  # (place, lines)
+    functions: tuple[Function, ...]
+    complexity: tuple[tuple[str, int], ...]  # (place, McCabe's number)
+    named: tuple[tuple[str, str], ...]  # (place, name)
+
+    @property
+    def vague(self) -> float:
+        return sum(name in VAGUE for _, name in self.named) / len(self.named)
+
+    @property
+    def documented(self) -> float:
+        """Of public functions and classes outside classes, the share with a docstring."""
+        public = [function for function in self.functions if function.public]
+        return sum(function.documented for function in public) / len(public)
+
+
+def measure(root: Path = ROOT, rooms: tuple[str, ...] = ROOMS) -> Measures:
+    """Reads every module of ``rooms``."""
+    modules, functions, complexity, named = [], [], [], []
+    for path in (path for room in rooms for path in sorted((root / room).rglob("*.py"))):
+        text, place = path.read_text("utf-8"), path.relative_to(root).as_posix()
+        tree = ast.parse(text)
+        modules.append((place, text.count("\n")))
+        functions += _functions(tree, place)
+        named += [(f"{place}:{line}", name) for line, name in _bindings(tree)]
+        blocks = cc_visit(text)
+        complexity += [
+            (f"{place}:{block.lineno} {block.name}", block.complexity) for block in blocks if _is_code(block)
+        ]
+    return Measures(tuple(modules), tuple(functions), tuple(complexity), tuple(named))
+
+
+def _is_code(block: object) -> bool:
+    return type(block).__name__ == "Function"  # a class sums up its methods
+
+
+def _functions(tree: ast.Module, place: str) -> Iterator[Function]:
+    top = {id(node) for node in tree.body}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno:
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            count = sum(argument.arg not in ("self", "cls") for argument in arguments)
+            yield Function(
+                f"{place}:{node.lineno}",
+                node.name,
+                node.end_lineno - node.lineno + 1,
+                count,
+                id(node) in top and not node.name.startswith("_"),
+                ast.get_docstring(node) is not None,
+            )
+
+
+def _bindings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Line and name of everything that is given a name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.arg) and node.arg not in ("self", "cls"):
+            yield node.lineno, node.arg
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.lineno, node.name
+
+
+def report(measures: Measures) -> str:
+    """A markdown table, as docs/architecture.md has it."""
+    lines = sorted(function.lines for function in measures.functions)
+    rows = [
+        ("modules", f"{len(measures.modules)}"),
+        ("longest module, lines", f"{max(count for _, count in measures.modules)}"),
+        ("functions", f"{len(lines)}"),
+        ("median function, lines", f"{median(lines):g}"),
+        ("longest function, lines", f"{lines[-1]}"),
+        ("most parameters", f"{max(function.parameters for function in measures.functions)}"),
+        ("highest complexity", f"{max(number for _, number in measures.complexity)}"),
+        ("vague bindings", f"{measures.vague:.1%}"),
+        ("public functions with a docstring", f"{measures.documented:.0%}"),
+    ]
+    return "\n".join(["| measure | value |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in rows)])
+
+
+def worst(measures: Measures, room: str = "") -> str:
+    """What is over the limits of tests/test_house.py, place by place; ``room`` narrows it to places that begin so."""
+    rows = [f"{place}: {count} lines" for place, count in measures.modules if count > 350]
+    rows += [f"{f.place} {f.name}: {f.parameters} parameters" for f in measures.functions if f.parameters > 6]
+    rows += [f"{place}: complexity {number}" for place, number in measures.complexity if number > 12]
+    rows += [f"{f.place} {f.name}: no docstring" for f in measures.functions if f.public and not f.documented]
+    return "\n".join(row for row in rows if row.startswith(room))
+
+
+def vague_places(measures: Measures, room: str = "") -> str:
+    """A line a vague binding."""
+    rows = (f"{place} {name}" for place, name in measures.named if name in VAGUE)
+    return "\n".join(row for row in rows if row.startswith(room))
+
+
+if __name__ == "__main__":
+    measures = measure()
+    print(report(measures))
+    for room in sys.argv[1:]:
+        print(worst(measures, room), vague_places(measures, room), sep="\n")
