@@ -1,9 +1,9 @@
 """Which primitive holds which buffer: of all choices among BRAM36, URAM and LUTRAM the one of least area that fits.
 
-The area of a design is the sum of its parts' (scheduler/systolic/search/space.py, ``area``), and the buffers meet only in
-the board's budget. So where every buffer's own least fits the board, that is the least of all choices, and only where it does not
-are choices enumerated, the most demanding buffer first; what already exceeds the board or the least found is left.
-``place`` is the same by every choice, for one array.
+The area of a design is the sum of its parts' (scheduler/systolic/search/space.py, ``area``), and the buffers meet only
+in the board's budget. So where every buffer's own least fits the board, that is the least of all choices, and only
+where it does not are choices enumerated, the most demanding buffer first; what already exceeds the board or the least
+found is left. ``place`` is the same by every choice, for one array.
 """
 
 from __future__ import annotations
