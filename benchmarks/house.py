@@ -62,7 +62,10 @@ class Measures:
 
 def measure(root: Path = ROOT, rooms: tuple[str, ...] = ROOMS) -> Measures:
     """Reads every module of ``rooms``."""
-    modules, functions, complexity, named = [], [], [], []
+    modules: list[tuple[str, int]] = []
+    functions: list[Function] = []
+    complexity: list[tuple[str, int]] = []
+    named: list[tuple[str, str]] = []
     for path in (path for room in rooms for path in sorted((root / room).rglob("*.py"))):
         text, place = path.read_text("utf-8"), path.relative_to(root).as_posix()
         tree = ast.parse(text)

@@ -18,7 +18,7 @@ def picture(values) -> np.ndarray:
     return array
 
 
-def test_max_is_the_greatest_magnitude_over_all_pictures():
+def test_max_is_the_greatest_magnitude_over_all_pictures() -> None:
     network = networks.tiny_yolo()
     pictures = networks.pictures(network.input_shape, 3)
     ranges = calibrate(network, iter(pictures))
@@ -28,7 +28,7 @@ def test_max_is_the_greatest_magnitude_over_all_pictures():
     assert ranges.method == "max"
 
 
-def test_percentile_leaves_the_tail_out_and_zeros_do_not_count():
+def test_percentile_leaves_the_tail_out_and_zeros_do_not_count() -> None:
     values = np.linspace(0.0001, 1, 10000)
     values[-5:] = 100
     ranges = calibrate(IDENTITY, [picture(values)], "percentile", percentile=99.9)
@@ -38,7 +38,7 @@ def test_percentile_leaves_the_tail_out_and_zeros_do_not_count():
     assert calibrate(IDENTITY, [picture(values)], "percentile", percentile=100).values[0] == 100
 
 
-def test_mse_clips_a_lone_outlier_but_not_an_even_spread():
+def test_mse_clips_a_lone_outlier_but_not_an_even_spread() -> None:
     random = np.random.default_rng(0)
     spread = calibrate(IDENTITY, [picture(random.uniform(-1, 1, 20000))], "mse")
     assert spread.values[0] > 0.97
@@ -48,7 +48,7 @@ def test_mse_clips_a_lone_outlier_but_not_an_even_spread():
     assert 2 < narrow.values[0] < 30
 
 
-def test_the_order_of_pictures_does_not_matter_though_the_histogram_grows():
+def test_the_order_of_pictures_does_not_matter_though_the_histogram_grows() -> None:
     random = np.random.default_rng(1)
     pictures = [picture(random.normal(0, 10.0**e, 20000)) for e in (0, -3, 2, 1)]
     pictures.append(picture([1.0, 2.0, 64.0]))  # exact powers of two
@@ -59,13 +59,13 @@ def test_the_order_of_pictures_does_not_matter_though_the_histogram_grows():
     assert len(one.histograms[0].counts) == BINS
 
 
-def test_a_power_of_two_has_the_same_limit_whether_it_comes_first_or_last():
+def test_a_power_of_two_has_the_same_limit_whether_it_comes_first_or_last() -> None:
     pictures = [picture([1.0]), picture([0.9])]
     limits = [observe(IDENTITY, order).histograms[0].limit for order in (pictures, pictures[::-1])]
     assert limits == [2.0, 2.0]
 
 
-def test_statistics_are_seen_once_and_ranges_chosen_often():
+def test_statistics_are_seen_once_and_ranges_chosen_often() -> None:
     network = networks.tiny_yolo()
     pictures = networks.pictures(network.input_shape)
     seen = observe(network, pictures)
@@ -74,18 +74,18 @@ def test_statistics_are_seen_once_and_ranges_chosen_often():
         assert choose_ranges(seen, method) == calibrate(network, pictures, method)
 
 
-def test_progress_is_told_after_each_picture():
+def test_progress_is_told_after_each_picture() -> None:
     told: list[int] = []
     calibrate(IDENTITY, [picture([1])] * 3, progress=told.append)
     assert told == [1, 2, 3]
 
 
-def test_all_zero_is_a_range_of_zero():
+def test_all_zero_is_a_range_of_zero() -> None:
     for method in ("max", "percentile", "mse"):
         assert calibrate(IDENTITY, [picture([])], method).values == (0.0,)
 
 
-def test_refusals():
+def test_refusals() -> None:
     with pytest.raises(QuantiseError, match="needs at least one picture, and none came"):
         calibrate(IDENTITY, [])
     with pytest.raises(QuantiseError, match="one of max, percentile, mse, not 'entropy'"):

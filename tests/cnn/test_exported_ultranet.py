@@ -36,7 +36,7 @@ def picture(golden) -> np.ndarray:
 
 
 @pytest.mark.shared
-def test_all_nine_layers_are_equal_in_every_element(ultranet, golden, picture):
+def test_all_nine_layers_are_equal_in_every_element(ultranet, golden, picture) -> None:
     names = [node.name for node in ultranet.quantized.nodes]
     outputs = dict(zip(names, run_integer(ultranet.quantized, picture), strict=True))
     for name in LAYERS[:-1]:
@@ -45,7 +45,7 @@ def test_all_nine_layers_are_equal_in_every_element(ultranet, golden, picture):
 
 
 @pytest.mark.shared
-def test_all_nine_accumulators_are_equal_in_every_element(ultranet, golden, picture):
+def test_all_nine_accumulators_are_equal_in_every_element(ultranet, golden, picture) -> None:
     nodes = ultranet.quantized.nodes
     outputs = run_integer(ultranet.quantized, picture)
     for node in nodes:
@@ -60,7 +60,7 @@ def test_all_nine_accumulators_are_equal_in_every_element(ultranet, golden, pict
 
 
 @pytest.mark.shared
-def test_some_gammas_are_negative_and_the_float_form_agrees(ultranet, picture):
+def test_some_gammas_are_negative_and_the_float_form_agrees(ultranet, picture) -> None:
     op = ultranet.quantized.nodes[1].op
     assert (op.requantiser.multiplier < 0).any()
     assert min(layer.sqnr_db for layer in fidelity(ultranet.network, ultranet.quantized, picture)) > 20

@@ -24,7 +24,7 @@ def measured(network: Network, **options) -> dict[str, LayerFidelity]:
     return {layer.name: layer for layer in report}
 
 
-def test_sqnr_by_hand():
+def test_sqnr_by_hand() -> None:
     exact = np.array([3.0, 4.0], np.float32)
     assert sqnr_db(exact, np.array([3.0, 3.5], np.float32)) == pytest.approx(10 * math.log10(25 / 0.25))
     assert sqnr_db(exact, exact) == math.inf
@@ -34,7 +34,7 @@ def test_sqnr_by_hand():
 @pytest.mark.parametrize(
     ("make", "least"), [(networks.tiny_yolo, 33), (networks.branches, 26), (networks.classifier, 21)]
 )
-def test_eight_bits_stay_near_the_floats_in_every_layer(make, least):
+def test_eight_bits_stay_near_the_floats_in_every_layer(make, least) -> None:
     network = make()
     report = measured(network)
     tail = {"region", "softmax"}
@@ -42,19 +42,19 @@ def test_eight_bits_stay_near_the_floats_in_every_layer(make, least):
     assert {name: layer.sqnr_db for name, layer in report.items() if layer.sqnr_db < least} == {}
 
 
-def test_the_picture_is_exact_but_for_float_rounding():
+def test_the_picture_is_exact_but_for_float_rounding() -> None:
     assert measured(networks.tiny_yolo())["input"].sqnr_db > 130
 
 
 @pytest.mark.parametrize("make", [networks.tiny_yolo, networks.branches, networks.classifier])
-def test_more_bits_come_nearer(make):
+def test_more_bits_come_nearer(make) -> None:
     """About 6 dB a bit: 4 → 8 → 16 bits of weights and activations."""
     head = [list(measured(make(), bits=b, activation_bits=b).values())[-1].sqnr_db for b in (4, 8, 16)]
     assert head[0] + 12 < head[1]
     assert head[1] + 24 < head[2]
 
 
-def test_values_worst_and_saturation_are_counted():
+def test_values_worst_and_saturation_are_counted() -> None:
     network = networks.tiny_yolo()
     ranges = calibrate(network, networks.pictures(network.input_shape))
     picture = networks.picture(network.input_shape, 1)
@@ -67,7 +67,7 @@ def test_values_worst_and_saturation_are_counted():
     assert small.worst > ranges.values[1] / 4 > whole.worst
 
 
-def test_zero_of_an_unsigned_tensor_is_not_saturated():
+def test_zero_of_an_unsigned_tensor_is_not_saturated() -> None:
     network = networks.tiny_yolo()
     q = quantise(network, calibrate(network, networks.pictures(network.input_shape)))
     dark = networks.picture(network.input_shape) // 2
@@ -75,7 +75,7 @@ def test_zero_of_an_unsigned_tensor_is_not_saturated():
     assert fidelity(network, q, dark)[0].saturated == 0
 
 
-def test_the_table_has_a_line_a_layer():
+def test_the_table_has_a_line_a_layer() -> None:
     text = table([LayerFidelity("conv1", 10, 40.5, 0.25, 0.125), LayerFidelity("input", 3, math.inf, 0, 0)])
     assert text == (
         "layer     values   SQNR dB       worst  saturated\n"
@@ -84,7 +84,7 @@ def test_the_table_has_a_line_a_layer():
     )
 
 
-def test_networks_that_differ_are_refused():
+def test_networks_that_differ_are_refused() -> None:
     network = networks.tiny_yolo()
     q = quantise(network, calibrate(network, networks.pictures(network.input_shape)))
     with pytest.raises(QuantiseError, match="'tiny' and 'tiny' differ in their layers; quantise this network"):
@@ -100,7 +100,7 @@ def photograph(path: Path, side: int) -> np.ndarray:
 
 
 @pytest.mark.shared
-def test_yolo_lite_keeps_20_db_at_its_head_on_a_picture_it_was_not_calibrated_with(shared):
+def test_yolo_lite_keeps_20_db_at_its_head_on_a_picture_it_was_not_calibrated_with(shared) -> None:
     folder = shared / "data"
     name = folder / "networks" / "yolo-lite-voc-trial3-noBatch"
     network = read_darknet(name.with_suffix(".cfg"), name.with_suffix(".weights"))

@@ -27,7 +27,7 @@ def norm(variance: float = 0.5, scale: float = -1.5) -> BatchNorm:
     return BatchNorm(scale * one, 0.3 * one, variance * one, epsilon=1e-3)
 
 
-def test_a_folded_layer_computes_what_the_batch_norm_did():
+def test_a_folded_layer_computes_what_the_batch_norm_did() -> None:
     op, node = normalised_dense(norm())
     folded = fold(as_network(node)).nodes[1].op
     x = np.random.default_rng(1).normal(size=6)
@@ -36,7 +36,7 @@ def test_a_folded_layer_computes_what_the_batch_norm_did():
     np.testing.assert_allclose(folded.weights @ x + folded.bias, expected, rtol=1e-5)
 
 
-def test_folding_a_convolution_scales_whole_filters():
+def test_folding_a_convolution_scales_whole_filters() -> None:
     random = np.random.default_rng(2)
     op = networks.convolution(random, 2, 3, batch_norm=True)
     network = networks.network(Shape(2, 5, 5), ("conv", op, [0], Shape(3, 5, 5)))
@@ -49,12 +49,12 @@ def test_folding_a_convolution_scales_whole_filters():
     assert network.nodes[1].op.batch_norm is not None, "the network that came stays as it was"
 
 
-def test_a_network_without_batch_norm_keeps_its_nodes():
+def test_a_network_without_batch_norm_keeps_its_nodes() -> None:
     network = networks.branches()
     assert fold(network).nodes == network.nodes
 
 
-def test_a_variance_below_zero_is_refused():
+def test_a_variance_below_zero_is_refused() -> None:
     _, node = normalised_dense(norm(variance=-0.5))
     with pytest.raises(QuantiseError) as error:
         fold(as_network(node))
@@ -64,7 +64,7 @@ def test_a_variance_below_zero_is_refused():
     )
 
 
-def test_a_scale_that_overflows_is_refused():
+def test_a_scale_that_overflows_is_refused() -> None:
     _, node = normalised_dense(norm(scale=3e38, variance=1e-20))
     with pytest.raises(QuantiseError, match=r"batch norm of 'fc' \(net.cfg:9\) must give finite float32"):
         fold(as_network(node))

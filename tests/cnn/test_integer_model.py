@@ -95,7 +95,7 @@ SEEDS = st.integers(0, 1 << 30)
 
 @settings(max_examples=100)
 @given(SEEDS, SLOPES, st.sampled_from([INT8, INT16]), st.integers(1, 30))
-def test_requantise_is_the_contract_in_int64_and_in_floats(seed, slope, datatype, bits):
+def test_requantise_is_the_contract_in_int64_and_in_floats(seed, slope, datatype, bits) -> None:
     random = np.random.default_rng(seed)
     r = requantiser(random, 5, slope=slope, bias=1 << bits)
     acc = random.integers(-(1 << 31) + (1 << 30) + 1, 1 << 30, (5, 40))
@@ -107,13 +107,13 @@ def test_requantise_is_the_contract_in_int64_and_in_floats(seed, slope, datatype
     assert requantise(acc, r, datatype).dtype == datatype.carrier
 
 
-def test_requantise_rounds_half_up_and_saturates():
+def test_requantise_rounds_half_up_and_saturates() -> None:
     r = Requantiser(*(np.array([v]) for v in (0, 1, 1, 1)))
     acc = np.array([[-3, -1, 0, 1, 3, 253, 255, 1000, -257, -1000]])
     assert requantise(acc, r, INT8).tolist() == [[-1, 0, 0, 1, 2, 127, 127, 127, -128, -128]]
 
 
-def test_a_negative_multiplier_above_the_positive_one_is_selected_by_sign():
+def test_a_negative_multiplier_above_the_positive_one_is_selected_by_sign() -> None:
     r = Requantiser(*(np.array([v]) for v in (0, 2, 6, 1)))
     acc = np.array([[-10.0, 10.0]])
     assert _requantise_floats(acc, r, INT8).tolist() == [[-30, 10]]
@@ -121,7 +121,7 @@ def test_a_negative_multiplier_above_the_positive_one_is_selected_by_sign():
 
 @settings(max_examples=60)
 @given(SEEDS, SLOPES)
-def test_requantise_never_decreases_in_the_accumulator(seed, slope):
+def test_requantise_never_decreases_in_the_accumulator(seed, slope) -> None:
     """So that a maximum may be taken before or after it."""
     random = np.random.default_rng(seed)
     r = requantiser(random, 4, slope=slope)
@@ -161,7 +161,7 @@ def windows(draw, kernels, padding_below: int = 4) -> Window:
 
 @settings(max_examples=60)
 @given(windows([1, 3, 5, 7]), SEEDS, SLOPES, st.sampled_from([INT8, UINT8]), st.sampled_from([1, 2, 3]))
-def test_convolution_equals_its_definition(window, seed, slope, datatype, groups):
+def test_convolution_equals_its_definition(window, seed, slope, datatype, groups) -> None:
     random = np.random.default_rng(seed)
     channels, filters = groups * int(random.integers(1, 4)), groups * int(random.integers(1, 3))
     a = random.integers(datatype.low, datatype.high + 1, (channels, window.height, window.width))
@@ -178,7 +178,7 @@ def test_convolution_equals_its_definition(window, seed, slope, datatype, groups
 
 
 @pytest.mark.parametrize(("channels", "parts", "dtype"), [(100, 1, np.float32), (300, 3, np.float32)])
-def test_parts_keep_the_float32_bound_at_its_worst(channels, parts, dtype):
+def test_parts_keep_the_float32_bound_at_its_worst(channels, parts, dtype) -> None:
     weights = np.full((1, 2, channels, 9), 127, np.int8)
     cut = _parts(weights, 128)
     assert len(cut) == parts
@@ -186,14 +186,14 @@ def test_parts_keep_the_float32_bound_at_its_worst(channels, parts, dtype):
     np.testing.assert_array_equal(np.concatenate([w for _, w in cut], axis=2), weights.reshape(1, 2, -1))
 
 
-def test_where_float32_would_need_too_many_parts_the_product_is_float64():
+def test_where_float32_would_need_too_many_parts_the_product_is_float64() -> None:
     ((cut, weights),) = _parts(np.full((1, 1, 3000, 9), 127, np.int8), 128)
     assert weights.dtype == np.float64
     assert cut == slice(0, 3000)
 
 
 @pytest.mark.parametrize("channels", [100, 300, 1000, 3000])
-def test_the_greatest_accumulators_are_exact(channels):
+def test_the_greatest_accumulators_are_exact(channels) -> None:
     """All weights and activations at their ends and an odd sum: any rounding in the product shows."""
     random = np.random.default_rng(channels)
     weights = random.choice(np.array([-127, 126, 127], np.int8), (2, channels, 3, 3))
@@ -204,7 +204,7 @@ def test_the_greatest_accumulators_are_exact(channels):
     assert convolve(a, INT8, op, Shape(2, 1, 1), INT8).ravel().tolist() == [1, 1]
 
 
-def test_a_picture_of_many_row_blocks_equals_one_block():
+def test_a_picture_of_many_row_blocks_equals_one_block() -> None:
     random = np.random.default_rng(3)
     a = random.integers(-128, 128, (64, 200, 200)).astype(np.int8)
     weights = random.integers(-127, 128, (4, 64, 3, 3)).astype(np.int8)
@@ -218,7 +218,7 @@ def test_a_picture_of_many_row_blocks_equals_one_block():
 
 @settings(max_examples=60)
 @given(windows([1, 2, 3, 5], padding_below=5), SEEDS, st.sampled_from([INT8, UINT8]))
-def test_max_pool_equals_its_definition(window, seed, datatype):
+def test_max_pool_equals_its_definition(window, seed, datatype) -> None:
     random = np.random.default_rng(seed)
     low = datatype.low
     a = random.integers(low, low + 60, (2, window.height, window.width)).astype(datatype.carrier)
@@ -240,7 +240,7 @@ def any_window_of_padding_only(window: Window, shape: Shape) -> bool:
     )
 
 
-def test_padding_never_wins_a_maximum():
+def test_padding_never_wins_a_maximum() -> None:
     a = np.full((1, 3, 3), -128, np.int8)
     a[0, 2, 2] = -5
     pooled = max_pool(a, MaxPool(2, 1, Padding(bottom=1, right=1)), Shape(1, 3, 3), INT8)
@@ -283,7 +283,7 @@ def all_operations(seed: int = 0) -> QuantizedNetwork:
     return QuantizedNetwork("all", nodes)
 
 
-def test_every_operation_in_a_network_equals_its_definition():
+def test_every_operation_in_a_network_equals_its_definition() -> None:
     q = all_operations()
     random = np.random.default_rng(5)
     picture = random.integers(0, 256, (4, 6, 4)).astype(np.uint8)
@@ -307,7 +307,7 @@ def test_every_operation_in_a_network_equals_its_definition():
     assert arrays[8].ravel().tolist() == heads
 
 
-def test_integers_come_in_their_carriers_and_shapes_and_the_picture_is_not_shared():
+def test_integers_come_in_their_carriers_and_shapes_and_the_picture_is_not_shared() -> None:
     q = all_operations()
     picture = np.zeros((4, 6, 4), np.uint8)
     out = run_integer(q, picture)
@@ -322,7 +322,7 @@ def test_integers_come_in_their_carriers_and_shapes_and_the_picture_is_not_share
     ("picture", "came"),
     [(np.zeros((4, 6, 5), np.uint8), "uint8 4×6×5"), (np.zeros((4, 6, 4), np.float32), "float32 4×6×4")],
 )
-def test_a_wrong_picture_is_refused(picture, came):
+def test_a_wrong_picture_is_refused(picture, came) -> None:
     with pytest.raises(QuantiseError) as error:
         run_integer(all_operations(), picture)
     assert str(error.value) == (
@@ -330,7 +330,7 @@ def test_a_wrong_picture_is_refused(picture, came):
     )
 
 
-def test_dequantise_multiplies_by_the_scale():
+def test_dequantise_multiplies_by_the_scale() -> None:
     values = dequantise(np.array([[[-128, 0, 127]]], np.int8), TensorType(INT8, 0.5))
     assert values.dtype == np.float32
     assert values.ravel().tolist() == [-64.0, 0.0, 63.5]

@@ -46,7 +46,7 @@ def by_name(network, name: str):
 
 
 @pytest.mark.parametrize(("bits", "high", "carrier"), [(4, 7, "i1"), (8, 127, "i1"), (16, 32767, "i2")])
-def test_weights_are_narrow_and_every_channel_uses_its_whole_range(bits, high, carrier):
+def test_weights_are_narrow_and_every_channel_uses_its_whole_range(bits, high, carrier) -> None:
     network = networks.tiny_yolo()
     q = quantise(network, calibrated(network), bits=bits)
     for node in q.nodes:
@@ -59,7 +59,7 @@ def test_weights_are_narrow_and_every_channel_uses_its_whole_range(bits, high, c
 
 @settings(max_examples=25)
 @given(SEEDS, st.sampled_from(["linear", "leaky", "relu"]))
-def test_integers_stand_for_the_floats(seed, activation):
+def test_integers_stand_for_the_floats(seed, activation) -> None:
     """weights·scale ≈ weights, bias·scale ≈ bias, m / 2^s ≈ accumulator scale / output scale."""
     random = np.random.default_rng(seed)
     op = networks.convolution(random, 3, 4, activation=activation)
@@ -77,7 +77,7 @@ def test_integers_stand_for_the_floats(seed, activation):
     np.testing.assert_allclose(r.negative / 2.0**r.shift, slope * ratio, atol=float((0.5 / 2.0**r.shift).max()))
 
 
-def test_the_slope_of_leaky_is_rounded_from_the_exact_ratio_not_from_m():
+def test_the_slope_of_leaky_is_rounded_from_the_exact_ratio_not_from_m() -> None:
     """ratio = 1.5 / 65536 · …: 0.1·m rounds otherwise than 0.1·ratio·2^s somewhere among many channels."""
     random = np.random.default_rng(1)
     op = networks.convolution(random, 1, 256)
@@ -89,7 +89,7 @@ def test_the_slope_of_leaky_is_rounded_from_the_exact_ratio_not_from_m():
     assert r.negative.tolist() != np.rint(0.1 * r.multiplier).astype(int).tolist()
 
 
-def test_an_almost_dead_channel_keeps_its_bias():
+def test_an_almost_dead_channel_keeps_its_bias() -> None:
     """A bias of 2^40 accumulator steps does not fit: its weights' scale grows instead."""
     op = networks.convolution(np.random.default_rng(2), 3, 4)
     weights, bias = op.weights.copy(), op.bias.copy()
@@ -106,7 +106,7 @@ def test_an_almost_dead_channel_keeps_its_bias():
     assert accumulator_bound(q.nodes[1].op, UINT8) <= (1 << 31) - 1
 
 
-def test_wide_weights_shrink_until_the_accumulator_fits():
+def test_wide_weights_shrink_until_the_accumulator_fits() -> None:
     random = np.random.default_rng(3)
     weights = random.choice([-1.0, 1.0], (2, 1024, 3, 3)).astype(np.float32)
     op = Convolution(weights, np.ones(2, np.float32), None, 1, Padding(1, 1, 1, 1), 1, "leaky")
@@ -116,7 +116,7 @@ def test_wide_weights_shrink_until_the_accumulator_fits():
     assert np.abs(q.weights).max() == (1 << 31) // (1024 * 9 * 255)
 
 
-def test_the_example_of_the_documentation():
+def test_the_example_of_the_documentation() -> None:
     """docs/quantisation.md, "Before → after": an identity layer brings inputs of scale 0.02."""
     eye = np.eye(2, dtype=np.float32)[:, :, None, None]
     none = np.zeros(2, np.float32)
@@ -137,7 +137,7 @@ def test_the_example_of_the_documentation():
 
 
 @pytest.mark.parametrize("below", [2.0**-20, 2.0**-18, 0.0])
-def test_a_ratio_just_below_a_power_of_two_does_not_round_m_up_to_65536(below):
+def test_a_ratio_just_below_a_power_of_two_does_not_round_m_up_to_65536(below) -> None:
     """One weight w, so that ratio = w/127 · 1/255 / (output scale): choose w for ratio = (1 − below) / 4."""
     ratio = (1 - below) / 4
     weight = np.full((1, 1, 1, 1), ratio * 255 / 127, np.float32)
@@ -156,7 +156,7 @@ def test_a_ratio_just_below_a_power_of_two_does_not_round_m_up_to_65536(below):
 # ---------------------------------------------------------------- types
 
 
-def test_the_picture_stays_pixels_layers_are_int8_and_the_head_is_int16_with_headroom():
+def test_the_picture_stays_pixels_layers_are_int8_and_the_head_is_int16_with_headroom() -> None:
     network = networks.tiny_yolo()
     ranges = calibrated(network)
     types = [node.type for node in quantise(network, ranges).nodes]
@@ -167,7 +167,7 @@ def test_the_picture_stays_pixels_layers_are_int8_and_the_head_is_int16_with_hea
     assert types[6] == types[5], "the host tail has the type of its input"
 
 
-def test_a_concat_has_one_scale_the_greatest_of_all_that_it_joins():
+def test_a_concat_has_one_scale_the_greatest_of_all_that_it_joins() -> None:
     network = networks.branches()
     ranges = calibrated(network)
     q = quantise(network, ranges)
@@ -179,7 +179,7 @@ def test_a_concat_has_one_scale_the_greatest_of_all_that_it_joins():
     assert by_name(q, "stem").type != by_name(q, "mix").type
 
 
-def test_a_layer_that_another_layer_reads_is_not_int16_even_where_it_also_leaves():
+def test_a_layer_that_another_layer_reads_is_not_int16_even_where_it_also_leaves() -> None:
     random = np.random.default_rng(0)
     network = networks.network(
         Shape(3, 4, 4),
@@ -192,7 +192,7 @@ def test_a_layer_that_another_layer_reads_is_not_int16_even_where_it_also_leaves
     assert names == ["UINT8", "INT8", "INT8", "INT16", "INT16"]
 
 
-def test_relu6_saturates_exactly_at_six():
+def test_relu6_saturates_exactly_at_six() -> None:
     network = networks.classifier()
     q = quantise(network, calibrated(network))
     assert q.nodes[1].type == q.nodes[2].type == TensorType(INT8, 6 / 127)
@@ -206,7 +206,7 @@ def test_relu6_saturates_exactly_at_six():
     assert set((out * nodes[1].type.scale).ravel()) == {6.0}
 
 
-def test_average_pool_divides_by_the_positions_of_the_map():
+def test_average_pool_divides_by_the_positions_of_the_map() -> None:
     network = networks.classifier()
     q = quantise(network, calibrated(network))
     pool = by_name(q, "pool")
@@ -217,7 +217,7 @@ def test_average_pool_divides_by_the_positions_of_the_map():
     assert by_name(q, "dense").type.datatype == INT16
 
 
-def test_an_add_brings_its_inputs_to_one_scale():
+def test_an_add_brings_its_inputs_to_one_scale() -> None:
     q = quantise(networks.branches(), calibrated(networks.branches()))
     add = by_name(q, "add")
     assert isinstance(add.op, QAdd)
@@ -228,7 +228,7 @@ def test_an_add_brings_its_inputs_to_one_scale():
         np.testing.assert_allclose(one * m * add.type.scale, scale, rtol=1e-4)
 
 
-def test_an_add_of_equal_scales_adds_the_integers_as_they_are():
+def test_an_add_of_equal_scales_adds_the_integers_as_they_are() -> None:
     random = np.random.default_rng(0)
     conv = networks.convolution(random, 3, 3, activation="relu")
     network = networks.network(
@@ -242,7 +242,7 @@ def test_an_add_of_equal_scales_adds_the_integers_as_they_are():
 
 @pytest.mark.parametrize("make", [networks.tiny_yolo, networks.branches, networks.classifier])
 @pytest.mark.parametrize("bits", [4, 8, 16])
-def test_every_requantiser_keeps_its_limits_and_every_accumulator_is_within_its_bits(make, bits):
+def test_every_requantiser_keeps_its_limits_and_every_accumulator_is_within_its_bits(make, bits) -> None:
     network = make()
     q = quantise(network, calibrated(network), bits=bits, activation_bits=bits)
     assert check_quantized(q) is q
@@ -265,13 +265,13 @@ def plain(channels: int, bias: int = 0) -> Requantiser:
     ("weight", "bias", "datatype", "bits"),
     [(127, 0, INT8, 17), (127, 0, UINT8, 18), (1, 0, INT8, 10), (1, 127, INT8, 10), (1, 128, INT8, 11)],
 )
-def test_accumulator_bits_count_weights_activations_and_bias(weight, bias, datatype, bits):
+def test_accumulator_bits_count_weights_activations_and_bias(weight, bias, datatype, bits) -> None:
     """3·127·128 = 48768 → 17 bits; 3·127·255 = 97155 → 18; 3·128 + 127 = 511 → 10; 512 → 11."""
     op = QDense(np.full((1, 3), -weight, np.int8), INT8, plain(1, -bias))
     assert accumulator_bits(op, datatype) == bits
 
 
-def test_accumulator_bits_of_pools_and_adds():
+def test_accumulator_bits_of_pools_and_adds() -> None:
     assert accumulator_bound(QAveragePool(plain(2, 5)), INT8, positions=169) == 169 * 128 + 5
     assert accumulator_bound(QAdd((3, 5), plain(2)), UINT8, INT8) == 3 * 255 + 5 * 128
 
@@ -279,7 +279,7 @@ def test_accumulator_bits_of_pools_and_adds():
 # ---------------------------------------------------------------- refusals
 
 
-def test_all_unsupported_layers_are_listed_at_once():
+def test_all_unsupported_layers_are_listed_at_once() -> None:
     random = np.random.default_rng(0)
     network = networks.network(
         Shape(3, 4, 4),
@@ -299,7 +299,7 @@ def test_all_unsupported_layers_are_listed_at_once():
     )
 
 
-def test_a_concat_of_the_picture_and_a_layer_is_refused():
+def test_a_concat_of_the_picture_and_a_layer_is_refused() -> None:
     random = np.random.default_rng(0)
     network = networks.network(
         Shape(3, 4, 4),
@@ -310,7 +310,7 @@ def test_a_concat_of_the_picture_and_a_layer_is_refused():
         quantise(network, flat(network))
 
 
-def test_relu6_tied_to_a_greater_range_is_refused():
+def test_relu6_tied_to_a_greater_range_is_refused() -> None:
     random = np.random.default_rng(0)
     network = networks.network(
         Shape(3, 4, 4),
@@ -324,7 +324,7 @@ def test_relu6_tied_to_a_greater_range_is_refused():
         quantise(network, flat(network, 12.7))
 
 
-def test_a_layer_with_too_many_inputs_for_32_bits_is_refused():
+def test_a_layer_with_too_many_inputs_for_32_bits_is_refused() -> None:
     weights = np.ones((1, 1 << 17), np.float32)
     network = networks.network(
         Shape(2, 256, 256),
@@ -338,25 +338,25 @@ def test_a_layer_with_too_many_inputs_for_32_bits_is_refused():
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1.0])
-def test_ranges_must_be_finite(wrong):
+def test_ranges_must_be_finite(wrong) -> None:
     network = networks.tiny_yolo()
     with pytest.raises(QuantiseError, match=r"range of 'input' \(test:1\) must be finite and ≥ 0"):
         quantise(network, flat(network, wrong))
 
 
-def test_ranges_of_another_network_are_refused():
+def test_ranges_of_another_network_are_refused() -> None:
     with pytest.raises(QuantiseError, match=r"one a node, 7 for 'tiny', but 11 came; calibrate this network"):
         quantise(networks.tiny_yolo(), flat(networks.branches()))
 
 
 @pytest.mark.parametrize(("options", "what"), [({"bits": 1}, "weights"), ({"activation_bits": 17}, "activations")])
-def test_bits_are_2_to_16(options, what):
+def test_bits_are_2_to_16(options, what) -> None:
     network = networks.tiny_yolo()
     with pytest.raises(QuantiseError, match=f"{what} have 2…16 bits"):
         quantise(network, flat(network), **options)
 
 
-def test_batch_norms_are_folded_on_the_way():
+def test_batch_norms_are_folded_on_the_way() -> None:
     network = networks.tiny_yolo()
     ranges = calibrated(network)
     ours, folded = quantise(network, ranges), quantise(fold(network), ranges)

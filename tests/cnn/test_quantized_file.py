@@ -39,7 +39,7 @@ def same(one: object, two: object) -> bool:
 
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("bits", [4, 8, 16])
-def test_what_is_written_is_read_again(make, bits):
+def test_what_is_written_is_read_again(make, bits) -> None:
     q = quantized(make(), bits)
     back = from_npz(to_npz(q))
     assert (back.name, back.labels, len(back.nodes)) == (q.name, q.labels, len(q.nodes))
@@ -58,7 +58,7 @@ def test_what_is_written_is_read_again(make, bits):
         assert same(a, b)
 
 
-def test_the_bytes_depend_on_the_network_alone():
+def test_the_bytes_depend_on_the_network_alone() -> None:
     first, again = to_npz(quantized(networks.branches())), to_npz(quantized(networks.branches()))
     assert first == again == to_npz(from_npz(first))
     assert first != to_npz(quantized(networks.branches(seed=2)))
@@ -66,7 +66,7 @@ def test_the_bytes_depend_on_the_network_alone():
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-def test_numpy_reads_the_arrays_without_pickle():
+def test_numpy_reads_the_arrays_without_pickle() -> None:
     q = quantized(networks.tiny_yolo())
     with np.load(io.BytesIO(to_npz(q)), allow_pickle=False) as arrays:
         np.testing.assert_array_equal(arrays["1.weights"], q.nodes[1].op.weights)
@@ -168,7 +168,7 @@ def option(index: int, **values: object) -> Callable[[dict], None]:
         ),
     ],
 )
-def test_a_damaged_file_is_refused(data, sentence):
+def test_a_damaged_file_is_refused(data, sentence) -> None:
     with pytest.raises(NetworkError) as error:
         from_npz(data, "f.npz")
     assert sentence in str(error.value)
@@ -176,7 +176,7 @@ def test_a_damaged_file_is_refused(data, sentence):
     assert str(error.value).endswith("; write it again")
 
 
-def test_a_compressed_file_is_refused_before_it_is_unpacked():
+def test_a_compressed_file_is_refused_before_it_is_unpacked() -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("0.weights.npy", bytes(1 << 24))
@@ -184,7 +184,7 @@ def test_a_compressed_file_is_refused_before_it_is_unpacked():
         from_npz(buffer.getvalue())
 
 
-def test_a_member_that_is_there_twice_is_refused():
+def test_a_member_that_is_there_twice_is_refused() -> None:
     buffer = io.BytesIO(to_npz(quantized(networks.tiny_yolo())))
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(buffer, "a") as archive:
         archive.writestr("network.json", b"{}")
@@ -197,7 +197,7 @@ GOOD = to_npz(quantized(networks.classifier()))
 
 @settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), min_size=1, max_size=4))
-def test_any_damage_is_a_network_error_or_a_legal_network(damage):
+def test_any_damage_is_a_network_error_or_a_legal_network(damage) -> None:
     data = bytearray(GOOD)
     for place, value in damage:
         data[place] = value
@@ -210,7 +210,7 @@ def test_any_damage_is_a_network_error_or_a_legal_network(damage):
 
 @settings(max_examples=50)
 @given(st.integers(0, len(GOOD) - 1))
-def test_a_file_cut_short_is_a_network_error(size):
+def test_a_file_cut_short_is_a_network_error(size) -> None:
     with pytest.raises(NetworkError):
         from_npz(GOOD[:size])
 
@@ -219,7 +219,7 @@ def test_a_file_cut_short_is_a_network_error(size):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_thresholds_and_multiply_shift_survive(seed):
+def test_thresholds_and_multiply_shift_survive(seed) -> None:
     network = binary(seed)
     data = to_npz(network)
     again = from_npz(data)
@@ -258,7 +258,7 @@ def changed_binary(replaced: dict[str, bytes], header: tuple[str, str] = ("", ""
         (changed_binary({"1.weights.npy": npy(np.zeros((4, 2, 3, 3), np.int8))}), "BIPOLAR weights are −1 or +1"),
     ],
 )
-def test_a_damaged_file_of_a_trained_network_is_refused(data, sentence):
+def test_a_damaged_file_of_a_trained_network_is_refused(data, sentence) -> None:
     with pytest.raises(NetworkError) as error:
         from_npz(data, "f.npz")
     assert sentence in str(error.value)

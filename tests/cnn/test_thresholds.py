@@ -72,7 +72,7 @@ def sums(random: np.random.Generator, edges: list[int]) -> np.ndarray[tuple[int,
 
 @settings(max_examples=80)
 @given(SEEDS, st.sampled_from([*SMALL, INT16, INT32]), st.integers(1, 46))
-def test_multiply_shift_is_the_contract_in_int64_and_in_floats(seed, datatype, bits):
+def test_multiply_shift_is_the_contract_in_int64_and_in_floats(seed, datatype, bits) -> None:
     random = np.random.default_rng(seed)
     by = multiply_shift(random, CHANNELS, bits)
     acc = sums(random, [])
@@ -84,7 +84,7 @@ def test_multiply_shift_is_the_contract_in_int64_and_in_floats(seed, datatype, b
 
 @settings(max_examples=80)
 @given(SEEDS, st.sampled_from([*SMALL, BIPOLAR]), st.integers(1, 31))
-def test_thresholds_count_what_the_sum_reaches(seed, datatype, bits):
+def test_thresholds_count_what_the_sum_reaches(seed, datatype, bits) -> None:
     random = np.random.default_rng(seed)
     edges = np.sort(random.integers(-(1 << bits), (1 << bits) + 1, (CHANNELS, datatype.levels)), axis=1)
     by = Thresholds(edges, random.integers(0, 2, CHANNELS).astype(bool))
@@ -96,7 +96,7 @@ def test_thresholds_count_what_the_sum_reaches(seed, datatype, bits):
 
 @settings(max_examples=150)
 @given(SEEDS, st.sampled_from(SMALL), st.booleans())
-def test_thresholds_equal_the_requantisation_that_they_come_from(seed, datatype, leaky):
+def test_thresholds_equal_the_requantisation_that_they_come_from(seed, datatype, leaky) -> None:
     """Around every threshold, where the output steps."""
     random = np.random.default_rng(seed)
     by: Requantising = requantiser(random, CHANNELS) if leaky else multiply_shift(random, CHANNELS)
@@ -106,7 +106,7 @@ def test_thresholds_equal_the_requantisation_that_they_come_from(seed, datatype,
     np.testing.assert_array_equal(requantise(acc, made, datatype), requantise(acc, by, datatype))
 
 
-def test_a_falling_channel_is_flipped_and_a_dead_one_is_constant():
+def test_a_falling_channel_is_flipped_and_a_dead_one_is_constant() -> None:
     by = MultiplyShift(*(np.array(v) for v in ([3, -3, 0, 0], [0, 0, 40, -40], [2, 2, 2, 2])))
     made = thresholds_of(by, UINT4)
     assert made.flip.tolist() == [False, True, False, False]
@@ -118,7 +118,7 @@ def test_a_falling_channel_is_flipped_and_a_dead_one_is_constant():
 
 
 @pytest.mark.parametrize("datatype", [INT16, BIPOLAR])
-def test_thresholds_are_for_few_values(datatype):
+def test_thresholds_are_for_few_values(datatype) -> None:
     with pytest.raises(QuantiseError, match=f"thresholds are made for outputs of at most 8 bits.*{datatype.name}"):
         thresholds_of(requantiser(np.random.default_rng(0), CHANNELS), datatype)
 
@@ -130,13 +130,13 @@ def test_thresholds_are_for_few_values(datatype):
     ("name", "low", "high", "step", "levels"),
     [("BIPOLAR", -1, 1, 2, 1), ("TERNARY", -1, 1, 1, 2), ("INT2", -2, 1, 1, 3), ("UINT1", 0, 1, 1, 1)],
 )
-def test_a_datatype_says_its_values(name, low, high, step, levels):
+def test_a_datatype_says_its_values(name, low, high, step, levels) -> None:
     datatype = DataType.parse(name)
     assert (datatype.name, datatype.low, datatype.high) == (name, low, high)
     assert (datatype.step, datatype.levels) == (step, levels)
 
 
-def test_a_datatype_of_few_values_has_its_own_bits():
+def test_a_datatype_of_few_values_has_its_own_bits() -> None:
     with pytest.raises(QuantiseError, match="BIPOLAR has 1 bit and TERNARY 2, both signed"):
         DataType(2, True, "BIPOLAR")
     with pytest.raises(QuantiseError, match="UINT1…UINT32, BIPOLAR or TERNARY, not 'FLOAT32'"):
@@ -183,7 +183,7 @@ def binary(seed: int = 0) -> QuantizedNetwork:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_binary_network_runs_as_python_integers_say(seed):
+def test_a_binary_network_runs_as_python_integers_say(seed) -> None:
     made = check_quantized(binary(seed))
     picture = np.random.default_rng(seed).integers(0, 256, (2, 9, 9)).astype(np.uint8)
     outputs = run_integer(made, picture)
@@ -201,7 +201,7 @@ def test_a_binary_network_runs_as_python_integers_say(seed):
         assert len(np.unique(outputs[at])) > 1
 
 
-def test_the_accumulator_holds_the_sum_and_not_the_bias_of_the_product():
+def test_the_accumulator_holds_the_sum_and_not_the_bias_of_the_product() -> None:
     op = binary().nodes[3].op
     assert isinstance(op, QConvolution)
     most = int(np.abs(op.weights.astype(int)).sum(axis=(1, 2, 3)).max())
@@ -223,7 +223,7 @@ def by_of(at: int) -> Requantising:
     return op.requantiser
 
 
-def test_the_check_says_what_breaks_the_contract():
+def test_the_check_says_what_breaks_the_contract() -> None:
     one = binary().nodes[2].op
     assert isinstance(one, QConvolution)
     thresholds, by = by_of(2), by_of(3)
@@ -251,7 +251,7 @@ def test_the_check_says_what_breaks_the_contract():
             check_quantized(changed(at, **fields))
 
 
-def test_thresholds_make_few_bits():
+def test_thresholds_make_few_bits() -> None:
     made = binary()
     nodes = (*made.nodes[:3], replace(made.nodes[3], type=TensorType(INT16, 1.0)))
     by = Thresholds(np.zeros((3, INT16.levels), np.int64), np.zeros(3, bool))

@@ -258,9 +258,10 @@ def check_packed(library: ctypes.CDLL, weights: Integers, values: Integers) -> N
     """weights [count, columns, chain], values [count, rows, chain]: every product as if it had its own DSP."""
     (count, columns, chain), rows = weights.shape, values.shape[1]
     sums = np.zeros((count, rows, columns), np.int32)
-    taken = [np.ascontiguousarray(one, np.int16) for one in (weights, values)]
-    pointers = [ctypes.c_void_p(one.ctypes.data) for one in [*taken, sums]]
-    assert library.packed_chains(ctypes.c_long(count), *pointers) == chain
+    arrays = [np.ascontiguousarray(array, np.int16) for array in (weights, values)]
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
+    outcome = library.packed_chains(ctypes.c_long(count), *pointers, ctypes.c_void_p(sums.ctypes.data))
+    assert outcome == chain
     wanted = np.einsum("ncl,nrl->nrc", weights.astype(np.int64), values.astype(np.int64))
     wrong = np.argwhere(sums != wanted)
     assert not len(wrong), [(weights[i], values[i]) for i in wrong[:1, 0]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from boards.errors import GenerateError
 from hls_templates.param_header import LayerParameters, header_files, packed_weights
 from systolic.execution.build import ap_int_folder, compiler
+from tests.kinds import as_kind
 
 
 def layer(
@@ -95,7 +97,7 @@ def test_every_weight_is_where_the_format_says(one: LayerParameters, told: dict[
 @pytest.mark.parametrize("one", LAYERS[:-1], ids=lambda one: one.name)
 def test_every_inc_and_bias(one: LayerParameters, told: dict[tuple[str, int, int], str]) -> None:
     for name, values in (("inc", one.inc), ("bias", one.bias)):
-        for channel, value in enumerate(values.tolist()):
+        for channel, value in enumerate(as_kind(np.ndarray, values).tolist()):
             assert number(told[f"{one.name}_{name}", channel % one.pe, channel // one.pe]) == value
 
 
@@ -112,7 +114,7 @@ def test_every_define(told: dict[tuple[str, int, int], str]) -> None:
         assert defined(f"{upper}_W_TILES") == len(packed_weights(one)[0])
         assert (f"{upper}_INC_BIT", 0, 0) in told or one.inc is None
     assert defined("CONV_0_SHIFT") - 3 - 4 == defined("CONV_0_L_SHIFT")
-    assert defined("CONV_0_INC_BIT") == int(np.abs(LAYERS[0].inc).max()).bit_length() + 1
+    assert defined("CONV_0_INC_BIT") == int(np.abs(as_kind(np.ndarray, LAYERS[0].inc)).max()).bit_length() + 1
 
 
 def test_the_same_layers_give_the_same_text_and_no_layer_is_left_out() -> None:
@@ -134,7 +136,7 @@ def test_the_same_layers_give_the_same_text_and_no_layer_is_left_out() -> None:
         ({"name": "a b"}, "an identifier is a letter"),
     ],
 )
-def test_what_cannot_be_written(changes: dict[str, object], sentence: str) -> None:
+def test_what_cannot_be_written(changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(GenerateError) as error:
         header_files([replace(LAYERS[0], **changes)])
     assert sentence in str(error.value)

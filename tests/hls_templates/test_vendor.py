@@ -8,6 +8,7 @@ import subprocess
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,7 @@ from scheduler.systolic.tiling import tile
 from systolic.execution.build import ap_int_folder
 from systolic.styles.systolic.generate import engine_values
 from tests.hls_templates.tcl import dictionary, hls, interfaces, option, run_tcl, vivado
+from tests.kinds import as_kind
 
 VLNV = "systolic:cnn:systolic_top:1.0"
 DOCUMENTED = Path(__file__).parent / "kernels" / "documented"
@@ -405,11 +407,12 @@ def check_harmless(of: VendorValues, tmp_path: Path) -> None:
 
 def edited(board: Board, key: str, text: str) -> Board:
     room, _, name = key.rpartition(".")
+    change: dict[str, Any] = {name: text}
     if room == "port":
-        return replace(board, ports=(replace(board.ports[0], **{name: text}), *board.ports[1:]))
+        return replace(board, ports=(replace(board.ports[0], **change), *board.ports[1:]))
     if room:
-        return replace(board, **{room: replace(getattr(board, room), **{name: text})})
-    return replace(board, **{name: text})
+        change = {room: replace(getattr(board, room), **change)}
+    return replace(board, **change)
 
 
 KEYS = (
@@ -532,7 +535,7 @@ def write_data(folder: Path, program: Program, net: QuantizedNetwork) -> None:
     picture = np.random.default_rng(6).integers(0, 256, (3, 9, 10)).astype(np.uint8)
     maps = np.full((program.maps_words, ARRAY.lanes), 0x55, np.int8)
     maps[program.maps[0].base :][: program.maps[0].words] = input_words(program.maps[0], picture)
-    golden = run_integer(net, picture)[2]
+    golden = as_kind(np.ndarray, run_integer(net, picture)[2])
     assert np.unique(golden).size > 100  # the comparison would be worth little otherwise
     images = {"maps": maps, "expected": output_words(program.maps[2], golden.astype(np.int16))}
     images |= {f"weights_{port}": image for port, image in enumerate(program.weights)}

@@ -119,7 +119,7 @@ def slow_suppress(boxes: np.ndarray, probabilities: np.ndarray, overlap: float) 
     """darknet's do_nms_sort, written out."""
 
     def area(box: np.ndarray) -> float:
-        return max(box[2] - box[0], 0) * max(box[3] - box[1], 0)
+        return float(max(box[2] - box[0], 0) * max(box[3] - box[1], 0))
 
     kept: list[int] = []
     for i in sorted(range(len(boxes)), key=lambda i: -probabilities[i]):

@@ -11,11 +11,12 @@ import pytest
 from boards.errors import HostError
 from host.contract.layout import Addresses, map_base, pack_input, place_program, to_floats, unpack_map
 from host.contract.manifest import Manifest, Region, read_manifest
+from tests.kinds import as_kind
 
 
 @pytest.fixture(scope="module")
 def manifest(shapes: Path) -> Manifest:
-    return read_manifest(shapes)
+    return as_kind(Manifest, read_manifest(shapes))
 
 
 @pytest.fixture(scope="module")
@@ -128,4 +129,4 @@ def test_another_input_is_refused(manifest: Manifest) -> None:
     ):
         pack_input(manifest, np.zeros((3, 2, 2)), np.zeros(manifest.input.size, np.uint8))  # type: ignore[arg-type]
     with pytest.raises(HostError, match=r"the input is uint8 .*, not int8 of shape"):
-        pack_input(manifest, np.zeros((3, 160, 160), np.int8), np.zeros(manifest.input.size, np.uint8))  # type: ignore[arg-type]
+        pack_input(manifest, np.zeros((3, 160, 160), np.int8), np.zeros(manifest.input.size, np.uint8))

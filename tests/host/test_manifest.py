@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from boards.errors import HostError
-from host.contract.manifest import LARGEST_MANIFEST, parse_manifest, read_manifest
+from host.contract.manifest import LARGEST_MANIFEST, Manifest, parse_manifest, read_manifest
 from host.contract.parts import LARGEST_BUFFER, read_image
 from tests.host.manifests import changed, places, refusal
+from tests.kinds import as_kind
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def values(tiny: Path) -> dict[str, Any]:
 
 
 def test_reads_what_the_generator_writes(tiny: Path, values: dict[str, Any]) -> None:
-    found = read_manifest(tiny)
+    found = as_kind(Manifest, read_manifest(tiny))
     assert found.vlnv == "systolic:cnn:systolic_top:1.0"
     assert found.labels == ("circle", "square", "star")
     assert found.kept_layers() == (len(values["layers"]) - 1,)
@@ -111,7 +112,7 @@ def test_four_bits_want_an_even_number_of_lanes(values: dict[str, Any]) -> None:
 
 
 def test_without_a_head_the_last_map_is_read_back(values: dict[str, Any]) -> None:
-    found = parse_manifest(changed(values, ("heads",), []), "manifest.json")
+    found = as_kind(Manifest, parse_manifest(changed(values, ("heads",), []), "manifest.json"))
     assert found.kept_layers() == (1,)
     assert found.layer_of_pass(1) == found.layers[1]
 
@@ -132,7 +133,7 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
 
 
 def test_an_image_that_is_not_the_designs(tiny: Path, tmp_path: Path) -> None:
-    found = read_manifest(tiny)
+    found = as_kind(Manifest, read_manifest(tiny))
     assert read_image(tiny, found.program)
     with pytest.raises(HostError, match=r"program.bin cannot be read .*; copy the whole folder to the board"):
         read_image(tmp_path, found.program)

@@ -7,6 +7,7 @@ import io
 import struct
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +16,13 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from boards.errors import PictureError
-from host.vision.picture import FITS, GREY, Placement, letterbox, load_picture, resize, smooth
+from host.vision.picture import FITS, GREY, letterbox, load_picture, resize, smooth
+from host.vision.placement import Placement
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
 
 
-def saved(image: Image.Image, path: Path, **options: object) -> Path:
+def saved(image: Image.Image, path: Path, **options: Any) -> Path:
     image.save(path, **options)
     return path
 

@@ -108,7 +108,7 @@ def test_takes_no_more_frames_than_it_can_hold() -> None:
 
 
 def test_workers_begin_no_more_than_can_be_given_on() -> None:
-    begun = []
+    begun: list[int] = []
     flow = stream(range(1000), [Stage("a", begun.append, 2)])
     next(flow)
     time.sleep(0.1)
@@ -118,7 +118,7 @@ def test_workers_begin_no_more_than_can_be_given_on() -> None:
 
 
 def test_no_later_stage_sees_a_frame_that_failed() -> None:
-    seen = []
+    seen: list[int] = []
     stages = [Stage("a", lambda value: 1 // (2 - value)), Stage("b", seen.append)]
     with pytest.raises(FrameError, match="frame 2 failed in stage 'a'"):
         list(stream(range(4), stages))
@@ -169,9 +169,8 @@ def test_a_failing_frame_comes_after_all_before_it(failing: int, workers: int) -
         return value
 
     got: list[int] = []
-    flow = (got.append(job.value) for job in stream(range(40), [Stage("a", work, workers), Stage("b", nap(0.001))]))
     with pytest.raises(FrameError, match=f"frame {failing} failed in stage 'a': it is purple") as caught:
-        list(flow)
+        got.extend(job.value for job in stream(range(40), [Stage("a", work, workers), Stage("b", nap(0.001))]))
     assert got == list(range(failing))
     assert caught.value.index == failing
     assert isinstance(caught.value.__cause__, ValueError)
@@ -249,7 +248,7 @@ def test_what_is_claimed_is_claimed_once_for_all() -> None:
 def test_frames_before_one_that_fails_are_given_whatever_batch_they_are_of(bad: int) -> None:
     same = Stage("b", lambda values: values, together=3)
     for stages in ([Stage("a", fail_at(bad)), same, same], [same, same, Stage("a", fail_at(bad))]):
-        given = []
+        given: list[int] = []
         with pytest.raises(FrameError, match=f"frame {bad} failed in stage 'a': no {bad}") as caught:
             given.extend(job.value for job in stream(range(20), stages))
         assert given == list(range(bad))
@@ -260,7 +259,7 @@ def test_frames_together_fail_together() -> None:
     def work(values: list[int]) -> list[int]:
         return [fail_at(4)(value) for value in values]
 
-    given = []
+    given: list[int] = []
     with pytest.raises(FrameError, match=r"frames 3…5 failed in stage 'b': no 4") as caught:
         given.extend(job.value for job in stream(range(20), [Stage("b", work, together=3)]))
     assert given == [0, 1, 2]

@@ -15,8 +15,10 @@ import pytest
 from boards.errors import HostError
 from cnn.integer_model import run_integer
 from host.contract.layout import pack_input
+from host.contract.manifest import Manifest
 from systolic.styles.systolic.simulate import open_folder
 from tests.host.hardware import SELDOM, Open, faulty, through
+from tests.kinds import as_kind
 
 pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
 
@@ -222,7 +224,7 @@ def test_input_is_packed_as_the_generator_expects(tiny: Path, frames: list[np.nd
     folder = open_folder(tiny)
     arena = simulate.arena(folder)
     picture = frames[0].transpose(2, 0, 1)
-    manifest = read_manifest(tiny)
+    manifest = as_kind(Manifest, read_manifest(tiny))
     place = arena.reshape(-1).view(np.uint8)[manifest.input.offset :][: manifest.input.size]
     mine = place.copy()
     simulate.pack_input(folder, picture, arena)

@@ -7,8 +7,9 @@ import pytest
 
 from boards.errors import ScheduleError
 from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Upsample
-from cnn.quantized import QNode, QuantizedNetwork
+from cnn.quantized import QConvolution, QNode, QuantizedNetwork
 from scheduler.systolic.layers import lower, resolve
+from tests.kinds import as_kind
 from tests.scheduler.quantised import Builder
 
 
@@ -118,9 +119,9 @@ def test_pools_that_are_not_mapped_are_said(name: str) -> None:
 
 def test_groups_between_one_and_all_are_not_mapped() -> None:
     build = Builder(3, 8, 8).conv(8, 3).conv(8, 1)
-    op = build.nodes[2].op
-    grouped = type(op)(op.weights[:, :4], op.weight_type, op.requantiser, 1, Padding(), 2)  # type: ignore[union-attr,call-arg]
-    build.nodes[2] = QNode("conv2", grouped, (1,), build.shape, build.nodes[2].type, "net.cfg:9")  # type: ignore[arg-type]
+    op = as_kind(QConvolution, build.nodes[2].op)
+    grouped = QConvolution(op.weights[:, :4], op.weight_type, op.requantiser, 1, Padding(), 2)
+    build.nodes[2] = QNode("conv2", grouped, (1,), build.shape, build.nodes[2].type, "net.cfg:9")
     with pytest.raises(ScheduleError, match=r"net.cfg:9: conv2: groups=2 \(1, or as many as filters and channels\)"):
         lower(build.network())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,7 +107,8 @@ def least(array: Array, board: Board) -> int:
 @settings(max_examples=40)
 @given(boards(), arrays(), st.data())
 def test_a_placement_is_the_least_of_every_choice(board: Board, array: Array, data: st.DataObject) -> None:
-    array = replace(array, **{name: data.draw(st.sampled_from(depths)) for name, depths in DEPTHS.items()})
+    changes: dict[str, Any] = {name: data.draw(st.sampled_from(depths)) for name, depths in DEPTHS.items()}
+    array = replace(array, **changes)
     chosen, used = place(array, board)
     assert used == placed_usage(array, board, chosen)
     assert (area(used, board) if used.fits(board) else NEVER) == least(array, board)
@@ -119,14 +121,12 @@ def test_a_grid_of_arrays_is_placed_as_each_by_itself(board: Board, array: Array
         return np.array(values).reshape([-1 if a == at else 1 for a in range(4)])
 
     knobs = {"save_rows": (1, 2, 2), "map_ports": (1, 2, 1), "chunk": (8, 16, 64)}
-    grid = replace(
-        array,
-        **{name: axis(values, 0) for name, values in knobs.items()},
-        **{name: axis(depths, 1 + at) for at, (name, depths) in enumerate(DEPTHS.items())},
-    )
+    axes: dict[str, Any] = {name: axis(values, 0) for name, values in knobs.items()}
+    axes |= {name: axis(depths, number) for number, (name, depths) in enumerate(DEPTHS.items(), 1)}
+    grid = replace(array, **axes)
     found = least_areas(grid, board)
     for at in np.ndindex(*found.shape):
-        numbers = {name: values[at[0]] for name, values in knobs.items()}
+        numbers: dict[str, Any] = {name: values[at[0]] for name, values in knobs.items()}
         numbers |= {name: depths[i] for (name, depths), i in zip(DEPTHS.items(), at[1:], strict=True)}
         used = place(replace(array, **numbers), board)[1]
         assert found[at] == (area(used, board) if used.fits(board) else NEVER)

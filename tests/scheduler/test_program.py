@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 import hls_templates
 from boards.errors import ScheduleError
 from cnn.network import Concat, Shape
-from cnn.quantized import QNode, Requantiser
+from cnn.quantized import QConvolution, QNode, Requantiser
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, emit, place_maps, requantiser_image, weight_image
 from scheduler.systolic.tiling import tile
+from tests.kinds import as_kind
 from tests.scheduler.quantised import Builder, tiny_yolo
 
 HEADER = (Path(hls_templates.__file__).parent / "include" / "pass.h").read_text("utf-8")
@@ -125,11 +127,11 @@ def test_pixels_are_centred_through_the_bias() -> None:
 
 def test_a_sum_beyond_32_bits_is_refused() -> None:
     build = Builder(3, 6, 6).conv(8, 3)
-    op = build.nodes[1].op
-    old = op.requantiser  # type: ignore[union-attr]
+    op = as_kind(QConvolution, build.nodes[1].op)
+    old = as_kind(Requantiser, op.requantiser)
     wide = Requantiser(np.full(8, 1 << 31, np.int64), old.multiplier, old.negative, old.shift)
-    changed = type(op)(op.weights, op.weight_type, wide, op.stride, op.padding, op.groups)  # type: ignore[union-attr,call-arg]
-    build.nodes[1] = QNode("conv1", changed, (0,), build.shape, build.nodes[1].type, "x:1")  # type: ignore[arg-type]
+    changed = replace(op, requantiser=wide)
+    build.nodes[1] = QNode("conv1", changed, (0,), build.shape, build.nodes[1].type, "x:1")
     with pytest.raises(
         ScheduleError, match=r"conv1: the array's accumulators are 32 bits, but channel 7 may reach 2147789312; check"
     ):

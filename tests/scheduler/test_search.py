@@ -132,10 +132,10 @@ def test_where_the_ddr_s_weights_bound_everything_little_is_priced(layers_priced
 def test_arrays_that_a_board_does_not_hold_are_not_priced(layers_priced: list[int]) -> None:
     board, network = load("kv260"), tiny_yolo()
 
-    def priced(*geometry: int) -> tuple[Candidate | None, int]:
-        layers = layers_of(network, lower(network), *geometry[1:], 8)
+    def priced(rows: int, columns: int, lanes: int) -> tuple[Candidate | None, int]:
+        layers = layers_of(network, lower(network), columns, lanes, 8)
         link, space = link_of(board, 300), space_of(network, board)
-        return solve(Task(Geometry(*geometry), layers, board, link, Goal(), space))
+        return solve(Task(Geometry(rows, columns, lanes), layers, board, link, Goal(), space))
 
     assert priced(13, 44, 4) == (None, 0)
     assert layers_priced == []

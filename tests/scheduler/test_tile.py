@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -46,7 +47,7 @@ def test_a_narrow_row_buffer_cuts_a_layer_into_strips() -> None:
     assert sum(s.columns for s in strips) == 60
 
 
-DOES_NOT_FIT = {
+DOES_NOT_FIT: dict[str, tuple[dict[str, Any], str]] = {
     "weights": (
         {"weight_depth": 500},
         r"conv14: the weight buffer holds 500 steps of 16×16 weights, but this layer's tile of 576 and the one that "

@@ -13,16 +13,22 @@ import host.vision.frame
 from boards.errors import HostError
 from host.check import check_picture, golden_maps
 from host.contract.layout import to_floats
-from host.contract.manifest import read_manifest
+from host.contract.manifest import Manifest, read_manifest
 from host.contract.parts import read_image
 from host.designs import find_design, installed
 from host.vision.detection import detect
 from host.vision.picture import resize
 
 
+def systolic_manifest(folder: Path) -> Manifest:
+    manifest = read_manifest(folder)
+    assert isinstance(manifest, Manifest)
+    return manifest
+
+
 def decoded(folder: Path) -> list[list[object]]:
     """Label, probability and box of everything in the golden model's output for the design's test frame."""
-    manifest = read_manifest(folder)
+    manifest = systolic_manifest(folder)
     picture = check_picture(manifest, folder).transpose(1, 2, 0)
     pixels, placement = resize(picture, manifest.input.height, manifest.input.width)
     assert (pixels.transpose(1, 2, 0) == picture).all()
@@ -35,7 +41,7 @@ def decoded(folder: Path) -> list[list[object]]:
 
 def main() -> None:
     folder = installed()["tiny"]
-    manifest = read_manifest(folder)
+    manifest = systolic_manifest(folder)
     for image in (*manifest.weights, manifest.requantisers, manifest.program):
         read_image(find_design(), image)
     try:

@@ -13,7 +13,8 @@ from cnn import zoo
 from cnn.float_model import run_float
 from cnn.network import Shape
 from cnn.quantized_file import to_npz
-from systolic.model import FITS, calibration_inputs, load_model, reload, sample_pictures
+from host.vision.picture import FITS
+from systolic.model import calibration_inputs, load_model, reload, sample_pictures
 from systolic.styles.systolic.flow import Calibration, quantise_model
 from tests.detectors import LABELS, tiny_files
 

@@ -40,7 +40,7 @@ def wheel(tiny_design: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def interpreter(version: str) -> Path:
     """A Python of this version, on the path or pyenv's; skips where there is none."""
     found = [shutil.which(f"python{version}"), *sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))]
-    for path in filter(None, found):
+    for path in (path for path in found if path is not None):
         ask = [path, "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"]
         if subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip() == version:
             return Path(path)

@@ -20,7 +20,7 @@ def rows(*values, columns):
     return np.array(values, float).reshape(-1, columns)
 
 
-def test_iou_by_hand():
+def test_iou_by_hand() -> None:
     others = np.array([BOX, FAR, (20, 10, 40, 30), (10, 10, 20, 30)], float)
     assert iou(np.array(BOX), others) == pytest.approx([1, 0, 200 / 600, 0.5])
 
@@ -36,35 +36,35 @@ def test_iou_by_hand():
         ([], 3, 0.0),
     ],
 )
-def test_average_precision_is_the_area_under_the_envelope(right, truths, area):
+def test_average_precision_is_the_area_under_the_envelope(right, truths, area) -> None:
     assert average_precision(np.array(right, bool), truths) == pytest.approx(area)
 
 
-def test_a_second_detection_of_the_same_truth_is_wrong():
+def test_a_second_detection_of_the_same_truth_is_wrong() -> None:
     truths = [rows((0, *BOX), (0, *FAR), columns=5)]
     found = [rows((0, 0.9, *BOX), (0, 0.8, *BOX), (0, 0.7, *FAR), columns=6)]
     assert mean_average_precision(found, truths, 1).mean == pytest.approx(0.5 + 0.5 * 2 / 3)
 
 
-def test_the_most_probable_detection_claims_the_truth_whatever_the_order_of_rows():
+def test_the_most_probable_detection_claims_the_truth_whatever_the_order_of_rows() -> None:
     truths = [rows((0, *BOX), columns=5)]
     found = [rows((0, 0.2, *FAR), (0, 0.6, 12, 10, 32, 30), (0, 0.9, *BOX), columns=6)]
     assert mean_average_precision(found, truths, 1).mean == 1.0
 
 
-def test_overlap_of_exactly_the_threshold_counts():
+def test_overlap_of_exactly_the_threshold_counts() -> None:
     truths, found = [rows((0, *BOX), columns=5)], [rows((0, 0.9, 10, 10, 20, 30), columns=6)]
     assert mean_average_precision(found, truths, 1).mean == 1.0
     assert mean_average_precision(found, truths, 1, threshold=0.51).mean == 0.0
 
 
-def test_ranking_runs_across_pictures():
+def test_ranking_runs_across_pictures() -> None:
     truths = [rows((0, *BOX), columns=5), rows((0, *BOX), columns=5)]
     found = [rows((0, 0.5, *BOX), columns=6), rows((0, 0.9, *FAR), (0, 0.8, *BOX), columns=6)]
     assert mean_average_precision(found, truths, 1).mean == pytest.approx(2 / 3)  # wrong, right, right
 
 
-def test_classes_are_apart_and_those_without_truths_do_not_count():
+def test_classes_are_apart_and_those_without_truths_do_not_count() -> None:
     truths = [rows((0, *BOX), (1, *FAR), columns=5)]
     found = [rows((0, 0.9, *BOX), (1, 0.9, *BOX), (2, 0.9, *FAR), columns=6)]
     precision = mean_average_precision(found, truths, 3)
@@ -73,7 +73,7 @@ def test_classes_are_apart_and_those_without_truths_do_not_count():
     assert precision.mean == 0.5
 
 
-def test_evaluate_runs_the_network_on_every_picture():
+def test_evaluate_runs_the_network_on_every_picture() -> None:
     pictures = [np.full((4, 4, 3), v, np.uint8) for v in (0, 1)]
     truths = [rows(columns=5), rows((0, *BOX), columns=5)]
 
@@ -83,17 +83,17 @@ def test_evaluate_runs_the_network_on_every_picture():
     assert evaluate(run_network, pictures, truths, 1).mean == 1.0
 
 
-def test_a_missing_picture_is_refused():
+def test_a_missing_picture_is_refused() -> None:
     with pytest.raises(NetworkError, match="same pictures, got 0 and 1 pictures; pass one array a picture"):
         mean_average_precision([], [rows(columns=5)], 1)
 
 
-def test_rows_of_the_wrong_length_are_refused():
+def test_rows_of_the_wrong_length_are_refused() -> None:
     with pytest.raises(NetworkError, match=r"detections as rows of 6 values, got shape \(1, 5\) for picture 0"):
         mean_average_precision([np.zeros((1, 5))], [rows(columns=5)], 1)
 
 
-def test_a_probable_second_class_on_an_object_leaves_the_mean_but_not_the_picture():
+def test_a_probable_second_class_on_an_object_leaves_the_mean_but_not_the_picture() -> None:
     truths = [rows((0, *BOX), (1, *FAR), columns=5)]
     right = [rows((0, 0.99, *BOX), (1, 0.98, *FAR), columns=6)]
     doubled = [rows((0, 0.99, *BOX), (1, 0.98, *FAR), (1, 0.9, *BOX), columns=6)]
@@ -103,7 +103,7 @@ def test_a_probable_second_class_on_an_object_leaves_the_mean_but_not_the_pictur
     assert wholly_right(doubled, truths, probability=0.95) == 1.0
 
 
-def test_a_lost_object_a_wrong_class_or_a_loose_box_is_not_wholly_right():
+def test_a_lost_object_a_wrong_class_or_a_loose_box_is_not_wholly_right() -> None:
     truths = [rows((0, *BOX), columns=5)] * 4
     found = [(0, 0.9, *BOX), (1, 0.9, *BOX), (0, 0.4, *BOX), (0, 0.9, *FAR)]
     assert wholly_right([rows(f, columns=6) for f in found], truths) == 0.25

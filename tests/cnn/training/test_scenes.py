@@ -12,21 +12,21 @@ def same(one, other):
     return np.array_equal(one.picture, other.picture) and np.array_equal(one.truths, other.truths)
 
 
-def test_a_seed_gives_one_scene_and_another_seed_another():
+def test_a_seed_gives_one_scene_and_another_seed_another() -> None:
     assert same(draw_scene(3, 96, 64), draw_scene(3, 96, 64))
     assert same(letterboxed(3, 96), letterboxed(3, 96))
     assert not same(draw_scene(3, 96, 64), draw_scene(4, 96, 64))
 
 
 @pytest.mark.parametrize("background", list(backgrounds.KINDS))
-def test_every_background_fills_the_picture(background):
+def test_every_background_fills_the_picture(background) -> None:
     scene = draw_scene(7, 90, 61, background)
     assert scene.picture.shape == (61, 90, 3)
     assert scene.picture.dtype == np.uint8
     assert scene.picture.std() > 1
 
 
-def test_truths_lie_inside_the_picture_and_name_known_classes():
+def test_truths_lie_inside_the_picture_and_name_known_classes() -> None:
     for seed in range(40):
         truths = draw_scene(seed, 120, 90).truths
         assert 1 <= len(truths) <= MOST_OBJECTS
@@ -36,7 +36,7 @@ def test_truths_lie_inside_the_picture_and_name_known_classes():
         assert (truths[:, 3:] - truths[:, 1:3] > 5).all()
 
 
-def test_no_object_hides_another():
+def test_no_object_hides_another() -> None:
     for seed in range(40):
         boxes = draw_scene(seed, 160, 120).truths[:, 1:]
         covered = [scenes._covered(tuple(a), tuple(b)) for i, a in enumerate(boxes) for b in boxes[i + 1 :]]
@@ -44,7 +44,7 @@ def test_no_object_hides_another():
 
 
 @pytest.mark.parametrize("name", list(DRAWERS))
-def test_the_box_is_the_extent_of_what_was_painted(name):
+def test_the_box_is_the_extent_of_what_was_painted(name) -> None:
     from PIL import Image
 
     for seed in range(5):
@@ -55,7 +55,7 @@ def test_the_box_is_the_extent_of_what_was_painted(name):
         assert mask.getbbox() == pytest.approx(scenes._box(placed), abs=2)
 
 
-def test_the_letterbox_moves_the_boxes_with_the_picture():
+def test_the_letterbox_moves_the_boxes_with_the_picture() -> None:
     seen = 0
     for seed in range(30):
         scene = letterboxed(seed, 96)

@@ -63,7 +63,7 @@ def measured(network, output_of, scenes):
     return mean_average_precision(found, truths, len(network.labels)), wholly_right(found, truths)
 
 
-def test_float_and_int8_precision(shapes, scenes):
+def test_float_and_int8_precision(shapes, scenes) -> None:
     pictures = [as_float(letterboxed(4_000_000 + i, SIZE).picture.transpose(2, 0, 1)) for i in range(24)]
     quantized = quantise(shapes, calibrate(shapes, pictures))
     exact, exact_right = measured(shapes, partial(float_output, shapes), scenes)
@@ -74,7 +74,7 @@ def test_float_and_int8_precision(shapes, scenes):
     assert min(exact_right, integer_right) >= 0.88
 
 
-def test_a_network_that_sees_black_finds_nothing(shapes):
+def test_a_network_that_sees_black_finds_nothing(shapes) -> None:
     assert len(detections(shapes, partial(float_output, shapes), np.zeros((120, 160, 3), np.uint8), 0.24)) == 0
 
 
@@ -87,12 +87,12 @@ def sample_results(shapes):
         yield entry["file"], detections(shapes, partial(float_output, shapes), picture, 0.5), truths
 
 
-def test_the_samples_for_demonstrations_are_wholly_right_and_most_others(shapes):
+def test_the_samples_for_demonstrations_are_wholly_right_and_most_others(shapes) -> None:
     right = {file for file, found, truths in sample_results(shapes) if wholly_right([found], [truths]) == 1}
     assert {"hills.jpg", "forest.jpg"} <= right
     assert len(right) >= len(SAMPLES) - 1  # tall.jpg: a pale tree is taken for a balloon
 
 
-def test_the_truth_beside_the_samples_is_what_their_seeds_draw():
+def test_the_truth_beside_the_samples_is_what_their_seeds_draw() -> None:
     written = json.loads((SHAPES / "samples" / "truth.json").read_text())
     assert written == [truth(sample, sample.draw()) for sample in SAMPLES]

@@ -193,7 +193,7 @@ def requantise(rng: np.random.Generator, channels: int, bits: int, is_signed: bo
     def apply(sums: Ints) -> Ints:
         biased = sums + bias
         product = biased * np.where(biased < 0, negative, multiplier)
-        return np.clip((product + (1 << (shift - 1))) >> shift, low, high)
+        return np.asarray(np.clip((product + (1 << (shift - 1))) >> shift, low, high))
 
     name = f"requantise_t<{bits}, {str(is_signed).lower()}, PE, NF>"
     return Activation(name, (bias, multiplier, negative, shift), apply)
@@ -207,7 +207,7 @@ def multiply_shift(rng: np.random.Generator, channels: int, bits: int, is_signed
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
 
     def apply(sums: Ints) -> Ints:
-        return np.clip((sums * multiplier + bias + (1 << (shift - 1))) >> shift, low, high)
+        return np.asarray(np.clip((sums * multiplier + bias + (1 << (shift - 1))) >> shift, low, high))
 
     return Activation(f"multiply_shift_t<{bits}, {str(is_signed).lower()}, PE, NF>", (multiplier, bias, shift), apply)
 
@@ -221,7 +221,7 @@ def thresholds(rng: np.random.Generator, channels: int, out: Values, largest: in
 
     def apply(sums: Ints) -> Ints:
         compared = np.where(flip, -sums, sums)
-        return (compared[..., None] >= table).sum(axis=-1) + (0 if out.step == 2 else out.low)
+        return np.asarray((compared[..., None] >= table).sum(axis=-1) + (0 if out.step == 2 else out.low))
 
     is_signed = out.low < 0 and out.step == 1
     bits = levels.bit_length()
@@ -247,4 +247,4 @@ def in_pixels(values: Ints, pixels: int, lanes: int) -> Ints:
     """[positions, values] as words of ``pixels`` positions × ``lanes`` values, pixel by pixel."""
     positions, count = values.shape
     groups = values.reshape(positions // pixels, pixels, count // lanes, lanes)
-    return groups.transpose(0, 2, 1, 3).ravel()
+    return np.asarray(groups.transpose(0, 2, 1, 3).ravel())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ from tests.hls_templates.streaming.compute import (
     unsigned,
 )
 
-OPERATIONS = {
+OPERATIONS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "add_op": np.add,
     "subtract_op": np.subtract,
     "difference_op": lambda a, b: np.abs(a - b),

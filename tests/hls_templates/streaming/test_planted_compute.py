@@ -14,8 +14,8 @@ from tests.hls_templates.streaming.planted import Plant, compile_planted
 INT8, UINT8 = signed(8), unsigned(8)
 
 
-def multiply(seed: int, **options: bool) -> Case:
-    return units.matrix_vector(seed, (4, 6, 4), (2, 2, 1), INT8, UINT8, **options)
+def multiply(seed: int, *, streamed: bool = False) -> Case:
+    return units.matrix_vector(seed, (4, 6, 4), (2, 2, 1), INT8, UINT8, streamed=streamed)
 
 
 PLANTS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def brute_force(graph: g.StreamGraph, board: Board, goal: Goal, options: Options
     return min((price(total, board) for totals in found.values() for total in totals), default=None)  # type: ignore[arg-type]
 
 
-def _cycles(graph: g.StreamGraph, folds: list[g.Fold | None], index: int) -> int:
+def _cycles(graph: g.StreamGraph, folds: Sequence[g.Fold | None], index: int) -> int:
     made = [
         one.cycles
         for port in range(len(graph.blocks[index].inputs))
@@ -69,7 +70,7 @@ def _cycles(graph: g.StreamGraph, folds: list[g.Fold | None], index: int) -> int
     return max([lanes.cycles(graph, index, folds[index]), *made])  # type: ignore[arg-type]
 
 
-def _broken(graph: g.StreamGraph, folds: list[g.Fold | None], index: int) -> list[str]:
+def _broken(graph: g.StreamGraph, folds: Sequence[g.Fold | None], index: int) -> list[str]:
     """Rows that block ``index`` breaks, with those before it chosen."""
     full = [f or g.Fold() for f in folds] + [g.Fold()] * (len(graph.blocks) - len(folds))
     name = graph.blocks[index].name

@@ -9,11 +9,11 @@ from scheduler.streaming.area.memory import (
     Usage,
     bram18,
     constant_luts,
-    distributed_luts,
     fifo,
     memory,
     style,
 )
+from scheduler.systolic.area.resources import distributed_luts
 
 PLUS, SEVEN = "zynq-ultrascale+", "zynq-7000"
 

@@ -10,7 +10,7 @@ import pytest
 from boards.board import load
 from cnn.datatype import DataType
 from cnn.network import Padding, Shape
-from cnn.quantized import MultiplyShift, Thresholds
+from cnn.quantized import MultiplyShift, Requantising, Thresholds
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.area.cost import (
@@ -30,13 +30,14 @@ from scheduler.streaming.area.parts import (
     block_usage,
     converter_usage,
     parts,
-    product_luts,
     reorg_words,
     tree_luts,
     window_words,
 )
 from scheduler.streaming.joins import depth_of, depths, waiting
 from scheduler.streaming.lower import lower
+from scheduler.systolic.area.fabric import product_luts
+from tests.kinds import as_kind
 from tests.low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
@@ -122,9 +123,9 @@ def test_rows_of_a_reorg() -> None:
     assert reorg_words(g.Reorg(2), Shape(32, 6, 8)) == 2 * 6 * 8
 
 
-def activated(of: object) -> g.StreamGraph:
+def activated(of: Requantising) -> g.StreamGraph:
     graph = lower(Layers(8, 4, 4).conv(16, 1).network())
-    unit = replace(graph.blocks[1], op=replace(graph.blocks[1].op, activation=of))  # type: ignore[type-var]
+    unit = replace(graph.blocks[1], op=replace(as_kind(g.MatrixVector, graph.blocks[1].op), activation=of))
     return replace(graph, blocks=(graph.blocks[0], unit, *graph.blocks[2:]))
 
 

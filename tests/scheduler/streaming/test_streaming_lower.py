@@ -10,9 +10,10 @@ import pytest
 from boards.errors import ScheduleError
 from cnn.datatype import DataType
 from cnn.network import Concat, MaxPool, Padding, Shape
-from cnn.quantized import QuantizedNetwork, TensorType
+from cnn.quantized import QConvolution, QuantizedNetwork, TensorType
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
+from tests.kinds import as_kind
 from tests.low_bit import NONE, Layers, cnv, mobilenet, skipping, ultranet
 
 
@@ -126,7 +127,7 @@ def test_pools_and_sums_are_blocks_of_their_own() -> None:
 def test_everything_that_cannot_be_mapped_is_said_at_once() -> None:
     made = Layers(4, 8, 8).conv(8, 3)
     first = made.nodes[1]
-    made.nodes[1] = replace(first, op=replace(first.op, groups=2))  # type: ignore[type-var]
+    made.nodes[1] = replace(first, op=replace(as_kind(QConvolution, first.op), groups=2))
     made.detect().conv(8, 3)
     with pytest.raises(ScheduleError) as error:
         lower(made.network("odd"))

@@ -96,7 +96,8 @@ def test_frames_follow_each_other_with_the_same_bits(forked: Made) -> None:
     together = library.run(forked.pipeline, packets)
     for packet, left in zip(packets, together, strict=True):
         assert np.array_equal(library.run(forked.pipeline, packet[None])[0], left)
-    assert not np.array_equal(*(unpack_outputs(forked.pipeline, one)[0] for one in together[:2]))
+    first, second = (unpack_outputs(forked.pipeline, packet)[0] for packet in together[:2])
+    assert not np.array_equal(first, second)
 
 
 def test_a_skip_deadlocks_with_shallow_fifos_and_the_trace_says_what_frees_it(forked: Made) -> None:
