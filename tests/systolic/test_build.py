@@ -135,7 +135,7 @@ def test_a_library_of_somebody_else_is_not_loaded(made: Path, monkeypatch: pytes
 
 def test_ap_int_is_missing() -> None:
     """An interpreter without site-packages, as on a machine where da4ml is not installed."""
-    code = "from systolic.build import ap_int_folder; ap_int_folder()"
+    code = "from systolic.execution.build import ap_int_folder; ap_int_folder()"
     environment = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
     done = subprocess.run([sys.executable, "-S", "-c", code], env=environment, capture_output=True, text=True)
     assert done.stderr.strip().endswith(

@@ -173,7 +173,7 @@ def test_pynq_opens_the_overlay_by_its_name(wheel: Path, tiny_design: Path, tmp_
     )
     code = (
         "import sys, pynq; from pathlib import Path; from host.designs import installed; "
-        "from host.manifest import read_manifest; from host.simulated import SimulatedBoard; "
+        "from host.contract.manifest import read_manifest; from host.simulated.device import SimulatedBoard; "
         "board = SimulatedBoard(read_manifest(installed()['tiny']), Path(sys.argv[1])); "
         # without downloading: pynq 4.0.0 cannot set the clocks of a Zynq-7000
         "overlay = pynq.Overlay('tiny.bit', download=False, device=board); "

@@ -270,8 +270,8 @@ SANITISED = """
 import sys
 from pathlib import Path
 import numpy as np
-from systolic.build import Variant
-from systolic.simulate import open_folder, simulate
+from systolic.execution.build import Variant
+from systolic.styles.systolic.simulate import open_folder, simulate
 for path in sys.argv[1:]:
     folder = open_folder(Path(path))
     picture = np.load(Path(path) / "picture.npy")
