@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hls_templates.render import INCLUDE, comment, headers, identifier, render
+from hls_templates.headers import simulation_files, with_headers
+from hls_templates.render import comment, identifier, render
 
 TOP = "systolic_top"
 
@@ -51,7 +52,7 @@ class EngineValues:
 
 
 def engine_sources(values: EngineValues) -> dict[str, str]:
-    """File name → text: parameters.h, top.h, top.cpp and the fixed headers."""
+    """File name → text: parameters.h, top.h, top.cpp and the fixed headers that they include."""
     fields = {
         **vars(values),
         "title": comment(values.title),
@@ -61,9 +62,11 @@ def engine_sources(values: EngineValues) -> dict[str, str]:
         "top": TOP,
     }
     generated = {name: render(f"{name}.j2", fields) for name in ("parameters.h", "top.h", "top.cpp")}
-    return {**headers(INCLUDE), **generated}
+    return with_headers(generated, "systolic")
 
 
-def simulation_source(values: EngineValues) -> str:
-    """simulate.cpp: the top function behind a C interface."""
-    return render("simulate.cpp.j2", {**vars(values), "title": comment(values.title), "top": TOP})
+def engine_simulation(values: EngineValues) -> dict[str, str]:
+    """File name → text of the simulation/ folder: simulate.cpp (the top function behind a C interface), the cycle
+    recorder, and the headers that they need."""
+    simulate = render("simulate.cpp.j2", {**vars(values), "title": comment(values.title), "top": TOP})
+    return simulation_files(engine_sources(values), simulate)

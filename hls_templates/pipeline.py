@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hls_templates.render import FOLDER, INCLUDE, comment, headers, identifier, render
+from hls_templates.headers import simulation_files, with_headers
+from hls_templates.render import comment, identifier, render
 
-BLOCKS = FOLDER / "streaming"
 TOP = "streaming_top"
-SHARED = ("instrument.h",)
-"""What both accelerator styles include."""
 
 _LINE, _SHORT_ROW = 110, 8
 
@@ -143,16 +141,17 @@ class PipelineValues:
 
 
 def pipeline_sources(values: PipelineValues) -> dict[str, str]:
-    """File name → text: top.h, top.cpp, constants.h and the fixed headers."""
+    """File name → text: top.h, top.cpp, constants.h and the fixed headers that they include."""
     fields = _fields(values)
     generated = {name: render(f"streaming_{name}.j2", fields) for name in ("top.h", "top.cpp", "constants.h")}
-    shared = {name: text for name, text in headers(INCLUDE).items() if name in SHARED}
-    return {**headers(BLOCKS), **shared, **generated}
+    return with_headers(generated, "streaming")
 
 
-def pipeline_simulation(values: PipelineValues) -> str:
-    """simulate.cpp: the top function behind a C interface."""
-    return render("streaming_simulate.cpp.j2", _fields(values))
+def pipeline_simulation(values: PipelineValues) -> dict[str, str]:
+    """File name → text of the simulation/ folder: simulate.cpp (the top function behind a C interface), the cycle
+    recorder, and the headers that they need."""
+    simulate = render("streaming_simulate.cpp.j2", _fields(values))
+    return simulation_files(pipeline_sources(values), simulate)
 
 
 def _fields(values: PipelineValues) -> Mapping[str, object]:

@@ -16,8 +16,6 @@ import jinja2
 from boards.errors import GenerateError
 
 FOLDER = Path(__file__).parent
-INCLUDE = FOLDER / "include"
-SIMULATION = FOLDER / "simulation"
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}\Z")
 
@@ -57,8 +55,3 @@ def render(template: str, values: Mapping[str, object]) -> str:
         raise GenerateError(f"template {error.filename or template}:{error.lineno}: {error.message}") from error
     except jinja2.UndefinedError as error:
         raise GenerateError(f"template {template}: {error.message}") from error
-
-
-def headers(folder: Path) -> dict[str, str]:
-    """Name → text of the fixed C++ files in ``folder``, sorted."""
-    return {path.name: path.read_text("utf-8") for path in sorted(folder.iterdir()) if path.suffix in (".h", ".cpp")}

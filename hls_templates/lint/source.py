@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from boards.errors import GenerateError
+from hls_templates.headers import fixed_files, include_folders
 
-ENGINE = Path(__file__).parents[1] / "include"
+_ENGINE = fixed_files(*include_folders("systolic"))
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILINE)
 _MARKER = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"')
 _ALLOW = re.compile(r"lint: allow\(([\w-]+)\)\s*\w")  # the reason must begin with a word
@@ -48,7 +49,7 @@ def expand(sources: Mapping[str, str]) -> Unit:
 
 def _engine() -> dict[str, str]:
     """The engine's headers, for sources that include them without bringing them."""
-    return {f"{_BESIDE}/{path.name}": path.read_text() for path in sorted(ENGINE.glob("*.h"))}
+    return {f"{_BESIDE}/{name}": text for name, text in _ENGINE.items()}
 
 
 def _write(root: Path, name: str, text: str) -> None:
@@ -62,7 +63,7 @@ def _write(root: Path, name: str, text: str) -> None:
 def _ours(name: str, sources: Mapping[str, str]) -> bool:
     tail = tuple(part for part in PurePosixPath(name).parts if part not in (".", ".."))
     known = any(PurePosixPath(source).parts[-len(tail) :] == tail for source in sources)
-    return known or (ENGINE / name).is_file()
+    return known or name in _ENGINE
 
 
 def _preprocess(root: Path, lines: str, sources: Mapping[str, str]) -> str:

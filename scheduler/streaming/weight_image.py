@@ -1,4 +1,4 @@
-"""Weights as a streamer reads them from DDR (hls_templates/streaming/weights.h): tiles of whole beats."""
+"""Weights as a streamer reads them from DDR (hls_templates/streaming/ends/weights.h): tiles of whole beats."""
 
 from __future__ import annotations
 

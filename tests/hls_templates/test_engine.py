@@ -24,9 +24,9 @@ from boards.errors import GenerateError
 from cnn.datatype import INT8, UINT8
 from cnn.network import Padding, Shape
 from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
-from hls_templates.engine import TOP, EngineValues, Memory, Parameter, engine_sources, simulation_source
+from hls_templates.engine import TOP, EngineValues, Memory, Parameter, engine_simulation, engine_sources
+from hls_templates.headers import SIMULATION, fixed_files, include_folders
 from hls_templates.lint.linter import lint
-from hls_templates.render import INCLUDE, SIMULATION
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import BUFFERS, IMPLS, PRIMITIVES
 from scheduler.systolic.array import PACKINGS, Array, Packing
@@ -68,7 +68,7 @@ GEOMETRIES = {
 }
 
 
-FIXED = {path.name for path in INCLUDE.glob("*.h")}
+FIXED = fixed_files(*include_folders("systolic"))
 
 
 # --------------------------------------------------------------------------------- what tools refuse
@@ -132,9 +132,12 @@ def test_native_sources_compile_without_a_warning(tmp_path: Path) -> None:
 
 
 def write_sources(folder: Path, engine: EngineValues) -> None:
-    for name, text in engine_sources(engine).items():
+    for name, text in {**engine_sources(engine), **simulate_source(engine)}.items():
         (folder / name).write_text(text)
-    (folder / "simulate.cpp").write_text(simulation_source(engine))
+
+
+def simulate_source(engine: EngineValues) -> dict[str, str]:
+    return {"simulate.cpp": engine_simulation(engine)["simulate.cpp"]}
 
 
 # ----------------------------------------------------------------------------------------- rendering
@@ -142,9 +145,8 @@ def write_sources(folder: Path, engine: EngineValues) -> None:
 
 def test_fixed_headers_are_copied_as_they_are() -> None:
     sources = engine_sources(values())
-    for path in INCLUDE.glob("*.h"):
-        assert sources[path.name] == path.read_text()
-    assert set(sources) == FIXED | {"parameters.h", "top.h", "top.cpp"}
+    assert set(sources) == {*FIXED, "parameters.h", "top.h", "top.cpp"}
+    assert {name: sources[name] for name in FIXED} == FIXED
 
 
 @pytest.mark.parametrize("ports", [(1, 1), (2, 4), (4, 2)])
@@ -194,8 +196,8 @@ def test_hostile_titles_and_reasons_stay_in_their_comments(tmp_path: Path) -> No
     plain = replace(values(), reasons=("why",))
     hostile = replace(plain, title=HOSTILE, reasons=(HOSTILE,))
     hostile = replace(hostile, parameters=tuple(replace(p, reason=HOSTILE) for p in hostile.parameters))
-    for name, text in {**engine_sources(hostile), "simulate.cpp": simulation_source(hostile)}.items():
-        wanted = {**engine_sources(plain), "simulate.cpp": simulation_source(plain)}[name]
+    for name, text in {**engine_sources(hostile), **simulate_source(hostile)}.items():
+        wanted = {**engine_sources(plain), **simulate_source(plain)}[name]
         assert uncommented(text) == uncommented(wanted)
         assert text.count("\n") == wanted.count("\n")
         if name in FIXED:
@@ -231,7 +233,8 @@ def packing_of(name: str) -> tuple[Array, Packing]:
 def packed_library(name: str, ap_int: bool, folder: Path) -> ctypes.CDLL:
     (folder / "parameters.h").write_text(engine_sources(values(packing_of(name)[0]))["parameters.h"])
     library = folder / f"{name.replace(', ', '-').replace(' ', '-')}-{ap_int}.so"
-    command = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", "-Wno-unknown-pragmas", f"-I{folder}", f"-I{INCLUDE}"]
+    command = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", "-Wno-unknown-pragmas", f"-I{folder}"]
+    command += [f"-I{path}" for path in include_folders("systolic")]
     if ap_int:
         command += ["-DSYSTOLIC_AP_INT", f"-I{ap_int_folder()}"]
     done = subprocess.run([*command, str(KERNEL), "-o", str(library)], capture_output=True, text=True)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from hls_templates.headers import COMMON, SIMULATION
+
 ROOT = Path(__file__).resolve().parents[2]
-INCLUDE = ROOT / "hls_templates/include"
-SIMULATION = ROOT / "hls_templates/simulation"
 KERNELS = ROOT / "tests/hls_templates/kernels"
-STRICT = ["g++", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", f"-I{INCLUDE}"]
+STRICT = ["g++", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", f"-I{COMMON}"]
 
 
 def genuine_headers() -> Path:
@@ -35,7 +35,7 @@ def body(source: str, tmp_path: Path, *options: str) -> str:
     """What the macros in the source become, without white space and line markers."""
     path = tmp_path / "source.cpp"
     path.write_text(f'#include "instrument.h"\n===\n{source}\n')
-    text = run(["g++", "-E", f"-I{INCLUDE}", f"-I{SIMULATION}", *options, str(path)])
+    text = run(["g++", "-E", f"-I{COMMON}", f"-I{SIMULATION}", *options, str(path)])
     lines = text.rpartition("===")[2].splitlines()
     return " ".join(" ".join(line for line in lines if not re.match(r"# \d", line)).split())
 

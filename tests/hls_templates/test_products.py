@@ -7,19 +7,20 @@ from collections.abc import Iterator
 import pytest
 from tree_sitter import Node
 
+from hls_templates.headers import fixed_files, include_folders
 from hls_templates.lint.tree import Program, ancestors, parse, text_of, walk
-from hls_templates.render import INCLUDE
 from scheduler.systolic.area.fabric import PASS_PRODUCTS, PORT_PRODUCTS
 from scheduler.systolic.array import COUNT_BITS
 
 # The array's own products, which are its DSPs, are in packed.h and pe_array.h; types.h has only constants.
+FIXED = fixed_files(*include_folders("systolic"))
 HEADERS = ("pass.h", "map_buffer.h", "read.h", "load.h", "feed.h", "pool.h", "requantise.h", "save.h")
 POWERS_OF_TWO = {"MAP_PORTS", "SAVE_ROWS", "ROW_BANKS", "LANES", "PIXEL_LANES", "WORD_PIXELS", "RESULT_WORDS"}
 """By the rules of scheduler/systolic/array.py: to multiply or divide by one is to choose bits."""
 
 
 def parsed(header: str) -> Program:
-    return parse((INCLUDE / header).read_bytes(), open_=True)
+    return parse(FIXED[header].encode(), open_=True)
 
 
 def unrolled(node: Node) -> Iterator[str]:
@@ -95,5 +96,5 @@ def test_the_estimate_counts_every_product_of_addresses() -> None:
     assert calls("load.h") + chunk == PASS_PRODUCTS
     assert calls("read.h") + chunk + port == PORT_PRODUCTS
     assert sum(calls(header) for header in HEADERS) == calls("load.h") + calls("read.h") + calls("save.h")
-    assert f"COUNT_BITS = {COUNT_BITS};" in (INCLUDE / "pass.h").read_text()
-    assert "#pragma HLS BIND_OP variable=product op=mul impl=fabric" in (INCLUDE / "pass.h").read_text()
+    assert f"COUNT_BITS = {COUNT_BITS};" in FIXED["pass.h"]
+    assert "#pragma HLS BIND_OP variable=product op=mul impl=fabric" in FIXED["pass.h"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from boards.errors import GenerateError
 from hls_templates import render as room
-from hls_templates.render import comment, headers, identifier, render
+from hls_templates.render import comment, identifier, render
 
 
 @pytest.mark.parametrize("text", ["a", "conv1", "tiny_yolo", "A" * 63])
@@ -103,9 +103,3 @@ def test_the_filters_refuse_what_the_functions_refuse(templates: Path) -> None:
     (templates / "a.j2").write_text("{{ name | identifier }}")
     with pytest.raises(GenerateError, match="an identifier is a letter"):
         render("a.j2", {"name": "a b"})
-
-
-def test_headers_are_sorted_and_nothing_else(tmp_path: Path) -> None:
-    for name in ("b.h", "a.cpp", "c.txt", "d.j2"):
-        (tmp_path / name).write_text(name)
-    assert list(headers(tmp_path).items()) == [("a.cpp", "a.cpp"), ("b.h", "b.h")]

@@ -21,9 +21,9 @@ from hls_templates.pipeline import (
     PortOf,
     Tap,
     Wire,
+    pipeline_simulation,
     pipeline_sources,
 )
-from hls_templates.render import SIMULATION, headers
 from hls_templates.vendor.files import VendorValues, vendor_files
 from hls_templates.vendor.ports import StreamPorts
 from systolic.execution.build import ap_int_folder
@@ -73,7 +73,7 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
     board = load("zcu104")
     of = VendorValues("relu", board, board.nearest_clock(300), PORTS, tuple(f"src/{name}" for name in sources))
     files = {f"src/{name}": text for name, text in sources.items()} | vendor_files(of)
-    files |= {f"simulation/{name}": text for name, text in headers(SIMULATION).items()}
+    files |= {f"simulation/{name}": text for name, text in pipeline_simulation(pipeline()).items()}
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, "utf-8")

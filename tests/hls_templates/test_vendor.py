@@ -20,9 +20,8 @@ from cnn.datatype import INT8, UINT8, DataType
 from cnn.integer_model import run_integer
 from cnn.network import Padding, Shape
 from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
-from hls_templates.engine import engine_sources
+from hls_templates.engine import engine_simulation, engine_sources
 from hls_templates.pipeline import Memory, Packet
-from hls_templates.render import SIMULATION, headers
 from hls_templates.vendor.files import Figure, VendorValues, dma_config, port_plan, vendor_files, word
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, Ports, StreamPorts, SystolicPorts
@@ -555,7 +554,8 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
     net, board = network(), load("zcu104")
     schedule = tile(net, ARRAY)
     program = emit(schedule)
-    sources = engine_sources(engine_values(schedule, program, board, board.nearest_clock(300)))
+    engine = engine_values(schedule, program, board, board.nearest_clock(300))
+    sources = engine_sources(engine)
     region = program.maps[2]
     of = replace(
         values(),
@@ -564,7 +564,7 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sources=tuple(f"src/{name}" for name in sources),
     )
     files = {f"src/{name}": text for name, text in sources.items()} | vendor_files(of)
-    files |= {f"simulation/{name}": text for name, text in headers(SIMULATION).items()}
+    files |= {f"simulation/{name}": text for name, text in engine_simulation(engine).items()}
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, "utf-8")

@@ -22,7 +22,6 @@ from hls_templates.pipeline import (
     pipeline_simulation,
     pipeline_sources,
 )
-from hls_templates.render import SIMULATION, headers
 from hls_templates.vendor.files import VendorValues, vendor_files
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import StreamPorts
@@ -78,8 +77,7 @@ def make_by_hand(folder: Path, board: str = "zcu104") -> Path:
     facts = load(board)
     vendor = VendorValues("centre", facts, facts.nearest_clock(100), PORTS, tuple(f"src/{name}" for name in sources))
     files: dict[str, Any] = {f"src/{name}": text for name, text in sources.items()} | vendor_files(vendor)
-    files |= {f"simulation/{name}": text for name, text in headers(SIMULATION).items()}
-    files["simulation/simulate.cpp"] = pipeline_simulation(values)
+    files |= {f"simulation/{name}": text for name, text in pipeline_simulation(values).items()}
     files["systolic.hwh"] = hardware_description(vendor)
     data = _data()
     files["manifest.json"] = json.dumps(manifest(board))

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import hls_templates
 from boards.errors import ScheduleError
 from cnn.network import Concat, Shape
 from cnn.quantized import QConvolution, QNode, Requantiser
+from hls_templates.headers import fixed_files, include_folders
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, emit, place_maps, requantiser_image, weight_image
 from scheduler.systolic.tiling import tile
 from tests.kinds import as_kind
 from tests.scheduler.quantised import Builder, tiny_yolo
 
-HEADER = (Path(hls_templates.__file__).parent / "include" / "pass.h").read_text("utf-8")
+HEADER = fixed_files(*include_folders("systolic"))["pass.h"]
 ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
 
 

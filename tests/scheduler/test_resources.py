@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boards.board import load
-from hls_templates.render import FOLDER, INCLUDE
+from hls_templates.headers import FOLDER, fixed_files, include_folders
 from scheduler.systolic.area.resources import (
     BRAM36_SHAPES,
     BUFFERS,
@@ -95,7 +95,7 @@ def test_memories_of_the_engine_are_those_of_its_arrays() -> None:
 def test_every_buffer_of_the_includes_is_counted_and_bound() -> None:
     """A memory is a static array; each has one BIND_STORAGE, whose macro is that of a buffer."""
     top = TOP.read_text().replace("map_buffer_{{ buffer }}", "map_buffer")
-    text = "\n".join([top, *(path.read_text() for path in INCLUDE.glob("*.h"))])
+    text = "\n".join([top, *fixed_files(*include_folders("systolic")).values()])
     bound = re.findall(r"BIND_STORAGE variable = (\w+) type = ram_s2p impl = (\w+)", text)
     assert sorted(macro for _, macro in bound) == sorted(buffer.macro for buffer in BUFFERS)
     memories = re.findall(r"static (?:lanes_t|sums_t|channel_t|arranged_t|map_buffer_t) (\w+)(?:\[|;)", text)

@@ -6,25 +6,25 @@ import ctypes
 import subprocess
 from pathlib import Path
 
+from hls_templates.headers import COMMON, SIMULATION
 from systolic.trace.solver import Trace
 
 ROOT = Path(__file__).resolve().parents[2]
-TEMPLATES = ROOT / "hls_templates"
 KERNELS = ROOT / "tests/hls_templates/kernels/kernels.cpp"
-RECORDER = [TEMPLATES / "simulation" / name for name in ("trace.cpp", "solve.cpp", "memory.cpp", "cycles.cpp")]
+RECORDER = [SIMULATION / name for name in ("trace.cpp", "solve.cpp", "memory.cpp", "cycles.cpp")]
 
 
 def compile_library(sources: list[Path], library: Path, *options: str) -> Path:
     """A shared library of the sources; the compiler's words are the failure of the test."""
     command = ["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", *options]
-    command += [f"-I{TEMPLATES / 'include'}", "-o", str(library), *map(str, sources)]
+    command += [f"-I{COMMON}", "-o", str(library), *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return library
 
 
 def our_stream() -> str:
-    return f"-I{TEMPLATES / 'simulation'}"
+    return f"-I{SIMULATION}"
 
 
 def run(library: ctypes.CDLL, name: str, *arguments: object) -> str | None:

@@ -16,8 +16,8 @@ from cnn.datatype import INT8
 from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape
 from cnn.quantized import QNode, QuantizedNetwork, TensorType
 from hls_templates.engine import TOP
+from hls_templates.headers import fixed_files, include_folders
 from hls_templates.lint.linter import lint
-from hls_templates.render import INCLUDE
 from scheduler.systolic.array import Array
 from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, emit, place_maps
 from scheduler.systolic.search.choose import choose
@@ -76,7 +76,7 @@ def test_comments_carry_the_reasons_of_the_schedule() -> None:
 
 
 def test_the_program_has_the_fields_of_the_header() -> None:
-    text = (INCLUDE / "pass.h").read_text()
+    text = fixed_files(*include_folders("systolic"))["pass.h"]
     listing = text.partition("#define SYSTOLIC_PASS_FIELDS(X)")[2].partition("#define SYSTOLIC_DECLARE")[0]
     assert tuple(re.findall(r"X\((\w+)\)", listing)) == PASS_FIELDS
     assert f"static const int PASS_WORDS = {PASS_WORDS};" in text

@@ -1,4 +1,4 @@
-"""Products a DSP, and what multipliers of logic cost: hls_templates/streaming/packing.h in Python.
+"""Products a DSP, and what multipliers of logic cost: hls_templates/streaming/arithmetic/packing.h in Python.
 
     two weights     (w0 + w1·2^f) · a                  two PEs share an activation
     two pixels      w · (a0 + a1·2^f)                  two pixels share a weight
@@ -144,11 +144,3 @@ def activation_dsps(pe: int, pixels: int, sum_bits: int, kind: str) -> int:
     if kind == "requantise":
         return 2 * pe * pixels
     return pe * pixels * (1 if sum_bits <= min(WIDE_PORT.values()) else 2) if kind == "multiply" else 0
-
-
-def shared_lanes(pe: int, pixels: int, sf: int) -> int:
-    """Activations of matrix_vector_shared.h: the fewest, a divisor of PE, that take PE · PIXELS sums in SF cycles.
-
-    PE where even PE of them take longer than a fold of SF cycles: then there is nothing to share.
-    """
-    return min((lanes for lanes in range(1, pe + 1) if pe % lanes == 0 and pe * pixels // lanes <= sf), default=pe)

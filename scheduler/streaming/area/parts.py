@@ -60,8 +60,8 @@ def block_usage(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) ->
 
 
 def converter_usage(how: lanes.Converter, bits: int, board: Board) -> Usage:
-    """hls_templates/streaming/width.h: a LUT a bit for the words that are taken apart or put together; where the widths
-    do not divide each other a multiplexer over every place that a value can take, three places a LUT."""
+    """Of hls_templates/streaming/moving/width.h: a LUT a bit for the words that are taken apart or put together; where
+    the widths do not divide each other, a multiplexer over every place that a value can take, three places a LUT."""
     small, large = sorted((how.lanes_in, how.lanes_out))
     if how.kind == "pixels":
         waiting = memory(

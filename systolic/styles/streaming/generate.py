@@ -17,7 +17,6 @@ from cnn.network import Shape
 from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import to_npz
 from hls_templates.pipeline import TOP, PipelineValues, pipeline_simulation, pipeline_sources
-from hls_templates.render import SIMULATION, headers
 from hls_templates.vendor.files import Figure, VendorValues, vendor_files
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import StreamPorts
@@ -63,8 +62,7 @@ def generate_pipeline(
     wiring = wire_up(made.folding, made.depths, made.board.dsp.kind)
     values = pipeline_values(made, wiring)
     files: dict[str, bytes] = {f"src/{name}": text.encode() for name, text in pipeline_sources(values).items()}
-    files |= {f"simulation/{name}": text.encode() for name, text in headers(SIMULATION).items()}
-    files["simulation/simulate.cpp"] = pipeline_simulation(values).encode()
+    files |= {f"simulation/{name}": text.encode() for name, text in pipeline_simulation(values).items()}
     vendor = vendor_values(made, values, estimate)
     files |= {name: text.encode() for name, text in vendor_files(vendor).items()}
     files["systolic.hwh"] = hardware_description(vendor).encode()

@@ -15,8 +15,7 @@ from boards.board import Board, Clock
 from cnn.network import Detection
 from cnn.quantized import QuantizedNetwork, on_host
 from cnn.quantized_file import to_npz
-from hls_templates.engine import TOP, EngineValues, Memory, Parameter, engine_sources, simulation_source
-from hls_templates.render import SIMULATION, headers
+from hls_templates.engine import TOP, EngineValues, Memory, Parameter, engine_simulation, engine_sources
 from hls_templates.vendor.files import Figure, VendorValues, vendor_files
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, SystolicPorts
@@ -60,8 +59,7 @@ def generate(
     files |= {name: text.encode() for name, text in vendor_files(vendor).items()}
     files["systolic.hwh"] = hardware_description(vendor).encode()
     files |= vector.files
-    files |= {f"simulation/{name}": text.encode() for name, text in headers(SIMULATION).items()}
-    files["simulation/simulate.cpp"] = simulation_source(values).encode()
+    files |= {f"simulation/{name}": text.encode() for name, text in engine_simulation(values).items()}
     files |= images(program)
     files |= {f"golden/{name}": data for name, data in golden_files(schedule.network).items()}
     files["network.npz"] = to_npz(schedule.network)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from hls_templates.headers import COMMON, SIMULATION, include_folders
 from systolic.execution.build import ap_int_folder
 from systolic.trace.solver import Trace
 from systolic.trace.timing import ProcessTiming
@@ -21,9 +22,8 @@ from systolic.trace.timing import ProcessTiming
 Ints = npt.NDArray[np.int64]
 
 HERE = Path(__file__).resolve().parent
-TEMPLATES = HERE.parents[2] / "hls_templates"
-INCLUDES = [TEMPLATES / "streaming", TEMPLATES / "include", HERE / "kernels"]
-RECORDER = [TEMPLATES / "simulation" / name for name in ("trace.cpp", "solve.cpp", "memory.cpp", "cycles.cpp")]
+INCLUDES = [*include_folders("streaming"), HERE / "kernels"]
+RECORDER = [SIMULATION / name for name in ("trace.cpp", "solve.cpp", "memory.cpp", "cycles.cpp")]
 FRAMES = 3
 
 
@@ -128,7 +128,7 @@ def recorder(folder: Path) -> list[Path]:
     objects = [folder / f"{source.stem}.o" for source in RECORDER]
     for source, made in zip(RECORDER, objects, strict=True):
         if not made.exists():
-            options = ["-std=c++17", "-O1", "-fPIC", "-DSYSTOLIC_TRACE", f"-I{TEMPLATES / 'include'}"]
+            options = ["-std=c++17", "-O1", "-fPIC", "-DSYSTOLIC_TRACE", f"-I{COMMON}"]
             subprocess.run(["g++", *options, "-c", "-o", str(made), str(source)], check=True)
     return objects
 
@@ -138,7 +138,7 @@ def compile_cases(cases: Sequence[Case], folder: Path, build: str, *extra: str) 
     path = folder / f"{build}.cpp"
     path.write_text(source(cases))
     command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
-    command += [*BUILDS[build], *extra, *(f"-I{include}" for include in [*INCLUDES, TEMPLATES / "simulation"])]
+    command += [*BUILDS[build], *extra, *(f"-I{include}" for include in [*INCLUDES, SIMULATION])]
     if build == "ap_int":
         command += ["-isystem", str(ap_int_folder())]
     sources = [path, *(recorder(folder.parent) if build == "native" else [])]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.hls_templates.streaming.compute import TEMPLATES, Case, Library, compile_cases
+from hls_templates.headers import fixed_files, include_folders
+from tests.hls_templates.streaming.compute import Case, Library, compile_cases
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Plant:
 
 def compile_planted(plants: Sequence[Plant], folder: Path) -> Library:
     """All cases behind copies of the headers with all errors."""
-    for header in (TEMPLATES / "streaming").glob("*.h"):
-        shutil.copy(header, folder)
+    for name, text in fixed_files(*include_folders("streaming")).items():
+        (folder / name).write_text(text)
     for plant in plants:
         _plant_into(folder / plant.header, plant)
     return compile_cases([plant.case for plant in plants], folder, "sanitized", f"-I{folder}")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hls_templates.headers import fixed_files, include_folders
 from tests.hls_templates.streaming.compute import HERE, compile_cases
 
 MODULES = ("test_matrix_vector", "test_elementwise", "test_weights")
@@ -54,7 +55,7 @@ def test_an_access_behind_an_array_is_found(tmp_path: Path) -> None:
     """The check checks: a streamer that reads one tile too many."""
     from tests.hls_templates.streaming.test_weights import CASES
 
-    header = (HERE.parents[2] / "hls_templates" / "streaming" / "weights.h").read_text()
+    header = fixed_files(*include_folders("streaming"))["weights.h"]
     (tmp_path / "weights.h").write_text(header.replace("tile = tile == TILES - 1 ? 0", "tile = tile == TILES ? 0"))
     library = compile_cases(CASES[:1], tmp_path, "sanitized", "-fsanitize=address", f"-I{tmp_path}")
     done = run("tests.hls_templates.streaming.test_weights", library.path)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from hls_templates.headers import fixed_files, include_folders
 from hls_templates.lint.linter import lint
 from systolic.execution.build import ap_int_folder
-from tests.hls_templates.streaming.compute import HERE, TEMPLATES
+from tests.hls_templates.streaming.compute import HERE
 
-BLOCKS = TEMPLATES / "streaming"
 SIMULATED = ("tap.h",)  # what sees every layer's integers in the simulation alone
 DOCUMENTED = HERE.parent / "kernels" / "documented"  # hls_stream.h with what UG1399 documents, and nothing more
 
 TOPS = """
 typedef word<ap_int<4>, 2> pair_t;
-void move(hls::stream<pair_t> &in, hls::stream<pair_t> &out, hls::stream<word<ap_int<4>, 18>> &all,
-          const window_size &size) {
+void move(hls::stream<pair_t> &in, hls::stream<pair_t> &out, hls::stream<word<ap_int<4>, 18>> &all) {
     window_default<2, 4, 5, 6, 3, 3, 1, 1, 1, 1, 1, 1, false>(1, in, out);
-    window_dynamic<2, 4, 3, 3, 5, 6, 1, 1, false, RAM_URAM>(1, in, out, size);
     window_parallel<1, 2, 4, 5, 6, 3, 3, 1, 1, 1, 1, 1, 1, RAM_BRAM>(1, in, all);
     max_pool<1, 2, 4, 6, 6, 2, 2, 0, 0, 0, 0>(1, in, out);
     convert_channels<2, 2, 4, 6, 30>(1, in, out);
@@ -37,22 +35,21 @@ void compute(hls::stream<word<uint_t<4>::carrier, 72>> &in, hls::stream<word<int
 
 
 def headers() -> dict[str, str]:
-    found = {path.name: path.read_text() for path in BLOCKS.glob("*.h") if path.name not in SIMULATED}
-    assert len(found) > 30
-    return found
+    every = fixed_files(*include_folders("streaming"))
+    assert len(every) > 30
+    return {name: text for name, text in every.items() if name not in SIMULATED}
 
 
 def test_the_linter_finds_nothing() -> None:
     """Together with what they include, as the vendor's tool would see them."""
-    instrument = (TEMPLATES / "include" / "instrument.h").read_text()
-    assert [str(finding) for finding in lint({**headers(), "instrument.h": instrument}, "")] == []
+    assert [str(finding) for finding in lint(headers(), "")] == []
 
 
 def test_they_are_c14(tmp_path: Path) -> None:
     """Vitis HLS takes C++14 unless it is told otherwise."""
     source = tmp_path / "c14.cpp"
     source.write_text("".join(f'#include "{name}"\n' for name in sorted(headers())) + TOPS)
-    includes = [f"-I{folder}" for folder in (BLOCKS, TEMPLATES / "include", DOCUMENTED)]
+    includes = [f"-I{folder}" for folder in (*include_folders("streaming"), DOCUMENTED)]
     command = ["g++", "-std=c++14", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"]
     command += ["-DSYSTOLIC_AP_INT", *includes, "-isystem", str(ap_int_folder()), "-fsyntax-only"]
     done = subprocess.run([*command, str(source)], capture_output=True, text=True)

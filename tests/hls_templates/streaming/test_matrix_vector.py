@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduler.streaming.area.packing import shared_lanes
 from tests.hls_templates.streaming.compute import (
     BIPOLAR,
     FRAMES,
@@ -20,7 +19,7 @@ from tests.hls_templates.streaming.compute import (
     unsigned,
 )
 
-DEPTH, RESIDENT_DEPTH, SHARED_DEPTH = 12, 14, 13  # as the headers declare them
+DEPTH, RESIDENT_DEPTH = 12, 14  # as the headers declare them
 
 
 def largest_sum(weights: Ints, value: Values) -> int:
@@ -37,7 +36,6 @@ def matrix_vector(
     multiplier: str = "DSP48E2",
     streamed: bool = False,
     resident: bool = False,
-    shared: bool = False,
 ) -> Case:
     """size: positions, MW, MH; fold: SIMD, PE, PIXELS. resident: each tile comes once a frame."""
     rng = np.random.default_rng(seed)
@@ -54,12 +52,10 @@ def matrix_vector(
     cycles = positions * nf * sf // pixels
     passes = FRAMES * (1 if resident else positions // pixels)
     stream = np.broadcast_to(tiles.transpose(1, 0, 2), (passes, nf * sf, pe, simd))
-    embedded = "matrix_vector_shared" if shared else "matrix_vector"
     function = "matrix_vector_resident" if resident else "matrix_vector_streamed"
     arguments = f"{positions}, {mw}, {mh}, {simd}, {pe}, {pixels}, {weight.cpp}, {value.cpp}, "
     arguments += f"{largest.bit_length() + 1}, {multiplier}"
-    lanes = shared_lanes(pe, pixels, sf) if shared else pe
-    types = f"typedef {activation.type(lanes, mh // lanes)} by_t; static by_t by; "
+    types = f"typedef {activation.type(pe, nf)} by_t; static by_t by; "
     types += "values_t from = in[2]; fill(by, from);\n"
     words = f"frames * {sf * positions // pixels}, in[0]", f"frames * {nf * positions // pixels}, out"
     kinds = f"word<{value.carried}, {pixels * simd}>", f"word<by_t::output_t, {pixels * pe}>"
@@ -72,18 +68,16 @@ def matrix_vector(
         code = f"""{types} static {weight.carried} weights[{pe}][{nf * sf}][{simd}];
             values_t matrix = in[1]; fill(weights, matrix);
             run_one<{kinds[0]}, {kinds[1]}>({words[0]}, {words[1]}, [&](auto &values, auto &results) {{
-                {embedded}<{arguments}>(frames, values, results, weights, by); }});"""
+                matrix_vector<{arguments}>(frames, values, results, weights, by); }});"""
     kept = weight.carrier(stream if streamed or resident else tiles).ravel()
     depth = DEPTH
     if resident:
         cycles, depth = positions // pixels * (sf + nf * sf + nf), RESIDENT_DEPTH
-    if shared:
-        cycles, depth = cycles + pe * pixels // lanes, SHARED_DEPTH
-    header = function if resident else embedded
+    header = function if resident else "matrix_vector"
     return Case(
-        f"{arguments} {kind}{' streamed' * streamed}{' resident' * resident}{' shared' * shared}",
+        f"{arguments} {kind}{' streamed' * streamed}{' resident' * resident}",
         code,
-        (in_pixels(value.carrier(values), pixels, simd), kept, activation.flat(lanes)),
+        (in_pixels(value.carrier(values), pixels, simd), kept, activation.flat(pe)),
         in_pixels(expected, pixels, pe),
         1 + FRAMES * cycles - 1 + depth,
         (f"{header}.h",),
@@ -185,9 +179,6 @@ CASES = (
     matrix_vector(20, (12, 12, 8), (4, 2, 1), INT8, signed(8), "requantise", resident=True),
     matrix_vector(21, (12, 36, 8), (18, 4, 2), INT4, UINT4, "multiply", resident=True),
     matrix_vector(22, (1, 8, 4), (8, 4, 1), INT8, UINT8, resident=True),
-    matrix_vector(23, (6, 36, 8), (6, 4, 1), INT8, signed(8), "requantise", shared=True),  # SF 6: one activation
-    matrix_vector(24, (6, 36, 8), (9, 8, 2), INT4, UINT4, "multiply", shared=True),  # SF 4: four
-    matrix_vector(25, (6, 36, 12), (12, 6, 1), INT4, UINT4, "thresholds", shared=True),  # SF 3: two, busy all the time
     # positions, channels, taps; SIMD, PE, PIXELS
     vector_vector(30, (6, 8, 9), (1, 4, 1), INT8, UINT8, "requantise"),
     vector_vector(31, (6, 8, 9), (9, 2, 1), INT8, signed(8)),

@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hls_templates.headers import fixed_files, include_folders
 from scheduler.streaming.area.packing import Packing, Range, dsps, four_products, two_pixels, two_weights, value_range
 from systolic.execution.build import ap_int_folder
-from tests.hls_templates.streaming.compute import BIPOLAR, HERE, TEMPLATES, Ints, Values, narrow, signed, unsigned
+from tests.hls_templates.streaming.compute import BIPOLAR, HERE, Ints, Values, narrow, signed, unsigned
 
+FIXED = fixed_files(*include_folders("streaming"))
 KERNEL = HERE / "kernels" / "packing.cpp"
 DSPS = ("DSP48E1", "DSP48E2")
 FOUR, WEIGHTS, PIXELS = (2, 2), (2, 1), (1, 2)  # PE, PIXELS
@@ -90,7 +92,11 @@ def compile_text(text: str, folder: Path) -> ctypes.CDLL:
     """Headers in ``folder`` stand before the project's."""
     (folder / "packed.cpp").write_text(text)
     command = ["g++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-DSYSTOLIC_AP_INT", f"-I{folder}"]
-    command += [f"-I{KERNEL.parent}", f"-I{TEMPLATES / 'streaming'}", f"-isystem{ap_int_folder()}"]
+    command += [
+        f"-I{KERNEL.parent}",
+        *(f"-I{path}" for path in include_folders("streaming")),
+        f"-isystem{ap_int_folder()}",
+    ]
     command += ["-o", str(folder / "packed.so"), str(folder / "packed.cpp")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:4000]
@@ -162,11 +168,11 @@ def test_the_header_and_the_scheduler_know_the_same_bounds(library: ctypes.CDLL)
 def test_a_chain_longer_than_the_bound_would_not_be_exact(tmp_path: Path) -> None:
     """The bound is the last that holds: one term more, and the extreme spills over."""
     square = Square(signed(4), unsigned(4), "DSP48E2", FOUR)
-    header = (TEMPLATES / "streaming" / "packing.h").read_text()
+    header = FIXED["packing.h"]
     planted = header.replace("terms_of<WEIGHT, VALUE>(products_field);", "terms_of<WEIGHT, VALUE>(products_field) + 1;")
     assert planted != header
     (tmp_path / "packing.h").write_text(planted)
-    (tmp_path / "dot.h").write_text((TEMPLATES / "streaming" / "dot.h").read_text())
+    (tmp_path / "dot.h").write_text(FIXED["dot.h"])
     one_more = square.simd + 1
     library = compile_text(squares([ALL.index(square)], one_more), tmp_path)
     weights = np.full((1, 2, one_more), square.weight.low)
@@ -196,9 +202,8 @@ def counted(header: str, text: str) -> str:
 
 def test_the_scheduler_counts_the_multiplications_that_are_there(tmp_path: Path) -> None:
     for name in ("packing.h", "dot.h"):
-        text = (TEMPLATES / "streaming" / name).read_text()
-        assert counted(name, text) != text
-        (tmp_path / name).write_text(counted(name, text))
+        assert counted(name, FIXED[name]) != FIXED[name]
+        (tmp_path / name).write_text(counted(name, FIXED[name]))
     source = '#include "packing.cpp"\nlong products = 0;\nextern "C" long multiplications(int unit) {\n'
     source += "    static int32_t zeros[64], sums[64];\n    products = 0;\n"
     for index, (pe, simd, pixels, weight, value, dsp) in enumerate(UNITS):

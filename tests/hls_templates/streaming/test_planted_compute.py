@@ -52,12 +52,6 @@ PLANTS = (
         units.matrix_vector(19, (4, 6, 4), (2, 2, 1), INT8, UINT8, resident=True),
     ),
     Plant(
-        "matrix_vector_shared.h",
-        "nf * PARTS + part",
-        "nf * PARTS",
-        units.matrix_vector(29, (4, 6, 4), (1, 2, 1), INT8, UINT8, "requantise", shared=True),
-    ),
-    Plant(
         "vector_vector.h",
         "values.lane[(x * SIMD + s) * PE + pe]",
         "values.lane[(x * SIMD + s) + pe * SIMD]",

@@ -75,9 +75,8 @@ def default(
     depthwise: bool = False,
     value: Values = INT8,
     ram: str = "RAM_AUTO",
-    dynamic: str = "",
 ) -> Case:
-    """size: channels, height, width. dynamic: the most it is built for."""
+    """size: channels, height, width."""
     channels, height, width = size
     maps = draw(seed, value, *size)
     seen = windows(padding.around(maps), kernel, stride, dilation)
@@ -90,12 +89,7 @@ def default(
     reach = [(k - 1) * dilation + 1 for k in kernel]
     first = (min(reach[0] - padding.top, height) - 1) * width + min(reach[1] - padding.left, width)
     numbers = f"{arguments(size, kernel, stride, padding)}, {dilation}, {str(depthwise).lower()}"
-    block, constants = f"window_default<{simd}, {numbers}, {ram}>", ""
-    if dynamic:
-        most = f"{channels}, {kernel[0]}, {kernel[1]}, {dynamic}"
-        block = f"window_dynamic<{simd}, {most}, {str(depthwise).lower()}, {ram}>"
-        run = (height, width, *seen.shape[3:], stride, dilation, padding.top, padding.left)
-        constants = f", window_size{{{', '.join(map(str, run))}}}"
+    block = f"window_default<{simd}, {numbers}, {ram}>"
     iterations = first * groups + WALK_LANDING - 1 + FRAMES * positions * taps * groups
     if positions * taps <= height * width:
         iterations = bound_by_input(size[1:], (seen.shape[3], seen.shape[4]), reach, stride, padding, taps, groups)
@@ -107,7 +101,6 @@ def default(
         iterations,
         WALK_DEPTH,
         "window.h",
-        constants,
     )
 
 
@@ -212,14 +205,6 @@ CASES = (
     default(17, (1, 3, 40), 1, stride=2),
     default(18, (2, 3, 9), 2, stride=2),
     default(19, (1, 4, 4), 1, (4, 4), 3, Padding(3, 3, 3, 3)),
-    # height, width, stride, dilation at most
-    default(70, (2, 9, 9), 2, dynamic="9, 9, 2, 2"),
-    default(71, (2, 5, 7), 2, stride=2, dynamic="9, 9, 2, 2"),
-    default(72, (2, 9, 9), 2, dilation=2, padding=Padding(2, 2, 2, 2), dynamic="9, 9, 2, 2"),
-    default(73, (2, 9, 9), 2, dilation=2, padding=NONE, dynamic="9, 9, 2, 2"),
-    default(74, (2, 3, 3), 2, padding=NONE, dynamic="9, 9, 2, 2"),
-    default(75, (4, 6, 5), 2, depthwise=True, dynamic="9, 9, 2, 2", ram="RAM_BRAM"),
-    default(76, (4, 9, 9), 2, depthwise=True, stride=2, dilation=2, padding=NONE, dynamic="9, 9, 2, 2"),
     parallel(20, (4, 5, 6), 4),
     parallel(21, (4, 5, 6), 1, value=UINT8, ram="RAM_BRAM"),
     parallel(22, (6, 5, 6), 2, padding=NONE),
@@ -275,15 +260,6 @@ def test_cycles_are_the_formulas(builds: Builds, case: Case) -> None:
     """Three frames in a row without a bubble."""
     block = builds["native"].time(case)
     assert (block.busy, block.wait_input, block.wait_space) == (case.cycles, 1, 0)
-
-
-LARGER = default(80, (2, 9, 10), 2, dynamic="9, 9, 2, 2")
-
-
-def test_a_map_larger_than_the_window_was_built_for_is_refused(tmp_path: Path) -> None:
-    sentence = "window_dynamic was built for a width of at most 9, not 10; build it for more"
-    with pytest.raises(RuntimeError, match=sentence):
-        compile_cases([LARGER], tmp_path, "sanitized").run(LARGER)
 
 
 # 4 × 4 windows with stride 2: 8 × 8 pixels for 4 × 4 · 16 words that leave, a pixel every 4 cycles.

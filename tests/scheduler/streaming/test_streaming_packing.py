@@ -19,7 +19,6 @@ from scheduler.streaming.area.packing import (
     dsps,
     four_products,
     multiplier_luts,
-    shared_lanes,
     two_pixels,
     two_weights,
     value_range,
@@ -162,11 +161,3 @@ def test_dsps_of_activations() -> None:
     assert activation_dsps(4, 2, 17, "multiply") == 8
     assert activation_dsps(4, 2, 26, "multiply") == 16
     assert activation_dsps(4, 2, 17, "thresholds") == 0
-
-
-@pytest.mark.parametrize(
-    ("pe", "pixels", "sf", "lanes"),
-    [(8, 2, 36, 1), (8, 2, 9, 2), (8, 2, 4, 4), (6, 1, 2, 3), (8, 2, 1, 8), (8, 1, 1, 8)],
-)
-def test_activations_that_a_fold_needs(pe: int, pixels: int, sf: int, lanes: int) -> None:
-    assert shared_lanes(pe, pixels, sf) == lanes

@@ -1,5 +1,5 @@
 // tiny on a 6×8×8 systolic array
-// Top function: walks the layer program, one DATAFLOW region a pass. Generated; the engine is in include/.
+// Top function: walks the layer program, one DATAFLOW region a pass. Generated; its processes are the fixed headers beside it.
 //   PYNQ-Z2, array 6×8×8, target clock 100 MHz
 //   conv1: 16×16×16 in 3 row tile(s) × 2 channel tile(s) × 1 strip(s), 6 cycles a position
 //   kernel columns × channels unrolled over the lanes; weights resident: 12 steps in the buffer, read once a pass; next rows load during compute; max pool 2/2 fused; its result stays on chip

@@ -8,8 +8,6 @@
 //   first      = pixels up to the last one that position 0 sees
 //   buffer     = window_capacity + WALK_MARGIN words: the window's rows, and the rows that the stride skips
 //
-// window_dynamic: the same with the map's size, the stride and the dilation as arguments of a run, up to the template's.
-//
 // window_parallel: all taps of SIMD channels a cycle, PIXELS pixels of a row a word; MO = PIXELS / STRIDE positions leave
 // in a word (1 where PIXELS is 1). The map runs through delays of whole rows, and every step gives one window, so that a
 // convolution that keeps the map's size costs no cycle beside the words it takes, at borders and between frames neither:
@@ -30,13 +28,7 @@
 #include "walk.h"
 #include "word.h"
 
-#ifndef __SYNTHESIS__
-#include <stdexcept>
-#include <string>
-#endif
-
-// A window's map, positions and steps; words are of SIMD channels. All constants for window_default, all known before the
-// loop for window_dynamic.
+// A window's map, positions and steps; words are of SIMD channels.
 struct window_plan {
     int height, width, out_height, out_width, stride, dilation, top, left;
     int row, high, wide;  // words of a row of the map, from a window's first row to its last, of a row of a window
@@ -191,41 +183,6 @@ void window_default(int frames, hls::stream<word<T, SIMD> > &in, hls::stream<wor
     window_plan plan = PLAN;
     plan.pace = PLAN.pace / common_divisor<PLAN.pace, PLAN.share>::value;
     plan.share = PLAN.share / common_divisor<PLAN.pace, PLAN.share>::value;
-    walk_map<RAM>(frames, in, out, window_walk<G, KERNEL_H, KERNEL_W, DEPTHWISE, CAPACITY>(plan));
-}
-
-// What one run of window_dynamic sees. The positions come from outside, so that nothing is divided here:
-// out_height = ⌊(height + top + bottom − (kernel − 1) · dilation − 1) / stride⌋ + 1, out_width alike.
-struct window_size {
-    int height, width, out_height, out_width, stride, dilation, top, left;
-};
-
-#ifndef __SYNTHESIS__
-inline void check_window(bool fits, const char *what, int came, int most) {
-    if (fits) return;
-    throw std::runtime_error(std::string("window_dynamic was built for a ") + what + " of at most " + std::to_string(most) +
-                             ", not " + std::to_string(came) + "; build it for more");
-}
-#endif
-
-template <int SIMD, int CHANNELS, int KERNEL_H, int KERNEL_W, int MAX_HEIGHT, int MAX_WIDTH, int MAX_STRIDE, int MAX_DILATION,
-          bool DEPTHWISE, int RAM = RAM_AUTO, class T>
-void window_dynamic(int frames, hls::stream<word<T, SIMD> > &in, hls::stream<word<T, SIMD> > &out, const window_size &size) {
-#pragma HLS INLINE
-    constexpr int HIGH = (KERNEL_H - 1) * MAX_DILATION, WIDE = (KERNEL_W - 1) * MAX_DILATION, G = CHANNELS / SIMD;
-    static_assert(CHANNELS % SIMD == 0, "SIMD divides the channels");
-    // window_capacity at its largest: without padding, where the next frame's first window is awaited whole.
-    constexpr int CAPACITY =
-        ((2 * HIGH + MAX_STRIDE - 1) * MAX_WIDTH + 2 * WIDE + MAX_STRIDE + 1) * G + WALK_LANDING + 1;
-#ifndef __SYNTHESIS__
-    check_window(size.height <= MAX_HEIGHT, "height", size.height, MAX_HEIGHT);
-    check_window(size.width <= MAX_WIDTH, "width", size.width, MAX_WIDTH);
-    check_window(size.stride <= MAX_STRIDE, "stride", size.stride, MAX_STRIDE);
-    check_window(size.dilation <= MAX_DILATION, "dilation", size.dilation, MAX_DILATION);
-#endif
-    const window_plan plan =
-        plan_window(G, size.height, size.width, KERNEL_H, KERNEL_W, size.stride, size.top, size.left, size.out_height,
-                    size.out_width, size.dilation, DEPTHWISE, walk_slots(CAPACITY));
     walk_map<RAM>(frames, in, out, window_walk<G, KERNEL_H, KERNEL_W, DEPTHWISE, CAPACITY>(plan));
 }
 

@@ -19,7 +19,7 @@ struct control_t {
 };
 
 // Lane ``l`` of chain ``chain``. 4 bits: even lanes and odd lanes in chains of their own, because the odd ones of a
-// pixel are its high nibbles (include/load.h), worth 16 of the even ones.
+// pixel are its high nibbles (load.h), worth 16 of the even ones.
 inline int chain_lane(int chain, int l) {
 #pragma HLS INLINE
     if (VALUE_BITS == 4) return (chain / 2 * PACK_CHAIN + l) * 2 + chain % 2;

@@ -1,0 +1,88 @@
+"""Which of the fixed headers a design gets: those that it includes, and no other."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hls_templates.headers import FOLDER, fixed_files, include_folders, included
+from hls_templates.lint.linter import lint
+from tests.golden.test_golden_text import DESIGNS
+from tests.systolic.command_line import call
+
+FIXED = {
+    "a.h": '#include "b.h"\n#include <vector>\n',
+    "b.h": '#ifdef NEVER\n  # include <c.h>\n#endif\n#include "a.h"\n',
+    "c.h": "",
+    "d.h": '#include "a.h"\n',
+    "e.h": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", []),
+        ('#include "c.h"\n', ["c.h"]),
+        ('#include "generated.h"\n#include "a.h"\n', ["a.h", "b.h", "c.h"]),
+        ('#include "e.h"\n#include "d.h"\n', ["a.h", "b.h", "c.h", "d.h", "e.h"]),
+        ('// #include "c.h"\nint i;  // "d.h"\n', []),
+    ],
+)
+def test_headers_are_taken_through_one_another_in_a_fixed_order(text: str, names: list[str]) -> None:
+    assert list(included([text], FIXED)) == names
+
+
+def test_files_of_a_folder_are_sorted_and_nothing_else(tmp_path: Path) -> None:
+    for name in ("b.h", "a.cpp", "c.txt", "d.j2"):
+        (tmp_path / name).write_text(name)
+    assert list(fixed_files(tmp_path).items()) == [("a.cpp", "a.cpp"), ("b.h", "b.h")]
+
+
+@pytest.mark.parametrize("engine", DESIGNS)
+def test_no_two_headers_of_an_engine_have_one_name(engine: str) -> None:
+    """A design's folder is flat."""
+    folders = include_folders(engine)
+    assert sum(len(fixed_files(folder)) for folder in folders) == len(fixed_files(*folders))
+
+
+def test_no_folder_of_headers_has_more_than_a_dozen() -> None:
+    counts = {path: len(list(path.glob("*.h"))) for path in FOLDER.rglob("*") if path.is_dir()}
+    assert {path: count for path, count in counts.items() if count > 12} == {}
+
+
+@pytest.fixture(scope="module", params=DESIGNS)
+def design(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param)
+    done = call("generate", *DESIGNS[request.param](folder), "-o", folder / "design")
+    assert done.code == 0, done.error
+    return folder / "design"
+
+
+def dependencies(design: Path) -> set[Path]:
+    """Every file of the design that its traced build reads; the compiler fails where one is missing."""
+    units = [design / "src/top.cpp", *sorted((design / "simulation").glob("*.cpp"))]
+    flags = ["-std=c++17", "-DSYSTOLIC_TRACE", f"-I{design / 'src'}", f"-I{design / 'simulation'}"]
+    done = subprocess.run(["g++", "-MM", *flags, *map(str, units)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return {Path(word) for word in re.findall(r"[^\s\\]+", done.stdout) if not word.endswith(":")}
+
+
+def test_a_design_compiles_with_exactly_its_headers(design: Path) -> None:
+    assert dependencies(design) == {*(design / "src").iterdir(), *(design / "simulation").iterdir()}
+
+
+def test_the_linter_takes_exactly_those(design: Path) -> None:
+    top = "systolic_top" if "systolic_top" in (design / "src/top.h").read_text() else "streaming_top"
+    sources = {path.name: path.read_text() for path in (design / "src").iterdir()}
+    assert lint(sources, top) == ()
+
+
+def test_the_vendors_scripts_name_files_that_are_there(design: Path) -> None:
+    script = (design / "run_hls.tcl").read_text()
+    named = re.findall(r"^ +add_files .*?\$here/([\w./]+)$", script, re.M)
+    assert len(named) == 2
+    assert [name for name in named if not (design / name).is_file()] == []
