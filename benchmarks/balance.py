@@ -23,14 +23,15 @@ from host import Accelerator
 from host.pipeline import Measured
 from host.vision.frame import STAGES
 from host.vision.picture import FITS
-from systolic.design import write
 from systolic.execution.build import Variant, build, compiler
 from systolic.execution.frames import save_cycles
-from systolic.model import load_model, sample_pictures
+from systolic.files import write
+from systolic.model import Calibration, load_model, sample_pictures
 from systolic.report.tables import Cell, table
-from systolic.styles.systolic.flow import Calibration, make_design
-from systolic.styles.systolic.measure import board_memory, measure, trace_frame
+from systolic.styles.systolic.flow import make_design
+from systolic.styles.systolic.measure import measure, trace_frame
 from systolic.styles.systolic.simulate import open_folder
+from systolic.trace.report import board_memory
 
 FRAMES = 60
 REPEATS = 4  # of which the fastest counts: others may use this machine too

@@ -22,13 +22,14 @@ import numpy as np
 
 from boards.board import load
 from cnn.integer_model import run_integer
-from systolic.design import write
 from systolic.execution.build import Variant, build
-from systolic.model import load_model, sample_pictures
+from systolic.files import write
+from systolic.model import Calibration, load_model, sample_pictures
 from systolic.report.tables import Cell, table
-from systolic.styles.systolic.flow import Calibration, make_design
-from systolic.styles.systolic.measure import board_memory, trace_frame
+from systolic.styles.systolic.flow import make_design
+from systolic.styles.systolic.measure import trace_frame
 from systolic.styles.systolic.simulate import Library, arena, open_folder, pack_input
+from systolic.trace.report import board_memory
 from systolic.trace.solver import Memory
 
 

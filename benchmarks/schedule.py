@@ -37,7 +37,8 @@ from scheduler.systolic.model.cost import cost
 from scheduler.systolic.search.search import Found, search
 from scheduler.systolic.tiling import SystolicSchedule, tile
 from systolic.report.tables import Cell, table
-from systolic.styles.systolic.measure import board_memory, measure
+from systolic.styles.systolic.measure import measure
+from systolic.trace.report import board_memory
 
 
 def networks(bits: int) -> dict[str, QuantizedNetwork]:

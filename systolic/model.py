@@ -1,25 +1,33 @@
-"""What a user names on the command line → a network, and the files it came from."""
+"""What a user names → a network, the files it came from, and its integers."""
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from boards.errors import NetworkError
+from boards.errors import NetworkError, QuantiseError
 from cnn import zoo
 from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
 from cnn.darknet.files import read_darknet, write_darknet_weights
 from cnn.exported.network import read_exported
 from cnn.network import FloatArray, Network
 from cnn.npz import write_arrays
+from cnn.quantisation.calibration import calibrate
+from cnn.quantisation.quantise import quantise_format
 from cnn.quantized import QuantizedNetwork
 from host.vision.picture import FITS, load_picture
+
+Progress = Callable[[str], None]
+"""Told what is going on, a few words at a time."""
+
+WIDE_BITS = 12
+"""What the least squared error is asked at for 16 bits: activations have 8 to 16 of them (quantisation/widths.py)."""
 
 TRAINED_FIT = {"shapes": "letterbox"}
 """The fit that a built-in network was trained with; darknet's YOLOv2 of the time stretched pictures plainly."""
@@ -37,6 +45,20 @@ class Model:
     fit: str
     files: Mapping[str, bytes]
     quantized: QuantizedNetwork | None = None
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """pictures: what activation ranges are measured on. method: max, percentile or mse.
+
+    fit: one of FITS; the model's own where it is None. bits: of weights and activations, 4, 8 or 16; 8 where it is
+    None, and then a model may bring integers of its own.
+    """
+
+    pictures: tuple[Path, ...]
+    method: str = "mse"
+    fit: str | None = None
+    bits: int | None = None
 
 
 def load_model(
@@ -121,3 +143,25 @@ def calibration_inputs(network: Network, pictures: Sequence[Path], fit: str) -> 
         FITS[fit](load_picture(path), shape.height, shape.width)[0].astype(np.float32) / np.float32(255)
         for path in pictures
     ]
+
+
+def quantise_model(model: Model, calibration: Calibration, fit: str, tell: Progress) -> QuantizedNetwork:
+    """The model's integers: its own, or those that calibration gives. QuantiseError for bits that are neither."""
+    if model.quantized is not None:
+        if calibration.bits is not None:
+            raise QuantiseError(
+                f"{model.quantized.name} was quantised when it was trained, so that it cannot be brought to "
+                f"{calibration.bits} bits; leave out --bits"
+            )
+        return model.quantized
+    network, bits = model.network, 8 if calibration.bits is None else calibration.bits
+    inputs = calibration_inputs(network, calibration.pictures, fit)
+    total = len(inputs)
+    ranges = calibrate(
+        network,
+        inputs,
+        calibration.method,
+        bits=min(bits, WIDE_BITS),
+        progress=lambda done: tell(f"calibrating, picture {done} of {total}"),
+    )
+    return quantise_format(network, ranges, bits)

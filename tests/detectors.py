@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from boards.board import load
-from systolic.design import write
-from systolic.model import load_model, sample_pictures
-from systolic.styles.systolic.flow import Calibration, make_design
+from systolic.files import write
+from systolic.model import Calibration, load_model, sample_pictures
+from systolic.styles.systolic.flow import make_design
 
 SIZE = (36, 28)
 LABELS = ("cat", 'a "dog"', "${bird} [x]")

@@ -10,10 +10,10 @@ import numpy as np
 from boards.board import Board
 from scheduler.systolic.on_chip import keep
 from scheduler.systolic.tiling import SystolicSchedule
-from systolic.design import Design, write
+from systolic.files import DesignFiles, write
 from systolic.styles.systolic.generate import generate
 from systolic.styles.systolic.measure import trace_frame
-from systolic.styles.systolic.simulate import Folder, open_folder
+from systolic.styles.systolic.simulate import SystolicDesign, open_folder
 from systolic.trace.solver import Trace
 
 MAP_DEPTH = 8192
@@ -28,7 +28,7 @@ def kept(schedule: SystolicSchedule) -> SystolicSchedule:
     return SystolicSchedule(schedule.network, array, tuple(tilings))
 
 
-def load_into(folder: Path, design: Design) -> Folder:
+def load_into(folder: Path, design: DesignFiles) -> SystolicDesign:
     """The folder with this design's program and data. Its sources are compiled once: those of one array are the same
     for every network."""
     if not folder.exists():
@@ -39,7 +39,7 @@ def load_into(folder: Path, design: Design) -> Folder:
     return open_folder(folder)
 
 
-def traced(schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -> tuple[Folder, Trace]:
+def traced(schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -> tuple[SystolicDesign, Trace]:
     """One frame of zeros, on the accelerator of ``folder``."""
     shape = schedule.network.input_shape
     picture = np.zeros((shape.channels, shape.height, shape.width), np.uint8)

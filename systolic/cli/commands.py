@@ -26,20 +26,21 @@ from systolic.cli.commands_streaming import generate_streaming, time_pipeline
 from systolic.cli.options import check_generate, check_run, check_simulate
 from systolic.cli.output import give, read_schedule
 from systolic.cli.progress import StatusLine
-from systolic.design import check_target, write
 from systolic.execution.build import Variant
 from systolic.execution.frames import run_frames, save_cycles
 from systolic.execution.run import Run, fit_picture, run, save_annotated
 from systolic.execution.simulation import Simulation
+from systolic.files import check_target, write
 from systolic.golden import checksums, first_difference, run_golden
-from systolic.model import load_model, reload, sample_pictures
+from systolic.model import Calibration, load_model, reload, sample_pictures
 from systolic.report.tables import Cell, table
-from systolic.styles.streaming.simulate import Pipeline
+from systolic.styles.streaming.simulate import StreamingDesign
 from systolic.styles.style import Opened, execute, open_design
-from systolic.styles.systolic.flow import Calibration, Generated, make_design
-from systolic.styles.systolic.measure import Report, advise, board_memory, measure, trace_frame
-from systolic.styles.systolic.simulate import Folder, open_folder, simulate_batch
+from systolic.styles.systolic.flow import SystolicPlan, make_design
+from systolic.styles.systolic.measure import SystolicReport, advise, measure, trace_frame
+from systolic.styles.systolic.simulate import SystolicDesign, open_folder, simulate_batch
 from systolic.trace.depths import Advice
+from systolic.trace.report import board_memory
 from systolic.trace.timeline import save as save_timeline
 
 # --- boards ------------------------------------------------------------------------------------------------
@@ -125,7 +126,7 @@ def generate_design(options: argparse.Namespace) -> int:
     return 0
 
 
-def _generated(made: Generated, board: board_room.Board, folder: Path) -> dict[str, Any]:
+def _generated(made: SystolicPlan, board: board_room.Board, folder: Path) -> dict[str, Any]:
     schedule = made.schedule
     return {
         "folder": str(folder),
@@ -150,7 +151,7 @@ def _generated(made: Generated, board: board_room.Board, folder: Path) -> dict[s
     }
 
 
-def _generated_text(made: Generated, board: board_room.Board, folder: Path) -> str:
+def _generated_text(made: SystolicPlan, board: board_room.Board, folder: Path) -> str:
     schedule = made.schedule
     array = schedule.array
     rows: list[list[Cell]] = [
@@ -195,13 +196,13 @@ def simulate_design(options: argparse.Namespace) -> int:
     folder = open_design(options.folder)
     frames = [fit_picture(folder, load_picture(picture))[0] for picture in options.picture]
     pixels = frames[0]
-    if isinstance(folder, Folder) and folder.batch > 1 and not options.cycles:
+    if isinstance(folder, SystolicDesign) and folder.batch > 1 and not options.cycles:
         return simulate_frames(options, folder, frames)
     if len(frames) > 1:
         raise SimulationError(_one_picture(folder, options.cycles))
-    if options.cycles and isinstance(folder, Pipeline):
+    if options.cycles and isinstance(folder, StreamingDesign):
         return time_pipeline(options, folder, pixels)
-    if options.cycles and isinstance(folder, Folder):
+    if options.cycles and isinstance(folder, SystolicDesign):
         return time_design(options, folder, pixels)
     with StatusLine() as status:
         result = execute(folder, pixels, Variant(ap_int=options.ap_int), status.tell)
@@ -223,7 +224,7 @@ def _one_picture(folder: Opened, cycles: bool) -> str:
     return f"{folder.path} takes one picture at a time; give one, or generate with --batch (systolic style)"
 
 
-def simulate_frames(options: argparse.Namespace, folder: Folder, frames: list[Pixels]) -> int:
+def simulate_frames(options: argparse.Namespace, folder: SystolicDesign, frames: list[Pixels]) -> int:
     """The last of ``frames`` fills the batch."""
     with StatusLine() as status:
         results = simulate_batch(folder, frames, Variant(ap_int=options.ap_int), status.tell)
@@ -297,7 +298,7 @@ def _simulated_text(values: Mapping[str, Any]) -> str:
 # --- cycles ------------------------------------------------------------------------------------------------
 
 
-def time_design(options: argparse.Namespace, folder: Folder, pixels: Pixels) -> int:
+def time_design(options: argparse.Namespace, folder: SystolicDesign, pixels: Pixels) -> int:
     """JSON: {network, clock_mhz, cycles_per_frame, frames_per_second, dsp, dsp_efficiency, memory,
     layers: [{name, cycles, macs, efficiency, bound_by, modelled_cycles}],
     processes: [{layer, name, busy, wait_input, wait_space, wait_memory, idle}], fifos}."""
@@ -319,7 +320,7 @@ def time_design(options: argparse.Namespace, folder: Folder, pixels: Pixels) -> 
     return 0
 
 
-def timed(report: Report, fifos: Advice | None) -> dict[str, Any]:
+def timed(report: SystolicReport, fifos: Advice | None) -> dict[str, Any]:
     processes = [
         {
             "pass": region.label,
@@ -356,7 +357,7 @@ def timed(report: Report, fifos: Advice | None) -> dict[str, Any]:
     return values
 
 
-def _draw_timeline(report: Report, folder: Folder, path: Path, layer: str | None) -> None:
+def _draw_timeline(report: SystolicReport, folder: SystolicDesign, path: Path, layer: str | None) -> None:
     """The whole frame, or the passes of one layer."""
     names = {one["first_pass"]: one["output_name"] for one in folder.manifest["layers"]}
     label = None
@@ -367,7 +368,7 @@ def _draw_timeline(report: Report, folder: Folder, path: Path, layer: str | None
     save_timeline(report.timing, path, label, _time_title(report), names)
 
 
-def _time_title(report: Report) -> str:
+def _time_title(report: SystolicReport) -> str:
     return (
         f"{report.network}: {report.cycles_per_frame:,} cycles traced{_batch_traced(report.batch)}, "
         f"{report.frames_per_second:.1f} frames/s at {report.clock_mhz:g} MHz (target)"
@@ -378,7 +379,7 @@ def _batch_traced(batch: int) -> str:
     return f" a frame in batches of {batch} (layers: of a batch)" if batch > 1 else ""
 
 
-def _timed_text(values: Mapping[str, Any], report: Report) -> str:
+def _timed_text(values: Mapping[str, Any], report: SystolicReport) -> str:
     rows: list[list[Cell]] = [
         [
             one.name,

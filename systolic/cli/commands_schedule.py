@@ -12,10 +12,9 @@ from scheduler.systolic.formats import least_bits
 from systolic.cli.options import check_efficiency, check_search
 from systolic.cli.output import give, read_schedule
 from systolic.cli.progress import StatusLine
-from systolic.model import load_model, sample_pictures
+from systolic.model import Calibration, load_model, quantise_model, sample_pictures
 from systolic.package import package
 from systolic.styles.systolic import explore
-from systolic.styles.systolic.flow import Calibration, quantise_model
 
 PINS = {
     "save_rows": "rows of a position that the Saver requantises a cycle",
@@ -40,7 +39,7 @@ def _network(options: argparse.Namespace, bits: int | None, status: StatusLine) 
 
 
 def schedule(options: argparse.Namespace) -> int:
-    """JSON: ``Explored.values``."""
+    """JSON: ``PricedSchedule.values``."""
     check_search(options)
     check_efficiency(options.ddr_efficiency)
     board = board_room.load(options.board)

@@ -19,26 +19,26 @@ from scheduler.streaming.lower import lower
 from systolic.cli.options import check_network
 from systolic.cli.output import give, read_text, write_text
 from systolic.cli.progress import StatusLine
-from systolic.design import MANIFEST, write
 from systolic.execution.frames import save_cycles
-from systolic.model import load_model, sample_pictures
+from systolic.files import MANIFEST, write
+from systolic.model import Calibration, load_model, quantise_model, sample_pictures
 from systolic.report.tables import Cell, table
 from systolic.styles.streaming.compare import compare_folders
 from systolic.styles.streaming.compared import Comparison, Row, proof, proven_gap
 from systolic.styles.streaming.fifos import Fifos, size_fifos
-from systolic.styles.streaming.flow import FOLDERS, Asked, GeneratedPipeline, fold_network, make_pipeline
+from systolic.styles.streaming.flow import FOLDERS, StreamingOptions, StreamingPlan, fold_network, make_pipeline
 from systolic.styles.streaming.generate import folded as folding_text
-from systolic.styles.streaming.measure import FRAMES, PipelineReport, measure_pipeline, pipeline_memory, trace_pipeline
-from systolic.styles.streaming.simulate import Pipeline
-from systolic.styles.systolic.flow import Calibration, quantise_model
+from systolic.styles.streaming.measure import FRAMES, StreamingReport, measure_pipeline, trace_pipeline
+from systolic.styles.streaming.simulate import StreamingDesign
+from systolic.trace.report import board_memory
 from systolic.trace.timeline import save as save_timeline
 
 
-def asked(options: argparse.Namespace) -> Asked:
+def asked(options: argparse.Namespace) -> StreamingOptions:
     """What the options ask of a folding; --folding is a folder, or a file that systolic fold --save wrote."""
     named = options.folding in FOLDERS
     made_by = f"systolic fold --save FILE, or take {', '.join(FOLDERS)}"
-    return Asked(
+    return StreamingOptions(
         fps=options.fps,
         folder=options.folding if named else "exact",
         deadline=options.deadline,
@@ -75,7 +75,7 @@ def generate_streaming(options: argparse.Namespace, calibration: Calibration) ->
     return 0
 
 
-def _generated(made: GeneratedPipeline, board: Board, folder: str) -> dict[str, Any]:
+def _generated(made: StreamingPlan, board: Board, folder: str) -> dict[str, Any]:
     return {
         "folder": folder,
         "digest": made.design.digest,
@@ -96,7 +96,7 @@ def _generated(made: GeneratedPipeline, board: Board, folder: str) -> dict[str, 
     }
 
 
-def _generated_text(made: GeneratedPipeline, board: Board, folder: str) -> str:
+def _generated_text(made: StreamingPlan, board: Board, folder: str) -> str:
     graph, folds = made.folded.folding.graph, made.folded.folding.folds
     rows: list[list[Cell]] = [
         [block.name, type(block.op).__name__, folding_text(fold)]
@@ -108,7 +108,7 @@ def _generated_text(made: GeneratedPipeline, board: Board, folder: str) -> str:
     )
 
 
-def folded_text(made: GeneratedPipeline, board: Board) -> str:
+def folded_text(made: StreamingPlan, board: Board) -> str:
     found, have = made.folded, board.resources
     used = found.usage
     text = (
@@ -184,7 +184,7 @@ def _seed(options: argparse.Namespace) -> int | None:
 # --- cycles ----------------------------------------------------------------------------------------------------
 
 
-def time_pipeline(options: argparse.Namespace, pipeline: Pipeline, pixels: Pixels) -> int:
+def time_pipeline(options: argparse.Namespace, pipeline: StreamingDesign, pixels: Pixels) -> int:
     """JSON: {network, clock_mhz, cycles_per_frame, latency_cycles, frames_per_second, dsp, dsp_efficiency, memory,
     layers: [{name, cycles, macs, efficiency, bound_by, modelled_cycles}], processes, fifos}."""
     if options.layer is not None:
@@ -192,7 +192,7 @@ def time_pipeline(options: argparse.Namespace, pipeline: Pipeline, pixels: Pixel
             f"--layer {options.layer}: a pipeline works on all layers at once, in one region of the trace; leave "
             "--layer out and see every block's lane"
         )
-    memory = pipeline_memory(pipeline, options.ddr_efficiency)
+    memory = board_memory(pipeline, options.ddr_efficiency)
     with StatusLine() as status:
         trace = trace_pipeline(pipeline, pixels, status.tell)
         status.tell("solving")
@@ -211,14 +211,14 @@ def time_pipeline(options: argparse.Namespace, pipeline: Pipeline, pixels: Pixel
     return 0
 
 
-def _time_title(report: PipelineReport) -> str:
+def _time_title(report: StreamingReport) -> str:
     return (
         f"{report.network}: a frame every {report.cycles_per_frame:,} cycles traced, "
         f"{report.frames_per_second:.1f} frames/s at {report.clock_mhz:g} MHz (target)"
     )
 
 
-def _timed(report: PipelineReport, sized: Fifos | None) -> dict[str, Any]:
+def _timed(report: StreamingReport, sized: Fifos | None) -> dict[str, Any]:
     values: dict[str, Any] = {
         "network": report.network,
         "clock_mhz": report.clock_mhz,
@@ -241,7 +241,7 @@ def _process(one: Any) -> Mapping[str, Any]:
     return {key: getattr(one, key) for key in keys}
 
 
-def _timed_text(pipeline: Pipeline, report: PipelineReport, sized: Fifos | None) -> str:
+def _timed_text(pipeline: StreamingDesign, report: StreamingReport, sized: Fifos | None) -> str:
     waits = {one.name: one for one in report.timing.regions[0].processes}
     rows: list[list[Cell]] = [
         [

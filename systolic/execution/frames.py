@@ -13,8 +13,8 @@ from host.pipeline import Measured
 from host.simulated.pace import CYCLES
 from host.vision.frame import Result
 from systolic.execution.build import build
-from systolic.styles.streaming.measure import PipelineReport
-from systolic.styles.systolic.measure import Report
+from systolic.styles.streaming.measure import StreamingReport
+from systolic.styles.systolic.measure import SystolicReport
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".tif", ".tiff", ".webp")
 
@@ -69,13 +69,13 @@ def _make(output: Path) -> None:
         raise HostError(f"{output} cannot be made: {error.strerror}; choose another -o FOLDER") from error
 
 
-def save_cycles(design: Path, report: Report | PipelineReport) -> Path | None:
+def save_cycles(design: Path, report: SystolicReport | StreamingReport) -> Path | None:
     """Keeps the traced cycles of each pass beside the manifest, for the simulated board's ``time_scale``.
 
     A pipeline has one pass a frame: what lies between two frames. None where the folder cannot be written, which
     hinders nothing else.
     """
-    cycles = [report.cycles_per_frame] if isinstance(report, PipelineReport) else _of_passes(report)
+    cycles = [report.cycles_per_frame] if isinstance(report, StreamingReport) else _of_passes(report)
     path = design / CYCLES
     try:
         path.write_text(json.dumps({"pass_cycles": cycles}) + "\n", "utf-8")
@@ -84,7 +84,7 @@ def save_cycles(design: Path, report: Report | PipelineReport) -> Path | None:
     return path
 
 
-def _of_passes(report: Report) -> list[int]:
+def _of_passes(report: SystolicReport) -> list[int]:
     by_pass = {label: cycles for label, cycles in report.timing.cycles_by_label.items() if label >= 0}
     if sorted(by_pass) != list(range(len(by_pass))):
         raise SimulationError(f"the trace holds passes {sorted(by_pass)}, not 0…{len(by_pass) - 1}; trace it again")

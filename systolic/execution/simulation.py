@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from boards.errors import SimulationError
 from cnn.integer_model import Integers
-from systolic.design import MANIFEST
 from systolic.execution.build import Variant
+from systolic.files import MANIFEST
 
 MESSAGE_ROOM = 4096
 """Bytes of the sentence with which generated code stops."""

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from scheduler.systolic.model.cycles import PARTS
-from systolic.styles.systolic.explored import Explored
+from systolic.styles.systolic.explored import PricedSchedule
 
 COLOURS = {
     "compute": "#2f6fb0",
@@ -48,7 +48,7 @@ def svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def roofline(explored: Explored) -> Figure:
+def roofline(explored: PricedSchedule) -> Figure:
     """Operations a second against operations a DDR byte: a point a layer under the array's and the memory's roof."""
     figure, axes = blank("Roofline (modelled)")
     clock = explored.clock_mhz * 1e6
@@ -72,7 +72,7 @@ def roofline(explored: Explored) -> Figure:
     return figure
 
 
-def stacked(explored: Explored) -> Figure:
+def stacked(explored: PricedSchedule) -> Figure:
     """Cycles of every layer by what they are spent on."""
     layers = explored.cost.layers
     batch = explored.schedule.batch
@@ -91,7 +91,7 @@ def stacked(explored: Explored) -> Figure:
     return figure
 
 
-def buffers(explored: Explored) -> Figure:
+def buffers(explored: PricedSchedule) -> Figure:
     """How much of the row, weight, kept-sum and map buffers each layer uses."""
     array, layers = explored.schedule.array, explored.cost.layers
     figure, axes = blank("Buffer occupancy (share of the depth)", max(2.2, 0.6 + 0.42 * len(layers)))
@@ -108,7 +108,7 @@ def buffers(explored: Explored) -> Figure:
     return figure
 
 
-def tiling(explored: Explored, layer: int) -> Figure:
+def tiling(explored: PricedSchedule, layer: int) -> Figure:
     """The row tiles and strips of one layer over its convolution's output, the first tile of a strip filled."""
     one, array = explored.cost.layers[layer], explored.schedule.array
     work, way = one.work, one.way
@@ -128,10 +128,10 @@ def tiling(explored: Explored, layer: int) -> Figure:
     return figure
 
 
-def pareto(points: Sequence[Explored], chosen: Explored | None = None) -> Figure:
+def pareto(points: Sequence[PricedSchedule], chosen: PricedSchedule | None = None) -> Figure:
     """Frames a second against DSP, BRAM36 and DDR bytes: the best schedule of every geometry that is on the front."""
     figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
-    kinds: tuple[tuple[str, Callable[[Explored], float]], ...] = (
+    kinds: tuple[tuple[str, Callable[[PricedSchedule], float]], ...] = (
         ("DSP", lambda e: e.usage.dsp),
         ("BRAM36", lambda e: e.usage.bram36),
         ("DDR MB a frame", _megabytes),
@@ -151,7 +151,7 @@ def pareto(points: Sequence[Explored], chosen: Explored | None = None) -> Figure
     return figure
 
 
-def _megabytes(explored: Explored) -> float:
+def _megabytes(explored: PricedSchedule) -> float:
     return explored.cost.bytes_per_frame / 1e6
 
 

@@ -15,7 +15,7 @@ from systolic.styles.systolic.explored import (
     LAYER_HEAD,
     NAMED_HEAD,
     Comparison,
-    Explored,
+    PricedSchedule,
     budget,
     comparison_rows,
     named_rows,
@@ -63,12 +63,12 @@ def picture(figure: Figure) -> str:
     return f'<div class="wide">{figures.svg(figure)}</div>'
 
 
-def explored_html(explored: Explored) -> str:
+def explored_html(explored: PricedSchedule) -> str:
     """A part of a page: tables and pictures of one schedule."""
     return f"<h2>{escape(explored.title)}</h2>{_explored(explored)}"
 
 
-def _explored(explored: Explored) -> str:
+def _explored(explored: PricedSchedule) -> str:
     slowest = max(range(len(explored.cost.layers)), key=lambda i: explored.cost.layers[i].total)
     pictures = (
         figures.stacked(explored),
@@ -106,7 +106,7 @@ def page(title: str, *parts: str) -> str:
     )
 
 
-def report(comparison: Comparison, front: Sequence[Explored] = ()) -> str:
+def report(comparison: Comparison, front: Sequence[PricedSchedule] = ()) -> str:
     """The page of ``systolic compare --report``. front: see ``systolic.explore.front``."""
     found = [row.explored for row in comparison.rows if row.explored]
     best = max(found, key=lambda e: e.cost.frames_per_second, default=None)
@@ -116,7 +116,7 @@ def report(comparison: Comparison, front: Sequence[Explored] = ()) -> str:
     return page(f"{comparison.network}: schedules compared", *parts, *map(explored_html, found))
 
 
-def schedule_page(explored: Explored, front: Sequence[Explored] = ()) -> str:
+def schedule_page(explored: PricedSchedule, front: Sequence[PricedSchedule] = ()) -> str:
     """The page of ``systolic schedule --report``."""
     more = "<h2>Geometries</h2>" + picture(figures.pareto(front, explored)) if front else ""
     return page(explored.title, _explored(explored), more)

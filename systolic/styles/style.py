@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
-from systolic.styles.streaming.simulate import Pipeline, open_pipeline, simulate_pipeline
-from systolic.styles.systolic.simulate import Folder, open_folder, read_manifest, simulate
+from systolic.styles.streaming.simulate import StreamingDesign, open_pipeline, simulate_pipeline
+from systolic.styles.systolic.simulate import SystolicDesign, open_folder, read_manifest, simulate
 
-Opened: TypeAlias = Folder | Pipeline
+Opened: TypeAlias = SystolicDesign | StreamingDesign
 """A generated folder, read."""
 
 
@@ -31,6 +31,6 @@ def execute(
     progress: Callable[[str], None] | None = None,
 ) -> Simulation:
     """One frame, uint8 [channels, height, width], through the generated code and the golden model."""
-    if isinstance(design, Pipeline):
+    if isinstance(design, StreamingDesign):
         return simulate_pipeline(design, picture, variant, progress)
     return simulate(design, picture, variant, progress)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from boards.board import load
-from systolic.design import write
 from systolic.execution.build import build
-from systolic.model import load_model, sample_pictures
-from systolic.styles.systolic.flow import Calibration, make_design
+from systolic.files import write
+from systolic.model import Calibration, load_model, sample_pictures
+from systolic.styles.systolic.flow import make_design
 from tests.detectors import write_tiny_design
 from tests.host.hardware import Open, described
 

@@ -19,11 +19,10 @@ from cnn.integer_model import run_integer
 from host.contract.layout import to_floats
 from host.vision.detection import Head, detect
 from host.vision.placement import Placement
-from systolic.design import write
 from systolic.execution.build import build
-from systolic.model import load_model, sample_pictures
-from systolic.styles.streaming.flow import Asked, make_pipeline
-from systolic.styles.systolic.flow import Calibration
+from systolic.files import write
+from systolic.model import Calibration, load_model, sample_pictures
+from systolic.styles.streaming.flow import StreamingOptions, make_pipeline
 from tests.host.hardware import Open
 from tests.host.pipelines import HEIGHT, WIDTH, golden, make_by_hand
 
@@ -78,7 +77,7 @@ def test_detects_what_the_golden_integers_say(design: Path, accelerator: Open, f
 
 
 def test_a_generated_network_gives_the_golden_models_integers(tmp_path: Path, accelerator: Open) -> None:
-    asked = Asked(fps=200, folder="greedy", sized=False)
+    asked = StreamingOptions(fps=200, folder="greedy", sized=False)
     made = make_pipeline(load_model("shapes"), load("zcu104"), None, Calibration(sample_pictures()), asked)
     write(made.design, tmp_path / "design")
     build(tmp_path / "design")

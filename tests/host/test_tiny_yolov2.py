@@ -10,10 +10,10 @@ import pytest
 from boards.board import load
 from cnn.integer_model import run_integer
 from host.vision.picture import load_picture, resize
-from systolic.design import write
 from systolic.execution.build import build
-from systolic.model import load_model, sample_pictures
-from systolic.styles.systolic.flow import Calibration, make_design
+from systolic.files import write
+from systolic.model import Calibration, load_model, sample_pictures
+from systolic.styles.systolic.flow import make_design
 from systolic.styles.systolic.simulate import open_folder
 from tests.host.hardware import Open, described
 

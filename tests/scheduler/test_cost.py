@@ -25,7 +25,8 @@ from scheduler.systolic.search.space import Geometry, space_of, weight_words
 from scheduler.systolic.search.task import layers_of
 from scheduler.systolic.tiling import SystolicSchedule, tile
 from scheduler.systolic.work import cuts, following_steps, staying, ways, work_of
-from systolic.styles.systolic.measure import board_memory, measure
+from systolic.styles.systolic.measure import measure
+from systolic.trace.report import board_memory
 from tests.scheduler.quantised import Builder, tiny_yolo
 from tests.traced import kept, traced
 

@@ -28,8 +28,8 @@ from scheduler.systolic.search.search import schedule_of, search
 from scheduler.systolic.search.space import Goal, pin, ports_fit, space_of
 from scheduler.systolic.tiling import SystolicSchedule, tile
 from scheduler.systolic.work import Way, cuts, following_steps, needs, ways, work_of
-from systolic.design import write
 from systolic.execution.build import Variant
+from systolic.files import write
 from systolic.styles.systolic.generate import generate
 from systolic.styles.systolic.simulate import open_folder, simulate, simulate_batch
 from tests.scheduler.quantised import Builder

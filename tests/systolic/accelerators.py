@@ -29,10 +29,10 @@ from cnn.quantized import (
 )
 from scheduler.systolic.array import Array
 from scheduler.systolic.tiling import tile
-from systolic.design import Design, write
 from systolic.execution.build import Variant, build
+from systolic.files import DesignFiles, write
 from systolic.styles.systolic.generate import generate
-from systolic.styles.systolic.simulate import Folder
+from systolic.styles.systolic.simulate import SystolicDesign
 from tests.traced import load_into
 
 HOSTILE = "a\"b' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\"
@@ -232,7 +232,7 @@ def picture_for(network: QuantizedNetwork, seed: int = 0) -> npt.NDArray[np.uint
 # --------------------------------------------------------------------------------------- accelerators
 
 
-def design_of(network: QuantizedNetwork, array: Array, batch: int = 1) -> Design:
+def design_of(network: QuantizedNetwork, array: Array, batch: int = 1) -> DesignFiles:
     board = load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
     shape = network.input_shape
     picture = np.random.default_rng(5).integers(0, 256, (shape.channels, shape.height, shape.width), dtype=np.uint8)
@@ -246,7 +246,7 @@ class Accelerator:
     path: Path
     array: Array
 
-    def load(self, network: QuantizedNetwork, batch: int = 1) -> Folder:
+    def load(self, network: QuantizedNetwork, batch: int = 1) -> SystolicDesign:
         """The folder with another network's data and the same sources. ScheduleError where it does not fit."""
         return load_into(self.path, design_of(network, self.array, batch))
 

@@ -19,10 +19,11 @@ from scheduler.hardware.ddr import link_of
 from scheduler.systolic.layers import MAX_BATCH, lower
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.tiling import tile
-from systolic.design import write
 from systolic.execution.build import Variant, build
-from systolic.styles.systolic.measure import board_memory, measure, trace_frame
+from systolic.files import write
+from systolic.styles.systolic.measure import measure, trace_frame
 from systolic.styles.systolic.simulate import Library, fill_batch, open_folder, simulate, simulate_batch
+from systolic.trace.report import board_memory
 from systolic.trace.solver import Trace
 from tests.detectors import tiny_files
 from tests.systolic.accelerators import GEOMETRIES, Accelerator, design_of, networks, picture_for, start

@@ -21,12 +21,12 @@ from scheduler.hardware.ddr import link_of
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.search.space import pin, space_of
-from systolic.model import load_model, sample_pictures
+from systolic.model import Calibration, load_model, quantise_model, sample_pictures
 from systolic.report import figures
 from systolic.report.page import report, schedule_page
 from systolic.styles.systolic.explore import (
     ShownComparison,
-    ShownExplored,
+    ShownSchedule,
     compare,
     explore,
     explore_given,
@@ -35,7 +35,6 @@ from systolic.styles.systolic.explore import (
     saved,
     workers,
 )
-from systolic.styles.systolic.flow import Calibration, quantise_model
 from tests.scheduler.quantised import Builder, tiny_yolo
 from tests.systolic.pages import one_whole_page, readable_at_phone_width
 
@@ -48,7 +47,7 @@ def network() -> QuantizedNetwork:
 
 
 @pytest.fixture(scope="module")
-def explored(network: QuantizedNetwork) -> ShownExplored:
+def explored(network: QuantizedNetwork) -> ShownSchedule:
     return explore(network, ZCU104, 300)
 
 
@@ -57,7 +56,7 @@ def comparison(network: QuantizedNetwork) -> ShownComparison:
     return compare({8: network}, [ZCU104, load("ultra96-v2")], ["8x16x16", "4x8x8"], None)
 
 
-def test_the_text_has_a_line_a_layer_and_the_totals(explored: ShownExplored) -> None:
+def test_the_text_has_a_line_a_layer_and_the_totals(explored: ShownSchedule) -> None:
     text = explored.text()
     for layer in explored.cost.layers:
         assert re.search(rf"(?m)^{layer.work.name} .*{layer.total:,}", text)
@@ -67,7 +66,7 @@ def test_the_text_has_a_line_a_layer_and_the_totals(explored: ShownExplored) -> 
     assert "proven best of" in text
 
 
-def test_the_object_is_json_and_adds_up(explored: ShownExplored) -> None:
+def test_the_object_is_json_and_adds_up(explored: ShownSchedule) -> None:
     values = json.loads(json.dumps(explored.values()))
     assert values["cycles"] == sum(layer["cycles"] for layer in values["layers"])
     for layer in values["layers"]:
@@ -77,14 +76,14 @@ def test_the_object_is_json_and_adds_up(explored: ShownExplored) -> None:
     assert values["source"] == "modelled"
 
 
-def test_the_runner_up_is_said_with_what_it_loses(explored: ShownExplored) -> None:
+def test_the_runner_up_is_said_with_what_it_loses(explored: ShownSchedule) -> None:
     for why in explored.runners:
         assert re.search(
             r"strip\(s\).*: (\+[\d,]+ cycles \(\w+ \+[\d,]+\)|as fast), [+-][\d,]+ bytes|no other way", why
         )
 
 
-def test_a_saved_schedule_is_priced_the_same(explored: ShownExplored, network: QuantizedNetwork) -> None:
+def test_a_saved_schedule_is_priced_the_same(explored: ShownSchedule, network: QuantizedNetwork) -> None:
     again = explore_given(network, ZCU104, saved(explored), "mine.json", 300)
     assert again.cost.cycles == explored.cost.cycles
     assert again.proof is None
@@ -207,7 +206,7 @@ def test_dask_says_what_is_missing() -> None:
 
 # --- pictures and pages --------------------------------------------------------------------------------------------
 
-DRAWINGS: dict[str, Callable[[ShownExplored], Figure]] = {
+DRAWINGS: dict[str, Callable[[ShownSchedule], Figure]] = {
     "roofline": figures.roofline,
     "stacked": figures.stacked,
     "buffers": figures.buffers,
@@ -217,13 +216,13 @@ DRAWINGS: dict[str, Callable[[ShownExplored], Figure]] = {
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_every_picture_is_an_svg(name: str, explored: ShownExplored) -> None:
+def test_every_picture_is_an_svg(name: str, explored: ShownSchedule) -> None:
     text = figures.svg(DRAWINGS[name](explored))
     assert text.startswith("<svg")
     assert text.rstrip().endswith("</svg>")
 
 
-def test_a_point_a_layer_stays_below_the_roof(explored: ShownExplored) -> None:
+def test_a_point_a_layer_stays_below_the_roof(explored: ShownSchedule) -> None:
     (axes,) = figures.roofline(explored).axes
     roof = np.asarray(axes.lines[0].get_ydata())
     points = [np.asarray(line.get_ydata())[0] for line in axes.lines[1:]]
@@ -231,14 +230,14 @@ def test_a_point_a_layer_stays_below_the_roof(explored: ShownExplored) -> None:
     assert max(points) <= max(roof)
 
 
-def test_the_tiling_covers_the_map(explored: ShownExplored) -> None:
+def test_the_tiling_covers_the_map(explored: ShownSchedule) -> None:
     for layer in range(len(explored.cost.layers)):
         (axes,) = figures.tiling(explored, layer).axes
         work = explored.cost.layers[layer].work
         assert sum(p.get_width() * p.get_height() for p in axes.patches) == work.out_width * work.out_height  # type: ignore[attr-defined]
 
 
-def test_the_page_is_one_file_that_asks_for_nothing(comparison: ShownComparison, explored: ShownExplored) -> None:
+def test_the_page_is_one_file_that_asks_for_nothing(comparison: ShownComparison, explored: ShownSchedule) -> None:
     text = report(comparison, (explored,))
     one_whole_page(text)
     assert text.count("<svg") >= 6
@@ -251,7 +250,7 @@ def test_names_are_escaped() -> None:
     assert "&lt;img src=x" in text
 
 
-def test_jupyter_shows_the_same(explored: ShownExplored, comparison: ShownComparison) -> None:
+def test_jupyter_shows_the_same(explored: ShownSchedule, comparison: ShownComparison) -> None:
     assert "<table>" in explored._repr_html_()
     assert "<svg" in comparison._repr_html_()
 

@@ -16,8 +16,9 @@ from host.simulated.pace import pace
 from systolic.cli.main import main
 from systolic.execution.frames import pictures_in, run_frames, save_cycles
 from systolic.execution.run import run
-from systolic.styles.systolic.measure import board_memory, measure, trace_frame
+from systolic.styles.systolic.measure import measure, trace_frame
 from systolic.styles.systolic.simulate import open_folder
+from systolic.trace.report import board_memory
 from tests.detectors import write_tiny_design
 
 

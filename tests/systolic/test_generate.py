@@ -22,14 +22,14 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, emit, place_maps
 from scheduler.systolic.search.choose import choose
 from scheduler.systolic.tiling import tile
-from systolic.design import Design
+from systolic.files import DesignFiles
 from tests.systolic.accelerators import GEOMETRIES, HOSTILE, design_of, networks, start
 
 ODD = GEOMETRIES["odd rows"]
 CODE = (".cpp", ".h", ".tcl")
 
 
-def manifest_of(made: Design) -> dict:  # type: ignore[type-arg]
+def manifest_of(made: DesignFiles) -> dict:  # type: ignore[type-arg]
     values = json.loads(made.files["manifest.json"])
     assert isinstance(values, dict)
     return values

@@ -10,29 +10,30 @@ import pytest
 
 from boards.board import load
 from boards.errors import SimulationError
-from systolic.styles.systolic.measure import DDR_EFFICIENCY, advise, board_memory, measure, trace_frame
-from systolic.styles.systolic.simulate import Folder, open_folder
+from systolic.styles.systolic.measure import advise, measure, trace_frame
+from systolic.styles.systolic.simulate import SystolicDesign, open_folder
+from systolic.trace.report import DDR_EFFICIENCY, board_memory
 from systolic.trace.solver import Trace
 
 
 @pytest.fixture(scope="module")
-def folder(tiny_design: Path) -> Folder:
+def folder(tiny_design: Path) -> SystolicDesign:
     return open_folder(tiny_design)
 
 
 @pytest.fixture(scope="module")
-def trace(folder: Folder) -> Trace:
+def trace(folder: SystolicDesign) -> Trace:
     return trace_frame(folder, np.full((3, 28, 36), 77, np.uint8))
 
 
-def test_the_memory_is_the_boards(folder: Folder) -> None:
+def test_the_memory_is_the_boards(folder: SystolicDesign) -> None:
     memory = board_memory(folder)
     assert (memory.peak_gbps, memory.efficiency) == (load("pynq-z2").ddr.peak_gbps, DDR_EFFICIENCY)
     assert board_memory(folder, 0.5, 10.0).peak_gbps == 10.0
     assert board_memory(folder, 0.5).efficiency == 0.5
 
 
-def test_layers_take_at_least_their_compute(folder: Folder, trace: Trace) -> None:
+def test_layers_take_at_least_their_compute(folder: SystolicDesign, trace: Trace) -> None:
     report = measure(folder, trace, board_memory(folder))
     assert [layer.name for layer in report.layers] == ["pool1", "conv2"]
     for layer, described in zip(report.layers, folder.manifest["layers"], strict=True):
@@ -44,25 +45,25 @@ def test_layers_take_at_least_their_compute(folder: Folder, trace: Trace) -> Non
     assert report.dsp_efficiency == pytest.approx(macs / (2 * report.dsp * report.cycles_per_frame))
 
 
-def test_cycles_do_not_depend_on_the_picture(folder: Folder, trace: Trace) -> None:
+def test_cycles_do_not_depend_on_the_picture(folder: SystolicDesign, trace: Trace) -> None:
     other = trace_frame(folder, np.random.default_rng(0).integers(0, 256, (3, 28, 36), np.uint8))
     memory = board_memory(folder)
     assert measure(folder, other, memory).cycles_per_frame == measure(folder, trace, memory).cycles_per_frame
 
 
-def test_a_slower_memory_costs_cycles_without_a_new_execution(folder: Folder, trace: Trace) -> None:
+def test_a_slower_memory_costs_cycles_without_a_new_execution(folder: SystolicDesign, trace: Trace) -> None:
     fast, slow = (measure(folder, trace, board_memory(folder, None, peak)) for peak in (20.0, 0.2))
     assert slow.cycles_per_frame > 1.5 * fast.cycles_per_frame
     assert "DDR" in slow._repr_html_() or "memory" in slow._repr_html_()
 
 
-def test_a_slower_clock_meets_a_faster_memory(folder: Folder, trace: Trace) -> None:
+def test_a_slower_clock_meets_a_faster_memory(folder: SystolicDesign, trace: Trace) -> None:
     memory = board_memory(folder)
     assert measure(folder, trace, memory, 50).cycles_per_frame <= measure(folder, trace, memory, 250).cycles_per_frame
     assert measure(folder, trace, memory, 50).clock_mhz == 50
 
 
-def test_the_declared_fifos_lose_nothing(folder: Folder, trace: Trace) -> None:
+def test_the_declared_fifos_lose_nothing(folder: SystolicDesign, trace: Trace) -> None:
     memory = board_memory(folder)
     advice = advise(trace, memory, folder.manifest["clock_mhz"])
     assert set(advice.declared) >= {"rows", "weights", "sums", "results"}
@@ -70,7 +71,7 @@ def test_the_declared_fifos_lose_nothing(folder: Folder, trace: Trace) -> None:
     assert all(advice.depths[name] <= max(advice.declared[name], 2) for name in ("rows", "beats", "saved"))
 
 
-def test_a_pass_that_was_not_traced(folder: Folder, trace: Trace) -> None:
+def test_a_pass_that_was_not_traced(folder: SystolicDesign, trace: Trace) -> None:
     layers = [{**layer, "last_pass": layer["last_pass"] + 7} for layer in folder.manifest["layers"]]
     damaged = replace(folder, manifest={**folder.manifest, "layers": layers})
     with pytest.raises(SimulationError, match=r"pass \d+ of conv1 was not traced; generate the design again"):

@@ -14,8 +14,7 @@ from cnn.float_model import run_float
 from cnn.network import Shape
 from cnn.quantized_file import to_npz
 from host.vision.picture import FITS
-from systolic.model import calibration_inputs, load_model, reload, sample_pictures
-from systolic.styles.systolic.flow import Calibration, quantise_model
+from systolic.model import Calibration, calibration_inputs, load_model, quantise_model, reload, sample_pictures
 from tests.detectors import LABELS, tiny_files
 
 

@@ -13,12 +13,12 @@ from boards.board import load
 from boards.errors import HostError, PictureError
 from host.vision.picture import load_picture
 from scheduler.systolic.array import Array
-from systolic.design import write
 from systolic.execution.build import Variant, build
 from systolic.execution.run import Run, fit_picture, run, save_annotated
-from systolic.model import load_model, sample_pictures
-from systolic.styles.systolic.flow import Calibration, make_design
-from systolic.styles.systolic.simulate import Folder, open_folder, simulate
+from systolic.files import write
+from systolic.model import Calibration, load_model, sample_pictures
+from systolic.styles.systolic.flow import make_design
+from systolic.styles.systolic.simulate import SystolicDesign, open_folder, simulate
 from tests.detectors import LABELS
 from tests.systolic.accelerators import design_of, locked, start
 
@@ -26,7 +26,7 @@ AP_INT = Variant(ap_int=True)
 
 
 @pytest.fixture
-def tiny(tiny_design: Path) -> Folder:
+def tiny(tiny_design: Path) -> SystolicDesign:
     return open_folder(tiny_design)
 
 
@@ -42,12 +42,12 @@ def boxes(found: Run) -> list[tuple[str, float, tuple[float, ...]]]:
     return [(one.label, one.probability, tuple(one.box)) for one in found.detections]
 
 
-def run_on(tiny: Folder, image: Image.Image, path: Path, exif: Image.Exif | None = None) -> Run:
+def run_on(tiny: SystolicDesign, image: Image.Image, path: Path, exif: Image.Exif | None = None) -> Run:
     image.save(path, exif=exif or Image.Exif())
     return run(tiny, path)
 
 
-def test_boxes_lie_in_the_given_picture(tiny: Folder, photograph: Path) -> None:
+def test_boxes_lie_in_the_given_picture(tiny: SystolicDesign, photograph: Path) -> None:
     found = run(tiny, photograph)
     assert found.simulation.mismatches == 0
     assert found.picture.shape == (60, 90, 3)
@@ -59,11 +59,11 @@ def test_boxes_lie_in_the_given_picture(tiny: Folder, photograph: Path) -> None:
         assert one.label in LABELS
 
 
-def test_ap_int_gives_the_same_boxes(tiny: Folder, photograph: Path) -> None:
+def test_ap_int_gives_the_same_boxes(tiny: SystolicDesign, photograph: Path) -> None:
     assert boxes(run(tiny, photograph, variant=AP_INT)) == boxes(run(tiny, photograph))
 
 
-def test_the_threshold_leaves_fewer(tiny: Folder, photograph: Path) -> None:
+def test_the_threshold_leaves_fewer(tiny: SystolicDesign, photograph: Path) -> None:
     every, some = run(tiny, photograph, threshold=0.01), run(tiny, photograph, threshold=0.5)
     assert 0 < len(some.detections) < len(every.detections)
     assert min(one.probability for one in some.detections) >= 0.5
@@ -72,12 +72,12 @@ def test_the_threshold_leaves_fewer(tiny: Folder, photograph: Path) -> None:
 # ------------------------------------------------------------------------------------ unusual pictures
 
 
-def test_a_grey_picture_is_its_three_equal_channels(tiny: Folder, photograph: Path, tmp_path: Path) -> None:
+def test_a_grey_picture_is_its_three_equal_channels(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
     grey = Image.open(photograph).convert("L")
     assert boxes(run_on(tiny, grey, tmp_path / "l.png")) == boxes(run_on(tiny, grey.convert("RGB"), tmp_path / "r.png"))
 
 
-def test_transparency_is_laid_over_white(tiny: Folder, photograph: Path, tmp_path: Path) -> None:
+def test_transparency_is_laid_over_white(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
     opaque = Image.open(photograph)
     with_alpha = opaque.convert("RGBA")
     assert boxes(run_on(tiny, with_alpha, tmp_path / "a.png")) == boxes(run(tiny, photograph))
@@ -86,7 +86,7 @@ def test_transparency_is_laid_over_white(tiny: Folder, photograph: Path, tmp_pat
     assert boxes(run_on(tiny, with_alpha, tmp_path / "a.png")) == boxes(run_on(tiny, white, tmp_path / "w.png"))
 
 
-def test_an_exif_rotation_is_applied_before_the_network(tiny: Folder, photograph: Path, tmp_path: Path) -> None:
+def test_an_exif_rotation_is_applied_before_the_network(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
     """Stored lying with the note "turn it": the boxes are those of the upright picture, in its pixels."""
     upright = Image.open(photograph)
     exif = Image.Exif()
@@ -98,12 +98,12 @@ def test_an_exif_rotation_is_applied_before_the_network(tiny: Folder, photograph
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 300), (3000, 2)])
-def test_pictures_of_odd_shapes(size: tuple[int, int], tiny: Folder, tmp_path: Path) -> None:
+def test_pictures_of_odd_shapes(size: tuple[int, int], tiny: SystolicDesign, tmp_path: Path) -> None:
     found = run_on(tiny, Image.new("RGB", size, "orange"), tmp_path / "odd.png")
     assert found.simulation.mismatches == 0
 
 
-def test_a_huge_picture_is_refused_by_its_header(tiny: Folder, tmp_path: Path) -> None:
+def test_a_huge_picture_is_refused_by_its_header(tiny: SystolicDesign, tmp_path: Path) -> None:
     Image.new("1", (8_001, 8_000)).save(tmp_path / "huge.png")
     with pytest.raises(PictureError) as caught:
         run(tiny, tmp_path / "huge.png")
@@ -113,7 +113,7 @@ def test_a_huge_picture_is_refused_by_its_header(tiny: Folder, tmp_path: Path) -
     )
 
 
-def test_a_picture_that_is_none_and_one_that_is_cut_off(tiny: Folder, photograph: Path, tmp_path: Path) -> None:
+def test_a_picture_that_is_none_and_one_that_is_cut_off(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
     (tmp_path / "no.png").write_text("not a picture")
     with pytest.raises(PictureError, match=r"no.png: the file is none of the pictures that are read \(JPEG, PNG"):
         run(tiny, tmp_path / "no.png")
@@ -135,7 +135,7 @@ def test_a_network_without_a_head(tmp_path: Path, photograph: Path) -> None:
     assert str(caught.value) == "headless has no detection head to decode; systolic simulate shows its layers"
 
 
-def test_the_annotated_picture_shows_its_boxes(tiny: Folder, photograph: Path, tmp_path: Path) -> None:
+def test_the_annotated_picture_shows_its_boxes(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
     found = run(tiny, photograph)
     save_annotated(found, list(LABELS), tmp_path / "boxes.png")
     drawn = np.asarray(Image.open(tmp_path / "boxes.png"))
@@ -144,7 +144,9 @@ def test_the_annotated_picture_shows_its_boxes(tiny: Folder, photograph: Path, t
 
 
 @pytest.mark.parametrize("name", ["absent/boxes.png", "boxes.nonsense", "boxes"])
-def test_an_annotated_picture_that_cannot_be_written(name: str, tiny: Folder, photograph: Path, tmp_path: Path) -> None:
+def test_an_annotated_picture_that_cannot_be_written(
+    name: str, tiny: SystolicDesign, photograph: Path, tmp_path: Path
+) -> None:
     with pytest.raises(HostError, match=r"boxes.* cannot be written: .*; choose another -o FILE.png"):
         save_annotated(run(tiny, photograph), list(LABELS), tmp_path / name)
 
@@ -152,7 +154,7 @@ def test_an_annotated_picture_that_cannot_be_written(name: str, tiny: Folder, ph
 # ------------------------------------------------------------------------------------ real networks
 
 
-def real_design(shared: Path, build_root: Path, name: str, size: tuple[int, int] | None) -> Folder:
+def real_design(shared: Path, build_root: Path, name: str, size: tuple[int, int] | None) -> SystolicDesign:
     """A trained network of the shared data on a ZCU104, calibrated on photographs; compiled once a run."""
     networks, pictures = shared / "data" / "networks", shared / "data" / "pictures"
     folder = build_root / f"{name}-{size}"

@@ -16,13 +16,12 @@ import pytest
 from boards.board import load
 from host.contract.manifest import read_manifest
 from host.simulated.pace import pace
-from systolic.design import write
 from systolic.execution.frames import save_cycles
-from systolic.model import load_model, sample_pictures
+from systolic.files import write
+from systolic.model import Calibration, load_model, sample_pictures
 from systolic.package import package
-from systolic.styles.streaming.flow import Asked, make_pipeline
-from systolic.styles.streaming.measure import PipelineReport
-from systolic.styles.systolic.flow import Calibration
+from systolic.styles.streaming.flow import StreamingOptions, make_pipeline
+from systolic.styles.streaming.measure import StreamingReport
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
@@ -35,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         load("ultra96-v2"),
         None,
         Calibration(sample_pictures()[:2]),
-        Asked(fps=200, sized=False, external=("conv7",), deadline=10),
+        StreamingOptions(fps=200, sized=False, external=("conv7",), deadline=10),
     )
     folder = tmp_path_factory.mktemp("streaming") / "design"
     write(made.design, folder)
@@ -90,7 +89,7 @@ def test_what_was_traced_sets_the_simulated_boards_pace(folder: Path) -> None:
     manifest = read_manifest(folder)
     modelled = pace(folder, manifest, 1.0)
     nothing: Any = None  # of what follows only the cycles are kept
-    report = PipelineReport("shapes", manifest.clock_mhz, 52, 1_382_500, 2_000_000, (), nothing)
+    report = StreamingReport("shapes", manifest.clock_mhz, 52, 1_382_500, 2_000_000, (), nothing)
     assert save_cycles(folder, report) == folder / "cycles.json"
     traced = pace(folder, manifest, 1.0)
     assert modelled is not None

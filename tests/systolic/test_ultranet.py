@@ -9,8 +9,8 @@ import pytest
 from cnn.integer_model import dequantise, run_integer
 from host.vision.detection import Detection, Head, detect
 from host.vision.picture import FITS, load_picture
+from systolic.manifest import heads
 from systolic.model import load_model
-from systolic.styles.systolic.generate import heads
 
 
 def found(shared: Path, fit: str | None) -> tuple[Detection, ...]:

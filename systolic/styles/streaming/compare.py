@@ -9,7 +9,7 @@ from boards.board import Board, Clock
 from boards.errors import ScheduleError
 from scheduler.streaming import graph as g
 from systolic.styles.streaming.compared import Comparison, Row
-from systolic.styles.streaming.flow import FOLDERS, Asked, fold_network
+from systolic.styles.streaming.flow import FOLDERS, StreamingOptions, fold_network
 
 
 class ShownComparison(Comparison):
@@ -25,7 +25,7 @@ def compare_folders(
     graph: g.StreamGraph,
     board: Board,
     clock: Clock,
-    asked: Asked,
+    asked: StreamingOptions,
     folders: Sequence[str] = FOLDERS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> ShownComparison:

@@ -21,20 +21,20 @@ from scheduler.streaming.folding_file import from_json
 from scheduler.streaming.lower import lower
 from scheduler.streaming.search import annealing, exact, greedy
 from scheduler.streaming.search.candidates import Options
-from systolic.design import Design, write
-from systolic.model import Model
+from systolic.files import DesignFiles, write
+from systolic.model import Calibration, Model, Progress, quantise_model
 from systolic.styles.streaming.fifos import Fifos, size_fifos
 from systolic.styles.streaming.generate import Streaming, generate_pipeline
-from systolic.styles.streaming.measure import pipeline_memory, trace_pipeline
+from systolic.styles.streaming.measure import trace_pipeline
 from systolic.styles.streaming.simulate import open_pipeline
-from systolic.styles.systolic.flow import Calibration, Progress, quantise_model
 from systolic.styles.systolic.simulate import read_manifest
+from systolic.trace.report import board_memory
 
 FOLDERS = ("exact", "greedy", "annealing")
 
 
 @dataclass(frozen=True)
-class Asked:
+class StreamingOptions:
     """What is wanted of a folding.
 
     fps: at the target clock, with least resources; None for the highest frame rate that fits. folder: one of FOLDERS.
@@ -71,14 +71,14 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class GeneratedPipeline:
+class StreamingPlan:
     """fifos: None where they were not sized by the trace."""
 
     network: QuantizedNetwork
     folded: Folded
     board: Board
     clock: Clock
-    design: Design
+    design: DesignFiles
     fifos: Fifos | None
 
     def _repr_html_(self) -> str:
@@ -88,7 +88,7 @@ class GeneratedPipeline:
         return parts if self.fifos is None else parts + fifos_html(self.fifos)
 
 
-def fold_network(graph: g.StreamGraph, board: Board, clock: Clock, asked: Asked) -> Folded:
+def fold_network(graph: g.StreamGraph, board: Board, clock: Clock, asked: StreamingOptions) -> Folded:
     """The folding that was asked for; ScheduleError says what a board lacks, or which rule a given one breaks."""
     cycles = None if asked.fps is None else int(clock.mhz * 1e6 / asked.fps)
     if cycles == 0:
@@ -122,9 +122,9 @@ def make_pipeline(
     board: Board,
     clock_mhz: float | None,
     calibration: Calibration,
-    asked: Asked,
+    asked: StreamingOptions,
     tell: Progress = lambda _: None,
-) -> GeneratedPipeline:
+) -> StreamingPlan:
     """Everything between a model and the files of its pipeline; the errors are those of each step."""
     clock = board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
     fit = calibration.fit or model.fit
@@ -139,12 +139,12 @@ def make_pipeline(
     tell("generating")
     design = generate_pipeline(made, model.files, picture, estimate(found))
     if not asked.sized:
-        return GeneratedPipeline(network, found, board, clock, design, None)
+        return StreamingPlan(network, found, board, clock, design, None)
     fifos = _sized(design, picture, clock, tell)
     found = recounted(found, board, fifos)
     deep = replace(made, depths=fifos.depths)
     whole = generate_pipeline(deep, model.files, picture, estimate(found))
-    return GeneratedPipeline(network, found, board, clock, whole, fifos)
+    return StreamingPlan(network, found, board, clock, whole, fifos)
 
 
 WHOLE_BOARD = Budget(lut=1.0, dsp=1.0, bram=1.0, uram=1.0)
@@ -165,7 +165,7 @@ def estimate(found: Folded) -> Mapping[str, int]:
     return {"dsp": used.dsp, "lut": used.lut, "lutram": used.lutram, "bram36": -(-used.bram18 // 2), "uram": used.uram}
 
 
-def _sized(design: Design, picture: npt.NDArray[np.uint8], clock: Clock, tell: Progress) -> Fifos:
+def _sized(design: DesignFiles, picture: npt.NDArray[np.uint8], clock: Clock, tell: Progress) -> Fifos:
     """The depths that the trace of the design itself asks for."""
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / "design"
@@ -174,4 +174,4 @@ def _sized(design: Design, picture: npt.NDArray[np.uint8], clock: Clock, tell: P
         trace = trace_pipeline(pipeline, picture, tell)
         tell("sizing FIFOs")
         widths = {one["name"]: int(one["bits"]) for one in pipeline.manifest["fifos"]}
-        return size_fifos(trace, pipeline_memory(pipeline), clock.mhz, widths)
+        return size_fifos(trace, board_memory(pipeline), clock.mhz, widths)

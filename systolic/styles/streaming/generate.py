@@ -23,13 +23,13 @@ from hls_templates.vendor.ports import StreamPorts
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.systolic.area.resources import BURST_WORDS, OUTSTANDING
-from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
+from systolic.files import MANIFEST, MANIFEST_VERSION, DesignFiles, design_files
 from systolic.golden import golden_files
+from systolic.manifest import heads
 from systolic.styles.streaming.ends import value_bytes
 from systolic.styles.streaming.parameters import can_be_written, parameter_files
 from systolic.styles.streaming.units import IMAGE_BEAT
 from systolic.styles.streaming.wiring import Wiring, wire_up
-from systolic.styles.systolic.generate import heads
 
 CHECK = {"packet_in": "data/in.bin", "packet_out": "data/expected.bin"}
 """The test bench's frame, with which the host compares a board."""
@@ -53,7 +53,7 @@ class Streaming:
 
 def generate_pipeline(
     made: Streaming, model: Mapping[str, bytes], picture: npt.NDArray[np.uint8], estimate: Mapping[str, Any]
-) -> Design:
+) -> DesignFiles:
     """The whole folder; the same arguments give the same bytes.
 
     model: files of the network as the user gave it. picture: uint8 [channels, height, width], the frame of the
@@ -77,7 +77,7 @@ def generate_pipeline(
     check = {packet: {"path": path, "crc32": zlib.crc32(files[path])} for packet, path in CHECK.items()}
     described = {**manifest(made, wiring, estimate), "check": check}
     files[MANIFEST] = (json.dumps(described, indent=1, ensure_ascii=False) + "\n").encode()
-    return design(files)
+    return design_files(files)
 
 
 def vendor_values(made: Streaming, values: PipelineValues, estimate: Mapping[str, Any]) -> VendorValues:

@@ -9,10 +9,9 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
-from boards import board as board_room
 from systolic.execution.build import Variant, build
-from systolic.styles.streaming.simulate import Pipeline, PipelineLibrary, pack_picture
-from systolic.styles.systolic.measure import DDR_EFFICIENCY, LayerTime
+from systolic.styles.streaming.simulate import PipelineLibrary, StreamingDesign, pack_picture
+from systolic.trace.report import LayerTime
 from systolic.trace.solver import Memory, Trace
 from systolic.trace.timing import RegionTiming, Timing
 
@@ -21,7 +20,7 @@ FRAMES = 3
 
 
 @dataclass(frozen=True, eq=False)
-class PipelineReport:
+class StreamingReport:
     """cycles_per_frame: between two frames in the steady state. latency_cycles: of the first frame, in and out.
 
     timing: of FRAMES frames. layers: one a block; its cycles are those in which it works, a frame.
@@ -69,7 +68,7 @@ class PipelineReport:
 
 
 def trace_pipeline(
-    pipeline: Pipeline, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None
+    pipeline: StreamingDesign, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None
 ) -> Trace:
     """Executes FRAMES frames of one picture, uint8 [channels, height, width], with every process's clock recorded."""
     tell("compiling (native-trace)")
@@ -84,31 +83,19 @@ def trace_pipeline(
     return trace
 
 
-def pipeline_memory(pipeline: Pipeline, efficiency: float | None = None) -> Memory:
-    """The DDR of the design's board at its rated speed."""
-    board = board_room.load(pipeline.manifest["board"])
-    return Memory(
-        peak_gbps=board.ddr.peak_gbps,
-        efficiency=DDR_EFFICIENCY if efficiency is None else efficiency,
-        read_outstanding=pipeline.manifest["outstanding"],
-        write_outstanding=pipeline.manifest["outstanding"],
-        max_burst_beats=pipeline.manifest["burst_words"],
-    )
-
-
 def measure_pipeline(
-    pipeline: Pipeline,
+    pipeline: StreamingDesign,
     trace: Trace,
     memory: Memory,
     clock_mhz: float | None = None,
     depths: Mapping[str, int] | None = None,
-) -> PipelineReport:
+) -> StreamingReport:
     """Solves the trace: no execution. clock_mhz, depths: other than the design's own."""
     clock = float(pipeline.manifest["clock_mhz"]) if clock_mhz is None else clock_mhz
     timing = trace.solve(memory, clock, depths, timeline=True)
     first, more = (region for region in timing.regions if not region.top)
     interval = -(-(more.total - first.total) // (FRAMES - 1))
-    return PipelineReport(
+    return StreamingReport(
         network=pipeline.manifest["network"],
         clock_mhz=clock,
         dsp=int(pipeline.manifest["estimate"]["dsp"]),
@@ -119,7 +106,7 @@ def measure_pipeline(
     )
 
 
-def _blocks(pipeline: Pipeline, region: RegionTiming) -> tuple[LayerTime, ...]:
+def _blocks(pipeline: StreamingDesign, region: RegionTiming) -> tuple[LayerTime, ...]:
     busy = {process.name: -(-process.busy // FRAMES) for process in region.processes}
     found = []
     for block in pipeline.manifest["blocks"]:

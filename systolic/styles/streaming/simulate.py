@@ -23,7 +23,7 @@ MAX_PACKET_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
-class Pipeline:
+class StreamingDesign:
     """A generated folder of the streaming style, read. images: what external weights point to, uint8."""
 
     path: Path
@@ -32,7 +32,7 @@ class Pipeline:
     images: tuple[npt.NDArray[np.uint8], ...]
 
 
-def open_pipeline(path: Path, manifest: Mapping[str, Any]) -> Pipeline:
+def open_pipeline(path: Path, manifest: Mapping[str, Any]) -> StreamingDesign:
     """SimulationError where the folder is not whole."""
     with whole(path):
         images = tuple(np.fromfile(path / one["path"], np.uint8) for one in manifest["images"])
@@ -40,7 +40,7 @@ def open_pipeline(path: Path, manifest: Mapping[str, Any]) -> Pipeline:
         for packet in (manifest["packet_in"], manifest["packet_out"]):
             if not 0 < int(packet["bytes"]) <= MAX_PACKET_BYTES:
                 raise SimulationError(f"a packet has 1…{MAX_PACKET_BYTES} bytes, not {packet['bytes']}")
-    return Pipeline(path, manifest, network, images)
+    return StreamingDesign(path, manifest, network, images)
 
 
 _TAKE = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.POINTER(ctypes.c_int32), ctypes.c_size_t)
@@ -54,7 +54,7 @@ class PipelineLibrary:
 
     def run(
         self,
-        pipeline: Pipeline,
+        pipeline: StreamingDesign,
         packets: npt.NDArray[np.uint8],
         take: Callable[[int, Integers], None] | None = None,
     ) -> npt.NDArray[np.uint8]:
@@ -93,7 +93,7 @@ def _taker(take: Callable[[int, Integers], None] | None) -> Callable[[int, Any, 
     return taken
 
 
-def pack_picture(pipeline: Pipeline, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+def pack_picture(pipeline: StreamingDesign, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """uint8 [channels, height, width] → the packet: pixel by pixel, its channels in order."""
     check_picture(picture, pipeline.manifest["input"])
     return np.ascontiguousarray(picture.transpose(1, 2, 0)).reshape(-1)
@@ -116,7 +116,7 @@ def unstream(values: Integers, layer: Mapping[str, Any]) -> Integers:
     return np.ascontiguousarray(whole.astype(DataType.parse(out["datatype"]).carrier))
 
 
-def unpack_outputs(pipeline: Pipeline, packet: npt.NDArray[np.uint8]) -> tuple[Integers, ...]:
+def unpack_outputs(pipeline: StreamingDesign, packet: npt.NDArray[np.uint8]) -> tuple[Integers, ...]:
     """One frame's packet → the maps that leave, [channels, height, width] each, as the host reads them."""
     found, at = [], 0
     for out in pipeline.manifest["outputs"]:
@@ -128,7 +128,7 @@ def unpack_outputs(pipeline: Pipeline, packet: npt.NDArray[np.uint8]) -> tuple[I
 
 
 def simulate_pipeline(
-    pipeline: Pipeline,
+    pipeline: StreamingDesign,
     picture: npt.NDArray[np.uint8],
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     progress: Callable[[str], None] | None = None,
@@ -152,7 +152,7 @@ def simulate_pipeline(
     return compared(golden, layers, outputs, variant)
 
 
-def _check_left(pipeline: Pipeline, left: tuple[Integers, ...], layers: tuple[Integers, ...]) -> None:
+def _check_left(pipeline: StreamingDesign, left: tuple[Integers, ...], layers: tuple[Integers, ...]) -> None:
     """What leaves through the DMA is what the layer gave; SimulationError else."""
     for out, found in zip(pipeline.manifest["outputs"], left, strict=True):
         if not np.array_equal(found, layers[out["layer"]]):

@@ -33,11 +33,11 @@ from scheduler.systolic.search.space import Goal, Space, geometries, pin, space_
 from scheduler.systolic.search.task import Task, layers_of
 from scheduler.systolic.tiling import SystolicSchedule
 from scheduler.systolic.work import cuts, following_steps, needs, ways
-from systolic.styles.systolic.explored import Comparison, Explored, Holds, Row
+from systolic.styles.systolic.explored import Comparison, Holds, PricedSchedule, Row
 from systolic.styles.systolic.flow import given_schedule
 
 
-class ShownExplored(Explored):
+class ShownSchedule(PricedSchedule):
     """As Jupyter shows it; what draws it stands above the values that it draws."""
 
     def _repr_html_(self) -> str:
@@ -69,7 +69,7 @@ def explore(
     executor: Executor | None = None,
     tell: Callable[[str], None] = lambda _: None,
     batch: int = 1,
-) -> ShownExplored:
+) -> ShownSchedule:
     """The best schedule.
 
     clock_mhz: where it is None, that of the board which gives the least time a frame, the highest for objectives at a
@@ -108,17 +108,17 @@ def explore_given(
     name: str,
     clock_mhz: float | None = None,
     batch: int | None = None,
-) -> ShownExplored:
+) -> ShownSchedule:
     """A schedule saved as JSON, priced; ScheduleError names the rule that a hand edit breaks. batch: what the file's
     has to be, where it is not None."""
     return price(given_schedule(network, (text, name), batch), board, _link(board, clock_mhz, None), None)
 
 
-def price(schedule: SystolicSchedule, board: Board, link: Link, proof: Proof | None = None) -> ShownExplored:
+def price(schedule: SystolicSchedule, board: Board, link: Link, proof: Proof | None = None) -> ShownSchedule:
     check_schedule(schedule)
     placement, used = place(schedule.array, board)
     priced = cost(schedule, link)
-    return ShownExplored(
+    return ShownSchedule(
         board,
         schedule,
         priced,
@@ -131,7 +131,7 @@ def price(schedule: SystolicSchedule, board: Board, link: Link, proof: Proof | N
     )
 
 
-def saved(explored: Explored) -> str:
+def saved(explored: PricedSchedule) -> str:
     """The schedule as JSON, for an editor and ``generate --schedule``."""
     return to_json(explored.schedule)
 
@@ -212,7 +212,7 @@ def geometry_pins(text: str) -> dict[str, int]:
 
 def front(
     network: QuantizedNetwork, board: Board, link: Link, space: Space | None = None, batch: int = 1
-) -> tuple[ShownExplored, ...]:
+) -> tuple[ShownSchedule, ...]:
     """The best schedule of every geometry that no other beats in both frames/s and DSPs, the fastest first.
 
     batch: frames that share the weights' passage; ``space`` is one of the same batch. Few knobs are searched, so that

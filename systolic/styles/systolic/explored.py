@@ -29,7 +29,7 @@ class Holds:
 
 
 @dataclass(frozen=True, eq=False)
-class Explored:
+class PricedSchedule:
     """One schedule on one board, priced. proof is None where the schedule was given. runners: a line a layer.
     placement: the primitives of the buffers, counted in usage. holds: where a rate was asked for."""
 
@@ -95,7 +95,7 @@ class Explored:
         }
 
 
-def _layer_values(explored: Explored, layer: LayerCost, why: str) -> dict[str, Any]:
+def _layer_values(explored: PricedSchedule, layer: LayerCost, why: str) -> dict[str, Any]:
     return {
         "name": layer.work.name,
         "order": layer.way.order,
@@ -118,7 +118,7 @@ class Row:
     """What was asked, and the schedule or the sentence why there is none."""
 
     asked: str
-    explored: Explored | None
+    explored: PricedSchedule | None
     reason: str = ""
 
 
@@ -145,7 +145,7 @@ class Comparison:
 LAYER_HEAD = ("layer", "order", "strips", "cycles", "PEs busy", "DDR bytes", "result", "bound by", "runner-up")
 
 
-def rows_of(explored: Explored) -> list[list[Cell]]:
+def rows_of(explored: PricedSchedule) -> list[list[Cell]]:
     """A line a layer for ``systolic.tables.table``."""
     lines: list[list[Cell]] = []
     for layer, why in zip(explored.cost.layers, explored.runners, strict=True):
@@ -166,7 +166,7 @@ def rows_of(explored: Explored) -> list[list[Cell]]:
     return lines
 
 
-def explored_text(explored: Explored) -> str:
+def explored_text(explored: PricedSchedule) -> str:
     return "\n\n".join(
         [
             explored.title,
@@ -178,7 +178,7 @@ def explored_text(explored: Explored) -> str:
     )
 
 
-def totals(explored: Explored) -> str:
+def totals(explored: PricedSchedule) -> str:
     """A few lines that sum a schedule up."""
     priced = explored.cost
     moved = priced.bytes_per_frame
@@ -205,7 +205,7 @@ def totals(explored: Explored) -> str:
 BUDGET_HEAD = ("resource", "used", "of", "share", "source")
 
 
-def budget(explored: Explored) -> list[list[Cell]]:
+def budget(explored: PricedSchedule) -> list[list[Cell]]:
     """Totals against what the board has."""
     used, have = explored.usage, explored.board.resources
     counted = "estimate: primitives by their shapes"
@@ -219,7 +219,7 @@ def budget(explored: Explored) -> list[list[Cell]]:
 NAMED_HEAD = ("schedule", "cycles", "frames/s", "DDR MB", "weights on chip KiB", "source")
 
 
-def named_rows(explored: Explored) -> list[list[Cell]]:
+def named_rows(explored: PricedSchedule) -> list[list[Cell]]:
     """The chosen schedule and the named ones, on the same MACs."""
     clock = explored.clock_mhz * 1e6
     own = explored.cost
@@ -231,7 +231,7 @@ def named_rows(explored: Explored) -> list[list[Cell]]:
     return rows
 
 
-def _named(explored: Explored) -> str:
+def _named(explored: PricedSchedule) -> str:
     return table(NAMED_HEAD, named_rows(explored))
 
 
@@ -255,7 +255,7 @@ def comparison_rows(comparison: Comparison) -> list[list[Cell]]:
     return [line for row in comparison.rows for line in (_compared(row), *_named_beside(row.explored))]
 
 
-def _named_beside(explored: Explored | None) -> list[list[Cell]]:
+def _named_beside(explored: PricedSchedule | None) -> list[list[Cell]]:
     if explored is None:
         return []
     array, clock = str(explored.schedule.array), explored.clock_mhz

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.board import Board, Clock
-from cnn.network import Detection
-from cnn.quantized import QuantizedNetwork, on_host
+from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import to_npz
 from hls_templates.engine import TOP, EngineValues, Memory, Parameter, engine_simulation, engine_sources
 from hls_templates.vendor.files import Figure, VendorValues, vendor_files
@@ -23,12 +22,13 @@ from scheduler.hardware.ddr import link_of
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import BURST_WORDS, FIFOS, OUTSTANDING, PRIMITIVES, Buffer, built, units
 from scheduler.systolic.array import PIXEL_BYTES, Array
-from scheduler.systolic.layers import MAX_STRIDE, resolve
+from scheduler.systolic.layers import MAX_STRIDE
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, Map, Program, emit
 from scheduler.systolic.tiling import SystolicSchedule
-from systolic.design import MANIFEST, MANIFEST_VERSION, Design, design
+from systolic.files import MANIFEST, MANIFEST_VERSION, DesignFiles, design_files
 from systolic.golden import golden_files
+from systolic.manifest import heads
 from systolic.styles.systolic.vector import make_vector
 
 CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
@@ -45,7 +45,7 @@ def generate(
     model: Mapping[str, bytes],
     picture: npt.NDArray[np.uint8],
     fit: str = "plain",
-) -> Design:
+) -> DesignFiles:
     """The whole folder; the same arguments give the same bytes.
 
     model: files of the float network, kept for the float reference. picture: uint8 [channels, height, width], the
@@ -66,7 +66,7 @@ def generate(
     files |= model
     check = {name: {"path": path, "crc32": zlib.crc32(files[path])} for name, path in CHECK.items()}
     files[MANIFEST] = _json({**manifest(schedule, program, board, clock), "fit": fit, "check": check})
-    return design(files)
+    return design_files(files)
 
 
 def vendor_values(
@@ -278,26 +278,3 @@ def _region(region: Map, array: Array) -> dict[str, int]:
         "blocks": region.blocks,
         "value_bits": region.value_bits,
     }
-
-
-def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> list[dict[str, Any]]:
-    """One object a detection head: the layer (by index in ``layers``) whose output it reads, and how.
-
-    layer_of: node → index in ``layers``.
-    """
-    found = []
-    for node in network.nodes:
-        if on_host(node.op) and isinstance(node.op, Detection):
-            op = node.op
-            found.append(
-                {
-                    "layer": layer_of[resolve(network, node.inputs[0])],
-                    "kind": op.kind,
-                    "anchors": [list(pair) for pair in op.anchors],
-                    "classes": op.classes,
-                    "coords": op.coords,
-                    "softmax": op.softmax,
-                    **({"bias": list(op.bias)} if op.bias else {}),
-                }
-            )
-    return found

@@ -10,34 +10,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards import board as board_room
 from boards.errors import SimulationError
 from scheduler.systolic.array import Array
 from systolic.execution.build import Variant, build
-from systolic.styles.systolic.simulate import Folder, Library, fill_batch
+from systolic.styles.systolic.simulate import Library, SystolicDesign, fill_batch
 from systolic.trace.depths import Advice
+from systolic.trace.report import LayerTime
 from systolic.trace.solver import Memory, Trace
 from systolic.trace.timing import RegionTiming, Timing
 
-DDR_EFFICIENCY = 0.85
-"""Share of the DDR's peak that carries data where none is given: refresh, row misses and turn-arounds take the rest."""
-
-
-@dataclass(frozen=True)
-class LayerTime:
-    """cycles: traced, all passes of the layer. modelled_cycles: the scheduler's formula for the same, at the design's
-    clock and the board's DDR at its rated speed and DDR_EFFICIENCY."""
-
-    name: str
-    cycles: int
-    macs: int
-    efficiency: float
-    bound_by: str
-    modelled_cycles: int
-
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class SystolicReport:
     """Traced cycles of one frame, or of one batch of frames. dsp: of the multiply-accumulates, each of so many
     ``products`` a cycle; frames_per_second at the target clock.
 
@@ -78,7 +62,9 @@ class Report:
         )
 
 
-def trace_frame(folder: Folder, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None) -> Trace:
+def trace_frame(
+    folder: SystolicDesign, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None
+) -> Trace:
     """Executes one frame, uint8 [channels, height, width], or a batch of it, with every process's clock recorded."""
     tell("compiling (native-trace)")
     library = Library(build(folder.path, Variant(trace=True)))
@@ -91,26 +77,14 @@ def trace_frame(folder: Folder, picture: npt.NDArray[np.uint8], tell: Callable[[
     return trace
 
 
-def board_memory(folder: Folder, efficiency: float | None = None, peak_gbps: float | None = None) -> Memory:
-    """The DDR of the design's board, at its rated speed unless ``peak_gbps`` says otherwise."""
-    board = board_room.load(folder.manifest["board"])
-    return Memory(
-        peak_gbps=board.ddr.peak_gbps if peak_gbps is None else peak_gbps,
-        efficiency=DDR_EFFICIENCY if efficiency is None else efficiency,
-        read_outstanding=folder.manifest["outstanding"],
-        write_outstanding=folder.manifest["outstanding"],
-        max_burst_beats=folder.manifest["burst_words"],
-    )
-
-
-def measure(folder: Folder, trace: Trace, memory: Memory, clock_mhz: float | None = None) -> Report:
+def measure(folder: SystolicDesign, trace: Trace, memory: Memory, clock_mhz: float | None = None) -> SystolicReport:
     """Solves the trace: no execution. clock_mhz: another than the design's target."""
     clock = float(folder.manifest["clock_mhz"]) if clock_mhz is None else clock_mhz
     timing = trace.solve(memory, clock, timeline=True)
     regions = {region.label: region for region in timing.regions if not region.top}
     layers = tuple(_layer(folder, layer, regions) for layer in folder.manifest["layers"])
     array = Array(**folder.manifest["array"])
-    return Report(
+    return SystolicReport(
         folder.manifest["network"], clock, array.mac_dsps, array.packing.products, layers, timing, folder.batch
     )
 
@@ -120,7 +94,7 @@ def advise(trace: Trace, memory: Memory, clock_mhz: float) -> Advice:
     return trace.advise(memory, clock_mhz)
 
 
-def _layer(folder: Folder, layer: dict[str, Any], regions: dict[int, RegionTiming]) -> LayerTime:
+def _layer(folder: SystolicDesign, layer: dict[str, Any], regions: dict[int, RegionTiming]) -> LayerTime:
     try:
         own = [regions[index] for index in range(layer["first_pass"], layer["last_pass"] + 1)]
     except KeyError as error:

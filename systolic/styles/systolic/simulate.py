@@ -19,15 +19,15 @@ from cnn.quantized_file import from_npz
 from host.contract.layout import fill_pixels, unpack_map
 from host.contract.manifest import region_of
 from scheduler.systolic.layers import MAX_BATCH
-from systolic.design import MANIFEST, MANIFEST_VERSION, is_design
 from systolic.execution.build import Variant, build
 from systolic.execution.simulation import MESSAGE_ROOM, Simulation, check_picture, compared, load, said, whole
+from systolic.files import MANIFEST, MANIFEST_VERSION, is_design
 
 MAX_ARENA_BYTES = 1 << 31
 
 
 @dataclass(frozen=True, eq=False)
-class Folder:
+class SystolicDesign:
     """A generated folder, read: its manifest, its images and its network."""
 
     path: Path
@@ -66,7 +66,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def open_folder(path: Path) -> Folder:
+def open_folder(path: Path) -> SystolicDesign:
     """SimulationError where ``path`` is not a whole generated design of the systolic style."""
     manifest = read_manifest(path)
     batch = manifest.get("batch", 1)
@@ -79,10 +79,12 @@ def open_folder(path: Path) -> Folder:
         requantisers = np.fromfile(path / names["requantisers"], "<u4").reshape(-1, 4)
         program = np.fromfile(path / names["program"], "<u4").reshape(-1, int(manifest["pass_words"]))
         network = from_npz((path / "network.npz").read_bytes(), "network.npz")
-    return Folder(path, manifest, network, weights, requantisers, program)
+    return SystolicDesign(path, manifest, network, weights, requantisers, program)
 
 
-def pack_input(folder: Folder, picture: npt.NDArray[np.uint8], maps: npt.NDArray[np.int8], frame: int = 0) -> None:
+def pack_input(
+    folder: SystolicDesign, picture: npt.NDArray[np.uint8], maps: npt.NDArray[np.int8], frame: int = 0
+) -> None:
     """Writes uint8 [channels, height, width] into the map arena, as ``frame`` of the batch; what is left over of a row
     stays as it was."""
     to = folder.manifest["input"]
@@ -109,7 +111,7 @@ class Library:
 
     def run(
         self,
-        folder: Folder,
+        folder: SystolicDesign,
         maps: npt.NDArray[np.int8],
         first: int = 0,
         count: int | None = None,
@@ -140,13 +142,15 @@ class Library:
         if failed:
             raise SimulationError(f"the generated code stopped in pass {current.value}: {said(message)}")
 
-    def layer(self, folder: Folder, layer: Mapping[str, Any], maps: npt.NDArray[np.int8], frame: int = 0) -> Integers:
+    def layer(
+        self, folder: SystolicDesign, layer: Mapping[str, Any], maps: npt.NDArray[np.int8], frame: int = 0
+    ) -> Integers:
         """The map of one layer right after its last pass, wherever it lies: integers [channels, height, width]."""
         if "map_buffer" in layer["output"]:
             return self._on_chip(folder, layer)
         return unpack_output(layer, folder.lanes, maps, frame)
 
-    def _on_chip(self, folder: Folder, layer: Mapping[str, Any]) -> Integers:
+    def _on_chip(self, folder: SystolicDesign, layer: Mapping[str, Any]) -> Integers:
         """Rows are dealt to the banks: see scheduler/systolic/on_chip.py."""
         region, at = region_of(layer["output"]), layer["output"]
         count, row_bytes = int(folder.manifest["array"]["rows"]), region.size // region.height
@@ -163,7 +167,7 @@ def _array(words: npt.NDArray[Any]) -> tuple[ctypes.c_void_p, ctypes.c_size_t]:
     return ctypes.c_void_p(words.ctypes.data), ctypes.c_size_t(len(words))
 
 
-def arena(folder: Folder) -> npt.NDArray[np.int8]:
+def arena(folder: SystolicDesign) -> npt.NDArray[np.int8]:
     """The map arena, filled with a pattern as uninitialised DDR is: nothing may rely on zeros."""
     size = int(folder.manifest["maps_bytes"])
     if not 0 < size <= MAX_ARENA_BYTES:
@@ -172,7 +176,7 @@ def arena(folder: Folder) -> npt.NDArray[np.int8]:
 
 
 def simulate(
-    folder: Folder,
+    folder: SystolicDesign,
     picture: npt.NDArray[np.uint8],
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     progress: Callable[[str], None] | None = None,
@@ -182,7 +186,7 @@ def simulate(
 
 
 def fill_batch(
-    folder: Folder, pictures: Sequence[npt.NDArray[np.uint8]]
+    folder: SystolicDesign, pictures: Sequence[npt.NDArray[np.uint8]]
 ) -> tuple[npt.NDArray[np.int8], tuple[npt.NDArray[np.uint8], ...]]:
     """The arena with ``pictures``, each uint8 [channels, height, width], and the frames in it: the last picture fills
     the batch. SimulationError for none, and for more than the batch."""
@@ -199,7 +203,7 @@ def fill_batch(
 
 
 def simulate_batch(
-    folder: Folder,
+    folder: SystolicDesign,
     pictures: Sequence[npt.NDArray[np.uint8]],
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     progress: Callable[[str], None] | None = None,

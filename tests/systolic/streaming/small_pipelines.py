@@ -16,9 +16,9 @@ from scheduler.streaming.folded import Goal
 from scheduler.streaming.lower import lower
 from scheduler.streaming.search import exact
 from scheduler.streaming.search.candidates import Options
-from systolic.design import write
+from systolic.files import write
 from systolic.styles.streaming.generate import Streaming, generate_pipeline
-from systolic.styles.streaming.simulate import Pipeline, open_pipeline
+from systolic.styles.streaming.simulate import StreamingDesign, open_pipeline
 from systolic.styles.systolic.simulate import read_manifest
 from tests.low_bit import Layers
 
@@ -67,7 +67,7 @@ class Made:
     network: QuantizedNetwork
     folding: g.StreamingFolding
     picture: npt.NDArray[np.uint8]
-    pipeline: Pipeline
+    pipeline: StreamingDesign
 
 
 def make(network: QuantizedNetwork, folding: g.StreamingFolding, folder: Path, **depths: int) -> Made:

@@ -16,9 +16,10 @@ from cnn.network import Padding
 from cnn.quantized import QConvolution, QuantizedNetwork, TensorType, Thresholds
 from systolic.execution.build import Variant
 from systolic.styles.streaming.fifos import FIXED_DEPTH, size_fifos
-from systolic.styles.streaming.measure import measure_pipeline, pipeline_memory, trace_pipeline
+from systolic.styles.streaming.measure import measure_pipeline, trace_pipeline
 from systolic.styles.streaming.simulate import open_pipeline, pack_picture, simulate_pipeline, unpack_outputs
 from systolic.styles.systolic.simulate import read_manifest
+from systolic.trace.report import board_memory
 from systolic.trace.solver import DeadlockError
 from tests.low_bit import Layers
 from tests.systolic.streaming.small_pipelines import CLOCK, Made, bipolar, every_block, folded, make, skip, with_memory
@@ -102,7 +103,7 @@ def test_frames_follow_each_other_with_the_same_bits(forked: Made) -> None:
 
 def test_a_skip_deadlocks_with_shallow_fifos_and_the_trace_says_what_frees_it(forked: Made) -> None:
     trace = trace_pipeline(forked.pipeline, forked.picture)
-    memory = pipeline_memory(forked.pipeline)
+    memory = board_memory(forked.pipeline)
     names = {one["name"]: int(one["bits"]) for one in forked.pipeline.manifest["fifos"]}
     with pytest.raises(DeadlockError, match=r"waits for (data|space|element).*frees it") as caught:
         measure_pipeline(forked.pipeline, trace, memory, depths=dict.fromkeys(names, 2))
@@ -122,7 +123,7 @@ def test_a_skip_deadlocks_with_shallow_fifos_and_the_trace_says_what_frees_it(fo
 def test_the_steady_rate_is_that_of_the_slowest_block(whole: Made) -> None:
     trace = trace_pipeline(whole.pipeline, whole.picture)
     deep = {one["name"]: FIXED_DEPTH for one in whole.pipeline.manifest["fifos"]}
-    report = measure_pipeline(whole.pipeline, trace, pipeline_memory(whole.pipeline), depths=deep)
+    report = measure_pipeline(whole.pipeline, trace, board_memory(whole.pipeline), depths=deep)
     slowest = max(block["modelled_cycles"] for block in whole.pipeline.manifest["blocks"])
     assert slowest <= report.cycles_per_frame <= 1.05 * slowest + 40
     assert report.latency_cycles > report.cycles_per_frame / 2

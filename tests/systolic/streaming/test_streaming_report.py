@@ -13,15 +13,14 @@ from scheduler.streaming.area.memory import NOTHING
 from scheduler.streaming.folded import Folded
 from scheduler.streaming.graph import MatrixVector, StreamGraph, Window
 from scheduler.streaming.lower import lower
-from systolic.model import load_model, sample_pictures
+from systolic.model import Calibration, load_model, sample_pictures
 from systolic.report.figures import svg
 from systolic.styles.streaming import figures
 from systolic.styles.streaming.compare import ShownComparison, compare_folders
 from systolic.styles.streaming.compared import Comparison, Row
 from systolic.styles.streaming.fifos import Fifos
-from systolic.styles.streaming.flow import Asked, make_pipeline
+from systolic.styles.streaming.flow import StreamingOptions, make_pipeline
 from systolic.styles.streaming.report import BLOCK_HEAD, block_rows, budget_rows, folded_html, folding_page
-from systolic.styles.systolic.flow import Calibration
 from tests.low_bit import Layers
 from tests.systolic.pages import one_whole_page, readable_at_phone_width
 from tests.systolic.streaming.small import write_small
@@ -43,7 +42,7 @@ def graph() -> StreamGraph:
 
 @pytest.fixture(scope="module")
 def compared(graph: StreamGraph) -> ShownComparison:
-    return compare_folders(graph, BOARD, CLOCK, Asked(fps=40_000))
+    return compare_folders(graph, BOARD, CLOCK, StreamingOptions(fps=40_000))
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +107,9 @@ def test_jupyter_shows_the_same(compared: ShownComparison) -> None:
 
 def test_jupyter_shows_what_was_generated(tmp_path: Path) -> None:
     model = load_model(str(write_small(tmp_path)), seed=1)
-    made = make_pipeline(model, BOARD, None, Calibration(sample_pictures()[:1]), Asked(fps=20_000, sized=False))
+    made = make_pipeline(
+        model, BOARD, None, Calibration(sample_pictures()[:1]), StreamingOptions(fps=20_000, sized=False)
+    )
     text = made._repr_html_()
     assert text == folded_html(made.folded, BOARD, made.clock.mhz)
     fifos = Fifos({"from_first": 17}, {"from_first": 8}, 4_000, 5_000, 4_000, bits=1_234, fixed_bits=56_789, solved=3)

@@ -12,16 +12,17 @@ from scheduler.streaming.folded import Folded, Goal
 from scheduler.streaming.lower import lower
 from scheduler.streaming.search import exact
 from scheduler.streaming.search.candidates import Options
-from systolic.design import write
 from systolic.execution.build import Variant
 from systolic.execution.run import run
+from systolic.files import write
 from systolic.model import load_model
 from systolic.styles.streaming.fifos import FIXED_DEPTH
 from systolic.styles.streaming.flow import estimate
 from systolic.styles.streaming.generate import Streaming, generate_pipeline
-from systolic.styles.streaming.measure import measure_pipeline, pipeline_memory, trace_pipeline
-from systolic.styles.streaming.simulate import Pipeline, open_pipeline, simulate_pipeline
+from systolic.styles.streaming.measure import measure_pipeline, trace_pipeline
+from systolic.styles.streaming.simulate import StreamingDesign, open_pipeline, simulate_pipeline
 from systolic.styles.systolic.simulate import read_manifest
+from systolic.trace.report import board_memory
 
 BALANCE = 102_400
 """Cycles a frame of the fastest design of the 2022 contest."""
@@ -37,7 +38,7 @@ def folded(shared: Path) -> Folded:
 
 
 @pytest.fixture(scope="module")
-def pipeline(shared: Path, folded: Folded, tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
+def pipeline(shared: Path, folded: Folded, tmp_path_factory: pytest.TempPathFactory) -> StreamingDesign:
     model = load_model("ultranet", shared / "data/ultranet/ultranet_4w4a.npz")
     assert model.quantized is not None
     folder = tmp_path_factory.mktemp("ultranet") / "design"
@@ -61,7 +62,7 @@ def _picture(shared: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
 
 @pytest.mark.shared
 @pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
-def test_all_nine_layers_are_those_of_the_contest(shared: Path, pipeline: Pipeline, variant: Variant) -> None:
+def test_all_nine_layers_are_those_of_the_contest(shared: Path, pipeline: StreamingDesign, variant: Variant) -> None:
     result = simulate_pipeline(pipeline, _picture(shared), variant)
     assert result.mismatches == 0
     found = {layer["output_name"]: out for layer, out in zip(pipeline.manifest["layers"], result.outputs, strict=True)}
@@ -72,7 +73,7 @@ def test_all_nine_layers_are_those_of_the_contest(shared: Path, pipeline: Pipeli
 
 
 @pytest.mark.shared
-def test_the_box_from_the_picture_file(shared: Path, pipeline: Pipeline) -> None:
+def test_the_box_from_the_picture_file(shared: Path, pipeline: StreamingDesign) -> None:
     done = run(pipeline, shared / "data/ultranet/boat6_0.jpg", threshold=0.0)
     (one,) = done.detections
     assert one.box == pytest.approx((334.0, 81.6, 349.9, 90.6), abs=0.05)
@@ -80,12 +81,12 @@ def test_the_box_from_the_picture_file(shared: Path, pipeline: Pipeline) -> None
 
 
 @pytest.mark.shared
-def test_the_rate_of_the_contests_fastest_design_fits(shared: Path, folded: Folded, pipeline: Pipeline) -> None:
+def test_the_rate_of_the_contests_fastest_design_fits(shared: Path, folded: Folded, pipeline: StreamingDesign) -> None:
     assert folded.state == "optimal"
     assert folded.fits
     assert folded.usage.dsp <= BOARD.resources.dsp
     trace = trace_pipeline(pipeline, _picture(shared))
     deep = {one["name"]: FIXED_DEPTH for one in pipeline.manifest["fifos"]}
-    report = measure_pipeline(pipeline, trace, pipeline_memory(pipeline), depths=deep)
+    report = measure_pipeline(pipeline, trace, board_memory(pipeline), depths=deep)
     assert folded.cycles <= BALANCE
     assert folded.cycles <= report.cycles_per_frame <= 1.02 * folded.cycles

@@ -17,7 +17,7 @@ MANIFEST_VERSION = 1
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class DesignFiles:
     """``files``: relative path → bytes, in sorted order."""
 
     files: Mapping[str, bytes]
@@ -32,16 +32,16 @@ class Design:
         return total.hexdigest()
 
 
-def design(files: Mapping[str, bytes]) -> Design:
+def design_files(files: Mapping[str, bytes]) -> DesignFiles:
     """Sorts the files; GenerateError for a name that would leave the output folder."""
     for name in files:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or not path.parts:
             raise GenerateError(f"a generated file stays inside the output folder, {name!r} does not")
-    return Design(dict(sorted(files.items())))
+    return DesignFiles(dict(sorted(files.items())))
 
 
-def write(made: Design, folder: Path, *, replace: bool = False) -> None:
+def write(made: DesignFiles, folder: Path, *, replace: bool = False) -> None:
     """Writes beside ``folder`` and renames, so that it is never half written.
 
     An existing folder is replaced only where ``replace`` is set and it holds a design; GenerateError else.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from boards.errors import GenerateError
-from systolic.design import MANIFEST, Design, design, is_design, write
+from systolic.files import MANIFEST, DesignFiles, design_files, is_design, write
 
 MANIFEST_TEXT = b'{"format": "systolic-manifest"}\n'
 FILES = {"src/top.cpp": b"int top;\n", MANIFEST: MANIFEST_TEXT, "data/program.bin": b"\0\1"}
@@ -21,24 +21,24 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_digest_is_of_names_and_contents_in_any_order() -> None:
-    made = design(FILES)
-    assert made.digest == design(dict(reversed(FILES.items()))).digest
+    made = design_files(FILES)
+    assert made.digest == design_files(dict(reversed(FILES.items()))).digest
     assert list(made.files) == sorted(FILES)
-    assert made.digest != design({**FILES, "src/top.cpp": b"int Top;\n"}).digest
-    assert made.digest != design({**FILES, "src/other.cpp": b""}).digest
+    assert made.digest != design_files({**FILES, "src/top.cpp": b"int Top;\n"}).digest
+    assert made.digest != design_files({**FILES, "src/other.cpp": b""}).digest
     # The border between a name and its content counts.
-    assert design({"ab": b"c"}).digest != design({"a": b"bc"}).digest
+    assert design_files({"ab": b"c"}).digest != design_files({"a": b"bc"}).digest
 
 
 @pytest.mark.parametrize("name", ["../out", "/etc/passwd", "a/../../out", "a\\b", "", "."])
 def test_a_name_that_leaves_the_folder_is_refused(name: str) -> None:
     with pytest.raises(GenerateError) as caught:
-        design({name: b""})
+        design_files({name: b""})
     assert str(caught.value) == f"a generated file stays inside the output folder, {name!r} does not"
 
 
 def test_a_new_folder_holds_exactly_the_files(tmp_path: Path) -> None:
-    write(design(FILES), tmp_path / "deep" / "er" / "out")
+    write(design_files(FILES), tmp_path / "deep" / "er" / "out")
     assert content(tmp_path) == {f"deep/er/out/{name}": data for name, data in FILES.items()}
     assert is_design(tmp_path / "deep/er/out")
     assert (tmp_path / "deep/er/out").stat().st_mode & 0o777 == 0o755
@@ -46,21 +46,21 @@ def test_a_new_folder_holds_exactly_the_files(tmp_path: Path) -> None:
 
 def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    write(design(FILES), tmp_path / "out")
+    write(design_files(FILES), tmp_path / "out")
     assert content(tmp_path / "out") == FILES
 
 
 def test_the_current_folder_can_be_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "out").mkdir()
     monkeypatch.chdir(tmp_path / "out")
-    write(design(FILES), Path())
+    write(design_files(FILES), Path())
     assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}
 
 
 def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    write(design(FILES), tmp_path / "link")
+    write(design_files(FILES), tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
     assert content(tmp_path / "real") == FILES
 
@@ -70,15 +70,15 @@ def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
 
 def test_a_design_is_replaced_only_when_asked(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    write(design({**FILES, "src/old.h": b""}), out)
+    write(design_files({**FILES, "src/old.h": b""}), out)
     before = content(out)
     with pytest.raises(GenerateError) as caught:
-        write(design(FILES), out)
+        write(design_files(FILES), out)
     assert str(caught.value) == (
         f"{out} holds a generated design already; add --force to replace it, or choose another folder"
     )
     assert content(out) == before
-    write(design(FILES), out, replace=True)
+    write(design_files(FILES), out, replace=True)
     assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}
 
 
@@ -89,7 +89,7 @@ def test_a_foreign_folder_is_left_alone(replace: bool, tmp_path: Path) -> None:
     (tmp_path / "out" / MANIFEST).write_text('{"format": "another"}')
     before = content(tmp_path)
     with pytest.raises(GenerateError) as caught:
-        write(design(FILES), tmp_path / "out", replace=replace)
+        write(design_files(FILES), tmp_path / "out", replace=replace)
     assert str(caught.value) == (
         f"{tmp_path / 'out'} exists and is not a generated design, so it is left alone; choose another folder"
     )
@@ -100,7 +100,7 @@ def test_a_foreign_folder_is_left_alone(replace: bool, tmp_path: Path) -> None:
 def test_a_file_in_the_way(replace: bool, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("kept")
     with pytest.raises(GenerateError) as caught:
-        write(design(FILES), tmp_path / "out", replace=replace)
+        write(design_files(FILES), tmp_path / "out", replace=replace)
     assert str(caught.value) == f"the output folder {tmp_path / 'out'} is a file; choose another"
     assert content(tmp_path) == {"out": b"kept"}
 
@@ -108,7 +108,7 @@ def test_a_file_in_the_way(replace: bool, tmp_path: Path) -> None:
 def test_a_link_to_nothing_is_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to(tmp_path / "gone")
     with pytest.raises(GenerateError, match="is a file; choose another"):
-        write(design(FILES), tmp_path / "out")
+        write(design_files(FILES), tmp_path / "out")
     assert not (tmp_path / "gone").exists()
 
 
@@ -118,7 +118,7 @@ def test_a_link_to_nothing_is_in_the_way(tmp_path: Path) -> None:
 def test_a_file_where_a_parent_should_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept")
     with pytest.raises(GenerateError) as caught:
-        write(design(FILES), tmp_path / "file" / "deep" / "out")
+        write(design_files(FILES), tmp_path / "file" / "deep" / "out")
     assert str(caught.value) == (
         f"{tmp_path / 'file' / 'deep' / 'out'} cannot be a folder, because {tmp_path / 'file'} is a file; "
         "choose another output folder"
@@ -127,7 +127,7 @@ def test_a_file_where_a_parent_should_be(tmp_path: Path) -> None:
 
 def test_a_name_that_no_file_system_takes(tmp_path: Path) -> None:
     with pytest.raises(GenerateError, match="cannot be written: File name too long; choose another output folder"):
-        write(design(FILES), tmp_path / ("x" * 300))
+        write(design_files(FILES), tmp_path / ("x" * 300))
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def read_only() -> Iterator[Path]:
 
 def test_a_read_only_parent(read_only: Path) -> None:
     with pytest.raises(GenerateError) as caught:
-        write(design(FILES), read_only / "out")
+        write(design_files(FILES), read_only / "out")
     assert str(caught.value) == (
         f"{read_only / 'out'} cannot be written: Permission denied; choose another output folder"
     )
@@ -167,19 +167,19 @@ def test_a_parent_that_may_not_even_be_looked_into(read_only: Path) -> None:
         inner.chmod(0)
     try:
         with pytest.raises(GenerateError, match="cannot be written: Permission denied; choose another output folder"):
-            write(design(FILES), inner / "out")
+            write(design_files(FILES), inner / "out")
     finally:
         os.seteuid(os.getuid())
         inner.rmdir()
 
 
 @pytest.fixture
-def breaking() -> Design:
+def breaking() -> DesignFiles:
     """The second file needs a folder where the first is a file: the error strikes between two files."""
-    return Design({"a": b"whole", MANIFEST: MANIFEST_TEXT, "a/b": b"never"})
+    return DesignFiles({"a": b"whole", MANIFEST: MANIFEST_TEXT, "a/b": b"never"})
 
 
-def test_an_error_in_between_leaves_nothing(breaking: Design, tmp_path: Path) -> None:
+def test_an_error_in_between_leaves_nothing(breaking: DesignFiles, tmp_path: Path) -> None:
     with pytest.raises(
         GenerateError, match=r"out cannot be written: (File exists|Not a directory); nothing was changed"
     ):
@@ -187,8 +187,8 @@ def test_an_error_in_between_leaves_nothing(breaking: Design, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_in_between_leaves_the_old_design(breaking: Design, tmp_path: Path) -> None:
-    write(design(FILES), tmp_path / "out")
+def test_an_error_in_between_leaves_the_old_design(breaking: DesignFiles, tmp_path: Path) -> None:
+    write(design_files(FILES), tmp_path / "out")
     with pytest.raises(GenerateError, match="nothing was changed"):
         write(breaking, tmp_path / "out", replace=True)
     assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}

@@ -1,0 +1,45 @@
+"""What both styles tell of traced time: the memory that a trace is solved for, and a line a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from boards import board as board_room
+from systolic.trace.timing import Memory
+
+DDR_EFFICIENCY = 0.85
+"""Share of the DDR's peak that carries data where none is given: refresh, row misses and turn-arounds take the rest."""
+
+
+@dataclass(frozen=True)
+class LayerTime:
+    """cycles: traced, all passes of the layer. modelled_cycles: the scheduler's formula for the same, at the design's
+    clock and the board's DDR at its rated speed and DDR_EFFICIENCY."""
+
+    name: str
+    cycles: int
+    macs: int
+    efficiency: float
+    bound_by: str
+    modelled_cycles: int
+
+
+class Described(Protocol):
+    """A generated design, opened: its manifest is all that is asked of it."""
+
+    @property
+    def manifest(self) -> Mapping[str, Any]: ...
+
+
+def board_memory(design: Described, efficiency: float | None = None, peak_gbps: float | None = None) -> Memory:
+    """The DDR of a design's board, at its rated speed unless ``peak_gbps`` says otherwise."""
+    board = board_room.load(design.manifest["board"])
+    return Memory(
+        peak_gbps=board.ddr.peak_gbps if peak_gbps is None else peak_gbps,
+        efficiency=DDR_EFFICIENCY if efficiency is None else efficiency,
+        read_outstanding=design.manifest["outstanding"],
+        write_outstanding=design.manifest["outstanding"],
+        max_burst_beats=design.manifest["burst_words"],
+    )
