@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from tests.cnn import networks
 IDENTITY = networks.network(Shape(1, 1, 20000), name="identity")
 
 
-def picture(values) -> np.ndarray:
+def picture(values: Sequence[float] | np.ndarray) -> np.ndarray:
     array = np.zeros((1, 1, 20000), np.float32)
     array[0, 0, : len(values)] = values
     return array

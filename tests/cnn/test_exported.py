@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,16 +18,17 @@ from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, DataType
 from cnn.exported.integers import integer_weights
 from cnn.exported.network import Exported, array_shapes, make_exported, read_exported
 from cnn.exported.seed import seeded_arrays
-from cnn.exported.topology import Topology, parse_topology
+from cnn.exported.topology import Kernel, Topology, parse_topology
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.network import Detection
+from cnn.network import BatchNorm, Convolution, Detection
 from cnn.quantisation.fidelity import fidelity
 from cnn.quantisation.thresholds import thresholds_of
-from cnn.quantized import MultiplyShift, QConvolution, Requantiser
+from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork, Requantiser, Requantising, Thresholds
 from cnn.quantized_file import from_npz, to_npz
 from tests.cnn.networks import picture as waves
 from tests.cnn.test_topology import convolution, described, parsed
+from tests.kinds import as_kind
 
 HEAD = {"type": "one_object", "anchors": [[20, 20], [10, 30]], "classes": 1}
 
@@ -60,6 +62,10 @@ def picture_of(network: Exported, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (shape.channels, shape.height, shape.width), np.uint8)
 
 
+def requantiser_of(network: QuantizedNetwork, index: int) -> Requantising:
+    return as_kind(QConvolution, network.nodes[index].op).requantiser
+
+
 # ---------------------------------------------------------------- the formulas
 
 
@@ -78,9 +84,10 @@ def test_inc_bias_and_shift() -> None:
     """Against the definitions in float64."""
     network = made()
     for node, layer in zip(network.quantized.nodes[1:], network.topology.layers, strict=True):
-        op, kernel = node.op, layer.op
+        op = node.op
         if not isinstance(op, QConvolution) or not isinstance(op.requantiser, MultiplyShift):
             continue
+        kernel = as_kind(Kernel, layer.op)
         in_bits = network.quantized.nodes[node.inputs[0]].type.datatype.bits
         shift = (kernel.weight_bits - 1) + in_bits + 8
         assert op.requantiser.shift.tolist() == [shift] * kernel.filters
@@ -90,7 +97,7 @@ def test_inc_bias_and_shift() -> None:
                 float(network.arrays[f"bn{kernel.number}_{part}"][c]) for part in ("gamma", "beta", "mean", "var")
             )
             a = gamma / (math.sqrt(var) + 1e-3)
-            one = (2**kernel.output_bits - 1) * 2**shift
+            one = (2 ** as_kind(int, kernel.output_bits) - 1) * 2**shift
             inc, bias = a * one / (n * (2**in_bits - 1)), (beta - mean * a) * one
             # float32 has 24 bits, and four of its operations lie between the arrays and the integers.
             assert abs(op.requantiser.multiplier[c] - inc) <= 0.5 + abs(inc) * 2**-22
@@ -109,15 +116,16 @@ def test_outputs_are_what_the_trained_network_rounds_to() -> None:
         if not isinstance(op, QConvolution) or not isinstance(op.requantiser, MultiplyShift):
             continue
         before = network.quantized.nodes[node.inputs[0]]
-        weights, norm = float_node.op.weights.astype(float), float_node.op.batch_norm
+        convolution, kernel = as_kind(Convolution, float_node.op), as_kind(Kernel, layer.op)
+        weights, norm = convolution.weights.astype(float), as_kind(BatchNorm, convolution.batch_norm)
         values = np.asarray(outputs[node.inputs[0]]) * before.type.scale
-        pad, k = layer.op.padding.top, layer.op.size
+        pad, k = kernel.padding.top, kernel.size
         padded = np.pad(values, ((0, 0), (pad, pad), (pad, pad)))
         windows = np.lib.stride_tricks.sliding_window_view(padded, (k, k), (1, 2))
         sums = np.einsum("chwij,fcij->fhw", windows, weights)
         gain = (norm.scale / np.sqrt(norm.variance.astype(float)))[:, None, None]
-        wanted = np.clip((sums - norm.mean[:, None, None]) * gain + float_node.op.bias[:, None, None], 0, 1)
-        off = np.abs(outputs[network.quantized.nodes.index(node)] - wanted * node.type.datatype.high)
+        wanted = np.clip((sums - norm.mean[:, None, None]) * gain + convolution.bias[:, None, None], 0, 1)
+        off = np.abs(np.asarray(outputs[network.quantized.nodes.index(node)]) - wanted * node.type.datatype.high)
         assert off.max() <= 0.52
         assert (off > 0.5).mean() < 0.02
 
@@ -138,13 +146,11 @@ def small(requantise: str, *bits: tuple[int, str]) -> Exported:
 def test_thresholds_are_where_the_activation_steps(requantise: str, bits: tuple[int, str]) -> None:
     """Exact fractions at every threshold and one below it; BIPOLAR has thresholds in any case."""
     network = small(requantise, bits, (4, "unit"))
-    by, datatype = network.quantized.nodes[1].op.requantiser, network.quantized.nodes[1].type.datatype
-    if requantise == "multiply_shift" and datatype != BIPOLAR:
-        assert isinstance(by, MultiplyShift)
-        by = thresholds_of(by, datatype)
-        rough = True
-    else:
-        rough = False
+    datatype = network.quantized.nodes[1].type.datatype
+    rough = requantise == "multiply_shift" and datatype != BIPOLAR
+    requantiser = requantiser_of(network.quantized, 1)
+    assert isinstance(requantiser, MultiplyShift if rough else Thresholds)
+    by = thresholds_of(requantiser, datatype)
     arrays, sums = network.arrays, 3 * 255
     for c in range(6):
         deviation = np.sqrt(arrays["bn0_var"][c] + np.float32(1e-5))
@@ -169,8 +175,8 @@ def test_values_of_few_bits_stay_in_integers() -> None:
     floats = run_float(network.network, picture_of(network).astype(np.float32) / np.float32(255))
     np.testing.assert_array_equal(outputs[1], floats[1])  # nothing was rounded before the sign
     rounded = np.rint(floats[2])
-    assert (outputs[2] == rounded).mean() > 0.999
-    assert {-1, 0, 1} == set(np.unique(outputs[2]).tolist())
+    assert (np.asarray(outputs[2]) == rounded).mean() > 0.999
+    assert {-1, 0, 1} == set(np.unique(np.asarray(outputs[2])).tolist())
 
 
 @pytest.mark.parametrize("sides", [(1, 1), (3, 5), (12, 20), (64, 100)])
@@ -178,7 +184,7 @@ def test_a_mean_is_rounded_to_the_nearest(sides: tuple[int, int]) -> None:
     high, wide = sides
     topology = parsed(convolution(5, 1), {"type": "average_pool"}, input={"channels": 3, "height": high, "width": wide})
     network = make_exported(topology, seeded_arrays(topology, 1))
-    before, mean = run_integer(network.quantized, picture_of(network))[1:]
+    before, mean = map(np.asarray, run_integer(network.quantized, picture_of(network))[1:])
     for c in range(5):
         exact = Fraction(int(before[c].astype(int).sum()), high * wide)
         assert abs(int(mean[c, 0, 0]) - exact) <= Fraction(1, 2) + Fraction(1, 1000)
@@ -189,9 +195,11 @@ def test_an_epsilon_may_join_the_variance() -> None:
     topology = parsed(convolution(4, 1), batch_norm={"epsilon": 1e-3})
     arrays = seeded_arrays(topology, 1)
     arrays["bn0_var"] = np.full(4, 0.01, np.float32)
-    joined = make_exported(topology, arrays).quantized.nodes[1].op.requantiser
-    added = make_exported(replace(topology, epsilon_of="root"), arrays).quantized.nodes[1].op.requantiser
-    ratio = added.multiplier / joined.multiplier
+    joined, added = (
+        as_kind(MultiplyShift, requantiser_of(make_exported(described, arrays).quantized, 1)).multiplier
+        for described in (topology, replace(topology, epsilon_of="root"))
+    )
+    ratio = added / joined
     np.testing.assert_allclose(ratio, math.sqrt(0.011) / 0.101, rtol=1e-3)
 
 
@@ -216,7 +224,8 @@ def test_a_bgr_network_sees_an_rgb_picture_as_it_was_trained() -> None:
         strict=True,
     ):
         np.testing.assert_array_equal(one, other)
-    assert not np.array_equal(rgb.quantized.nodes[1].op.weights, bgr.quantized.nodes[1].op.weights)
+    first, second = (as_kind(QConvolution, network.quantized.nodes[1].op).weights for network in (rgb, bgr))
+    assert not np.array_equal(first, second)
 
 
 def test_a_head_takes_the_bias_that_its_convolution_leaves() -> None:
@@ -224,8 +233,8 @@ def test_a_head_takes_the_bias_that_its_convolution_leaves() -> None:
     sums, head = network.quantized.nodes[-2], network.quantized.nodes[-1]
     assert isinstance(head.op, Detection)
     assert head.op.bias == tuple(network.arrays["conv4_b"].tolist())
-    assert isinstance(sums.op.requantiser, Requantiser)
-    assert not sums.op.requantiser.bias.any()
+    requantiser = as_kind(QConvolution, sums.op).requantiser
+    assert not as_kind(Requantiser, requantiser).bias.any()
     assert sums.type.datatype == INT16
     assert sums.type.scale == pytest.approx(1 / (7 * 7))
 
@@ -233,8 +242,8 @@ def test_a_head_takes_the_bias_that_its_convolution_leaves() -> None:
 def test_without_a_head_the_bias_is_rounded_to_the_sums() -> None:
     topology = parsed({"type": "convolution", "filters": 5, "kernel": 1, "weight_bits": 4})
     arrays = seeded_arrays(topology, 1)
-    node = make_exported(topology, arrays).quantized.nodes[1]
-    assert node.op.requantiser.bias.tolist() == [round(b * 7 * 255) for b in arrays["conv0_b"].tolist()]
+    requantiser = requantiser_of(make_exported(topology, arrays).quantized, 1)
+    assert as_kind(Requantiser, requantiser).bias.tolist() == [round(b * 7 * 255) for b in arrays["conv0_b"].tolist()]
     large = parsed({"type": "convolution", "filters": 5, "kernel": 9, "weight_bits": 8})
     assert make_exported(large, seeded_arrays(large, 1)).quantized.nodes[1].type.datatype == INT32
 
@@ -247,7 +256,8 @@ def test_seeded_networks_live_in_every_layer(name: str) -> None:
     topology = parse_topology(json.dumps(values), name)
     network = make_exported(topology, seeded_arrays(topology, 7))
     picture, falls = waves(topology.input), []
-    for node, output in zip(network.quantized.nodes, run_integer(network.quantized, picture), strict=True):
+    outputs = run_integer(network.quantized, picture)
+    for node, output in zip(network.quantized.nodes, map(np.asarray, outputs), strict=True):
         if not isinstance(node.op, QConvolution) or isinstance(node.op.requantiser, Requantiser):
             continue
         by = node.op.requantiser
@@ -270,7 +280,8 @@ def test_a_seed_gives_the_same_network_and_another_another() -> None:
 
 def test_the_zoo_gives_both_forms() -> None:
     network = zoo.load_exported("ultranet", 1)
-    assert zoo.load("ultranet", 1).nodes[1].op.weights.tolist() == network.network.nodes[1].op.weights.tolist()
+    loaded = as_kind(Convolution, zoo.load("ultranet", 1).nodes[1].op)
+    np.testing.assert_array_equal(loaded.weights, as_kind(Convolution, network.network.nodes[1].op).weights)
     with pytest.raises(NetworkError, match=r"the network ultranet\.json comes without trained numbers"):
         zoo.load("ultranet")
     with pytest.raises(NetworkError, match="'shapes' was not quantised by training; quantise it"):
@@ -351,7 +362,8 @@ def saved(tmp_path: Path, epsilon: float = 1e-3) -> tuple[Path, Path]:
     for name, array in arrays.items():
         numbered += [array, np.array(epsilon)] if name.endswith("_var") else [array]
     np.savez(tmp_path / "numbered.npz", *numbered)
-    np.savez_compressed(tmp_path / "named.npz", **arrays)
+    named: dict[str, Any] = dict(arrays)
+    np.savez_compressed(tmp_path / "named.npz", **named)
     values = described(
         {"type": "convolution", "filters": 4, "kernel": 1, "weight_bits": 4}, input={"height": 2, "width": 2}
     )

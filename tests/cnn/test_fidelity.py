@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from cnn.quantisation.quantise import quantise
 from tests.cnn import networks
 
 
-def measured(network: Network, **options) -> dict[str, LayerFidelity]:
+def measured(network: Network, **options: int) -> dict[str, LayerFidelity]:
     pictures = networks.pictures(network.input_shape, 8)
     q = quantise(network, calibrate(network, pictures), **options)
     report = fidelity(network, q, networks.picture(network.input_shape, 3))
@@ -34,7 +35,7 @@ def test_sqnr_by_hand() -> None:
 @pytest.mark.parametrize(
     ("make", "least"), [(networks.tiny_yolo, 33), (networks.branches, 26), (networks.classifier, 21)]
 )
-def test_eight_bits_stay_near_the_floats_in_every_layer(make, least) -> None:
+def test_eight_bits_stay_near_the_floats_in_every_layer(make: Callable[[], Network], least: float) -> None:
     network = make()
     report = measured(network)
     tail = {"region", "softmax"}
@@ -47,7 +48,7 @@ def test_the_picture_is_exact_but_for_float_rounding() -> None:
 
 
 @pytest.mark.parametrize("make", [networks.tiny_yolo, networks.branches, networks.classifier])
-def test_more_bits_come_nearer(make) -> None:
+def test_more_bits_come_nearer(make: Callable[[], Network]) -> None:
     """About 6 dB a bit: 4 → 8 → 16 bits of weights and activations."""
     head = [list(measured(make(), bits=b, activation_bits=b).values())[-1].sqnr_db for b in (4, 8, 16)]
     assert head[0] + 12 < head[1]
@@ -100,14 +101,17 @@ def photograph(path: Path, side: int) -> np.ndarray:
 
 
 @pytest.mark.shared
-def test_yolo_lite_keeps_20_db_at_its_head_on_a_picture_it_was_not_calibrated_with(shared) -> None:
+def test_yolo_lite_keeps_20_db_at_its_head_on_a_picture_it_was_not_calibrated_with(shared: Path) -> None:
     folder = shared / "data"
     name = folder / "networks" / "yolo-lite-voc-trial3-noBatch"
     network = read_darknet(name.with_suffix(".cfg"), name.with_suffix(".weights"))
     side = network.input_shape.height
     seen = observe(
         network,
-        (photograph(folder / "pictures" / p, side).astype(np.float32) / 255 for p in ("chelsea.png", "china.jpg")),
+        (
+            photograph(folder / "pictures" / p, side).astype(np.float32) / np.float32(255)
+            for p in ("chelsea.png", "china.jpg")
+        ),
     )
     dog = photograph(folder / "pictures" / "dog.jpg", side)
     head = {}

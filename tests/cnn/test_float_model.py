@@ -11,8 +11,9 @@ from PIL import Image
 from boards.errors import NetworkError
 from cnn.darknet.files import read_darknet, read_topology
 from cnn.float_model import activate, run_float
-from cnn.network import BatchNorm, Convolution, FloatArray, Network, Node
+from cnn.network import BatchNorm, Convolution, Dense, FloatArray, Network, Node
 from cnn.zoo import seeded
+from tests.kinds import as_kind
 
 
 def network_of(tmp_path: Path, layers: str, channels: int = 4, height: int = 9, width: int = 7) -> Network:
@@ -80,7 +81,7 @@ def test_blocks_of_rows_make_one_picture(tmp_path: Path) -> None:
 
 def test_activations() -> None:
     x = np.array([-200, -1, 0, 1, 7, 200], np.float32)
-    expected = {
+    expected: dict[str, list[float]] = {
         "linear": [-200, -1, 0, 1, 7, 200],
         "leaky": [-20, -0.1, 0, 1, 7, 200],
         "relu": [0, 0, 0, 1, 7, 200],
@@ -134,7 +135,7 @@ def test_layers_that_move_numbers(tmp_path: Path) -> None:
 
 def test_dense_reads_channels_first(tmp_path: Path) -> None:
     network = network_of(tmp_path, "[connected]\noutput=5\nactivation=linear\n")
-    op, x = network.nodes[1].op, picture_for(network)
+    op, x = as_kind(Dense, network.nodes[1].op), picture_for(network)
     expected = op.weights @ x.reshape(-1) + op.bias
     np.testing.assert_allclose(run_float(network, x)[1].reshape(-1), expected, rtol=1e-5, atol=1e-6)
 
@@ -142,7 +143,7 @@ def test_dense_reads_channels_first(tmp_path: Path) -> None:
 def test_the_picture_is_checked(tmp_path: Path) -> None:
     network = network_of(tmp_path, "[avgpool]\n")
     with pytest.raises(NetworkError, match="must be float32 4×9×7, not float64 4×9×7; resize it"):
-        run_float(network, np.zeros((4, 9, 7)))
+        run_float(network, np.zeros((4, 9, 7)))  # type: ignore[arg-type]  # the check that is tested
     with pytest.raises(NetworkError, match="must be float32 4×9×7, not float32 9×7×4"):
         run_float(network, np.zeros((9, 7, 4), np.float32))
 
@@ -162,7 +163,7 @@ def corner_aligned(picture: FloatArray, height: int, width: int) -> FloatArray:
         at = np.arange(size, dtype=np.float32) * np.float32((array.shape[0] - 1) / (size - 1))
         low = np.minimum(at.astype(int), array.shape[0] - 2)
         part = (at - low)[:, None, None].astype(np.float32)
-        return (1 - part) * array[low] + part * array[low + 1]
+        return np.asarray((1 - part) * array[low] + part * array[low + 1])
 
     wide = along(picture.transpose(1, 0, 2), width).transpose(1, 0, 2)
     return np.ascontiguousarray(along(wide, height).transpose(2, 0, 1), dtype=np.float32)

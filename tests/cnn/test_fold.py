@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from boards.errors import QuantiseError
-from cnn.network import BatchNorm, Convolution, Dense, Node, Shape
+from cnn.network import BatchNorm, Convolution, Dense, Network, Node, Shape
 from cnn.quantisation.batch_norm import fold
 from tests.cnn import networks
+from tests.kinds import as_kind
 
 
 def normalised_dense(norm: BatchNorm) -> tuple[Dense, Node]:
@@ -17,19 +18,19 @@ def normalised_dense(norm: BatchNorm) -> tuple[Dense, Node]:
     return op, Node("fc", op, (0,), Shape(4, 1, 1), "net.cfg:9")
 
 
-def as_network(node: Node):
+def as_network(node: Node) -> Network:
     base = networks.network(Shape(6, 1, 1))
     return replace(base, nodes=(*base.nodes, node))
 
 
-def norm(variance: float = 0.5, scale: float = -1.5) -> BatchNorm:
+def normalisation(variance: float = 0.5, scale: float = -1.5) -> BatchNorm:
     one = np.ones(4, np.float32)
     return BatchNorm(scale * one, 0.3 * one, variance * one, epsilon=1e-3)
 
 
 def test_a_folded_layer_computes_what_the_batch_norm_did() -> None:
-    op, node = normalised_dense(norm())
-    folded = fold(as_network(node)).nodes[1].op
+    op, node = normalised_dense(normalisation())
+    folded = as_kind(Dense, fold(as_network(node)).nodes[1].op)
     x = np.random.default_rng(1).normal(size=6)
     expected = -1.5 * (op.weights.astype(np.float64) @ x - 0.3) / np.sqrt(0.5 + 1e-3) + op.bias
     assert folded.batch_norm is None
@@ -42,11 +43,12 @@ def test_folding_a_convolution_scales_whole_filters() -> None:
     network = networks.network(Shape(2, 5, 5), ("conv", op, [0], Shape(3, 5, 5)))
     folded = fold(network).nodes[1].op
     assert isinstance(folded, Convolution)
-    gain = op.batch_norm.scale / np.sqrt(op.batch_norm.variance + op.batch_norm.epsilon)
+    norm = as_kind(BatchNorm, op.batch_norm)
+    gain = norm.scale / np.sqrt(norm.variance + norm.epsilon)
     np.testing.assert_allclose(folded.weights, op.weights * gain[:, None, None, None], rtol=1e-5)
-    np.testing.assert_allclose(folded.bias, op.bias - op.batch_norm.mean * gain, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(folded.bias, op.bias - norm.mean * gain, rtol=1e-4, atol=1e-6)
     assert folded.weights.dtype == np.float32
-    assert network.nodes[1].op.batch_norm is not None, "the network that came stays as it was"
+    assert as_kind(Convolution, network.nodes[1].op).batch_norm is not None, "the network that came stays as it was"
 
 
 def test_a_network_without_batch_norm_keeps_its_nodes() -> None:
@@ -55,7 +57,7 @@ def test_a_network_without_batch_norm_keeps_its_nodes() -> None:
 
 
 def test_a_variance_below_zero_is_refused() -> None:
-    _, node = normalised_dense(norm(variance=-0.5))
+    _, node = normalised_dense(normalisation(variance=-0.5))
     with pytest.raises(QuantiseError) as error:
         fold(as_network(node))
     assert str(error.value) == (
@@ -65,6 +67,6 @@ def test_a_variance_below_zero_is_refused() -> None:
 
 
 def test_a_scale_that_overflows_is_refused() -> None:
-    _, node = normalised_dense(norm(scale=3e38, variance=1e-20))
+    _, node = normalised_dense(normalisation(scale=3e38, variance=1e-20))
     with pytest.raises(QuantiseError, match=r"batch norm of 'fc' \(net.cfg:9\) must give finite float32"):
         fold(as_network(node))

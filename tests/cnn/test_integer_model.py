@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -33,6 +34,7 @@ from cnn.quantized import (
     Requantiser,
     TensorType,
 )
+from tests.kinds import as_kind
 
 # ---------------------------------------------------------------- the slow reference: Python integers
 
@@ -44,7 +46,7 @@ def slow_requantise(acc: int, r: Requantiser, c: int, datatype: DataType) -> int
     return min(max((total * m + (1 << (s - 1))) >> s, datatype.low), datatype.high)
 
 
-def slow_convolution(a, op: QConvolution, shape: Shape, datatype: DataType):
+def slow_convolution(a: np.ndarray, op: QConvolution, shape: Shape, datatype: DataType) -> np.ndarray:
     filters, channels, high, wide = op.weights.shape
     out = np.zeros((shape.channels, shape.height, shape.width), np.int64)
     for f, y, x in product(range(filters), range(shape.height), range(shape.width)):
@@ -54,11 +56,11 @@ def slow_convolution(a, op: QConvolution, shape: Shape, datatype: DataType):
             row, column = y * op.stride + i - op.padding.top, x * op.stride + j - op.padding.left
             if 0 <= row < a.shape[1] and 0 <= column < a.shape[2]:
                 acc += int(op.weights[f, c, i, j]) * int(a[first + c, row, column])
-        out[f, y, x] = slow_requantise(acc, op.requantiser, f, datatype)
+        out[f, y, x] = slow_requantise(acc, as_kind(Requantiser, op.requantiser), f, datatype)
     return out
 
 
-def slow_max_pool(a, op: MaxPool, shape: Shape):
+def slow_max_pool(a: np.ndarray, op: MaxPool, shape: Shape) -> np.ndarray:
     out = np.zeros((shape.channels, shape.height, shape.width), np.int64)
     for c, y, x in product(range(shape.channels), range(shape.height), range(shape.width)):
         rows = [y * op.stride + i - op.padding.top for i in range(op.size)]
@@ -69,7 +71,7 @@ def slow_max_pool(a, op: MaxPool, shape: Shape):
     return out
 
 
-def slow_reorg(a, stride: int):
+def slow_reorg(a: np.ndarray, stride: int) -> np.ndarray:
     """darknet's reorg_cpu with forward = 0, index by index over flat memory."""
     c, h, w = a.shape
     x, out, out_c = a.reshape(-1), np.zeros(a.size, a.dtype), c // stride**2
@@ -82,7 +84,9 @@ def slow_reorg(a, stride: int):
 # ---------------------------------------------------------------- requantisation
 
 
-def requantiser(random, channels: int, *, slope: str = "leaky", bias: int = 1 << 20) -> Requantiser:
+def requantiser(
+    random: np.random.Generator, channels: int, *, slope: str = "leaky", bias: int = 1 << 20
+) -> Requantiser:
     m = random.integers(1, 1 << 16, channels)
     negative = {"leaky": np.rint(0.1 * m).astype(np.int64), "relu": np.zeros_like(m), "linear": m}[slope]
     shift = random.integers(1, 48, channels)
@@ -95,7 +99,9 @@ SEEDS = st.integers(0, 1 << 30)
 
 @settings(max_examples=100)
 @given(SEEDS, SLOPES, st.sampled_from([INT8, INT16]), st.integers(1, 30))
-def test_requantise_is_the_contract_in_int64_and_in_floats(seed, slope, datatype, bits) -> None:
+def test_requantise_is_the_contract_in_int64_and_in_floats(
+    seed: int, slope: str, datatype: DataType, bits: int
+) -> None:
     random = np.random.default_rng(seed)
     r = requantiser(random, 5, slope=slope, bias=1 << bits)
     acc = random.integers(-(1 << 31) + (1 << 30) + 1, 1 << 30, (5, 40))
@@ -121,7 +127,7 @@ def test_a_negative_multiplier_above_the_positive_one_is_selected_by_sign() -> N
 
 @settings(max_examples=60)
 @given(SEEDS, SLOPES)
-def test_requantise_never_decreases_in_the_accumulator(seed, slope) -> None:
+def test_requantise_never_decreases_in_the_accumulator(seed: int, slope: str) -> None:
     """So that a maximum may be taken before or after it."""
     random = np.random.default_rng(seed)
     r = requantiser(random, 4, slope=slope)
@@ -148,7 +154,7 @@ class Window:
 
 
 @st.composite
-def windows(draw, kernels, padding_below: int = 4) -> Window:
+def windows(draw: st.DrawFn, kernels: Sequence[int], padding_below: int = 4) -> Window:
     kernel = draw(st.sampled_from(kernels))
     sides = st.integers(0, min(kernel, padding_below) - 1) if kernel > 1 else st.just(0)
     padding = Padding(*(draw(sides) for _ in range(4)))
@@ -161,7 +167,9 @@ def windows(draw, kernels, padding_below: int = 4) -> Window:
 
 @settings(max_examples=60)
 @given(windows([1, 3, 5, 7]), SEEDS, SLOPES, st.sampled_from([INT8, UINT8]), st.sampled_from([1, 2, 3]))
-def test_convolution_equals_its_definition(window, seed, slope, datatype, groups) -> None:
+def test_convolution_equals_its_definition(
+    window: Window, seed: int, slope: str, datatype: DataType, groups: int
+) -> None:
     random = np.random.default_rng(seed)
     channels, filters = groups * int(random.integers(1, 4)), groups * int(random.integers(1, 3))
     a = random.integers(datatype.low, datatype.high + 1, (channels, window.height, window.width))
@@ -178,7 +186,7 @@ def test_convolution_equals_its_definition(window, seed, slope, datatype, groups
 
 
 @pytest.mark.parametrize(("channels", "parts", "dtype"), [(100, 1, np.float32), (300, 3, np.float32)])
-def test_parts_keep_the_float32_bound_at_its_worst(channels, parts, dtype) -> None:
+def test_parts_keep_the_float32_bound_at_its_worst(channels: int, parts: int, dtype: type[np.float32]) -> None:
     weights = np.full((1, 2, channels, 9), 127, np.int8)
     cut = _parts(weights, 128)
     assert len(cut) == parts
@@ -193,7 +201,7 @@ def test_where_float32_would_need_too_many_parts_the_product_is_float64() -> Non
 
 
 @pytest.mark.parametrize("channels", [100, 300, 1000, 3000])
-def test_the_greatest_accumulators_are_exact(channels) -> None:
+def test_the_greatest_accumulators_are_exact(channels: int) -> None:
     """All weights and activations at their ends and an odd sum: any rounding in the product shows."""
     random = np.random.default_rng(channels)
     weights = random.choice(np.array([-127, 126, 127], np.int8), (2, channels, 3, 3))
@@ -208,17 +216,18 @@ def test_a_picture_of_many_row_blocks_equals_one_block() -> None:
     random = np.random.default_rng(3)
     a = random.integers(-128, 128, (64, 200, 200)).astype(np.int8)
     weights = random.integers(-127, 128, (4, 64, 3, 3)).astype(np.int8)
-    op = QConvolution(weights, INT8, requantiser(random, 4), 2, Padding(1, 1, 1, 1), 1)
+    by = requantiser(random, 4)
+    op = QConvolution(weights, INT8, by, 2, Padding(1, 1, 1, 1), 1)
     result = convolve(a, INT8, op, Shape(4, 100, 100), INT8)
     for y, x in ((0, 0), (99, 99), (50, 3), (37, 64)):
         corner = np.pad(a, ((0, 0), (1, 1), (1, 1)))[:, 2 * y : 2 * y + 3, 2 * x : 2 * x + 3].astype(np.int64)
         acc = np.einsum("fckl,ckl->f", weights.astype(np.int64), corner)
-        assert result[:, y, x].tolist() == [slow_requantise(int(acc[f]), op.requantiser, f, INT8) for f in range(4)]
+        assert result[:, y, x].tolist() == [slow_requantise(int(acc[f]), by, f, INT8) for f in range(4)]
 
 
 @settings(max_examples=60)
 @given(windows([1, 2, 3, 5], padding_below=5), SEEDS, st.sampled_from([INT8, UINT8]))
-def test_max_pool_equals_its_definition(window, seed, datatype) -> None:
+def test_max_pool_equals_its_definition(window: Window, seed: int, datatype: DataType) -> None:
     random = np.random.default_rng(seed)
     low = datatype.low
     a = random.integers(low, low + 60, (2, window.height, window.width)).astype(datatype.carrier)
@@ -289,21 +298,24 @@ def test_every_operation_in_a_network_equals_its_definition() -> None:
     picture = random.integers(0, 256, (4, 6, 4)).astype(np.uint8)
     out = run_integer(q, picture)
     ops = [node.op for node in q.nodes]
+    convolution, add = as_kind(QConvolution, ops[1]), as_kind(QAdd, ops[3])
+    pool, dense = as_kind(QAveragePool, ops[7]), as_kind(QDense, ops[8])
+    by_add, by_pool, by_dense = (as_kind(Requantiser, op.requantiser) for op in (add, pool, dense))
     assert out[9] is None
     arrays = [a.astype(np.int64) for a in out[:9] if a is not None]
-    np.testing.assert_array_equal(arrays[1], slow_convolution(picture, ops[1], q.nodes[1].shape, INT8))
+    np.testing.assert_array_equal(arrays[1], slow_convolution(picture, convolution, q.nodes[1].shape, INT8))
     np.testing.assert_array_equal(arrays[2], arrays[1][2:6])
     sums = arrays[0] * 3 + arrays[2] * 5
     for c, y, x in product(range(4), range(6), range(4)):
-        assert arrays[3][c, y, x] == slow_requantise(int(sums[c, y, x]), ops[3].requantiser, c, INT8)
+        assert arrays[3][c, y, x] == slow_requantise(int(sums[c, y, x]), by_add, c, INT8)
     np.testing.assert_array_equal(arrays[4], slow_reorg(arrays[3], 2))
     for y, x in product(range(6), range(4)):
         assert arrays[5][:, y, x].tolist() == arrays[4][:, y // 2, x // 2].tolist()
     np.testing.assert_array_equal(arrays[6], np.concatenate([arrays[5], arrays[1], arrays[5]]))
-    means = [slow_requantise(int(arrays[6][c].sum()), ops[7].requantiser, c, INT8) for c in range(40)]
+    means = [slow_requantise(int(arrays[6][c].sum()), by_pool, c, INT8) for c in range(40)]
     assert arrays[7].ravel().tolist() == means
-    products = (ops[8].weights.astype(np.int64) * np.array(means)).sum(axis=1)
-    heads = [slow_requantise(int(products[c]), ops[8].requantiser, c, INT16) for c in range(3)]
+    products = (dense.weights.astype(np.int64) * np.array(means)).sum(axis=1)
+    heads = [slow_requantise(int(products[c]), by_dense, c, INT16) for c in range(3)]
     assert arrays[8].ravel().tolist() == heads
 
 
@@ -315,14 +327,14 @@ def test_integers_come_in_their_carriers_and_shapes_and_the_picture_is_not_share
         assert array is not None
         assert array.dtype == node.type.datatype.carrier
         assert array.shape == (node.shape.channels, node.shape.height, node.shape.width)
-    assert not np.shares_memory(out[0], picture)
+    assert not np.shares_memory(as_kind(np.ndarray, out[0]), picture)
 
 
 @pytest.mark.parametrize(
     ("picture", "came"),
     [(np.zeros((4, 6, 5), np.uint8), "uint8 4×6×5"), (np.zeros((4, 6, 4), np.float32), "float32 4×6×4")],
 )
-def test_a_wrong_picture_is_refused(picture, came) -> None:
+def test_a_wrong_picture_is_refused(picture: np.ndarray, came: str) -> None:
     with pytest.raises(QuantiseError) as error:
         run_integer(all_operations(), picture)
     assert str(error.value) == (

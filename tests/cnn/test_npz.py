@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from boards.errors import NetworkError
 from cnn.npz import npy, read_arrays, write_arrays
 
+ORDERS: tuple[Literal["C", "F"], ...] = ("C", "F")
 SHAPES = {"a": (2, 3), "b": (4,)}
 
 
@@ -33,8 +36,10 @@ def members(**changed: bytes) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_what_numpy_saves_is_read(save, dtype: str, order: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("order", ORDERS)
+def test_what_numpy_saves_is_read(
+    save: Callable[..., None], dtype: str, order: Literal["C", "F"], tmp_path: Path
+) -> None:
     saved = {name: np.asarray(array.astype(dtype), order=order) for name, array in arrays().items()}
     save(tmp_path / "w.npz", **saved)
     for name, array in read_arrays(tmp_path / "w.npz", SHAPES).items():

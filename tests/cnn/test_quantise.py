@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,9 +16,10 @@ from cnn.network import Add, Concat, Convolution, Dense, MaxPool, Network, Paddi
 from cnn.quantisation.batch_norm import fold
 from cnn.quantisation.calibration import Ranges, calibrate
 from cnn.quantisation.quantise import quantise
-from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, Requantiser, TensorType
+from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, QNode, QuantizedNetwork, Requantiser, TensorType
 from cnn.quantized_check import check_quantized
 from tests.cnn import networks
+from tests.kinds import as_kind
 
 SEEDS = st.integers(0, 1 << 30)
 
@@ -38,15 +40,23 @@ def flat(network: Network, value: float = 1.0) -> Ranges:
     return Ranges("max", (value,) * len(network.nodes), (value,) * len(network.nodes))
 
 
-def by_name(network, name: str):
+def by_name(network: QuantizedNetwork, name: str) -> QNode:
     return next(node for node in network.nodes if node.name == name)
+
+
+def convolution_of(network: QuantizedNetwork, index: int) -> QConvolution:
+    return as_kind(QConvolution, network.nodes[index].op)
+
+
+def requantiser_of(op: QConvolution | QDense | QAveragePool | QAdd) -> Requantiser:
+    return as_kind(Requantiser, op.requantiser)
 
 
 # ---------------------------------------------------------------- weights, bias, multipliers
 
 
 @pytest.mark.parametrize(("bits", "high", "carrier"), [(4, 7, "i1"), (8, 127, "i1"), (16, 32767, "i2")])
-def test_weights_are_narrow_and_every_channel_uses_its_whole_range(bits, high, carrier) -> None:
+def test_weights_are_narrow_and_every_channel_uses_its_whole_range(bits: int, high: int, carrier: str) -> None:
     network = networks.tiny_yolo()
     q = quantise(network, calibrated(network), bits=bits)
     for node in q.nodes:
@@ -59,16 +69,16 @@ def test_weights_are_narrow_and_every_channel_uses_its_whole_range(bits, high, c
 
 @settings(max_examples=25)
 @given(SEEDS, st.sampled_from(["linear", "leaky", "relu"]))
-def test_integers_stand_for_the_floats(seed, activation) -> None:
+def test_integers_stand_for_the_floats(seed: int, activation: str) -> None:
     """weights·scale ≈ weights, bias·scale ≈ bias, m / 2^s ≈ accumulator scale / output scale."""
     random = np.random.default_rng(seed)
     op = networks.convolution(random, 3, 4, activation=activation)
     network = one_layer(op)
-    q = quantise(network, flat(network, 3.0)).nodes[1]
+    q = convolution_of(quantise(network, flat(network, 3.0)), 1)
     scale = np.abs(op.weights).reshape(4, -1).max(axis=1).astype(float) / 127
     wide = scale[:, None, None, None]
-    assert np.all(np.abs(q.op.weights * wide - op.weights) <= wide * 0.5001)
-    r = q.op.requantiser
+    assert np.all(np.abs(q.weights * wide - op.weights) <= wide * 0.5001)
+    r = requantiser_of(q)
     np.testing.assert_allclose(r.bias * scale / 255, op.bias, atol=float(scale.max()) / 255)
     ratio = scale / 255 / (3.0 / 127)
     np.testing.assert_allclose(r.multiplier / 2.0**r.shift, ratio, rtol=2**-16)
@@ -82,7 +92,7 @@ def test_the_slope_of_leaky_is_rounded_from_the_exact_ratio_not_from_m() -> None
     random = np.random.default_rng(1)
     op = networks.convolution(random, 1, 256)
     network = one_layer(op)
-    r = quantise(network, flat(network)).nodes[1].op.requantiser
+    r = requantiser_of(convolution_of(quantise(network, flat(network)), 1))
     scale = np.abs(op.weights.astype(np.float64)).reshape(256, -1).max(axis=1) / 127
     exact = scale * (1 / 255) / (1 / 127) * 2.0**r.shift
     assert r.negative.tolist() == np.rint(0.1 * exact).astype(int).tolist()
@@ -103,7 +113,7 @@ def test_an_almost_dead_channel_keeps_its_bias() -> None:
     assert set(result[1].ravel()) == {round(-0.75 * 127)}
     assert set(result[2].ravel()) == {round(0.51 * 127)}
     assert not result[3].any()
-    assert accumulator_bound(q.nodes[1].op, UINT8) <= (1 << 31) - 1
+    assert accumulator_bound(convolution_of(q, 1), UINT8) <= (1 << 31) - 1
 
 
 def test_wide_weights_shrink_until_the_accumulator_fits() -> None:
@@ -111,7 +121,7 @@ def test_wide_weights_shrink_until_the_accumulator_fits() -> None:
     weights = random.choice([-1.0, 1.0], (2, 1024, 3, 3)).astype(np.float32)
     op = Convolution(weights, np.ones(2, np.float32), None, 1, Padding(1, 1, 1, 1), 1, "leaky")
     network = one_layer(op, 3)
-    q = quantise(network, flat(network), bits=16).nodes[1].op
+    q = convolution_of(quantise(network, flat(network), bits=16), 1)
     assert (1 << 30) < accumulator_bound(q, UINT8) < 1 << 31
     assert np.abs(q.weights).max() == (1 << 31) // (1024 * 9 * 255)
 
@@ -127,17 +137,17 @@ def test_the_example_of_the_documentation() -> None:
     layers = (("in", pass_on, [0], shape), ("conv", op, [1], Shape(1, 1, 1)))
     after = ("head", Convolution(eye[:1, :1], none[:1], None, 1, Padding(), 1, "linear"), [2], Shape(1, 1, 1))
     q = quantise(networks.network(shape, *layers, after), flat(networks.network(shape, *layers, after), 2.54))
-    node = q.nodes[2]
-    r = node.op.requantiser
-    assert node.op.weights.ravel().tolist() == [50, -127]
+    conv = convolution_of(q, 2)
+    r = requantiser_of(conv)
+    assert conv.weights.ravel().tolist() == [50, -127]
     assert [int(a[0]) for a in (r.bias, r.multiplier, r.negative, r.shift)] == [500, 41943, 4194, 22]
     for inputs, output in (((50, 15), 11), ((15, 50), -5)):
         array = np.array(inputs, np.int8).reshape(2, 1, 1)
-        assert convolve(array, INT8, node.op, node.shape, INT8).item() == output
+        assert convolve(array, INT8, conv, q.nodes[2].shape, INT8).item() == output
 
 
 @pytest.mark.parametrize("below", [2.0**-20, 2.0**-18, 0.0])
-def test_a_ratio_just_below_a_power_of_two_does_not_round_m_up_to_65536(below) -> None:
+def test_a_ratio_just_below_a_power_of_two_does_not_round_m_up_to_65536(below: float) -> None:
     """One weight w, so that ratio = w/127 · 1/255 / (output scale): choose w for ratio = (1 − below) / 4."""
     ratio = (1 - below) / 4
     weight = np.full((1, 1, 1, 1), ratio * 255 / 127, np.float32)
@@ -148,7 +158,7 @@ def test_a_ratio_just_below_a_power_of_two_does_not_round_m_up_to_65536(below) -
         ("head", replace(op, activation="linear"), [1], Shape(1, 2, 2)),
     )
     reach = float(weight.item()) / 127 / 255 / ratio * 127
-    r = quantise(network, flat(network, reach)).nodes[1].op.requantiser
+    r = requantiser_of(convolution_of(quantise(network, flat(network, reach)), 1))
     assert 1 << 15 <= r.multiplier[0] <= 65535
     assert r.multiplier[0] / 2.0 ** r.shift[0] == pytest.approx(ratio, rel=2**-16)
 
@@ -197,8 +207,8 @@ def test_relu6_saturates_exactly_at_six() -> None:
     q = quantise(network, calibrated(network))
     assert q.nodes[1].type == q.nodes[2].type == TensorType(INT8, 6 / 127)
     bright = quantise(network, flat(network))
-    op = bright.nodes[1].op
-    strong = replace(op.requantiser, bias=np.full(8, 1 << 28))
+    op = convolution_of(bright, 1)
+    strong = replace(requantiser_of(op), bias=np.full(8, 1 << 28))
     nodes = list(bright.nodes)
     nodes[1] = replace(nodes[1], op=replace(op, requantiser=strong))
     out = run_integer(replace(bright, nodes=tuple(nodes)), np.full((3, 12, 12), 255, np.uint8))[1]
@@ -210,8 +220,8 @@ def test_average_pool_divides_by_the_positions_of_the_map() -> None:
     network = networks.classifier()
     q = quantise(network, calibrated(network))
     pool = by_name(q, "pool")
-    assert isinstance(pool.op, QAveragePool)
-    ratio = pool.op.requantiser.multiplier / 2.0**pool.op.requantiser.shift
+    by = requantiser_of(as_kind(QAveragePool, pool.op))
+    ratio = by.multiplier / 2.0**by.shift
     np.testing.assert_allclose(ratio, 6 / 127 / 36 / pool.type.scale, rtol=2**-16)
     assert isinstance(by_name(q, "dense").op, QDense)
     assert by_name(q, "dense").type.datatype == INT16
@@ -223,7 +233,8 @@ def test_an_add_brings_its_inputs_to_one_scale() -> None:
     assert isinstance(add.op, QAdd)
     scales = [by_name(q, name).type.scale for name in ("half", "mix")]
     assert max(add.op.multipliers) == 1 << 14
-    m = add.op.requantiser.multiplier / 2.0**add.op.requantiser.shift
+    by = requantiser_of(add.op)
+    m = by.multiplier / 2.0**by.shift
     for one, scale in zip(add.op.multipliers, scales, strict=True):
         np.testing.assert_allclose(one * m * add.type.scale, scale, rtol=1e-4)
 
@@ -237,12 +248,14 @@ def test_an_add_of_equal_scales_adds_the_integers_as_they_are() -> None:
         ("pool", MaxPool(1, 1, Padding()), [1], Shape(3, 4, 4)),
         ("add", Add("linear"), [1, 2], Shape(3, 4, 4)),
     )
-    assert quantise(network, flat(network)).nodes[3].op.multipliers == (1, 1)
+    assert as_kind(QAdd, quantise(network, flat(network)).nodes[3].op).multipliers == (1, 1)
 
 
 @pytest.mark.parametrize("make", [networks.tiny_yolo, networks.branches, networks.classifier])
 @pytest.mark.parametrize("bits", [4, 8, 16])
-def test_every_requantiser_keeps_its_limits_and_every_accumulator_is_within_its_bits(make, bits) -> None:
+def test_every_requantiser_keeps_its_limits_and_every_accumulator_is_within_its_bits(
+    make: Callable[[], Network], bits: int
+) -> None:
     network = make()
     q = quantise(network, calibrated(network), bits=bits, activation_bits=bits)
     assert check_quantized(q) is q
@@ -265,7 +278,9 @@ def plain(channels: int, bias: int = 0) -> Requantiser:
     ("weight", "bias", "datatype", "bits"),
     [(127, 0, INT8, 17), (127, 0, UINT8, 18), (1, 0, INT8, 10), (1, 127, INT8, 10), (1, 128, INT8, 11)],
 )
-def test_accumulator_bits_count_weights_activations_and_bias(weight, bias, datatype, bits) -> None:
+def test_accumulator_bits_count_weights_activations_and_bias(
+    weight: int, bias: int, datatype: DataType, bits: int
+) -> None:
     """3·127·128 = 48768 → 17 bits; 3·127·255 = 97155 → 18; 3·128 + 127 = 511 → 10; 512 → 11."""
     op = QDense(np.full((1, 3), -weight, np.int8), INT8, plain(1, -bias))
     assert accumulator_bits(op, datatype) == bits
@@ -338,7 +353,7 @@ def test_a_layer_with_too_many_inputs_for_32_bits_is_refused() -> None:
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1.0])
-def test_ranges_must_be_finite(wrong) -> None:
+def test_ranges_must_be_finite(wrong: float) -> None:
     network = networks.tiny_yolo()
     with pytest.raises(QuantiseError, match=r"range of 'input' \(test:1\) must be finite and ≥ 0"):
         quantise(network, flat(network, wrong))
@@ -350,7 +365,7 @@ def test_ranges_of_another_network_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("options", "what"), [({"bits": 1}, "weights"), ({"activation_bits": 17}, "activations")])
-def test_bits_are_2_to_16(options, what) -> None:
+def test_bits_are_2_to_16(options: dict[str, int], what: str) -> None:
     network = networks.tiny_yolo()
     with pytest.raises(QuantiseError, match=f"{what} have 2…16 bits"):
         quantise(network, flat(network), **options)
@@ -360,5 +375,5 @@ def test_batch_norms_are_folded_on_the_way() -> None:
     network = networks.tiny_yolo()
     ranges = calibrated(network)
     ours, folded = quantise(network, ranges), quantise(fold(network), ranges)
-    np.testing.assert_array_equal(ours.nodes[1].op.weights, folded.nodes[1].op.weights)
-    assert ours.nodes[1].op.requantiser.bias.any()
+    np.testing.assert_array_equal(convolution_of(ours, 1).weights, convolution_of(folded, 1).weights)
+    assert requantiser_of(convolution_of(ours, 1)).bias.any()

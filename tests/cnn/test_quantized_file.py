@@ -5,6 +5,7 @@ import json
 import zipfile
 from collections.abc import Callable
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,10 +17,11 @@ from cnn.integer_model import run_integer
 from cnn.network import Network
 from cnn.quantisation.calibration import Ranges
 from cnn.quantisation.quantise import quantise
-from cnn.quantized import QuantizedNetwork, Requantiser
+from cnn.quantized import QConvolution, QuantizedNetwork, Requantiser, Thresholds
 from cnn.quantized_file import FORMAT, HEADER, from_npz, to_npz
 from tests.cnn import networks
 from tests.cnn.test_thresholds import binary
+from tests.kinds import as_kind
 
 MAKERS = [networks.tiny_yolo, networks.branches, networks.classifier]
 
@@ -30,7 +32,7 @@ def quantized(network: Network, bits: int = 8) -> QuantizedNetwork:
 
 
 def same(one: object, two: object) -> bool:
-    if isinstance(one, np.ndarray):
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
         return one.dtype == two.dtype and np.array_equal(one, two)
     if isinstance(one, Requantiser):
         return all(same(getattr(one, f.name), getattr(two, f.name)) for f in fields(one))
@@ -39,7 +41,7 @@ def same(one: object, two: object) -> bool:
 
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("bits", [4, 8, 16])
-def test_what_is_written_is_read_again(make, bits) -> None:
+def test_what_is_written_is_read_again(make: Callable[[], Network], bits: int) -> None:
     q = quantized(make(), bits)
     back = from_npz(to_npz(q))
     assert (back.name, back.labels, len(back.nodes)) == (q.name, q.labels, len(q.nodes))
@@ -69,23 +71,25 @@ def test_the_bytes_depend_on_the_network_alone() -> None:
 def test_numpy_reads_the_arrays_without_pickle() -> None:
     q = quantized(networks.tiny_yolo())
     with np.load(io.BytesIO(to_npz(q)), allow_pickle=False) as arrays:
-        np.testing.assert_array_equal(arrays["1.weights"], q.nodes[1].op.weights)
+        np.testing.assert_array_equal(arrays["1.weights"], as_kind(QConvolution, q.nodes[1].op).weights)
 
 
 # ---------------------------------------------------------------- files that are not to be trusted
 
 
-def changed(change: Callable[[dict], None] | None = None, **members: bytes | None) -> bytes:
-    """A good file with its header changed or members replaced (None: left out); __ in a name is a point."""
+def changed(
+    change: Callable[[dict[str, Any]], None] | None = None, members: dict[str, bytes | None] | None = None
+) -> bytes:
+    """A good file with its header changed or members replaced (None: left out)."""
     data = to_npz(quantized(networks.tiny_yolo()))
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as new:
         contents: dict[str, bytes | None] = {name: old.read(name) for name in old.namelist()}
         if change is not None:
-            header = json.loads(contents["network.json"])
+            header = json.loads(old.read("network.json"))
             change(header)
             contents["network.json"] = json.dumps(header).encode()
-        contents.update({name.replace("__", "."): value for name, value in members.items()})
+        contents.update(members or {})
         for name, value in contents.items():
             if value is not None:
                 new.writestr(name, value)
@@ -98,11 +102,11 @@ def npy(array: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-def node(index: int, **values: object) -> Callable[[dict], None]:
+def node(index: int, **values: object) -> Callable[[dict[str, Any]], None]:
     return lambda header: header["nodes"][index].update(values)
 
 
-def option(index: int, **values: object) -> Callable[[dict], None]:
+def option(index: int, **values: object) -> Callable[[dict[str, Any]], None]:
     return lambda header: header["nodes"][index]["options"].update(values)
 
 
@@ -110,9 +114,9 @@ def option(index: int, **values: object) -> Callable[[dict], None]:
     ("data", "sentence"),
     [
         (b"not a zip", "f.npz must be an .npz file, but is damaged: File is not a zip file; write it again"),
-        (changed(network__json=None), "a member 'network.json' of at most 16777216 bytes is missing"),
-        (changed(network__json=b"{"), "network.json is not JSON text"),
-        (changed(network__json=b"[" * 100000), "network.json is not JSON text"),
+        (changed(members={"network.json": None}), "a member 'network.json' of at most 16777216 bytes is missing"),
+        (changed(members={"network.json": b"{"}), "network.json is not JSON text"),
+        (changed(members={"network.json": b"[" * 100000}), "network.json is not JSON text"),
         (changed(lambda h: h.update(format="9")), f"network.json must have the format {FORMAT!r}"),
         (changed(lambda h: h.update(nodes={})), "'nodes' must be of type list, not '{}'"),
         (changed(lambda h: h.update(nodes=[])), "it has members that no node reads: ['1.bias.npy', "),
@@ -137,38 +141,41 @@ def option(index: int, **values: object) -> Callable[[dict], None]:
         (changed(option(2, size=0)), "size and stride of a pool are at least 1"),
         (changed(option(6, kind="rce")), "a detection is 'region', 'yolo' or 'one-object', not 'rce'"),
         (changed(option(6, anchors=[[1]])), "an anchor must be a width and a height, not '[1]'"),
-        (changed(**{"1__weights__npy": None}), "the member '1.weights.npy' is missing"),
-        (changed(**{"2__weights__npy": b""}), "it has members that no node reads: ['2.weights.npy']"),
-        (changed(**{"1__weights__npy": b"abc"}), "'1.weights.npy' is not an array"),
+        (changed(members={"1.weights.npy": None}), "the member '1.weights.npy' is missing"),
+        (changed(members={"2.weights.npy": b""}), "it has members that no node reads: ['2.weights.npy']"),
+        (changed(members={"1.weights.npy": b"abc"}), "'1.weights.npy' is not an array"),
         (
-            changed(**{"1__weights__npy": npy(np.zeros((8, 3, 3, 3), np.float32))}),
+            changed(members={"1.weights.npy": npy(np.zeros((8, 3, 3, 3), np.float32))}),
             "'1.weights.npy' must be int8, int16 or int64 in C order, not <f4",
         ),
         (
-            changed(**{"1__weights__npy": npy(np.array([{}], object))}),
+            changed(members={"1.weights.npy": npy(np.array([{}], object))}),
             "'1.weights.npy' must be int8, int16 or int64 in C order, not |O",
         ),
         (
-            changed(**{"1__weights__npy": npy(np.zeros((8, 3, 3, 3), np.int8))[:-1]}),
+            changed(members={"1.weights.npy": npy(np.zeros((8, 3, 3, 3), np.int8))[:-1]}),
             "'1.weights.npy' of shape (8, 3, 3, 3) must have 216 bytes, not 215",
         ),
         (
-            changed(**{"1__weights__npy": npy(np.full((8, 3, 3, 3), -128, np.int8))}),
+            changed(members={"1.weights.npy": npy(np.full((8, 3, 3, 3), -128, np.int8))}),
             "weights must be narrow, -127…127, not -128…-128",
         ),
-        (changed(**{"1__shift__npy": npy(np.zeros(0, np.int64))}), "'1.shift.npy' must have no empty side, not (0,)"),
-        (changed(**{"1__shift__npy": npy(np.full(8, 48))}), "shift must be 1…47, not 48…48"),
-        (changed(**{"1__shift__npy": npy(np.full(8, 0))}), "shift must be 1…47, not 0…0"),
-        (changed(**{"1__multiplier__npy": npy(np.full(8, 65536))}), "multiplier must be 1…65535"),
-        (changed(**{"1__negative__npy": npy(np.full(8, -1))}), "negative must be 0…65535, not -1…-1"),
-        (changed(**{"1__bias__npy": npy(np.zeros(7, np.int64))}), "bias must be int64 [8], not int64 (7,)"),
         (
-            changed(**{"1__bias__npy": npy(np.full(8, (1 << 31) - 1))}),
+            changed(members={"1.shift.npy": npy(np.zeros(0, np.int64))}),
+            "'1.shift.npy' must have no empty side, not (0,)",
+        ),
+        (changed(members={"1.shift.npy": npy(np.full(8, 48))}), "shift must be 1…47, not 48…48"),
+        (changed(members={"1.shift.npy": npy(np.full(8, 0))}), "shift must be 1…47, not 0…0"),
+        (changed(members={"1.multiplier.npy": npy(np.full(8, 65536))}), "multiplier must be 1…65535"),
+        (changed(members={"1.negative.npy": npy(np.full(8, -1))}), "negative must be 0…65535, not -1…-1"),
+        (changed(members={"1.bias.npy": npy(np.zeros(7, np.int64))}), "bias must be int64 [8], not int64 (7,)"),
+        (
+            changed(members={"1.bias.npy": npy(np.full(8, (1 << 31) - 1))}),
             "acc + bias must fit 32 bits, but Σ|w|·max|a| + |bias| =",
         ),
     ],
 )
-def test_a_damaged_file_is_refused(data, sentence) -> None:
+def test_a_damaged_file_is_refused(data: bytes, sentence: str) -> None:
     with pytest.raises(NetworkError) as error:
         from_npz(data, "f.npz")
     assert sentence in str(error.value)
@@ -197,7 +204,7 @@ GOOD = to_npz(quantized(networks.classifier()))
 
 @settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), min_size=1, max_size=4))
-def test_any_damage_is_a_network_error_or_a_legal_network(damage) -> None:
+def test_any_damage_is_a_network_error_or_a_legal_network(damage: list[tuple[int, int]]) -> None:
     data = bytearray(GOOD)
     for place, value in damage:
         data[place] = value
@@ -210,7 +217,7 @@ def test_any_damage_is_a_network_error_or_a_legal_network(damage) -> None:
 
 @settings(max_examples=50)
 @given(st.integers(0, len(GOOD) - 1))
-def test_a_file_cut_short_is_a_network_error(size) -> None:
+def test_a_file_cut_short_is_a_network_error(size: int) -> None:
     with pytest.raises(NetworkError):
         from_npz(GOOD[:size])
 
@@ -219,13 +226,14 @@ def test_a_file_cut_short_is_a_network_error(size) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_thresholds_and_multiply_shift_survive(seed) -> None:
+def test_thresholds_and_multiply_shift_survive(seed: int) -> None:
     network = binary(seed)
     data = to_npz(network)
     again = from_npz(data)
     assert to_npz(again) == data
-    assert [type(n.op.requantiser).__name__ for n in again.nodes[1:]] == ["Thresholds", "Thresholds", "MultiplyShift"]
-    assert again.nodes[1].op.requantiser.flip.dtype == np.bool_
+    ops = [as_kind(QConvolution, node.op) for node in again.nodes[1:]]
+    assert [type(op.requantiser).__name__ for op in ops] == ["Thresholds", "Thresholds", "MultiplyShift"]
+    assert as_kind(Thresholds, ops[0].requantiser).flip.dtype == np.bool_
     picture = np.random.default_rng(seed).integers(0, 256, (2, 9, 9), np.uint8)
     for one, other in zip(run_integer(network, picture), run_integer(again, picture), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -237,7 +245,7 @@ def changed_binary(replaced: dict[str, bytes], header: tuple[str, str] = ("", ""
     with zipfile.ZipFile(io.BytesIO(to_npz(binary()))) as read, zipfile.ZipFile(buffer, "w") as archive:
         for name in read.namelist():
             data = replaced.get(name, read.read(name))
-            archive.writestr(name, data.replace(*(text.encode() for text in header)) if name == HEADER else data)
+            archive.writestr(name, data.replace(header[0].encode(), header[1].encode()) if name == HEADER else data)
     return buffer.getvalue()
 
 
@@ -258,7 +266,7 @@ def changed_binary(replaced: dict[str, bytes], header: tuple[str, str] = ("", ""
         (changed_binary({"1.weights.npy": npy(np.zeros((4, 2, 3, 3), np.int8))}), "BIPOLAR weights are −1 or +1"),
     ],
 )
-def test_a_damaged_file_of_a_trained_network_is_refused(data, sentence) -> None:
+def test_a_damaged_file_of_a_trained_network_is_refused(data: bytes, sentence: str) -> None:
     with pytest.raises(NetworkError) as error:
         from_npz(data, "f.npz")
     assert sentence in str(error.value)

@@ -92,9 +92,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (described(convolution(65536, 255, padding=200)), "layer 1: a kernel has at most 67108864 weights"),
     (described(convolution(65536, 1, padding=255)), "layer 1: its output 65536×522×530 has more than 268435456 values"),
     (described(convolution(name="a"), convolution(name="a")), "layer 2: the name 'a' is taken already"),
-    (described(convolution(**{"from": "b"})), "layer 1: 'from' must name layers before it, not 'b'; there are input"),
-    (described(convolution(**{"from": []})), "'from' must name 1…64 layers, not 0"),
-    (described(convolution(**{"from": ["input", "input"]})), "layer 1: a convolution reads one layer, not 2"),
+    (described(convolution() | {"from": "b"}), "layer 1: 'from' must name layers before it, not 'b'; there are input"),
+    (described(convolution() | {"from": []}), "'from' must name 1…64 layers, not 0"),
+    (described(convolution() | {"from": ["input", "input"]}), "layer 1: a convolution reads one layer, not 2"),
     (described({"type": "reorg", "stride": 5}), "a reorg by 5 needs height % 5, width % 5 and channels % 1 to be 0"),
     (described({"type": "reorg", "stride": 2, "order": "darknet"}), "channels % 4 to be 0, not 3×12×20"),
     (

@@ -10,7 +10,8 @@ from boards.errors import NetworkError
 from cnn import zoo
 from cnn.darknet.files import parameter_count, read_topology, write_darknet_weights
 from cnn.float_model import run_float
-from cnn.network import Convolution, FloatArray, Network, Padding, macs
+from cnn.network import Convolution, FloatArray, MaxPool, Network, Padding, macs
+from tests.kinds import as_kind
 
 OFFICIAL = {
     "tiny-yolov2-voc": ("yolov2-tiny-voc", "voc", 15_867_885, 125),
@@ -39,7 +40,7 @@ def test_the_official_counts(name: str) -> None:
     assert sum(parameter_count(node) for node in network.nodes) == numbers
     assert str(network.nodes[-1].shape) == f"{channels}×13×13"
     pool = next(node for node in network.nodes if node.name == "pool6")
-    assert pool.op.padding == Padding(0, 0, 1, 1)
+    assert as_kind(MaxPool, pool.op).padding == Padding(0, 0, 1, 1)
     assert network.name == name.replace("-", "_")
 
 
@@ -59,8 +60,9 @@ def test_the_same_layers_as_the_official_cfg(shared: Path, name: str) -> None:
     assert ours.nodes[-1].op == theirs.nodes[-1].op
     for mine, official in zip(ours.nodes, theirs.nodes, strict=True):
         if isinstance(mine.op, Convolution):
-            assert (mine.op.activation, mine.op.padding) == (official.op.activation, official.op.padding)
-            assert (mine.op.batch_norm is None) == (official.op.batch_norm is None)
+            op = as_kind(Convolution, official.op)
+            assert (mine.op.activation, mine.op.padding) == (op.activation, op.padding)
+            assert (mine.op.batch_norm is None) == (op.batch_norm is None)
     labels = (folder / f"{classes}.names").read_text().strip().split("\n")
     named = (zoo.folder(name) / f"{name}.names").read_text().split("\n")[:-1]
     assert [labels.index(label) for label in ("dog", "person", "sheep")] == [

@@ -1,6 +1,9 @@
 """Average precision against cases worked by hand."""
 
+from __future__ import annotations
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from boards.errors import NetworkError
@@ -16,7 +19,7 @@ BOX = (10.0, 10.0, 30.0, 30.0)
 FAR = (60.0, 60.0, 80.0, 80.0)
 
 
-def rows(*values, columns):
+def rows(*values: tuple[float, ...], columns: int) -> npt.NDArray[np.float64]:
     return np.array(values, float).reshape(-1, columns)
 
 
@@ -36,7 +39,7 @@ def test_iou_by_hand() -> None:
         ([], 3, 0.0),
     ],
 )
-def test_average_precision_is_the_area_under_the_envelope(right, truths, area) -> None:
+def test_average_precision_is_the_area_under_the_envelope(right: list[bool], truths: int, area: float) -> None:
     assert average_precision(np.array(right, bool), truths) == pytest.approx(area)
 
 
@@ -77,7 +80,7 @@ def test_evaluate_runs_the_network_on_every_picture() -> None:
     pictures = [np.full((4, 4, 3), v, np.uint8) for v in (0, 1)]
     truths = [rows(columns=5), rows((0, *BOX), columns=5)]
 
-    def run_network(picture):
+    def run_network(picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
         return rows((0, 0.9, *BOX), columns=6) if picture.max() else rows(columns=6)
 
     assert evaluate(run_network, pictures, truths, 1).mean == 1.0

@@ -1,14 +1,16 @@
 """The scenes come from their seed alone, and their boxes are where the objects are."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
 from cnn.training import backgrounds, scenes
 from cnn.training.objects import DRAWERS, LABELS
-from cnn.training.scenes import MOST_COVERED, MOST_OBJECTS, draw_scene, letterboxed
+from cnn.training.scenes import MOST_COVERED, MOST_OBJECTS, Scene, draw_scene, letterboxed
 
 
-def same(one, other):
+def same(one: Scene, other: Scene) -> bool:
     return np.array_equal(one.picture, other.picture) and np.array_equal(one.truths, other.truths)
 
 
@@ -19,7 +21,7 @@ def test_a_seed_gives_one_scene_and_another_seed_another() -> None:
 
 
 @pytest.mark.parametrize("background", list(backgrounds.KINDS))
-def test_every_background_fills_the_picture(background) -> None:
+def test_every_background_fills_the_picture(background: str) -> None:
     scene = draw_scene(7, 90, 61, background)
     assert scene.picture.shape == (61, 90, 3)
     assert scene.picture.dtype == np.uint8
@@ -44,7 +46,7 @@ def test_no_object_hides_another() -> None:
 
 
 @pytest.mark.parametrize("name", list(DRAWERS))
-def test_the_box_is_the_extent_of_what_was_painted(name) -> None:
+def test_the_box_is_the_extent_of_what_was_painted(name: str) -> None:
     from PIL import Image
 
     for seed in range(5):

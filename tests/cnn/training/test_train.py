@@ -1,5 +1,7 @@
 """The trainer's command line, its cfg, and the files of the model that comes with the project."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,14 +15,14 @@ from cnn.training.objects import LABELS
 SHAPES = Path(cnn.__file__).parent / "models" / "shapes"
 
 
-def parameters():
+def parameters() -> int:
     """Floats in the weights file: 4 a filter and the kernel, and the head with one bias a filter."""
     channels = (3, *train.WIDTHS)
     body = sum(o * (4 + 9 * i) for i, o in pairwise(channels))
     return body + len(train.ANCHORS) * (5 + train.CLASSES) * (1 + channels[-1])
 
 
-def test_help_shows_an_example(capsys) -> None:
+def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         train.parse(["--help"])
     assert "python -m cnn.training.train --out /tmp/shapes --minutes 25" in " ".join(capsys.readouterr().out.split())
