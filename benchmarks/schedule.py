@@ -31,7 +31,7 @@ from traced import kept, traced
 from boards.board import Board, load, names
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import link_of
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.search.search import Found, search
@@ -116,7 +116,7 @@ class Error:
 def compare(name: str, schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -> list[Error]:
     opened, trace = traced(schedule, board, mhz, folder)
     report = measure(opened, trace, board_memory(opened))
-    modelled = cost(schedule, link_of(board, board.nearest_clock(mhz).mhz)).layers
+    modelled = cost(schedule, ddr_timing(board, board.nearest_clock(mhz).mhz)).layers
     where = f"{name}, {board.name}, {schedule.array}, int{schedule.array.bits}"
     return [
         Error(where, layer.name, layer.cycles, one.running) for one, layer in zip(modelled, report.layers, strict=True)
@@ -149,7 +149,7 @@ def searched(
         mhz = 300.0 if name == "zcu104" else board.clocks()[-1].mhz
         start = time.perf_counter()
         try:
-            best: Found = search(network, board, link_of(board, mhz))
+            best: Found = search(network, board, ddr_timing(board, mhz))
         except ScheduleError as error:
             print(f"  {network.name} on {name}: {error}", file=sys.stderr)
             continue

@@ -24,13 +24,13 @@ import numpy.typing as npt
 
 from boards.board import Board, load
 from host.vision.picture import FITS, load_picture
+from scheduler.hardware.primitives import product_luts
 from scheduler.streaming.area.cost import Budget, limits, macs
 from scheduler.streaming.area.memory import NOTHING, Usage, fifo
 from scheduler.streaming.folded import Folded, Goal
 from scheduler.streaming.lower import lower
 from scheduler.streaming.search import exact
 from scheduler.streaming.search.candidates import Options
-from scheduler.systolic.area.fabric import product_luts
 from systolic.execution.build import Variant
 from systolic.files import write
 from systolic.model import load_model, sample_pictures

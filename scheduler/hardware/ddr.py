@@ -1,4 +1,12 @@
-"""DDR as the accelerator sees it: latency, bandwidth, and the pace of ports that ask for bursts.
+"""The board's DDR as an accelerator sees it: bandwidth, latency, and how its ports ask for data.
+
+Two bandwidths are told apart:
+
+    sustained   rated peak × DDR_EFFICIENCY (0.85)     what a model or a trace says of a design: the memory at its best
+    planned     preset × PLANNED_SHARE (0.6)           what a folding may count on when weights stream from DDR: a
+                                                       pipeline stalls as a whole when a word is late, so it is planned
+                                                       for the slower clock that boot images program, with room for
+                                                       pictures, results and the processor
 
 The cycle trace's memory has the same numbers (hls_templates/simulation/memory.cpp, docs/cycles.md).
 """
@@ -10,24 +18,39 @@ from functools import lru_cache
 
 from boards.board import Board
 from boards.errors import ScheduleError
-from scheduler.systolic.tiling import ceil_div
+from scheduler.hardware.arithmetic import ceil_div
 
 DDR_EFFICIENCY = 0.85
-"""Share of the DDR's peak that carries data, as the cycle trace assumes: refresh, row misses, turn-arounds."""
+"""Share of the DDR's peak that carries data: refresh, row misses and turn-arounds take the rest."""
+
+PLANNED_SHARE = 0.6
+"""Share of the DDR's bandwidth at the preset's speed that a folding may count on for its weights."""
 
 READ_LATENCY_NS, WRITE_LATENCY_NS = 213.0, 107.0
-"""From a request to its first beat, from the last beat to the response; the trace's Memory has the same."""
+"""From a request to its first beat, and from the last beat to the response."""
 
 DDR_CHUNK = 64
-"""Bytes that the DDR serves one port before another (systolic/cycles)."""
+"""Bytes that the DDR serves one port before it turns to another."""
 
 SIMULATED_TURNS = 48
 """Chunks a port, after which the pace of ports that are busy together has settled."""
 
+BURST_WORDS = 64
+OUTSTANDING = 8
+"""Bursts on their way at a port, of at most BURST_WORDS words: their buffer of 512 words hides 512 cycles of latency
+and takes one row of BRAM36. Traced on tiny-YOLOv2, 16 bursts of 256 words are not faster."""
+
+WEIGHT_BEAT_BYTES = 16
+"""Bytes a beat of the port that streams weights into a pipeline: 128 bits, as the PS's high-performance ports have."""
+
 
 @dataclass(frozen=True)
-class Link:
-    """DDR as the accelerator sees it at its clock. milli_bytes: 1/1000 bytes a cycle, all ports together."""
+class DdrTiming:
+    """The DDR at the accelerator's clock.
+
+    milli_bytes: 1/1000 bytes a cycle, of all ports together. read_latency: cycles from a request to its first beat;
+    write_latency: cycles from the last beat to the response.
+    """
 
     clock_mhz: float
     milli_bytes: int
@@ -35,14 +58,19 @@ class Link:
     write_latency: int
 
 
-def link_of(board: Board, clock_mhz: float, efficiency: float = DDR_EFFICIENCY, peak_gbps: float | None = None) -> Link:
-    """The board's memory at its rated speed unless ``peak_gbps`` (10⁹ bytes a second) says otherwise."""
+def ddr_timing(
+    board: Board, clock_mhz: float, efficiency: float = DDR_EFFICIENCY, peak_gbps: float | None = None
+) -> DdrTiming:
+    """The board's memory at its rated speed, unless ``peak_gbps`` (10⁹ bytes a second) says otherwise.
+
+    Raises ScheduleError for a clock that is not above 0 MHz or an efficiency outside (0, 1].
+    """
     if not (clock_mhz > 0 and 0 < efficiency <= 1):
         raise ScheduleError(
             f"a clock is a positive number of MHz and an efficiency in (0, 1], not {clock_mhz:g} and {efficiency:g}"
         )
     peak = board.ddr.peak_gbps if peak_gbps is None else peak_gbps
-    return Link(
+    return DdrTiming(
         clock_mhz,
         round(peak * efficiency * 1e6 / clock_mhz),
         round(READ_LATENCY_NS * clock_mhz / 1000),
@@ -50,27 +78,38 @@ def link_of(board: Board, clock_mhz: float, efficiency: float = DDR_EFFICIENCY, 
     )
 
 
+def planned_bits(board: Board, share: float, cycles: int, clock_mhz: float) -> int:
+    """Bits that the DDR moves in ``cycles`` at the speed of the board's preset, where ``share`` of it carries data."""
+    return int(board.ddr.preset_gbps * 8e9 * share * cycles / (clock_mhz * 1e6))
+
+
 @lru_cache(maxsize=8192)
 def milli_cycles(kinds: tuple[tuple[int, int, int], ...], milli_bytes: int) -> tuple[int, ...]:
-    """1/1000 cycles a word of each kind of ports, (ports, bytes a word, words a part of a burst), where all of them
-    move words all the time. The DDR serves chunks of 64 bytes or what a part has left, the port first that waits
-    longest; a chunk begins in a whole cycle and then holds its port for a cycle a word, so that ports with little more
-    to give than the DDR leave gaps between chunks (systolic/cycles: memory.cpp)."""
-    ports = [(bytes_, words, max(1, DDR_CHUNK // bytes_)) for number, bytes_, words in kinds for _ in range(number)]
-    free, ready, left, moved = 0, [0] * len(ports), [words for _, words, _ in ports], [0] * len(ports)
+    """1/1000 cycles a word of each kind of ports, where all ports move words all the time.
+
+    kinds: (ports, bytes a word, words of a burst). milli_bytes: as in DdrTiming.
+
+    The DDR serves chunks of DDR_CHUNK bytes, or what is left of a burst, and the port that waits longest comes first. A
+    chunk begins in a whole cycle and then holds its port for a cycle a word, so that ports that ask for little less
+    than the DDR gives leave gaps between chunks (hls_templates/simulation/memory.cpp does the same).
+    """
+    ports = [(width, burst, max(1, DDR_CHUNK // width)) for number, width, burst in kinds for _ in range(number)]
+    ddr_free = 0  # in bytes that the DDR could have moved, times 1000
+    port_free, burst_left, words_moved = [0] * len(ports), [burst for _, burst, _ in ports], [0] * len(ports)
     settled: list[tuple[int, int]] = []
     for turn in range(SIMULATED_TURNS * len(ports)):
         if 2 * turn == SIMULATED_TURNS * len(ports):
-            settled = list(zip(ready, moved, strict=True))
-        port = ready.index(min(ready))
-        bytes_, part, chunk = ports[port]
-        words = min(chunk, left[port])
-        start = max(free, ready[port] * milli_bytes)  # in bytes that the DDR could have moved, times 1000
-        free = start + words * bytes_ * 1000
-        ready[port] = ceil_div(start, milli_bytes) + words
-        moved[port] += words
-        left[port] = left[port] - words or part
+            settled = list(zip(port_free, words_moved, strict=True))
+        port = port_free.index(min(port_free))
+        width, burst, chunk = ports[port]
+        words = min(chunk, burst_left[port])
+        start = max(ddr_free, port_free[port] * milli_bytes)
+        ddr_free = start + words * width * 1000
+        port_free[port] = ceil_div(start, milli_bytes) + words
+        words_moved[port] += words
+        burst_left[port] = burst_left[port] - words or burst
     firsts = [sum(number for number, _, _ in kinds[:index]) for index in range(len(kinds))]
     return tuple(
-        max(1000, ceil_div(1000 * (ready[port] - settled[port][0]), moved[port] - settled[port][1])) for port in firsts
+        max(1000, ceil_div(1000 * (port_free[port] - settled[port][0]), words_moved[port] - settled[port][1]))
+        for port in firsts
     )

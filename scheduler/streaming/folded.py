@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from boards.board import Board
+from scheduler.hardware.ddr import planned_bits
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.area.cost import Budget, fits, limits, price, usage
@@ -68,4 +69,4 @@ def folded(
 
 def ddr_limit(board: Board, goal: Goal, cycles: int) -> int:
     """Bits that DDR brings in ``cycles``."""
-    return int(board.ddr.preset_gbps * 8e9 * goal.budget.ddr * cycles / (goal.clock_mhz * 1e6))
+    return planned_bits(board, goal.budget.ddr, cycles, goal.clock_mhz)

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from cnn.network import MaxPool
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.systolic.tiling import ceil_div
-
-LEAST_DEPTH = 2
-"""FIFO depth that lets both ends work in every cycle (docs/cycles.md)."""
 
 
 @lru_cache(maxsize=64)
@@ -62,7 +60,7 @@ def _fill(graph: g.StreamGraph, index: int) -> float:
 def depth_of(graph: g.StreamGraph, index: int, port: int, reader: g.Fold) -> int:
     """Words of the FIFO before an input, as estimated before there is a trace."""
     wait = waiting(graph).get((index, port), 0)
-    return LEAST_DEPTH + ceil_div(wait, lanes.in_lanes(graph.blocks[index], reader, port))
+    return LEAST_FIFO_DEPTH + ceil_div(wait, lanes.in_lanes(graph.blocks[index], reader, port))
 
 
 def depths(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[tuple[int, int, int], ...]:

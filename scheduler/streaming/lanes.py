@@ -14,16 +14,13 @@ import numpy as np
 
 from cnn.network import MaxPool, Shape
 from cnn.quantized import IntArray
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g
 from scheduler.streaming.weight_image import beats_of
-from scheduler.systolic.tiling import ceil_div
 
 MOVERS = (g.Source, g.Sink, g.Discard, g.Window, g.DownSample, g.Upsample, g.Reorg, g.Concat, g.Split)
 """Blocks that only move values: their lanes are ``simd``. Lanes of the others are ``pe``."""
-
-
-BEAT_BYTES = 16
-"""Of the port that weights come from DDR by: 128 bits, what the PS's high-performance ports have."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +183,7 @@ def tile_beats(block: g.Block, fold: g.Fold) -> int:
     """Cycles that a tile of PE · SIMD weights takes to come: beats where it comes from DDR, else one."""
     if fold.memory != "external" or not isinstance(block.op, g.MatrixVector):
         return 1
-    return beats_of(fold.pe * fold.simd, block.op.weight_type.bits, BEAT_BYTES)
+    return beats_of(fold.pe * fold.simd, block.op.weight_type.bits, WEIGHT_BEAT_BYTES)
 
 
 def _walked(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:

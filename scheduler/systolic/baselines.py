@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import Link
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.layers import lower
-from scheduler.systolic.tiling import ceil_div
 from scheduler.systolic.work import Work, work_of
 
 
@@ -78,22 +78,22 @@ def _sizes(work: Work, array: Array) -> _Sizes:
     )
 
 
-def _cycles_of(moved: int, link: Link) -> int:
-    return ceil_div(moved * 1000, link.milli_bytes)
+def _cycles_of(moved: int, ddr: DdrTiming) -> int:
+    return ceil_div(moved * 1000, ddr.milli_bytes)
 
 
-def _convor(sizes: _Sizes, link: Link) -> NamedLayer:
+def _convor(sizes: _Sizes, ddr: DdrTiming) -> NamedLayer:
     work, array = sizes.work, sizes.array
     tiles = ceil_div(work.out_height, array.rows) * ceil_div(work.filters, array.columns)
     compute = tiles * ceil_div(work.out_width, work.positions) * sizes.steps
     pool = 2 * sizes.before_pool if work.pool_size > 1 else 0  # written, and read again by a pass of its own
     moved = sizes.maps_in + sizes.before_pool + pool
-    cycles = _cycles_of(sizes.weights, link) + max(compute, _cycles_of(sizes.maps_in + sizes.before_pool, link))
-    cycles += _cycles_of(pool, link)
+    cycles = _cycles_of(sizes.weights, ddr) + max(compute, _cycles_of(sizes.maps_in + sizes.before_pool, ddr))
+    cycles += _cycles_of(pool, ddr)
     return NamedLayer(work.name, cycles, sizes.weights + moved, sizes.weights)
 
 
-def _scale_sim(sizes: _Sizes, link: Link) -> NamedLayer:
+def _scale_sim(sizes: _Sizes, ddr: DdrTiming) -> NamedLayer:
     """τ = (2·Sr + Sc + T − 2) · ⌈outputs / Sr⌉ · ⌈filters / Sc⌉ with T = kernel · channels.
 
     A. Samajdar et al., "A Systematic Methodology for Characterizing Scalability of DNN Accelerators using
@@ -108,25 +108,25 @@ def _scale_sim(sizes: _Sizes, link: Link) -> NamedLayer:
     return NamedLayer(work.name, (2 * down + across + depth - 2) * folds, moved, sizes.weights)
 
 
-def _naive(sizes: _Sizes, link: Link) -> NamedLayer:
+def _naive(sizes: _Sizes, ddr: DdrTiming) -> NamedLayer:
     work, array = sizes.work, sizes.array
     word = array.word_bytes
     tiles = ceil_div(work.out_height, array.rows) * ceil_div(work.filters, array.columns)
     steps = tiles * ceil_div(work.out_width, work.positions) * sizes.steps
     moved = steps * (array.rows + array.columns) * word + sizes.before_pool
-    return NamedLayer(work.name, max(steps, _cycles_of(moved, link)), moved, array.columns * word)
+    return NamedLayer(work.name, max(steps, _cycles_of(moved, ddr)), moved, array.columns * word)
 
 
-NAMED: dict[str, tuple[str, Callable[[_Sizes, Link], NamedLayer]]] = {
+NAMED: dict[str, tuple[str, Callable[[_Sizes, DdrTiming], NamedLayer]]] = {
     "convor": ("Convor's loop nest", _convor),
     "scale-sim-os": ("Samajdar et al., ISPASS 2020, eq. 3-4", _scale_sim),
     "naive": ("no reuse", _naive),
 }
 
 
-def named_costs(network: QuantizedNetwork, array: Array, link: Link) -> tuple[NamedCost, ...]:
-    """Every named schedule for ``network`` with the MACs of ``array`` behind ``link``."""
+def named_costs(network: QuantizedNetwork, array: Array, ddr: DdrTiming) -> tuple[NamedCost, ...]:
+    """Every named schedule for ``network`` with the MACs of ``array`` behind ``ddr``."""
     sizes = [_sizes(work_of(network, job, array), array) for job in lower(network)]
     return tuple(
-        NamedCost(name, source, tuple(price(one, link) for one in sizes)) for name, (source, price) in NAMED.items()
+        NamedCost(name, source, tuple(price(one, ddr) for one in sizes)) for name, (source, price) in NAMED.items()
     )

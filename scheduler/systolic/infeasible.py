@@ -5,12 +5,13 @@ from __future__ import annotations
 from boards.board import Board
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
+from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.area.placement import excess, place
 from scheduler.systolic.area.resources import Usage
 from scheduler.systolic.array import RULES, Array
 from scheduler.systolic.search.space import Geometry, Space, ports_fit
 from scheduler.systolic.search.task import Layers
-from scheduler.systolic.tiling import ceil_div, tile
+from scheduler.systolic.tiling import tile
 from scheduler.systolic.work import following_steps, needs, ways
 
 

@@ -16,6 +16,7 @@ from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.network import Shape
 from cnn.quantized import QuantizedNetwork, on_host
+from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.formats import check_format, pack_values
 from scheduler.systolic.layers import Job, resolve
@@ -25,7 +26,6 @@ from scheduler.systolic.tiling import (
     SystolicSchedule,
     Tiling,
     blocks,
-    ceil_div,
     input_columns,
     read_blocks,
     row_words,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
+from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import Array, check
 from scheduler.systolic.formats import check_format
 from scheduler.systolic.layers import Job, lower
@@ -102,10 +103,6 @@ class SystolicSchedule:
     @property
     def cycles(self) -> int:
         return sum(t.cycles for t in self.tilings)
-
-
-def ceil_div(a: int, b: int) -> int:
-    return -(-a // b)
 
 
 def tile(network: QuantizedNetwork, array: Array, batch: int = 1) -> SystolicSchedule:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from cnn.quantized import QuantizedNetwork
+from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import Job
 from scheduler.systolic.tiling import (
     Strip,
     Tiling,
     blocks,
-    ceil_div,
     positions_of,
     read_blocks,
     reads_pixels,

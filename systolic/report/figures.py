@@ -53,7 +53,7 @@ def roofline(explored: PricedSchedule) -> Figure:
     figure, axes = blank("Roofline (modelled)")
     clock = explored.clock_mhz * 1e6
     peak = 2 * explored.schedule.array.macs_per_cycle * clock / 1e9
-    memory = explored.cost.link.milli_bytes / 1000 * clock / 1e9
+    memory = explored.cost.ddr.milli_bytes / 1000 * clock / 1e9
     points = [
         (2 * layer.work.macs / layer.traffic.total, 2 * layer.work.macs * clock / layer.total / 1e9, layer.work.name)
         for layer in explored.cost.layers

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from boards import board as board_room
+from scheduler.hardware.ddr import DDR_EFFICIENCY
 from systolic.trace.timing import Memory
-
-DDR_EFFICIENCY = 0.85
-"""Share of the DDR's peak that carries data where none is given: refresh, row misses and turn-arounds take the rest."""
 
 
 @dataclass(frozen=True)

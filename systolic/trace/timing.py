@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from boards.errors import SimulationError
+from scheduler.hardware.ddr import DDR_EFFICIENCY, READ_LATENCY_NS, WRITE_LATENCY_NS
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,9 @@ class Memory:
     """
 
     peak_gbps: float = 19.2
-    efficiency: float = 0.85
-    read_latency_ns: float = 213.0
-    write_latency_ns: float = 107.0
+    efficiency: float = DDR_EFFICIENCY
+    read_latency_ns: float = READ_LATENCY_NS
+    write_latency_ns: float = WRITE_LATENCY_NS
     read_outstanding: int = 16
     write_outstanding: int = 16
     max_burst_beats: int = 256

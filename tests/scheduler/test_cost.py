@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boards.board import load
-from scheduler.hardware.ddr import link_of
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.baselines import named_costs
 from scheduler.systolic.layers import lower
@@ -31,7 +31,7 @@ from tests.scheduler.quantised import Builder, tiny_yolo
 from tests.traced import kept, traced
 
 BOARD = load("zcu104")
-LINK = link_of(BOARD, 300)
+LINK = ddr_timing(BOARD, 300)
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, channel_tiles=64)
 
 
@@ -103,7 +103,7 @@ def test_no_way_takes_fewer_cycles_or_bytes_than_the_bounds(
 ) -> None:
     """What the search rules out with, layer by layer: first rows and weights, positions × steps, all weights through
     the DDR, the last results; every weight once, and every map that cannot stay on chip. units: of a dense layer."""
-    link = replace(LINK, milli_bytes=1000 * rate)
+    ddr = replace(LINK, milli_bytes=1000 * rate)
     build = Builder(3, height, width).conv(filters, kernel, stride)
     if pool is not None:
         build.pool(pool)
@@ -122,16 +122,16 @@ def test_no_way_takes_fewer_cycles_or_bytes_than_the_bounds(
     most = layers_of(network, lower(network, batch), *shape, 8)
     layers = replace(most, stays=tuple(stay and may for may in most.stays))
     works = staying(layers.works, layers.stays)
-    bounds = least_cycles(geometry, layers, link, space), least_bytes(geometry, layers)
+    bounds = least_cycles(geometry, layers, ddr, space), least_bytes(geometry, layers)
     for index, (work, choices) in enumerate(zip(works, layers.cuts, strict=True)):
         every = ways(work, rows, choices)
-        cycles = layer_cycles(knobs_of(array), work, every, following_steps(works, index), link, index == 0)
+        cycles = layer_cycles(knobs_of(array), work, every, following_steps(works, index), ddr, index == 0)
         assert all((getattr(cycles, f.name) >= 0).all() for f in fields(cycles))
         assert int(cycles.total.min()) >= bounds[0][index]
         moved = min(layer_traffic(rows, shape[0], array.word_bytes, work, way).total for way in every)
         assert moved >= bounds[1][index]
     for at_least, where_all_stay in zip(
-        bounds, (least_cycles(geometry, most, link, space), least_bytes(geometry, most)), strict=True
+        bounds, (least_cycles(geometry, most, ddr, space), least_bytes(geometry, most)), strict=True
     ):
         assert all(a >= b for a, b in zip(at_least, where_all_stay, strict=True))
 
@@ -195,7 +195,7 @@ def compare_with_trace(schedule: SystolicSchedule, folder: Path, shares: tuple[f
     opened, trace = traced(schedule, BOARD, 300, folder)
     for share in shares:
         report = measure(opened, trace, board_memory(opened, share))
-        modelled = cost(schedule, link_of(BOARD, 300, share)).layers
+        modelled = cost(schedule, ddr_timing(BOARD, 300, share)).layers
         for layer, time in zip(modelled, report.layers, strict=True):
             assert layer.running == pytest.approx(time.cycles, rel=0.03), (time.name, share)
 

@@ -9,7 +9,7 @@ import pytest
 from boards.board import load
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import link_of
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import cost
@@ -23,7 +23,7 @@ from scheduler.systolic.tiling import SystolicSchedule, tile
 from tests.scheduler.quantised import Builder
 
 ZCU104 = load("zcu104")
-LINK = link_of(ZCU104, 300)
+LINK = ddr_timing(ZCU104, 300)
 ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16, map_depth=512)
 CHAIN = Builder(3, 20, 24).conv(16, 3).pool().conv(24, 3).conv(16, 3).conv(8, 1).network()
 """Maps of 10×12×16 (72 words of 8 lanes a bank of 5 rows), 10×12×24 (72), 10×12×16 (48) and the result."""

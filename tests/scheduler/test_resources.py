@@ -10,16 +10,8 @@ from hypothesis import strategies as st
 
 from boards.board import load
 from hls_templates.headers import FOLDER, fixed_files, include_folders
-from scheduler.systolic.area.resources import (
-    BRAM36_SHAPES,
-    BUFFERS,
-    FIFOS,
-    Usage,
-    bram36,
-    built,
-    distributed_luts,
-    uram,
-)
+from scheduler.hardware.primitives import BRAM36_SHAPES, bram36, distributed_luts, uram
+from scheduler.systolic.area.resources import BUFFERS, FIFOS, Usage, built
 from scheduler.systolic.array import Array
 
 TOP = FOLDER / "templates" / "top.cpp.j2"

@@ -17,7 +17,7 @@ from boards.board import Board, load, names
 from boards.errors import ScheduleError
 from cnn.network import Padding
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import link_of
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import Array, check
 from scheduler.systolic.layers import lower
@@ -243,11 +243,11 @@ def test_what_the_search_returns_is_legal_and_executed_bit_exactly(data: st.Data
     numbers = ("rows", "columns", "lanes", "save_rows", "chunk", "map_ports", "weight_ports")
     depths = ("row_depth", "weight_depth", "kept_depth", "map_depth")
     space = pin(space_of(network, BOARD, array.bits), **{n: getattr(array, n) for n in (*numbers, *depths)})
-    found = search(network, BOARD, link_of(BOARD, 300), space=space)
+    found = search(network, BOARD, ddr_timing(BOARD, 300), space=space)
     check(found.schedule.array)
     check_schedule(found.schedule)
     assert all(getattr(found.schedule.array, n) == getattr(array, n) for n in (*numbers, *depths))
-    schedule = schedule_of(network, array, [layer.way for layer in cost(found.schedule, found.link).layers])
+    schedule = schedule_of(network, array, [layer.way for layer in cost(found.schedule, found.ddr).layers])
     assert run(name, schedule, 2) == 0
 
 
@@ -270,7 +270,7 @@ def test_what_is_found_for_any_network_and_board_fits_and_is_executed_bit_exactl
     clock = data.draw(st.sampled_from([clock for clock in board.clocks() if clock.mhz >= 20]))
     goal = data.draw(st.sampled_from((Goal(), Goal("ddr", 1), Goal("resources", 1))))
     try:
-        found = search(network, board, link_of(board, clock.mhz), goal)
+        found = search(network, board, ddr_timing(board, clock.mhz), goal)
     except ScheduleError as error:
         if not re.search(r"does not fit|does not reach", str(error)):
             raise

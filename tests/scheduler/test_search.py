@@ -12,7 +12,7 @@ import pytest
 
 from boards.board import load
 from boards.errors import ScheduleError
-from scheduler.hardware.ddr import link_of
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
@@ -28,7 +28,7 @@ from scheduler.systolic.work import Work
 from tests.scheduler.quantised import Builder, tiny_yolo
 
 ZCU104 = load("zcu104")
-LINK = link_of(ZCU104, 300)
+LINK = ddr_timing(ZCU104, 300)
 
 SMALL = Space(
     rows=(3, 4),
@@ -54,15 +54,15 @@ GOALS = (Goal(), Goal("latency"), Goal("ddr", 20_000), Goal("resources", 20_000)
 @pytest.mark.parametrize("goal", GOALS, ids=lambda g: f"{g.objective}-{g.frames_per_second:g}")
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_search_finds_what_pricing_everything_finds(name: str, goal: Goal) -> None:
-    link = replace(LINK, milli_bytes=6_000)  # a memory that matters
-    wanted = brute_force(NETWORKS[name], ZCU104, link, goal, SMALL)
+    ddr = replace(LINK, milli_bytes=6_000)  # a memory that matters
+    wanted = brute_force(NETWORKS[name], ZCU104, ddr, goal, SMALL)
     if wanted is None:
         with pytest.raises(ScheduleError, match="does not reach"):
-            search(NETWORKS[name], ZCU104, link, goal, SMALL)
+            search(NETWORKS[name], ZCU104, ddr, goal, SMALL)
         return
-    found = search(NETWORKS[name], ZCU104, link, goal, SMALL)
+    found = search(NETWORKS[name], ZCU104, ddr, goal, SMALL)
     assert found.key == wanted
-    priced = cost(found.schedule, link)
+    priced = cost(found.schedule, ddr)
     assert {priced.cycles, priced.traffic.total} <= set(found.key)
 
 
@@ -71,11 +71,11 @@ def test_the_search_finds_what_pricing_everything_finds(name: str, goal: Goal) -
 def test_a_bound_cuts_off_what_does_not_beat_it_and_no_more(name: str, goal: Goal) -> None:
     """Geometry by geometry: the best is found again where the key to beat is a little worse, and not where it is it."""
     jobs = lower(NETWORKS[name])
-    link = replace(LINK, milli_bytes=6_000)
+    ddr = replace(LINK, milli_bytes=6_000)
     found = 0
     for geometry in geometries(SMALL, ZCU104):
         layers = layers_of(NETWORKS[name], jobs, geometry.columns, geometry.lanes, SMALL.strips, SMALL.bits)
-        task = Task(geometry, layers, ZCU104, link, goal, SMALL)
+        task = Task(geometry, layers, ZCU104, ddr, goal, SMALL)
         best, _ = solve(task)
         if best is None:
             continue
@@ -88,10 +88,10 @@ def test_a_bound_cuts_off_what_does_not_beat_it_and_no_more(name: str, goal: Goa
 
 @pytest.mark.parametrize("goal", [Goal(), Goal("ddr", 20_000)], ids=lambda g: g.objective)
 def test_the_search_over_batches_finds_what_pricing_everything_finds(goal: Goal) -> None:
-    link = replace(LINK, milli_bytes=6_000)
-    wanted = brute_force(NETWORKS["dense"], ZCU104, link, goal, SMALL, 5)
+    ddr = replace(LINK, milli_bytes=6_000)
+    wanted = brute_force(NETWORKS["dense"], ZCU104, ddr, goal, SMALL, 5)
     assert wanted is not None
-    found = search(NETWORKS["dense"], ZCU104, link, goal, SMALL, batch=5)
+    found = search(NETWORKS["dense"], ZCU104, ddr, goal, SMALL, batch=5)
     assert found.key == wanted
     assert found.schedule.batch == 5
 
@@ -134,8 +134,8 @@ def test_arrays_that_a_board_does_not_hold_are_not_priced(layers_priced: list[in
 
     def priced(rows: int, columns: int, lanes: int) -> tuple[Candidate | None, int]:
         layers = layers_of(network, lower(network), columns, lanes, 8)
-        link, space = link_of(board, 300), space_of(network, board)
-        return solve(Task(Geometry(rows, columns, lanes), layers, board, link, Goal(), space))
+        ddr, space = ddr_timing(board, 300), space_of(network, board)
+        return solve(Task(Geometry(rows, columns, lanes), layers, board, ddr, Goal(), space))
 
     assert priced(13, 44, 4) == (None, 0)
     assert layers_priced == []
@@ -183,7 +183,7 @@ def test_an_objective_that_is_none_is_refused(name: str) -> None:
 
 def test_a_clock_is_positive() -> None:
     with pytest.raises(ScheduleError, match=r"a clock is a positive number of MHz .* not -5 and 0.85"):
-        link_of(ZCU104, -5)
+        ddr_timing(ZCU104, -5)
 
 
 def test_too_small_a_board_gets_what_it_lacks() -> None:

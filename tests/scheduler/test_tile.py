@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boards.errors import ScheduleError
+from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.rules import check_schedule
-from scheduler.systolic.tiling import ceil_div, input_columns, tile
+from scheduler.systolic.tiling import input_columns, tile
 from scheduler.systolic.work import cuts, needs, tiling_of, way_of, work_of
 from tests.scheduler.quantised import Builder, tiny_yolo
 

@@ -15,7 +15,7 @@ from boards.errors import ScheduleError, SimulationError
 from cnn.integer_model import run_integer
 from cnn.network import Padding
 from host.contract.manifest import MOST_FRAMES, read_manifest
-from scheduler.hardware.ddr import link_of
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.layers import MAX_BATCH, lower
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.tiling import tile
@@ -36,7 +36,7 @@ NETWORK = (
 """Shares its weights' passage from the 2×2 map on; before that a pool is fused with each layer."""
 ARRAY = GEOMETRIES["odd rows"]
 ROWS = ARRAY.rows
-LINK = link_of(load("zcu104"), 300)
+LINK = ddr_timing(load("zcu104"), 300)
 NATIVE, AP_INT, TRACE = Variant(), Variant(ap_int=True), Variant(trace=True)
 
 

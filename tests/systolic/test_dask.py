@@ -15,7 +15,7 @@ import pytest
 
 from boards.board import load
 from boards.errors import ScheduleError
-from scheduler.hardware.ddr import link_of
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Goal, pin, space_of
 from systolic.cli.main import main
@@ -24,7 +24,7 @@ from tests.scheduler.quantised import tiny_yolo
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
 ZCU104 = load("zcu104")
-LINK = link_of(ZCU104, 300)
+LINK = ddr_timing(ZCU104, 300)
 
 
 @pytest.fixture(scope="module")

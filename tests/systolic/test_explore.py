@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from boards.board import load
 from boards.errors import BoardError, ScheduleError
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import link_of
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.search.space import pin, space_of
@@ -137,7 +137,7 @@ def test_the_named_schedules_are_rows_of_every_comparison(comparison: ShownCompa
 
 def test_the_front_is_a_front(network: QuantizedNetwork) -> None:
     small = replace(pin(space_of(network, ZCU104), lanes=16, columns=16), rows=(4, 7, 8, 12, 13))
-    points = front(network, ZCU104, link_of(ZCU104, 300), small)
+    points = front(network, ZCU104, ddr_timing(ZCU104, 300), small)
     rates, dsps = [p.cost.frames_per_second for p in points], [p.usage.dsp for p in points]
     assert rates == sorted(rates, reverse=True)
     assert dsps == sorted(dsps, reverse=True)
@@ -149,7 +149,7 @@ def test_the_front_drops_what_a_later_geometry_beats() -> None:
     model = load_model("shapes")
     network = quantise_model(model, Calibration(sample_pictures()[:1]), model.fit, lambda _: None)
     space = replace(pin(space_of(network, ZCU104), lanes=16, columns=16), rows=(12, 13))
-    found = [point.schedule.array.rows for point in front(network, ZCU104, link_of(ZCU104, 300), space)]
+    found = [point.schedule.array.rows for point in front(network, ZCU104, ddr_timing(ZCU104, 300), space)]
     assert found == [12]
 
 
@@ -179,9 +179,9 @@ def test_a_row_a_batch() -> None:
 
 def test_the_front_of_a_batch() -> None:
     dense = Builder(3, 8, 8).conv(16, 3).pool().dense(256).dense(128).network("dense")
-    link = link_of(ZCU104, 300)
+    ddr = ddr_timing(ZCU104, 300)
     spaces = {batch: pin(space_of(dense, ZCU104, batch=batch), lanes=16, columns=16) for batch in (1, 8)}
-    alone, batch = (front(dense, ZCU104, link, space, count) for count, space in spaces.items())
+    alone, batch = (front(dense, ZCU104, ddr, space, count) for count, space in spaces.items())
     assert {one.schedule.batch for one in batch} == {8}
     assert batch[0].cost.frames_per_second > 2 * alone[0].cost.frames_per_second
     (axes, _, traffic) = figures.pareto(batch).axes
@@ -265,7 +265,7 @@ def test_a_rate_that_is_asked_for_names_the_lowest_clock_that_holds_it() -> None
     assert found.holds is not None
     clocks = [clock.mhz for clock in ZCU104.clocks()]
     below = clocks[clocks.index(found.holds.from_mhz) - 1]
-    here, slower = (cost(found.schedule, link_of(ZCU104, mhz)) for mhz in (found.holds.from_mhz, below))
+    here, slower = (cost(found.schedule, ddr_timing(ZCU104, mhz)) for mhz in (found.holds.from_mhz, below))
     assert here.frames_per_second >= 30 > slower.frames_per_second
     assert f"holds 30 frames/s from {found.holds.from_mhz:g} MHz on, modelled" in found.text()
     assert found.values()["holds"] == {"frames_per_second": 30, "from_mhz": found.holds.from_mhz}

@@ -10,9 +10,10 @@ import pytest
 
 from boards.board import load
 from boards.errors import SimulationError
+from scheduler.hardware.ddr import DDR_EFFICIENCY
 from systolic.styles.systolic.measure import advise, measure, trace_frame
 from systolic.styles.systolic.simulate import SystolicDesign, open_folder
-from systolic.trace.report import DDR_EFFICIENCY, board_memory
+from systolic.trace.report import board_memory
 from systolic.trace.solver import Trace
 
 

@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from boards.board import Board
+from scheduler.hardware.ddr import PLANNED_SHARE
+from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.area.memory import NOTHING, Usage, fifo
 from scheduler.streaming.area.parts import block_usage, converter_usage
-from scheduler.streaming.joins import LEAST_DEPTH, depth_of
+from scheduler.streaming.joins import depth_of
 
 _PARTS = 1_000_000_000
 
@@ -28,14 +30,14 @@ class Budget:
 
     LUT: what is left is for the DMA, the interconnect and the router; designs above that seldom meet their clock (FINN
     stops at .7). DSPs and memories stand in columns of their own and can be filled.
-    ddr: of the board's DDR bandwidth, for external weights.
+    ddr: of the DDR's bandwidth at the speed of the board's preset, for external weights.
     """
 
     lut: float = 0.8
     dsp: float = 1.0
     bram: float = 0.95
     uram: float = 1.0
-    ddr: float = 0.6
+    ddr: float = PLANNED_SHARE
 
 
 # --- the scalar ------------------------------------------------------------------------------------------------
@@ -121,7 +123,7 @@ def between_usage(
     bits = graph.type_of(source).datatype.bits
     total = fifo(bits * lanes.in_lanes(graph.blocks[index], reader, port), depth_of(graph, index, port, reader))
     for one in chain:
-        total += converter_usage(one, bits, board) + fifo(bits * one.lanes_in, LEAST_DEPTH)
+        total += converter_usage(one, bits, board) + fifo(bits * one.lanes_in, LEAST_FIFO_DEPTH)
     return total
 
 
@@ -142,7 +144,7 @@ def fifo_bits(folding: g.StreamingFolding) -> int:
             bits = graph.type_of(source).datatype.bits
             total += bits * lanes.in_lanes(block, folds[index], port) * depth_of(graph, index, port, folds[index])
             chain = lanes.converters(graph, folds, index, port)
-            total += sum(bits * one.lanes_in * LEAST_DEPTH for one in chain)
+            total += sum(bits * one.lanes_in * LEAST_FIFO_DEPTH for one in chain)
     return total
 
 

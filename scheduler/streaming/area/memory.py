@@ -1,19 +1,13 @@
-"""Memories and FIFOs by primitive. Counts follow from aspect ratios; nothing is placed.
-
-BRAM is counted in halves, RAMB18E2/E1: 512×36 (simple dual port), 1024×18, 2048×9, 4096×4, 8192×2, 16384×1 (UG573
-table 1-1, UG473). URAM and distributed RAM: scheduler/systolic/area/resources.py. A constant table takes a LUT6 for 64
-bits; multiplexers F7, F8 and F9 reach 512 words in UltraScale+, F7 and F8 256 words in the 7 series.
-"""
+"""Memories and FIFOs by primitive (scheduler/hardware/primitives.py), BRAM in halves. Nothing is placed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scheduler.systolic.area.resources import distributed_luts, uram
-from scheduler.systolic.tiling import ceil_div
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.primitives import bram18, constant_luts, distributed_luts, shift_luts, uram
 
-BRAM18_SHAPES = ((36, 512), (18, 1024), (9, 2048), (4, 4096), (2, 8192), (1, 16384))
 SHIFT_BITS = 1024
 """FIFOs of at most so many bits are shift registers: Vitis HLS, config_storage fifo -auto_srl_max_bits."""
 
@@ -66,18 +60,6 @@ class Usage:
 NOTHING = Usage()
 
 
-def bram18(bits: int, depth: int) -> int:
-    """Halves of a BRAM36 for ``depth`` words of ``bits``, at the best aspect ratio."""
-    return min(ceil_div(bits, width) * ceil_div(depth, words) for width, words in BRAM18_SHAPES)
-
-
-def constant_luts(bits: int, depth: int, family: str) -> int:
-    """A table of constants in LUTs. family: of the board."""
-    free = 8 if family == "zynq-ultrascale+" else 4
-    sixes = ceil_div(depth, 64)
-    return bits * (sixes + ceil_div(ceil_div(sixes, free) - 1, 3))
-
-
 def style(bits: int, depth: int, ram: str) -> str:
     """What "auto" is: LUTs where they are few."""
     return ram if ram != "auto" else "lutram" if depth <= SHALLOW or bits * depth <= SHIFT_BITS else "bram"
@@ -101,6 +83,6 @@ def memory(bits: int, depth: int, ram: str, family: str, constant: bool = False)
 def fifo(bits: int, depth: int) -> Usage:
     """A stream of ``depth`` words: shift registers of 32 bits a LUT, or BRAM."""
     if bits * depth <= SHIFT_BITS or depth <= 2:
-        luts = bits * ceil_div(depth, 32)
+        luts = shift_luts(bits, depth)
         return Usage(lut=luts + FIFO_LOGIC, lutram=luts)
     return Usage(lut=2 * FIFO_LOGIC, bram18=bram18(bits, depth))

@@ -16,6 +16,9 @@ from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.network import MaxPool, Shape
 from cnn.quantized import MultiplyShift, Requantiser, Requantising, Thresholds
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
+from scheduler.hardware.primitives import LEAST_FIFO_DEPTH, product_luts
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.area.memory import NOTHING, Usage, fifo, memory, style
@@ -28,9 +31,6 @@ from scheduler.streaming.area.packing import (
     two_weights,
     value_range,
 )
-from scheduler.streaming.joins import LEAST_DEPTH
-from scheduler.systolic.area.fabric import product_luts
-from scheduler.systolic.tiling import ceil_div
 
 CONTROL = 100
 """LUT of a block's loop: counters and handshakes. Estimate."""
@@ -209,11 +209,12 @@ def _weights(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board, bits:
     word = fold.simd * bits
     if fold.memory == "external":
         beats = lanes.tile_beats(graph.blocks[index], fold)
-        stream = fifo(fold.pe * word, LEAST_DEPTH) + Usage(lut=CONTROL, ddr_bits=depth * beats * 8 * lanes.BEAT_BYTES)
+        ddr_bits = depth * beats * 8 * WEIGHT_BEAT_BYTES
+        stream = fifo(fold.pe * word, LEAST_FIFO_DEPTH) + Usage(lut=CONTROL, ddr_bits=ddr_bits)
         return [Part("weights", stream, "from DDR: all weights once a frame, in whole beats")]
     if fold.memory == "decoupled":
         kept = memory(fold.pe * word, depth, fold.ram, board.family, constant=True)
-        return [Part("weights", kept + fifo(fold.pe * word, LEAST_DEPTH) + Usage(lut=CONTROL), "one wide memory")]
+        return [Part("weights", kept + fifo(fold.pe * word, LEAST_FIFO_DEPTH) + Usage(lut=CONTROL), "one wide memory")]
     kept = memory(word, depth, fold.ram, board.family, constant=True).times(fold.pe)
     return [Part("weights", kept, f"a memory a PE at its real aspect ratio ({style(word, depth, fold.ram)})")]
 

@@ -13,10 +13,10 @@ from itertools import product
 
 from boards.board import Board
 from cnn.network import MaxPool
+from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.rules import WIDEST_WORD, Site
-from scheduler.systolic.tiling import ceil_div
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boards.board import Board
+from scheduler.hardware.primitives import BRAM36_BITS, LUT_BITS, URAM_BITS
 from scheduler.streaming import graph as g
 from scheduler.streaming.area.cost import Budget, have, limits
 from scheduler.streaming.area.memory import Usage
-
-BRAM36_BITS, URAM_BITS, LUT_BITS = 36 * 1024, 288 * 1024, 64
-"""What a BRAM36, a URAM and a LUT hold."""
 
 FREE, SAFE = 0.9, 0.6
 """Of the memory on the chip, what weights may take where something is proposed: maps and FIFOs need the rest, and what

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.primitives import product_luts
 from scheduler.systolic.array import COUNT_BITS, Array
-from scheduler.systolic.tiling import ceil_div
 
 SUM_BITS, FIELD_BITS = 32, 30
 
@@ -48,14 +49,3 @@ def fabric(array: Array) -> Fabric:
         lut=adders + rotation + windows + requantisers + pools + addresses,
         ff=skew + weights + 4 * sums + array.save_rows * array.columns * 4 * 64,
     )
-
-
-def product_luts(a: int, b: int) -> int:
-    """A product of a × b bits in LUTs: a carry chain adds the first two rows of partial products, one more each other
-    row, each a bit longer than the longer operand: (min − 1)(max + 1). One bit selects.
-
-    Vivado gives 15 to 17 LUTs for 4 × 4 bits and 64 to 71 for 8 × 8; FINN-R's formula (multiplier_luts in
-    streaming/packing.py), 24 and 80, is for comparison with FINN only.
-    """
-    small, large = sorted((a, b))
-    return 1 if large == 1 else max(1, small - 1) * (large + 1) if small > 1 else large

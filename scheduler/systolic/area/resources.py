@@ -1,11 +1,4 @@
-"""On-chip memory, LUTs and DSPs of an array, by primitive. Counts follow from aspect ratios; nothing is placed.
-
-BRAM36: 512×72, 1024×36, 2048×18, 4096×9 … 32768×1 as simple dual port (UG573, table 1-1; UG473 for 7 series).
-URAM: 4096×72 only (UG573, chapter 2).
-Distributed RAM of SLICEMs, simple dual port: RAM32M16 and RAM64M8 hold 32×14 and 64×7 bits in eight LUTs (UG574,
-"Distributed RAM"), RAM32M and RAM64M of the 7 series 32×6 and 64×3 in four (UG474, "Distributed RAM"). Deeper ones are
-banks of these behind 4:1 multiplexers, a LUT6 a bit each. How many LUTs can be memory is a board's ``lutram``.
-"""
+"""On-chip memory, LUTs and DSPs of an array, by primitive (scheduler/hardware/primitives.py). Nothing is placed."""
 
 from __future__ import annotations
 
@@ -16,11 +9,12 @@ from functools import lru_cache
 import numpy as np
 
 from boards.board import Board
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
+from scheduler.hardware.primitives import bram36, distributed_luts, shift_luts, uram
 from scheduler.systolic.area.fabric import SUM_BITS, fabric
 from scheduler.systolic.array import RESULT_BITS, Array
-from scheduler.systolic.tiling import ceil_div
 
-BRAM36_SHAPES = ((72, 512), (36, 1024), (18, 2048), (9, 4096), (4, 8192), (2, 16384), (1, 32768))
 REQUANTISER_BITS = 72
 """include/requantise.h, channel_t: bias 32, two multipliers 16 each, shift 8."""
 
@@ -30,11 +24,6 @@ the ports' own buffers hide the DDR."""
 
 WAIT_DEPTH = 4
 """FIFO depth between processes that run in step; the cycle trace tells whether more would help."""
-
-BURST_WORDS = 64
-OUTSTANDING = 8
-"""Bursts on their way at a port, of at most BURST_WORDS words: their buffer of 512 words hides 512 cycles of latency
-and takes one row of BRAM36. Traced on tiny-YOLOv2, 16 bursts of 256 words are not faster."""
 
 
 @dataclass(frozen=True)
@@ -66,32 +55,6 @@ class Usage:
             and self.lut <= have.lut
             and self.lutram <= have.lutram
         )
-
-
-# --- primitives ----------------------------------------------------------------------------------------------------
-
-
-def bram36(bits: int, depth: int) -> int:
-    """Blocks for a memory of ``depth`` words of ``bits``, at the best aspect ratio."""
-    return min(ceil_div(bits, width) * ceil_div(depth, words) for width, words in BRAM36_SHAPES)
-
-
-def uram(bits: int, depth: int) -> int:
-    return ceil_div(bits, 72) * ceil_div(depth, 4096)
-
-
-def distributed_luts(bits: int, depth: int, family: str) -> int:
-    """LUTs of a memory that is written. family: of the board."""
-    luts, wide, narrow = (8, 14, 7) if family == "zynq-ultrascale+" else (4, 6, 3)
-    if depth <= 32:
-        return luts * ceil_div(bits, wide) * min(depth, 1)
-    banks = ceil_div(depth, 64)
-    return banks * luts * ceil_div(bits, narrow) + bits * ceil_div(banks - 1, 3)
-
-
-def shift_luts(bits: int, depth: int) -> int:
-    """LUTs of a FIFO: SRLC32E, 32 bits each (UG574, UG474)."""
-    return bits * ceil_div(depth, 32)
 
 
 IMPLS = ("bram", "uram", "lutram")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boards.board import Board, Clock
-from scheduler.hardware.ddr import DDR_EFFICIENCY, Link, link_of
+from scheduler.hardware.ddr import DDR_EFFICIENCY, DdrTiming, ddr_timing
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.tiling import SystolicSchedule
 
@@ -20,9 +20,9 @@ def lowest_clock(
     Clocks at which it would not even be that fast with a memory that nothing waits for are left out, the others are
     priced from the lowest on.
     """
-    unhindered = cost(schedule, Link(1.0, NO_WAIT, 0, 0)).frames_per_second  # at 1 MHz
+    unhindered = cost(schedule, DdrTiming(1.0, NO_WAIT, 0, 0)).frames_per_second  # at 1 MHz
     for clock in board.clocks():
         possible = clock.mhz * unhindered >= frames_per_second
-        if possible and cost(schedule, link_of(board, clock.mhz, efficiency)).frames_per_second >= frames_per_second:
+        if possible and cost(schedule, ddr_timing(board, clock.mhz, efficiency)).frames_per_second >= frames_per_second:
             return clock
     return None

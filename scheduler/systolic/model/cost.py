@@ -12,13 +12,14 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from scheduler.hardware.ddr import Link
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.cycles import Cycles, Traffic
 from scheduler.systolic.model.knobs import Knobs, Numbers, knobs_of
 from scheduler.systolic.model.passes import pass_cycles
 from scheduler.systolic.model.shape import PASS_BYTES, REQUANTISER_BYTES, Passes, rows_in
-from scheduler.systolic.tiling import SystolicSchedule, ceil_div
+from scheduler.systolic.tiling import SystolicSchedule
 from scheduler.systolic.work import Needs, Way, Work, following_steps, needs, staying, way_of, work_of
 
 
@@ -45,26 +46,26 @@ def passes_of(work: Work, choices: tuple[Way, ...], following: int) -> tuple[Pas
 
 
 def layer_cycles(
-    knobs: Knobs, work: Work, choices: tuple[Way, ...], following: int, link: Link, first_layer: bool
+    knobs: Knobs, work: Work, choices: tuple[Way, ...], following: int, ddr: DdrTiming, first_layer: bool
 ) -> Cycles:
     """All passes of one layer, [knobs, ways]. Frame by frame, each but the last is followed by the layer itself."""
     if work.repeats == 1:
-        return _frame_cycles(knobs, work, choices, following, link, first_layer)
-    first = _frame_cycles(knobs, work, choices, work.steps, link, first_layer)
-    middle = _frame_cycles(knobs, work, choices, work.steps, link, False)
-    last = _frame_cycles(knobs, work, choices, following, link, False)
+        return _frame_cycles(knobs, work, choices, following, ddr, first_layer)
+    first = _frame_cycles(knobs, work, choices, work.steps, ddr, first_layer)
+    middle = _frame_cycles(knobs, work, choices, work.steps, ddr, False)
+    last = _frame_cycles(knobs, work, choices, following, ddr, False)
     return first + middle.times(np.int64(work.repeats - 2)) + last
 
 
 def _frame_cycles(
-    knobs: Knobs, work: Work, choices: tuple[Way, ...], following: int, link: Link, first_layer: bool
+    knobs: Knobs, work: Work, choices: tuple[Way, ...], following: int, ddr: DdrTiming, first_layer: bool
 ) -> Cycles:
     first, middle, last, count = passes_of(work, choices, following)
-    cycles = pass_cycles(knobs, work, first, link, first_layer)
+    cycles = pass_cycles(knobs, work, first, ddr, first_layer)
     if int(count.max()) == 1:
         return cycles
-    cycles = cycles + pass_cycles(knobs, work, last, link, False).times(np.minimum(count - 1, 1))
-    return cycles + pass_cycles(knobs, work, middle, link, False).times(np.maximum(count - 2, 0))
+    cycles = cycles + pass_cycles(knobs, work, last, ddr, False).times(np.minimum(count - 1, 1))
+    return cycles + pass_cycles(knobs, work, middle, ddr, False).times(np.maximum(count - 2, 0))
 
 
 def layer_traffic(rows: int, columns: int, word_bytes: int, work: Work, way: Way) -> Traffic:
@@ -111,7 +112,7 @@ class Cost:
     """A whole schedule: modelled, not traced. Cycles, traffic and MACs are those of all frames of a batch."""
 
     array: Array
-    link: Link
+    ddr: DdrTiming
     layers: tuple[LayerCost, ...]
     batch: int = 1
 
@@ -125,7 +126,7 @@ class Cost:
 
     @property
     def frames_per_second(self) -> float:
-        return self.link.clock_mhz * 1e6 * self.batch / self.cycles
+        return self.ddr.clock_mhz * 1e6 * self.batch / self.cycles
 
     @property
     def cycles_per_frame(self) -> int:
@@ -144,15 +145,15 @@ class Cost:
         return layer.work.macs / (self.array.macs_per_cycle * layer.total)
 
 
-def cost(schedule: SystolicSchedule, link: Link) -> Cost:
+def cost(schedule: SystolicSchedule, ddr: DdrTiming) -> Cost:
     """What ``schedule`` costs, layer by layer."""
     network, array = schedule.network, schedule.array
     works = works_of(schedule)
     layers = []
     for index, (work, tiling) in enumerate(zip(works, schedule.tilings, strict=True)):
         following = following_steps(works, index)
-        layers.append(layer_cost(array, work, way_of(network, tiling, array), following, link, index == 0))
-    return Cost(array, link, tuple(layers), schedule.batch)
+        layers.append(layer_cost(array, work, way_of(network, tiling, array), following, ddr, index == 0))
+    return Cost(array, ddr, tuple(layers), schedule.batch)
 
 
 def works_of(schedule: SystolicSchedule) -> tuple[Work, ...]:
@@ -164,21 +165,21 @@ def works_of(schedule: SystolicSchedule) -> tuple[Work, ...]:
     )
 
 
-def layer_cost(array: Array, work: Work, way: Way, following: int, link: Link, first_layer: bool) -> LayerCost:
+def layer_cost(array: Array, work: Work, way: Way, following: int, ddr: DdrTiming, first_layer: bool) -> LayerCost:
     """``following``: steps of the next layer's first weight tile, which arrives during this one."""
     knobs = knobs_of(array)
-    grid = layer_cycles(knobs, work, (way,), following, link, first_layer)
+    grid = layer_cycles(knobs, work, (way,), following, ddr, first_layer)
     cycles = Cycles(*(np.asarray(getattr(grid, f.name)).reshape(-1)[0] for f in fields(grid)))
     traffic = layer_traffic(array.rows, array.columns, knobs.word_bytes, work, way)
     return LayerCost(work, way, cycles, traffic, needs(work, array.rows, array.columns, way, following))
 
 
 def cheapest(
-    array: Array, work: Work, choices: Sequence[Way], following: int, link: Link, first_layer: bool
+    array: Array, work: Work, choices: Sequence[Way], following: int, ddr: DdrTiming, first_layer: bool
 ) -> LayerCost:
     """The way of fewest cycles, of these the one of fewest bytes; all of them are priced at once."""
     knobs = knobs_of(array)
-    cycles = layer_cycles(knobs, work, tuple(choices), following, link, first_layer).total.reshape(-1)
+    cycles = layer_cycles(knobs, work, tuple(choices), following, ddr, first_layer).total.reshape(-1)
     moved = [layer_traffic(array.rows, array.columns, knobs.word_bytes, work, way).total for way in choices]
     best = min(range(len(choices)), key=lambda at: (int(cycles[at]), moved[at]))
-    return layer_cost(array, work, choices[best], following, link, first_layer)
+    return layer_cost(array, work, choices[best], following, ddr, first_layer)

@@ -11,8 +11,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from scheduler.hardware.ddr import DDR_CHUNK, milli_cycles
-from scheduler.systolic.area.resources import BURST_WORDS
+from scheduler.hardware.ddr import BURST_WORDS, DDR_CHUNK, milli_cycles
 from scheduler.systolic.model.knobs import Numbers
 from scheduler.systolic.model.shape import Shape, Times, most
 
@@ -70,7 +69,7 @@ class Shares:
         _, firsts, where = np.unique(_keys(numbers), return_index=True, return_inverse=True)
         cases = np.stack([n.ravel()[firsts] for n in grid], axis=1).tolist()
         milli = [
-            milli_cycles(tuple(zip(case[0::3], case[1::3], case[2::3], strict=True)), self.one.link.milli_bytes)
+            milli_cycles(tuple(zip(case[0::3], case[1::3], case[2::3], strict=True)), self.one.ddr.milli_bytes)
             for case in cases
         ]
         paces = np.asarray(milli, np.float64)[where.ravel()] / 1000

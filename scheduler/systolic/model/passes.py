@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from scheduler.hardware.ddr import Link
-from scheduler.systolic.area.resources import BURST_WORDS, OUTSTANDING
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, DdrTiming
 from scheduler.systolic.model.cycles import PARTS, Cycles
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, Shares
 from scheduler.systolic.model.knobs import Knobs
@@ -32,7 +32,6 @@ from scheduler.systolic.model.shape import (
 )
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, State, sweep
 from scheduler.systolic.model.transfers import load_rows, load_weights, move
-from scheduler.systolic.tiling import ceil_div
 from scheduler.systolic.work import Work
 
 REGION = 4
@@ -51,13 +50,13 @@ ANSWER = 8
 """write_rows: entered, drained, and its last responses collected, beside the latency of the write."""
 
 
-def pass_cycles(knobs: Knobs, work: Work, way: Passes, link: Link, first: bool) -> Cycles:
+def pass_cycles(knobs: Knobs, work: Work, way: Passes, ddr: DdrTiming, first: bool) -> Cycles:
     """One pass, [knobs, ways]. ``first``: of the frame, so that its own first weights have to arrive too."""
     inside = way.inputs_resident > 0
     if inside.all() or not inside.any():
-        return _pass(Shape(knobs, work, way, link, first), bool(inside.all()))
+        return _pass(Shape(knobs, work, way, ddr, first), bool(inside.all()))
     parts = [
-        _pass(Shape(knobs, work, way.pick(chosen), link, first), bool(chosen[inside].any()))
+        _pass(Shape(knobs, work, way.pick(chosen), ddr, first), bool(chosen[inside].any()))
         for chosen in (inside, ~inside)
     ]
     order = np.argsort(np.concatenate([np.flatnonzero(inside), np.flatnonzero(~inside)]))
@@ -68,7 +67,7 @@ ROUNDED = (len(PARTS) - 2) // 2
 """Cycles by which a pass may come out shorter than it is: half a one for each part but two, which are whole."""
 
 
-def least_fill(work: Work, rows: int, map_ports: int, row_words: int, link: Link) -> int:
+def least_fill(work: Work, rows: int, map_ports: int, row_words: int, ddr: DdrTiming) -> int:
     """Cycles before the array's first step, at least: see ``_first_rows``. map_ports: at most; row_words: at least, of
     all strips together."""
     groups = ceil_div(rows + work.ahead, rows if work.from_chip else map_ports)
@@ -76,24 +75,24 @@ def least_fill(work: Work, rows: int, map_ports: int, row_words: int, link: Link
     if work.from_chip:
         return loaded
     counted = ceil_div(ceil_div(work.out_height, rows) * rows + work.ahead, map_ports)
-    return counted + 3 + link.read_latency + READ_STAGES + loaded
+    return counted + 3 + ddr.read_latency + READ_STAGES + loaded
 
 
-def least_drain(work: Work, rows: int, link: Link) -> int:
+def least_drain(work: Work, rows: int, ddr: DdrTiming) -> int:
     """Cycles after the array's last step, at least: see ``_end``."""
     out = rows + SAVER_STAGES - 1 + CHUNK_BUBBLE + REGION
-    return out if work.to_chip else out + 1 + link.write_latency + ANSWER
+    return out if work.to_chip else out + 1 + ddr.write_latency + ANSWER
 
 
-def least_weights(cycles: int, link: Link) -> int:
+def least_weights(cycles: int, ddr: DdrTiming) -> int:
     """Cycles before the array can take the last of the weights that arrive in so many, at least: see
     ``_first_weight``, ``load_weights``."""
-    return 1 + link.read_latency + READ_STAGES + cycles + 2 * FEED_STAGES
+    return 1 + ddr.read_latency + READ_STAGES + cycles + 2 * FEED_STAGES
 
 
-def program_cycles(link: Link) -> int:
+def program_cycles(ddr: DdrTiming) -> int:
     """fetch_pass: the words of a pass and their latency."""
-    return PASS_BYTES // 4 + link.read_latency + 2
+    return PASS_BYTES // 4 + ddr.read_latency + 2
 
 
 def _pass(one: Shape, inputs_resident: bool) -> Cycles:
@@ -109,7 +108,7 @@ def _pass(one: Shape, inputs_resident: bool) -> Cycles:
         saver=state.wait_saver,
         ddr=state.wait_ddr,
         drain=_end(one, state) - state.array,
-        program=one.flat(program_cycles(one.link)),
+        program=one.flat(program_cycles(one.ddr)),
     )
 
 
@@ -122,14 +121,14 @@ def _cycles(**parts: Times) -> Cycles:
 
 def _start(one: Shape) -> State:
     """read_rows counts its bursts, asks, and waits; load puts the rows of the first tile into the banks."""
-    link, zero = one.link, one.flat(0.0)
+    ddr, zero = one.ddr, one.flat(0.0)
     tile = one.work.steps * one.step_words
     asked, rows = _first_rows(one)
     weights = _first_weight(one) + (tile * one.weight_pace if one.first else 0)
     requantisers = float(one.channel_tiles * one.knobs.columns)
     fetched = one.first_bytes + requantisers * REQUANTISER_BYTES
     fetched = fetched + (tile * one.weight_bytes if one.first else 0)
-    loaded = one.flat(link.read_latency + requantisers + 5)  # requantise takes nothing before
+    loaded = one.flat(ddr.read_latency + requantisers + 5)  # requantise takes nothing before
     entered = 2 * FEED_STAGES + 1
     return State(
         **{
@@ -154,7 +153,7 @@ def _first_word(one: Shape) -> tuple[Times, Times]:
     asked = counted + 3 + skipped
     loop = asked + np.minimum(bursts, OUTSTANDING) + REQUEST_STAGES + ENTER_READER - 3
     loop = loop + np.where(bursts > OUTSTANDING, REQUEST_STAGES, 0)
-    return asked, most(loop, asked + one.link.read_latency) + READ_STAGES
+    return asked, most(loop, asked + one.ddr.read_latency) + READ_STAGES
 
 
 def _first_rows(one: Shape) -> tuple[Times, Times]:
@@ -173,7 +172,7 @@ def _rows_from_ddr(one: Shape, asked: Times, there: Times, iterations: Times) ->
     head = (asked - FIRST_WEIGHTS) * np.minimum(one.rate, one.weight_bytes)
     weights = most(0, np.minimum(HELD_WORDS, _weights_asked(one)) * one.weight_bytes - head)
     requantisers = np.minimum(one.channel_tiles * knobs.columns, words) * REQUANTISER_BYTES
-    begun = asked + one.link.read_latency + READ_STAGES
+    begun = asked + one.ddr.read_latency + READ_STAGES
     lost = Shares.of(one).lost(ROWS, words, {WEIGHTS: weights, SAVES: one.flat(0.0)})
     lost = lost + np.where(lost > 0, requantisers / one.rate, 0)
     moved = begun + one.first_bytes / one.rate
@@ -194,7 +193,7 @@ def _weights_left(one: Shape, began: Times) -> Times:
     """Words of weights asked for ahead that a port has not moved when the first rows are there."""
     pace = Shares.of(one).paces(ROWS, WEIGHTS)[WEIGHTS]
     held = np.minimum(HELD_WORDS, _weights_asked(one))
-    return most(0, held - (began - one.link.read_latency) / pace)
+    return most(0, held - (began - one.ddr.read_latency) / pace)
 
 
 def _until_the_slowest(one: Shape, beside: Times) -> Times:
@@ -214,7 +213,7 @@ def _first_weight(one: Shape) -> Times:
     """When feed_weights has the first word of what the pass loads: two tiles are asked for at once."""
     tiles = one.tiles_loaded + (one.way.next_steps > 0)
     loop = np.minimum(tiles, 2) + REQUEST_STAGES + READ_STAGES + np.where(tiles > 2, REQUEST_STAGES, 0)
-    return most(loop, 1 + one.link.read_latency) + READ_STAGES
+    return most(loop, 1 + one.ddr.read_latency) + READ_STAGES
 
 
 # --- tiles --------------------------------------------------------------------------------------------------------
@@ -303,13 +302,13 @@ def _tile(one: Shape, state: State, size: tuple[int, int], rows: Times, weights:
 def _end(one: Shape, state: State) -> Times:
     """The skew, the Saver's pipelines, what arrange still holds, the last burst's answer; or what is not there yet of
     the next pass's first weights."""
-    knobs, work, link = one.knobs, one.work, one.link
+    knobs, work, ddr = one.knobs, one.work, one.ddr
     groups = up(one.saved(one.row_tiles - 1) / knobs.save_rows)
     came = most(state.arrange, state.array + knobs.rows + SAVER_STAGES + groups - 2)
     begin = came + state.excess + CHUNK_BUBBLE
     if work.to_chip:
         return most(begin + state.left, state.weights) + REGION
     burst = np.minimum(np.minimum(one.columns, knobs.chunk) * work.value_words, BURST_WORDS)
-    answered = link.write_latency + ANSWER
+    answered = ddr.write_latency + ANSWER
     moved = most(state.ddr, begin) + state.pending / one.rate
     return most(begin + state.left + burst + answered, moved + answered, state.weights) + REGION

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.area.resources import BURST_WORDS, OUTSTANDING
+from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
 from scheduler.systolic.model.shape import PART_BUBBLE, Shape, Times, most, up
 from scheduler.systolic.model.state import State
 
@@ -186,5 +186,5 @@ def _leaves(one: Shape, saver: Saver, columns: Times) -> Times:
         return columns * saver.leaves
     burst = columns * one.work.value_words
     bursts = saver.leaves / one.work.value_words * up(burst / BURST_WORDS)
-    answered = (one.link.write_latency + PART_BUBBLE + np.minimum(burst, BURST_WORDS)) / OUTSTANDING
+    answered = (one.ddr.write_latency + PART_BUBBLE + np.minimum(burst, BURST_WORDS)) / OUTSTANDING
     return most(columns * saver.leaves, (bursts - OUTSTANDING) * answered)

@@ -10,10 +10,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.hardware.ddr import Link, milli_cycles
-from scheduler.systolic.area.resources import BURST_WORDS, FIFO_DEPTH, OUTSTANDING
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, DdrTiming, milli_cycles
+from scheduler.systolic.area.resources import FIFO_DEPTH
 from scheduler.systolic.model.knobs import Knobs, Numbers
-from scheduler.systolic.tiling import ceil_div
 from scheduler.systolic.work import Work
 
 Times: TypeAlias = "npt.NDArray[np.float64]"
@@ -97,7 +97,7 @@ class Shape:
     knobs: Knobs
     work: Work
     way: Passes
-    link: Link
+    ddr: DdrTiming
     first: bool
 
     @cached_property
@@ -143,7 +143,7 @@ class Shape:
 
     @cached_property
     def rate(self) -> float:
-        return self.link.milli_bytes / 1000
+        return self.ddr.milli_bytes / 1000
 
     @cached_property
     def map_bytes(self) -> Times:
@@ -159,7 +159,7 @@ class Shape:
         """Cycles a word of a port that reads rows: each of the bursts that are on their way waits for its data."""
         burst = self.way.words / self.way.bursts
         parts = up(burst / BURST_WORDS)
-        return most(1, (parts * self.link.read_latency + burst) / (OUTSTANDING * burst))
+        return most(1, (parts * self.ddr.read_latency + burst) / (OUTSTANDING * burst))
 
     @cached_property
     def weight_pace(self) -> Times:
@@ -175,14 +175,14 @@ class Shape:
         milli = sum(
             np.where(
                 (knobs.weight_ports == ports) & (knobs.weight_bytes == wide),
-                milli_cycles(((ports, int(wide), BURST_WORDS),), self.link.milli_bytes)[0],
+                milli_cycles(((ports, int(wide), BURST_WORDS),), self.ddr.milli_bytes)[0],
                 0,
             )
             for ports in (1, 2, 4)
             for wide in np.unique(knobs.weight_bytes)
         )
         part = np.clip(tile, 1, BURST_WORDS)
-        return most(np.asarray(milli) / 1000, (self.link.read_latency + part) / (OUTSTANDING * part))
+        return most(np.asarray(milli) / 1000, (self.ddr.read_latency + part) / (OUTSTANDING * part))
 
     # --- weights
 
@@ -206,14 +206,14 @@ class Shape:
     def weights_ahead(self) -> Times:
         """Cycles by which weights may come before their phase: two tiles are asked for, and what ports hold."""
         tile = (self.work.steps * self.step_words + REQUEST_STAGES + FIFO_DEPTH) * self.weight_pace
-        asked = np.minimum(self.next_weights_ahead, tile - self.link.read_latency)
+        asked = np.minimum(self.next_weights_ahead, tile - self.ddr.read_latency)
         return np.where(self.tiles_loaded + (self.way.next_steps > 0) > 2, asked, self.next_weights_ahead)
 
     @cached_property
     def next_weights_ahead(self) -> Times:
         """The same of the next pass's tile, after which nothing is asked for: what a port holds that stood still, full.
         It goes on when one part has left it, but for what the FIFO takes, and that is felt a latency later."""
-        left = self.link.read_latency + max(0, BURST_WORDS - FIFO_DEPTH)
+        left = self.ddr.read_latency + max(0, BURST_WORDS - FIFO_DEPTH)
         return most(0, OUTSTANDING * BURST_WORDS * self.weight_pace - left)
 
     # --- rows
@@ -280,7 +280,7 @@ class Shape:
         """include/save.h, write_rows: words that a port is given before the DDR has moved them. Only so many bursts
         may be without an answer, the adapter holds so many words, and the FIFO before it some more."""
         burst = np.minimum(self.columns, self.knobs.chunk) * self.work.value_words
-        answered = (OUTSTANDING - 1) * burst - self.link.write_latency - PART_BUBBLE
+        answered = (OUTSTANDING - 1) * burst - self.ddr.write_latency - PART_BUBBLE
         return most(0, np.minimum(answered, BURST_WORDS * OUTSTANDING)) + FIFO_DEPTH
 
     def saved(self, tile: int) -> int:

@@ -8,7 +8,7 @@ from itertools import product
 
 from boards.board import Board
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import Link
+from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
@@ -19,7 +19,7 @@ from scheduler.systolic.work import Needs, Work, following_steps, staying
 
 
 def brute_force(
-    network: QuantizedNetwork, board: Board, link: Link, goal: Goal, space: Space, batch: int = 1
+    network: QuantizedNetwork, board: Board, ddr: DdrTiming, goal: Goal, space: Space, batch: int = 1
 ) -> tuple[int, ...] | None:
     """The least key over every array and every combination of ways; None where nothing fits."""
     jobs = lower(network, batch)
@@ -27,7 +27,7 @@ def brute_force(
     best: tuple[int, ...] | None = None
     for geometry in geometries(space, board):
         layers = layers_of(network, jobs, geometry.columns, geometry.lanes, space.strips, space.bits)
-        task = Task(geometry, layers, board, link, goal, space)
+        task = Task(geometry, layers, board, ddr, goal, space)
         for bare, map_depth in product(arrays_of(task), map_depths(task)):
             works = staying(layers.works, stays_at(task, map_depth))
             prices = [_prices(task, bare, works, index) for index in range(len(works))]
@@ -41,7 +41,7 @@ def brute_force(
 
 
 def _keys(task: Task, array: Array, prices: Sequence[Sequence[_Price]], size: int) -> Iterator[tuple[int, ...]]:
-    budget = task.goal.most_cycles(task.link)
+    budget = task.goal.most_cycles(task.ddr)
     fitting = ([price for price in layer if _fits(price.needs, array)] for layer in prices)
     for picked in product(*fitting):
         cycles, moved = sum(p.cycles for p in picked), sum(p.bytes for p in picked)
@@ -65,7 +65,7 @@ def _prices(task: Task, array: Array, works: Sequence[Work], index: int) -> list
     """Every way of one layer, each priced by itself; how deep the buffers are does not change what it costs."""
     following = following_steps(works, index)
     ways = ways_of(task, works[index], task.layers.cuts[index], following)[0]
-    costs = [layer_cost(array, works[index], way, following, task.link, index == 0) for way in ways]
+    costs = [layer_cost(array, works[index], way, following, task.ddr, index == 0) for way in ways]
     return [_Price(one.total, one.traffic.total, one.needs) for one in costs]
 
 

@@ -58,7 +58,7 @@ class _Grid:
         ``best``. That often shows after the layers of few ways: the others count with what they cannot go below."""
         task, layers = replace(self.task, best=best), replace(self.task.layers, stays=stays)
         works = staying(layers.works, stays)
-        cycles = least_cycles(task.geometry, layers, task.link, task.space)
+        cycles = least_cycles(task.geometry, layers, task.ddr, task.space)
         moved = least_bytes(task.geometry, layers)
         found: dict[int, _Layer] = {}
         for index in sorted(range(len(works)), key=lambda index: (len(layers.cuts[index]), -cycles[index])):
@@ -83,7 +83,7 @@ class _Grid:
         found, need = ways_of(task, work, task.layers.cuts[index], following)
         if not found:
             return _Layer((), (), np.zeros((self.count, 0), np.int64), np.zeros(0, np.int64))
-        cycles = layer_cycles(self.knobs, work, found, following, task.link, index == 0).total
+        cycles = layer_cycles(self.knobs, work, found, following, task.ddr, index == 0).total
         grid = np.broadcast_to(cycles, (self.count, len(found)))
         moved = np.array([moved_bytes(task.geometry, task.layers.bits, work, way) for way in found], np.int64)
         return _Layer(found, need, grid, moved)
@@ -219,7 +219,7 @@ def _least_depths(task: Task, stays: Sequence[bool]) -> _Depths | None:
 
 def _cannot_beat(task: Task, cycles: int, moved: int) -> bool:
     """Not where every layer by itself takes the fewest cycles, or moves the fewest bytes."""
-    if cycles > task.goal.most_cycles(task.link):
+    if cycles > task.goal.most_cycles(task.ddr):
         return True
     if task.best is None or task.goal.objective == "resources":
         return False
@@ -249,7 +249,7 @@ def _fewest_cycles(
         possible &= best < NEVER
         total += best >> _BYTES
         moved += best & _MOST_BYTES
-    possible &= total <= task.goal.most_cycles(task.link)
+    possible &= total <= task.goal.most_cycles(task.ddr)
     if not possible.any():
         return None
     order = (areas, total, moved) if task.goal.objective == "resources" else (total, areas, moved)
@@ -297,7 +297,7 @@ def _fewest_bytes(
     for layer in layers:
         least = np.minimum(NEVER, least + _least(layer, depths, np.broadcast_to(layer.bytes, layer.cycles.shape)))
         fastest = np.minimum(NEVER, fastest + _least(layer, depths, layer.cycles))
-    budget = task.goal.most_cycles(task.link)
+    budget = task.goal.most_cycles(task.ddr)
     possible = (areas < NEVER) & (least < NEVER) & (fastest <= budget)
     best: Candidate | None = None
     bound = task.best

@@ -22,7 +22,7 @@ from typing import TypeAlias
 from boards.board import Board
 from boards.errors import ScheduleError, SystolicError
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import DDR_EFFICIENCY, Link, link_of
+from scheduler.hardware.ddr import DDR_EFFICIENCY, DdrTiming, ddr_timing
 from scheduler.systolic.area.resources import fixed_usage
 from scheduler.systolic.array import Array
 from scheduler.systolic.infeasible import nothing_fits
@@ -66,7 +66,7 @@ class Proof:
 @dataclass(frozen=True, eq=False)
 class Found:
     schedule: SystolicSchedule
-    link: Link
+    ddr: DdrTiming
     goal: Goal
     proof: Proof
     key: tuple[int, ...] = field(repr=False)
@@ -83,7 +83,7 @@ class _Visit:
 def search(
     network: QuantizedNetwork,
     board: Board,
-    link: Link | None = None,
+    ddr: DdrTiming | None = None,
     goal: Goal = MOST_FRAMES,
     space: Space | None = None,
     executor: Executor | None = None,
@@ -92,18 +92,18 @@ def search(
 ) -> Found:
     """The schedule with the least key over the space, proven by pricing or bounding every geometry.
 
-    link: the memory at a clock; the board's highest clock where it is None. executor: any
+    ddr: the memory at a clock; the board's highest clock where it is None. executor: any
     ``concurrent.futures.Executor``; geometries whose worker dies are given again. batch: frames that share the weights'
     passage. Raises ScheduleError where no candidate fits: with the least geometry that would, and what the board lacks
     for it.
     """
-    link = link or link_of(board, board.clocks()[-1].mhz)
+    ddr = ddr or ddr_timing(board, board.clocks()[-1].mhz)
     asked = _asked(network, board, goal, space, batch)
-    best, proof = _solve(asked, link, None, executor, tell)
+    best, proof = _solve(asked, ddr, None, executor, tell)
     if best is None:
-        too_slow = _too_slow(network, board, link, goal, asked.space, batch)
+        too_slow = _too_slow(network, board, ddr, goal, asked.space, batch)
         raise ScheduleError(too_slow or nothing_fits(network, board, asked.space, asked.made))
-    return Found(schedule_of(network, best.array, best.ways, batch), link, goal, proof, best.key)
+    return Found(schedule_of(network, best.array, best.ways, batch), ddr, goal, proof, best.key)
 
 
 def search_clocks(
@@ -121,24 +121,24 @@ def search_clocks(
     A clock is left out where the array alone would take longer than the best found; of the others every geometry is
     priced or ruled out. Where a rate is to be held, the highest clock is taken. Raises as ``search`` does.
     """
-    highest, *others = [link_of(board, clock.mhz, efficiency) for clock in reversed(board.clocks())]
+    highest, *others = [ddr_timing(board, clock.mhz, efficiency) for clock in reversed(board.clocks())]
     best = search(network, board, highest, goal, space, executor, tell, batch)
     if goal.objective in HELD:
         return best
     asked = _asked(network, board, goal, space, batch)
     least = min(
-        sum(least_cycles(g, asked.made[g.columns, g.lanes], Link(1.0, NO_WAIT, 0, 0), asked.space))
+        sum(least_cycles(g, asked.made[g.columns, g.lanes], DdrTiming(1.0, NO_WAIT, 0, 0), asked.space))
         for g in geometries(asked.space, board)
     )
-    for link in others:
-        bound = math.ceil(best.key[0] * link.clock_mhz / best.link.clock_mhz)  # cycles of the same time
+    for ddr in others:
+        bound = math.ceil(best.key[0] * ddr.clock_mhz / best.ddr.clock_mhz)  # cycles of the same time
         if least >= bound:
             break
-        found, proof = _solve(asked, link, (bound,), executor, tell)
+        found, proof = _solve(asked, ddr, (bound,), executor, tell)
         proof = best.proof + proof
         if found is not None:
             schedule = schedule_of(network, found.array, found.ways, batch)
-            best = Found(schedule, link, goal, proof, found.key)
+            best = Found(schedule, ddr, goal, proof, found.key)
         best = replace(best, proof=proof)
     return best
 
@@ -162,10 +162,10 @@ def _asked(network: QuantizedNetwork, board: Board, goal: Goal, space: Space | N
 
 
 def _solve(
-    asked: _Asked, link: Link, bound: tuple[int, ...] | None, executor: Executor | None, tell: Callable[[str], None]
+    asked: _Asked, ddr: DdrTiming, bound: tuple[int, ...] | None, executor: Executor | None, tell: Callable[[str], None]
 ) -> tuple[Candidate | None, Proof]:
     """The best at one clock, None where no key is less than ``bound``."""
-    visits = _visits(asked.space, asked.board, asked.goal, link, asked.made)
+    visits = _visits(asked.space, asked.board, asked.goal, ddr, asked.made)
     tasks = [
         (
             v,
@@ -173,7 +173,7 @@ def _solve(
                 v.geometry,
                 asked.made[v.geometry.columns, v.geometry.lanes],
                 asked.board,
-                link,
+                ddr,
                 asked.goal,
                 asked.space,
                 bound,
@@ -185,17 +185,19 @@ def _solve(
     return best, Proof(len(visits), priced, len(visits) - priced, arrays)
 
 
-def _too_slow(network: QuantizedNetwork, board: Board, link: Link, goal: Goal, space: Space, batch: int) -> str | None:
+def _too_slow(
+    network: QuantizedNetwork, board: Board, ddr: DdrTiming, goal: Goal, space: Space, batch: int
+) -> str | None:
     """The sentence where it is only the frame rate that nothing reaches."""
     if not goal.frames_per_second:
         return None
     try:
-        fastest = search(network, board, link, Goal(), space, batch=batch)
+        fastest = search(network, board, ddr, Goal(), space, batch=batch)
     except ScheduleError:
         return None
-    rate = link.clock_mhz * 1e6 * batch / fastest.key[0]
+    rate = ddr.clock_mhz * 1e6 * batch / fastest.key[0]
     return (
-        f"{network.name} does not reach {goal.frames_per_second:g} frames/s on {board.title} at {link.clock_mhz:g} "
+        f"{network.name} does not reach {goal.frames_per_second:g} frames/s on {board.title} at {ddr.clock_mhz:g} "
         f"MHz: the fastest array, {fastest.schedule.array}, is modelled at {rate:.1f}; ask for fewer, or take a larger "
         "board or a higher clock"
     )
@@ -207,13 +209,15 @@ def schedule_of(network: QuantizedNetwork, array: Array, chosen: Sequence[Way], 
     return SystolicSchedule(network, array, tilings)
 
 
-def _visits(space: Space, board: Board, goal: Goal, link: Link, made: dict[tuple[int, int], Layers]) -> list[_Visit]:
+def _visits(
+    space: Space, board: Board, goal: Goal, ddr: DdrTiming, made: dict[tuple[int, int], Layers]
+) -> list[_Visit]:
     """The most promising geometry first; what the frame rate rules out is not visited."""
     found = []
     for geometry in geometries(space, board):
         layers = made[geometry.columns, geometry.lanes]
-        cycles = sum(least_cycles(geometry, layers, link, space))
-        if cycles <= goal.most_cycles(link):
+        cycles = sum(least_cycles(geometry, layers, ddr, space))
+        if cycles <= goal.most_cycles(ddr):
             found.append(_Visit(_bound(geometry, layers, board, goal, cycles), geometry))
     return sorted(found, key=lambda v: (v.bound, v.geometry.rows, v.geometry.columns))
 

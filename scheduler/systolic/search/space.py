@@ -10,12 +10,12 @@ import numpy as np
 from boards.board import Board
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import Link
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.resources import Usage
 from scheduler.systolic.array import RULES, Array, check
 from scheduler.systolic.formats import least_bits
 from scheduler.systolic.layers import lower
-from scheduler.systolic.tiling import ceil_div
 from scheduler.systolic.work import MAX_STRIPS, ORDERS
 
 OBJECTIVES = ("fps", "latency", "ddr", "resources")
@@ -70,11 +70,11 @@ class Goal:
                 "the slowest array wins"
             )
 
-    def most_cycles(self, link: Link) -> int:
+    def most_cycles(self, ddr: DdrTiming) -> int:
         """Cycles that a frame may take."""
         if self.frames_per_second == 0:
             return int(NEVER)
-        return int(link.clock_mhz * 1e6 / self.frames_per_second)
+        return int(ddr.clock_mhz * 1e6 / self.frames_per_second)
 
 
 MOST_FRAMES = Goal()

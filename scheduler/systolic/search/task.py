@@ -8,14 +8,14 @@ from itertools import product
 
 from boards.board import Board
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import Link
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import holds_maps
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import Job
 from scheduler.systolic.model.cost import layer_traffic
 from scheduler.systolic.on_chip import may_stay
 from scheduler.systolic.search.space import Geometry, Goal, Space, legal, weight_words
-from scheduler.systolic.tiling import ceil_div
 from scheduler.systolic.work import Cut, Needs, Way, Work, cuts, map_words, needs, ways, work_of
 
 
@@ -39,7 +39,7 @@ class Task:
     geometry: Geometry
     layers: Layers
     board: Board
-    link: Link
+    ddr: DdrTiming
     goal: Goal
     space: Space
     best: tuple[int, ...] | None = None

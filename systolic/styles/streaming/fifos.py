@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from boards.errors import SimulationError
+from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from systolic.styles.streaming.measure import FRAMES
-from systolic.styles.streaming.netlist import LEAST_DEPTH
 from systolic.trace.depths import bisect
 from systolic.trace.solver import Memory, SolverOptions, Trace, solver_options
 
@@ -87,29 +87,29 @@ def _least(
     bits: Mapping[str, int],
 ) -> dict[str, int]:
     def capped(cap: int) -> dict[str, int]:
-        return {name: max(LEAST_DEPTH, min(depth, cap)) for name, depth in most.items()}
+        return {name: max(LEAST_FIFO_DEPTH, min(depth, cap)) for name, depth in most.items()}
 
-    cap = next((2**i for i in range(1, 32) if enough(capped(2**i))), max(most.values(), default=LEAST_DEPTH))
+    cap = next((2**i for i in range(1, 32) if enough(capped(2**i))), max(most.values(), default=LEAST_FIFO_DEPTH))
     depths = _emptied(search, capped(cap), enough)
 
     def fits(name: str, depth: int) -> bool:
-        return depth >= LEAST_DEPTH and enough({**depths, name: depth})
+        return depth >= LEAST_FIFO_DEPTH and enough({**depths, name: depth})
 
     deep = [name for name, depth in depths.items() if depth > SHIFT_REGISTER]
     for name in sorted(deep, key=lambda one: bits[one] * depths[one], reverse=True):
         if search.count[0] < MOST_SOLVED:
             depths[name] = bisect(partial(fits, name), depths[name])
-    shallow = [name for name, depth in depths.items() if LEAST_DEPTH < depth <= SHIFT_REGISTER]
+    shallow = [name for name, depth in depths.items() if LEAST_FIFO_DEPTH < depth <= SHIFT_REGISTER]
     return _shallower(depths, shallow, enough, search)
 
 
 def _shallower(
     depths: dict[str, int], names: list[str], enough: Callable[[Mapping[str, int]], bool], search: _Search
 ) -> dict[str, int]:
-    """Those of ``names`` at LEAST_DEPTH that may be, all at once or in halves."""
+    """Those of ``names`` at LEAST_FIFO_DEPTH that may be, all at once or in halves."""
     if not names or search.count[0] >= MOST_SOLVED:
         return depths
-    tried = {**depths, **dict.fromkeys(names, LEAST_DEPTH)}
+    tried = {**depths, **dict.fromkeys(names, LEAST_FIFO_DEPTH)}
     if enough(tried):
         return tried
     if len(names) == 1:
@@ -121,7 +121,7 @@ def _shallower(
 def _emptied(search: _Search, depths: Mapping[str, int], enough: Callable[[Mapping[str, int]], bool]) -> dict[str, int]:
     """Without the places that no word ever took: a FIFO as deep as its fullest moment changes no cycle."""
     full = search.fullest(depths)
-    least = {name: max(LEAST_DEPTH, min(depth, full[name] + 1)) for name, depth in depths.items()}
+    least = {name: max(LEAST_FIFO_DEPTH, min(depth, full[name] + 1)) for name, depth in depths.items()}
     return least if enough(least) else dict(depths)
 
 
@@ -145,7 +145,7 @@ class _Search:
 
     def unbounded(self) -> dict[str, int]:
         streams = self.trace.regions[self.regions[1]].streams
-        return {s.name: max(LEAST_DEPTH, s.elements) for s in streams if s.name in self.bits}
+        return {s.name: max(LEAST_FIFO_DEPTH, s.elements) for s in streams if s.name in self.bits}
 
     @property
     def options(self) -> SolverOptions:

@@ -20,15 +20,14 @@ from hls_templates.pipeline import TOP, PipelineValues, pipeline_simulation, pip
 from hls_templates.vendor.files import Figure, VendorValues, vendor_files
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import StreamPorts
+from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.systolic.area.resources import BURST_WORDS, OUTSTANDING
 from systolic.files import MANIFEST, MANIFEST_VERSION, DesignFiles, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads
 from systolic.styles.streaming.ends import value_bytes
 from systolic.styles.streaming.parameters import can_be_written, parameter_files
-from systolic.styles.streaming.units import IMAGE_BEAT
 from systolic.styles.streaming.wiring import Wiring, wire_up
 
 CHECK = {"packet_in": "data/in.bin", "packet_out": "data/expected.bin"}
@@ -179,7 +178,7 @@ def manifest(made: Streaming, wiring: Wiring, estimate: Mapping[str, Any]) -> di
         "packet_out": asdict(wiring.packet_out),
         "outputs": _outputs(made, wiring),
         "images": [
-            {"path": path, "crc32": zlib.crc32(data), "word_bytes": IMAGE_BEAT, "port": port}
+            {"path": path, "crc32": zlib.crc32(data), "word_bytes": WEIGHT_BEAT_BYTES, "port": port}
             for port, (path, data) in _images(wiring).items()
         ],
         "frames_per_start": FRAMES_PER_START,

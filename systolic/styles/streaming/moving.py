@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cnn.network import MaxPool
+from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from systolic.styles.streaming.netlist import LEAST_DEPTH, RAM, Netlist, Site, carrier, map_wire
+from systolic.styles.streaming.netlist import RAM, Netlist, Site, carrier, map_wire
 
 # --- between two blocks ----------------------------------------------------------------------------------------
 
@@ -32,7 +33,7 @@ def _deepen(net: Netlist, index: int, port: int, stream: str) -> None:
     """To what the folder estimates before there is a trace: at joins, a path waits for the longer one."""
     estimated = {(block, at): depth for block, at, depth in net.folding.depths}
     if stream not in net.depths and (index, port) in estimated:
-        net.wires[stream] = replace(net.wires[stream], depth=max(LEAST_DEPTH, estimated[index, port]))
+        net.wires[stream] = replace(net.wires[stream], depth=max(LEAST_FIFO_DEPTH, estimated[index, port]))
 
 
 def _convert(net: Netlist, name: str, of: str, to: str, how: lanes.Converter) -> None:

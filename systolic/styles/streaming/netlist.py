@@ -11,12 +11,10 @@ import numpy.typing as npt
 from cnn.datatype import DataType
 from cnn.quantized import Requantising
 from hls_templates.pipeline import Constant, Element, Instance, Memory, Packet, PortOf, Tap, Wire
+from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from systolic.styles.streaming import constants as c
-
-LEAST_DEPTH = 2
-"""FIFO depth that lets both ends work in every cycle (docs/cycles.md)."""
 
 LEAST_BEAT = 8
 """Bytes of a beat of AXI DMA: what a high-performance port takes, and the least."""
@@ -75,7 +73,7 @@ class Netlist:
     # --- what grows ------------------------------------------------------------------------------------------
 
     def wire(self, name: str, element: Element) -> str:
-        self.wires[name] = Wire(name, element, max(LEAST_DEPTH, self.depths.get(name, LEAST_DEPTH)))
+        self.wires[name] = Wire(name, element, max(LEAST_FIFO_DEPTH, self.depths.get(name, LEAST_FIFO_DEPTH)))
         return name
 
     def add(

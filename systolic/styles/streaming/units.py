@@ -5,15 +5,13 @@ from __future__ import annotations
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from hls_templates.pipeline import Constant, Memory
+from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.weight_image import weight_image
 from systolic.styles.streaming import constants as c
 from systolic.styles.streaming.moving import convert_pixels
 from systolic.styles.streaming.netlist import RAM, Netlist, Site, carrier
-
-IMAGE_BEAT = 16
-"""Bytes of a beat of weights from DDR: what a high-performance port takes."""
 
 # --- units with weights ----------------------------------------------------------------------------------------
 
@@ -98,13 +96,13 @@ def _streamer(net: Netlist, at: Site, stored: c.Integers, weight_type: DataType,
         text = f"weights of {block.name} from {fold.ram} memory"
         net.add(name, "stream_weights", "weights.h", (*sizes, RAM[fold.ram]), ends, text, constants=(constant,))
         return stream
-    image = weight_image(stored, weight_type.bits, IMAGE_BEAT)
+    image = weight_image(stored, weight_type.bits, WEIGHT_BEAT_BYTES)
     net.images.append(image)
-    memory = Memory(f"weights_{block.name}", f"memory_beat_t<{IMAGE_BEAT}>", image.size // IMAGE_BEAT)
+    memory = Memory(f"weights_{block.name}", f"memory_beat_t<{WEIGHT_BEAT_BYTES}>", image.size // WEIGHT_BEAT_BYTES)
     loads = fold.memory == "decoupled"
     function, when = ("load_weights", "once a start") if loads else ("fetch_weights", "once a frame")
     text = f"weights of {block.name} from DDR, {when}"
-    image_sizes = (*sizes, IMAGE_BEAT)
+    image_sizes = (*sizes, WEIGHT_BEAT_BYTES)
     net.add(name, function, "weights.h", image_sizes, ends, text, memories=(memory,), per_frame=not loads)
     return stream
 

@@ -15,7 +15,7 @@ from typing import Any
 from boards.board import Board
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import DDR_EFFICIENCY, Link, link_of
+from scheduler.hardware.ddr import DDR_EFFICIENCY, DdrTiming, ddr_timing
 from scheduler.systolic.area.fabric import fabric
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import Array
@@ -79,14 +79,14 @@ def explore(
     pin, and where nothing fits.
     """
     goal = Goal(objective, frames_per_second)
-    link = None if clock_mhz is None else _link(board, clock_mhz, efficiency)
+    ddr = None if clock_mhz is None else _ddr(board, clock_mhz, efficiency)
     space = pin(space_of(network, board, batch=batch), **(pins or {}))
-    if link is None:
+    if ddr is None:
         given = DDR_EFFICIENCY if efficiency is None else efficiency
         found = search_clocks(network, board, goal, space, executor, tell, batch, given)
     else:
-        found = search(network, board, link, goal, space, executor, tell, batch)
-    priced = price(found.schedule, board, found.link, found.proof)
+        found = search(network, board, ddr, goal, space, executor, tell, batch)
+    priced = price(found.schedule, board, found.ddr, found.proof)
     return replace(priced, holds=_holds(found.schedule, board, goal, efficiency)) if frames_per_second else priced
 
 
@@ -96,9 +96,9 @@ def _holds(schedule: SystolicSchedule, board: Board, goal: Goal, efficiency: flo
     return Holds(goal.frames_per_second, clock.mhz) if clock else None
 
 
-def _link(board: Board, clock_mhz: float | None, efficiency: float | None) -> Link:
+def _ddr(board: Board, clock_mhz: float | None, efficiency: float | None) -> DdrTiming:
     clock = board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
-    return link_of(board, clock.mhz) if efficiency is None else link_of(board, clock.mhz, efficiency)
+    return ddr_timing(board, clock.mhz) if efficiency is None else ddr_timing(board, clock.mhz, efficiency)
 
 
 def explore_given(
@@ -111,20 +111,20 @@ def explore_given(
 ) -> ShownSchedule:
     """A schedule saved as JSON, priced; ScheduleError names the rule that a hand edit breaks. batch: what the file's
     has to be, where it is not None."""
-    return price(given_schedule(network, (text, name), batch), board, _link(board, clock_mhz, None), None)
+    return price(given_schedule(network, (text, name), batch), board, _ddr(board, clock_mhz, None), None)
 
 
-def price(schedule: SystolicSchedule, board: Board, link: Link, proof: Proof | None = None) -> ShownSchedule:
+def price(schedule: SystolicSchedule, board: Board, ddr: DdrTiming, proof: Proof | None = None) -> ShownSchedule:
     check_schedule(schedule)
     placement, used = place(schedule.array, board)
-    priced = cost(schedule, link)
+    priced = cost(schedule, ddr)
     return ShownSchedule(
         board,
         schedule,
         priced,
         used,
         fabric(schedule.array),
-        named_costs(schedule.network, schedule.array, link),
+        named_costs(schedule.network, schedule.array, ddr),
         runners_up(schedule, priced),
         proof,
         placement,
@@ -149,7 +149,7 @@ def runners_up(schedule: SystolicSchedule, priced: Cost) -> tuple[str, ...]:
             if way != chosen.way and _fits(array, needs(work, array.rows, array.columns, way, following))
         ]
         lines.append(
-            _why(chosen, cheapest(array, work, others, following, priced.link, index == 0))
+            _why(chosen, cheapest(array, work, others, following, priced.ddr, index == 0))
             if others
             else "no other way fits the buffers"
         )
@@ -211,7 +211,7 @@ def geometry_pins(text: str) -> dict[str, int]:
 
 
 def front(
-    network: QuantizedNetwork, board: Board, link: Link, space: Space | None = None, batch: int = 1
+    network: QuantizedNetwork, board: Board, ddr: DdrTiming, space: Space | None = None, batch: int = 1
 ) -> tuple[ShownSchedule, ...]:
     """The best schedule of every geometry that no other beats in both frames/s and DSPs, the fastest first.
 
@@ -222,7 +222,7 @@ def front(
     few = replace(whole, save_rows=(1, 2, 4), chunks=whole.chunks[-1:], map_ports=(2,), weight_ports=(2,), strips=4)
     jobs = lower(network, batch)
     made = {shape: layers_of(network, jobs, *shape, few.strips, few.bits) for shape in few.shapes}
-    bounds = {g: sum(least_cycles(g, made[g.columns, g.lanes], link, few)) for g in geometries(few, board)}
+    bounds = {g: sum(least_cycles(g, made[g.columns, g.lanes], ddr, few)) for g in geometries(few, board)}
     kept: list[Candidate] = []
     for geometry, bound in sorted(bounds.items(), key=lambda one: one[1]):
         layers = made[geometry.columns, geometry.lanes]
@@ -230,11 +230,11 @@ def front(
         least = min((one.key[0] for one in kept if one.array.dsps <= dsps), default=None)  # it is to take fewer cycles
         if least is not None and least <= bound:
             continue
-        best, _ = solve(Task(geometry, layers, board, link, Goal(), few, None if least is None else (least,)))
+        best, _ = solve(Task(geometry, layers, board, ddr, Goal(), few, None if least is None else (least,)))
         if best is not None and not any(_beats(one, best) for one in kept):
             kept = [*(one for one in kept if not _beats(best, one)), best]
     fastest_first = sorted(kept, key=lambda one: one.key[0])
-    return tuple(price(schedule_of(network, one.array, one.ways, batch), board, link) for one in fastest_first)
+    return tuple(price(schedule_of(network, one.array, one.ways, batch), board, ddr) for one in fastest_first)
 
 
 def _beats(one: Candidate, other: Candidate) -> bool:

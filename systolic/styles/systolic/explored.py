@@ -52,7 +52,7 @@ class PricedSchedule:
 
     @property
     def clock_mhz(self) -> float:
-        return self.cost.link.clock_mhz
+        return self.cost.ddr.clock_mhz
 
     def text(self) -> str:
         """Tables for a terminal."""

@@ -8,7 +8,7 @@ from boards.board import Board, Clock
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from host.vision.picture import FITS, load_picture
-from scheduler.hardware.ddr import link_of
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.model.cost import Cost, cost
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule_file import from_json
@@ -49,14 +49,14 @@ def make_design(
     tell("scheduling")
     if given is None:
         found = choose(network, board, asked, 1 if batch is None else batch)
-        schedule, clock = found.schedule, board.nearest_clock(found.link.clock_mhz)
+        schedule, clock = found.schedule, board.nearest_clock(found.ddr.clock_mhz)
     else:
         schedule = check_schedule(given_schedule(network, given, batch))
         clock = board.clocks()[-1] if asked is None else board.nearest_clock(asked)
     shape = network.input_shape
     vector, _ = FITS[fit](load_picture(calibration.pictures[0]), shape.height, shape.width)
     tell("generating")
-    priced = cost(schedule, link_of(board, clock.mhz))
+    priced = cost(schedule, ddr_timing(board, clock.mhz))
     return SystolicPlan(network, schedule, priced, clock, generate(schedule, board, clock, model.files, vector, fit))
 
 

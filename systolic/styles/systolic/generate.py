@@ -18,9 +18,9 @@ from hls_templates.engine import TOP, EngineValues, Memory, Parameter, engine_si
 from hls_templates.vendor.files import Figure, VendorValues, vendor_files
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, SystolicPorts
-from scheduler.hardware.ddr import link_of
+from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, ddr_timing
 from scheduler.systolic.area.placement import place
-from scheduler.systolic.area.resources import BURST_WORDS, FIFOS, OUTSTANDING, PRIMITIVES, Buffer, built, units
+from scheduler.systolic.area.resources import FIFOS, PRIMITIVES, Buffer, built, units
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.layers import MAX_STRIDE
 from scheduler.systolic.model.cost import cost
@@ -78,7 +78,7 @@ def vendor_values(
     outputs: tuple[Output, ...],
 ) -> VendorValues:
     """What the Tcl scripts, the test bench, the README and the hardware description are made of."""
-    array, priced = schedule.array, cost(schedule, link_of(board, clock.mhz))
+    array, priced = schedule.array, cost(schedule, ddr_timing(board, clock.mhz))
     use = place(array, board)[1]
     figures = (
         Figure("array", f"{array} (rows × columns × lanes)", "computed"),
@@ -226,7 +226,7 @@ def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: 
         **({"batch": schedule.batch} if schedule.batch > 1 else {}),
         "layers": [
             {**_layer(schedule, program, index), "modelled_cycles": layer.running}
-            for index, layer in enumerate(cost(schedule, link_of(board, clock.mhz)).layers)
+            for index, layer in enumerate(cost(schedule, ddr_timing(board, clock.mhz)).layers)
         ],
         "heads": heads(network, {tiling.job.output: i for i, tiling in enumerate(schedule.tilings)}),
     }

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.streaming.area.memory import (
-    FIFO_LOGIC,
-    Usage,
-    bram18,
-    constant_luts,
-    fifo,
-    memory,
-    style,
-)
-from scheduler.systolic.area.resources import distributed_luts
+from scheduler.hardware.primitives import bram18, constant_luts, distributed_luts
+from scheduler.streaming.area.memory import FIFO_LOGIC, Usage, fifo, memory, style
 
 PLUS, SEVEN = "zynq-ultrascale+", "zynq-7000"
 

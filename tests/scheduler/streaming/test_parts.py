@@ -11,6 +11,7 @@ from boards.board import load
 from cnn.datatype import DataType
 from cnn.network import Padding, Shape
 from cnn.quantized import MultiplyShift, Requantising, Thresholds
+from scheduler.hardware.primitives import product_luts
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.area.cost import (
@@ -36,7 +37,6 @@ from scheduler.streaming.area.parts import (
 )
 from scheduler.streaming.joins import depth_of, depths, waiting
 from scheduler.streaming.lower import lower
-from scheduler.systolic.area.fabric import product_luts
 from tests.kinds import as_kind
 from tests.low_bit import Layers, cnv, mobilenet, skipping, ultranet
 

@@ -1,0 +1,8 @@
+"""Integer arithmetic of sizes."""
+
+from __future__ import annotations
+
+
+def ceil_div(dividend: int, divisor: int) -> int:
+    """dividend / divisor, rounded up; also of numpy grids of integers."""
+    return -(-dividend // divisor)
