@@ -7,11 +7,11 @@
 
 #include "word.h"
 
-// The value that leaves, no further than BITS bits reach.
-template <int BITS, bool SIGNED>
+// The value that leaves, no further than BITS bits reach; NARROW without their least value: −1 … 1 of two bits (TERNARY).
+template <int BITS, bool SIGNED, bool NARROW>
 inline integer<BITS, SIGNED> saturate(integer<64, true> value) {
 #pragma HLS INLINE
-    const integer<64, true> low = SIGNED ? -(int64_t(1) << (BITS - 1)) : int64_t(0);
+    const integer<64, true> low = SIGNED ? (NARROW ? 1 : 0) - (int64_t(1) << (BITS - 1)) : int64_t(0);
     const integer<64, true> high = (int64_t(1) << (BITS - (SIGNED ? 1 : 0))) - 1;
     return integer<BITS, SIGNED>(value < low ? low : value > high ? high : value);
 }
@@ -41,7 +41,7 @@ struct identity_t {
 
 // y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), m = negative where sum + bias < 0, else multiplier: a product of
 // 32 × 16 bits.
-template <int BITS, bool SIGNED, int PE, int NF>
+template <int BITS, bool SIGNED, int PE, int NF, bool NARROW = false>
 struct requantise_t {
     typedef integer<BITS, SIGNED> output_t;
     int32_t bias[PE][NF];
@@ -60,13 +60,13 @@ struct requantise_t {
         const integer<17, true> by = biased < 0 ? negative[pe][fold] : multiplier[pe][fold];
         const integer<64, true> product = product_of_sum(biased, by);
         const uint8_t places = shift[pe][fold];
-        return saturate<BITS, SIGNED>((product + (integer<64, true>(1) << (places - 1))) >> places);
+        return saturate<BITS, SIGNED, NARROW>((product + (integer<64, true>(1) << (places - 1))) >> places);
     }
 };
 
 // y = saturate((sum · multiplier + bias + 2^(s − 1)) >> s): batch normalisation as `inc`, `bias`, `l_shift`; the
 // multiplier has 17 bits with its sign, the bias 48 at the product's scale.
-template <int BITS, bool SIGNED, int PE, int NF>
+template <int BITS, bool SIGNED, int PE, int NF, bool NARROW = false>
 struct multiply_shift_t {
     typedef integer<BITS, SIGNED> output_t;
     int32_t multiplier[PE][NF];
@@ -82,7 +82,7 @@ struct multiply_shift_t {
         const integer<17, true> by = multiplier[pe][fold];
         const integer<64, true> scaled = product_of_sum(sum, by) + integer<48, true>(bias[pe][fold]);
         const uint8_t places = shift[pe][fold];
-        return saturate<BITS, SIGNED>((scaled + (integer<64, true>(1) << (places - 1))) >> places);
+        return saturate<BITS, SIGNED, NARROW>((scaled + (integer<64, true>(1) << (places - 1))) >> places);
     }
 };
 

@@ -59,6 +59,7 @@ def activation(of: Requantising | None, out: DataType, pe: int, channels: int) -
     signed = "true" if out.signed and out.few != "BIPOLAR" else "false"
     nf = channels // pe
     shape = f"{out.bits}, {signed}"
+    saturated = f"{shape}, {pe}, {nf}" + (", true" if out.few == "TERNARY" else "")  # narrow: −2 is no value of it
 
     def fold(values: Integers, rest: int) -> Integers:
         padded = np.full((channels, *values.shape[1:]), rest, np.int64)
@@ -69,11 +70,10 @@ def activation(of: Requantising | None, out: DataType, pe: int, channels: int) -
     fields: tuple[Integers, ...]
     if isinstance(of, Requantiser):
         fields = fold(of.bias, 0), fold(of.multiplier, 1), fold(of.negative, 0), fold(of.shift, 1)
-        return Activation(f"requantise_t<{shape}, {pe}, {nf}>", fields)
+        return Activation(f"requantise_t<{saturated}>", fields)
     if isinstance(of, MultiplyShift):
-        return Activation(
-            f"multiply_shift_t<{shape}, {pe}, {nf}>", (fold(of.multiplier, 0), fold(of.bias, 0), fold(of.shift, 1))
-        )
+        fields = fold(of.multiplier, 0), fold(of.bias, 0), fold(of.shift, 1)
+        return Activation(f"multiply_shift_t<{saturated}>", fields)
     assert isinstance(of, Thresholds)
     low = 0 if out.few == "BIPOLAR" else out.low
     thresholds = fold(np.clip(of.thresholds, -NEVER - 1, NEVER), NEVER)

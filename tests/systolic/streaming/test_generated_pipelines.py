@@ -13,7 +13,15 @@ import pytest
 from boards.errors import GenerateError, SimulationError
 from cnn.datatype import BIPOLAR
 from cnn.network import Padding
-from cnn.quantized import QConvolution, QuantizedNetwork, TensorType, Thresholds
+from cnn.quantized import (
+    MultiplyShift,
+    QConvolution,
+    QuantizedNetwork,
+    Requantiser,
+    Requantising,
+    TensorType,
+    Thresholds,
+)
 from systolic.execution.build import Variant
 from systolic.styles.streaming.fifos import FIXED_DEPTH, size_fifos
 from systolic.styles.streaming.measure import measure_pipeline, trace_pipeline
@@ -54,6 +62,27 @@ def test_ternary_values_with_packed_and_plain_multipliers(tmp_path: Path) -> Non
     made = make(network, folded(network, 3000), tmp_path / "design")
     for variant in (Variant(), Variant(ap_int=True)):
         assert simulate_pipeline(made.pipeline, made.picture, variant).mismatches == 0
+
+
+@pytest.mark.parametrize("form", [MultiplyShift, Requantiser])
+def test_ternary_values_saturate_at_minus_one(form: type[Requantising], tmp_path: Path) -> None:
+    """Sums far below what two bits hold give −1: −2 is no TERNARY value."""
+    drawn = Layers(3, 8, 8, "INT4", "TERNARY").conv(6, 3).conv(6, 3).wide().network("saturated")
+    first = drawn.nodes[1]
+    assert isinstance(first.op, QConvolution)
+    bias, factor, shift = (np.full(6, value, np.int64) for value in (-300, 40_000, 20))
+    by = (
+        MultiplyShift(factor, bias * factor, shift)
+        if form is MultiplyShift
+        else Requantiser(bias, factor, factor, shift)
+    )
+    nodes = (drawn.nodes[0], replace(first, op=replace(first.op, requantiser=by)), *drawn.nodes[2:])
+    network = replace(drawn, nodes=nodes)
+    made = make(network, folded(network, 3000), tmp_path / "design")
+    for variant in (Variant(), Variant(ap_int=True)):
+        result = simulate_pipeline(made.pipeline, made.picture, variant)
+        assert result.mismatches == 0
+        assert set(np.unique(result.outputs[0])) == {-1, 0, 1}
 
 
 def test_weights_from_the_chip_and_from_ddr(tmp_path: Path) -> None:

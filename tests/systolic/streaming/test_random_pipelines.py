@@ -80,7 +80,7 @@ def grow(made: Layers, step: str, random: np.random.Generator) -> Layers:
 def requantising(like: Requantising, node: QNode, kind: int, random: np.random.Generator) -> Requantising:
     """Random constants, negative ones among them."""
     out, count = node.type.datatype, like.channels
-    if out.few or (kind == 2 and out.bits <= 4):
+    if kind == 2 and out.bits <= 4:
         levels = np.sort(random.integers(-300, 300, (count, out.levels)), axis=1).astype(np.int64)
         return Thresholds(levels, random.random(count) < 0.5)
     multiplier = random.integers(1 << 15, 1 << 16, count)

@@ -7,15 +7,15 @@
 
 template <int BITS>
 void fill(identity_t<BITS> &, values_t &) {}
-template <int BITS, bool SIGNED, int PE, int NF>
-void fill(requantise_t<BITS, SIGNED, PE, NF> &by, values_t &from) {
+template <int BITS, bool SIGNED, int PE, int NF, bool NARROW>
+void fill(requantise_t<BITS, SIGNED, PE, NF, NARROW> &by, values_t &from) {
     fill(by.bias, from);
     fill(by.multiplier, from);
     fill(by.negative, from);
     fill(by.shift, from);
 }
-template <int BITS, bool SIGNED, int PE, int NF>
-void fill(multiply_shift_t<BITS, SIGNED, PE, NF> &by, values_t &from) {
+template <int BITS, bool SIGNED, int PE, int NF, bool NARROW>
+void fill(multiply_shift_t<BITS, SIGNED, PE, NF, NARROW> &by, values_t &from) {
     fill(by.multiplier, from);
     fill(by.bias, from);
     fill(by.shift, from);
