@@ -42,8 +42,7 @@ from systolic.golden import (
     golden_files,
     run_golden,
 )
-from systolic.model import load_model, sample_pictures
-from systolic.styles.systolic.flow import Calibration, quantise_model
+from systolic.model import Calibration, load_model, quantise_model, sample_pictures
 from tests.kinds import as_kind
 
 UINT4, INT3, UINT32 = DataType(4, False), DataType(3, True), DataType(32, False)
