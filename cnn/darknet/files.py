@@ -3,7 +3,7 @@
 A weights file has no structure of its own: a header (int32 major, minor, revision; then the number of
 pictures seen, uint64 from version 0.2 on, int32 before), then float32 numbers in the cfg's order. So
 the topology is read first, its count of numbers compared with the file's size, and only then is
-anything of that size taken. See docs/darknet.md for what is read and what is refused.
+anything of that size taken. See docs/reference/darknet.md for what is read and what is refused.
 """
 
 from __future__ import annotations

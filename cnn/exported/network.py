@@ -4,7 +4,7 @@ before   convN_w floats, bnN_gamma, bnN_beta, bnN_mean, bnN_var, outputs clamp(0
 after    QConvolution with integer weights; batch norm and activation as inc, bias and shift, or as thresholds
 
 The formulas are in cnn.exported_integers. A convolution without output_bits leaves its exact sums; its convN_b is added
-by the host where a detection head reads them, and otherwise rounded to the sums' scale. See docs/exported.md.
+by the host where a detection head reads them, and otherwise rounded to the sums' scale. See docs/reference/exported.md.
 """
 
 from __future__ import annotations

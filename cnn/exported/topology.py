@@ -1,4 +1,4 @@
-"""The layers of a network that was quantised by training, from its JSON file; docs/exported.md has the schema.
+"""The layers of a network that was quantised by training, from its JSON file (docs/reference/exported.md).
 
 Only what nobody can compute is written there: kernels, strides, bits, what reads what. Every shape is computed here.
 """

@@ -1,4 +1,4 @@
-"""Float network → integer network, after calibration: see docs/quantisation.md for the contract.
+"""Float network → integer network, after calibration: see docs/explanation/quantisation.md for the contract.
 
 before   convolution, float weights, batch norm, leaky
 after    QConvolution, integer weights per output channel, bias, m, m_neg and s per output channel

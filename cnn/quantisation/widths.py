@@ -8,9 +8,9 @@ With W and A the greatest integers of weights and activations, a filter's |acc +
 whatever the scales: W · A ≤ 2³¹ / r. The noise of a product is that of its worse factor, so both get half of these
 bits, but activations, which have one scale a tensor and more of a peak, two more than weights, which have one a
 filter: of 0…4 this is what the head's SQNR is best with on a trained YOLO-LITE and on tiny-YOLOv2 with random weights,
-and 1 dB below the best on the embedded network (docs/quantisation.md has the table). A 3×3 kernel on 512 channels (r
-about 900) leaves 12 bits and 10 bits beside the signs; 16-bit activations would leave its weights 6. Each filter then
-takes what its own sum leaves (``cnn.quantise``), up to 16 bits.
+and 1 dB below the best on the embedded network (docs/explanation/quantisation.md has the table). A 3×3 kernel on
+512 channels (r about 900) leaves 12 bits and 10 bits beside the signs; 16-bit activations would leave its weights 6.
+Each filter then takes what its own sum leaves (``cnn.quantise``), up to 16 bits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find in generated HLS C++ what otherwise only the vendor tool would tell.
 
 Needs g++ (macros are expanded by the real preprocessor) and the packages tree-sitter and tree-sitter-cpp.
-The rules and their sources are data: :mod:`hls_templates.lint_rules`; docs/lint.md lists them.
+The rules and their sources are data: :mod:`hls_templates.lint_rules`; docs/reference/lint.md lists them.
 """
 
 from __future__ import annotations

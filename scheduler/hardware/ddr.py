@@ -8,7 +8,7 @@ Two bandwidths are told apart:
                                                        for the slower clock that boot images program, with room for
                                                        pictures, results and the processor
 
-The cycle trace's memory has the same numbers (hls_templates/simulation/memory.cpp, docs/cycles.md).
+The cycle trace's memory has the same numbers (hls_templates/simulation/memory.cpp, docs/explanation/cycles.md).
 """
 
 from __future__ import annotations

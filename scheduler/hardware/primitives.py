@@ -24,7 +24,7 @@ BRAM36_BITS, URAM_BITS, LUT_BITS = 36 * 1024, 288 * 1024, 64
 """What a BRAM36, a URAM and a LUT hold."""
 
 LEAST_FIFO_DEPTH = 2
-"""FIFO depth that lets both ends work in every cycle (docs/cycles.md)."""
+"""FIFO depth that lets both ends work in every cycle (docs/explanation/cycles.md)."""
 
 ULTRASCALE = "zynq-ultrascale+"
 """The family, as a board calls it, whose LUTs are counted by UG574; all others by UG474."""

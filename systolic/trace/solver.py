@@ -2,7 +2,7 @@
 
 A simulation library built with ``SYSTOLIC_TRACE`` records what every process does in its own pipeline time
 (hls_templates/simulation/trace.h). `Trace.solve` finds the clock of every access for any FIFO depths, clock
-and memory, without a new execution. docs/cycles.md tells what is modelled and what is not.
+and memory, without a new execution. docs/explanation/cycles.md tells what is modelled and what is not.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Fabric:
-    """Cycles that the HLS tool's own logic takes; docs/cycles.md gives the source of each.
+    """Cycles that the HLS tool's own logic takes; docs/explanation/cycles.md gives the source of each.
 
     fifo_latency: from a write to the first cycle in which it can be read.
     loop_entry: the state that starts a pipelined loop.

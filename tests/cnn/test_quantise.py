@@ -127,7 +127,7 @@ def test_wide_weights_shrink_until_the_accumulator_fits() -> None:
 
 
 def test_the_example_of_the_documentation() -> None:
-    """docs/quantisation.md, "Before → after": an identity layer brings inputs of scale 0.02."""
+    """docs/explanation/quantisation.md, "Before → after": an identity layer brings inputs of scale 0.02."""
     eye = np.eye(2, dtype=np.float32)[:, :, None, None]
     none = np.zeros(2, np.float32)
     pass_on = Convolution(eye, none, None, 1, Padding(), 1, "linear")

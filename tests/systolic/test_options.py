@@ -142,7 +142,7 @@ def test_maps_stay_off_chip_where_the_depth_is_pinned_to_none(tiny: Path) -> Non
 
 
 def test_how_a_wheel_is_installed(tiny_design: Path, tmp_path: Path) -> None:
-    """Without dependencies: the board's image has them (docs/host.md)."""
+    """Without dependencies: the board's image has them (docs/explanation/host.md)."""
     done = call("package", tiny_design, "--without-bitstream", "-o", tmp_path)
     assert re.search(r"; for the simulated board, not a real one: pip install --no-deps \S+\.whl$", done.out)
     design = shutil.copytree(tiny_design, tmp_path / "design", ignore=shutil.ignore_patterns("build"))

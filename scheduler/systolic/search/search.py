@@ -116,7 +116,7 @@ def search_clocks(
     batch: int = 1,
     efficiency: float = DDR_EFFICIENCY,
 ) -> Found:
-    """``search`` over the clocks of the board too, for the least time a frame; see docs/scheduler.md, *Clocks*.
+    """``search`` over the clocks of the board too, for the least time a frame: docs/explanation/scheduler.md, *Clocks*.
 
     A clock is left out where the array alone would take longer than the best found; of the others every geometry is
     priced or ruled out. Where a rate is to be held, the highest clock is taken. Raises as ``search`` does.

@@ -1,0 +1,32 @@
+"""Docstrings are plain text: brackets, stars and angles in them are no Markdown."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from griffe import Extension, Object
+
+CODE = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
+FIELD = re.compile(r"\n(?=[\w, ]{1,40}: )")
+ROLE = re.compile(r":(?:mod|func|class|meth):`~?([^`]+)`")
+
+
+class PlainDocstrings(Extension):
+    """Escape what Markdown would read in a docstring, outside code."""
+
+    def on_object(self, *, obj: Object, **_: Any) -> None:
+        if obj.docstring:
+            obj.docstring.value = escaped(obj.docstring.value)
+
+
+def escaped(text: str) -> str:
+    """Code spans and indented blocks stay as they are, and a line ``field: meaning`` stays a line."""
+    parts = CODE.split(FIELD.sub("  \n", ROLE.sub(r"``\1``", text)))
+    return "".join(part if part.startswith("`") else _escape_lines(part) for part in parts)
+
+
+def _escape_lines(text: str) -> str:
+    return "\n".join(
+        line if line.startswith("    ") else re.sub(r"([\[\]*_<>|])", r"\\\1", line) for line in text.split("\n")
+    )

@@ -1,0 +1,207 @@
+"""Pages that are generated, so that they cannot drift: the commands, the headers, and a page a package.
+
+MkDocs calls ``on_config`` and ``on_files``; tests/test_docs.py calls the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("systolic", "boards", "cnn", "scheduler", "hls_templates", "host")
+HEADERS = ROOT / "hls_templates"
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the packages' pages below *Modules* in the navigation."""
+    for section in config.nav or []:
+        for entry in section.get("Reference", []):
+            if isinstance(entry, dict) and "Modules" in entry:
+                entry["Modules"] = [{package: page_of(package)} for package in packages()]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages to those of docs/."""
+    from mkdocs.structure.files import File
+
+    pages = {page_of(package): package_page(package) for package in packages()}
+    pages |= {"reference/commands.md": commands_page(), "reference/headers.md": headers_page()}
+    for path, text in pages.items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def packages() -> list[str]:
+    """All packages, each room before the packages inside it."""
+    return [
+        ".".join(init.parent.relative_to(ROOT).parts)
+        for room in ROOMS
+        for init in sorted((ROOT / room).rglob("__init__.py"))
+    ]
+
+
+def modules(package: str) -> list[str]:
+    """The package itself, then its modules."""
+    folder = ROOT.joinpath(*package.split("."))
+    names = sorted(path.stem for path in folder.glob("*.py") if path.stem not in {"__init__", "__main__"})
+    return [package, *(f"{package}.{name}" for name in names)]
+
+
+def page_of(package: str) -> str:
+    return f"reference/modules/{package}.md"
+
+
+def package_page(package: str) -> str:
+    """One package: its docstring, then every module with what is public in it."""
+    blocks = [f"# {package}", f"::: {package}\n    options: {{show_root_heading: false, show_submodules: false}}"]
+    return "\n\n".join([*blocks, *(f"::: {module}" for module in modules(package)[1:])])
+
+
+def commands_page() -> str:
+    """Every command with its options, as argparse has them."""
+    from systolic.cli.main import parser
+
+    top = parser()
+    lines = ["# Commands", "", f"`{top.prog}`: {top.description}", ""]
+    lines += ["Exit codes: 0 done, 1 mismatches found, 2 unusable input (the sentence goes to standard error).", ""]
+    for name, command in _subcommands(top).items():
+        lines += [f"## systolic {name}", "", _sentence(command.description or ""), ""]
+        example = re.sub(r"^examples?:\s*", "", command.epilog or "")
+        lines += ["```sh", *(line.strip() for line in example.splitlines()), "```", ""]
+        for group in command._action_groups:
+            lines += _option_table(command, group)
+    return "\n".join(lines)
+
+
+def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    return {
+        name: command
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for name, command in action.choices.items()
+    }
+
+
+def _option_table(command: argparse.ArgumentParser, group: argparse._ArgumentGroup) -> list[str]:
+    rows = [_option_row(command, action) for action in group._group_actions if action.dest != "help"]
+    return [f"| {group.title} | meaning |", "| --- | --- |", *rows, ""] if rows else []
+
+
+def _option_row(command: argparse.ArgumentParser, action: argparse.Action) -> str:
+    formatter = command._get_formatter()
+    if action.option_strings:
+        value = "" if action.nargs == 0 else f" {formatter._format_args(action, action.dest.upper())}"
+        names = ", ".join(f"`{name}{value}`" for name in action.option_strings)
+    else:
+        names = f"`{formatter._format_args(action, action.dest)}`"
+    return f"| {names.replace('|', chr(92) + '|')} | {_cell(formatter._expand_help(action))} |"
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"([|\[\]*_])", r"\\\1", text).replace("<", "&lt;")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:].rstrip(".") + "."
+
+
+def headers_page() -> str:
+    """Every C++ header of hls_templates/ with the comment at its head."""
+    lines = ["# Headers", "", "The fixed C++ of the hardware and of its simulation, file by file.", ""]
+    for folder in sorted({path.parent for path in headers()}):
+        lines += [f"## {folder.relative_to(ROOT).as_posix()}", "", "| file | what it is |", "| --- | --- |"]
+        lines += [f"| `{path.name}` | {_cell(head_comment(path))} |" for path in headers() if path.parent == folder]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def headers() -> list[Path]:
+    return sorted(path for path in HEADERS.rglob("*") if path.suffix in {".h", ".cpp"})
+
+
+def head_comment(path: Path) -> str:
+    """The first paragraph of the comment that a file begins with."""
+    paragraph: list[str] = []
+    for line in path.read_text("utf-8").splitlines():
+        text = line.removeprefix("//").strip()
+        if not line.startswith("//") or (paragraph and not text):
+            break
+        paragraph.append(text)
+    return " ".join(paragraph)
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Replace marks such as ``<!-- generated: boards -->`` by what the code says."""
+    return MARK.sub(lambda mark: GENERATED[mark[1]](*mark[2].split()), markdown)
+
+
+def boards_table() -> str:
+    """The boards' facts, read from their TOML files."""
+    from boards.board import load, names
+
+    lines = [
+        "| name | part | DSP | BRAM36 | URAM | LUT | DDR rated / as booted, GB/s | HP ports |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name in names():
+        board = load(name)
+        have, ddr = board.resources, board.ddr
+        ports = [port for port in board.ports if not port.coherent]
+        lines.append(
+            f"| `{name}` | {board.part} | {have.dsp} | {have.bram36} | {have.uram} | {have.lut:,} "
+            f"| {ddr.peak_gbps:.1f} / {ddr.preset_gbps:.1f} | {len(ports)} × {ports[0].bits} bits |"
+        )
+    return "\n".join(lines)
+
+
+def manifest_example(style: str) -> str:
+    """The manifest that tests/golden holds for one small design."""
+    text = (ROOT / "tests/golden" / style / "design/manifest.json").read_text("utf-8")
+    return "\n".join(["```json", text.rstrip(), "```"])
+
+
+def schema_table(module: str) -> str:
+    """The keys of a file, from its JSON Schema: one row a key, keys of nested objects behind a dot."""
+    schema = importlib.import_module(module).SCHEMA
+    return "\n".join(["| key | value | |", "| --- | --- | --- |", *_schema_rows(schema, "")])
+
+
+def _schema_rows(schema: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    for key, value in schema["properties"].items():
+        required = "required" if key in schema.get("required", ()) else "optional"
+        yield f"| `{prefix}{key}` | {_schema_value(value)} | {required} |"
+        nested = value.get("items", value)
+        if "properties" in nested:
+            yield from _schema_rows(nested, f"{prefix}{key}{'[]' if 'items' in value else ''}.")
+
+
+def _schema_value(value: Mapping[str, Any]) -> str:
+    if "const" in value:
+        return f"`{value['const']}`"
+    if "enum" in value:
+        return ", ".join(f"`{choice}`" for choice in value["enum"])
+    if value["type"] == "array" and "properties" not in value["items"]:
+        return f"list: {_schema_value(value['items'])}"
+    if value["type"] == "array":
+        return "list of objects"
+    bounds = f", {value['minimum']}…{value.get('maximum', '')}" if "minimum" in value else ""
+    return f"{value['type']}{bounds}"
+
+
+GENERATED: Mapping[str, Callable[..., str]] = {
+    "boards": boards_table,
+    "manifest": manifest_example,
+    "schema": schema_table,
+}
+"""What may stand in a mark, with its arguments behind the name."""
+MARK = re.compile(r"<!-- generated: (\w+) ?(.*?) -->")
