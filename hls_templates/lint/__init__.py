@@ -1,0 +1,16 @@
+"""A linter of generated HLS C++: it finds what otherwise only the vendor's tool would tell, after minutes of synthesis.
+
+    from hls_templates.lint import lint
+
+    lint({"top.cpp": text, "types.h": header}, top="systolic_top")  # a tuple of findings
+
+``rules`` is the table of all rules, ``documented`` what the vendor's manual says of directives, ``syntax`` reads C++
+into functions and variables, and ``checks`` finds what breaks a rule. docs/lint.md explains it. Needs g++ (the real
+preprocessor expands macros) and the packages tree-sitter and tree-sitter-cpp.
+"""
+
+from hls_templates.lint.findings import Finding
+from hls_templates.lint.linter import lint
+from hls_templates.lint.rules import RULES, Rule
+
+__all__ = ["RULES", "Finding", "Rule", "lint"]

@@ -1,29 +1,20 @@
-"""Find in generated HLS C++ what otherwise only the vendor tool would tell.
-
-Needs g++ (macros are expanded by the real preprocessor) and the packages tree-sitter and tree-sitter-cpp.
-The rules and their sources are data: :mod:`hls_templates.lint_rules`; docs/reference/lint.md lists them.
-"""
+"""Lints sources: preprocess, parse, check, and word each fault as a finding at its line."""
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import chain
-from pathlib import Path
 
 from tree_sitter import Node
 
-from boards.errors import GenerateError, SystolicError
-from hls_templates.lint import constructs as lint_code
-from hls_templates.lint import dataflow as lint_dataflow
-from hls_templates.lint import pragmas as lint_pragmas
-from hls_templates.lint.access import Accesses
-from hls_templates.lint.rules import RULES, Finding
+from boards.errors import GenerateError
+from hls_templates.lint.checks import constructs, dataflow, directives, pipelines
+from hls_templates.lint.checks.access import Accesses
+from hls_templates.lint.findings import Fault, Finding, fault
+from hls_templates.lint.rules import RULES
 from hls_templates.lint.source import Unit, allowed, expand
-from hls_templates.lint.tree import Program, parse, walk
-
-__all__ = ["Finding", "lint", "main"]
+from hls_templates.lint.syntax.nodes import text_of, walk
+from hls_templates.lint.syntax.program import Program, parse
 
 
 def lint(sources: Mapping[str, str], top: str) -> tuple[Finding, ...]:
@@ -37,66 +28,32 @@ def lint(sources: Mapping[str, str], top: str) -> tuple[Finding, ...]:
     program = parse(unit.text, bool(unit.absent))
     if top and top not in program.functions:
         raise GenerateError(f"the top function must be defined in the sources, but {top} is not; name another")
-    found = {_finding(unit, *fault) for fault in _faults(program, top)}
-    mine = (f for f in found if f.file in sources and not allowed(sources, f.file, f.line, f.rule))
-    return tuple(sorted(mine, key=lambda f: (f.file, f.line, f.rule, f.sentence)))
+    findings = {_finding(unit, broken) for broken in _faults(program, top)}
+    listed = (f for f in findings if f.file in sources and not allowed(sources, f.file, f.line, f.rule))
+    return tuple(sorted(listed, key=lambda finding: (finding.file, finding.line, finding.rule, finding.sentence)))
 
 
-def _faults(program: Program, top: str) -> Iterator[lint_pragmas.Fault]:
+def _faults(program: Program, top: str) -> Iterator[Fault]:
     return chain(
         _unparsed(program),
-        lint_pragmas.check(program, top),
-        lint_dataflow.check(program, Accesses(program)),
-        lint_code.check(program),
+        directives.check(program, top),
+        dataflow.check(program, Accesses(program)),
+        constructs.check(program),
+        pipelines.check(program),
     )
 
 
-def _unparsed(program: Program) -> Iterator[lint_pragmas.Fault]:
+def _unparsed(program: Program) -> Iterator[Fault]:
     """What the grammar could not read would otherwise go unchecked in silence."""
     for node in walk(program.root):
         if node.type == "ERROR":
-            text = (node.text or b"").decode().split("\n")[0]
-            yield node, "not-parsed", {"came": text[:60]}
+            yield fault(node, "not-parsed", actual=text_of(node).split("\n")[0][:60])
 
 
-def _finding(unit: Unit, node: Node, rule: str, came: Mapping[str, object]) -> Finding:
-    file, line = unit.origins[node.start_point.row]
-    places = {k: "{}:{}".format(*unit.origins[v.start_point.row]) for k, v in came.items() if isinstance(v, Node)}
-    return Finding(file, line, rule, RULES[rule].sentence.format(**{**came, **places}))
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """``python -m hls_templates.lint FILE… --top NAME``: 0 clean, 1 findings, 2 not usable."""
-    parser = argparse.ArgumentParser(prog="python -m hls_templates.lint", description=__doc__)
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    parser.add_argument("--top", default="", help="the top function; absent for headers alone")
-    asked = parser.parse_args(argv)
-    try:
-        found = lint(_read(asked.files), asked.top)
-    except (OSError, UnicodeDecodeError, SystolicError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    print(*found, sep="\n", end="\n" if found else "")
-    return 1 if found else 0
-
-
-def _read(files: Sequence[Path]) -> dict[str, str]:
-    """Sources named as given, or from their common folder where a path is absolute or climbs."""
-    plain = all(not f.is_absolute() and ".." not in f.parts for f in files)
-    whole = [f.resolve() for f in files]
-    shared = Path(*_common([f.parent.parts for f in whole]))
-    return {
-        (file if plain else real.relative_to(shared)).as_posix(): real.read_text()
-        for file, real in zip(files, whole, strict=True)
+def _finding(unit: Unit, broken: Fault) -> Finding:
+    file, line = unit.origins[broken.node.start_point.row]
+    fields = {
+        name: "{}:{}".format(*unit.origins[value.start_point.row]) if isinstance(value, Node) else value
+        for name, value in broken.fields.items()
     }
-
-
-def _common(folders: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    same = 0
-    while all(len(f) > same and f[same] == folders[0][same] for f in folders):
-        same += 1
-    return folders[0][:same]
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return Finding(file, line, broken.rule, RULES[broken.rule].sentence.format(**fields))

@@ -26,7 +26,7 @@ from cnn.network import Padding, Shape
 from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
 from hls_templates.engine import TOP, EngineValues, Memory, Parameter, engine_simulation, engine_sources
 from hls_templates.headers import SIMULATION, fixed_files, include_folders
-from hls_templates.lint.linter import lint
+from hls_templates.lint import lint
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import BUFFERS, IMPLS, PRIMITIVES
 from scheduler.systolic.array import PACKINGS, Array, Packing

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ import pytest
 pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
 
 from boards.errors import GenerateError
-from hls_templates.lint.linter import Finding, lint, main
-from hls_templates.lint.rules import DIRECTIVES, RULES
+from hls_templates.lint import RULES, Finding, Rule, lint
+from hls_templates.lint.__main__ import main
+from hls_templates.lint.documented.directives import DIRECTIVES
 
 ROOT = Path(__file__).parents[2]
 
@@ -449,6 +451,18 @@ def test_every_rule_has_a_planted_fault_and_a_source() -> None:
     assert all(rule.source for rule in RULES.values())
 
 
+@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
+def test_the_example_of_a_rule_breaks_it(rule: Rule) -> None:
+    findings = lint({"example.cpp": rule.example}, "top")
+    assert rule.name in {finding.rule for finding in findings}, rule.example
+
+
+def test_rules_are_numbered_by_group_and_place() -> None:
+    numbers = [tuple(int(part) for part in rule.number.split(".")) for rule in RULES.values()]
+    for (group, place), (later_group, later_place) in pairwise(numbers):
+        assert (later_group, later_place) in ((group, place + 1), (group + 1, 1))
+
+
 def test_a_fault_is_found_at_its_own_line_behind_macros_and_includes() -> None:
     (found,) = faults("SYSTOLIC_PIPELINE(1, 5)", "SYSTOLIC_PIPELINE(-1, 5)")
     line = DESIGN.splitlines().index("        SYSTOLIC_PIPELINE(1, 5);") + 1
@@ -690,7 +704,7 @@ def test_the_command_prints_findings_and_tells_by_its_exit_code(tmp_path: Path) 
     command = [
         sys.executable,
         "-m",
-        "hls_templates.lint.linter",
+        "hls_templates.lint",
         str(tmp_path / "top.cpp"),
         str(tmp_path / "types.h"),
     ]
@@ -708,6 +722,14 @@ def test_the_command_says_clean_and_unusable(tmp_path: Path, capsys: pytest.Capt
     assert "missing is not" in capsys.readouterr().err
 
 
-def test_the_document_lists_every_rule() -> None:
-    text = (ROOT / "docs/reference/lint.md").read_text()
-    assert [name for name in RULES if f"`{name}`" not in text] == []
+def test_the_command_explains_a_rule_by_its_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--explain", "goto"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("5.10 goto: `goto`\nSource: UG1399, Unsupported C/C++ Constructs\n")
+    assert "if (data[1]) goto again;" in text
+
+
+def test_the_document_has_the_table_of_rules_that_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--rules"]) == 0
+    document = ROOT / "docs/reference/lint.md"
+    assert capsys.readouterr().out in document.read_text("utf-8")

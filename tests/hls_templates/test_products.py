@@ -8,7 +8,8 @@ import pytest
 from tree_sitter import Node
 
 from hls_templates.headers import fixed_files, include_folders
-from hls_templates.lint.tree import Program, ancestors, parse, text_of, walk
+from hls_templates.lint.syntax.nodes import ancestors, text_of, walk
+from hls_templates.lint.syntax.program import Program, parse
 from scheduler.systolic.area.fabric import PASS_PRODUCTS, PORT_PRODUCTS
 from scheduler.systolic.array import COUNT_BITS
 

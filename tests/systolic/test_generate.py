@@ -17,7 +17,7 @@ from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape
 from cnn.quantized import QNode, QuantizedNetwork, TensorType
 from hls_templates.engine import TOP
 from hls_templates.headers import fixed_files, include_folders
-from hls_templates.lint.linter import lint
+from hls_templates.lint import lint
 from scheduler.systolic.array import Array
 from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, emit, place_maps
 from scheduler.systolic.search.choose import choose

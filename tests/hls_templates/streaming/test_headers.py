@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from hls_templates.headers import fixed_files, include_folders
-from hls_templates.lint.linter import lint
+from hls_templates.lint import lint
 from systolic.execution.build import ap_int_folder
 from tests.hls_templates.streaming.compute import HERE
 

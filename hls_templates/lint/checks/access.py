@@ -8,39 +8,37 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from hls_templates.lint.rules import COPIES, STREAM_READS, STREAM_WRITES
-from hls_templates.lint.tree import (
-    Function,
-    Program,
-    Variable,
-    arguments,
-    called,
-    candidates,
-    locals_of,
-    members,
-    stream_names,
-    text_of,
-    walk,
-)
+from hls_templates.lint.documented.synthesis import COPIES, STREAM_READS, STREAM_WRITES
+from hls_templates.lint.syntax.declarations import Variable
+from hls_templates.lint.syntax.nodes import text_of, walk
+from hls_templates.lint.syntax.program import Function, Program
+from hls_templates.lint.syntax.scopes import arguments, called, candidates, locals_of, members
 
 
 @dataclass(frozen=True)
 class Access:
-    """``root`` is a variable, «this» or «::global»; ``path`` its fields and constant subscripts."""
+    """``root`` is a variable, «this» or «::global»; ``path`` its fields and constant subscripts; ``mode`` r or w."""
 
     root: str
     path: str
-    mode: str  # r, w
+    mode: str
     stream: bool = False
 
     @property
     def key(self) -> str:
         return self.root + self.path
 
+    def within(self, root: str, path: str) -> Access:
+        """The same access where what it touches is ``root`` + ``path`` of a caller."""
+        return Access(root, path + self.path, self.mode, self.stream)
+
 
 @dataclass(frozen=True)
 class Scope:
-    """What names mean in a function. ``locals`` are dropped or, as aliases, followed."""
+    """What names mean in a function: (root) or, of a local reference or pointer, (root, path) of its target.
+
+    Other locals mean nothing outside the function, so they are not among the roots.
+    """
 
     function: Function
     roots: Mapping[str, str]
@@ -52,98 +50,101 @@ class Accesses:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.streams = stream_names(program)
-        self._known: dict[int, frozenset[Access]] = {}
+        self._cache: dict[int, frozenset[Access]] = {}
 
     def of_function(self, function: Function) -> frozenset[Access]:
         """Accesses whose roots are parameters, members and globals."""
         key = function.node.id
-        if key not in self._known:
-            self._known[key] = frozenset()  # recursion adds nothing
-            self._known[key] = frozenset(self.of_node(function.body, self._scope(function)))
-        return self._known[key]
+        if key not in self._cache:
+            self._cache[key] = frozenset()  # recursion adds nothing
+            self._cache[key] = frozenset(self.of_node(function.body, self._scope(function)))
+        return self._cache[key]
 
     def region_scope(self, function: Function) -> Scope:
         """As seen from a DATAFLOW region: its locals are roots too."""
-        own = locals_of(function.body, self.streams)
-        outer = self._scope(function)
-        return Scope(function, {**outer.roots, **{name: name for name in own}})
+        roots = {name: name for name in locals_of(function.body, self.program.streams)}
+        return Scope(function, {**self._scope(function).roots, **roots})
 
     def _scope(self, function: Function) -> Scope:
-        own = locals_of(function.body, self.streams)
-        roots = {n: f"::{n}" for n, v in self.program.globals.items() if not v.const}
-        roots |= {n: f"this.{n}" for n in members(self.program, function.owner)}
-        roots = {n: r for n, r in roots.items() if n not in own}
-        roots |= {p.name: p.name for p in function.params if p.name}
+        local = locals_of(function.body, self.program.streams)
+        roots = {name: f"::{name}" for name, variable in self.program.globals.items() if not variable.const}
+        roots |= {name: f"this.{name}" for name in members(self.program, function.owner)}
+        roots = {name: root for name, root in roots.items() if name not in local}
+        roots |= {parameter.name: parameter.name for parameter in function.params if parameter.name}
         plain = Scope(function, roots)
-        return Scope(function, roots, {n: a for n, v in own.items() if (a := _alias(v, plain))})
+        return Scope(function, roots, {name: a for name, variable in local.items() if (a := _alias(variable, plain))})
 
     def of_node(self, node: Node, scope: Scope) -> Iterator[Access]:
-        for inner in walk(node):
-            if inner.type == "this" or (inner.type == "identifier" and not _names_only(inner)):
-                yield from self._use(inner, scope)
+        """Accesses of everything inside a node."""
+        for name in walk(node):
+            if name.type == "this" or (name.type == "identifier" and not _names_only(name)):
+                yield from self._use(name, scope)
 
     def _use(self, node: Node, scope: Scope) -> Iterator[Access]:
         start = _resolve(text_of(node), scope) if node.type == "identifier" else ("this", "")
         if start is None:
             return
-        whole, path = _whole(node, start[1])
+        lvalue, path = _largest_lvalue(node, start[1])
         root, path = _split_this(start[0], path)
-        parent = whole.parent
+        parent = lvalue.parent
         if parent is not None and parent.type == "argument_list" and parent.parent is not None:
-            yield from self._argument(parent.parent, whole, root, path, scope)
+            yield from self._argument(parent.parent, lvalue, Access(root, path, "r"), scope)
         elif parent is not None and _only_renamed(parent):
             return
         elif parent is not None and parent.type == "field_expression":
-            yield from self._method(parent, root, path, scope)
+            yield from self._method(parent, Access(root, path, "r"), scope)
         else:
-            yield from (Access(root, path, m, s) for m, s in _modes(whole))
+            yield from (Access(root, path, mode, stream) for mode, stream in _modes(lvalue))
 
-    def _argument(self, call: Node, node: Node, root: str, path: str, scope: Scope) -> Iterator[Access]:
+    def _argument(self, call: Node, node: Node, read: Access, scope: Scope) -> Iterator[Access]:
+        """``f(x)``; ``read``: a plain read of x."""
         if call.type != "call_expression":  # a constructor or initialiser
-            yield Access(root, path, "r")
+            yield read
             return
-        index = [a.id for a in arguments(call)].index(node.id)
-        several = candidates(self.program, call, scope.function)
-        for function in several:
-            yield from self._through(function, index, root, path)
-        if not several:
-            yield Access(root, path, "w" if called(call) in COPIES and index == 0 else "r")
+        index = [argument.id for argument in arguments(call)].index(node.id)
+        definitions = candidates(self.program, call, scope.function)
+        for function in definitions:
+            yield from self._through(function, index, read)
+        if not definitions:
+            yield Access(read.root, read.path, "w" if called(call) in COPIES and index == 0 else "r")
 
-    def _through(self, function: Function, index: int, root: str, path: str) -> Iterator[Access]:
+    def _through(self, function: Function, index: int, read: Access) -> Iterator[Access]:
+        """What a function does with the variable that is its argument ``index``."""
         param = function.params[index]
         if param.kind == "value":
-            yield Access(root, path, "r")
+            yield read
             return
-        inner = (a for a in self.of_function(function) if a.root == param.name and param.name)
-        yield from (Access(root, path + a.path, a.mode, a.stream) for a in inner)
+        touched = (access for access in self.of_function(function) if access.root == param.name and param.name)
+        yield from (access.within(read.root, read.path) for access in touched)
 
-    def _method(self, node: Node, root: str, path: str, scope: Scope) -> Iterator[Access]:
-        """``x.read()``; ``node`` is the function part of the call."""
+    def _method(self, node: Node, read: Access, scope: Scope) -> Iterator[Access]:
+        """``x.read()``; ``node`` is the function part of the call, ``read`` a plain read of x."""
         name, call = text_of(node.child_by_field_name("field")), node.parent
         if name in STREAM_READS | STREAM_WRITES:
-            yield Access(root, path, "r" if name in STREAM_READS else "w", stream=True)
+            yield Access(read.root, read.path, "r" if name in STREAM_READS else "w", stream=True)
         elif call is not None and name not in ("size", "capacity", "set_name"):
-            several = candidates(self.program, call, scope.function)
-            inner = (a for f in several for a in self.of_function(f) if a.root == "this")
-            yield from (Access(root, path + a.path, a.mode, a.stream) for a in inner)
-            if not several:
-                yield Access(root, path, "r")
+            definitions = candidates(self.program, call, scope.function)
+            touched = (a for function in definitions for a in self.of_function(function) if a.root == "this")
+            yield from (access.within(read.root, read.path) for access in touched)
+            if not definitions:
+                yield read
 
     def of_statement(self, statement: Node, scope: Scope) -> frozenset[Access]:
         """The accesses of a process: those of its arguments and object, and the globals that it reaches."""
-        found = set(self.of_node(statement, scope))
+        accesses = set(self.of_node(statement, scope))
         for node in walk(statement):
             if node.type == "call_expression":
                 for function in candidates(self.program, node, scope.function):
-                    found |= {a for a in self.of_function(function) if a.root.startswith("::")}
-                    found |= self._of_own_method(node, function)
-        return frozenset(found)
+                    accesses |= {a for a in self.of_function(function) if a.root.startswith("::")}
+                    accesses |= self._of_own_method(node, function)
+        return frozenset(accesses)
 
     def _of_own_method(self, call: Node, function: Function) -> set[Access]:
+        """Of a method that is called without naming its object."""
         bare = text_of(call.child_by_field_name("function")).isidentifier()
-        own = bare and function.owner is not None
-        return {a for a in self.of_function(function) if a.root == "this"} if own else set()
+        if not bare or function.owner is None:
+            return set()
+        return {access for access in self.of_function(function) if access.root == "this"}
 
 
 def _alias(variable: Variable, scope: Scope) -> tuple[str, str] | None:
@@ -151,8 +152,8 @@ def _alias(variable: Variable, scope: Scope) -> tuple[str, str] | None:
     if not variable.refers or variable.value is None:
         return None
     for node in walk(variable.value):
-        if node.type == "identifier" and not _names_only(node) and (found := _resolve(text_of(node), scope)):
-            return found[0], _whole(node, found[1])[1]
+        if node.type == "identifier" and not _names_only(node) and (target := _resolve(text_of(node), scope)):
+            return target[0], _largest_lvalue(node, target[1])[1]
     return None
 
 
@@ -190,7 +191,7 @@ def _names_only(node: Node) -> bool:
     )
 
 
-def _whole(node: Node, path: str) -> tuple[Node, str]:
+def _largest_lvalue(node: Node, path: str) -> tuple[Node, str]:
     """Climb from a name to the largest lvalue around it, gathering its path."""
     while (parent := node.parent) is not None:
         if parent.type == "field_expression" and parent.child_by_field_name("argument") == node:
@@ -221,20 +222,18 @@ def _modes(node: Node) -> list[tuple[str, bool]]:
         return [("w", False)] if plain else [("r", False), ("w", False)]
     if parent.type == "update_expression":
         return [("r", False), ("w", False)]
-    if parent.type == "binary_expression" and _standing_alone(parent) and parent.child_by_field_name("left") == node:
-        operator = text_of(parent.child_by_field_name("operator"))
-        if operator in ("<<", ">>"):
-            return [("w" if operator == "<<" else "r", True)]
-    if parent.type == "binary_expression" and _shifted_in(parent, node):
-        return [("w", False)]
+    if parent.type == "binary_expression" and _stands_alone(parent):
+        return [_shift_mode(parent, node)]
     return [("r", False)]
 
 
-def _standing_alone(node: Node) -> bool:
+def _stands_alone(node: Node) -> bool:
     return node.parent is not None and node.parent.type == "expression_statement"
 
 
-def _shifted_in(parent: Node, node: Node) -> bool:
-    """``stream >> target;`` writes the target."""
-    is_read = text_of(parent.child_by_field_name("operator")) == ">>" and _standing_alone(parent)
-    return is_read and parent.child_by_field_name("right") == node
+def _shift_mode(shift: Node, node: Node) -> tuple[str, bool]:
+    """``stream << value;`` writes the stream; ``stream >> target;`` reads the stream and writes the target."""
+    operator = text_of(shift.child_by_field_name("operator"))
+    if shift.child_by_field_name("left") == node and operator in ("<<", ">>"):
+        return "w" if operator == "<<" else "r", True
+    return "w" if shift.child_by_field_name("right") == node and operator == ">>" else "r", False

@@ -1,0 +1,235 @@
+"""Rule 4, channels: of what the processes of a DATAFLOW region share, each has one writer and one reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from hls_templates.lint.checks.access import Access, Accesses
+from hls_templates.lint.findings import Fault, fault
+from hls_templates.lint.syntax.declarations import Variable, variables
+from hls_templates.lint.syntax.nodes import text_of
+from hls_templates.lint.syntax.pragmas import Pragma
+from hls_templates.lint.syntax.program import Function, Program
+from hls_templates.lint.syntax.scopes import called, members
+
+_INITIALISER = -1
+"""Stands for the index of a process where a variable is written by its own declaration."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """The statements of a DATAFLOW block, with compile-time conditions decided."""
+
+    pragma: Pragma
+    block: Node
+    function: Function
+    statements: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Process:
+    """A call in a region, and all that it touches."""
+
+    node: Node
+    call: Node
+    accesses: frozenset[Access]
+
+    @property
+    def name(self) -> str:
+        return called(self.call)
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Indices of the processes that read and write one variable; -1 is its initialiser.
+
+    local: it is declared in the region. shared: RAM_1WNR, which many may read.
+    """
+
+    key: str
+    variable: Variable
+    local: bool
+    stream: bool
+    shared: bool
+    readers: tuple[int, ...]
+    writers: tuple[int, ...]
+
+    @property
+    def processes(self) -> tuple[int, ...]:
+        return tuple(sorted({*self.readers, *self.writers}))
+
+
+def check(region: Region, accesses: Accesses) -> Iterator[Fault]:
+    """The faults of all channels of a region."""
+    scope = accesses.region_scope(region.function)
+    calls = [(node, call) for node in region.statements if (call := call_of(node)) is not None]
+    processes = tuple(Process(node, call, accesses.of_statement(node, scope)) for node, call in calls)
+    judge = _Judge(region.pragma, processes)
+    for channel in _channels(region, processes, accesses.program):
+        yield from judge.faults(channel)
+
+
+def call_of(node: Node) -> Node | None:
+    """The call of a statement that is nothing but a call."""
+    expression = node.named_children[0] if node.type == "expression_statement" and node.named_children else None
+    return expression if expression is not None and expression.type == "call_expression" else None
+
+
+# ------------------------------------------------------------------------------------- what is a channel
+
+
+@dataclass(frozen=True)
+class _Use:
+    """An access of process ``process`` to the variable, field or element ``key``."""
+
+    process: int
+    key: str
+    access: Access
+
+
+@dataclass(frozen=True)
+class _Variables:
+    """local: those that the region declares. roots: what a key can begin with. fields: members of the object."""
+
+    local: Mapping[str, Variable]
+    roots: Mapping[str, Variable]
+    fields: Mapping[str, Variable]
+
+    def variable(self, key: str) -> Variable | None:
+        """The variable that a key begins with: a root, or a member of the object."""
+        root, *path = key.split(".")
+        member = path[0].split("[")[0] if path and root == "this" else ""
+        return self.roots.get(root.split("[")[0]) or self.fields.get(member)
+
+    def is_local(self, key: str) -> bool:
+        return re.split(r"[.\[]", key)[0] in self.local
+
+
+def _channels(region: Region, processes: Sequence[Process], program: Program) -> Iterator[Channel]:
+    scope = _variables(region, program)
+    uses = [
+        _Use(index, _collapsed(access, scope.roots), access)
+        for index, process in enumerate(processes)
+        for access in process.accesses
+    ]
+    for key in _keys(uses, scope):
+        variable = scope.variable(key)
+        if variable is not None and not (variable.const and scope.is_local(key)):
+            touching = [use for use in uses if use.key == key or _part_of(key, use.key)]
+            yield _channel(key, variable, touching, scope.is_local(key), _many_may_read(region.block, key))
+
+
+def _keys(uses: Sequence[_Use], scope: _Variables) -> list[str]:
+    """What is used or declared, without the wholes of which parts are used."""
+    keys = {use.key for use in uses} | set(scope.local)
+    return sorted(key for key in keys if not any(_part_of(longer, key) for longer in keys))
+
+
+def _many_may_read(block: Node, key: str) -> bool:
+    """Whether a BIND_STORAGE of the block makes it a RAM_1WNR."""
+    return any("ram_1wnr" in text_of(child).lower() for child in block.children if key in text_of(child))
+
+
+def _channel(key: str, variable: Variable, touching: Sequence[_Use], local: bool, shared: bool) -> Channel:
+    readers = {use.process for use in touching if use.access.mode == "r"}
+    writers = {use.process for use in touching if use.access.mode == "w"}
+    if local and variable.kind == "array" and variable.value is not None:
+        writers.add(_INITIALISER)
+    used_as_stream = variable.kind != "port" and any(use.access.stream for use in touching)
+    stream = variable.kind == "stream" or used_as_stream
+    return Channel(key, variable, local, stream, shared, tuple(sorted(readers)), tuple(sorted(writers)))
+
+
+def _variables(region: Region, program: Program) -> _Variables:
+    declarations = [node for node in region.statements if node.type == "declaration"]
+    local = {variable.name: variable for node in declarations for variable in variables(node, program.streams)}
+    roots = {f"::{name}": variable for name, variable in program.globals.items()}
+    roots |= {parameter.name: parameter for parameter in region.function.params}
+    return _Variables(local, roots | local, members(program, region.function.owner))
+
+
+def _collapsed(access: Access, roots: Mapping[str, Variable]) -> str:
+    """Elements and fields of an array or pointer are one channel; those of a struct are several."""
+    variable = roots.get(access.root)
+    if variable is not None and variable.kind in ("array", "pointer", "port") and not access.stream:
+        return access.root
+    return access.key
+
+
+def _part_of(key: str, outer: str) -> bool:
+    return key != outer and key.startswith((f"{outer}.", f"{outer}["))
+
+
+# --------------------------------------------------------------------------------- what a channel must be
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Holds a region's channels to the rules of their kind."""
+
+    pragma: Pragma
+    processes: tuple[Process, ...]
+
+    def faults(self, channel: Channel) -> Iterator[Fault]:
+        kind = channel.variable.kind
+        if channel.key.startswith("::"):
+            yield from self._shared("shared-global", channel.processes, channel.key[2:])
+        elif channel.local and (channel.stream or kind == "array"):
+            yield from self._local(channel)
+        elif channel.stream:
+            if len(channel.processes) > 1:
+                yield self._crowded(channel, "used by one", channel.processes)
+        elif kind in ("array", "pointer", "port"):
+            yield from self._argument(channel)
+        else:
+            yield from self._shared("shared-variable", channel.writers, channel.key)
+
+    def _shared(self, rule: str, indices: tuple[int, ...], name: str) -> Iterator[Fault]:
+        if len(indices) > 1:
+            yield fault(self._node(indices[1]), rule, actual=self._names(indices), channel=name)
+
+    def _local(self, channel: Channel) -> Iterator[Fault]:
+        both = sorted({*channel.readers} & {*channel.writers})
+        if both:
+            names = self._names(both)
+            yield fault(self._node(both[0]), "channel-same-process", channel=channel.key, actual=names)
+            return
+        if len(channel.writers) != 1:
+            yield self._not_one(channel, "channel-writers", channel.writers)
+        if not channel.readers or (len(channel.readers) > 1 and not channel.shared):
+            yield self._not_one(channel, "channel-readers", channel.readers)
+        if len(channel.writers) == 1 and channel.readers and channel.readers[0] < channel.writers[0]:
+            reader, writer = self.processes[channel.readers[0]], self.processes[channel.writers[0]]
+            yield fault(reader.node, "channel-feedback", channel=channel.key, reader=reader.name, writer=writer.name)
+
+    def _not_one(self, channel: Channel, rule: str, indices: tuple[int, ...]) -> Fault:
+        hint = "duplicate it into one channel each" if indices else "connect it or remove it"
+        node = self._node(indices[1]) if indices else self.pragma.node
+        return fault(node, rule, channel=channel.key, actual=self._names(indices), hint=hint)
+
+    def _argument(self, channel: Channel) -> Iterator[Fault]:
+        # An array that no process writes has two read ports.
+        limit = 2 if channel.variable.kind == "array" and not channel.writers else 1
+        if len(channel.readers) > limit:
+            yield self._crowded(channel, "read by one", channel.readers)
+        if len(channel.writers) > 1:
+            yield self._crowded(channel, "written by one", channel.writers)
+        if channel.readers and channel.writers and channel.writers[0] < channel.readers[-1]:
+            writer, reader = self.processes[channel.writers[0]], self.processes[channel.readers[-1]]
+            yield fault(reader.node, "argument-order", channel=channel.key, writer=writer.name, reader=reader.name)
+
+    def _crowded(self, channel: Channel, required: str, indices: tuple[int, ...]) -> Fault:
+        names = self._names(indices)
+        node = self._node(indices[1])
+        return fault(node, "argument-processes", channel=channel.key, required=required, actual=names)
+
+    def _node(self, index: int) -> Node:
+        return self.processes[index].node if index != _INITIALISER else self.pragma.node
+
+    def _names(self, indices: Sequence[int]) -> str:
+        names = ("its initialiser" if i == _INITIALISER else self.processes[i].name for i in indices)
+        return " and ".join(names) or "none"

@@ -1,0 +1,205 @@
+"""Rule 4, statements and loops: a DATAFLOW region is canonical. Its channels are checked by ``channels``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from hls_templates.lint.checks import channels
+from hls_templates.lint.checks.access import Accesses
+from hls_templates.lint.findings import Fault, fault
+from hls_templates.lint.syntax.constants import is_constant
+from hls_templates.lint.syntax.declarations import variables
+from hls_templates.lint.syntax.nodes import block_of, is_assert, owner_of, text_of, walk
+from hls_templates.lint.syntax.pragmas import pragmas
+from hls_templates.lint.syntax.program import Function, Program
+from hls_templates.lint.syntax.scopes import arguments, called, candidates, visible
+
+_HARMLESS = frozenset(
+    {
+        "{",
+        "}",
+        "preproc_call",
+        "comment",
+        "static_assert_declaration",
+        "alias_declaration",
+        "using_declaration",
+        "type_definition",
+        "empty_statement",
+    }
+)
+_WHOLE = frozenset(
+    {
+        "identifier",
+        "field_expression",
+        "this",
+        "number_literal",
+        "true",
+        "false",
+        "string_literal",
+        "nullptr",
+        "qualified_identifier",
+        "lambda_expression",
+    }
+)
+_TITLES = {
+    "if_statement": "a condition",
+    "return_statement": "a return",
+    "for_statement": "a loop",
+    "while_statement": "a loop",
+    "do_statement": "a loop",
+    "for_range_loop": "a loop",
+    "switch_statement": "a condition",
+    "goto_statement": "a goto",
+    "throw_statement": "a throw",
+    "compound_statement": "a block",
+}
+_MOST_VARIANTS = 64
+
+
+def check(program: Program, accesses: Accesses) -> Iterator[Fault]:
+    """The faults of all DATAFLOW regions."""
+    for pragma in pragmas(program):
+        block, function = block_of(pragma.node), program.function_of(pragma.node)
+        if pragma.name != "DATAFLOW" or block is None or function is None:
+            continue
+        yield from _content(program, block, function)
+        kind, loop = owner_of(block)
+        if kind == "loop":
+            yield from _loop(program, loop, function)
+        for variant in _variants(block):
+            yield from channels.check(channels.Region(pragma, block, function, tuple(variant)), accesses)
+
+
+# ------------------------------------------------------------------------------------------ statements
+
+
+def _statements(block: Node) -> Iterator[Node]:
+    for child in block.children:
+        node = child.named_children[-1] if child.type == "labeled_statement" else child
+        if node.type not in _HARMLESS and text_of(node).strip() != ";" and not is_assert(node):
+            yield node
+
+
+def _is_compile_time(node: Node) -> bool:
+    return node.type == "if_statement" and any(child.type == "constexpr" for child in node.children)
+
+
+def _branches(node: Node) -> list[list[Node]]:
+    """The statements of both branches of ``if constexpr``: only one of them is ever built."""
+    branches: list[list[Node]] = []
+    for name in ("consequence", "alternative"):
+        branch = node.child_by_field_name(name)
+        if branch is not None and branch.type == "else_clause":
+            branch = branch.named_children[-1]
+        if branch is None:
+            branches.append([])
+        else:
+            branches.append([*_statements(branch)] if branch.type == "compound_statement" else [branch])
+    return branches
+
+
+def _variants(block: Node) -> list[list[Node]]:
+    """The straight-line regions that compile-time conditions can leave, at most 64."""
+    return _expand(list(_statements(block)))
+
+
+def _expand(statements: list[Node]) -> list[list[Node]]:
+    variants: list[list[Node]] = [[]]
+    for node in statements:
+        tails = [[node]]
+        if _is_compile_time(node):
+            tails = [tail for branch in _branches(node) for tail in _expand(branch)]
+        variants = [[*head, *tail] for head in variants for tail in tails][:_MOST_VARIANTS]
+    return variants
+
+
+def _content(program: Program, block: Node, function: Function) -> Iterator[Fault]:
+    statements = {node.id: node for variant in _variants(block) for node in variant}
+    for node in statements.values():
+        if node.type == "declaration":
+            yield from _declaration(node)
+        elif (call := channels.call_of(node)) is not None:
+            yield from _process(program, call, function)
+        else:
+            yield fault(node, "dataflow-statement", actual=_TITLES.get(node.type, f"«{_short(node)}»"))
+
+
+def _declaration(node: Node) -> Iterator[Fault]:
+    words = {text_of(child) for child in node.children}
+    if words & {"const", "constexpr"}:
+        return
+    for variable in variables(node):
+        if "static" in words and variable.kind != "stream":
+            yield fault(node, "dataflow-static", actual=variable.name)
+        if variable.value is not None and any(part.type == "call_expression" for part in walk(variable.value)):
+            yield fault(node, "dataflow-statement", actual=f"«{_short(node)}»")
+
+
+def _process(program: Program, call: Node, function: Function) -> Iterator[Fault]:
+    name, definitions = called(call), candidates(program, call, function)
+    for argument in arguments(call):
+        if not _is_whole(program, argument):
+            yield fault(argument, "dataflow-argument", process=name, actual=_short(argument))
+    if not definitions:
+        yield fault(call, "dataflow-unknown", process=name, count=len(arguments(call)))
+    for definition in definitions:
+        if definition.returns not in ("void", ""):
+            yield fault(call, "dataflow-return", process=name, actual=definition.returns)
+
+
+def _is_whole(program: Program, argument: Node) -> bool:
+    """Whether an argument is a variable, a constant, or a value made of constants."""
+    if argument.type in _WHOLE or is_constant(program, argument):
+        return True
+    if argument.type == "subscript_expression":
+        return _is_stream_of_array(program, argument)
+    if argument.type not in ("call_expression", "compound_literal_expression", "initializer_list"):
+        return False
+    scope = visible(program, argument)
+    return not any(node.type == "identifier" and text_of(node) in scope for node in walk(argument))
+
+
+def _is_stream_of_array(program: Program, argument: Node) -> bool:
+    """One stream of an array of streams, at a constant index."""
+    variable = visible(program, argument).get(text_of(argument).split("[")[0])
+    index = argument.child_by_field_name("indices")
+    fixed = index is not None and all(is_constant(program, node) for node in index.named_children)
+    return fixed and variable is not None and "stream" in variable.type
+
+
+def _short(node: Node) -> str:
+    return re.sub(r"\s+", " ", text_of(node))[:60]
+
+
+# ----------------------------------------------------------------------------------------- dataflow loop
+
+
+def _loop(program: Program, loop: Node, function: Function) -> Iterator[Fault]:
+    beside = [
+        node
+        for node in _statements(function.body)
+        if node.type != "declaration" and not node.start_byte <= loop.start_byte < node.end_byte
+    ]
+    if loop.type != "for_statement":
+        yield fault(loop, "dataflow-loop", required="be a for loop", actual="another kind came")
+        return
+    if beside:
+        actual = f"«{_short(beside[0])}» stands beside it"
+        yield fault(beside[0], "dataflow-loop", required="be alone in its function", actual=actual)
+    yield from _header(program, loop, function)
+
+
+def _header(program: Program, loop: Node, function: Function) -> Iterator[Fault]:
+    start, condition = loop.child_by_field_name("initializer"), loop.child_by_field_name("condition")
+    declared = variables(start) if start is not None and start.type == "declaration" else []
+    if not declared or not is_constant(program, declared[0].value):
+        required = "declare its counter in the header with a constant start"
+        yield fault(loop, "dataflow-loop", required=required, actual=f"«{_short(loop)}» came")
+    bound = condition.child_by_field_name("right") if condition is not None else None
+    scalars = {parameter.name for parameter in function.params if parameter.kind == "value"}
+    if text_of(bound) not in scalars and not is_constant(program, bound):
+        required = "end at a constant or a scalar argument"
+        yield fault(loop, "dataflow-loop", required=required, actual=f"«{text_of(bound)}» came")

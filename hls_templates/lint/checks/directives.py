@@ -1,0 +1,232 @@
+"""Rules 1 to 3: which directive, where it stands, and what it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from hls_templates.lint.documented.directives import DIRECTIVES, REPLACED, STORAGE_IMPLS
+from hls_templates.lint.documented.options import Constant, Directive, Flag, Name, Text, Value, Words
+from hls_templates.lint.findings import Fault, fault
+from hls_templates.lint.syntax.constants import is_constant, template_values
+from hls_templates.lint.syntax.nodes import ancestors, block_of, is_assert, owner_of, text_of, walk
+from hls_templates.lint.syntax.pragmas import Pragma, pragma_in, pragmas
+from hls_templates.lint.syntax.program import Function, Program, syntax_tree
+from hls_templates.lint.syntax.scopes import members, visible
+
+_PLAIN_STATEMENTS = frozenset(
+    {
+        "{",
+        "}",
+        "declaration",
+        "preproc_call",
+        "static_assert_declaration",
+        "alias_declaration",
+        "using_declaration",
+        "type_definition",
+        "comment",
+    }
+)
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What a directive is checked against."""
+
+    program: Program
+    directive: Directive
+    top: str
+
+
+def check(program: Program, top: str) -> Iterator[Fault]:
+    """The faults of all directives; ``top``: the name of the top function, or ""."""
+    for pragma in pragmas(program):
+        directive = DIRECTIVES.get(pragma.name)
+        if directive is None:
+            hint = REPLACED.get(pragma.name, "correct its name")
+            yield fault(pragma.node, "unknown-directive", actual=pragma.name or "an empty one", hint=hint)
+            continue
+        context = _Context(program, directive, top)
+        yield from _options(pragma, context)
+        yield from _dependent_options(pragma)
+        yield from _scope(pragma, context)
+        yield from _names(pragma, context)
+
+
+# ---------------------------------------------------------------------------------------- 1. options
+
+
+def _options(pragma: Pragma, context: _Context) -> Iterator[Fault]:
+    directive = context.directive
+    allowed = directive.modes.get(pragma.lower("mode"), tuple(directive.options))
+    title = pragma.name if not directive.modes else f"{pragma.name} {pragma.get('mode') or ''}".strip()
+    previous: set[str] = set()
+    for option, value in pragma.options:
+        if option in previous:
+            yield fault(pragma.node, "repeated-option", directive=title, option=option)
+        elif option not in allowed:
+            yield fault(pragma.node, "unknown-option", directive=title, allowed=", ".join(allowed), actual=option)
+        elif not _fits(context.program, pragma, directive.options[option], value):
+            required = directive.options[option]
+            yield fault(pragma.node, "bad-value", directive=title, option=option, required=required, actual=value or "")
+        previous.add(option)
+    for option in directive.needs:
+        if option not in previous and not _of_block_control(pragma, option):
+            yield fault(pragma.node, "missing-option", directive=title, option=option)
+
+
+def _of_block_control(pragma: Pragma, option: str) -> bool:
+    """``mode=ap_ctrl_…`` means the whole function where no port is named."""
+    return option == "port" and (pragma.get("mode") or "").startswith("ap_ctrl")
+
+
+def _fits(program: Program, pragma: Pragma, kind: Value, value: str | None) -> bool:
+    if isinstance(kind, Flag):
+        return value is None or value.lower() in ("true", "false")
+    if not value:
+        return False
+    if isinstance(kind, Words):
+        return value.lower() in kind.words or (program.open and value.isupper())
+    if isinstance(kind, Constant):
+        return _fits_constant(program, pragma, kind, value)
+    return not isinstance(kind, Text) or re.fullmatch(kind.pattern, value) is not None
+
+
+def _fits_constant(program: Program, pragma: Pragma, kind: Constant, value: str) -> bool:
+    if re.fullmatch(r"[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)", value):
+        number = int(value, 0 if "x" in value.lower() else 10)
+        return kind.minimum <= number and (kind.maximum is None or number <= kind.maximum)
+    return _is_constant_text(program, pragma.node, value)
+
+
+def _is_constant_text(program: Program, pragma_node: Node, value: str) -> bool:
+    """Whether every name in an option's expression is a constant at the directive."""
+    tree = syntax_tree(f"int x = {value};".encode())
+    if tree.has_error:
+        return False
+    names = {text_of(node) for node in walk(tree) if node.type == "identifier" and not _of_type(node)} - {"x"}
+    scope = visible(program, pragma_node)
+    constants = program.enumerators | template_values(pragma_node)
+    for name in names - constants:
+        variable = scope.get(name)
+        if variable is None and not (program.open and name.isupper()):
+            return False
+        if variable is not None and not (variable.const and is_constant(program, variable.value)):
+            return False
+    return True
+
+
+def _of_type(node: Node) -> bool:
+    """Part of ``Traits::value`` or of ``sizeof(word_t)``: constants whatever they name."""
+    return any(outer.type in ("qualified_identifier", "sizeof_expression") for outer in ancestors(node))
+
+
+_IMPLS = frozenset().union(*STORAGE_IMPLS.values())
+
+
+def _dependent_options(pragma: Pragma) -> Iterator[Fault]:
+    """Options whose values depend on each other."""
+    kind, impl = pragma.lower("type"), pragma.lower("impl")
+    if pragma.name == "BIND_STORAGE" and impl in _IMPLS - STORAGE_IMPLS.get(kind, _IMPLS):
+        allowed = "|".join(sorted(STORAGE_IMPLS[kind]))
+        yield fault(pragma.node, "bad-storage", type=kind, allowed=allowed, actual=impl)
+    in_parts = pragma.name in ("ARRAY_PARTITION", "ARRAY_RESHAPE") and kind in ("block", "cyclic")
+    if in_parts and not pragma.has("factor"):
+        yield fault(pragma.node, "missing-option", directive=f"{pragma.name} type={kind}", option="factor")
+    low, high = pragma.get("min") or "", pragma.get("max") or ""
+    if low.isdigit() and high.isdigit() and int(low) > int(high):
+        required = f"at most max={high}"
+        yield fault(pragma.node, "bad-value", directive=pragma.name, option="min", required=required, actual=low)
+
+
+# ------------------------------------------------------------------------------------------ 2. scope
+
+_ARTICLES = {
+    "function": "a function's body",
+    "loop": "a loop's braces",
+    "region": "a region's braces",
+    "conditional": "a conditional's braces",
+}
+
+
+def _scope(pragma: Pragma, context: _Context) -> Iterator[Fault]:
+    block = block_of(pragma.node)
+    if block is None or _headless(pragma.node.prev_sibling):
+        actual = "no function" if block is None else "front of a loop's braces"
+        yield _misplaced(pragma, context, actual)
+        return
+    kind, _ = owner_of(block)
+    if kind not in context.directive.scopes:
+        yield _misplaced(pragma, context, _ARTICLES[kind])
+    elif context.directive.early and _late(block, pragma.node):
+        yield fault(pragma.node, "directive-late", directive=pragma.name)
+    function = context.program.function_of(pragma.node)
+    if context.directive.top_only and function is not None and function.name != context.top:
+        yield fault(pragma.node, "interface-not-top", directive=pragma.name, top=context.top, actual=function.name)
+    if pragma.name == "DATAFLOW" and pragma_in(block, "PIPELINE") is not None:
+        yield fault(pragma.node, "directive-conflict", first="DATAFLOW", second="PIPELINE")
+
+
+def _misplaced(pragma: Pragma, context: _Context, actual: str) -> Fault:
+    required = " or ".join(article for kind, article in _ARTICLES.items() if kind in context.directive.scopes)
+    return fault(pragma.node, "directive-scope", directive=pragma.name, required=required, actual=actual)
+
+
+def _headless(node: Node | None) -> bool:
+    """A loop or condition whose body the parser had to invent, as before ``#pragma`` without braces."""
+    if node is None or node.type == "declaration":
+        return False
+    return any(part.is_missing and part.type == ";" for part in walk(node))
+
+
+def _late(block: Node, pragma: Node) -> bool:
+    """Whether a statement stands before the directive."""
+    earlier = [child for child in block.children if child.start_byte < pragma.start_byte]
+    return not all(c.type in _PLAIN_STATEMENTS or text_of(c).strip() == ";" or is_assert(c) for c in earlier)
+
+
+# ------------------------------------------------------------------------------------------ 3. names
+
+
+def _names(pragma: Pragma, context: _Context) -> Iterator[Fault]:
+    function = context.program.function_of(pragma.node)
+    if function is None:
+        return
+    for option, kind in context.directive.options.items():
+        value = pragma.get(option)
+        if not isinstance(kind, Name) or not value:
+            continue
+        for name in value.split(","):
+            if not _is_declared(context.program, pragma, kind, name, function):
+                required = f"a {kind.role} of {function.name}" if kind.role != "label" else "a function or operation"
+                yield fault(pragma.node, "undeclared-variable", directive=pragma.name, required=required, actual=name)
+    variable = pragma.get("variable")
+    if pragma.name == "STREAM" and function.name == context.top and variable in _parameter_names(function):
+        yield fault(pragma.node, "stream-top-argument", actual=variable)
+
+
+def _parameter_names(function: Function) -> set[str]:
+    return {parameter.name for parameter in function.params}
+
+
+def _is_declared(program: Program, pragma: Pragma, kind: Name, name: str, function: Function) -> bool:
+    root = re.split(r"[.\[]|->", name)[0].strip("*&() ")
+    if kind.role == "port":
+        return root in _parameter_names(function) or root == "return"
+    if kind.role == "argument":
+        return root in _parameter_names(function)
+    if kind.role == "label":
+        is_function = pragma.lower("type") == "function"
+        return name.split("<")[0].rpartition("::")[2] in program.functions if is_function else True
+    if root == "this":
+        fields = re.split(r"->|\.", name)[1:]
+        return bool(fields) and fields[0].split("[")[0] in members(program, function.owner)
+    return root in visible(program, pragma.node) or _has_unknown_base(program, function)
+
+
+def _has_unknown_base(program: Program, function: Function) -> bool:
+    """A member may come from a base class that is not among the sources."""
+    return any(base not in program.fields for base in program.bases.get(function.owner or "", ()))

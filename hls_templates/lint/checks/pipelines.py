@@ -1,0 +1,86 @@
+"""Rule 6: a loop inside a pipeline is unrolled, so it needs constant bounds and no pipeline of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from hls_templates.lint.findings import Fault, fault
+from hls_templates.lint.syntax.constants import bounded, counter_of, is_constant
+from hls_templates.lint.syntax.nodes import LOOPS, body_of, enclosing_loops, text_of, walk
+from hls_templates.lint.syntax.pragmas import pragma_in
+from hls_templates.lint.syntax.program import Function, Program
+from hls_templates.lint.syntax.scopes import arguments, candidates
+
+_DEEPEST_CALL = 20
+
+
+def check(program: Program) -> Iterator[Fault]:
+    """The faults inside all pipelined loops and functions."""
+    for node in walk(program.root):
+        pragma = pragma_in(node, "PIPELINE") if node.type == "compound_statement" else None
+        if pragma is not None and not any(_pipelined(loop) for loop in enclosing_loops(node) if body_of(loop) != node):
+            pipelined = _Pipelined(node, program.function_of(node), unrolled_counters(node), pragma.node)
+            yield from _inside(program, pipelined, ())
+
+
+@dataclass(frozen=True)
+class _Pipelined:
+    """A block that a pipeline holds, its own or that of a function it calls. constants: names that are fixed there."""
+
+    block: Node
+    function: Function | None
+    constants: frozenset[str]
+    pragma: Node
+
+
+def _inside(program: Program, pipelined: _Pipelined, callers: tuple[int, ...]) -> Iterator[Fault]:
+    """The faults of a pipelined block and of what it calls; callers: node ids of the functions on the way there."""
+    for node in walk(pipelined.block):
+        if node.type in LOOPS:
+            yield from _unrollable(program, node, pipelined)
+        elif node.type == "call_expression":
+            for callee in candidates(program, node, pipelined.function):
+                if callee.node.id not in callers and len(callers) < _DEEPEST_CALL:
+                    constants = _constant_params(program, node, callee, pipelined.constants)
+                    body = _Pipelined(callee.body, callee, constants, pipelined.pragma)
+                    yield from _inside(program, body, (*callers, callee.node.id))
+
+
+def _constant_params(program: Program, call: Node, callee: Function, constants: frozenset[str]) -> frozenset[str]:
+    """The parameters of ``callee`` that get a constant in this call."""
+    pairs = zip(callee.params, arguments(call), strict=False)
+    return frozenset(param.name for param, argument in pairs if is_constant(program, argument, constants))
+
+
+def _unrollable(program: Program, loop: Node, pipelined: _Pipelined) -> Iterator[Fault]:
+    outer = [o for o in enclosing_loops(loop) if pipelined.block.start_byte <= o.start_byte]
+    counters = {counter for o in outer if (counter := counter_of(o))}
+    if not bounded(program, loop, pipelined.constants | counters):
+        yield fault(loop, "pipeline-inner-loop", actual=headline(loop), pipeline=pipelined.pragma)
+    elif _pipelined(loop):
+        yield fault(loop, "pipeline-nested", actual=headline(loop))
+
+
+def _pipelined(loop: Node) -> bool:
+    return pragma_in(body_of(loop), "PIPELINE") is not None
+
+
+def unrolled_counters(node: Node) -> frozenset[str]:
+    """Counters of the loops around ``node`` that unrolling turns into constants: by UNROLL, or inside a pipeline."""
+    counters: set[str] = set()
+    loops = list(enclosing_loops(node))
+    for index, loop in enumerate(loops):
+        unroll, counter = pragma_in(body_of(loop), "UNROLL"), counter_of(loop)
+        unrolled = unroll is not None and not unroll.has("factor")
+        if counter is not None and (unrolled or any(_pipelined(outer) for outer in loops[index + 1 :])):
+            counters.add(counter)
+    return frozenset(counters)
+
+
+def headline(loop: Node) -> str:
+    """The first line of a loop, for a sentence."""
+    return f"«{re.sub(r' +', ' ', text_of(loop).splitlines()[0])[:60]}»"

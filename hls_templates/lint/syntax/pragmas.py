@@ -1,0 +1,68 @@
+"""Directives as the sources have them: ``#pragma HLS NAME option=value …``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from hls_templates.lint.documented.directives import DIRECTIVES
+from hls_templates.lint.documented.options import Directive, Words
+from hls_templates.lint.syntax.nodes import is_pragma, text_of, walk
+from hls_templates.lint.syntax.program import Program
+
+
+@dataclass(frozen=True)
+class Pragma:
+    """``options`` in order, names in lower case; a bare word has the value None."""
+
+    node: Node
+    name: str
+    options: tuple[tuple[str, str | None], ...]
+
+    def get(self, option: str) -> str | None:
+        return next((value for name, value in self.options if name == option), None)
+
+    def lower(self, option: str) -> str:
+        """The value in lower case; "" where it is absent."""
+        return (self.get(option) or "").lower()
+
+    def has(self, option: str) -> bool:
+        return any(name == option for name, _ in self.options)
+
+    @property
+    def is_off(self) -> bool:
+        return self.has("off") and (self.lower("off") or "true") == "true"
+
+
+def read_pragma(node: Node) -> Pragma:
+    """The directive of a node for which ``is_pragma`` holds."""
+    words = re.sub(r"\s*=\s*", "=", text_of(node)).split()[2:]
+    name = words[0].split("(")[0].upper() if words else ""
+    pairs = [word.partition("=") for word in words[1:]]
+    options = tuple((key.lower(), value if equals else None) for key, equals, value in pairs)
+    directive = DIRECTIVES.get(name)
+    return Pragma(node, name, tuple(_spelled_out(directive, *option) for option in options) if directive else options)
+
+
+def _spelled_out(directive: Directive, name: str, value: str | None) -> tuple[str, str | None]:
+    """``complete`` → ``type=complete``: bare words of the older spelling."""
+    if value is not None or name in directive.options:
+        return name, value
+    for option, kind in directive.options.items():
+        if isinstance(kind, Words) and kind.bare and name in kind.words:
+            return option, name
+    return name, None
+
+
+def pragmas(program: Program) -> tuple[Pragma, ...]:
+    """All directives of the program, in the order of the text."""
+    return tuple(read_pragma(node) for node in walk(program.root) if is_pragma(node))
+
+
+def pragma_in(block: Node | None, name: str) -> Pragma | None:
+    """The directive ``name`` that stands directly in a block, unless it says off."""
+    nodes = block.children if block is not None else []
+    standing = (read_pragma(node) for node in nodes if is_pragma(node))
+    return next((pragma for pragma in standing if pragma.name == name and not pragma.is_off), None)

@@ -1,0 +1,148 @@
+"""The whole program: its functions, classes, globals and enumerators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import tree_sitter_cpp
+from tree_sitter import Language, Node, Parser
+
+from hls_templates.lint.syntax.declarations import Variable, file_scope, parameter, stream_aliases, variables
+from hls_templates.lint.syntax.nodes import ancestors, text_of, walk
+
+_CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
+
+
+@dataclass(frozen=True)
+class Function:
+    """One definition. owner: its class. required: how many of its parameters have no default."""
+
+    name: str
+    owner: str | None
+    node: Node
+    body: Node
+    params: tuple[Variable, ...]
+    returns: str
+    required: int
+
+    def takes(self, count: int) -> bool:
+        """Whether a call with ``count`` arguments can mean it."""
+        return self.required <= count <= len(self.params)
+
+
+@dataclass(frozen=True)
+class Program:
+    """functions: by bare name. fields, bases: by class. streams: type names that stand for streams.
+
+    open: a header of the project is absent, so that upper-case names may be its constants.
+    """
+
+    root: Node
+    functions: Mapping[str, tuple[Function, ...]]
+    fields: Mapping[str, Mapping[str, Variable]]
+    bases: Mapping[str, tuple[str, ...]]
+    globals: Mapping[str, Variable]
+    enumerators: frozenset[str]
+    streams: frozenset[str]
+    open: bool = False
+
+    @cached_property
+    def all_functions(self) -> tuple[Function, ...]:
+        return tuple(function for overloads in self.functions.values() for function in overloads)
+
+    def function_of(self, node: Node) -> Function | None:
+        """The innermost function whose definition holds ``node``."""
+        holding = [f for f in self.all_functions if f.node.start_byte <= node.start_byte < f.node.end_byte]
+        return max(holding, key=lambda function: function.node.start_byte, default=None)
+
+
+def syntax_tree(text: bytes) -> Node:
+    """The root of tree-sitter's tree; what its grammar cannot read is a node ERROR."""
+    return Parser(Language(tree_sitter_cpp.language())).parse(text).root_node
+
+
+def parse(text: bytes, open_: bool = False) -> Program:
+    """The program of a preprocessed translation unit; ``open_`` as in ``Program.open``."""
+    root = syntax_tree(text)
+    streams = stream_aliases(root)
+    return Program(
+        root,
+        _functions(root, streams),
+        _fields(root, streams),
+        {name: _bases(node) for name, node in _classes(root)},
+        {variable.name: variable for node in file_scope(root) for variable in variables(node, streams)},
+        frozenset(text_of(node.child_by_field_name("name")) for node in walk(root) if node.type == "enumerator"),
+        streams,
+        open_,
+    )
+
+
+def _functions(root: Node, streams: frozenset[str]) -> dict[str, tuple[Function, ...]]:
+    functions: dict[str, tuple[Function, ...]] = {}
+    for node in walk(root):
+        function = _function(node, streams) if node.type == "function_definition" else None
+        if function is not None:
+            functions[function.name] = (*functions.get(function.name, ()), function)
+    return functions
+
+
+def _function(node: Node, streams: frozenset[str]) -> Function | None:
+    body, declarator = node.child_by_field_name("body"), _function_declarator(node)
+    if body is None or declarator is None or body.type != "compound_statement":
+        return None
+    name = text_of(declarator.child_by_field_name("declarator"))
+    owner = name.rpartition("::")[0].split("<")[0] or _class_of(node)
+    nodes = _parameter_nodes(declarator)
+    params = tuple(parameter(declared, streams) for declared in nodes)
+    required = sum(not declared.type.startswith("optional") for declared in nodes)
+    returns = text_of(node.child_by_field_name("type"))
+    return Function(name.rpartition("::")[2], owner, node, body, params, returns, required)
+
+
+def _function_declarator(node: Node) -> Node | None:
+    """``f(int x)`` of a definition, also below ``*`` or ``&``."""
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator") or next(iter(declarator.named_children), None)
+    return declarator
+
+
+def _parameter_nodes(declarator: Node) -> list[Node]:
+    parameters = declarator.child_by_field_name("parameters")
+    children = parameters.named_children if parameters is not None else []
+    return [child for child in children if "parameter_declaration" in child.type and text_of(child) != "void"]
+
+
+def _class_of(node: Node) -> str | None:
+    holder = next((outer for outer in ancestors(node) if outer.type in _CLASSES), None)
+    return _class_name(holder) if holder is not None else None
+
+
+def _class_name(node: Node) -> str:
+    """Without template arguments."""
+    return text_of(node.child_by_field_name("name")).split("<")[0]
+
+
+def _classes(root: Node) -> Iterator[tuple[str, Node]]:
+    """Name and node of every class, struct and union that is defined."""
+    for node in walk(root):
+        if node.type in _CLASSES and node.child_by_field_name("body") is not None:
+            yield _class_name(node), node
+
+
+def _fields(root: Node, streams: frozenset[str]) -> dict[str, dict[str, Variable]]:
+    fields: dict[str, dict[str, Variable]] = {}
+    for name, node in _classes(root):
+        body = node.child_by_field_name("body")
+        declarations = [c for c in body.children if c.type == "field_declaration"] if body is not None else []
+        members = (variable for declaration in declarations for variable in variables(declaration, streams))
+        fields.setdefault(name, {}).update({member.name: member for member in members})
+    return fields
+
+
+def _bases(node: Node) -> tuple[str, ...]:
+    clause = next((child for child in node.children if child.type == "base_class_clause"), None)
+    children = clause.named_children if clause is not None else []
+    return tuple(text_of(child).split("<")[0] for child in children if child.type != "access_specifier")
