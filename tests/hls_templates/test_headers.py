@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hls_templates.headers import FOLDER, fixed_files, include_folders, included
-from hls_templates.lint.linter import lint
+from hls_templates.lint import lint
 from tests.golden.test_golden_text import DESIGNS
 from tests.systolic.command_line import call
 
