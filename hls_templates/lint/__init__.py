@@ -5,7 +5,7 @@
     lint({"top.cpp": text, "types.h": header}, top="systolic_top")  # a tuple of findings
 
 ``rules`` is the table of all rules, ``documented`` what the vendor's manual says of directives, ``syntax`` reads C++
-into functions and variables, and ``checks`` finds what breaks a rule. docs/lint.md explains it. Needs g++ (the real
+into functions and variables, and ``checks`` finds what breaks a rule. docs/reference/lint.md explains it. Needs g++ (the real
 preprocessor expands macros) and the packages tree-sitter and tree-sitter-cpp.
 """
 
