@@ -42,7 +42,8 @@
 #define SYSTOLIC_BURST_READ(bundle, address, beats) ::systolic::trace::burst_read((bundle), (address), (beats))
 #define SYSTOLIC_BURST_WRITE(bundle, address, beats) ::systolic::trace::burst_write((bundle), (address), (beats))
 #define SYSTOLIC_BURST_RESPONSE(bundle) ::systolic::trace::burst_response(bundle)
-#define SYSTOLIC_LOAD(bundle, pointer, index) ((pointer)[::systolic::trace::load((bundle), (index), sizeof((pointer)[0]))])
+#define SYSTOLIC_LOAD(bundle, pointer, index) \
+    ((pointer)[::systolic::trace::load((bundle), (index), sizeof((pointer)[0]))])
 #define SYSTOLIC_STORE(bundle, pointer, index, ...) \
     ((pointer)[::systolic::trace::store((bundle), (index), sizeof((pointer)[0]))] = __VA_ARGS__)
 

@@ -12,7 +12,7 @@ namespace {
 
 using namespace systolic::trace;
 
-std::string escaped(const std::string& text) {
+std::string escaped(const std::string &text) {
     std::string result = "\"";
     for (char c : text) {
         if (c == '"' || c == '\\') result += '\\';
@@ -24,31 +24,31 @@ std::string escaped(const std::string& text) {
 // Objects and lists with commas in the right places.
 class Json {
 public:
-    Json& open(char bracket) {
+    Json &open(char bracket) {
         comma();
         text_ += bracket;
         fresh_ = true;
         return *this;
     }
-    Json& close(char bracket) {
+    Json &close(char bracket) {
         text_ += bracket;
         fresh_ = false;
         return *this;
     }
-    Json& key(const char* name) {
+    Json &key(const char *name) {
         comma();
         text_ += escaped(name) + ":";
         fresh_ = true;
         return *this;
     }
-    Json& value(const std::string& text) { return raw(escaped(text)); }
-    Json& value(const char* text) { return raw(escaped(text)); }
-    Json& value(std::int64_t number) { return raw(std::to_string(number)); }
-    Json& value(bool truth) { return raw(truth ? "true" : "false"); }
-    const std::string& text() const { return text_; }
+    Json &value(const std::string &text) { return raw(escaped(text)); }
+    Json &value(const char *text) { return raw(escaped(text)); }
+    Json &value(std::int64_t number) { return raw(std::to_string(number)); }
+    Json &value(bool truth) { return raw(truth ? "true" : "false"); }
+    const std::string &text() const { return text_; }
 
 private:
-    Json& raw(const std::string& text) {
+    Json &raw(const std::string &text) {
         comma();
         text_ += text;
         return *this;
@@ -63,29 +63,29 @@ private:
 };
 
 // Two instances of one process function get a number each.
-std::vector<std::string> process_names(const RegionRecord& region) {
+std::vector<std::string> process_names(const RegionRecord &region) {
     std::map<std::string, int> total, seen;
-    for (const ProcessRecord& process : region.processes) ++total[process.name];
+    for (const ProcessRecord &process : region.processes) ++total[process.name];
     std::vector<std::string> names;
-    for (const ProcessRecord& process : region.processes) {
+    for (const ProcessRecord &process : region.processes) {
         const bool alone = total[process.name] == 1;
         names.push_back(alone ? process.name : process.name + "[" + std::to_string(seen[process.name]++) + "]");
     }
     return names;
 }
 
-void describe_region(Json& json, const RegionRecord& region) {
+void describe_region(Json &json, const RegionRecord &region) {
     const std::vector<std::string> names = process_names(region);
     json.open('{').key("label").value(std::int64_t(region.label)).key("top").value(region.top);
     json.key("processes").open('[');
     for (std::size_t i = 0; i < names.size(); ++i) {
-        const ProcessRecord& process = region.processes[i];
+        const ProcessRecord &process = region.processes[i];
         json.open('{').key("name").value(names[i]);
         json.key("accesses").value(std::int64_t(process.accesses));
         json.key("entries").value(std::int64_t(process.entries.size())).close('}');
     }
     json.close(']').key("streams").open('[');
-    for (const StreamRecord& stream : region.streams) {
+    for (const StreamRecord &stream : region.streams) {
         json.open('{').key("name").value(stream.name).key("depth").value(stream.depth);
         json.key("element_bytes").value(stream.element_bytes).key("elements").value(stream.writes);
         json.key("writer").value(std::int64_t(stream.writer)).key("reader").value(std::int64_t(stream.reader));
@@ -94,12 +94,12 @@ void describe_region(Json& json, const RegionRecord& region) {
     json.close(']').close('}');
 }
 
-std::int64_t bytes_of(const RegionRecord& region) {
+std::int64_t bytes_of(const RegionRecord &region) {
     std::size_t bytes = sizeof(region);
-    for (const ProcessRecord& process : region.processes) {
+    for (const ProcessRecord &process : region.processes) {
         bytes += process.entries.capacity() * sizeof(Entry) + process.runs.capacity() * sizeof(Run) +
                  process.bursts.capacity() * sizeof(Burst);
-        for (const Pattern& pattern : process.patterns) bytes += sizeof(pattern) + pattern.raw.size() * 8;
+        for (const Pattern &pattern : process.patterns) bytes += sizeof(pattern) + pattern.raw.size() * 8;
     }
     return std::int64_t(bytes);
 }
@@ -108,7 +108,7 @@ std::string describe() {
     Json json;
     std::int64_t bytes = 0;
     json.open('{').key("regions").open('[');
-    for (const RegionRecord& region : record().regions) {
+    for (const RegionRecord &region : record().regions) {
         describe_region(json, region);
         bytes += bytes_of(region);
     }
@@ -116,8 +116,8 @@ std::string describe() {
     return json.text();
 }
 
-void tell_lane(Json& json, const ProcessResult& process) {
-    static const char* const names[] = {"input", "space", "memory"};
+void tell_lane(Json &json, const ProcessResult &process) {
+    static const char *const names[] = {"input", "space", "memory"};
     json.key("lane").open('{').key("bin_cycles").value(std::int64_t(1) << process.lane.shift);
     for (int kind = 0; kind < 3; ++kind) {
         json.key(names[kind]).open('[');
@@ -127,9 +127,9 @@ void tell_lane(Json& json, const ProcessResult& process) {
     json.close('}');
 }
 
-void tell_processes(Json& json, const RegionResult& result, bool lanes) {
+void tell_processes(Json &json, const RegionResult &result, bool lanes) {
     json.key("processes").open('[');
-    for (const ProcessResult& process : result.processes) {
+    for (const ProcessResult &process : result.processes) {
         json.open('{').key("end").value(process.end).key("wait_input").value(process.waits[kWaitInput]);
         json.key("wait_space").value(process.waits[kWaitSpace]).key("wait_memory").value(process.waits[kWaitMemory]);
         json.key("iterations").value(std::int64_t(process.iterations));
@@ -139,18 +139,18 @@ void tell_processes(Json& json, const RegionResult& result, bool lanes) {
     json.close(']');
 }
 
-void tell_streams(Json& json, const RegionResult& result) {
+void tell_streams(Json &json, const RegionResult &result) {
     json.key("streams").open('[');
-    for (const StreamResult& stream : result.streams) {
+    for (const StreamResult &stream : result.streams) {
         json.open('{').key("depth").value(stream.depth).key("max_occupancy").value(stream.max_occupancy);
         json.key("stall_input").value(stream.stall_input).key("stall_space").value(stream.stall_space).close('}');
     }
     json.close(']');
 }
 
-void tell_bundles(Json& json, const RegionResult& result) {
+void tell_bundles(Json &json, const RegionResult &result) {
     json.key("bundles").open('[');
-    for (const BundleResult& bundle : result.bundles) {
+    for (const BundleResult &bundle : result.bundles) {
         json.open('{').key("bundle").value(std::int64_t(bundle.bundle)).key("write").value(bundle.write);
         json.key("bytes").value(bundle.bytes).key("busy").value(bundle.busy).key("bursts").value(bundle.bursts);
         json.close('}');
@@ -158,10 +158,10 @@ void tell_bundles(Json& json, const RegionResult& result) {
     json.close(']');
 }
 
-void tell_ring(Json& json, const RegionResult& result) {
-    static const char* const waits[] = {"data", "space", "memory", "memory", "memory", "memory", "memory"};
+void tell_ring(Json &json, const RegionResult &result) {
+    static const char *const waits[] = {"data", "space", "memory", "memory", "memory", "memory", "memory"};
     json.key("ring").open('[');
-    for (const Blocked& blocked : result.ring) {
+    for (const Blocked &blocked : result.ring) {
         const Kind kind = kind_of(blocked.code);
         const std::int64_t stream = kind == kRead || kind == kWrite ? std::int64_t(index_of(blocked.code)) : -1;
         json.open('{').key("process").value(std::int64_t(blocked.process)).key("waits_for").value(waits[kind]);
@@ -170,8 +170,8 @@ void tell_ring(Json& json, const RegionResult& result) {
     json.close(']');
 }
 
-std::string solve_text(std::int64_t number, const Options& options, const std::int64_t* depths) {
-    const RegionRecord& region = record().regions.at(std::size_t(number));
+std::string solve_text(std::int64_t number, const Options &options, const std::int64_t *depths) {
+    const RegionRecord &region = record().regions.at(std::size_t(number));
     const RegionResult result = solve_region(record(), region, options, depths);
     Json json;
     json.open('{').key("cycles").value(result.cycles).key("limited").value(result.limited);
@@ -183,17 +183,17 @@ std::string solve_text(std::int64_t number, const Options& options, const std::i
     return json.text();
 }
 
-std::string error_text(const char* sentence) {
+std::string error_text(const char *sentence) {
     Json json;
     json.open('{').key("error").value(sentence).close('}');
     return json.text();
 }
 
 template <typename Action>
-const char* guarded(std::string& text, Action action) {
+const char *guarded(std::string &text, Action action) {
     try {
         text = action();
-    } catch (const std::exception& error) {
+    } catch (const std::exception &error) {
         text = error_text(error.what());
     }
     return text.c_str();
@@ -206,12 +206,12 @@ extern "C" {
 // Around the call of the top function. end gives null, or the sentence of what is wrong with the trace.
 void systolic_trace_begin() { begin(); }
 
-const char* systolic_trace_end() {
+const char *systolic_trace_end() {
     static std::string sentence;
     try {
         end();
         return nullptr;
-    } catch (const std::exception& error) {
+    } catch (const std::exception &error) {
         sentence = error.what();
         return sentence.c_str();
     }
@@ -221,25 +221,25 @@ void systolic_trace_reset() { reset(); }
 
 std::int64_t systolic_trace_regions() { return std::int64_t(record().regions.size()); }
 
-const char* systolic_trace_describe() {
+const char *systolic_trace_describe() {
     static std::string text;
     return guarded(text, [] { return describe(); });
 }
 
 // One region; depths: one a stream of the region, or null for the declared ones.
-const char* systolic_trace_solve(std::int64_t region, const Options* options, const std::int64_t* depths) {
+const char *systolic_trace_solve(std::int64_t region, const Options *options, const std::int64_t *depths) {
     static std::string text;
     return guarded(text, [=] { return solve_text(region, *options, depths); });
 }
 
 // The region's cycles alone; -1: deadlock, -2: above options->limit, -3: error.
-std::int64_t systolic_trace_cycles(std::int64_t region, const Options* options, const std::int64_t* depths) {
+std::int64_t systolic_trace_cycles(std::int64_t region, const Options *options, const std::int64_t *depths) {
     try {
-        const RegionRecord& record_of = record().regions.at(std::size_t(region));
+        const RegionRecord &record_of = record().regions.at(std::size_t(region));
         const RegionResult result = solve_region(record(), record_of, *options, depths);
         if (result.limited) return -2;
         return result.ring.empty() ? result.cycles : -1;
-    } catch (const std::exception&) {
+    } catch (const std::exception &) {
         return -3;
     }
 }

@@ -16,7 +16,7 @@ namespace hls {
 
 template <typename T>
 class burst_maxi {
-  public:
+public:
     burst_maxi(T *words) : burst_maxi(words, size_t(-1) / 2, "memory", 0) {}
 
     burst_maxi(T *words, size_t count, const char *name, int bundle)
@@ -51,7 +51,7 @@ class burst_maxi {
         SYSTOLIC_BURST_RESPONSE(state_->bundle);
     }
 
-  private:
+private:
     struct burst {
         size_t offset, length;
     };
@@ -64,13 +64,15 @@ class burst_maxi {
         std::deque<burst> reads, writes;
         int unanswered;
 
-        [[noreturn]] void fail(const std::string &what) const { throw std::runtime_error("port " + name + ": " + what); }
+        [[noreturn]] void fail(const std::string &what) const {
+            throw std::runtime_error("port " + name + ": " + what);
+        }
 
         void check(const char *kind, size_t offset, size_t length) const {
             if (length == 0 || offset > count || length > count - offset) {
-                fail(std::string("a ") + kind + " of " + std::to_string(length) + " words at "
-                     + std::to_string(static_cast<long long>(offset)) + " lies outside the buffer of "
-                     + std::to_string(count) + " words");
+                fail(std::string("a ") + kind + " of " + std::to_string(length) + " words at " +
+                     std::to_string(static_cast<long long>(offset)) + " lies outside the buffer of " +
+                     std::to_string(count) + " words");
             }
         }
 

@@ -30,12 +30,12 @@ public:
 
 // Where C simulation stands, for error sentences.
 struct Context {
-    const char* process = "top";
+    const char *process = "top";
     int regions = 0;
     std::string leftover;
 };
 
-inline Context& context() {
+inline Context &context() {
     static thread_local Context value;
     return value;
 }
@@ -46,29 +46,29 @@ constexpr std::size_t kChunkBytes = std::size_t(1) << 16;
 constexpr std::size_t kChunkHeader = 64;
 
 struct Chunk {
-    Chunk* next;
+    Chunk *next;
 };
 
 class ChunkPool {
 public:
     ChunkPool() = default;
-    ChunkPool(const ChunkPool&) = delete;
-    ChunkPool& operator=(const ChunkPool&) = delete;
+    ChunkPool(const ChunkPool &) = delete;
+    ChunkPool &operator=(const ChunkPool &) = delete;
     ~ChunkPool() { release(); }
 
-    Chunk* take() {
-        Chunk* chunk = free_;
+    Chunk *take() {
+        Chunk *chunk = free_;
         if (chunk) {
             free_ = chunk->next;
         } else {
-            chunk = static_cast<Chunk*>(std::aligned_alloc(kChunkHeader, kChunkBytes));
+            chunk = static_cast<Chunk *>(std::aligned_alloc(kChunkHeader, kChunkBytes));
             if (!chunk) throw std::bad_alloc();
         }
         chunk->next = nullptr;
         return chunk;
     }
 
-    void give(Chunk* chunk) {
+    void give(Chunk *chunk) {
         chunk->next = free_;
         free_ = chunk;
     }
@@ -78,10 +78,10 @@ public:
     }
 
 private:
-    Chunk* free_ = nullptr;  // last in, first out: the next writer gets what is still in the cache
+    Chunk *free_ = nullptr;  // last in, first out: the next writer gets what is still in the cache
 };
 
-inline ChunkPool& chunk_pool() {
+inline ChunkPool &chunk_pool() {
     static thread_local ChunkPool pool;
     return pool;
 }
@@ -102,10 +102,10 @@ class stream {
 
 public:
     stream() = default;
-    explicit stream(const char* name) : name_(name) {}
-    explicit stream(const std::string& name) : name_(name) {}
-    stream(const stream&) = delete;
-    stream& operator=(const stream&) = delete;
+    explicit stream(const char *name) : name_(name) {}
+    explicit stream(const std::string &name) : name_(name) {}
+    stream(const stream &) = delete;
+    stream &operator=(const stream &) = delete;
 
     ~stream() noexcept(false) {
         const std::size_t left = size();
@@ -122,7 +122,7 @@ public:
         return value;
     }
 
-    void read(T& value) {
+    void read(T &value) {
         on_read();
         if (__builtin_expect(head_ == limit_, 0)) refill();
         value = std::move(*head_);
@@ -130,15 +130,15 @@ public:
         ++head_;
     }
 
-    void write(const T& value) {
+    void write(const T &value) {
         on_write();
         if (__builtin_expect(tail_ == end_, 0)) grow();
-        ::new (static_cast<void*>(tail_)) T(value);
+        ::new (static_cast<void *>(tail_)) T(value);
         ++tail_;
     }
 
-    void operator>>(T& value) { read(value); }
-    void operator<<(const T& value) { write(value); }
+    void operator>>(T &value) { read(value); }
+    void operator<<(const T &value) { write(value); }
 
     bool empty() const { return head_ == tail_; }
     bool full() const { return false; }
@@ -146,11 +146,11 @@ public:
     std::size_t size() const {
         if (first_ == last_) return std::size_t(tail_ - head_);
         std::size_t count = std::size_t(end_of(first_) - head_) + std::size_t(tail_ - begin_of(last_));
-        for (systolic::Chunk* chunk = first_->next; chunk != last_; chunk = chunk->next) count += kCapacity;
+        for (systolic::Chunk *chunk = first_->next; chunk != last_; chunk = chunk->next) count += kCapacity;
         return count;
     }
 
-    const std::string& name() const { return name_; }
+    const std::string &name() const { return name_; }
 
     void declare(std::string name, long depth) {
         name_ = std::move(name);
@@ -163,16 +163,16 @@ public:
     }
 
 private:
-    static T* begin_of(systolic::Chunk* chunk) {
-        return reinterpret_cast<T*>(reinterpret_cast<char*>(chunk) + systolic::kChunkHeader);
+    static T *begin_of(systolic::Chunk *chunk) {
+        return reinterpret_cast<T *>(reinterpret_cast<char *>(chunk) + systolic::kChunkHeader);
     }
-    static T* end_of(systolic::Chunk* chunk) { return begin_of(chunk) + kCapacity; }
+    static T *end_of(systolic::Chunk *chunk) { return begin_of(chunk) + kCapacity; }
 
     // The reader's end: where the writer stood when last looked at, or the end of a full chunk.
     __attribute__((noinline)) void refill() {
         if (head_ == tail_) fail_empty();
         if (first_ != last_ && head_ == end_of(first_)) {
-            systolic::Chunk* next = first_->next;
+            systolic::Chunk *next = first_->next;
             systolic::chunk_pool().give(first_);
             first_ = next;
             head_ = begin_of(next);
@@ -181,7 +181,7 @@ private:
     }
 
     __attribute__((noinline)) void grow() {
-        systolic::Chunk* chunk = systolic::chunk_pool().take();
+        systolic::Chunk *chunk = systolic::chunk_pool().take();
         if (first_) {
             last_->next = chunk;
         } else {
@@ -212,16 +212,17 @@ private:
 
     [[noreturn]] __attribute__((cold, noinline)) void fail_empty() const {
         throw systolic::StreamError("process '" + std::string(systolic::context().process) + "' reads stream " +
-                                    sentence_name() + " while it is empty; its writer, which runs before it, must "
+                                    sentence_name() +
+                                    " while it is empty; its writer, which runs before it, must "
                                     "write as many elements as are read");
     }
 
     // A region's guard throws for its streams: it is destroyed after all of them, none is lost on the way.
     __attribute__((cold, noinline)) void report_leftover(std::size_t left) const {
-        std::string text = "stream " + sentence_name() + " still holds " + std::to_string(left) +
-                           " elements that no process reads";
+        std::string text =
+            "stream " + sentence_name() + " still holds " + std::to_string(left) + " elements that no process reads";
         if (systolic::context().regions == 0) throw systolic::StreamError(text);
-        std::string& all = systolic::context().leftover;
+        std::string &all = systolic::context().leftover;
         all += (all.empty() ? "" : "; ") + text;
     }
 
@@ -234,12 +235,12 @@ private:
     void on_write() {}
 #endif
 
-    T* head_ = nullptr;
-    T* limit_ = nullptr;
-    T* tail_ = nullptr;
-    T* end_ = nullptr;
-    systolic::Chunk* first_ = nullptr;
-    systolic::Chunk* last_ = nullptr;
+    T *head_ = nullptr;
+    T *limit_ = nullptr;
+    T *tail_ = nullptr;
+    T *end_ = nullptr;
+    systolic::Chunk *first_ = nullptr;
+    systolic::Chunk *last_ = nullptr;
     std::string name_;
 };
 
@@ -248,26 +249,26 @@ private:
 namespace systolic {
 
 template <typename T>
-void name_stream(hls::stream<T>& stream, const std::string& name, long depth) {
+void name_stream(hls::stream<T> &stream, const std::string &name, long depth) {
     stream.declare(name, depth);
 }
 
 // An array of streams, of any rank: name[0], name[1] … or name[0][0] …
 template <typename S, std::size_t count>
-void name_stream(S (&streams)[count], const std::string& name, long depth) {
+void name_stream(S (&streams)[count], const std::string &name, long depth) {
     for (std::size_t i = 0; i < count; ++i) name_stream(streams[i], name + "[" + std::to_string(i) + "]", depth);
 }
 
 // Stands first in a process function.
 class Process {
 public:
-    explicit Process(const char* name) : outer_(std::exchange(context().process, name)) {
+    explicit Process(const char *name) : outer_(std::exchange(context().process, name)) {
 #if defined(SYSTOLIC_TRACE)
         trace::begin_process(name);
 #endif
     }
-    Process(const Process&) = delete;
-    Process& operator=(const Process&) = delete;
+    Process(const Process &) = delete;
+    Process &operator=(const Process &) = delete;
     ~Process() noexcept(false) {
         context().process = outer_;
 #if defined(SYSTOLIC_TRACE)
@@ -276,7 +277,7 @@ public:
     }
 
 private:
-    const char* outer_;
+    const char *outer_;
 };
 
 // Stands first in a region function, so that it is destroyed after the region's streams.
@@ -288,8 +289,8 @@ public:
         trace::begin_region(label);
 #endif
     }
-    Region(const Region&) = delete;
-    Region& operator=(const Region&) = delete;
+    Region(const Region &) = delete;
+    Region &operator=(const Region &) = delete;
     ~Region() noexcept(false) {
         --context().regions;
         std::string leftover = std::exchange(context().leftover, std::string());

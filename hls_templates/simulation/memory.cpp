@@ -6,20 +6,15 @@
 namespace systolic {
 namespace trace {
 
-Channel::Channel(const Options& options, int process_number, Port* the_port, std::int64_t bytes_of_beat)
-    : write(the_port->result.write),
-      process(process_number),
-      port(the_port),
-      beat_bytes(bytes_of_beat),
+Channel::Channel(const Options &options, int process_number, Port *the_port, std::int64_t bytes_of_beat)
+    : write(the_port->result.write), process(process_number), port(the_port), beat_bytes(bytes_of_beat),
       outstanding_(write ? options.write_outstanding : options.read_outstanding),
-      latency_(write ? options.write_latency : options.read_latency),
-      max_beats_(options.max_burst_beats),
+      latency_(write ? options.write_latency : options.read_latency), max_beats_(options.max_burst_beats),
       capacity_(options.write_outstanding * options.max_burst_beats),
       // The adapter holds outstanding × burst beats (UG1399, "Options for Controlling AXI4 Burst Behavior").
-      beat_times_(outstanding_ * max_beats_ + kChunkOfDdr),
-      part_times_(outstanding_) {}
+      beat_times_(outstanding_ * max_beats_ + kChunkOfDdr), part_times_(outstanding_) {}
 
-void Channel::declare(const Burst& burst, std::int64_t now) {
+void Channel::declare(const Burst &burst, std::int64_t now) {
     std::int64_t left = std::int64_t(burst.beats);
     std::int64_t byte = std::int64_t(burst.address) * beat_bytes;
     while (left > 0) {
@@ -67,7 +62,7 @@ std::int64_t Channel::all_responses() {
 std::int64_t Channel::earliest() {
     if (serving_ == parts_.size()) return kNever;
     if (served_beats_ > 0) return port->next_free;
-    const Part& part = parts_[serving_];
+    const Part &part = parts_[serving_];
     if (part.asked == kUnknown) return kNever;
     std::int64_t time = std::max(part.asked, issued_ + 1);
     const std::int64_t slot = std::int64_t(serving_) - outstanding_;
@@ -109,7 +104,7 @@ void Channel::finish_part(std::int64_t last_beat) {
     served_beats_ = 0;
 }
 
-std::int64_t Ddr::serve_chunk(Channel& channel, std::int64_t first) {
+std::int64_t Ddr::serve_chunk(Channel &channel, std::int64_t first) {
     const std::int64_t beats = channel.chunk_beats();
     const double start = std::max(free_, double(first));
     free_ = start + double(beats * channel.beat_bytes) / bytes_per_cycle_;

@@ -27,7 +27,7 @@ public:
         times_.resize(std::size_t(size));
         mask_ = std::uint64_t(size - 1);
     }
-    std::int64_t& operator[](std::int64_t number) { return times_[std::uint64_t(number) & mask_]; }
+    std::int64_t &operator[](std::int64_t number) { return times_[std::uint64_t(number) & mask_]; }
 
 private:
     std::vector<std::int64_t> times_;
@@ -47,23 +47,23 @@ struct Port {
 
 // What one process moves through one bundle in one direction.
 struct Channel {
-    Channel(const Options& options, int process_number, Port* the_port, std::int64_t bytes_of_beat);
+    Channel(const Options &options, int process_number, Port *the_port, std::int64_t bytes_of_beat);
 
-    void declare(const Burst& burst, std::int64_t now);
-    std::int64_t load_ready();                 // of the next beat; kUnknown while DDR has not given it
+    void declare(const Burst &burst, std::int64_t now);
+    std::int64_t load_ready();  // of the next beat; kUnknown while DDR has not given it
     void load(std::int64_t now);
-    std::int64_t store_ready();                // of room for the next beat
+    std::int64_t store_ready();  // of room for the next beat
     void store(std::int64_t now);
-    std::int64_t response_ready();             // of the oldest burst that nobody waited for
+    std::int64_t response_ready();  // of the oldest burst that nobody waited for
     void respond() { ++responses_taken_; }
-    std::int64_t all_responses();              // the last of all bursts
-    std::int64_t earliest();                   // of the next chunk; kNever: nothing to serve
+    std::int64_t all_responses();                                    // the last of all bursts
+    std::int64_t earliest();                                         // of the next chunk; kNever: nothing to serve
     std::int64_t serve(std::int64_t start, double cycles_per_beat);  // gives the time at which the process feels it
     std::int64_t chunk_beats() const;
 
     bool write;
     int process;
-    Port* port;
+    Port *port;
     std::int64_t beat_bytes;
 
 private:
@@ -74,26 +74,26 @@ private:
     const std::int64_t max_beats_;
     const std::int64_t capacity_;  // beats of the write buffer
     std::vector<Part> parts_;
-    std::size_t serving_ = 0;       // part
+    std::size_t serving_ = 0;        // part
     std::int64_t served_beats_ = 0;  // of it
-    std::int64_t issued_ = -1;      // time of the last part's request
-    std::size_t moving_ = 0;        // part that the process loads from or stores to
+    std::int64_t issued_ = -1;       // time of the last part's request
+    std::size_t moving_ = 0;         // part that the process loads from or stores to
     std::int64_t moved_beats_ = 0;
-    std::int64_t moved_ = 0;   // beats, by the process
-    std::int64_t served_ = 0;  // beats, by DDR
-    TimeRing beat_times_;      // read: arrival; write: departure
-    TimeRing part_times_;      // read: last beat taken; write: response
+    std::int64_t moved_ = 0;               // beats, by the process
+    std::int64_t served_ = 0;              // beats, by DDR
+    TimeRing beat_times_;                  // read: arrival; write: departure
+    TimeRing part_times_;                  // read: last beat taken; write: response
     std::vector<std::int64_t> responses_;  // of bursts
     std::int64_t responses_taken_ = 0;
 };
 
 class Ddr {
 public:
-    explicit Ddr(const Options& options) : bytes_per_cycle_(options.ddr_bytes_per_cycle) {}
+    explicit Ddr(const Options &options) : bytes_per_cycle_(options.ddr_bytes_per_cycle) {}
 
     // Serves what comes before the first time at which a waiting process goes on; false: nothing is left to serve.
     template <typename IsWaiting>
-    bool serve(std::deque<Channel>& channels, IsWaiting is_waiting) {
+    bool serve(std::deque<Channel> &channels, IsWaiting is_waiting) {
         std::int64_t window = kNever;
         bool any = false;
         for (;;) {
@@ -116,7 +116,7 @@ public:
     }
 
 private:
-    std::int64_t serve_chunk(Channel& channel, std::int64_t first);
+    std::int64_t serve_chunk(Channel &channel, std::int64_t first);
 
     double bytes_per_cycle_;
     double free_ = 0;

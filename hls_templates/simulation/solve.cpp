@@ -40,7 +40,7 @@ struct Fifo {
 // Walks one of a run's sorted lists of accesses.
 class Cursor {
 public:
-    void open(const ProcessRecord& process, const Run& run, std::size_t end, std::int64_t base, Place place) {
+    void open(const ProcessRecord &process, const Run &run, std::size_t end, std::int64_t base, Place place) {
         process_ = &process;
         place_ = place;
         ii_ = run.ii;
@@ -61,15 +61,15 @@ public:
         }
     }
 
-    const Code* codes() const { return codes_ + group_->first; }
+    const Code *codes() const { return codes_ + group_->first; }
     std::uint32_t count() const { return group_->count; }
 
     std::int64_t tau = kNever;
 
 private:
     void take_entry() {
-        const Pattern& pattern = process_->patterns[entry_->pattern];
-        const std::vector<Group>& groups = pattern.groups[place_];
+        const Pattern &pattern = process_->patterns[entry_->pattern];
+        const std::vector<Group> &groups = pattern.groups[place_];
         left_ = entry_->count;
         codes_ = pattern.codes.data();
         first_ = groups.data();
@@ -96,14 +96,14 @@ private:
         tau = start_ + group_->stage;
     }
 
-    const ProcessRecord* process_ = nullptr;
-    const Entry* entry_ = nullptr;
-    const Entry* end_ = nullptr;
-    const Group* group_ = nullptr;
-    const Group* group_end_ = nullptr;
-    const Group* first_ = nullptr;
-    const Group* last_ = nullptr;
-    const Code* codes_ = nullptr;
+    const ProcessRecord *process_ = nullptr;
+    const Entry *entry_ = nullptr;
+    const Entry *end_ = nullptr;
+    const Group *group_ = nullptr;
+    const Group *group_end_ = nullptr;
+    const Group *first_ = nullptr;
+    const Group *last_ = nullptr;
+    const Code *codes_ = nullptr;
     std::int64_t start_ = 0;
     std::int64_t ii_ = 1;
     std::uint32_t left_ = 0;
@@ -111,9 +111,9 @@ private:
 };
 
 // Bins as wide as it takes that cycle `end` has one.
-void widen(Lane& lane, std::int64_t bins, std::int64_t end) {
+void widen(Lane &lane, std::int64_t bins, std::int64_t end) {
     while (end >> lane.shift >= bins) {
-        for (auto& waits : lane.waits) {
+        for (auto &waits : lane.waits) {
             for (std::int64_t i = 0; i < bins / 2; ++i) waits[i] = waits[2 * i] + waits[2 * i + 1];
             std::fill(waits.begin() + bins / 2, waits.end(), 0);
         }
@@ -121,7 +121,7 @@ void widen(Lane& lane, std::int64_t bins, std::int64_t end) {
     }
 }
 
-void add_wait(Lane& lane, std::int64_t bins, std::int64_t start, std::int64_t length, int kind) {
+void add_wait(Lane &lane, std::int64_t bins, std::int64_t start, std::int64_t length, int kind) {
     widen(lane, bins, start + length);
     while (length > 0) {
         const std::int64_t bin = start >> lane.shift;
@@ -133,7 +133,7 @@ void add_wait(Lane& lane, std::int64_t bins, std::int64_t start, std::int64_t le
 }
 
 struct Process {
-    const ProcessRecord* record = nullptr;
+    const ProcessRecord *record = nullptr;
     std::size_t next_run = 0;
     bool open = false;
     bool finished = false;
@@ -143,36 +143,36 @@ struct Process {
     Cursor cursors[kPlaces];
     std::size_t next_burst = 0;
     Code blocked = 0;
-    Channel* blocked_on = nullptr;
-    std::vector<Channel*> load_channels;  // by bundle
-    std::vector<Channel*> store_channels;
+    Channel *blocked_on = nullptr;
+    std::vector<Channel *> load_channels;  // by bundle
+    std::vector<Channel *> store_channels;
     ProcessResult result;
 };
 
 class RegionSolver {
 public:
-    RegionSolver(const TraceRecord& trace, const RegionRecord& region, const Options& options,
-                 const std::int64_t* depths);
+    RegionSolver(const TraceRecord &trace, const RegionRecord &region, const Options &options,
+                 const std::int64_t *depths);
     RegionResult solve();
 
 private:
-    void open_channels(const TraceRecord& trace, std::size_t number);
-    void open_channel(const TraceRecord& trace, std::size_t number, Code code);
-    bool advance(Process& process);
-    bool step(Process& process);
-    bool open_run(Process& process);
-    void close_run(Process& process);
-    bool finish(Process& process);
-    std::int64_t ready(Process& process, Code code);
-    void commit(Process& process, Code code, std::int64_t now);
-    void stall(Process& process, std::int64_t now, std::int64_t ready, Code cause);
-    bool block(Process& process, Code code, Channel* channel);
+    void open_channels(const TraceRecord &trace, std::size_t number);
+    void open_channel(const TraceRecord &trace, std::size_t number, Code code);
+    bool advance(Process &process);
+    bool step(Process &process);
+    bool open_run(Process &process);
+    void close_run(Process &process);
+    bool finish(Process &process);
+    std::int64_t ready(Process &process, Code code);
+    void commit(Process &process, Code code, std::int64_t now);
+    void stall(Process &process, std::int64_t now, std::int64_t ready, Code cause);
+    bool block(Process &process, Code code, Channel *channel);
     RegionResult collect();
     std::vector<Blocked> find_ring() const;
-    int waits_for(const Process& process) const;
+    int waits_for(const Process &process) const;
 
-    const RegionRecord& region_;
-    const Options& options_;
+    const RegionRecord &region_;
+    const Options &options_;
     const std::int64_t fifo_latency_;
     std::vector<Fifo> fifos_;
     std::vector<Process> processes_;
@@ -182,26 +182,26 @@ private:
     std::int64_t latest_ = 0;
 };
 
-RegionSolver::RegionSolver(const TraceRecord& trace, const RegionRecord& region, const Options& options,
-                           const std::int64_t* depths)
+RegionSolver::RegionSolver(const TraceRecord &trace, const RegionRecord &region, const Options &options,
+                           const std::int64_t *depths)
     : region_(region), options_(options), fifo_latency_(options.fifo_latency), ddr_(options) {
     for (std::size_t i = 0; i < region.streams.size(); ++i) {
-        const StreamRecord& stream = region.streams[i];
+        const StreamRecord &stream = region.streams[i];
         fifos_.emplace_back(depths ? depths[i] : stream.depth, stream.writes);
     }
     processes_.resize(region.processes.size());
     for (std::size_t i = 0; i < processes_.size(); ++i) {
-        Process& process = processes_[i];
+        Process &process = processes_[i];
         process.record = &region.processes[i];
         open_channels(trace, i);
         if (options.timeline_bins > 0) {
-            for (auto& waits : process.result.lane.waits) waits.resize(std::size_t(options.timeline_bins));
+            for (auto &waits : process.result.lane.waits) waits.resize(std::size_t(options.timeline_bins));
         }
     }
 }
 
-void RegionSolver::open_channels(const TraceRecord& trace, std::size_t number) {
-    for (const Pattern& pattern : region_.processes[number].patterns) {
+void RegionSolver::open_channels(const TraceRecord &trace, std::size_t number) {
+    for (const Pattern &pattern : region_.processes[number].patterns) {
         for (Code code : pattern.raw) {
             const Kind kind = kind_of(code);
             if (kind == kRead || kind == kWrite) continue;
@@ -210,14 +210,14 @@ void RegionSolver::open_channels(const TraceRecord& trace, std::size_t number) {
     }
 }
 
-void RegionSolver::open_channel(const TraceRecord& trace, std::size_t number, Code code) {
-    Process& process = processes_[number];
+void RegionSolver::open_channel(const TraceRecord &trace, std::size_t number, Code code) {
+    Process &process = processes_[number];
     const std::uint32_t bundle = index_of(code);
     const bool write = kind_of(code) == kStore;
-    std::vector<Channel*>& list = write ? process.store_channels : process.load_channels;
+    std::vector<Channel *> &list = write ? process.store_channels : process.load_channels;
     if (list.size() <= bundle) list.resize(bundle + 1);
     if (list[bundle]) return;
-    std::unique_ptr<Port>& port = ports_[bundle * 2 + write];
+    std::unique_ptr<Port> &port = ports_[bundle * 2 + write];
     if (!port) {
         port.reset(new Port);
         port->result.bundle = bundle;
@@ -232,7 +232,7 @@ RegionResult RegionSolver::solve() {
     std::size_t alive = processes_.size();
     while (alive > 0) {
         bool progress = false;
-        for (Process& process : processes_) {
+        for (Process &process : processes_) {
             if (process.finished) continue;
             progress |= advance(process);
             alive -= process.finished;
@@ -244,7 +244,7 @@ RegionResult RegionSolver::solve() {
             return result;
         }
         if (alive == 0 || progress) continue;
-        const auto waiting = [this](const Channel& channel) {
+        const auto waiting = [this](const Channel &channel) {
             return processes_[std::size_t(channel.process)].blocked_on == &channel;
         };
         if (!ddr_.serve(channels_, waiting)) break;
@@ -252,17 +252,17 @@ RegionResult RegionSolver::solve() {
     return collect();
 }
 
-bool RegionSolver::advance(Process& process) {
+bool RegionSolver::advance(Process &process) {
     bool any = false;
     while (step(process)) any = true;
     return any;
 }
 
 // All accesses of one cycle of the pipeline; false where one of them is not known to be ready, or at the end.
-bool RegionSolver::step(Process& process) {
+bool RegionSolver::step(Process &process) {
     if (process.finished) return false;
     if (!process.open) return open_run(process);
-    Cursor* const cursors = process.cursors;
+    Cursor *const cursors = process.cursors;
     const std::int64_t tau = std::min(std::min(cursors[kFront].tau, cursors[kLoads].tau), cursors[kBack].tau);
     if (tau == kNever) {
         close_run(process);
@@ -272,7 +272,7 @@ bool RegionSolver::step(Process& process) {
     std::int64_t latest = now;
     Code cause = 0;
     for (int place = 0; place < kPlaces; ++place) {
-        const Cursor& cursor = cursors[place];
+        const Cursor &cursor = cursors[place];
         if (cursor.tau != tau) continue;
         for (std::uint32_t i = 0; i < cursor.count(); ++i) {
             const std::int64_t time = ready(process, cursor.codes()[i]);
@@ -285,7 +285,7 @@ bool RegionSolver::step(Process& process) {
     }
     if (latest > now) stall(process, now, latest, cause);
     for (int place = 0; place < kPlaces; ++place) {
-        Cursor& cursor = cursors[place];
+        Cursor &cursor = cursors[place];
         if (cursor.tau != tau) continue;
         for (std::uint32_t i = 0; i < cursor.count(); ++i) commit(process, cursor.codes()[i], latest);
         cursor.next();
@@ -293,10 +293,10 @@ bool RegionSolver::step(Process& process) {
     return true;
 }
 
-bool RegionSolver::open_run(Process& process) {
-    const std::vector<Run>& runs = process.record->runs;
+bool RegionSolver::open_run(Process &process) {
+    const std::vector<Run> &runs = process.record->runs;
     if (process.next_run == runs.size()) return finish(process);
-    const Run& run = runs[process.next_run];
+    const Run &run = runs[process.next_run];
     const std::size_t end =
         process.next_run + 1 < runs.size() ? runs[process.next_run + 1].first : process.record->entries.size();
     process.tau += run.gap + std::int64_t(run.enters) * options_.loop_entry;
@@ -309,8 +309,8 @@ bool RegionSolver::open_run(Process& process) {
     return true;
 }
 
-void RegionSolver::close_run(Process& process) {
-    const Run& run = process.record->runs[process.next_run++];
+void RegionSolver::close_run(Process &process) {
+    const Run &run = process.record->runs[process.next_run++];
     if (run.iterations > 0) process.tau += std::int64_t(run.iterations - 1) * run.ii + run.depth + process.shift;
     process.result.iterations += run.iterations;
     process.open = false;
@@ -318,11 +318,11 @@ void RegionSolver::close_run(Process& process) {
 }
 
 // A process ends when memory has answered its writes.
-bool RegionSolver::finish(Process& process) {
+bool RegionSolver::finish(Process &process) {
     std::int64_t end = process.tau + process.offset;
     Code cause = 0;
     for (std::size_t bundle = 0; bundle < process.store_channels.size(); ++bundle) {
-        Channel* channel = process.store_channels[bundle];
+        Channel *channel = process.store_channels[bundle];
         if (!channel) continue;
         const std::int64_t answered = channel->all_responses();
         if (answered == kUnknown) return block(process, code_of(kResponse, std::uint32_t(bundle)), channel);
@@ -338,24 +338,24 @@ bool RegionSolver::finish(Process& process) {
     return true;
 }
 
-bool RegionSolver::block(Process& process, Code code, Channel* channel) {
+bool RegionSolver::block(Process &process, Code code, Channel *channel) {
     process.blocked = code;
     process.blocked_on = channel;
     return false;
 }
 
-std::int64_t RegionSolver::ready(Process& process, Code code) {
+std::int64_t RegionSolver::ready(Process &process, Code code) {
     const std::uint32_t index = index_of(code);
     std::int64_t time = 0;
-    Channel* channel = nullptr;
+    Channel *channel = nullptr;
     switch (kind_of(code)) {
         case kRead: {
-            Fifo& fifo = fifos_[index];
+            Fifo &fifo = fifos_[index];
             time = fifo.read < fifo.written ? fifo.write_times[fifo.read] + fifo_latency_ : kUnknown;
             break;
         }
         case kWrite: {
-            Fifo& fifo = fifos_[index];
+            Fifo &fifo = fifos_[index];
             const std::int64_t freed = fifo.written - fifo.depth;
             if (freed < 0) return 0;
             time = freed < fifo.read ? fifo.read_times[freed] + 1 : kUnknown;
@@ -380,17 +380,17 @@ std::int64_t RegionSolver::ready(Process& process, Code code) {
     return time;
 }
 
-void RegionSolver::commit(Process& process, Code code, std::int64_t now) {
+void RegionSolver::commit(Process &process, Code code, std::int64_t now) {
     const std::uint32_t index = index_of(code);
     switch (kind_of(code)) {
         case kRead: {
-            Fifo& fifo = fifos_[index];
+            Fifo &fifo = fifos_[index];
             fifo.read_times[fifo.read++] = now;
             fifo.merge();
             break;
         }
         case kWrite: {
-            Fifo& fifo = fifos_[index];
+            Fifo &fifo = fifos_[index];
             fifo.write_times[fifo.written++] = now;
             break;
         }
@@ -412,7 +412,7 @@ void RegionSolver::commit(Process& process, Code code, std::int64_t now) {
     }
 }
 
-void RegionSolver::stall(Process& process, std::int64_t now, std::int64_t ready, Code cause) {
+void RegionSolver::stall(Process &process, std::int64_t now, std::int64_t ready, Code cause) {
     const std::int64_t length = ready - now;
     process.offset += length;
     int kind = kWaitMemory;
@@ -428,7 +428,7 @@ void RegionSolver::stall(Process& process, std::int64_t now, std::int64_t ready,
     latest_ = std::max(latest_, ready);
 }
 
-int RegionSolver::waits_for(const Process& process) const {
+int RegionSolver::waits_for(const Process &process) const {
     const Kind kind = kind_of(process.blocked);
     if (kind == kRead) return region_.streams[index_of(process.blocked)].writer;
     if (kind == kWrite) return region_.streams[index_of(process.blocked)].reader;
@@ -447,7 +447,7 @@ std::vector<Blocked> RegionSolver::find_ring() const {
     std::vector<Blocked> ring;
     const int first = at;
     do {
-        const Process& process = processes_[std::size_t(at)];
+        const Process &process = processes_[std::size_t(at)];
         Blocked blocked;
         blocked.process = at;
         blocked.code = process.blocked;
@@ -463,28 +463,28 @@ std::vector<Blocked> RegionSolver::find_ring() const {
 RegionResult RegionSolver::collect() {
     RegionResult result;
     bool stuck = false;
-    for (Process& process : processes_) {
+    for (Process &process : processes_) {
         stuck |= !process.finished;
         result.cycles = std::max(result.cycles, process.result.end);
     }
-    for (Process& process : processes_) {
+    for (Process &process : processes_) {
         if (options_.timeline_bins > 0) widen(process.result.lane, options_.timeline_bins, result.cycles);
         result.processes.push_back(process.result);
     }
-    for (Fifo& fifo : fifos_) {
+    for (Fifo &fifo : fifos_) {
         fifo.merge();
         fifo.result.depth = fifo.depth;
         result.streams.push_back(fifo.result);
     }
-    for (const auto& port : ports_) result.bundles.push_back(port.second->result);
+    for (const auto &port : ports_) result.bundles.push_back(port.second->result);
     if (stuck) result.ring = find_ring();
     return result;
 }
 
 }  // namespace
 
-RegionResult solve_region(const TraceRecord& trace, const RegionRecord& region, const Options& options,
-                          const std::int64_t* depths) {
+RegionResult solve_region(const TraceRecord &trace, const RegionRecord &region, const Options &options,
+                          const std::int64_t *depths) {
     return RegionSolver(trace, region, options, depths).solve();
 }
 

@@ -26,8 +26,8 @@ struct Options {
     std::int64_t fifo_latency;
     std::int64_t loop_entry;
     std::int64_t request_stages;  // from a request to its load in a loop that holds both
-    std::int64_t timeline_bins;  // 0: none
-    std::int64_t limit;          // cycles at which a solution is given up as too slow; 0: none
+    std::int64_t timeline_bins;   // 0: none
+    std::int64_t limit;           // cycles at which a solution is given up as too slow; 0: none
 };
 
 enum Wait { kWaitInput = 0, kWaitSpace = 1, kWaitMemory = 2 };
@@ -76,8 +76,8 @@ struct RegionResult {
 };
 
 // depths: one for each stream of the region, or null for the declared ones.
-RegionResult solve_region(const TraceRecord& trace, const RegionRecord& region, const Options& options,
-                          const std::int64_t* depths);
+RegionResult solve_region(const TraceRecord &trace, const RegionRecord &region, const Options &options,
+                          const std::int64_t *depths);
 
 }  // namespace trace
 }  // namespace systolic

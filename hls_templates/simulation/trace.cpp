@@ -22,13 +22,13 @@ struct PatternKey {
     std::int64_t ii;
     std::int64_t depth;
     std::vector<Code> raw;
-    bool operator==(const PatternKey& other) const {
+    bool operator==(const PatternKey &other) const {
         return ii == other.ii && depth == other.depth && raw == other.raw;
     }
 };
 
 struct PatternHash {
-    std::size_t operator()(const PatternKey& key) const {
+    std::size_t operator()(const PatternKey &key) const {
         std::uint64_t hash = std::uint64_t(key.ii) * 1000003u + std::uint64_t(key.depth);
         for (Code code : key.raw) hash = (hash ^ code) * 0x9E3779B97F4A7C15ull;
         return std::size_t(hash ^ (hash >> 29));
@@ -50,18 +50,18 @@ struct Session {
     std::map<std::uint32_t, OpenBeats> beats;  // bundle * 2 + direction
     PatternKey key;
 
-    RegionRecord& region() { return record.regions.back(); }
-    ProcessRecord& process() { return region().processes.back(); }
+    RegionRecord &region() { return record.regions.back(); }
+    ProcessRecord &process() { return region().processes.back(); }
 };
 
 Session session;
 
-std::string quoted(const std::string& name) { return "'" + name + "'"; }
+std::string quoted(const std::string &name) { return "'" + name + "'"; }
 
 void close_run() {
     if (!session.run_open) return;
-    ProcessRecord& process = session.process();
-    Run& run = process.runs.back();
+    ProcessRecord &process = session.process();
+    Run &run = process.runs.back();
     run.iterations = 0;
     for (std::uint64_t i = run.first; i < process.entries.size(); ++i) run.iterations += process.entries[i].count;
     session.run_open = false;
@@ -83,7 +83,7 @@ void open_new_run(std::int64_t ii, std::int64_t depth) {
     recorder.depth = depth;
 }
 
-void open_process(const std::string& name) {
+void open_process(const std::string &name) {
     session.region().processes.emplace_back();
     session.process().name = name;
     session.process_open = true;
@@ -98,12 +98,11 @@ void close_process() {
     close_run();
     session.process_open = false;
     recorder.activation = 0;
-    for (const auto& item : session.beats) {
+    for (const auto &item : session.beats) {
         if (item.second.left == 0) continue;
         throw StreamError("process " + quoted(session.process().name) + " declares bursts of " +
-                          std::to_string(item.second.declared) + " beats on bundle " +
-                          std::to_string(item.first / 2) + " and " + (item.first % 2 ? "stores" : "loads") + " " +
-                          std::to_string(item.second.left) +
+                          std::to_string(item.second.declared) + " beats on bundle " + std::to_string(item.first / 2) +
+                          " and " + (item.first % 2 ? "stores" : "loads") + " " + std::to_string(item.second.left) +
                           " fewer; declare what is transferred, the port would hang or waste the rest");
     }
 }
@@ -127,7 +126,7 @@ void need_process() {
 }
 
 // The n-th access of an iteration to the same port of a FIFO or bundle is one cycle later: a port serves one a cycle.
-std::vector<std::int64_t> ordinals(const std::vector<Code>& raw) {
+std::vector<std::int64_t> ordinals(const std::vector<Code> &raw) {
     std::vector<std::int64_t> result(raw.size());
     if (raw.size() <= 16) {
         for (std::size_t i = 0; i < raw.size(); ++i) result[i] = std::count(raw.begin(), raw.begin() + long(i), raw[i]);
@@ -138,8 +137,9 @@ std::vector<std::int64_t> ordinals(const std::vector<Code>& raw) {
     return result;
 }
 
-const char* verb_of(Kind kind) {
-    static const char* const verbs[] = {"reads", "writes", "loads from", "stores to", "bursts from", "bursts to", "waits for"};
+const char *verb_of(Kind kind) {
+    static const char *const verbs[] = {"reads",       "writes",    "loads from", "stores to",
+                                        "bursts from", "bursts to", "waits for"};
     return verbs[kind];
 }
 
@@ -148,7 +148,7 @@ std::string port_name(Code code) {
     return "bundle " + std::to_string(index_of(code));
 }
 
-[[noreturn]] void fail_port(Code code, std::int64_t times, const Run& run) {
+[[noreturn]] void fail_port(Code code, std::int64_t times, const Run &run) {
     throw StreamError("process " + quoted(session.process().name) + " " + verb_of(kind_of(code)) + " " +
                       port_name(code) + " " + std::to_string(times) + " times in an iteration of II " +
                       std::to_string(run.ii) + " and depth " + std::to_string(run.depth) +
@@ -163,7 +163,7 @@ Place place_of(Kind kind) {
 bool is_port(Kind kind) { return kind <= kStore; }
 
 // (stage, code) of each access: the first read at stage 0, the last write at stage depth - 1.
-std::vector<std::pair<std::int64_t, Code>> staged(const std::vector<Code>& raw, const Run& run, Place place) {
+std::vector<std::pair<std::int64_t, Code>> staged(const std::vector<Code> &raw, const Run &run, Place place) {
     const std::vector<std::int64_t> order = ordinals(raw);
     std::unordered_map<Code, std::int64_t> total;
     for (std::size_t i = 0; i < raw.size(); ++i) total[raw[i]] = order[i] + 1;
@@ -177,12 +177,13 @@ std::vector<std::pair<std::int64_t, Code>> staged(const std::vector<Code>& raw, 
         if (is_port(kind)) stage += place == kBack ? order[i] - (times - 1) : order[i];
         result.emplace_back(stage, raw[i]);
     }
-    std::stable_sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(result.begin(), result.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
     return result;
 }
 
-void append_groups(Pattern& pattern, std::vector<Group>& groups, const std::vector<std::pair<std::int64_t, Code>>& list) {
-    for (const auto& item : list) {
+void append_groups(Pattern &pattern, std::vector<Group> &groups,
+                   const std::vector<std::pair<std::int64_t, Code>> &list) {
+    for (const auto &item : list) {
         if (groups.empty() || groups.back().stage != item.first) {
             groups.push_back({item.first, std::uint32_t(pattern.codes.size()), 0});
         }
@@ -191,7 +192,7 @@ void append_groups(Pattern& pattern, std::vector<Group>& groups, const std::vect
     }
 }
 
-Pattern make_pattern(const std::vector<Code>& raw, const Run& run) {
+Pattern make_pattern(const std::vector<Code> &raw, const Run &run) {
     Pattern pattern;
     pattern.raw = raw;
     for (Code code : raw) pattern.requests |= kind_of(code) == kBurstRead;
@@ -202,8 +203,8 @@ Pattern make_pattern(const std::vector<Code>& raw, const Run& run) {
 }
 
 std::uint32_t intern() {
-    ProcessRecord& process = session.process();
-    const Run& run = process.runs.back();
+    ProcessRecord &process = session.process();
+    const Run &run = process.runs.back();
     session.key.ii = run.ii;
     session.key.depth = run.depth;
     session.key.raw.assign(recorder.buffer.begin(), recorder.buffer.begin() + long(recorder.count));
@@ -216,10 +217,10 @@ std::uint32_t intern() {
 }
 
 void add_entry() {
-    ProcessRecord& process = session.process();
+    ProcessRecord &process = session.process();
     const std::uint32_t pattern = intern();
     recorder.count = 0;
-    Run& run = process.runs.back();
+    Run &run = process.runs.back();
     if (recorder.ii != kNoRun) run.requests |= process.patterns[pattern].requests;
     const bool same = process.entries.size() > run.first && process.entries.back().pattern == pattern &&
                       process.entries.back().count != UINT32_MAX;
@@ -233,8 +234,8 @@ void add_entry() {
     recorder.last_repeat = &process.entries.back().count;
 }
 
-void count_accesses(RegionRecord& region, ProcessRecord& process) {
-    for (const Entry& entry : process.entries) {
+void count_accesses(RegionRecord &region, ProcessRecord &process) {
+    for (const Entry &entry : process.entries) {
         for (Code code : process.patterns[entry.pattern].raw) {
             process.accesses += entry.count;
             if (kind_of(code) == kRead) region.streams[index_of(code)].reads += entry.count;
@@ -243,18 +244,18 @@ void count_accesses(RegionRecord& region, ProcessRecord& process) {
     }
 }
 
-void check_streams(const RegionRecord& region) {
-    for (const StreamRecord& stream : region.streams) {
+void check_streams(const RegionRecord &region) {
+    for (const StreamRecord &stream : region.streams) {
         if (stream.reads == stream.writes) continue;
         throw StreamError("region " + std::to_string(region.label) + " writes " + std::to_string(stream.writes) +
-                          " elements to stream " + quoted(stream.name) + " and reads " +
-                          std::to_string(stream.reads) + "; a region must empty its streams");
+                          " elements to stream " + quoted(stream.name) + " and reads " + std::to_string(stream.reads) +
+                          "; a region must empty its streams");
     }
 }
 
 void finish_region() {
-    RegionRecord& region = session.region();
-    for (ProcessRecord& process : region.processes) count_accesses(region, process);
+    RegionRecord &region = session.region();
+    for (ProcessRecord &process : region.processes) count_accesses(region, process);
     check_streams(region);
 }
 
@@ -272,7 +273,7 @@ void burst(long bundle, std::int64_t address, std::int64_t beats, bool write) {
     }
     if (beats == 0) return;
     need_process();
-    OpenBeats& open = session.beats[std::uint32_t(bundle) * 2 + write];
+    OpenBeats &open = session.beats[std::uint32_t(bundle) * 2 + write];
     ++open.bursts;
     open.declared += beats;
     open.left += beats;
@@ -283,7 +284,7 @@ void burst(long bundle, std::int64_t address, std::int64_t beats, bool write) {
 void beat(long bundle, std::int64_t index, std::size_t beat_bytes, bool write) {
     need_process();
     const std::uint32_t number = std::uint32_t(bundle);
-    std::int64_t& width = session.record.beat_bytes[number];
+    std::int64_t &width = session.record.beat_bytes[number];
     if (width != 0 && width != std::int64_t(beat_bytes)) {
         throw StreamError("bundle " + std::to_string(bundle) + " moves elements of " + std::to_string(width) +
                           " and of " + std::to_string(beat_bytes) + " bytes; a port has one width");
@@ -296,7 +297,7 @@ void beat(long bundle, std::int64_t index, std::size_t beat_bytes, bool write) {
 
 }  // namespace
 
-TraceRecord& record() { return session.record; }
+TraceRecord &record() { return session.record; }
 
 void reset() {
     session = Session();
@@ -316,7 +317,7 @@ void end() {
 
 void grow_buffer() { recorder.buffer.resize(recorder.buffer.size() * 2); }
 
-void declare_stream(StreamTag& tag, const std::string& name) {
+void declare_stream(StreamTag &tag, const std::string &name) {
     if (!recorder.on) return;
     if (tag.depth < 1) {
         throw StreamError("stream " + quoted(name) + " needs a depth of at least 1, not " + std::to_string(tag.depth));
@@ -332,9 +333,9 @@ void declare_stream(StreamTag& tag, const std::string& name) {
     }
 }
 
-void bind(StreamTag& tag, const std::string& name, bool write) {
+void bind(StreamTag &tag, const std::string &name, bool write) {
     need_process();
-    RegionRecord& region = session.region();
+    RegionRecord &region = session.region();
     if (tag.region != session.regions) {
         tag.region = session.regions;
         tag.id = std::uint32_t(region.streams.size());
@@ -344,8 +345,8 @@ void bind(StreamTag& tag, const std::string& name, bool write) {
         stream.element_bytes = std::int64_t(tag.element_bytes);
         region.streams.push_back(stream);
     }
-    StreamRecord& stream = region.streams[tag.id];
-    int& end = write ? stream.writer : stream.reader;
+    StreamRecord &stream = region.streams[tag.id];
+    int &end = write ? stream.writer : stream.reader;
     const int process = int(region.processes.size()) - 1;
     if (end != -1 && end != process) {
         throw StreamError("stream " + quoted(stream.name) + " is " + (write ? "written" : "read") + " by process " +
@@ -374,7 +375,7 @@ void end_region() {
 }
 
 // A process function called by another process, or by the top itself, is part of its caller.
-void begin_process(const char* name) {
+void begin_process(const char *name) {
     if (!recorder.on) return;
     if (session.in_region && session.process_nesting++ == 0) open_process(name);
 }

@@ -16,7 +16,15 @@
 namespace systolic {
 namespace trace {
 
-enum Kind : std::uint32_t { kRead = 0, kWrite = 1, kLoad = 2, kStore = 3, kBurstRead = 4, kBurstWrite = 5, kResponse = 6 };
+enum Kind : std::uint32_t {
+    kRead = 0,
+    kWrite = 1,
+    kLoad = 2,
+    kStore = 3,
+    kBurstRead = 4,
+    kBurstWrite = 5,
+    kResponse = 6
+};
 constexpr std::uint32_t kKindBits = 3;
 
 // One access: the stream's or the bundle's number above, the kind in the low bits.
@@ -95,7 +103,7 @@ struct TraceRecord {
     std::map<std::uint32_t, std::int64_t> beat_bytes;  // of a bundle
 };
 
-TraceRecord& record();
+TraceRecord &record();
 
 // Held by every hls::stream. 2 is the depth that Vitis HLS gives a stream without a pragma.
 struct StreamTag {
@@ -117,9 +125,9 @@ struct Recorder {
     std::uint64_t activation = 0;  // of the process that runs; a stream bound to it needs no second look
     std::size_t count = 0;         // accesses of the open iteration
     std::vector<Code> buffer = std::vector<Code>(4096);
-    const Code* last = nullptr;  // the pattern of the last entry
+    const Code *last = nullptr;  // the pattern of the last entry
     std::size_t last_count = 0;
-    std::uint32_t* last_repeat = nullptr;
+    std::uint32_t *last_repeat = nullptr;
 };
 
 extern Recorder recorder;
@@ -127,12 +135,12 @@ extern Recorder recorder;
 void begin();
 void end();
 void reset();
-void declare_stream(StreamTag& tag, const std::string& name);
-void bind(StreamTag& tag, const std::string& name, bool write);
+void declare_stream(StreamTag &tag, const std::string &name);
+void bind(StreamTag &tag, const std::string &name, bool write);
 void grow_buffer();
 void begin_region(long label);
 void end_region();
-void begin_process(const char* name);
+void begin_process(const char *name);
 void end_process();
 void enter();
 void sequential(std::int64_t cycles);
@@ -146,19 +154,19 @@ void record_load(long bundle, std::int64_t index, std::size_t beat_bytes);
 void record_store(long bundle, std::int64_t index, std::size_t beat_bytes);
 
 inline void push(Code code) {
-    Recorder& r = recorder;
+    Recorder &r = recorder;
     if (__builtin_expect(r.count == r.buffer.size(), 0)) grow_buffer();
     r.buffer[r.count++] = code;
     if (__builtin_expect(!r.in_iteration, 0)) sequential_step();
 }
 
-inline void on_read(StreamTag& tag, const std::string& name) {
+inline void on_read(StreamTag &tag, const std::string &name) {
     if (!recorder.on) return;
     if (__builtin_expect(tag.reader != recorder.activation, 0)) bind(tag, name, false);
     push(code_of(kRead, tag.id));
 }
 
-inline void on_write(StreamTag& tag, const std::string& name) {
+inline void on_write(StreamTag &tag, const std::string &name) {
     if (!recorder.on) return;
     if (__builtin_expect(tag.writer != recorder.activation, 0)) bind(tag, name, true);
     push(code_of(kWrite, tag.id));
@@ -180,15 +188,15 @@ I store(long bundle, I index, std::size_t beat_bytes) {
 class Iteration {
 public:
     Iteration(std::int64_t ii, std::int64_t depth) {
-        Recorder& r = recorder;
+        Recorder &r = recorder;
         if (!r.on) return;
         if (__builtin_expect(ii != r.ii || depth != r.depth || r.in_iteration, 0)) open_run(ii, depth);
         r.in_iteration = true;
     }
-    Iteration(const Iteration&) = delete;
-    Iteration& operator=(const Iteration&) = delete;
+    Iteration(const Iteration &) = delete;
+    Iteration &operator=(const Iteration &) = delete;
     ~Iteration() noexcept(false) {
-        Recorder& r = recorder;
+        Recorder &r = recorder;
         if (!r.in_iteration) return;
         if (__builtin_expect(r.last_repeat && r.count == r.last_count &&
                                  !std::memcmp(r.buffer.data(), r.last, r.count * sizeof(Code)) &&

@@ -56,8 +56,8 @@ inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_
     SYSTOLIC_ENTER;
     for (int i = 0; i < cycles; ++i) {
         SYSTOLIC_PIPELINE(1, 4);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
-#pragma HLS DEPENDENCE variable=buffer type=inter false
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+#pragma HLS DEPENDENCE variable = buffer type = inter false
         credit += loads;
         if (credit >= cycles) {
             credit -= cycles;
@@ -71,11 +71,11 @@ inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_
 }
 
 static inline void feed_weights(pass_t pass, weight_plan_t plan, hls::stream<weight_beat_t> ports[WEIGHT_PORTS],
-                         hls::stream<weights_t> &weights) {
+                                hls::stream<weights_t> &weights) {
     SYSTOLIC_PROCESS("feed_weights");
     // lint: allow(static-local) holds the next pass's first tile when a pass ends
     static lanes_t buffer[WEIGHT_DEPTH][BEATS];
-#pragma HLS ARRAY_PARTITION variable=buffer complete dim=2
+#pragma HLS ARRAY_PARTITION variable = buffer complete dim = 2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = buffer type = ram_s2p impl = WEIGHT_MEMORY)
     // lint: allow(static-local) the first tile of this pass was loaded during the one before
     static weight_cursor_t cursor = {0, 0};
@@ -88,7 +88,7 @@ static inline void feed_weights(pass_t pass, weight_plan_t plan, hls::stream<wei
     }
     int tile = 0, tile_base = base, loaded = 0;
     for (int use = 0; use < pass.tile_uses; ++use) {
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1024
         const bool last = use + 1 == pass.tile_uses;
         const int loads = loaded < plan.loads ? pass.tile_beats : last ? plan.next_beats : 0;
         feed_phase(pass.weight_feeds, pass.steps, tile_base, loads, cursor, buffer, ports, weights);

@@ -16,10 +16,10 @@
 // two neighbouring words can be read in one cycle: a window of pixels may straddle words, and two positions
 // that share DSPs lie side by side. All places are counted up, never multiplied: slots are words, too.
 struct load_cursor_t {
-    int q, row, bank, slot;  // of the group's first row stride: its padded row, its bank and the slot's first word in it
-    int phase, word, offset; // offset: words from the slot's first to this one
-    int column;              // the word's place in its piece of the row
-    int lap, piece;          // words of a map buffer: where stride q's round of banks begins, and that piece of its rows
+    int q, row, bank, slot;   // of the group's first row stride: its padded row, its bank, the slot's first word there
+    int phase, word, offset;  // offset: words from the slot's first to this one
+    int column;               // the word's place in its piece of the row
+    int lap, piece;           // words of a map buffer: where stride q's round of banks begins, that piece of its rows
 };
 
 // Row strides that are loaded together: one a port from DDR, one a bank from a map buffer.
@@ -97,16 +97,20 @@ struct feed_start_t {
 };
 
 struct feed_cursor_t {
-    int x, left, pixel;                  // column of the output, of the window's left edge, of the group in the window
+    int x, left, pixel;  // column of the output, of the window's left edge, of the group in the window
     int ky, group;
-    int kernel_phase, phase_at;          // ky mod stride, and words from a slot's first to that row
-    int slot, turn;                      // of row ky of the first window: its slot, its bank
+    int kernel_phase, phase_at;  // ky mod stride, and words from a slot's first to that row
+    int slot, turn;              // of row ky of the first window: its slot, its bank
     int block, block_at;
 };
 
 inline feed_cursor_t first_feed(const pass_t &pass, const feed_start_t &start) {
 #pragma HLS INLINE
-    const feed_cursor_t at = {0, -pass.pad_left, -pass.pad_left, 0, 0, 0, 0, start.slot, 0, start.block, start.block_at};
+    feed_cursor_t at = {};
+    at.left = at.pixel = -pass.pad_left;
+    at.slot = start.slot;
+    at.block = start.block;
+    at.block_at = start.block_at;
     return at;
 }
 
@@ -186,13 +190,13 @@ inline void load_words(const pass_t &pass, const strides_t &strides, const load_
                        hls::stream<lanes_t> ports[MAP_PORTS]) {
 #pragma HLS INLINE
     bool wanted[ROWS];  // rows that lie in the map, and before the end of the phase
-#pragma HLS ARRAY_PARTITION variable=wanted complete
+#pragma HLS ARRAY_PARTITION variable = wanted complete
     for (int r = 0; r < ROWS; ++r) {
 #pragma HLS UNROLL
         wanted[r] = r < together(pass) && at.q + r < end && row_exists(pass, at.row + strides.down[r]);
     }
     lanes_t read[MAP_PORTS];
-#pragma HLS ARRAY_PARTITION variable=read complete
+#pragma HLS ARRAY_PARTITION variable = read complete
     for (int port = 0; port < MAP_PORTS; ++port) {
 #pragma HLS UNROLL
         if (!reads_buffer(pass) && wanted[(port - at.q) & (MAP_PORTS - 1)]) read[port] = ports[port].read();
@@ -228,8 +232,8 @@ inline activations_t gather(const pass_t &pass, const strides_t &strides, const 
     const int from = at.phase_at + (block_exists ? at.block_at : 0) + low_word;
     const int here = at.slot + from, beyond = next_slot(pass, at.slot) + from;
     lanes_t low[ROWS], high[ROWS];
-#pragma HLS ARRAY_PARTITION variable=low complete
-#pragma HLS ARRAY_PARTITION variable=high complete
+#pragma HLS ARRAY_PARTITION variable = low complete
+#pragma HLS ARRAY_PARTITION variable = high complete
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         const int a = bank < at.turn ? beyond : here;
@@ -250,7 +254,8 @@ inline activations_t gather(const pass_t &pass, const strides_t &strides, const 
             const int here = at.pixel + p;
             const bool inside = exists && here >= 0 && here < pass.in_width;
             if (pass.pixel_input) {
-                out.row[m].position[p] = window(low[bank], high[bank], shift + p, exists ? here : -LANES, exists ? pass.in_width : 0);
+                out.row[m].position[p] =
+                    window(low[bank], high[bank], shift + p, exists ? here : -LANES, exists ? pass.in_width : 0);
             } else {
                 for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
@@ -276,8 +281,8 @@ inline void load_phase(const pass_t &pass, const strides_t &strides, feed_start_
     SYSTOLIC_ENTER;
     for (int i = 0; i < cycles; ++i) {
         SYSTOLIC_PIPELINE(1, 8);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
-#pragma HLS DEPENDENCE variable=rows type=inter false
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+#pragma HLS DEPENDENCE variable = rows type = inter false
         // Loads are spread evenly over the phase: the readers run ahead, so that the array never waits
         // for a row that is only needed by the next tile.
         credit += loads;
@@ -300,8 +305,8 @@ static inline void load(pass_t pass, const map_buffer_t from, hls::stream<lanes_
     SYSTOLIC_PROCESS("load");
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
     static lanes_t rows[ROW_DEPTH / 2][2][ROWS];
-#pragma HLS ARRAY_PARTITION variable=rows complete dim=2
-#pragma HLS ARRAY_PARTITION variable=rows complete dim=3
+#pragma HLS ARRAY_PARTITION variable = rows complete dim = 2
+#pragma HLS ARRAY_PARTITION variable = rows complete dim = 3
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = rows type = ram_s2p impl = ROW_MEMORY)
     const strides_t strides = strides_of(pass);
     const int tile_rows = times(pass.stride, ROWS);
@@ -316,10 +321,10 @@ static inline void load(pass_t pass, const map_buffer_t from, hls::stream<lanes_
     load_phase(pass, strides, start, 0, cursor, first_loads, end, rows, from, ports, activations);
     const int rounds = pass.inputs_resident ? pass.channel_tiles : 1;
     for (int round = 0; round < rounds; ++round) {
-#pragma HLS LOOP_TRIPCOUNT min=1 max=64
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 64
         start.slot = start.row = 0;
         for (int tile = 0; tile < pass.row_tiles; ++tile) {
-#pragma HLS LOOP_TRIPCOUNT min=1 max=64
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 64
             const bool more = round == 0 && tile + 1 < pass.row_tiles;
             if (more) end += ROWS;
             const bool beside = more && pass.overlap;

@@ -18,11 +18,11 @@ static const int FIELDS = PACK_COLUMNS * POSITIONS;
 static const int WEIGHT_SHIFT = POSITIONS * PACK_SHIFT;
 
 #if SYSTOLIC_PACKED
-typedef ap_int<(PACK_COLUMNS - 1) * WEIGHT_SHIFT + VALUE_BITS> packed_weight_t;    // the DSP's wide port
+typedef ap_int<(PACK_COLUMNS - 1) * WEIGHT_SHIFT + VALUE_BITS> packed_weight_t;  // the DSP's wide port
 // The DSP's B port. A bit more than the fields, because activations are not narrow: −8 · 2^11 − 8 < −2^14.
 typedef ap_int<(POSITIONS - 1) * (PACK_SHIFT + 1) + VALUE_BITS> packed_value_t;
 typedef ap_int<PACK_SHIFT> field_t;
-typedef ap_int<48> chain_t;                                                        // the DSP's P register
+typedef ap_int<48> chain_t;  // the DSP's P register
 inline int low_field(chain_t chain) { return field_t(chain); }
 #else
 typedef int32_t packed_weight_t;

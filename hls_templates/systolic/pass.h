@@ -11,6 +11,7 @@
 #include "parameters.h"
 
 // X(field): the order is the layout of the program, shared with scheduler/systolic/program.py (a test compares).
+// clang-format off: a table, a line a field with what it means
 #define SYSTOLIC_PASS_FIELDS(X)                                                                             \
     /* input map: [row][block][column] of words */                                                          \
     X(in_base) X(in_row_pitch) X(in_block_pitch)                                                            \
@@ -59,6 +60,7 @@
     X(out_turn)      /* in_turn of the pass that reads it */                                                \
     X(chunks)        /* of the Saver, in the whole pass */                                                  \
     X(low) X(high)   /* saturation */
+// clang-format on
 
 #define SYSTOLIC_DECLARE(field) int32_t field;
 struct pass_t {
@@ -115,7 +117,7 @@ static const int COUNT_BITS = 9;
 inline int times(int value, int count) {
 #pragma HLS INLINE
     int product;
-#pragma HLS BIND_OP variable=product op=mul impl=fabric
+#pragma HLS BIND_OP variable = product op = mul impl = fabric
     product = value * (count & ((1 << COUNT_BITS) - 1));
     return product;
 }

@@ -87,10 +87,10 @@ inline void pe_array(pass_t pass, hls::stream<activations_t> &activations, hls::
     weights_t weight[ROWS];
     control_t control[ROWS];
     positions_t accumulator[ROWS];
-#pragma HLS ARRAY_PARTITION variable=delay complete dim=0
-#pragma HLS ARRAY_PARTITION variable=weight complete
-#pragma HLS ARRAY_PARTITION variable=control complete
-#pragma HLS ARRAY_PARTITION variable=accumulator complete
+#pragma HLS ARRAY_PARTITION variable = delay complete dim = 0
+#pragma HLS ARRAY_PARTITION variable = weight complete
+#pragma HLS ARRAY_PARTITION variable = control complete
+#pragma HLS ARRAY_PARTITION variable = accumulator complete
     for (int m = 0; m < ROWS; ++m) {
 #pragma HLS UNROLL
         control[m].valid = control[m].first = control[m].last = false;
@@ -101,7 +101,7 @@ inline void pe_array(pass_t pass, hls::stream<activations_t> &activations, hls::
     SYSTOLIC_ENTER;
     for (int i = 0; i < pass.array_steps + ROWS - 1; ++i) {
         SYSTOLIC_PIPELINE(1, 12);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         for (int m = ROWS - 1; m > 0; --m) {
 #pragma HLS UNROLL
             weight[m] = weight[m - 1];

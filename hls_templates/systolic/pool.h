@@ -63,10 +63,10 @@ static inline void pool(pass_t pass, hls::stream<positions_t> sums[ROWS], hls::s
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = kept type = ram_s2p impl = KEPT_MEMORY)
     positions_t taken[ROWS];
     sums_t column[ROWS], before[ROWS], window[ROWS];
-#pragma HLS ARRAY_PARTITION variable=taken complete
-#pragma HLS ARRAY_PARTITION variable=column complete
-#pragma HLS ARRAY_PARTITION variable=before complete
-#pragma HLS ARRAY_PARTITION variable=window complete
+#pragma HLS ARRAY_PARTITION variable = taken complete
+#pragma HLS ARRAY_PARTITION variable = column complete
+#pragma HLS ARRAY_PARTITION variable = before complete
+#pragma HLS ARRAY_PARTITION variable = window complete
     // A pool of stride 1 gives column x − 1 when column x arrives, and its last one step later.
     const bool lagging = pass.pool_size == 2 && pass.pool_stride == 1;
     const int columns = pass.out_width + (lagging ? 1 : 0);
@@ -80,8 +80,8 @@ static inline void pool(pass_t pass, hls::stream<positions_t> sums[ROWS], hls::s
     SYSTOLIC_ENTER;
     while (more) {
         SYSTOLIC_PIPELINE(1, 4);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
-#pragma HLS DEPENDENCE variable=kept type=inter false
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+#pragma HLS DEPENDENCE variable = kept type = inter false
         const bool odd = (x & 1) != 0;
         if (group == 0) {
             const int position = pass.positions > 1 && odd ? POSITIONS - 1 : 0;
@@ -99,9 +99,7 @@ static inline void pool(pass_t pass, hls::stream<positions_t> sums[ROWS], hls::s
         }
         // A window is whole: at every column without a pool, from the second on with stride 1, at every
         // second (and at a lonely last one) with stride 2.
-        const bool whole = pass.pool_size == 1   ? true
-                           : lagging             ? x > 0
-                                                 : odd || x == pass.out_width - 1;
+        const bool whole = pass.pool_size == 1 ? true : lagging ? x > 0 : odd || x == pass.out_width - 1;
         const int count = whole ? groups_of(tile.saved) : 0;
         if (keeps && whole && group == 0) {
             kept_row = kept[kept_at];

@@ -69,7 +69,7 @@ count_t count_bursts(const pass_t &pass) {
     SYSTOLIC_ENTER;
     for (int q = PORT; q < pass.row_strides; q += MAP_PORTS) {
         SYSTOLIC_PIPELINE(1, 2);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=512
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 512
         for (int phase = 0; phase < MAX_STRIDE; ++phase) {
 #pragma HLS UNROLL
             if (phase < pass.phases && row_exists(pass, row + phase)) {
@@ -93,7 +93,7 @@ void read_rows(pass_t pass, hls::burst_maxi<word_t> maps, hls::stream<lanes_t> &
     SYSTOLIC_ENTER;
     while (requested < minimum(count.bursts, BURSTS_AHEAD)) {
         SYSTOLIC_PIPELINE(1, 3);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=32
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 32
         // Padding above the map has no bytes: step over it without a request. Below it nothing is wanted.
         if (row_exists(pass, cursor.row)) {
             maps.read_request(cursor.at, pass.burst_words);
@@ -105,7 +105,7 @@ void read_rows(pass_t pass, hls::burst_maxi<word_t> maps, hls::stream<lanes_t> &
     SYSTOLIC_ENTER;
     for (int i = 0; i < count.words; ++i) {
         SYSTOLIC_PIPELINE(1, 4);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=100000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 100000
         rows.write(lanes_of(maps.read()));
         if (++word == pass.burst_words) {
             word = 0;
@@ -165,14 +165,14 @@ inline void read_weights(pass_t pass, pass_t next, weight_plan_t plan, hls::burs
     SYSTOLIC_ENTER;
     while (cursor.requested < minimum(total, TILES_AHEAD)) {
         SYSTOLIC_PIPELINE(1, 3);
-#pragma HLS LOOP_TRIPCOUNT min=0 max=2
+#pragma HLS LOOP_TRIPCOUNT min = 0 max = 2
         request_tile(pass, next, plan, own, weights, cursor);
     }
     int word = 0, finished = 0;
     SYSTOLIC_ENTER;
     for (int i = 0; i < words; ++i) {
         SYSTOLIC_PIPELINE(1, 4);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         beats.write(beat_of(weights.read()));
         if (++word == (finished < own ? pass.tile_beats : plan.next_beats)) {
             word = 0;

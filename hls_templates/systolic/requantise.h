@@ -27,18 +27,18 @@ inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int hi
 }
 
 static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requantisers, hls::stream<group_t> &groups,
-                       hls::stream<results_t> &results) {
+                              hls::stream<results_t> &results) {
     SYSTOLIC_PROCESS("requantise");
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
     static channel_t channel[CHANNEL_TILES][COLUMNS];
-#pragma HLS ARRAY_PARTITION variable=channel complete dim=2
+#pragma HLS ARRAY_PARTITION variable = channel complete dim = 2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = channel type = ram_s2p impl = REQUANTISER_MEMORY)
     requantisers.read_request(pass.requantiser_base, pass.channels);
     int channel_tile = 0, n = 0;
     SYSTOLIC_ENTER;
     for (int c = 0; c < pass.channels; ++c) {
         SYSTOLIC_PIPELINE(1, 3);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=4096
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 4096
         const requantiser_t from = requantisers.read();
         const channel_t taken = {from.bias, from.multiplier, from.negative, uint8_t(from.shift)};
         channel[channel_tile][n] = taken;
@@ -54,7 +54,7 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
     SYSTOLIC_ENTER;
     while (more) {
         SYSTOLIC_PIPELINE(1, 8);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const group_t in = groups.read();
         results_t out;
         for (int n = 0; n < COLUMNS; ++n) {

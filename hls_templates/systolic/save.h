@@ -21,10 +21,10 @@ static const int RESULT_WORDS = 16 / VALUE_BITS;  // words that hold LANES int16
 // A chunk: up to CHUNK columns of one channel tile of one row tile. Where it lies in the map is counted up, in words.
 struct chunk_t {
     tile_t tile;
-    int x;                       // its first column
+    int x;  // its first column
     int columns, rows, blocks;
-    int first_block;             // of its channel tile
-    int bank, lap;               // of its first row in a map buffer: (y + out_turn) mod ROWS, and words to (y + out_turn) / ROWS
+    int first_block;  // of its channel tile
+    int bank, lap;    // of its first row in a map buffer: (y + out_turn) mod ROWS, and words to (y + out_turn) / ROWS
     int row_at, block_at, x_at;  // words to its first row in DDR, its first block, its first column
 };
 
@@ -136,7 +136,8 @@ inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &
         const bool wraps = bank < at.bank;
         const int next = bank - at.bank + (wraps ? ROWS : 0);
         if (next < ROW_BANKS && at.row + next < chunk.rows) {
-            to[piece + row_in_bank(pass.out_row_pitch, wraps, bank, pass.out_turn)][bank] = words[minimum(next, ROW_BANKS - 1)];
+            to[piece + row_in_bank(pass.out_row_pitch, wraps, bank, pass.out_turn)][bank] =
+                words[minimum(next, ROW_BANKS - 1)];
         }
     }
 }
@@ -151,8 +152,8 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
     SYSTOLIC_ENTER;
     while (fill || empty) {
         SYSTOLIC_PIPELINE(1, 4);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=4096
-#pragma HLS DEPENDENCE variable=buffer type=inter false
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 4096
+#pragma HLS DEPENDENCE variable = buffer type = inter false
         // Every bank is written in one place and read in one: a tool cannot see that banks chosen at run time differ.
         if (fill) {
             const results_t taken = results.read();
@@ -170,8 +171,8 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
         }
         if (empty) {
             lanes_t banks[ROW_BANKS], words[ROW_BANKS];
-#pragma HLS ARRAY_PARTITION variable=banks complete
-#pragma HLS ARRAY_PARTITION variable=words complete
+#pragma HLS ARRAY_PARTITION variable = banks complete
+#pragma HLS ARRAY_PARTITION variable = words complete
             const int first = place.row % ROW_BANKS;  // the bank of the first row that leaves
             for (int bank = 0; bank < ROW_BANKS; ++bank) {
 #pragma HLS UNROLL
@@ -197,13 +198,13 @@ static inline void arrange(pass_t pass, hls::stream<results_t> &results, hls::st
     SYSTOLIC_PROCESS("arrange");
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
     static arranged_t buffer;
-#pragma HLS ARRAY_PARTITION variable=buffer complete dim=3
-#pragma HLS ARRAY_PARTITION variable=buffer complete dim=5
-#pragma HLS ARRAY_PARTITION variable=buffer complete dim=6
+#pragma HLS ARRAY_PARTITION variable = buffer complete dim = 3
+#pragma HLS ARRAY_PARTITION variable = buffer complete dim = 5
+#pragma HLS ARRAY_PARTITION variable = buffer complete dim = 6
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = buffer type = ram_s2p impl = ARRANGED_MEMORY)
     chunk_t in = first_chunk(pass), out = in;
     for (int i = 0; i <= pass.chunks; ++i) {
-#pragma HLS LOOP_TRIPCOUNT min=2 max=1024
+#pragma HLS LOOP_TRIPCOUNT min = 2 max = 1024
         arrange_phase(pass, in, i < pass.chunks, out, i > 0, i & 1, buffer, results, ports, to);
         out = in;
         next_chunk(pass, in);
@@ -219,7 +220,7 @@ void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<word_t
     chunk_t chunk = first_chunk(pass);
     int open = 0;
     for (int i = 0; i < chunks; ++i) {
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1024
         const int length = times(chunk.columns, pass.value_words);
         int row = PORT, block = 0, word = 0;
         int row_at = pass.out_base + chunk.row_at + chunk.block_at + chunk.x_at + times(pass.out_row_pitch, PORT);
@@ -227,7 +228,7 @@ void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<word_t
         SYSTOLIC_ENTER;
         while (row < chunk.rows) {
             SYSTOLIC_PIPELINE(1, 3);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=4096
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 4096
             if (word == 0) {
                 if (open == RESPONSES_OPEN) maps.write_response();
                 else ++open;
@@ -249,7 +250,7 @@ void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<word_t
     }
     // The next pass reads what was written: it may not start before DDR has answered.
     for (int i = 0; i < open; ++i) {
-#pragma HLS LOOP_TRIPCOUNT min=1 max=16
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 16
         maps.write_response();
     }
 }

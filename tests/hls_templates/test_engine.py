@@ -85,8 +85,8 @@ def test_the_linter_finds_nothing(geometry: EngineValues) -> None:
         ("top.cpp", "bundle=weights_0 offset=slave", "bundle=weights_0 ofset=slave", "unknown-option"),
         ("top.cpp", "    pool(pass, sums, groups);", "    if (index) pool(pass, sums, groups);", "dataflow-statement"),
         ("top.cpp", "    load(pass, from, rows, activations);", "", "channel-readers"),
-        ("load.h", "DEPENDENCE variable=rows", "DEPENDENCE variable=rowz", "undeclared-variable"),
-        ("pool.h", "#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000", "", "unbounded-loop"),
+        ("load.h", "DEPENDENCE variable = rows", "DEPENDENCE variable = rowz", "undeclared-variable"),
+        ("pool.h", "#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000", "", "unbounded-loop"),
     ],
 )
 def test_the_linter_would_find_it(file: str, right: str, wrong: str, rule: str) -> None:

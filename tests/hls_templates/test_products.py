@@ -98,4 +98,4 @@ def test_the_estimate_counts_every_product_of_addresses() -> None:
     assert calls("read.h") + chunk + port == PORT_PRODUCTS
     assert sum(calls(header) for header in HEADERS) == calls("load.h") + calls("read.h") + calls("save.h")
     assert f"COUNT_BITS = {COUNT_BITS};" in FIXED["pass.h"]
-    assert "#pragma HLS BIND_OP variable=product op=mul impl=fabric" in FIXED["pass.h"]
+    assert "#pragma HLS BIND_OP variable = product op = mul impl = fabric" in FIXED["pass.h"]

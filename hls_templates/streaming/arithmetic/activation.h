@@ -52,10 +52,10 @@ struct requantise_t {
     template <class SUM>
     output_t operator()(int fold, int pe, SUM sum) const {
 #pragma HLS INLINE
-#pragma HLS ARRAY_PARTITION variable=bias complete dim=1
-#pragma HLS ARRAY_PARTITION variable=multiplier complete dim=1
-#pragma HLS ARRAY_PARTITION variable=negative complete dim=1
-#pragma HLS ARRAY_PARTITION variable=shift complete dim=1
+#pragma HLS ARRAY_PARTITION variable = bias complete dim = 1
+#pragma HLS ARRAY_PARTITION variable = multiplier complete dim = 1
+#pragma HLS ARRAY_PARTITION variable = negative complete dim = 1
+#pragma HLS ARRAY_PARTITION variable = shift complete dim = 1
         const integer<32, true> biased = integer<32, true>(sum) + integer<32, true>(bias[pe][fold]);
         const integer<17, true> by = biased < 0 ? negative[pe][fold] : multiplier[pe][fold];
         const integer<64, true> product = product_of_sum(biased, by);
@@ -76,9 +76,9 @@ struct multiply_shift_t {
     template <class SUM>
     output_t operator()(int fold, int pe, SUM sum) const {
 #pragma HLS INLINE
-#pragma HLS ARRAY_PARTITION variable=multiplier complete dim=1
-#pragma HLS ARRAY_PARTITION variable=bias complete dim=1
-#pragma HLS ARRAY_PARTITION variable=shift complete dim=1
+#pragma HLS ARRAY_PARTITION variable = multiplier complete dim = 1
+#pragma HLS ARRAY_PARTITION variable = bias complete dim = 1
+#pragma HLS ARRAY_PARTITION variable = shift complete dim = 1
         const integer<17, true> by = multiplier[pe][fold];
         const integer<64, true> scaled = product_of_sum(sum, by) + integer<48, true>(bias[pe][fold]);
         const uint8_t places = shift[pe][fold];
@@ -97,9 +97,9 @@ struct thresholds_t {
     template <class SUM>
     output_t operator()(int fold, int pe, SUM sum) const {
 #pragma HLS INLINE
-#pragma HLS ARRAY_PARTITION variable=threshold complete dim=1
-#pragma HLS ARRAY_PARTITION variable=threshold complete dim=3
-#pragma HLS ARRAY_PARTITION variable=flip complete dim=1
+#pragma HLS ARRAY_PARTITION variable = threshold complete dim = 1
+#pragma HLS ARRAY_PARTITION variable = threshold complete dim = 3
+#pragma HLS ARRAY_PARTITION variable = flip complete dim = 1
         const integer<33, true> value = integer<33, true>(sum);
         const integer<33, true> compared = flip[pe][fold] ? integer<33, true>(-value) : value;
         int count = 0;

@@ -27,11 +27,11 @@ inline ap_int<WEIGHT::bits + VALUE::bits + 1> product_of(typename WEIGHT::carrie
     if (VALUE::bipolar) return value != 0 ? w : product_t(-w);
     if (DSP) {
         const product_t product = WEIGHT::value(weight) * VALUE::value(value);
-#pragma HLS BIND_OP variable=product op=mul impl=dsp
+#pragma HLS BIND_OP variable = product op = mul impl = dsp
         return product;
     }
     const product_t product = WEIGHT::value(weight) * VALUE::value(value);
-#pragma HLS BIND_OP variable=product op=mul impl=fabric
+#pragma HLS BIND_OP variable = product op = mul impl = fabric
     return product;
 }
 
@@ -47,7 +47,7 @@ inline void add_products(const typename WEIGHT::carrier weight[PE][SIMD],
             total += weight[pe][s] == value[x * SIMD + s] ? 1 : 0;  // XNOR, popcount
         } else {
             total += product_of<WEIGHT, VALUE, packing_t<WEIGHT, VALUE, MULTIPLIER>::dsp>(weight[pe][s],
-                                                                                        value[x * SIMD + s]);
+                                                                                          value[x * SIMD + s]);
         }
     }
     sum += WEIGHT::bipolar && VALUE::bipolar ? SUM(2 * total - SIMD) : total;
@@ -147,19 +147,19 @@ inline void add_square(const typename WEIGHT::carrier weight[PE][SIMD],
         if (packing::weights_terms > 0 && pair_pe) {
             if (x + i < PIXELS) {
                 add_two_weights<WEIGHT, VALUE, MULTIPLIER, PE, SIMD, PIXELS>(weight, value, pe, x + i, sum[x + i][pe],
-                                                                            sum[x + i][pe + 1]);
+                                                                             sum[x + i][pe + 1]);
             }
         } else if (packing::pixels_terms > 0 && pair_x) {
             if (pe + i < PE) {
                 add_two_pixels<WEIGHT, VALUE, MULTIPLIER, PE, SIMD, PIXELS>(weight, value, pe + i, x, sum[x][pe + i],
-                                                                           sum[x + 1][pe + i]);
+                                                                            sum[x + 1][pe + i]);
             }
         } else if (x + i < PIXELS) {
             for (int j = 0; j < 2; ++j) {
 #pragma HLS UNROLL
                 if (pe + j < PE) {
                     add_products<WEIGHT, VALUE, MULTIPLIER, PE, SIMD, PIXELS>(weight, value, pe + j, x + i,
-                                                                             sum[x + i][pe + j]);
+                                                                              sum[x + i][pe + j]);
                 }
             }
         }

@@ -26,7 +26,7 @@ void activate(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ACTIVATE_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
         word<typename ACTIVATION::output_t, PIXELS * PE> result;
         for (int x = 0; x < PIXELS; ++x) {

@@ -81,9 +81,9 @@ void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         exact_t<SUM_BITS> sum[PIXELS * PE];
-#pragma HLS ARRAY_PARTITION variable=sum complete
+#pragma HLS ARRAY_PARTITION variable = sum complete
         clear<PIXELS * PE>(sum);
         add_term<TERM0, PIXELS * PE>(in0.read(), sum);
         add_term<TERM1, PIXELS * PE>(in1.read(), sum);
@@ -105,9 +105,9 @@ void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         exact_t<SUM_BITS> sum[PIXELS * PE];
-#pragma HLS ARRAY_PARTITION variable=sum complete
+#pragma HLS ARRAY_PARTITION variable = sum complete
         clear<PIXELS * PE>(sum);
         add_term<TERM0, PIXELS * PE>(in0.read(), sum);
         add_term<TERM1, PIXELS * PE>(in1.read(), sum);
@@ -131,9 +131,9 @@ void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         exact_t<SUM_BITS> sum[PIXELS * PE];
-#pragma HLS ARRAY_PARTITION variable=sum complete
+#pragma HLS ARRAY_PARTITION variable = sum complete
         clear<PIXELS * PE>(sum);
         add_term<TERM0, PIXELS * PE>(in0.read(), sum);
         add_term<TERM1, PIXELS * PE>(in1.read(), sum);
@@ -156,11 +156,11 @@ void element_wise(int frames, hls::stream<word<typename VALUE0::carrier, PIXELS 
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<typename VALUE0::carrier, PIXELS * PE> first = in0.read();
         const word<typename VALUE1::carrier, PIXELS * PE> second = in1.read();
         exact_t<SUM_BITS> sum[PIXELS * PE];
-#pragma HLS ARRAY_PARTITION variable=sum complete
+#pragma HLS ARRAY_PARTITION variable = sum complete
         for (int l = 0; l < PIXELS * PE; ++l) {
 #pragma HLS UNROLL
             const exact_t<SUM_BITS> a = VALUE0::value(first.lane[l]), b = VALUE1::value(second.lane[l]);
@@ -178,16 +178,16 @@ void channel_wise(int frames, hls::stream<word<typename VALUE::carrier, PIXELS *
                   hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
                   const typename CONSTANT::carrier constants[PE][CHANNELS / PE], const ACTIVATION &activation) {
 #pragma HLS INLINE
-#pragma HLS ARRAY_PARTITION variable=constants complete dim=1
+#pragma HLS ARRAY_PARTITION variable = constants complete dim = 1
     int nf = 0;
     progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
         exact_t<SUM_BITS> sum[PIXELS * PE];
-#pragma HLS ARRAY_PARTITION variable=sum complete
+#pragma HLS ARRAY_PARTITION variable = sum complete
         for (int x = 0; x < PIXELS; ++x) {
 #pragma HLS UNROLL
             for (int pe = 0; pe < PE; ++pe) {

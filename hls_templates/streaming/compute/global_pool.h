@@ -12,8 +12,8 @@
 #include "datatype.h"
 #include "delay.h"
 #include "instrument.h"
-#include "ram.h"
 #include "progress.h"
+#include "ram.h"
 #include "word.h"
 
 constexpr int GLOBAL_POOL_DEPTH = 10;
@@ -35,8 +35,8 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, GLOBAL_POOL_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
-#pragma HLS DEPENDENCE variable=kept type=inter false
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+#pragma HLS DEPENDENCE variable = kept type = inter false
         const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
         sums_t sums[1];
         ago.peek(kept, sums);

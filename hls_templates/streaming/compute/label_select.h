@@ -41,7 +41,7 @@ void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in
     static_assert((int64_t(1) << INDEX_BITS) >= LABELS, "INDEX_BITS hold every label");
     typedef candidate_t<VALUE, INDEX_BITS> entry_t;
     entry_t kept[K];
-#pragma HLS ARRAY_PARTITION variable=kept complete
+#pragma HLS ARRAY_PARTITION variable = kept complete
     for (int k = 0; k < K; ++k) {
 #pragma HLS UNROLL
         kept[k].value = 0;
@@ -53,10 +53,10 @@ void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, LABEL_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<typename VALUE::carrier, PE> values = in.read();
         entry_t all[K + PE];
-#pragma HLS ARRAY_PARTITION variable=all complete
+#pragma HLS ARRAY_PARTITION variable = all complete
         for (int k = 0; k < K; ++k) {
 #pragma HLS UNROLL
             all[k] = kept[k];

@@ -104,29 +104,28 @@ template <int POSITIONS, int MW, int MH, int SIMD, int PE, int PIXELS, class WEI
           int MULTIPLIER, class ACTIVATION, class STORED>
 void matrix_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD>> &in,
                    hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
-                   const STORED weights[PE][(MH / PE) * (MW / SIMD)][SIMD],
-                   const ACTIVATION &activation) {
+                   const STORED weights[PE][(MH / PE) * (MW / SIMD)][SIMD], const ACTIVATION &activation) {
 #pragma HLS INLINE
-#pragma HLS ARRAY_PARTITION variable=weights complete dim=1
-#pragma HLS ARRAY_RESHAPE variable=weights complete dim=3
+#pragma HLS ARRAY_PARTITION variable = weights complete dim = 1
+#pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
     static_assert(MW % SIMD == 0 && MH % PE == 0, "SIMD divides the columns, PE the rows");
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = MH / PE, SF = MW / SIMD;
     word<typename VALUE::carrier, PIXELS * SIMD> vector[SF];
-#pragma HLS AGGREGATE variable=vector
+#pragma HLS AGGREGATE variable = vector
     exact_t<SUM_BITS> sum[PIXELS][PE];
-#pragma HLS ARRAY_PARTITION variable=sum complete dim=0
+#pragma HLS ARRAY_PARTITION variable = sum complete dim = 0
     fold_t<NF, SF> at = {0, 0, 0};
     progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, MVU_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         typename WEIGHT::carrier weight[PE][SIMD];
-#pragma HLS ARRAY_PARTITION variable=weight complete dim=0
+#pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
         take_tile(weights, at.tile, weight);
         matrix_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in, vector, sum,
-                                                                                         out, activation);
+                                                                                          out, activation);
         at.step();
         done.next();
     }
@@ -144,20 +143,20 @@ void matrix_vector_streamed(int frames, hls::stream<word<typename VALUE::carrier
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = MH / PE, SF = MW / SIMD;
     word<typename VALUE::carrier, PIXELS * SIMD> vector[SF];
-#pragma HLS AGGREGATE variable=vector
+#pragma HLS AGGREGATE variable = vector
     exact_t<SUM_BITS> sum[PIXELS][PE];
-#pragma HLS ARRAY_PARTITION variable=sum complete dim=0
+#pragma HLS ARRAY_PARTITION variable = sum complete dim = 0
     fold_t<NF, SF> at = {0, 0, 0};
     progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, MVU_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         typename WEIGHT::carrier weight[PE][SIMD];
-#pragma HLS ARRAY_PARTITION variable=weight complete dim=0
+#pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
         take_tile(weights.read(), weight);
         matrix_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in, vector, sum,
-                                                                                         out, activation);
+                                                                                          out, activation);
         at.step();
         done.next();
     }

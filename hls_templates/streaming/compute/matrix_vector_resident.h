@@ -42,10 +42,10 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
     typedef word<exact_t<SUM_BITS>, PIXELS * PE> sums_t;
     // [group][word of the vector], [group][fold]; phases do not overlap, so that one port writes and one reads
     values_t vectors[GROUPS * SF];
-#pragma HLS AGGREGATE variable=vectors compact=bit
+#pragma HLS AGGREGATE variable = vectors compact = bit
     keep_in(vectors, ram_of<RAM>());
     results_t results[GROUPS * NF];
-#pragma HLS AGGREGATE variable=results compact=bit
+#pragma HLS AGGREGATE variable = results compact = bit
     keep_in(results, ram_of<RAM_AUTO>());
     sums_t kept[GROUPS][1];  // a group's sums, one tile ago
     keep_delay<RAM_AUTO>(kept);
@@ -54,14 +54,14 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
     resident_t phase = VECTORS_COME;
     fold_t<NF, SF> at = {0, 0, 0};
     int group = 0, place = 0, result_place = 0;  // place: group · SF + sf, or what comes or leaves next
-    progress_t<GROUPS *(SF + NF * SF + NF)> done = {0, 0};
+    progress_t<(SF + NF * SF + NF) * GROUPS> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, RESIDENT_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
-#pragma HLS DEPENDENCE variable=vectors type=inter false
-#pragma HLS DEPENDENCE variable=results type=inter false
-#pragma HLS DEPENDENCE variable=kept type=inter false
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+#pragma HLS DEPENDENCE variable = vectors type = inter false
+#pragma HLS DEPENDENCE variable = results type = inter false
+#pragma HLS DEPENDENCE variable = kept type = inter false
         if (phase == VECTORS_COME) {
             vectors[place] = in.read();
             if (++place == GROUPS * SF) {
@@ -73,8 +73,8 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
             typename WEIGHT::carrier weight[PE][SIMD];
             exact_t<SUM_BITS> sum[PIXELS][PE];
             sums_t sums[1];
-#pragma HLS ARRAY_PARTITION variable=weight complete dim=0
-#pragma HLS ARRAY_PARTITION variable=sum complete dim=0
+#pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
+#pragma HLS ARRAY_PARTITION variable = sum complete dim = 0
             ago.peek(kept, sums);
             take_tile(tile, weight);
             for (int pe = 0; pe < PE; ++pe) {

@@ -19,10 +19,10 @@
 #include "scan.h"
 #include "word.h"
 
-template <int PIXELS, int LANES, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL, int STRIDE, int TOP, int LEFT, int BOTTOM,
-          int RIGHT, int RAM = RAM_AUTO, class T>
-void max_pool(int frames, hls::stream<word<T, PIXELS * LANES> > &in,
-              hls::stream<word<T, pixels_out(PIXELS, STRIDE) * LANES> > &out) {
+template <int PIXELS, int LANES, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL, int STRIDE, int TOP, int LEFT,
+          int BOTTOM, int RIGHT, int RAM = RAM_AUTO, class T>
+void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
+              hls::stream<word<T, pixels_out(PIXELS, STRIDE) * LANES>> &out) {
 #pragma HLS INLINE
     static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
     static_assert(TOP < KERNEL && LEFT < KERNEL && BOTTOM < KERNEL && RIGHT < KERNEL, "every window sees a pixel");
@@ -42,17 +42,17 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES> > &in,
     SYSTOLIC_ENTER;
     while (scan.before(frames)) {
         SYSTOLIC_PIPELINE(1, SCAN_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
-#pragma HLS DEPENDENCE variable=rows type=inter false
-#pragma HLS DEPENDENCE variable=columns type=inter false
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+#pragma HLS DEPENDENCE variable = rows type = inter false
+#pragma HLS DEPENDENCE variable = columns type = inter false
         if (scan.takes(frames)) newest = in.read();
         bundle_t age[AGES], ages_in[AGES], seen[plan::BUNDLES];
         pooled_t row[ROWS], rows_in[ROWS], pooled = zeros<pooled_t>();
-#pragma HLS ARRAY_PARTITION variable=age complete
-#pragma HLS ARRAY_PARTITION variable=ages_in complete
-#pragma HLS ARRAY_PARTITION variable=seen complete
-#pragma HLS ARRAY_PARTITION variable=row complete
-#pragma HLS ARRAY_PARTITION variable=rows_in complete
+#pragma HLS ARRAY_PARTITION variable = age complete
+#pragma HLS ARRAY_PARTITION variable = ages_in complete
+#pragma HLS ARRAY_PARTITION variable = seen complete
+#pragma HLS ARRAY_PARTITION variable = row complete
+#pragma HLS ARRAY_PARTITION variable = rows_in complete
         by_bundles.peek(columns, age);
         for (int b = 0; b < plan::BUNDLES; ++b) {
 #pragma HLS UNROLL

@@ -34,8 +34,8 @@ inline void vector_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::
 #pragma HLS UNROLL
         typename WEIGHT::carrier own[1][SIMD];
         typename VALUE::carrier value[PIXELS * SIMD];
-#pragma HLS ARRAY_PARTITION variable=own complete dim=0
-#pragma HLS ARRAY_PARTITION variable=value complete
+#pragma HLS ARRAY_PARTITION variable = own complete dim = 0
+#pragma HLS ARRAY_PARTITION variable = value complete
         for (int s = 0; s < SIMD; ++s) {
 #pragma HLS UNROLL
             own[0][s] = weight[pe][s];
@@ -68,27 +68,26 @@ template <int POSITIONS, int CHANNELS, int TAPS, int SIMD, int PE, int PIXELS, c
           int MULTIPLIER, class ACTIVATION, class STORED>
 void vector_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD * PE>> &in,
                    hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
-                   const STORED weights[PE][(CHANNELS / PE) * (TAPS / SIMD)][SIMD],
-                   const ACTIVATION &activation) {
+                   const STORED weights[PE][(CHANNELS / PE) * (TAPS / SIMD)][SIMD], const ACTIVATION &activation) {
 #pragma HLS INLINE
-#pragma HLS ARRAY_PARTITION variable=weights complete dim=1
-#pragma HLS ARRAY_RESHAPE variable=weights complete dim=3
+#pragma HLS ARRAY_PARTITION variable = weights complete dim = 1
+#pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
     static_assert(CHANNELS % PE == 0 && TAPS % SIMD == 0, "PE divides the channels, SIMD the taps");
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = CHANNELS / PE, SF = TAPS / SIMD;
     exact_t<SUM_BITS> sum[PE][PIXELS][1];
-#pragma HLS ARRAY_PARTITION variable=sum complete dim=0
+#pragma HLS ARRAY_PARTITION variable = sum complete dim = 0
     fold_t<NF, SF> at = {0, 0, 0};
     progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, VVU_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         typename WEIGHT::carrier weight[PE][SIMD];
-#pragma HLS ARRAY_PARTITION variable=weight complete dim=0
+#pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
         take_tile(weights, at.tile, weight);
         vector_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in.read(), sum,
-                                                                                         out, activation);
+                                                                                          out, activation);
         at.step();
         done.next();
     }
@@ -106,18 +105,18 @@ void vector_vector_streamed(int frames, hls::stream<word<typename VALUE::carrier
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = CHANNELS / PE, SF = TAPS / SIMD;
     exact_t<SUM_BITS> sum[PE][PIXELS][1];
-#pragma HLS ARRAY_PARTITION variable=sum complete dim=0
+#pragma HLS ARRAY_PARTITION variable = sum complete dim = 0
     fold_t<NF, SF> at = {0, 0, 0};
     progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, VVU_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         typename WEIGHT::carrier weight[PE][SIMD];
-#pragma HLS ARRAY_PARTITION variable=weight complete dim=0
+#pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
         take_tile(weights.read(), weight);
         vector_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in.read(), sum,
-                                                                                         out, activation);
+                                                                                          out, activation);
         at.step();
         done.next();
     }

@@ -27,13 +27,13 @@ void window_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = CHANNELS / PE, SF = TAPS / SIMD;
     exact_t<SUM_BITS> kept[PIXELS * PE];
-#pragma HLS ARRAY_PARTITION variable=kept complete
+#pragma HLS ARRAY_PARTITION variable = kept complete
     fold_t<NF, SF> at = {0, 0, 0};
     progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, POOL_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<typename VALUE::carrier, PIXELS * SIMD * PE> values = in.read();
         for (int x = 0; x < PIXELS; ++x) {
 #pragma HLS UNROLL

@@ -49,12 +49,12 @@ void unpack_beats(int frames, hls::stream<beat_t<BEAT>> &in, hls::stream<word<T,
 #pragma HLS INLINE
     static_assert(LANES <= BEAT, "a word must not need two beats in one cycle");
     uint8_t held[2 * BEAT];
-#pragma HLS ARRAY_PARTITION variable=held complete
+#pragma HLS ARRAY_PARTITION variable = held complete
     int have = 0, at = 0, frame = 0;
     SYSTOLIC_ENTER;
     while (frame < frames) {
         SYSTOLIC_PIPELINE(1, 3);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         if (have < LANES) {
             const beat_t<BEAT> beat = in.read();
             for (int i = 0; i < BEAT; ++i) {
@@ -90,12 +90,12 @@ void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<
     constexpr int REST = WORDS * LANES * VALUE % BEAT;
     constexpr int STEPS = WORDS + (REST ? 1 : 0);
     uint8_t held[2 * BEAT];
-#pragma HLS ARRAY_PARTITION variable=held complete
+#pragma HLS ARRAY_PARTITION variable = held complete
     int have = 0, at = 0, frame = 0;
     SYSTOLIC_ENTER;
     while (frame < frames) {
         SYSTOLIC_PIPELINE(1, 3);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         if (at < WORDS) {
             const word<T, LANES> value = in.read();
             for (int i = 0; i < LANES; ++i) {
@@ -141,7 +141,7 @@ void append_beats(int frames, hls::stream<beat_t<BEAT>> &first, hls::stream<beat
     SYSTOLIC_ENTER;
     while (frame < frames) {
         SYSTOLIC_PIPELINE(1, 2);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         beat_t<BEAT> beat = at < FIRST ? first.read() : second.read();
         beat.last = LAST && at == FIRST + SECOND - 1;
         out.write(beat);

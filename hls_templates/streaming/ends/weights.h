@@ -18,8 +18,8 @@
 
 #include "datatype.h"
 #include "instrument.h"
-#include "ram.h"
 #include "progress.h"
+#include "ram.h"
 #include "word.h"
 
 constexpr int WEIGHTS_DEPTH = 4, FETCH_DEPTH = 4;
@@ -38,19 +38,19 @@ constexpr int beats_of(int weights, int bits, int bytes) {
 template <class T, int A, int B, int C>
 inline void read_from(const T (&memory)[A][B][C], ram_of<RAM_AUTO>) {
 #pragma HLS INLINE
-#pragma HLS BIND_STORAGE variable=memory type=rom_1p impl=auto
+#pragma HLS BIND_STORAGE variable = memory type = rom_1p impl = auto
     static_cast<void>(memory);
 }
 template <class T, int A, int B, int C>
 inline void read_from(const T (&memory)[A][B][C], ram_of<RAM_LUTRAM>) {
 #pragma HLS INLINE
-#pragma HLS BIND_STORAGE variable=memory type=rom_1p impl=lutram
+#pragma HLS BIND_STORAGE variable = memory type = rom_1p impl = lutram
     static_cast<void>(memory);
 }
 template <class T, int A, int B, int C>
 inline void read_from(const T (&memory)[A][B][C], ram_of<RAM_BRAM>) {
 #pragma HLS INLINE
-#pragma HLS BIND_STORAGE variable=memory type=rom_1p impl=bram
+#pragma HLS BIND_STORAGE variable = memory type = rom_1p impl = bram
     static_cast<void>(memory);
 }
 
@@ -59,8 +59,8 @@ void stream_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * 
                     const STORED (&weights)[PE][TILES][SIMD]) {
 #pragma HLS INLINE
 // One address serves all PEs and lanes: one wide memory.
-#pragma HLS ARRAY_RESHAPE variable=weights complete dim=1
-#pragma HLS ARRAY_RESHAPE variable=weights complete dim=3
+#pragma HLS ARRAY_RESHAPE variable = weights complete dim = 1
+#pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
     static_assert(RAM != RAM_URAM, "URAM has no initial content: load_weights fills it");
     read_from(weights, ram_of<RAM>());
     int tile = 0;
@@ -68,7 +68,7 @@ void stream_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * 
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WEIGHTS_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         word<typename WEIGHT::carrier, PE * SIMD> value;
         for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
@@ -132,13 +132,13 @@ void fetch_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * S
     typedef tile_t<PE, SIMD, WEIGHT, BYTES> tile_type;
     constexpr int PASS = TILES * tile_type::BEATS;
     tile_type tile;
-#pragma HLS ARRAY_PARTITION variable=tile.bytes complete
+#pragma HLS ARRAY_PARTITION variable = tile.bytes complete
     int at = 0, beat = 0;
     progress_t<GROUPS * PASS> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, FETCH_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         if (at == 0) image.read_request(base, PASS);
         tile.put(beat, image.read());
         if (beat == tile_type::BEATS - 1) out.write(tile.weights());
@@ -154,10 +154,10 @@ void load_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SI
 #pragma HLS INLINE
     typedef tile_t<PE, SIMD, WEIGHT, BYTES> tile_type;
     word<typename WEIGHT::carrier, PE * SIMD> weights[TILES];
-#pragma HLS AGGREGATE variable=weights compact=bit
+#pragma HLS AGGREGATE variable = weights compact = bit
     keep_in(weights, ram_of<RAM>());
     tile_type tile;
-#pragma HLS ARRAY_PARTITION variable=tile.bytes complete
+#pragma HLS ARRAY_PARTITION variable = tile.bytes complete
     int at = 0, beat = 0;
     image.read_request(base, TILES * tile_type::BEATS);
     SYSTOLIC_ENTER;
@@ -172,7 +172,7 @@ void load_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SI
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WEIGHTS_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         out.write(weights[at]);
         at = at == TILES - 1 ? 0 : at + 1;
         done.next();

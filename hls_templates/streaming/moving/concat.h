@@ -25,7 +25,7 @@ inline W read_one(int which, hls::stream<W> &first, hls::stream<W> &second, STRE
 }
 
 template <int LANES, int POSITIONS, int... CHANNELS, class T, class... STREAMS>
-void concat_into(hls::stream<word<T, LANES> > &out, int frames, STREAMS &...ins) {
+void concat_into(hls::stream<word<T, LANES>> &out, int frames, STREAMS &...ins) {
 #pragma HLS INLINE
     const int words[] = {CHANNELS / LANES...};
     constexpr int INPUTS = sizeof...(CHANNELS);
@@ -34,7 +34,7 @@ void concat_into(hls::stream<word<T, LANES> > &out, int frames, STREAMS &...ins)
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, CONCAT_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         out.write(read_one(which, ins...));
         if (++at == words[which]) {
             at = 0;
@@ -47,24 +47,24 @@ void concat_into(hls::stream<word<T, LANES> > &out, int frames, STREAMS &...ins)
 }
 
 template <int LANES, int POSITIONS, int C0, int C1, class T>
-void concat(int frames, hls::stream<word<T, LANES> > &in0, hls::stream<word<T, LANES> > &in1,
-            hls::stream<word<T, LANES> > &out) {
+void concat(int frames, hls::stream<word<T, LANES>> &in0, hls::stream<word<T, LANES>> &in1,
+            hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
     static_assert(C0 % LANES == 0 && C1 % LANES == 0, "LANES divides the channels of every map");
     concat_into<LANES, POSITIONS, C0, C1>(out, frames, in0, in1);
 }
 
 template <int LANES, int POSITIONS, int C0, int C1, int C2, class T>
-void concat(int frames, hls::stream<word<T, LANES> > &in0, hls::stream<word<T, LANES> > &in1,
-            hls::stream<word<T, LANES> > &in2, hls::stream<word<T, LANES> > &out) {
+void concat(int frames, hls::stream<word<T, LANES>> &in0, hls::stream<word<T, LANES>> &in1,
+            hls::stream<word<T, LANES>> &in2, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
     static_assert(C0 % LANES == 0 && C1 % LANES == 0 && C2 % LANES == 0, "LANES divides the channels of every map");
     concat_into<LANES, POSITIONS, C0, C1, C2>(out, frames, in0, in1, in2);
 }
 
 template <int LANES, int POSITIONS, int C0, int C1, int C2, int C3, class T>
-void concat(int frames, hls::stream<word<T, LANES> > &in0, hls::stream<word<T, LANES> > &in1,
-            hls::stream<word<T, LANES> > &in2, hls::stream<word<T, LANES> > &in3, hls::stream<word<T, LANES> > &out) {
+void concat(int frames, hls::stream<word<T, LANES>> &in0, hls::stream<word<T, LANES>> &in1,
+            hls::stream<word<T, LANES>> &in2, hls::stream<word<T, LANES>> &in3, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
     static_assert(C0 % LANES == 0 && C1 % LANES == 0 && C2 % LANES == 0 && C3 % LANES == 0,
                   "LANES divides the channels of every map");

@@ -9,13 +9,13 @@
 #include "word.h"
 
 template <int LANES, int WORDS, class T>
-void discard(int frames, hls::stream<word<T, LANES> > &in) {
+void discard(int frames, hls::stream<word<T, LANES>> &in) {
 #pragma HLS INLINE
     progress_t<WORDS> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, 1);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         in.read();
         done.next();
     }

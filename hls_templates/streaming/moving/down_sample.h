@@ -12,7 +12,7 @@
 constexpr int DOWN_SAMPLE_DEPTH = 2;
 
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int STRIDE, class T>
-void down_sample(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T, LANES> > &out) {
+void down_sample(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
     static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
     constexpr int G = CHANNELS / LANES;
@@ -21,7 +21,7 @@ void down_sample(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, DOWN_SAMPLE_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<T, LANES> value = in.read();
         if (at.on_grid()) out.write(value);
         at.advance();

@@ -23,13 +23,13 @@ inline void write_all(const W &value, hls::stream<W> &first, STREAMS &...others)
 }
 
 template <int LANES, int WORDS, class T, class... STREAMS>
-void duplicate(int frames, hls::stream<word<T, LANES> > &in, STREAMS &...outs) {
+void duplicate(int frames, hls::stream<word<T, LANES>> &in, STREAMS &...outs) {
 #pragma HLS INLINE
     progress_t<WORDS> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, DUPLICATE_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         write_all(in.read(), outs...);
         done.next();
     }

@@ -13,7 +13,7 @@
 constexpr int PAD_DEPTH = 2;
 
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int TOP, int LEFT, int BOTTOM, int RIGHT, class T>
-void pad(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T, LANES> > &out) {
+void pad(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
     static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
     constexpr int G = CHANNELS / LANES, HIGH = TOP + HEIGHT + BOTTOM, WIDE = LEFT + WIDTH + RIGHT;
@@ -22,7 +22,7 @@ void pad(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T, LANES
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, PAD_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         word<T, LANES> value;
         for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL

@@ -13,7 +13,7 @@
 constexpr int PIXEL_PAD_DEPTH = 2;
 
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int STRIDE, class T>
-void pixel_pad(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T, LANES> > &out) {
+void pixel_pad(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
     static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
     constexpr int G = CHANNELS / LANES, HIGH = (HEIGHT - 1) * STRIDE + 1, WIDE = (WIDTH - 1) * STRIDE + 1;
@@ -22,7 +22,7 @@ void pixel_pad(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T,
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, PIXEL_PAD_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         word<T, LANES> value;
         for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL

@@ -22,7 +22,7 @@
 #include "word.h"
 
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int STRIDE, int RAM = RAM_AUTO, class T>
-void reorg_block(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T, LANES> > &out) {
+void reorg_block(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
     static_assert(HEIGHT % STRIDE == 0 && WIDTH % STRIDE == 0, "whole blocks make the map");
     window_default<LANES, CHANNELS, HEIGHT, WIDTH, STRIDE, STRIDE, STRIDE, 0, 0, 0, 0, 1, false, RAM>(frames, in, out);
@@ -165,7 +165,7 @@ struct darknet_order<LANES, CHANNELS, HEIGHT, WIDTH, STRIDE, false> {
 };
 
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int STRIDE, int RAM = RAM_AUTO, class T>
-void reorg_darknet(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T, LANES> > &out) {
+void reorg_darknet(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
     static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
     static_assert(HEIGHT % STRIDE == 0 && WIDTH % STRIDE == 0, "whole blocks make the map");

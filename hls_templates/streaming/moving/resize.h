@@ -18,8 +18,8 @@
 template <int G, int HEIGHT, int WIDTH, int OUT_HEIGHT, int OUT_WIDTH>
 struct nearest_walk {
     static constexpr int ROW = WIDTH * G;
-    static constexpr int EMITS = larger(OUT_HEIGHT * OUT_WIDTH, HEIGHT * WIDTH);
-    static constexpr int DIVISOR = common_divisor<HEIGHT * WIDTH, EMITS>::value;
+    static constexpr int PIXELS = HEIGHT * WIDTH, EMITS = larger(OUT_HEIGHT * OUT_WIDTH, PIXELS);
+    static constexpr int DIVISOR = common_divisor<PIXELS, EMITS>::value;
     static constexpr bool SMALLER = OUT_HEIGHT < HEIGHT || OUT_WIDTH < WIDTH;
     static constexpr int CAPACITY = (SMALLER ? WIDTH + larger(WIDTH, OUT_WIDTH) : 2 * WIDTH) * G + WALK_LANDING + 1;
     static constexpr int SLOTS = walk_slots(CAPACITY);
@@ -28,7 +28,8 @@ struct nearest_walk {
     static constexpr int MOVE_X = WIDTH / OUT_WIDTH, MORE_X = WIDTH % OUT_WIDTH;
     static constexpr int MOVE_Y = HEIGHT / OUT_HEIGHT, MORE_Y = HEIGHT % OUT_HEIGHT;
     static constexpr int BACK = LAST_X * G + G - 1;
-    static constexpr int STEP_X = cyclic(MOVE_X * G - (G - 1), SLOTS), FAR_X = cyclic((MOVE_X + 1) * G - (G - 1), SLOTS);
+    static constexpr int STEP_X = cyclic(MOVE_X * G - (G - 1), SLOTS);
+    static constexpr int FAR_X = cyclic((MOVE_X + 1) * G - (G - 1), SLOTS);
     static constexpr int STEP_Y = cyclic(MOVE_Y * ROW - BACK, SLOTS), FAR_Y = cyclic((MOVE_Y + 1) * ROW - BACK, SLOTS);
     static constexpr int FRAME_STEP = cyclic((HEIGHT - LAST_Y) * ROW - BACK, SLOTS);
 
@@ -38,7 +39,7 @@ struct nearest_walk {
     nearest_walk() : group(0), out_y(0), out_x(0), rest_y(0), rest_x(0), row(0), column(0) {}
 
     int frame_words() const { return HEIGHT * ROW; }
-    int pace() const { return HEIGHT * WIDTH / DIVISOR; }
+    int pace() const { return PIXELS / DIVISOR; }
     int share() const { return EMITS / DIVISOR; }
     int start() const { return 0; }
 
@@ -79,7 +80,7 @@ struct nearest_walk {
 };
 
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int OUT_HEIGHT, int OUT_WIDTH, int RAM = RAM_AUTO, class T>
-void resize_nearest(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T, LANES> > &out) {
+void resize_nearest(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
     static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
     walk_map<RAM>(frames, in, out, nearest_walk<CHANNELS / LANES, HEIGHT, WIDTH, OUT_HEIGHT, OUT_WIDTH>());

@@ -28,7 +28,7 @@ inline void write_one(const W &value, int which, hls::stream<W> &first, hls::str
 }
 
 template <int LANES, int POSITIONS, int... CHANNELS, class T, class... STREAMS>
-void split_into(hls::stream<word<T, LANES> > &in, int frames, STREAMS &...outs) {
+void split_into(hls::stream<word<T, LANES>> &in, int frames, STREAMS &...outs) {
 #pragma HLS INLINE
     const int words[] = {CHANNELS / LANES...};
     constexpr int OUTPUTS = sizeof...(CHANNELS);
@@ -37,7 +37,7 @@ void split_into(hls::stream<word<T, LANES> > &in, int frames, STREAMS &...outs) 
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, SPLIT_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         write_one(in.read(), which, outs...);
         if (++at == words[which]) {
             at = 0;
@@ -50,24 +50,24 @@ void split_into(hls::stream<word<T, LANES> > &in, int frames, STREAMS &...outs) 
 }
 
 template <int LANES, int POSITIONS, int C0, int C1, class T>
-void split(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T, LANES> > &out0,
-           hls::stream<word<T, LANES> > &out1) {
+void split(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out0,
+           hls::stream<word<T, LANES>> &out1) {
 #pragma HLS INLINE
     static_assert(C0 % LANES == 0 && C1 % LANES == 0, "LANES divides every part");
     split_into<LANES, POSITIONS, C0, C1>(in, frames, out0, out1);
 }
 
 template <int LANES, int POSITIONS, int C0, int C1, int C2, class T>
-void split(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T, LANES> > &out0,
-           hls::stream<word<T, LANES> > &out1, hls::stream<word<T, LANES> > &out2) {
+void split(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out0,
+           hls::stream<word<T, LANES>> &out1, hls::stream<word<T, LANES>> &out2) {
 #pragma HLS INLINE
     static_assert(C0 % LANES == 0 && C1 % LANES == 0 && C2 % LANES == 0, "LANES divides every part");
     split_into<LANES, POSITIONS, C0, C1, C2>(in, frames, out0, out1, out2);
 }
 
 template <int LANES, int POSITIONS, int C0, int C1, int C2, int C3, class T>
-void split(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T, LANES> > &out0,
-           hls::stream<word<T, LANES> > &out1, hls::stream<word<T, LANES> > &out2, hls::stream<word<T, LANES> > &out3) {
+void split(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out0,
+           hls::stream<word<T, LANES>> &out1, hls::stream<word<T, LANES>> &out2, hls::stream<word<T, LANES>> &out3) {
 #pragma HLS INLINE
     static_assert(C0 % LANES == 0 && C1 % LANES == 0 && C2 % LANES == 0 && C3 % LANES == 0, "LANES divides every part");
     split_into<LANES, POSITIONS, C0, C1, C2, C3>(in, frames, out0, out1, out2, out3);

@@ -6,7 +6,7 @@
 #include "resize.h"
 
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int STRIDE, int RAM = RAM_AUTO, class T>
-void upsample(int frames, hls::stream<word<T, LANES> > &in, hls::stream<word<T, LANES> > &out) {
+void upsample(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
     resize_nearest<LANES, CHANNELS, HEIGHT, WIDTH, HEIGHT * STRIDE, WIDTH * STRIDE, RAM>(frames, in, out);
 }

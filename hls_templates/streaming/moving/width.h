@@ -30,7 +30,7 @@ struct gearbox {
     int units;
 
     gearbox() : units(0) {
-#pragma HLS ARRAY_PARTITION variable=held complete dim=0
+#pragma HLS ARRAY_PARTITION variable = held complete dim = 0
         for (int u = 0; u < IN + OUT - 1; ++u) {
 #pragma HLS UNROLL
             for (int l = 0; l < UNIT; ++l) {
@@ -87,13 +87,14 @@ struct gearbox {
 constexpr int convert_steps(int lanes_in, int lanes_out, int words_in, int words_out) {
     return lanes_in < lanes_out
                ? words_in + larger(words_out - (words_in - 1) * lanes_in / lanes_out - 1, 0)
-               : larger(words_out, (smaller(words_in, ceiling(words_out * lanes_out, lanes_in)) - 1) * lanes_in / lanes_out +
-                                       1 + larger(words_in - ceiling(words_out * lanes_out, lanes_in), 0));
+               : larger(words_out,
+                        (smaller(words_in, ceiling(words_out * lanes_out, lanes_in)) - 1) * lanes_in / lanes_out + 1 +
+                            larger(words_in - ceiling(words_out * lanes_out, lanes_in), 0));
 }
 
 // WORDS_IN words, a pixel's or, with convert_width, a frame's, become WORDS_OUT; COUNT times a frame.
 template <int LANES_IN, int LANES_OUT, int WORDS_IN, int WORDS_OUT, int COUNT, class T>
-void convert_each(int frames, hls::stream<word<T, LANES_IN> > &in, hls::stream<word<T, LANES_OUT> > &out) {
+void convert_each(int frames, hls::stream<word<T, LANES_IN>> &in, hls::stream<word<T, LANES_OUT>> &out) {
 #pragma HLS INLINE
     constexpr int UNIT = common_divisor<LANES_IN, LANES_OUT>::value;
     gearbox<T, LANES_IN / UNIT, LANES_OUT / UNIT, UNIT> box;
@@ -103,7 +104,7 @@ void convert_each(int frames, hls::stream<word<T, LANES_IN> > &in, hls::stream<w
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WIDTH_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         if (read < WORDS_IN && (box.wants() || read >= NEEDED)) {
             const word<T, LANES_IN> value = in.read();
             if (read < NEEDED) box.put(value);  // the rest is cropped
@@ -122,14 +123,14 @@ void convert_each(int frames, hls::stream<word<T, LANES_IN> > &in, hls::stream<w
 }
 
 template <int LANES_IN, int LANES_OUT, int WORDS_IN, class T>
-void convert_width(int frames, hls::stream<word<T, LANES_IN> > &in, hls::stream<word<T, LANES_OUT> > &out) {
+void convert_width(int frames, hls::stream<word<T, LANES_IN>> &in, hls::stream<word<T, LANES_OUT>> &out) {
 #pragma HLS INLINE
     static_assert(WORDS_IN * LANES_IN % LANES_OUT == 0, "a frame is whole words on both sides");
     convert_each<LANES_IN, LANES_OUT, WORDS_IN, WORDS_IN * LANES_IN / LANES_OUT, 1>(frames, in, out);
 }
 
 template <int LANES_IN, int LANES_OUT, int CHANNELS_IN, int CHANNELS_OUT, int POSITIONS, class T>
-void convert_channels(int frames, hls::stream<word<T, LANES_IN> > &in, hls::stream<word<T, LANES_OUT> > &out) {
+void convert_channels(int frames, hls::stream<word<T, LANES_IN>> &in, hls::stream<word<T, LANES_OUT>> &out) {
 #pragma HLS INLINE
     static_assert(CHANNELS_IN % LANES_IN == 0 && CHANNELS_OUT % LANES_OUT == 0, "a pixel is whole words on both sides");
     convert_each<LANES_IN, LANES_OUT, CHANNELS_IN / LANES_IN, CHANNELS_OUT / LANES_OUT, POSITIONS>(frames, in, out);
@@ -137,17 +138,18 @@ void convert_channels(int frames, hls::stream<word<T, LANES_IN> > &in, hls::stre
 
 // Words of GROUPS channel groups wait until the last pixel of the wider word is there.
 template <int LANES, int GROUPS, int PIXELS_IN, int PIXELS_OUT, int POSITIONS, class T>
-void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES> > &in, hls::stream<word<T, PIXELS_OUT * LANES> > &out) {
+void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
+                   hls::stream<word<T, PIXELS_OUT * LANES>> &out) {
 #pragma HLS INLINE
     constexpr int PARTS = PIXELS_OUT / PIXELS_IN;
     word<T, PIXELS_OUT * LANES> waiting[GROUPS];
-#pragma HLS ARRAY_PARTITION variable=waiting complete
+#pragma HLS ARRAY_PARTITION variable = waiting complete
     int group = 0, part = 0;
     progress_t<POSITIONS / PIXELS_IN * GROUPS> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WIDTH_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<T, PIXELS_IN * LANES> value = in.read();
         word<T, PIXELS_OUT * LANES> wide = waiting[group];
         for (int p = 0; p < PARTS; ++p) {
@@ -168,17 +170,18 @@ void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES> > &in, hls
 }
 
 template <int LANES, int GROUPS, int PIXELS_IN, int PIXELS_OUT, int POSITIONS, class T>
-void scatter_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES> > &in, hls::stream<word<T, PIXELS_OUT * LANES> > &out) {
+void scatter_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
+                    hls::stream<word<T, PIXELS_OUT * LANES>> &out) {
 #pragma HLS INLINE
     constexpr int PARTS = PIXELS_IN / PIXELS_OUT;
     word<T, PIXELS_IN * LANES> waiting[GROUPS];
-#pragma HLS ARRAY_PARTITION variable=waiting complete
+#pragma HLS ARRAY_PARTITION variable = waiting complete
     int group = 0, part = 0;
     progress_t<POSITIONS / PIXELS_OUT * GROUPS> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WIDTH_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         word<T, PIXELS_IN * LANES> wide;
         if (part == 0) {
             wide = in.read();
@@ -206,8 +209,8 @@ void scatter_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES> > &in, hl
 template <int LANES, int CHANNELS, int PIXELS_IN, int PIXELS_OUT, int POSITIONS, bool WIDER = (PIXELS_OUT > PIXELS_IN)>
 struct pixel_converter {
     template <class T>
-    static void convert(int frames, hls::stream<word<T, PIXELS_IN * LANES> > &in,
-                        hls::stream<word<T, PIXELS_OUT * LANES> > &out) {
+    static void convert(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
+                        hls::stream<word<T, PIXELS_OUT * LANES>> &out) {
 #pragma HLS INLINE
         gather_pixels<LANES, CHANNELS / LANES, PIXELS_IN, PIXELS_OUT, POSITIONS>(frames, in, out);
     }
@@ -216,15 +219,16 @@ struct pixel_converter {
 template <int LANES, int CHANNELS, int PIXELS_IN, int PIXELS_OUT, int POSITIONS>
 struct pixel_converter<LANES, CHANNELS, PIXELS_IN, PIXELS_OUT, POSITIONS, false> {
     template <class T>
-    static void convert(int frames, hls::stream<word<T, PIXELS_IN * LANES> > &in,
-                        hls::stream<word<T, PIXELS_OUT * LANES> > &out) {
+    static void convert(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
+                        hls::stream<word<T, PIXELS_OUT * LANES>> &out) {
 #pragma HLS INLINE
         scatter_pixels<LANES, CHANNELS / LANES, PIXELS_IN, PIXELS_OUT, POSITIONS>(frames, in, out);
     }
 };
 
 template <int LANES, int CHANNELS, int PIXELS_IN, int PIXELS_OUT, int POSITIONS, class T>
-void convert_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES> > &in, hls::stream<word<T, PIXELS_OUT * LANES> > &out) {
+void convert_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
+                    hls::stream<word<T, PIXELS_OUT * LANES>> &out) {
 #pragma HLS INLINE
     static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
     static_assert(PIXELS_IN % PIXELS_OUT == 0 || PIXELS_OUT % PIXELS_IN == 0, "one number of pixels divides the other");

@@ -38,7 +38,8 @@ struct window_plan {
 
 // Words of the buffer: what a window sees from its first pixel to its last, and what comes while its row is done: the
 // rows that the stride leaves behind, or those that the next frame's first window needs.
-constexpr int window_capacity(int groups, int height, int width, int high, int wide, int stride, int out_height, int out_width) {
+constexpr int window_capacity(int groups, int height, int width, int high, int wide, int stride, int out_height,
+                              int out_width) {
     return (high * width + wide + 1 +
             larger(larger(stride * larger(width, out_width), (height - (out_height - 1) * stride) * width) -
                        (out_width - 1) * stride,
@@ -47,11 +48,11 @@ constexpr int window_capacity(int groups, int height, int width, int high, int w
            WALK_LANDING + 1;
 }
 
-constexpr window_plan plan_window(int groups, int height, int width, int kernel_h, int kernel_w, int stride, int top, int left,
-                                  int out_height, int out_width, int dilation, bool depthwise, int slots) {
+constexpr window_plan plan_window(int groups, int height, int width, int kernel_h, int kernel_w, int stride, int top,
+                                  int left, int out_height, int out_width, int dilation, bool depthwise, int slots) {
     const int row = width * groups, high = (kernel_h - 1) * dilation * row, wide = (kernel_w - 1) * dilation * groups;
-    const int last = high + wide + groups - 1;             // from a position's first word to its last
-    const int back = (out_width - 1) * stride * groups;    // from a row's first position to its last
+    const int last = high + wide + groups - 1;           // from a position's first word to its last
+    const int back = (out_width - 1) * stride * groups;  // from a row's first position to its last
     const int tap_back = depthwise ? 0 : groups - 1;
     // Words are taken evenly: as many as the frame has, or the rows and columns that a stride leaves behind.
     const int reads = larger(height * width, stride * out_height * larger(width, out_width));
@@ -88,8 +89,8 @@ struct window_walk {
     int y, x;         // pixel of the tap
 
     explicit window_walk(const window_plan &of)
-        : plan(of), group(0), tap_y(0), tap_x(0), out_y(0), out_x(0), row(-of.top * of.row), column(-of.left * G), y(-of.top),
-          x(-of.left) {}
+        : plan(of), group(0), tap_y(0), tap_x(0), out_y(0), out_x(0), row(-of.top * of.row), column(-of.left * G),
+          y(-of.top), x(-of.left) {}
 
     int frame_words() const { return plan.height * plan.row; }
     int pace() const { return plan.pace; }
@@ -168,28 +169,29 @@ struct window_walk {
     }
 };
 
-template <int SIMD, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE, int TOP, int LEFT, int BOTTOM,
-          int RIGHT, int DILATION, bool DEPTHWISE, int RAM = RAM_AUTO, class T>
-void window_default(int frames, hls::stream<word<T, SIMD> > &in, hls::stream<word<T, SIMD> > &out) {
+template <int SIMD, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE, int TOP, int LEFT,
+          int BOTTOM, int RIGHT, int DILATION, bool DEPTHWISE, int RAM = RAM_AUTO, class T>
+void window_default(int frames, hls::stream<word<T, SIMD>> &in, hls::stream<word<T, SIMD>> &out) {
 #pragma HLS INLINE
     constexpr int HIGH = (KERNEL_H - 1) * DILATION, WIDE = (KERNEL_W - 1) * DILATION, G = CHANNELS / SIMD;
     static_assert(CHANNELS % SIMD == 0, "SIMD divides the channels");
-    static_assert(TOP <= HIGH && BOTTOM <= HIGH && LEFT <= WIDE && RIGHT <= WIDE, "no window lies in the padding alone");
+    static_assert(TOP <= HIGH && BOTTOM <= HIGH && LEFT <= WIDE && RIGHT <= WIDE,
+                  "no window lies in the padding alone");
     constexpr int OUT_HEIGHT = positions_of(HEIGHT, TOP, BOTTOM, KERNEL_H, DILATION, STRIDE);
     constexpr int OUT_WIDTH = positions_of(WIDTH, LEFT, RIGHT, KERNEL_W, DILATION, STRIDE);
     constexpr int CAPACITY = window_capacity(G, HEIGHT, WIDTH, HIGH, WIDE, STRIDE, OUT_HEIGHT, OUT_WIDTH);
-    constexpr window_plan PLAN = plan_window(G, HEIGHT, WIDTH, KERNEL_H, KERNEL_W, STRIDE, TOP, LEFT, OUT_HEIGHT, OUT_WIDTH,
-                                             DILATION, DEPTHWISE, walk_slots(CAPACITY));
+    constexpr window_plan PLAN = plan_window(G, HEIGHT, WIDTH, KERNEL_H, KERNEL_W, STRIDE, TOP, LEFT, OUT_HEIGHT,
+                                             OUT_WIDTH, DILATION, DEPTHWISE, walk_slots(CAPACITY));
     window_plan plan = PLAN;
     plan.pace = PLAN.pace / common_divisor<PLAN.pace, PLAN.share>::value;
     plan.share = PLAN.share / common_divisor<PLAN.pace, PLAN.share>::value;
     walk_map<RAM>(frames, in, out, window_walk<G, KERNEL_H, KERNEL_W, DEPTHWISE, CAPACITY>(plan));
 }
 
-template <int PIXELS, int SIMD, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE, int TOP, int LEFT,
-          int BOTTOM, int RIGHT, int DILATION, int RAM = RAM_AUTO, class T>
-void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD> > &in,
-                     hls::stream<word<T, pixels_out(PIXELS, STRIDE) * KERNEL_H * KERNEL_W * SIMD> > &out) {
+template <int PIXELS, int SIMD, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE, int TOP,
+          int LEFT, int BOTTOM, int RIGHT, int DILATION, int RAM = RAM_AUTO, class T>
+void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD>> &in,
+                     hls::stream<word<T, pixels_out(PIXELS, STRIDE) * KERNEL_H * KERNEL_W * SIMD>> &out) {
 #pragma HLS INLINE
     static_assert(CHANNELS % SIMD == 0, "SIMD divides the channels");
     typedef scan_plan<PIXELS, HEIGHT, WIDTH, KERNEL_H, KERNEL_W, STRIDE, TOP, LEFT, BOTTOM, RIGHT, DILATION> plan;
@@ -206,17 +208,18 @@ void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD> > &in,
     SYSTOLIC_ENTER;
     while (scan.before(frames)) {
         SYSTOLIC_PIPELINE(1, SCAN_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
-#pragma HLS DEPENDENCE variable=rows type=inter false
-#pragma HLS DEPENDENCE variable=columns type=inter false
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+#pragma HLS DEPENDENCE variable = rows type = inter false
+#pragma HLS DEPENDENCE variable = columns type = inter false
         if (scan.takes(frames)) newest = in.read();
         // seen[tap row][age]: what the taps of one row of the window see, the newest first.
-        bundle_t row[ROWS], rows_in[ROWS], age[KERNEL_H * AGES], ages_in[KERNEL_H * AGES], seen[KERNEL_H][plan::BUNDLES];
-#pragma HLS ARRAY_PARTITION variable=row complete
-#pragma HLS ARRAY_PARTITION variable=rows_in complete
-#pragma HLS ARRAY_PARTITION variable=age complete
-#pragma HLS ARRAY_PARTITION variable=ages_in complete
-#pragma HLS ARRAY_PARTITION variable=seen complete dim=0
+        bundle_t row[ROWS], rows_in[ROWS], age[KERNEL_H * AGES], ages_in[KERNEL_H * AGES],
+            seen[KERNEL_H][plan::BUNDLES];
+#pragma HLS ARRAY_PARTITION variable = row complete
+#pragma HLS ARRAY_PARTITION variable = rows_in complete
+#pragma HLS ARRAY_PARTITION variable = age complete
+#pragma HLS ARRAY_PARTITION variable = ages_in complete
+#pragma HLS ARRAY_PARTITION variable = seen complete dim = 0
         by_rows.peek(rows, row);
         by_bundles.peek(columns, age);
         for (int k = 0; k < KERNEL_H; ++k) {

@@ -18,7 +18,7 @@ using in_registers = std::integral_constant<bool, (LENGTH <= DELAY_REGISTERS)>;
 template <int RAM, class W, int LENGTH, int LINES>
 inline void keep_delay(W (&memory)[LENGTH][LINES], std::true_type) {
 #pragma HLS INLINE
-#pragma HLS ARRAY_PARTITION variable=memory complete dim=0
+#pragma HLS ARRAY_PARTITION variable = memory complete dim = 0
     static_cast<void>(memory);
 }
 
@@ -26,8 +26,8 @@ inline void keep_delay(W (&memory)[LENGTH][LINES], std::true_type) {
 template <int RAM, class W, int LENGTH, int LINES>
 inline void keep_delay(W (&memory)[LENGTH][LINES], std::false_type) {
 #pragma HLS INLINE
-#pragma HLS ARRAY_RESHAPE variable=memory complete dim=2
-#pragma HLS AGGREGATE variable=memory compact=bit
+#pragma HLS ARRAY_RESHAPE variable = memory complete dim = 2
+#pragma HLS AGGREGATE variable = memory compact = bit
     keep_in(memory, ram_of<RAM>());
 }
 

@@ -11,28 +11,28 @@ struct ram_of {};
 template <class T, int DEPTH>
 inline void keep_in(T (&memory)[DEPTH], ram_of<RAM_AUTO>) {
 #pragma HLS INLINE
-#pragma HLS BIND_STORAGE variable=memory type=ram_s2p impl=auto
+#pragma HLS BIND_STORAGE variable = memory type = ram_s2p impl = auto
     static_cast<void>(memory);
 }
 
 template <class T, int DEPTH>
 inline void keep_in(T (&memory)[DEPTH], ram_of<RAM_LUTRAM>) {
 #pragma HLS INLINE
-#pragma HLS BIND_STORAGE variable=memory type=ram_s2p impl=lutram
+#pragma HLS BIND_STORAGE variable = memory type = ram_s2p impl = lutram
     static_cast<void>(memory);
 }
 
 template <class T, int DEPTH>
 inline void keep_in(T (&memory)[DEPTH], ram_of<RAM_BRAM>) {
 #pragma HLS INLINE
-#pragma HLS BIND_STORAGE variable=memory type=ram_s2p impl=bram
+#pragma HLS BIND_STORAGE variable = memory type = ram_s2p impl = bram
     static_cast<void>(memory);
 }
 
 template <class T, int DEPTH>
 inline void keep_in(T (&memory)[DEPTH], ram_of<RAM_URAM>) {
 #pragma HLS INLINE
-#pragma HLS BIND_STORAGE variable=memory type=ram_s2p impl=uram
+#pragma HLS BIND_STORAGE variable = memory type = ram_s2p impl = uram
     static_cast<void>(memory);
 }
 

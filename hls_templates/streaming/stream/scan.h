@@ -11,8 +11,8 @@ constexpr int SCAN_DEPTH = 5;
 // Positions a step gives: of PIXELS neighbours every STRIDE-th.
 constexpr int pixels_out(int pixels, int stride) { return larger(pixels / stride, 1); }
 
-template <int PIXELS, int HEIGHT_, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE_, int TOP_, int LEFT_, int BOTTOM, int RIGHT,
-          int DILATION_>
+template <int PIXELS, int HEIGHT_, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE_, int TOP_, int LEFT_, int BOTTOM,
+          int RIGHT, int DILATION_>
 struct scan_plan {
     static constexpr int PIXELS_IN = PIXELS, PIXELS_OUT = pixels_out(PIXELS, STRIDE_);
     static constexpr int HEIGHT = HEIGHT_, STRIDE = STRIDE_, TOP = TOP_, LEFT = LEFT_, DILATION = DILATION_;
@@ -21,22 +21,23 @@ struct scan_plan {
     static constexpr int PIXELS_WIDE = WIDTH;
     // Bundles: of a row that comes, of a row of the scan, from one that emits to the next, that emit in a row.
     static constexpr int IN = WIDTH / PIXELS;
-    static constexpr int WIDE = ceiling(larger(WIDTH, STRIDE * (OUT_WIDTH - 1) + 1), PIXELS);
+    static constexpr int WIDE = ceiling(larger(WIDTH, (OUT_WIDTH - 1) * STRIDE + 1), PIXELS);
     static constexpr int PERIOD = larger(STRIDE / PIXELS, 1);
     static constexpr int OUT = OUT_WIDTH / PIXELS_OUT;
-    static constexpr int HIGH = larger(HEIGHT, STRIDE * (OUT_HEIGHT - 1) + 1);
+    static constexpr int HIGH = larger(HEIGHT, (OUT_HEIGHT - 1) * STRIDE + 1);
     // How far a position's first pixel lies behind the bundle that completes its window: rows, and bundles of a row.
     static constexpr int LAG_ROWS = (KERNEL_H - 1) * DILATION - TOP;
     static constexpr int LAG_BUNDLES = ceiling((KERNEL_W - 1) * DILATION - LEFT, PIXELS);
     static constexpr int LAG = LAG_ROWS * WIDE + LAG_BUNDLES;
     // The scan of what leaves begins so far before a frame that it stands at position 0 when its window is whole.
-    static constexpr int FIRST = cyclic(-LAG, HIGH * WIDE);
+    static constexpr int SCAN = HIGH * WIDE, FIRST = cyclic(-LAG, SCAN);
     // Bundles of one row that a window sees.
     static constexpr int BUNDLES = LAG_BUNDLES + ceiling(LEFT, PIXELS) + 1;
 
     static_assert(WIDTH % PIXELS == 0 && OUT_WIDTH % PIXELS_OUT == 0, "whole words make a row");
     static_assert(PIXELS == 1 || PIXELS % STRIDE == 0, "a word holds whole strides");
-    static_assert(TOP <= (KERNEL_H - 1) * DILATION && LEFT <= (KERNEL_W - 1) * DILATION, "no window lies in the padding alone");
+    static_assert(TOP <= (KERNEL_H - 1) * DILATION && LEFT <= (KERNEL_W - 1) * DILATION,
+                  "no window lies in the padding alone");
     static_assert(BOTTOM <= (KERNEL_H - 1) * DILATION && RIGHT <= (KERNEL_W - 1) * DILATION,
                   "no window lies in the padding alone");
 
@@ -115,7 +116,8 @@ struct scan_t {
         if (++group < G) return;
         group = 0;
         if (in_y == PLAN::HEIGHT - 1 && in_x == PLAN::IN - 1) ++taken;
-        if (emits() && out_y == (PLAN::OUT_HEIGHT - 1) * PLAN::STRIDE && out_x == (PLAN::OUT - 1) * PLAN::PERIOD) ++left;
+        if (emits() && out_y == (PLAN::OUT_HEIGHT - 1) * PLAN::STRIDE && out_x == (PLAN::OUT - 1) * PLAN::PERIOD)
+            ++left;
         advance_in();
         advance_out();
         if (wait > 0) --wait;

@@ -36,10 +36,10 @@ void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, L
 #pragma HLS INLINE
     constexpr int SLOTS = walk_slots(WALK::CAPACITY);
     word<T, LANES> buffer[SLOTS];
-#pragma HLS AGGREGATE variable=buffer compact=bit
+#pragma HLS AGGREGATE variable = buffer compact = bit
     keep_in(buffer, ram_of<RAM>());
     bool landing[WALK_LANDING];
-#pragma HLS ARRAY_PARTITION variable=landing complete
+#pragma HLS ARRAY_PARTITION variable = landing complete
     for (int k = 0; k < WALK_LANDING; ++k) {
 #pragma HLS UNROLL
         landing[k] = false;
@@ -52,8 +52,8 @@ void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, L
     SYSTOLIC_ENTER;
     while (taken_frame < frames || left_frame < frames) {
         SYSTOLIC_PIPELINE(1, WALK_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1000000
-#pragma HLS DEPENDENCE variable=buffer type=inter false
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+#pragma HLS DEPENDENCE variable = buffer type = inter false
         landed += landing[WALK_LANDING - 1] ? 1 : 0;
         const bool emits = left_frame < frames && landed >= walk.need();
         const int earned = credit + walk.pace();

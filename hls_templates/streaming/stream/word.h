@@ -7,6 +7,15 @@
 #include <cstdint>
 #include <type_traits>
 
+// The least native integer that holds BITS bits.
+template <bool CONDITION, class YES, class NO>
+using choice = typename std::conditional<CONDITION, YES, NO>::type;
+template <int BITS>
+using native_signed =
+    choice<(BITS <= 8), int8_t, choice<(BITS <= 16), int16_t, choice<(BITS <= 32), int32_t, int64_t>>>;
+template <int BITS, bool SIGNED>
+using native_integer = choice<SIGNED, native_signed<BITS>, typename std::make_unsigned<native_signed<BITS>>::type>;
+
 #if defined(__SYNTHESIS__) || defined(SYSTOLIC_AP_INT)
 #include <ap_int.h>
 #define SYSTOLIC_PACKED 1  // multiply as the DSP does, several products at once
@@ -15,11 +24,7 @@ using integer = typename std::conditional<SIGNED, ap_int<BITS>, ap_uint<BITS>>::
 #else
 #define SYSTOLIC_PACKED 0
 template <int BITS, bool SIGNED>
-using integer = typename std::conditional<
-    (BITS <= 8), typename std::conditional<SIGNED, int8_t, uint8_t>::type,
-    typename std::conditional<(BITS <= 16), typename std::conditional<SIGNED, int16_t, uint16_t>::type,
-                              typename std::conditional<(BITS <= 32), typename std::conditional<SIGNED, int32_t, uint32_t>::type,
-                                                        typename std::conditional<SIGNED, int64_t, uint64_t>::type>::type>::type>::type;
+using integer = native_integer<BITS, SIGNED>;
 #endif
 
 // A constant as its array holds it: for synthesis of exactly BITS bits; otherwise the native integer, for a program that
@@ -29,8 +34,7 @@ template <int BITS, bool SIGNED>
 using constant = integer<BITS, SIGNED>;
 #else
 template <int BITS, bool SIGNED>
-using constant = typename std::conditional<
-    (BITS <= 8), typename std::conditional<SIGNED, int8_t, uint8_t>::type, typename std::conditional<SIGNED, int16_t, uint16_t>::type>::type;
+using constant = native_integer<BITS, SIGNED>;
 #endif
 
 template <class T, int LANES>

@@ -351,17 +351,33 @@ extern "C" {
 const char *run_pipeline(int count, int first_ii, int second_ii, int depth) {
     return guarded([=] { pipeline_region(count, first_ii, second_ii, depth); });
 }
-const char *run_pair(int count, int depth) { return guarded([=] { pair_region(count, depth); }); }
-const char *run_chain(int count, int sink_ii) { return guarded([=] { chain_region(count, sink_ii); }); }
-const char *run_deep() { return guarded([] { deep_region(); }); }
-const char *run_fork(int count, int depth) { return guarded([=] { fork_region(count, depth); }); }
-const char *run_paired(int count, int depth) { return guarded([=] { paired_region(count, depth); }); }
+const char *run_pair(int count, int depth) {
+    return guarded([=] { pair_region(count, depth); });
+}
+const char *run_chain(int count, int sink_ii) {
+    return guarded([=] { chain_region(count, sink_ii); });
+}
+const char *run_deep() {
+    return guarded([] { deep_region(); });
+}
+const char *run_fork(int count, int depth) {
+    return guarded([=] { fork_region(count, depth); });
+}
+const char *run_paired(int count, int depth) {
+    return guarded([=] { paired_region(count, depth); });
+}
 const char *run_read(int address, int beats, int readers) {
     return guarded([=] { read_region(memory, address, beats, readers); });
 }
-const char *run_asking(int bursts) { return guarded([=] { asking_region(memory, bursts); }); }
-const char *run_single(int count, int loop) { return guarded([=] { single_region(memory, count, loop); }); }
-const char *run_write(int beats, int wait) { return guarded([=] { write_region(memory, beats, wait); }); }
+const char *run_asking(int bursts) {
+    return guarded([=] { asking_region(memory, bursts); });
+}
+const char *run_single(int count, int loop) {
+    return guarded([=] { single_region(memory, count, loop); });
+}
+const char *run_write(int beats, int wait) {
+    return guarded([=] { write_region(memory, beats, wait); });
+}
 const char *run_any_chain(int stages, int count, const int *ii, const int *depth, const int *fifo) {
     return guarded([=] { any_chain(stages, count, ii, depth, fifo); });
 }
@@ -376,10 +392,20 @@ const char *run_top() {
         pair_region(8, 2);
     });
 }
-const char *run_greedy() { return guarded([] { greedy_region(); }); }
-const char *run_short() { return guarded([] { short_region(); }); }
-const char *run_two_sinks() { return guarded([] { two_sinks_region(); }); }
-const char *run_nested() { return guarded([] { outer_region(); }); }
-const char *run_uneven(int written, int read) { return guarded([=] { uneven_region(written, read); }); }
+const char *run_greedy() {
+    return guarded([] { greedy_region(); });
+}
+const char *run_short() {
+    return guarded([] { short_region(); });
+}
+const char *run_two_sinks() {
+    return guarded([] { two_sinks_region(); });
+}
+const char *run_nested() {
+    return guarded([] { outer_region(); });
+}
+const char *run_uneven(int written, int read) {
+    return guarded([=] { uneven_region(written, read); });
+}
 
 }  // extern "C"

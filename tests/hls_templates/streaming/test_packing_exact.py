@@ -197,7 +197,7 @@ def counted(header: str, text: str) -> str:
         return text.replace("#if SYSTOLIC_PACKED\n", "#if SYSTOLIC_PACKED\nextern long products;\n", 1).replace(
             "    product *= narrow;", "    product *= narrow; ++products;"
         )
-    return text.replace("op=mul impl=dsp\n", "op=mul impl=dsp\n        ++products;\n")
+    return text.replace("op = mul impl = dsp\n", "op = mul impl = dsp\n        ++products;\n")
 
 
 def test_the_scheduler_counts_the_multiplications_that_are_there(tmp_path: Path) -> None:

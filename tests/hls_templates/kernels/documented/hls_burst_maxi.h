@@ -10,7 +10,7 @@ namespace hls {
 
 template <typename T>
 class burst_maxi {
-  public:
+public:
     burst_maxi(T *words) : words_(words) {}
     void read_request(size_t offset, unsigned length) { ask(reads_, offset, length); }
     T read() { return words_[take(reads_)]; }
@@ -18,7 +18,7 @@ class burst_maxi {
     void write(const T &value) { words_[take(writes_)] = value; }
     void write_response() {}
 
-  private:
+private:
     static void ask(std::deque<size_t> &queue, size_t offset, unsigned length) {
         for (unsigned i = 0; i < length; ++i) queue.push_back(offset + i);
     }

@@ -9,7 +9,7 @@ namespace hls {
 
 template <typename T>
 class stream {
-  public:
+public:
     stream() {}
     explicit stream(const char *) {}
     bool empty() const { return queue_.empty(); }
@@ -21,7 +21,7 @@ class stream {
         return value;
     }
 
-  private:
+private:
     stream(const stream &);
     std::deque<T> queue_;
 };

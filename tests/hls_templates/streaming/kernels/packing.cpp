@@ -25,7 +25,7 @@ void squares(long count, const int32_t *weights, const int32_t *values, int32_t 
 template <class WEIGHT, class VALUE, int MULTIPLIER>
 void bounds(int32_t *to) {
     typedef packing_t<WEIGHT, VALUE, MULTIPLIER> packing;
-    const int found[] = {packing::weights_field,  packing::weights_terms,  packing::pixels_field,
-                         packing::pixels_terms,   packing::products_field, packing::products_terms};
+    const int found[] = {packing::weights_field, packing::weights_terms,  packing::pixels_field,
+                         packing::pixels_terms,  packing::products_field, packing::products_terms};
     for (int i = 0; i < 6; ++i) to[i] = found[i];
 }
