@@ -1,1 +1,11 @@
-"""hls_templates."""
+"""The generated hardware: fixed C++ headers, templates of what differs from design to design, and their linter.
+
+systolic/, streaming/   one engine each: its headers, and ``sources``, which writes parameters and wiring around them
+common/                 the headers of both engines
+simulation/             what stands in for the vendor's headers on a computer, and records cycles
+templates/              the text of generated files, in a folder for each part that they belong to
+vendor/                 what Vitis HLS, Vivado and pynq read: Tcl, test bench, register map, hardware description
+lint/                   finds in HLS C++ what the vendor's tools would refuse
+``golden`` writes the golden program, ``param_header`` a network's parameters for other accelerators; ``render`` fills
+in templates, and ``headers`` says which headers a design gets. Numbers come from the caller: nothing here decides.
+"""

@@ -79,7 +79,7 @@ def golden_source(values: GoldenValues) -> str:
     types = [replace(t, name=identifier(t.name), carrier=identifier(t.carrier)) for t in values.types]
     fields = {**vars(values), "title": comment(values.title), "layers": layers, "types": types, "magic": MAGIC}
     fields["maps"] = max((layer.index for layer in layers), default=-1) + 1
-    return render("golden.cpp.j2", fields)
+    return render("golden/golden.cpp.j2", fields)
 
 
 def _checked(layer: GoldenLayer) -> GoldenLayer:

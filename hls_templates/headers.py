@@ -19,8 +19,7 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILI
 
 def include_folders(engine: str) -> tuple[Path, ...]:
     """Every folder with headers of ``engine`` ("systolic" or "streaming"): the include path of what uses them."""
-    root = FOLDER / engine
-    return (COMMON, root, *sorted(path for path in root.rglob("*") if path.is_dir()))
+    return (COMMON, *sorted({path.parent for path in (FOLDER / engine).rglob("*.h")}))
 
 
 def fixed_files(*folders: Path) -> dict[str, str]:

@@ -62,7 +62,7 @@ def header_files(layers: Sequence[LayerParameters]) -> dict[str, str]:
     for layer in layers:
         _check(layer)
     values = {"layers": [_described(layer) for layer in layers]}
-    return {"param.h": render("param.h.j2", values), "config.h": render("config.h.j2", values)}
+    return {"param.h": render("parameters/param.h.j2", values), "config.h": render("parameters/config.h.j2", values)}
 
 
 def packed_weights(layer: LayerParameters) -> list[list[int]]:

@@ -25,7 +25,7 @@ from hls_templates.vendor.ports import (
     VERSION,
     Output,
     Ports,
-    StreamPorts,
+    StreamingPorts,
     SystolicPorts,
 )
 from hls_templates.vendor.registers import SLAVE, address_bits, bundles, registers
@@ -110,11 +110,11 @@ class PortUse:
 
 
 _TEMPLATES = {
-    "run_hls.tcl": "run_hls.tcl.j2",
-    "build_vivado.tcl": "build_vivado.tcl.j2",
-    "README.md": "README.md.j2",
+    "run_hls.tcl": "vendor/run_hls.tcl.j2",
+    "build_vivado.tcl": "vendor/build_vivado.tcl.j2",
+    "README.md": "vendor/README.md.j2",
 }
-_TEST_BENCHES = {SystolicPorts: "test_bench.cpp.j2", StreamPorts: "streaming_test_bench.cpp.j2"}
+_TEST_BENCHES = {SystolicPorts: "systolic/test_bench.cpp.j2", StreamingPorts: "streaming/test_bench.cpp.j2"}
 
 
 def vendor_files(values: VendorValues) -> dict[str, str]:
@@ -150,7 +150,7 @@ def port_plan(values: VendorValues) -> tuple[PortUse, ...]:
 
 def _masters(ports: Ports) -> tuple[list[Master], list[Master]]:
     """Those that carry maps and weights, and those that carry a few bytes."""
-    heavy = [Master(DMA, pin) for pin in ("M_AXI_MM2S", "M_AXI_S2MM")] if isinstance(ports, StreamPorts) else []
+    heavy = [Master(DMA, pin) for pin in ("M_AXI_MM2S", "M_AXI_S2MM")] if isinstance(ports, StreamingPorts) else []
     small: list[Master] = []
     for bundle in bundles(ports.arguments):
         (small if bundle in ports.light else heavy).append(Master(ports.cell, f"m_axi_{bundle}"))
@@ -229,7 +229,7 @@ def _fields(values: VendorValues) -> dict[str, object]:
 
 def _style_fields(ports: Ports) -> dict[str, object]:
     """What only one style has. dma: its cell and CONFIG keys; None where there is an interrupt controller."""
-    if isinstance(ports, StreamPorts):
+    if isinstance(ports, StreamingPorts):
         return {
             "dma": {"cell": DMA, "slave": ports.beside[1], "config": dma_config(ports)},
             "packet_in": ports.packet_in,
@@ -245,7 +245,7 @@ def _style_fields(ports: Ports) -> dict[str, object]:
     }
 
 
-def dma_config(ports: StreamPorts) -> dict[str, int]:
+def dma_config(ports: StreamingPorts) -> dict[str, int]:
     """CONFIG keys of AXI DMA: direct register mode, a beat as wide as the accelerator's, addresses above 4 GB.
 
     Without realignment: buffers start at pages, and a packet may end within a beat nevertheless (PG021).
@@ -266,7 +266,7 @@ def _config(values: VendorValues, plan: Sequence[PortUse]) -> dict[str, str]:
     """CONFIG keys of the PS: one master, the ports in use at their width, the clock and the interrupt."""
     ps, control = values.board.ps, values.board.control
     used = {use.port.name for use in plan}
-    interrupt = not isinstance(values.ports, StreamPorts)
+    interrupt = not isinstance(values.ports, StreamingPorts)
     config = {key: value for key, value in _ALWAYS[ps.ip].items() if interrupt or key != _WIRE}
     config |= dict.fromkeys(_MASTERS[ps.ip], "0")
     config[control.enable] = "1"

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 
 from hls_templates.render import identifier
 from hls_templates.vendor.files import SEGMENT_BYTES, VendorValues, check_values, dma_config, megahertz, port_plan, word
-from hls_templates.vendor.ports import DMA, INTERRUPTS, StreamPorts
+from hls_templates.vendor.ports import DMA, INTERRUPTS, StreamingPorts
 from hls_templates.vendor.registers import CONTROL, SLAVE, Register, address_bits, bundles, registers
 
 _PS_VERSIONS = {"zynq_ultra_ps_e": "3.5", "processing_system7": "5.5"}
@@ -32,7 +32,7 @@ def hardware_description(values: VendorValues) -> str:
     Xml.SubElement(root, "EXTERNALPORTS")
     Xml.SubElement(root, "EXTERNALINTERFACES")
     modules = Xml.SubElement(root, "MODULES")
-    beside = _dma(values.ports) if isinstance(values.ports, StreamPorts) else _interrupts(values)
+    beside = _dma(values.ports) if isinstance(values.ports, StreamingPorts) else _interrupts(values)
     modules.extend([_accelerator(values), beside, _ps(values)])
     Xml.indent(root, " ")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, "unicode") + "\n"
@@ -47,7 +47,7 @@ def _accelerator(values: VendorValues) -> Xml.Element:
     module = _module(ports.cell, ports.vlnv)
     _register_block(module, SLAVE, found)
     _parameters(module, {"C_S_AXI_CONTROL_ADDR_WIDTH": address_bits(found), "C_S_AXI_CONTROL_DATA_WIDTH": 32})
-    _ports(module, [] if isinstance(ports, StreamPorts) else [("interrupt", "O", INTERRUPTS, "intr")])
+    _ports(module, [] if isinstance(ports, StreamingPorts) else [("interrupt", "O", INTERRUPTS, "intr")])
     masters = [f"m_axi_{bundle}" for bundle in bundles(ports.arguments)]
     _interfaces(module, {SLAVE: "SLAVE", **dict.fromkeys(masters, "MASTER")})
     return module
@@ -67,7 +67,7 @@ def _interrupts(values: VendorValues) -> Xml.Element:
     return module
 
 
-def _dma(ports: StreamPorts) -> Xml.Element:
+def _dma(ports: StreamingPorts) -> Xml.Element:
     module = _module(DMA, "xilinx.com:ip:axi_dma:7.1")
     words = [
         Register(f"{way}_{name}", base + at, "read-write", f"{way} {name}")
@@ -88,7 +88,7 @@ def _ps(values: VendorValues) -> Xml.Element:
     clocks = _ultrascale_clocks(values) if ps.ip == "zynq_ultra_ps_e" else _zynq7_clocks(values)
     widths = {identifier(use.port.width): use.port.bits for use in port_plan(values)}
     _parameters(module, {**clocks, **widths})
-    streams = isinstance(values.ports, StreamPorts)
+    streams = isinstance(values.ports, StreamingPorts)
     _ports(module, [] if streams else [(identifier(ps.interrupt), "I", INTERRUPTS, "irq")])
     slaves = {identifier(use.port.name): "SLAVE" for use in port_plan(values)}
     _interfaces(module, {identifier(board.control.name): "MASTER", **slaves})

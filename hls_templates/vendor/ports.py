@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from boards.errors import GenerateError
-from hls_templates import engine, pipeline
-from hls_templates.pipeline import Memory, Packet
 from hls_templates.render import comment, identifier
+from hls_templates.streaming import sources as streaming
+from hls_templates.streaming.sources import Packet, WeightPort
+from hls_templates.systolic import sources as systolic
 from hls_templates.vendor.registers import Argument
 
 VENDOR, LIBRARY, VERSION = "systolic", "cnn", "1.0"
@@ -68,13 +69,13 @@ class SystolicPorts(_TopFunction):
     maps_words: int
     outputs: tuple[Output, ...]
 
-    top = engine.TOP
+    top = systolic.TOP
     light = ("program", "layers")
     beside = (INTERRUPTS, "s_axi")
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """In the order of templates/top.h.j2 (a test compares)."""
+        """In the order of templates/systolic/top.h.j2 (a test compares)."""
         maps = [
             Argument(f"maps_{way}_{port}", "pointer", f"maps_{port}")
             for port in range(self.map_ports)
@@ -107,7 +108,7 @@ class SystolicPorts(_TopFunction):
 
 
 @dataclass(frozen=True)
-class StreamPorts(_TopFunction):
+class StreamingPorts(_TopFunction):
     """A frame comes and goes as a packet of an AXI DMA; weights that do not fit on chip have a port each.
 
     external: the file of each is data/<name>.bin.
@@ -115,15 +116,15 @@ class StreamPorts(_TopFunction):
 
     packet_in: Packet
     packet_out: Packet
-    external: tuple[Memory, ...] = ()
+    external: tuple[WeightPort, ...] = ()
 
-    top = pipeline.TOP
+    top = streaming.TOP
     light = ()
     beside = (DMA, "S_AXI_LITE")
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """In the order of templates/streaming_top.h.j2 (a test compares)."""
+        """In the order of templates/streaming/top.h.j2 (a test compares)."""
         return (
             Argument("in", "stream"),
             Argument("out", "stream"),
@@ -149,4 +150,4 @@ class StreamPorts(_TopFunction):
             identifier(memory.name)
 
 
-Ports = SystolicPorts | StreamPorts
+Ports = SystolicPorts | StreamingPorts

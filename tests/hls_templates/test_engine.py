@@ -24,16 +24,23 @@ from boards.errors import GenerateError
 from cnn.datatype import INT8, UINT8
 from cnn.network import Padding, Shape
 from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
-from hls_templates.engine import TOP, EngineValues, Memory, Parameter, engine_simulation, engine_sources
 from hls_templates.headers import SIMULATION, fixed_files, include_folders
 from hls_templates.lint import lint
+from hls_templates.systolic.sources import (
+    TOP,
+    BufferPrimitive,
+    Parameter,
+    SystolicValues,
+    systolic_simulation,
+    systolic_sources,
+)
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import BUFFERS, IMPLS, PRIMITIVES
 from scheduler.systolic.array import PACKINGS, Array, Packing
 from scheduler.systolic.program import emit
 from scheduler.systolic.tiling import tile
 from systolic.execution.build import ap_int_folder
-from systolic.styles.systolic.generate import engine_values
+from systolic.styles.systolic.generate import systolic_values
 
 KERNEL = Path(__file__).parent / "kernels" / "packed.cpp"
 NAMES = [f"{dsp}, {bits} bits" for dsp, bits in PACKINGS]
@@ -45,7 +52,7 @@ E1 = replace(SMALL, dsp="DSP48E1")
 Integers = npt.NDArray[np.int16]
 
 
-def values(array: Array = SMALL, board: Board | None = None) -> EngineValues:
+def values(array: Array = SMALL, board: Board | None = None) -> SystolicValues:
     """What the generator gives for one small layer on ``array``."""
     requantiser = Requantiser(*(np.full(3, value, np.int64) for value in (0, 1, 1, 1)))
     op = QConvolution(np.ones((3, 3, 3, 3), np.int8), INT8, requantiser, 1, Padding(1, 1, 1, 1), 1)
@@ -53,7 +60,7 @@ def values(array: Array = SMALL, board: Board | None = None) -> EngineValues:
     network = QuantizedNetwork("net", (pixels, QNode("conv1", op, (0,), shape, TensorType(INT8, 1.0), "net:2")))
     board = board or load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
     schedule = tile(network, array)
-    return engine_values(schedule, emit(schedule), board, board.clocks()[-1])
+    return systolic_values(schedule, emit(schedule), board, board.clocks()[-1])
 
 
 GEOMETRIES = {
@@ -75,8 +82,8 @@ FIXED = fixed_files(*include_folders("systolic"))
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES.values(), ids=GEOMETRIES)
-def test_the_linter_finds_nothing(geometry: EngineValues) -> None:
-    assert [str(finding) for finding in lint(engine_sources(geometry), TOP)] == []
+def test_the_linter_finds_nothing(geometry: SystolicValues) -> None:
+    assert [str(finding) for finding in lint(systolic_sources(geometry), TOP)] == []
 
 
 @pytest.mark.parametrize(
@@ -90,7 +97,7 @@ def test_the_linter_finds_nothing(geometry: EngineValues) -> None:
     ],
 )
 def test_the_linter_would_find_it(file: str, right: str, wrong: str, rule: str) -> None:
-    sources = engine_sources(GEOMETRIES["two ports"])
+    sources = systolic_sources(GEOMETRIES["two ports"])
     assert right in sources[file]
     found = lint({**sources, file: sources[file].replace(right, wrong)}, TOP)
     assert any(finding.rule == rule for finding in found), found
@@ -131,27 +138,27 @@ def test_native_sources_compile_without_a_warning(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def write_sources(folder: Path, engine: EngineValues) -> None:
-    for name, text in {**engine_sources(engine), **simulate_source(engine)}.items():
+def write_sources(folder: Path, engine: SystolicValues) -> None:
+    for name, text in {**systolic_sources(engine), **simulate_source(engine)}.items():
         (folder / name).write_text(text)
 
 
-def simulate_source(engine: EngineValues) -> dict[str, str]:
-    return {"simulate.cpp": engine_simulation(engine)["simulate.cpp"]}
+def simulate_source(engine: SystolicValues) -> dict[str, str]:
+    return {"simulate.cpp": systolic_simulation(engine)["simulate.cpp"]}
 
 
 # ----------------------------------------------------------------------------------------- rendering
 
 
 def test_fixed_headers_are_copied_as_they_are() -> None:
-    sources = engine_sources(values())
+    sources = systolic_sources(values())
     assert set(sources) == {*FIXED, "parameters.h", "top.h", "top.cpp"}
     assert {name: sources[name] for name in FIXED} == FIXED
 
 
 @pytest.mark.parametrize("ports", [(1, 1), (2, 4), (4, 2)])
 def test_every_port_has_its_own_reader_and_interface(ports: tuple[int, int]) -> None:
-    top = engine_sources(values(replace(SMALL, map_ports=ports[0], weight_ports=ports[1])))["top.cpp"]
+    top = systolic_sources(values(replace(SMALL, map_ports=ports[0], weight_ports=ports[1])))["top.cpp"]
     for kind, count in zip(("maps", "weights"), ports, strict=True):
         assert set(re.findall(rf"bundle={kind}_(\d)", top)) == {str(port) for port in range(count)}
     assert re.findall(r"read_rows<(\d)>\(pass", top) == [str(port) for port in range(ports[0])]
@@ -159,7 +166,7 @@ def test_every_port_has_its_own_reader_and_interface(ports: tuple[int, int]) -> 
 
 
 def test_parameters_carry_their_reasons() -> None:
-    text = engine_sources(values())["parameters.h"]
+    text = systolic_sources(values())["parameters.h"]
     assert "static const int ROWS = 5;  // M: output rows computed together\n" in text
     assert "#define WEIGHT_MEMORY lutram  // 8 × 256 words of 64 bits in 3,072 LUTRAM\n" in text
 
@@ -175,7 +182,7 @@ def test_the_code_has_the_primitives_that_were_chosen(bram36: int) -> None:
     array = replace(SMALL, row_depth=8192, weight_depth=512, kept_depth=512, map_depth=96)
     chosen = place(array, board)[0]
     assert len(set(chosen.values())) > 1
-    made = engine_sources(values(array, board))
+    made = systolic_sources(values(array, board))
     assert dict(re.findall(r"^#define (\w+_MEMORY) (\w+)", made["parameters.h"], re.M)) == {
         MACROS[name]: impl for name, impl in chosen.items()
     }
@@ -185,10 +192,10 @@ def test_the_code_has_the_primitives_that_were_chosen(bram36: int) -> None:
 
 @pytest.mark.parametrize("impl", IMPLS)
 def test_the_linter_knows_every_primitive(impl: str) -> None:
-    placed = replace(values(), memories=tuple(Memory(macro, impl, "") for macro in MACROS.values()))
-    assert lint(engine_sources(placed), TOP) == ()
-    wrong = replace(placed, memories=(*placed.memories[:-1], Memory("ARRANGED_MEMORY", "flash", "")))
-    assert [f.rule for f in lint(engine_sources(wrong), TOP)] == ["bad-value"]
+    placed = replace(values(), memories=tuple(BufferPrimitive(macro, impl, "") for macro in MACROS.values()))
+    assert lint(systolic_sources(placed), TOP) == ()
+    wrong = replace(placed, memories=(*placed.memories[:-1], BufferPrimitive("ARRANGED_MEMORY", "flash", "")))
+    assert [f.rule for f in lint(systolic_sources(wrong), TOP)] == ["bad-value"]
 
 
 def test_hostile_titles_and_reasons_stay_in_their_comments(tmp_path: Path) -> None:
@@ -196,8 +203,8 @@ def test_hostile_titles_and_reasons_stay_in_their_comments(tmp_path: Path) -> No
     plain = replace(values(), reasons=("why",))
     hostile = replace(plain, title=HOSTILE, reasons=(HOSTILE,))
     hostile = replace(hostile, parameters=tuple(replace(p, reason=HOSTILE) for p in hostile.parameters))
-    for name, text in {**engine_sources(hostile), **simulate_source(hostile)}.items():
-        wanted = {**engine_sources(plain), **simulate_source(plain)}[name]
+    for name, text in {**systolic_sources(hostile), **simulate_source(hostile)}.items():
+        wanted = {**systolic_sources(plain), **simulate_source(plain)}[name]
         assert uncommented(text) == uncommented(wanted)
         assert text.count("\n") == wanted.count("\n")
         if name in FIXED:
@@ -215,7 +222,7 @@ def uncommented(text: str) -> str:
 def test_a_parameter_that_is_no_identifier_is_refused() -> None:
     wrong = replace(values(), parameters=(Parameter("ROWS = 1; int x", 1, ""),))
     with pytest.raises(GenerateError, match=r"an identifier is a letter, then letters, digits or '_' \(63 at most\)"):
-        engine_sources(wrong)
+        systolic_sources(wrong)
 
 
 # ------------------------------------------------------------------------------ products that share a DSP
@@ -231,7 +238,7 @@ def packing_of(name: str) -> tuple[Array, Packing]:
 
 @functools.cache
 def packed_library(name: str, ap_int: bool, folder: Path) -> ctypes.CDLL:
-    (folder / "parameters.h").write_text(engine_sources(values(packing_of(name)[0]))["parameters.h"])
+    (folder / "parameters.h").write_text(systolic_sources(values(packing_of(name)[0]))["parameters.h"])
     library = folder / f"{name.replace(', ', '-').replace(' ', '-')}-{ap_int}.so"
     command = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", "-Wno-unknown-pragmas", f"-I{folder}"]
     command += [f"-I{path}" for path in include_folders("systolic")]

@@ -11,10 +11,10 @@ import pytest
 
 from boards.board import load
 from boards.errors import GenerateError
-from hls_templates.pipeline import Memory, Packet
+from hls_templates.streaming.sources import Packet, WeightPort
 from hls_templates.vendor.files import VendorValues
 from hls_templates.vendor.hwh import hardware_description
-from hls_templates.vendor.ports import Output, StreamPorts, SystolicPorts
+from hls_templates.vendor.ports import Output, StreamingPorts, SystolicPorts
 from hls_templates.vendor.registers import registers
 
 DESIGNS = {"zcu104": 300, "kv260": 250, "pynq-z2": 100}
@@ -29,7 +29,7 @@ def values(name: str, map_ports: int = 2, weight_ports: int = 2) -> VendorValues
     return VendorValues("net", board, clock, ports, ("src/top.cpp", "src/top.h"))
 
 
-STREAMS = StreamPorts(Packet(900, 8), Packet(40, 4), (Memory("weights_conv1", "char", 64),))
+STREAMS = StreamingPorts(Packet(900, 8), Packet(40, 4), (WeightPort("weights_conv1", "char", 64),))
 
 
 def streaming(name: str) -> VendorValues:

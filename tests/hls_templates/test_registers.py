@@ -7,9 +7,18 @@ import re
 import pytest
 
 from boards.errors import GenerateError
-from hls_templates.engine import EngineValues, engine_sources
-from hls_templates.pipeline import Element, Instance, Memory, Packet, PipelineValues, PortOf, Wire, pipeline_sources
-from hls_templates.vendor.ports import Output, StreamPorts, SystolicPorts
+from hls_templates.streaming.sources import (
+    Connection,
+    Element,
+    Instance,
+    Packet,
+    StreamingValues,
+    WeightPort,
+    Wire,
+    streaming_sources,
+)
+from hls_templates.systolic.sources import SystolicValues, systolic_sources
+from hls_templates.vendor.ports import Output, StreamingPorts, SystolicPorts
 from hls_templates.vendor.registers import CONTROL, Argument, address_bits, bundles, place, registers
 
 PORTS = [(1, 1), (2, 2), (4, 2), (4, 4)]
@@ -23,8 +32,8 @@ def sources(map_ports: int, weight_ports: int) -> dict[str, str]:
     """The engine as it is generated; only its ports matter here."""
     streams = ("rows", "beats", "saved", "activations", "weights", "sums", "groups", "results")
     bounds = ("maps", "weights", "requantisers", "program", "passes")
-    return engine_sources(
-        EngineValues(
+    return systolic_sources(
+        SystolicValues(
             title="registers",
             parameters=(),
             map_ports=map_ports,
@@ -116,15 +125,23 @@ def test_three_ports_are_refused() -> None:
 
 def pipeline(*external: str) -> dict[str, str]:
     """A pipeline of one block that reads its weights from ``external``; only the ends matter here."""
-    memories = tuple(Memory(name, "word<integer<8, true>, 4>", 8) for name in external)
-    block = Instance("block", "block", "block.h", (), (PortOf("in", "in"), PortOf("out", "out")), (), memories=memories)
+    weight_ports = tuple(WeightPort(name, "word<integer<8, true>, 4>", 8) for name in external)
+    block = Instance(
+        "block",
+        "block",
+        "block.h",
+        (),
+        (Connection("in", "in"), Connection("out", "out")),
+        (),
+        weight_ports=weight_ports,
+    )
     wires = (Wire("between", Element(8, True, 4), 2),)
-    return pipeline_sources(PipelineValues("registers", (), (block,), wires, (), Packet(9, 8), Packet(4, 2), 16, 16))
+    return streaming_sources(StreamingValues("registers", (), (block,), wires, (), Packet(9, 8), Packet(4, 2), 16, 16))
 
 
 @pytest.mark.parametrize("external", [(), ("weights_conv1",), ("weights_conv1", "weights_conv7")])
 def test_a_streaming_top_has_streams_weights_and_the_count_of_frames(external: tuple[str, ...]) -> None:
-    of = StreamPorts(Packet(9, 8), Packet(4, 2), tuple(Memory(name, "char", 8) for name in external))
+    of = StreamingPorts(Packet(9, 8), Packet(4, 2), tuple(WeightPort(name, "char", 8) for name in external))
     files = pipeline(*external)
     signature = re.search(r"void streaming_top\((.*?)\);", files["top.h"], re.S)
     assert signature
@@ -138,14 +155,14 @@ def test_a_streaming_top_has_streams_weights_and_the_count_of_frames(external: t
 
 
 def test_streams_have_no_register() -> None:
-    of = StreamPorts(Packet(9, 8), Packet(4, 2), (Memory("weights_conv1", "char", 8),))
+    of = StreamingPorts(Packet(9, 8), Packet(4, 2), (WeightPort("weights_conv1", "char", 8),))
     found = {r.name: r.offset for r in registers(of.arguments)[len(CONTROL) :]}
     assert found == {"weights_conv1_1": 0x10, "weights_conv1_2": 0x14, "frames": 0x1C}
 
 
 def test_packets_that_no_dma_carries_are_refused() -> None:
     with pytest.raises(GenerateError, match=r"^a beat of packet_out must have 1, 2, 4, .* 24$"):
-        StreamPorts(Packet(9, 8), Packet(48, 24)).check()
-    StreamPorts(Packet((1 << 26) - 8, 8), Packet(4, 2)).check()
+        StreamingPorts(Packet(9, 8), Packet(48, 24)).check()
+    StreamingPorts(Packet((1 << 26) - 8, 8), Packet(4, 2)).check()
     with pytest.raises(GenerateError, match=r"^packet_in must have 1 to 67108863 bytes .*, not 67108864: take a"):
-        StreamPorts(Packet((1 << 26) - 7, 8), Packet(4, 2)).check()
+        StreamingPorts(Packet((1 << 26) - 7, 8), Packet(4, 2)).check()

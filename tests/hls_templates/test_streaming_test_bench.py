@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 
 from boards.board import load
-from hls_templates.pipeline import (
+from hls_templates.streaming.sources import (
+    Connection,
     Element,
     Instance,
-    Memory,
     Packet,
-    PipelineValues,
-    PortOf,
+    StreamingValues,
     Tap,
+    WeightPort,
     Wire,
-    pipeline_simulation,
-    pipeline_sources,
+    streaming_simulation,
+    streaming_sources,
 )
 from hls_templates.vendor.files import VendorValues, vendor_files
-from hls_templates.vendor.ports import StreamPorts
+from hls_templates.vendor.ports import StreamingPorts
 from systolic.execution.build import ap_int_folder
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -33,28 +33,30 @@ VALUES = 900
 """Of a frame: 112.5 beats of 8 bytes come, 225 of 4 leave."""
 
 WORDS = str(VALUES // 4)
-BIASES = Memory("weights_relu", "word<integer<8, true>, 4>", VALUES // 4)
-PORTS = StreamPorts(Packet(VALUES, 8), Packet(VALUES, 4), (BIASES,))
+BIASES = WeightPort("weights_relu", "word<integer<8, true>, 4>", VALUES // 4)
+PORTS = StreamingPorts(Packet(VALUES, 8), Packet(VALUES, 4), (BIASES,))
 
 
-def pipeline() -> PipelineValues:
+def pipeline() -> StreamingValues:
     """DMA → words → relu → DMA, with a look at what relu gives."""
     word = Element(8, True, 4)
-    take = Instance("take", "unpack_beats", "dma.h", ("8", "4", WORDS), (PortOf("in", "in"), PortOf("out", "x")), ())
+    take = Instance(
+        "take", "unpack_beats", "dma.h", ("8", "4", WORDS), (Connection("in", "in"), Connection("out", "x")), ()
+    )
     layer = Instance(
         "layer",
         "relu",
         "relu.h",
         (WORDS,),
-        (PortOf("in", "x"), PortOf("out", "y")),
+        (Connection("in", "x"), Connection("out", "y")),
         (),
-        memories=(BIASES,),
+        weight_ports=(BIASES,),
         taps=(Tap(0, "y"),),
     )
     give = ("4", "1", "4", WORDS, "true")
-    leave = Instance("leave", "pack_beats", "dma.h", give, (PortOf("in", "y"), PortOf("out", "out")), ())
+    leave = Instance("leave", "pack_beats", "dma.h", give, (Connection("in", "y"), Connection("out", "out")), ())
     wires = (Wire("x", word, 2), Wire("y", word, 2))
-    return PipelineValues("relu", (), (take, layer, leave), wires, (), PORTS.packet_in, PORTS.packet_out, 16, 16)
+    return StreamingValues("relu", (), (take, layer, leave), wires, (), PORTS.packet_in, PORTS.packet_out, 16, 16)
 
 
 def compiled(command: list[str], folder: Path) -> None:
@@ -69,11 +71,11 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if gxx is None:
         pytest.skip("no g++ on this machine: apt install g++")
     folder = tmp_path_factory.mktemp("design")
-    sources = {**pipeline_sources(pipeline()), "relu.h": (KERNELS / "relu.h").read_text("utf-8")}
+    sources = {**streaming_sources(pipeline()), "relu.h": (KERNELS / "relu.h").read_text("utf-8")}
     board = load("zcu104")
     of = VendorValues("relu", board, board.nearest_clock(300), PORTS, tuple(f"src/{name}" for name in sources))
     files = {f"src/{name}": text for name, text in sources.items()} | vendor_files(of)
-    files |= {f"simulation/{name}": text for name, text in pipeline_simulation(pipeline()).items()}
+    files |= {f"simulation/{name}": text for name, text in streaming_simulation(pipeline()).items()}
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, "utf-8")

@@ -20,17 +20,17 @@ from cnn.datatype import INT8, UINT8, DataType
 from cnn.integer_model import run_integer
 from cnn.network import Padding, Shape
 from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
-from hls_templates.engine import engine_simulation, engine_sources
-from hls_templates.pipeline import Memory, Packet
+from hls_templates.streaming.sources import Packet, WeightPort
+from hls_templates.systolic.sources import systolic_simulation, systolic_sources
 from hls_templates.vendor.files import Figure, VendorValues, dma_config, port_plan, vendor_files, word
 from hls_templates.vendor.hwh import hardware_description
-from hls_templates.vendor.ports import Output, Ports, StreamPorts, SystolicPorts
+from hls_templates.vendor.ports import Output, Ports, StreamingPorts, SystolicPorts
 from hls_templates.vendor.registers import bundles
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.program import Map, Program, emit
 from scheduler.systolic.tiling import tile
 from systolic.execution.build import ap_int_folder
-from systolic.styles.systolic.generate import engine_values
+from systolic.styles.systolic.generate import systolic_values
 from tests.hls_templates.tcl import dictionary, hls, interfaces, option, run_tcl, vivado
 from tests.kinds import as_kind
 
@@ -45,8 +45,8 @@ def systolic(map_ports: int, weight_ports: int) -> SystolicPorts:
     return SystolicPorts(map_ports, weight_ports, 100, (Output("conv2", 0, 40),))
 
 
-def streams(*external: str) -> StreamPorts:
-    return StreamPorts(Packet(900, 8), Packet(40, 4), tuple(Memory(name, "word_t", 64) for name in external))
+def streams(*external: str) -> StreamingPorts:
+    return StreamingPorts(Packet(900, 8), Packet(40, 4), tuple(WeightPort(name, "word_t", 64) for name in external))
 
 
 BOTH: list[Ports] = [systolic(2, 2), streams("weights_conv1")]
@@ -151,7 +151,7 @@ def test_every_master_reaches_ddr_through_the_port_that_is_planned(board: str, p
             assert wires[f"{switch}/M00_AXI"] == f"{ps}/{use.port.name}"
     masters = [pin for call in ran.named("connect_bd_intf_net") for pin in call if re.search("/(m_axi|M_AXI)_", pin)]
     wanted = [f"{ports.cell}/m_axi_{bundle}" for bundle in bundles(ports.arguments)]
-    wanted += [f"axi_dma_0/M_AXI_{way}" for way in ("MM2S", "S2MM") if isinstance(ports, StreamPorts)]
+    wanted += [f"axi_dma_0/M_AXI_{way}" for way in ("MM2S", "S2MM") if isinstance(ports, StreamingPorts)]
     assert Counter(pin for pin in masters if not pin.startswith(ps)) == Counter(wanted)
 
 
@@ -192,7 +192,7 @@ def test_every_clock_and_reset_pin_is_driven_once(board: str, style: Ports, tmp_
 
 BESIDE = {
     SystolicPorts: (["axi_intc_0/s_axi_aclk"], "axi_intc_0/s_axi_aresetn"),
-    StreamPorts: (
+    StreamingPorts: (
         ["axi_dma_0/s_axi_lite_aclk", "axi_dma_0/m_axi_mm2s_aclk", "axi_dma_0/m_axi_s2mm_aclk"],
         "axi_dma_0/axi_resetn",
     ),
@@ -233,7 +233,7 @@ def test_masters_reach_all_ddr_and_nothing_else(ports: Ports, tmp_path: Path) ->
     ran = vivado(tmp_path, values("zcu104", ports), "design")
     memory = [call for call in ran.named("assign_bd_address") if "-offset" not in call]
     spaces = {f"systolic_top_0/Data_m_axi_{bundle}" for bundle in bundles(ports.arguments)}
-    if isinstance(ports, StreamPorts):  # the stub names the space as its interface
+    if isinstance(ports, StreamingPorts):  # the stub names the space as its interface
         spaces = {"axi_dma_0/M_AXI_MM2S", "axi_dma_0/M_AXI_S2MM", "streaming_top_0/m_axi_weights_conv1"}
     assigned = [(option(c, "-target_address_space"), c[-2]) for c in memory]
     excluded = [(option(c, "-target_address_space"), c[-1]) for c in ran.named("exclude_bd_addr_seg")]
@@ -281,7 +281,7 @@ def test_frames_go_through_the_dma(board: str, names: str, tmp_path: Path) -> No
 
 def test_no_burst_of_the_dma_exceeds_4_kb() -> None:
     for beat in (1, 4, 64, 128):
-        config = dma_config(StreamPorts(Packet(900, beat), Packet(900, 8)))
+        config = dma_config(StreamingPorts(Packet(900, beat), Packet(900, 8)))
         size = config["c_mm2s_burst_size"] * config["c_m_axi_mm2s_data_width"] // 8
         assert size <= 4096
         assert config["c_mm2s_burst_size"] >= 32
@@ -453,7 +453,7 @@ def test_values_that_cannot_be_are_refused() -> None:
         "an identifier is a letter": replace(values(), design="../x"),
         "the source of 'speed' must be one of executed": replace(values(), figures=(Figure("speed", "9", "hope"),)),
         "an identifier is a letter, then": values(ports=streams("a; exec x")),
-        "a beat of packet_in must have 1, 2, 4": values(ports=StreamPorts(Packet(9, 3), Packet(9, 8))),
+        "a beat of packet_in must have 1, 2, 4": values(ports=StreamingPorts(Packet(9, 3), Packet(9, 8))),
         "the PS must be processing_system7 or zynq_ultra_ps_e": replace(
             values(), board=edited(load("zcu104"), "ps.ip", "versal_cips")
         ),
@@ -554,8 +554,8 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
     net, board = network(), load("zcu104")
     schedule = tile(net, ARRAY)
     program = emit(schedule)
-    engine = engine_values(schedule, program, board, board.nearest_clock(300))
-    sources = engine_sources(engine)
+    engine = systolic_values(schedule, program, board, board.nearest_clock(300))
+    sources = systolic_sources(engine)
     region = program.maps[2]
     of = replace(
         values(),
@@ -564,7 +564,7 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sources=tuple(f"src/{name}" for name in sources),
     )
     files = {f"src/{name}": text for name, text in sources.items()} | vendor_files(of)
-    files |= {f"simulation/{name}": text for name, text in engine_simulation(engine).items()}
+    files |= {f"simulation/{name}": text for name, text in systolic_simulation(engine).items()}
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, "utf-8")

@@ -11,20 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.board import load
-from hls_templates.pipeline import (
+from hls_templates.streaming.sources import (
+    Connection,
     Element,
     Instance,
-    Memory,
     Packet,
-    PipelineValues,
-    PortOf,
+    StreamingValues,
+    WeightPort,
     Wire,
-    pipeline_simulation,
-    pipeline_sources,
+    streaming_simulation,
+    streaming_sources,
 )
 from hls_templates.vendor.files import VendorValues, vendor_files
 from hls_templates.vendor.hwh import hardware_description
-from hls_templates.vendor.ports import StreamPorts
+from hls_templates.vendor.ports import StreamingPorts
 from systolic.execution.build import build
 
 HEIGHT, WIDTH = 14, 18
@@ -53,8 +53,8 @@ inline void centre(int frames, hls::stream<word<integer<8, false>, 3>> &in,
     }
 }
 """.replace("PIXELS", str(PIXELS))
-BIASES = Memory("weights_centre", "word<integer<8, true>, 3>", PIXELS)
-PORTS = StreamPorts(Packet(3 * PIXELS, 8), Packet(16 * PIXELS, 16), (BIASES,))
+BIASES = WeightPort("weights_centre", "word<integer<8, true>, 3>", PIXELS)
+PORTS = StreamingPorts(Packet(3 * PIXELS, 8), Packet(16 * PIXELS, 16), (BIASES,))
 
 Integers = npt.NDArray[np.int16]
 
@@ -73,11 +73,11 @@ def biases() -> Integers:
 def make_by_hand(folder: Path, board: str = "zcu104") -> Path:
     """Everything that the host opens, compiled."""
     values = _values()
-    sources = {**pipeline_sources(values), "centre.h": LAYER}
+    sources = {**streaming_sources(values), "centre.h": LAYER}
     facts = load(board)
     vendor = VendorValues("centre", facts, facts.nearest_clock(100), PORTS, tuple(f"src/{name}" for name in sources))
     files: dict[str, Any] = {f"src/{name}": text for name, text in sources.items()} | vendor_files(vendor)
-    files |= {f"simulation/{name}": text for name, text in pipeline_simulation(values).items()}
+    files |= {f"simulation/{name}": text for name, text in streaming_simulation(values).items()}
     files["systolic.hwh"] = hardware_description(vendor)
     data = _data()
     files["manifest.json"] = json.dumps(manifest(board))
@@ -88,15 +88,19 @@ def make_by_hand(folder: Path, board: str = "zcu104") -> Path:
     return folder
 
 
-def _values() -> PipelineValues:
+def _values() -> StreamingValues:
     x, y = Element(8, False, 3), Element(16, True, 8)
     ends = (str(PIXELS),)
-    take = Instance("take", "unpack_beats", "dma.h", ("8", "3", *ends), (PortOf("in", "in"), PortOf("out", "x")), ())
-    layer = Instance("layer", "centre", "centre.h", (), (PortOf("in", "x"), PortOf("out", "y")), (), memories=(BIASES,))
+    take = Instance(
+        "take", "unpack_beats", "dma.h", ("8", "3", *ends), (Connection("in", "in"), Connection("out", "x")), ()
+    )
+    layer = Instance(
+        "layer", "centre", "centre.h", (), (Connection("in", "x"), Connection("out", "y")), (), weight_ports=(BIASES,)
+    )
     give = ("16", "2", "8", *ends, "true")
-    leave = Instance("leave", "pack_beats", "dma.h", give, (PortOf("in", "y"), PortOf("out", "out")), ())
+    leave = Instance("leave", "pack_beats", "dma.h", give, (Connection("in", "y"), Connection("out", "out")), ())
     wires = (Wire("x", x, 2), Wire("y", y, 2))
-    return PipelineValues("centre", (), (take, layer, leave), wires, (), PORTS.packet_in, PORTS.packet_out, 16, 16)
+    return StreamingValues("centre", (), (take, layer, leave), wires, (), PORTS.packet_in, PORTS.packet_out, 16, 16)
 
 
 def _data() -> dict[str, bytes]:

@@ -14,7 +14,7 @@ from scheduler.hardware.primitives import BRAM36_SHAPES, bram36, distributed_lut
 from scheduler.systolic.area.resources import BUFFERS, FIFOS, Usage, built
 from scheduler.systolic.array import Array
 
-TOP = FOLDER / "templates" / "top.cpp.j2"
+TOP = FOLDER / "templates" / "systolic" / "top.cpp.j2"
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=512, chunk=16, channel_tiles=64)
 
 

@@ -15,9 +15,9 @@ from boards.errors import ScheduleError
 from cnn.datatype import INT8
 from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape
 from cnn.quantized import QNode, QuantizedNetwork, TensorType
-from hls_templates.engine import TOP
 from hls_templates.headers import fixed_files, include_folders
 from hls_templates.lint import lint
+from hls_templates.systolic.sources import TOP
 from scheduler.systolic.array import Array
 from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, emit, place_maps
 from scheduler.systolic.search.choose import choose

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.quantized import IntArray, MultiplyShift, Requantiser, Requantising, Thresholds
-from hls_templates.pipeline import Constant
+from hls_templates.streaming.sources import Constant
 
 Integers = npt.NDArray[np.integer]
 

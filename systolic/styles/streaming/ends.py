@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boards.errors import GenerateError
 from cnn.datatype import DataType
-from hls_templates.pipeline import Element, Packet
+from hls_templates.streaming.sources import Element, Packet
 from scheduler.streaming import lanes
 from systolic.styles.streaming.netlist import LEAST_BEAT, Netlist, Site, carrier
 

@@ -16,10 +16,10 @@ from cnn.integer_model import run_integer
 from cnn.network import Shape
 from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import to_npz
-from hls_templates.pipeline import TOP, PipelineValues, pipeline_simulation, pipeline_sources
+from hls_templates.streaming.sources import TOP, StreamingValues, streaming_simulation, streaming_sources
 from hls_templates.vendor.files import Figure, VendorValues, vendor_files
 from hls_templates.vendor.hwh import hardware_description
-from hls_templates.vendor.ports import StreamPorts
+from hls_templates.vendor.ports import StreamingPorts
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
@@ -59,9 +59,9 @@ def generate_pipeline(
     vendor's test bench. estimate: resources, by name.
     """
     wiring = wire_up(made.folding, made.depths, made.board.dsp.kind)
-    values = pipeline_values(made, wiring)
-    files: dict[str, bytes] = {f"src/{name}": text.encode() for name, text in pipeline_sources(values).items()}
-    files |= {f"simulation/{name}": text.encode() for name, text in pipeline_simulation(values).items()}
+    values = streaming_values(made, wiring)
+    files: dict[str, bytes] = {f"src/{name}": text.encode() for name, text in streaming_sources(values).items()}
+    files |= {f"simulation/{name}": text.encode() for name, text in streaming_simulation(values).items()}
     vendor = vendor_values(made, values, estimate)
     files |= {name: text.encode() for name, text in vendor_files(vendor).items()}
     files["systolic.hwh"] = hardware_description(vendor).encode()
@@ -79,7 +79,7 @@ def generate_pipeline(
     return design_files(files)
 
 
-def vendor_values(made: Streaming, values: PipelineValues, estimate: Mapping[str, Any]) -> VendorValues:
+def vendor_values(made: Streaming, values: StreamingValues, estimate: Mapping[str, Any]) -> VendorValues:
     """What the Tcl scripts, the test bench, the README and the hardware description are made of."""
     name, slowest = lanes.bottleneck(made.folding.graph, made.folding.folds)
     resources = made.board.resources
@@ -97,22 +97,22 @@ def vendor_values(made: Streaming, values: PipelineValues, estimate: Mapping[str
         title=values.title,
         board=made.board,
         clock=made.clock,
-        ports=StreamPorts(values.packet_in, values.packet_out, values.external),
-        sources=tuple(f"src/{name}" for name in sorted(pipeline_sources(values))),
+        ports=StreamingPorts(values.packet_in, values.packet_out, values.external),
+        sources=tuple(f"src/{name}" for name in sorted(streaming_sources(values))),
         figures=figures,
     )
 
 
 def _images(wiring: Wiring) -> dict[str, tuple[str, bytes]]:
     """m_axi port → file of the weights that it reads, and its bytes."""
-    ports = [memory.name for one in wiring.instances for memory in one.memories]
+    ports = [memory.name for one in wiring.instances for memory in one.weight_ports]
     return {port: (f"data/{port}.bin", image.tobytes()) for port, image in zip(ports, wiring.images, strict=True)}
 
 
-def pipeline_values(made: Streaming, wiring: Wiring) -> PipelineValues:
+def streaming_values(made: Streaming, wiring: Wiring) -> StreamingValues:
     graph = made.folding.graph
     name, slowest = lanes.bottleneck(graph, made.folding.folds)
-    return PipelineValues(
+    return StreamingValues(
         title=f"{graph.name} as a streaming pipeline",
         reasons=(
             f"{made.board.title}, target clock {made.clock.mhz:g} MHz",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from cnn.datatype import DataType
 from cnn.quantized import Requantising
-from hls_templates.pipeline import Constant, Element, Instance, Memory, Packet, PortOf, Tap, Wire
+from hls_templates.streaming.sources import Connection, Constant, Element, Instance, Packet, Tap, WeightPort, Wire
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
@@ -85,7 +85,7 @@ class Netlist:
         ports: list[tuple[str, str]],
         *reasons: str,
         constants: tuple[str, ...] = (),
-        memories: tuple[Memory, ...] = (),
+        weight_ports: tuple[WeightPort, ...] = (),
         per_frame: bool = True,
         storage: tuple[tuple[str, str], ...] = (),
     ) -> None:
@@ -95,10 +95,10 @@ class Netlist:
                 function=function,
                 header=header,
                 arguments=tuple(_argument(one) for one in arguments),
-                ports=tuple(PortOf(*port) for port in ports),
+                ports=tuple(Connection(*port) for port in ports),
                 reasons=reasons,
                 constants=constants,
-                memories=memories,
+                weight_ports=weight_ports,
                 per_frame=per_frame,
                 storage=storage,
             )

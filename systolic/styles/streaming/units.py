@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
-from hls_templates.pipeline import Constant, Memory
+from hls_templates.streaming.sources import Constant, WeightPort
 from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
@@ -98,12 +98,12 @@ def _streamer(net: Netlist, at: Site, stored: c.Integers, weight_type: DataType,
         return stream
     image = weight_image(stored, weight_type.bits, WEIGHT_BEAT_BYTES)
     net.images.append(image)
-    memory = Memory(f"weights_{block.name}", f"memory_beat_t<{WEIGHT_BEAT_BYTES}>", image.size // WEIGHT_BEAT_BYTES)
+    memory = WeightPort(f"weights_{block.name}", f"memory_beat_t<{WEIGHT_BEAT_BYTES}>", image.size // WEIGHT_BEAT_BYTES)
     loads = fold.memory == "decoupled"
     function, when = ("load_weights", "once a start") if loads else ("fetch_weights", "once a frame")
     text = f"weights of {block.name} from DDR, {when}"
     image_sizes = (*sizes, WEIGHT_BEAT_BYTES)
-    net.add(name, function, "weights.h", image_sizes, ends, text, memories=(memory,), per_frame=not loads)
+    net.add(name, function, "weights.h", image_sizes, ends, text, weight_ports=(memory,), per_frame=not loads)
     return stream
 
 

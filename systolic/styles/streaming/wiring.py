@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from boards.errors import GenerateError
 from cnn.network import MaxPool
-from hls_templates.pipeline import Constant, Instance, Packet, Wire
+from hls_templates.streaming.sources import Constant, Instance, Packet, Wire
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from systolic.styles.streaming import ends, moving, units

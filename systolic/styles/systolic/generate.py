@@ -14,7 +14,14 @@ import numpy.typing as npt
 from boards.board import Board, Clock
 from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import to_npz
-from hls_templates.engine import TOP, EngineValues, Memory, Parameter, engine_simulation, engine_sources
+from hls_templates.systolic.sources import (
+    TOP,
+    BufferPrimitive,
+    Parameter,
+    SystolicValues,
+    systolic_simulation,
+    systolic_sources,
+)
 from hls_templates.vendor.files import Figure, VendorValues, vendor_files
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, SystolicPorts
@@ -52,14 +59,14 @@ def generate(
     frame of the vendor's test bench, in a batch shifted by a column a frame. fit: how pictures are brought to size.
     """
     program = emit(schedule)
-    values = engine_values(schedule, program, board, clock)
-    files: dict[str, bytes] = {f"src/{name}": text.encode() for name, text in engine_sources(values).items()}
+    values = systolic_values(schedule, program, board, clock)
+    files: dict[str, bytes] = {f"src/{name}": text.encode() for name, text in systolic_sources(values).items()}
     vector = make_vector(schedule, program, picture)
     vendor = vendor_values(schedule, program, board, clock, tuple(sorted(files)), vector.outputs)
     files |= {name: text.encode() for name, text in vendor_files(vendor).items()}
     files["systolic.hwh"] = hardware_description(vendor).encode()
     files |= vector.files
-    files |= {f"simulation/{name}": text.encode() for name, text in engine_simulation(values).items()}
+    files |= {f"simulation/{name}": text.encode() for name, text in systolic_simulation(values).items()}
     files |= images(program)
     files |= {f"golden/{name}": data for name, data in golden_files(schedule.network).items()}
     files["network.npz"] = to_npz(schedule.network)
@@ -118,7 +125,7 @@ def _json(values: Mapping[str, Any]) -> bytes:
 # --- engine ------------------------------------------------------------------------------------------------
 
 
-def engine_values(schedule: SystolicSchedule, program: Program, board: Board, clock: Clock) -> EngineValues:
+def systolic_values(schedule: SystolicSchedule, program: Program, board: Board, clock: Clock) -> SystolicValues:
     array = schedule.array
     reasons = [f"{board.title}, array {array}, target clock {clock.mhz:g} MHz"]
     for tiling in schedule.tilings:
@@ -133,7 +140,7 @@ def engine_values(schedule: SystolicSchedule, program: Program, board: Board, cl
     placement = place(array, board)[0]
     memories = tuple(_memory(buffer, placement[buffer.name], array, board) for buffer in built(array))
     reasons += [f"{buffer.name}: {memory.reason}" for buffer, memory in zip(built(array), memories, strict=True)]
-    return EngineValues(
+    return SystolicValues(
         title=f"{schedule.network.name} on a {array} systolic array",
         parameters=_parameters(array),
         map_ports=array.map_ports,
@@ -148,12 +155,12 @@ def engine_values(schedule: SystolicSchedule, program: Program, board: Board, cl
     )
 
 
-def _memory(buffer: Buffer, impl: str, array: Array, board: Board) -> Memory:
+def _memory(buffer: Buffer, impl: str, array: Array, board: Board) -> BufferPrimitive:
     """The primitive, and what the buffer takes of it."""
     count, bits, depth = int(buffer.count(array)), int(buffer.bits(array)), int(buffer.depth(array))
     taken = count * units(impl, bits, depth, board.family)
     size = f"{count} × {depth:,} words of {bits} bits"
-    return Memory(buffer.macro, impl, f"{size} in {taken:,} {PRIMITIVES[impl]}")
+    return BufferPrimitive(buffer.macro, impl, f"{size} in {taken:,} {PRIMITIVES[impl]}")
 
 
 def _parameters(array: Array) -> tuple[Parameter, ...]:

@@ -21,7 +21,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Memory:
+class BufferPrimitive:
     """The primitive of one buffer: ``name`` is what its BIND_STORAGE has for impl (bram, uram, lutram)."""
 
     name: str
@@ -30,7 +30,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class EngineValues:
+class SystolicValues:
     """What the engine's templates need.
 
     depths: FIFO depth of every stream of the DATAFLOW region. bounds: co-simulation depths of the m_axi ports
@@ -46,27 +46,29 @@ class EngineValues:
     bounds: Mapping[str, int]
     burst_words: int
     outstanding: int
-    memories: tuple[Memory, ...]
+    memories: tuple[BufferPrimitive, ...]
     map_depth: int
     reasons: Sequence[str]
 
 
-def engine_sources(values: EngineValues) -> dict[str, str]:
+def systolic_sources(values: SystolicValues) -> dict[str, str]:
     """File name → text: parameters.h, top.h, top.cpp and the fixed headers that they include."""
     fields = {
         **vars(values),
         "title": comment(values.title),
         "reasons": [comment(line) for line in values.reasons],
         "parameters": [Parameter(identifier(p.name), p.value, comment(p.reason)) for p in values.parameters],
-        "memories": [Memory(identifier(m.name), identifier(m.impl), comment(m.reason)) for m in values.memories],
+        "memories": [
+            BufferPrimitive(identifier(m.name), identifier(m.impl), comment(m.reason)) for m in values.memories
+        ],
         "top": TOP,
     }
-    generated = {name: render(f"{name}.j2", fields) for name in ("parameters.h", "top.h", "top.cpp")}
+    generated = {name: render(f"systolic/{name}.j2", fields) for name in ("parameters.h", "top.h", "top.cpp")}
     return with_headers(generated, "systolic")
 
 
-def engine_simulation(values: EngineValues) -> dict[str, str]:
+def systolic_simulation(values: SystolicValues) -> dict[str, str]:
     """File name → text of the simulation/ folder: simulate.cpp (the top function behind a C interface), the cycle
     recorder, and the headers that they need."""
-    simulate = render("simulate.cpp.j2", {**vars(values), "title": comment(values.title), "top": TOP})
-    return simulation_files(engine_sources(values), simulate)
+    simulate = render("systolic/simulate.cpp.j2", {**vars(values), "title": comment(values.title), "top": TOP})
+    return simulation_files(systolic_sources(values), simulate)

@@ -53,8 +53,8 @@ class Wire:
 
 
 @dataclass(frozen=True)
-class PortOf:
-    """The function calls it ``name``, the pipeline ``stream``."""
+class Connection:
+    """Port ``name`` of a block's function is connected to ``stream`` of the pipeline."""
 
     name: str
     stream: str
@@ -69,7 +69,7 @@ class Tap:
 
 
 @dataclass(frozen=True)
-class Memory:
+class WeightPort:
     """An m_axi port of weights: ``words`` elements of C++ type ``type``."""
 
     name: str
@@ -79,7 +79,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Instance:
-    """One block: ``function``<arguments>(frames, ports…, constants…, memories…).
+    """One block: ``function``<arguments>(frames, ports…, constants…, weight ports…).
 
     per_frame: called once a frame; otherwise once a start, for what is kept from frame to frame. storage: (constant,
     primitive) where the folding chose one: lutram or bram.
@@ -89,12 +89,12 @@ class Instance:
     function: str
     header: str
     arguments: tuple[str, ...]
-    ports: tuple[PortOf, ...]
+    ports: tuple[Connection, ...]
     reasons: tuple[str, ...]
     constants: tuple[str, ...] = ()
     per_frame: bool = True
     storage: tuple[tuple[str, str], ...] = ()
-    memories: tuple[Memory, ...] = ()
+    weight_ports: tuple[WeightPort, ...] = ()
     taps: tuple[Tap, ...] = ()
 
 
@@ -122,7 +122,7 @@ class Packet:
 
 
 @dataclass(frozen=True, eq=False)
-class PipelineValues:
+class StreamingValues:
     """What the pipeline's templates need."""
 
     title: str
@@ -136,25 +136,25 @@ class PipelineValues:
     outstanding: int
 
     @property
-    def external(self) -> tuple[Memory, ...]:
-        return tuple(memory for one in self.instances for memory in one.memories)
+    def external(self) -> tuple[WeightPort, ...]:
+        return tuple(memory for instance in self.instances for memory in instance.weight_ports)
 
 
-def pipeline_sources(values: PipelineValues) -> dict[str, str]:
+def streaming_sources(values: StreamingValues) -> dict[str, str]:
     """File name → text: top.h, top.cpp, constants.h and the fixed headers that they include."""
     fields = _fields(values)
-    generated = {name: render(f"streaming_{name}.j2", fields) for name in ("top.h", "top.cpp", "constants.h")}
+    generated = {name: render(f"streaming/{name}.j2", fields) for name in ("top.h", "top.cpp", "constants.h")}
     return with_headers(generated, "streaming")
 
 
-def pipeline_simulation(values: PipelineValues) -> dict[str, str]:
+def streaming_simulation(values: StreamingValues) -> dict[str, str]:
     """File name → text of the simulation/ folder: simulate.cpp (the top function behind a C interface), the cycle
     recorder, and the headers that they need."""
-    simulate = render("streaming_simulate.cpp.j2", _fields(values))
-    return simulation_files(pipeline_sources(values), simulate)
+    simulate = render("streaming/simulate.cpp.j2", _fields(values))
+    return simulation_files(streaming_sources(values), simulate)
 
 
-def _fields(values: PipelineValues) -> Mapping[str, object]:
+def _fields(values: StreamingValues) -> Mapping[str, object]:
     types = {identifier(wire.name): wire.element.text for wire in values.wires}
     ends = {"in": f"beat_t<{values.packet_in.beat}>", "out": f"beat_t<{values.packet_out.beat}>"}
     return {
