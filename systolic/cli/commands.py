@@ -39,7 +39,7 @@ from systolic.styles.style import Opened, execute, open_design
 from systolic.styles.systolic.flow import SystolicPlan, make_design
 from systolic.styles.systolic.measure import SystolicReport, advise, measure, trace_frame
 from systolic.styles.systolic.simulate import SystolicDesign, open_folder, simulate_batch
-from systolic.trace.depths import Advice
+from systolic.trace.advice import Advice
 from systolic.trace.report import board_memory
 from systolic.trace.timeline import save as save_timeline
 

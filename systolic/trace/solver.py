@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boards.errors import SimulationError
-from systolic.trace.depths import Advice, advise, remedy
+from systolic.trace.advice import Advice, advise, remedy
 from systolic.trace.events import RegionFacts, SolverOptions, StreamFacts, solver_options
 from systolic.trace.timing import (
     BundleTiming,

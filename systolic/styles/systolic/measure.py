@@ -14,7 +14,7 @@ from boards.errors import SimulationError
 from scheduler.systolic.array import Array
 from systolic.execution.build import Variant, build
 from systolic.styles.systolic.simulate import Library, SystolicDesign, fill_batch
-from systolic.trace.depths import Advice
+from systolic.trace.advice import Advice
 from systolic.trace.report import LayerTime
 from systolic.trace.solver import Memory, Trace
 from systolic.trace.timing import RegionTiming, Timing

@@ -1,0 +1,154 @@
+"""FIFO depths that a traced design is advised to have, and the single FIFO that frees a deadlock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from boards.errors import SimulationError
+from systolic.trace.depths import Depths, DepthSearch, TracedFifos, bisect, greatest, least_depths
+from systolic.trace.events import RegionFacts, SolverOptions, Traced
+
+CAPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+"""Depths at which the curve is drawn."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Least depths by name of a stream or an array of streams, for all regions together.
+
+    best_cycles: with unbounded FIFOs; cycles: with the advised depths; declared_cycles: with the declared
+    ones, None where those deadlock. All without the regions' start and stop.
+    curve: (cap, cycles) with every advised depth cut to the cap; None is a deadlock.
+    """
+
+    depths: Mapping[str, int]
+    declared: Mapping[str, int]
+    best_cycles: int
+    cycles: int
+    declared_cycles: int | None
+    curve: tuple[tuple[int, int | None], ...]
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{name}</td><td>{self.declared[name]}</td><td>{depth}</td></tr>"
+            for name, depth in self.depths.items()
+        )
+        points = "".join(f"<tr><td>{cap}</td><td>{_cycles_text(cycles)}</td></tr>" for cap, cycles in self.curve)
+        return (
+            "<table><tr><th>stream</th><th>declared</th><th>least</th></tr>"
+            f"{rows}</table><table><tr><th>no deeper than</th><th>cycles</th></tr>{points}</table>"
+        )
+
+
+def _cycles_text(cycles: int | None) -> str:
+    return "deadlock" if cycles is None else f"{cycles:,}"
+
+
+def advise(trace: Traced, options: SolverOptions, slack: float) -> Advice:
+    """One depth a name serves every region, for one hardware runs them all: the greatest of the least depths.
+
+    Raises SimulationError where no depths free a region, and for a slack below 0.
+    """
+    if slack < 0:
+        raise SimulationError(f"the slack of FIFO advice must be at least 0, not {slack}")
+    regions = [_Region(trace, number, options) for number in range(len(trace.regions))]
+    best = [region.best() for region in regions]
+    depths = greatest(region.least(int(cycles * (1 + slack))) for region, cycles in zip(regions, best, strict=True))
+    return Advice(
+        depths=depths,
+        declared=greatest({stream.group: stream.depth for stream in region.facts.streams} for region in regions),
+        best_cycles=sum(best),
+        cycles=_total(regions, depths) or 0,
+        declared_cycles=_total(regions, None),
+        curve=_curve(regions, depths),
+    )
+
+
+def remedy(
+    trace: Traced, number: int, depths: Sequence[int], full: Sequence[int], options: SolverOptions
+) -> tuple[str, int] | None:
+    """The first of the full streams that frees a deadlock, with its least depth; an array is deepened as a whole."""
+    streams = trace.regions[number].streams
+    for group in dict.fromkeys(streams[stream].group for stream in full):
+
+        def frees(depth: int, group: str = group) -> bool:
+            deepened = [
+                depth if stream.group == group else declared for stream, declared in zip(streams, depths, strict=True)
+            ]
+            return trace.region_cycles(number, deepened, options) is not None
+
+        deepest = max(stream.elements for stream in streams if stream.group == group)
+        if frees(deepest):
+            return group, bisect(frees, deepest)
+    return None
+
+
+@dataclass(frozen=True)
+class _Region:
+    """One region of a trace; an array of streams has one depth."""
+
+    trace: Traced
+    number: int
+    options: SolverOptions
+
+    @property
+    def facts(self) -> RegionFacts:
+        return self.trace.regions[self.number]
+
+    def cycles(self, depths: Depths, limit: int = 0) -> int | None:
+        """None for a deadlock, and for more than ``limit`` where it is not 0."""
+        by_stream = [depths[stream.group] for stream in self.facts.streams]
+        return self.trace.region_cycles(self.number, by_stream, _limited(self.options, limit))
+
+    def declared_cycles(self) -> int | None:
+        return self.trace.region_cycles(self.number, [stream.depth for stream in self.facts.streams], self.options)
+
+    def unbounded(self) -> dict[str, int]:
+        return greatest({stream.group: stream.elements} for stream in self.facts.streams)
+
+    def best(self) -> int:
+        cycles = self.cycles(self.unbounded())
+        if cycles is None:
+            raise SimulationError(
+                f"region {self.facts.label} deadlocks even with unbounded FIFOs: "
+                "a pipeline waits at its front for what is still in flight behind it"
+            )
+        return cycles
+
+    def least(self, limit: int) -> dict[str, int]:
+        """Depths that cost at most ``limit`` cycles."""
+
+        def keeps_pace(depths: Depths) -> bool:
+            return self.cycles(depths, limit) is not None
+
+        fifos = TracedFifos(self.unbounded(), keeps_pace, lambda group, _: self._word_bytes(group))
+        depths, _ = least_depths(fifos, DepthSearch())
+        return depths
+
+    def _word_bytes(self, group: str) -> int:
+        """Bytes that one more of depth takes."""
+        return sum(stream.element_bytes for stream in self.facts.streams if stream.group == group)
+
+
+def _limited(options: SolverOptions, limit: int) -> SolverOptions:
+    copy = type(options).from_buffer_copy(options)
+    copy.limit = limit
+    return copy
+
+
+def _total(regions: Sequence[_Region], depths: Depths | None) -> int | None:
+    """Cycles of all regions with ``depths``, or as declared; None for a deadlock."""
+    total = 0
+    for region in regions:
+        cycles = region.declared_cycles() if depths is None else region.cycles(depths)
+        if cycles is None:
+            return None
+        total += cycles
+    return total
+
+
+def _curve(regions: Sequence[_Region], depths: Depths) -> tuple[tuple[int, int | None], ...]:
+    deepest = max(depths.values(), default=1)
+    caps = [cap for cap in CAPS if cap < deepest] + [deepest]
+    return tuple((cap, _total(regions, {name: min(depth, cap) for name, depth in depths.items()})) for cap in caps)

@@ -1,0 +1,71 @@
+"""The search for least FIFO depths, on FIFOs whose needs are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from systolic.trace.depths import Depths, DepthSearch, TracedFifos, bisect, greatest, least_depths
+
+NEEDS = {"rows": 100, "words": 5, "beats": 1, "skip": 700}
+BITS = {"rows": 8, "words": 64, "beats": 128, "skip": 4}
+
+
+class Pipeline:
+    """Keeps its pace where every FIFO is as deep as it needs; remembers what it was asked."""
+
+    def __init__(self, needs: Mapping[str, int] = NEEDS) -> None:
+        self.needs = needs
+        self.solved: list[dict[str, int]] = []
+
+    def keeps_pace(self, depths: Depths) -> bool:
+        self.solved.append(dict(depths))
+        return all(depths[name] >= need for name, need in self.needs.items())
+
+    def fifos(self, trimmed: bool = False) -> TracedFifos:
+        unbounded = dict.fromkeys(self.needs, 10_000)
+        fullest = (lambda _: {name: need - 1 for name, need in self.needs.items()}) if trimmed else None
+        return TracedFifos(unbounded, self.keeps_pace, lambda name, depth: BITS[name] * depth, fullest)
+
+
+@pytest.mark.parametrize("trimmed", [False, True])
+def test_each_depth_is_the_least_that_keeps_the_pace(trimmed: bool) -> None:
+    depths, solutions = least_depths(Pipeline().fifos(trimmed), DepthSearch())
+    assert depths == NEEDS
+    assert solutions < 60
+
+
+def test_no_fifo_is_below_the_shallowest_depth() -> None:
+    pipeline = Pipeline()
+    depths, _ = least_depths(pipeline.fifos(), DepthSearch(shallowest=2))
+    assert depths == {**NEEDS, "beats": 2}
+    assert min(min(solved.values()) for solved in pipeline.solved) == 2
+
+
+def test_fifos_that_cost_the_same_at_any_depth_are_shallow_or_stay() -> None:
+    depths, _ = least_depths(Pipeline().fifos(trimmed=True), DepthSearch(shallowest=2, alike=32))
+    assert depths == {**NEEDS, "beats": 2}
+    depths, _ = least_depths(Pipeline({**NEEDS, "words": 1}).fifos(trimmed=True), DepthSearch(shallowest=2, alike=32))
+    assert depths["words"] == 2
+
+
+def test_the_costliest_is_searched_first() -> None:
+    """Four of a thousand words that carry 64 bits cost more than eight bits: from a cap of 1024 words on."""
+    pipeline = Pipeline()
+    least_depths(pipeline.fifos(), DepthSearch())
+    first_changes = [next(name for name in NEEDS if solved[name] != 1024) for solved in pipeline.solved[11:12]]
+    assert first_changes == ["beats"]
+
+
+def test_what_is_left_stays_when_the_solutions_are_spent() -> None:
+    pipeline = Pipeline()
+    depths, solutions = least_depths(pipeline.fifos(), DepthSearch(solutions=13))
+    assert pipeline.keeps_pace(depths)
+    assert depths["skip"] == 1024
+    assert solutions == len(pipeline.solved)
+
+
+def test_bisection_and_the_greatest_of_several_answers() -> None:
+    assert [bisect(lambda depth, need=need: depth >= need, 9) for need in (1, 4, 9)] == [1, 4, 9]  # type: ignore[misc]
+    assert greatest([{"a": 3, "b": 1}, {"a": 2, "c": 5}]) == {"a": 3, "b": 1, "c": 5}
