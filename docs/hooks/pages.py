@@ -36,6 +36,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
     pages = {page_of(package): package_page(package) for package in packages()}
     pages |= {"reference/commands.md": commands_page(), "reference/headers.md": headers_page()}
+    pages |= {f"{name.lower()}.md": root_page(name) for name in ("CONTRIBUTING", "CHANGELOG")}
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
@@ -63,8 +64,8 @@ def page_of(package: str) -> str:
 
 def package_page(package: str) -> str:
     """One package: its docstring, then every module with what is public in it."""
-    blocks = [f"# {package}", f"::: {package}\n    options: {{show_root_heading: false, show_submodules: false}}"]
-    return "\n\n".join([*blocks, *(f"::: {module}" for module in modules(package)[1:])])
+    options = "    options: {show_root_heading: false, show_submodules: false}"
+    return "\n\n".join([f"# {package}", f"::: {package}\n{options}", *(f"::: {name}" for name in modules(package)[1:])])
 
 
 def commands_page() -> str:
@@ -74,7 +75,7 @@ def commands_page() -> str:
     top = parser()
     lines = ["# Commands", "", f"`{top.prog}`: {top.description}", ""]
     lines += ["Exit codes: 0 done, 1 mismatches found, 2 unusable input (the sentence goes to standard error).", ""]
-    for name, command in _subcommands(top).items():
+    for name, command in subcommands(top).items():
         lines += [f"## systolic {name}", "", _sentence(command.description or ""), ""]
         example = re.sub(r"^examples?:\s*", "", command.epilog or "")
         lines += ["```sh", *(line.strip() for line in example.splitlines()), "```", ""]
@@ -83,7 +84,8 @@ def commands_page() -> str:
     return "\n".join(lines)
 
 
-def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Name → parser of every command."""
     return {
         name: command
         for action in parser._actions
@@ -115,6 +117,11 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:].rstrip(".") + "."
 
 
+def root_page(name: str) -> str:
+    """A page that lies at the root of the repository, with its links as seen from docs/."""
+    return (ROOT / f"{name}.md").read_text("utf-8").replace("](docs/", "](")
+
+
 def headers_page() -> str:
     """Every C++ header of hls_templates/ with the comment at its head."""
     lines = ["# Headers", "", "The fixed C++ of the hardware and of its simulation, file by file.", ""]
@@ -126,7 +133,9 @@ def headers_page() -> str:
 
 
 def headers() -> list[Path]:
-    return sorted(path for path in HEADERS.rglob("*") if path.suffix in {".h", ".cpp"})
+    """Every header, and every source that is not just the body of a header."""
+    sources = (path for path in HEADERS.rglob("*.cpp") if not path.with_suffix(".h").exists())
+    return sorted([*HEADERS.rglob("*.h"), *sources])
 
 
 def head_comment(path: Path) -> str:

@@ -1,0 +1,191 @@
+"""The documentation names only what is there: files, modules, commands, options, Python that compiles."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from benchmarks.house import measure, report
+from systolic.cli.main import parser
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+ROOMS = ("boards", "cnn", "scheduler", "hls_templates", "host", "systolic")
+PLACES = (*ROOMS, "benchmarks", "tests", "docs", ".ci")
+OTHER_OPTIONS = {
+    "--help",
+    "--version",
+    "--nbmake",
+    "--update-golden",
+    "--strict",
+    "--top",
+    "--no-deps",
+    "--mode",
+    "--tcl",
+}
+"""Options of Python modules and tools beside the commands of systolic."""
+
+
+def load_pages() -> ModuleType:
+    """docs/hooks/pages.py, which MkDocs loads by its path too."""
+    spec = importlib.util.spec_from_file_location("pages", ROOT / "docs/hooks/pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+pages = load_pages()
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path, language: str) -> Iterator[str]:
+    """Fenced code of a language, without the indentation of a list that it stands in."""
+    fence = rf"^( *)```{language}\n(.*?)^\1```$"
+    for indent, code in re.findall(fence, page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        yield re.sub(rf"^{indent}", "", code, flags=re.MULTILINE)
+
+
+def code_spans(page: Path) -> list[str]:
+    prose = re.sub(r"^( *)```.*?^\1```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose)
+
+
+def command_lines(page: Path) -> Iterator[list[str]]:
+    """Every ``systolic …`` that a reader may type."""
+    lines = [line for language in ("sh", "", "text") for code in blocks(page, language) for line in code.splitlines()]
+    for text in (part.strip() for line in [*lines, *code_spans(page)] for part in line.split("&&")):
+        if text.startswith("systolic ") and "✗" not in text:
+            yield shlex.split(text, comments=True)
+
+
+def resolves(dotted: str) -> bool:
+    """Whether a module, or a name in one, or a member of a class in one, is there."""
+    parts = dotted.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            place: object = importlib.import_module(".".join(parts[:length]))
+        except ImportError:
+            continue
+        for name in parts[length:]:
+            lazy = name in getattr(place, "__all__", ()) or name in getattr(place, "__annotations__", {})
+            if not hasattr(place, name) and not lazy and name not in getattr(place, "__dataclass_fields__", {}):
+                return False
+            place = getattr(place, name, None) if not lazy else None
+        return True
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    named = [
+        span.split(":")[0].rstrip("/") for span in code_spans(page) if span.split("/")[0] in PLACES and "/" in span
+    ]
+    named = [path for path in named if re.fullmatch(r"[\w./*-]+", path) and "NAME" not in path and "MODULE" not in path]
+    assert [path for path in named if not list(ROOT.glob(path))] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text("utf-8"))
+    local = [link for link in links if "://" not in link]
+    generated = {"commands.md", "headers.md", "contributing.md", "changelog.md"}
+    missing = [link for link in local if not (page.parent / link).exists() and Path(link).name not in generated]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_module_that_a_page_names_is_there(page: Path) -> None:
+    pattern = re.compile(rf"(?:{'|'.join(ROOMS)})(?:\.[A-Za-z_]\w*)+")
+    files = (".py", ".json", ".toml", ".hwh", ".md")
+    named = [span for span in code_spans(page) if pattern.fullmatch(span) and not span.endswith(files)]
+    named += re.findall(r"^::: ([\w.]+)$", page.read_text("utf-8"), re.MULTILINE)
+    assert [name for name in named if not resolves(name)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_command_has_the_options_that_a_page_gives_it(page: Path) -> None:
+    commands = pages.subcommands(parser())
+    for words in command_lines(page):
+        if words[1].startswith("-") or words[1] == "…":
+            continue
+        assert words[1] in commands, words
+        options = set(commands[words[1]]._option_string_actions)
+        assert {word.split("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)} <= options, words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_option_in_the_prose_is_one(page: Path) -> None:
+    commands = pages.subcommands(parser()).values()
+    known = OTHER_OPTIONS.union(*(command._option_string_actions for command in commands))
+    named = {match for span in code_spans(page) for match in re.findall(r"(?:^|(?<=[\s(]))--[a-z][\w-]*", span)}
+    assert named <= known
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_python_compiles_and_imports_what_is_there(page: Path) -> None:
+    for code in blocks(page, "python"):
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.Import):
+                assert all(resolves(alias.name) for alias in node.names), ast.unparse(node)
+            elif isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] in ROOMS:
+                assert all(resolves(f"{node.module}.{alias.name}") for alias in node.names), ast.unparse(node)
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "systolic":
+                assert resolves(f"systolic.{node.attr}"), ast.unparse(node)
+
+
+def test_every_module_of_every_room_has_its_place_in_the_reference() -> None:
+    listed = {module for package in pages.packages() for module in pages.modules(package)}
+    files = [path.relative_to(ROOT).with_suffix("") for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    there = {".".join(path.parts).removesuffix(".__init__") for path in files if path.name != "__main__"}
+    assert listed == there
+    for package in pages.packages():
+        text = pages.package_page(package)
+        assert [module for module in pages.modules(package) if f"::: {module}\n" not in f"{text}\n"] == []
+
+
+def test_every_header_says_what_it_is() -> None:
+    assert [path.name for path in pages.headers() if not pages.head_comment(path)] == []
+
+
+def test_the_reference_has_every_command_and_option() -> None:
+    text = pages.commands_page()
+    for name, command in pages.subcommands(parser()).items():
+        assert f"## systolic {name}\n" in text
+        options = [action.option_strings[-1] for action in command._actions if action.option_strings]
+        assert [option for option in options if option != "--help" and f"`{option}" not in text] == []
+
+
+def test_what_is_generated_into_a_page_leaves_no_mark() -> None:
+    for page in PAGES:
+        assert "<!-- generated" not in pages.on_page_markdown(page.read_text("utf-8")), name_of(page)
+
+
+def test_the_code_is_not_worse_than_the_architecture_page_says() -> None:
+    """Loosely, by a tenth: numbers move with every change, and the page is not written anew each time."""
+    page = (ROOT / "docs/architecture.md").read_text("utf-8")
+    written = {row[0]: row[2] for row in _rows(page) if len(row) == 4}
+    for name, value in _rows(report(measure()))[2:]:
+        now, then = _number(value), _number(written[name])
+        assert now >= then - 1 if "docstring" in name else now <= 1.1 * then + 0.1, (name, value, written[name])
+
+
+def _rows(markdown: str) -> list[list[str]]:
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", "").replace("%", ""))
