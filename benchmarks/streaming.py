@@ -39,7 +39,6 @@ from systolic.styles.streaming.flow import estimate
 from systolic.styles.streaming.generate import Streaming, generate_pipeline
 from systolic.styles.streaming.measure import measure_pipeline, trace_pipeline
 from systolic.styles.streaming.simulate import StreamingDesign, open_pipeline, simulate_pipeline
-from systolic.styles.systolic.simulate import read_manifest
 from systolic.trace.report import board_memory
 
 BALANCE = 102_400
@@ -111,7 +110,7 @@ def measure(case: str, ap_int: bool) -> Measured:
     with tempfile.TemporaryDirectory() as work:
         rough = clocked.run("generating", lambda: _opened(first, found, picture, Path(work) / "rough"))
         trace = clocked.run("compiling and tracing", lambda: trace_pipeline(rough, picture))
-        memory, widths = board_memory(rough), {one["name"]: int(one["bits"]) for one in rough.manifest["fifos"]}
+        memory, widths = board_memory(rough), rough.fifo_bits
         fifos = clocked.run("sizing FIFOs", lambda: size_fifos(trace, memory, clock.mhz, widths))
         report = measure_pipeline(rough, trace, memory, depths=fifos.depths)
         queues = sum((fifo(widths[name], depth) for name, depth in fifos.depths.items()), NOTHING)
@@ -141,7 +140,7 @@ def measure(case: str, ap_int: bool) -> Measured:
 
 def _opened(made: Streaming, found: Folded, picture: npt.NDArray[np.uint8], folder: Path) -> StreamingDesign:
     write(generate_pipeline(made, {}, picture, estimate(found)), folder)
-    return open_pipeline(folder, read_manifest(folder))
+    return open_pipeline(folder)
 
 
 # --- what is printed -------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ def main(path: Path) -> None:
     folder = open_folder(path)
     library = Library(timed("compile (or find)", lambda: build(folder.path, Variant(trace=True))))
     maps = arena(folder)
-    shape = tuple(folder.manifest["input"][name] for name in ("channels", "height", "width"))
+    shape = folder.manifest.input.shape
     pack_input(folder, np.zeros(shape, np.uint8), maps)
     trace = Trace(library.library)
     trace.begin()

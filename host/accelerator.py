@@ -21,8 +21,10 @@ from boards.errors import HostError
 from host.board.overlay import LoadedOverlay, require_pynq
 from host.check import Check, compare
 from host.contract.layout import to_floats
-from host.contract.manifest import Layer, Manifest, read_manifest
-from host.contract.streaming import StreamLayer, StreamManifest
+from host.contract.manifest import read_manifest
+from host.contract.parts import Layer, Manifest
+from host.contract.streaming import StreamingManifest
+from host.contract.systolic import SystolicManifest
 from host.designs import design_folder
 from host.pipeline import Channel, Measured, Stage, measure, stream
 from host.streaming import StreamingStyle
@@ -218,7 +220,7 @@ class Accelerator:
         """Boxes in pixels of the picture; none where the network has no detection head."""
         if not self.manifest.heads:
             return outputs, ()
-        kept = self.manifest.kept_layers()
+        kept = self.manifest.output_layers
         values = [
             to_floats(self.manifest.layers[one.layer].output, outputs[kept.index(one.layer)])
             for one in self.manifest.heads
@@ -230,7 +232,7 @@ class Accelerator:
 
     # --- layer by layer
 
-    def layers(self, pixels: Pixels) -> Iterator[tuple[Layer | StreamLayer, Integers]]:
+    def layers(self, pixels: Pixels) -> Iterator[tuple[Layer, Integers]]:
         """Each layer started on its own: the layer, and its integers [channels, height, width] as DDR holds them.
 
         pixels: network input uint8 [channels, height, width]. Layers take turns with the inner map arena, so a map
@@ -240,7 +242,7 @@ class Accelerator:
         for layer, frames in self._layers(pixels, 1):
             yield layer, frames[0]
 
-    def _layers(self, pixels: Pixels, frames: int) -> Iterator[tuple[Layer | StreamLayer, Integers]]:
+    def _layers(self, pixels: Pixels, frames: int) -> Iterator[tuple[Layer, Integers]]:
         """As ``layers``, of as many frames of the batch: [frames, channels, height, width]."""
         with self._alone():
             _ = self.buffers
@@ -338,8 +340,11 @@ class Accelerator:
         self.close()
 
 
-def _style(loaded: LoadedOverlay, manifest: Manifest | StreamManifest) -> SystolicStyle | StreamingStyle:
-    return StreamingStyle(loaded, manifest) if isinstance(manifest, StreamManifest) else SystolicStyle(loaded, manifest)
+def _style(loaded: LoadedOverlay, manifest: Manifest) -> SystolicStyle | StreamingStyle:
+    if isinstance(manifest, StreamingManifest):
+        return StreamingStyle(loaded, manifest)
+    assert isinstance(manifest, SystolicManifest)
+    return SystolicStyle(loaded, manifest)
 
 
 class _Clock:

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import HostError
-from host.contract.manifest import Layer, Manifest, Region
-from host.contract.parts import read_image
-from host.contract.streaming import StreamLayer
+from host.contract.parts import Layer, read_image
+from host.contract.systolic import SystolicManifest, SystolicRegion
 
 Integers = npt.NDArray[np.signedinteger[Any]]
 
@@ -23,7 +22,7 @@ class LayerCheck:
     """One layer, in all frames of a batch. first: (channel, row, column) of the first integer that differs, in
     ``frame``; found and wanted there."""
 
-    layer: Layer | StreamLayer
+    layer: Layer
     values: int
     mismatches: int
     first: tuple[int, int, int] | None
@@ -74,7 +73,7 @@ class Check:
         return f"<p>{self}</p><table>{head}{rows}</table>"
 
 
-def compare(network: str, layers: Iterable[tuple[Layer | StreamLayer, Integers]], wanted: Iterator[Integers]) -> Check:
+def compare(network: str, layers: Iterable[tuple[Layer, Integers]], wanted: Iterator[Integers]) -> Check:
     """``layers`` runs them and gives [channels, height, width], or as many frames, all of the same picture;
     HostError of a layer that does not end is part of the report."""
     done: list[LayerCheck] = []
@@ -88,25 +87,25 @@ def compare(network: str, layers: Iterable[tuple[Layer | StreamLayer, Integers]]
     return Check(network, tuple(done))
 
 
-def check_picture(manifest: Manifest, folder: Path) -> npt.NDArray[np.uint8]:
+def check_picture(manifest: SystolicManifest, folder: Path) -> npt.NDArray[np.uint8]:
     """The network input uint8 [channels, height, width] of the design's test frame."""
     to = manifest.input
-    arena = np.frombuffer(read_image(folder, manifest.check_maps), np.uint8)
+    arena = np.frombuffer(read_image(folder, manifest.check.maps), np.uint8)
     if arena.size != manifest.maps_bytes:
         raise HostError(
-            f"{manifest.check_maps.path} holds {arena.size} bytes, not {manifest.maps_bytes}; copy it again"
+            f"{manifest.check.maps.path} holds {arena.size} bytes, not {manifest.maps_bytes}; copy it again"
         )
-    rows = arena[to.offset : to.offset + to.size].reshape(to.height, manifest.row_bytes)
-    pixels = rows[:, : to.width * manifest.pixel_bytes].reshape(to.height, to.width, manifest.pixel_bytes)
+    rows = arena[to.offset : to.offset + to.bytes].reshape(to.height, to.row_bytes)
+    pixels = rows[:, : to.width * to.pixel_bytes].reshape(to.height, to.width, to.pixel_bytes)
     return np.ascontiguousarray(pixels[:, :, : to.channels].transpose(2, 0, 1))
 
 
-def golden_maps(manifest: Manifest, folder: Path) -> Iterator[Integers]:
+def golden_maps(manifest: SystolicManifest, folder: Path) -> Iterator[Integers]:
     """The golden model's integers [channels, height, width] of each layer for the design's test frame."""
-    data = read_image(folder, manifest.check_layers)
+    data = read_image(folder, manifest.check.layers)
     sizes = [_size(layer.output) for layer in manifest.layers]
     if sum(sizes) != len(data):
-        raise HostError(f"{manifest.check_layers.path} holds {len(data)} bytes, not {sum(sizes)}; copy it again")
+        raise HostError(f"{manifest.check.layers.path} holds {len(data)} bytes, not {sum(sizes)}; copy it again")
     at = 0
     for layer, size in zip(manifest.layers, sizes, strict=True):
         to = layer.output
@@ -115,11 +114,11 @@ def golden_maps(manifest: Manifest, folder: Path) -> Iterator[Integers]:
         at += size
 
 
-def _size(region: Region) -> int:
+def _size(region: SystolicRegion) -> int:
     return region.channels * region.height * region.width * region.value_bytes
 
 
-def _compare(layer: Layer | StreamLayer, found: Integers, wanted: Integers) -> LayerCheck:
+def _compare(layer: Layer, found: Integers, wanted: Integers) -> LayerCheck:
     frames = found.reshape(-1, *wanted.shape)
     differs = np.argwhere(frames != wanted)
     if not len(differs):

@@ -21,7 +21,7 @@ from host.board.buffers import Allocate, Memory
 from host.board.overlay import LoadedOverlay
 from host.contract.layout import fill_pixels
 from host.contract.parts import MANIFEST, read_image
-from host.contract.streaming import StreamLayer, StreamManifest
+from host.contract.streaming import StreamingLayer, StreamingManifest
 from host.vision.picture import Pixels
 
 Integers = npt.NDArray[np.signedinteger[Any]]
@@ -172,15 +172,17 @@ class PacketBuffers(Memory):
 
     names = ("weights", "sets")
 
-    def __init__(self, manifest: StreamManifest, folder: Path, sets: int, allocate: Allocate) -> None:
+    def __init__(self, manifest: StreamingManifest, folder: Path, sets: int, allocate: Allocate) -> None:
         self._manifest, self._folder, self._count = manifest, folder, sets
         super().__init__(allocate)
 
     def fill(self) -> None:
         """Packets are whole beats: so many come, and so many may be taken."""
-        self.weights = tuple(self.upload(self._folder, one.image) for one in self._manifest.external)
+        self.weights = tuple(self.upload(self._folder, one) for one in self._manifest.images)
         self.sets = tuple(
-            PacketSet(at, self.zeros(self._manifest.packet_in.whole), self.new(self._manifest.packet_out.whole))
+            PacketSet(
+                at, self.zeros(self._manifest.packet_in.beat_bytes), self.new(self._manifest.packet_out.beat_bytes)
+            )
             for at in range(self._count)
         )
 
@@ -194,7 +196,7 @@ class StreamingStyle:
     at_once = 2
     """Frames that are executed together: one leaves the pipeline while the next comes in."""
 
-    def __init__(self, loaded: LoadedOverlay, manifest: StreamManifest) -> None:
+    def __init__(self, loaded: LoadedOverlay, manifest: StreamingManifest) -> None:
         self._loaded, self._manifest = loaded, manifest
         self.buffers: PacketBuffers | None = None
         self._channel: StreamChannel | None = None
@@ -205,7 +207,7 @@ class StreamingStyle:
         loaded = self._loaded
         self._channel = StreamChannel(self._dma(), loaded.timeout_s)
         self.buffers = PacketBuffers(self._manifest, loaded.folder, sets, loaded.allocate)
-        for one, image in zip(self._manifest.external, self.buffers.weights, strict=True):
+        for one, image in zip(self._manifest.images, self.buffers.weights, strict=True):
             loaded.ip.put_pointer(one.port, image.device_address)
         self.settle()
         loaded.ip.run(self._manifest.frames_per_start)
@@ -254,7 +256,7 @@ class StreamingStyle:
     def arrived(self, one: PacketSet, pictures: Sequence[Pixels]) -> bool:
         """Whether DDR holds this picture."""
         (pixels,) = pictures
-        wanted = np.zeros(self._manifest.packet_in.whole, np.uint8)
+        wanted = np.zeros(self._manifest.packet_in.beat_bytes, np.uint8)
         pack_packet(self._manifest, pixels, wanted)
         one.sent.invalidate()
         return bool(np.array_equal(np.asarray(one.sent), wanted))
@@ -274,13 +276,13 @@ class StreamingStyle:
 
     # --- layer by layer
 
-    def layers(self, pixels: Pixels, wait: str, frames: int = 1) -> Iterator[tuple[StreamLayer, Integers]]:
+    def layers(self, pixels: Pixels, wait: str, frames: int = 1) -> Iterator[tuple[StreamingLayer, Integers]]:
         """Only the layers whose maps leave, [1, channels, height, width]: the others never lie anywhere."""
         assert self.buffers is not None
         one = self.buffers.sets[0]
         self.load(one, (pixels,))
         self.execute(one, wait)
-        for layer, integers in zip(self._manifest.kept_layers(), self.collect(one)[0], strict=True):
+        for layer, integers in zip(self._manifest.output_layers, self.collect(one)[0], strict=True):
             yield self._manifest.layers[layer], integers[np.newaxis]
 
     def test_frame(self) -> tuple[Pixels, Iterator[Integers]]:
@@ -288,9 +290,10 @@ class StreamingStyle:
         manifest, folder = self._manifest, self._loaded.folder
         if manifest.check is None:
             raise HostError(f"{folder} holds no test frame to compare with; generate the design again")
-        sent, expected = (np.frombuffer(read_image(folder, image), np.uint8) for image in manifest.check)
+        images = (manifest.check.packet_in, manifest.check.packet_out)
+        sent, expected = (np.frombuffer(read_image(folder, image), np.uint8) for image in images)
         for image, data, packet in zip(
-            manifest.check, (sent, expected), (manifest.packet_in, manifest.packet_out), strict=True
+            images, (sent, expected), (manifest.packet_in, manifest.packet_out), strict=True
         ):
             if data.size != packet.bytes:
                 raise HostError(f"{image.path} holds {data.size} bytes, not {packet.bytes}; copy it again")
@@ -309,7 +312,7 @@ class StreamingStyle:
         return getattr(overlay, found[0])
 
 
-def pack_packet(manifest: StreamManifest, picture: Pixels, to: Pixels) -> None:
+def pack_packet(manifest: StreamingManifest, picture: Pixels, to: Pixels) -> None:
     """uint8 [channels, height, width] → ``to`` uint8 [bytes of whole beats]: pixel by pixel, its channels in order."""
     region = manifest.input
     shape = (region.channels, region.height, region.width)
@@ -319,12 +322,12 @@ def pack_packet(manifest: StreamManifest, picture: Pixels, to: Pixels) -> None:
     fill_pixels(picture, rows, region.channels)
 
 
-def unpack_packet(manifest: StreamManifest, packet: Pixels) -> tuple[Integers, ...]:
+def unpack_packet(manifest: StreamingManifest, packet: Pixels) -> tuple[Integers, ...]:
     """A packet → the integers [channels, height, width] of each output, copies."""
     found = []
     for one in manifest.outputs:
         kind = np.dtype(f"{'i' if one.signed else 'u'}{one.value_bytes}")
-        values = packet[one.offset : one.offset + one.size].view(kind.newbyteorder("<"))
-        whole = values.reshape(one.map.height, one.map.width, one.stream_channels)[:, :, : one.map.channels]
+        values = packet[one.offset : one.offset + one.bytes].view(kind.newbyteorder("<"))
+        whole = values.reshape(one.height, one.width, one.stream_channels)[:, :, : one.channels]
         found.append(np.array(whole.transpose(2, 0, 1), kind, order="C"))
     return tuple(found)

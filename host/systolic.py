@@ -13,7 +13,7 @@ from host.board.buffers import Buffers, FrameSet
 from host.board.overlay import LoadedOverlay
 from host.check import check_picture, golden_maps
 from host.contract.layout import pack_batch, unpack_batch
-from host.contract.manifest import Layer, Manifest
+from host.contract.systolic import SystolicLayer, SystolicManifest
 from host.vision.picture import Pixels
 
 Integers = npt.NDArray[np.signedinteger[Any]]
@@ -25,7 +25,7 @@ class SystolicStyle:
     at_once = 1
     """Batches that are executed at once."""
 
-    def __init__(self, loaded: LoadedOverlay, manifest: Manifest) -> None:
+    def __init__(self, loaded: LoadedOverlay, manifest: SystolicManifest) -> None:
         self._loaded, self._manifest = loaded, manifest
         self.buffers: Buffers | None = None
 
@@ -56,7 +56,7 @@ class SystolicStyle:
     def collect(self, one: FrameSet, frames: int) -> tuple[tuple[Integers, ...], ...]:
         """Out of DDR: of each of the first ``frames`` frames a copy of each kept map."""
         found = []
-        for layer, buffer in zip(self._manifest.kept_layers(), one.results, strict=True):
+        for layer, buffer in zip(self._manifest.output_layers, one.results, strict=True):
             buffer.invalidate()
             found.append(unpack_batch(self._manifest.layers[layer].output, self._manifest.lanes, buffer, frames))
         return tuple(zip(*found, strict=True))
@@ -70,7 +70,7 @@ class SystolicStyle:
 
     # --- layer by layer
 
-    def layers(self, pixels: Pixels, wait: str, frames: int) -> Iterator[tuple[Layer, Integers]]:
+    def layers(self, pixels: Pixels, wait: str, frames: int) -> Iterator[tuple[SystolicLayer, Integers]]:
         """Each layer started on its own, and the maps of the first ``frames`` frames as DDR holds them, [frames,
         channels, height, width], also those that stay on chip else. The picture fills the batch."""
         assert self.buffers is not None
@@ -87,11 +87,11 @@ class SystolicStyle:
         return check_picture(self._manifest, folder), golden_maps(self._manifest, folder)
 
     def _maps(self, buffers: Buffers, one: FrameSet, index: int, frames: int) -> tuple[Integers, ...]:
-        region, kept = self._manifest.layers[index].output, self._manifest.kept_layers()
+        region, kept = self._manifest.layers[index].output, self._manifest.output_layers
         if index in kept:
             data = one.results[kept.index(index)]
         else:
-            data = buffers.inner[region.offset : region.offset + frames * region.size]
+            data = buffers.inner[region.offset : region.offset + frames * region.bytes]
         data.invalidate()
         return unpack_batch(region, self._manifest.lanes, data, frames)
 
@@ -117,7 +117,7 @@ class SystolicStyle:
 
     def _point(self, buffers: Buffers) -> None:
         ip = self._loaded.ip
-        for port in range(self._manifest.map_ports):
+        for port in range(self._manifest.array.map_ports):
             for way in ("read", "write"):
                 ip.put_pointer(f"maps_{way}_{port}", buffers.map_base)
         for port, image in enumerate(buffers.weights):

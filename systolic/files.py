@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -11,9 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from boards.errors import GenerateError
-
-MANIFEST = "manifest.json"
-MANIFEST_VERSION = 1
+from host.contract.manifest import is_design
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +82,6 @@ def check_target(folder: Path, replace: bool) -> None:
         raise GenerateError(
             f"{folder} holds a generated design already; add --force to replace it, or choose another folder"
         )
-
-
-def is_design(folder: Path) -> bool:
-    try:
-        values = json.loads((folder / MANIFEST).read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(values, dict) and values.get("format") == "systolic-manifest"
 
 
 def _swap(made: Path, folder: Path) -> None:

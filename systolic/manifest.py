@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from cnn.network import Detection
 from cnn.quantized import QuantizedNetwork, on_host
+from host.contract.parts import NetworkHead
+from host.vision.detection import Head
 from scheduler.systolic.layers import resolve
 
 
-def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> list[dict[str, Any]]:
-    """One object a detection head: the layer (by index in ``layers``) whose output it reads, and how.
+def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[NetworkHead, ...]:
+    """Each detection head with the layer (by index in ``layers``) whose output it reads.
 
     layer_of: node → index in ``layers``.
     """
-    found = []
-    for node in network.nodes:
-        if on_host(node.op) and isinstance(node.op, Detection):
-            op = node.op
-            found.append(
-                {
-                    "layer": layer_of[resolve(network, node.inputs[0])],
-                    "kind": op.kind,
-                    "anchors": [list(pair) for pair in op.anchors],
-                    "classes": op.classes,
-                    "coords": op.coords,
-                    "softmax": op.softmax,
-                    **({"bias": list(op.bias)} if op.bias else {}),
-                }
-            )
-    return found
+    return tuple(
+        _head(node.op, layer_of[resolve(network, node.inputs[0])])
+        for node in network.nodes
+        if on_host(node.op) and isinstance(node.op, Detection)
+    )
+
+
+def _head(op: Detection, layer: int) -> NetworkHead:
+    anchors = tuple((float(width), float(height)) for width, height in op.anchors)
+    return NetworkHead(layer, Head(op.kind, anchors, op.classes, op.coords, op.softmax, tuple(op.bias)))

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import host
 from boards.errors import GenerateError
-from host.contract.manifest import Manifest, read_manifest
-from host.contract.parts import MANIFEST
-from host.contract.streaming import StreamManifest
+from host.contract.manifest import read_manifest
+from host.contract.parts import MANIFEST, Manifest
 
 VERSION = "0.1.0"
 NEEDS = ("numpy", "pillow")
@@ -59,11 +58,9 @@ def _host_files() -> dict[str, bytes]:
     return {path.relative_to(_ROOT).as_posix(): path.read_bytes() for path in [*sources, *markers]}
 
 
-def _design_files(
-    folder: Path, manifest: Manifest | StreamManifest, name: str, without_bitstream: bool
-) -> dict[str, bytes]:
+def _design_files(folder: Path, manifest: Manifest, name: str, without_bitstream: bool) -> dict[str, bytes]:
     inside = f"systolic_{name}"
-    paths = [MANIFEST, *(image.path for image in manifest.images)]
+    paths = [MANIFEST, *(image.path for image in manifest.files)]
     files = {f"{inside}/{path}": _read(folder / path) for path in paths}
     files[f"{inside}/{name}.hwh"] = _only(folder, "*.hwh", "the hardware description; generate the design again")
     if not without_bitstream:
@@ -92,7 +89,7 @@ def _only(folder: Path, pattern: str, what: str) -> bytes:
     return _read(found[0])
 
 
-def _metadata(info: str, name: str, manifest: Manifest | StreamManifest) -> dict[str, bytes]:
+def _metadata(info: str, name: str, manifest: Manifest) -> dict[str, bytes]:
     needs = "".join(f"Requires-Dist: {one}\n" for one in NEEDS)
     summary = json.dumps(f"{manifest.network} on {manifest.board}", ensure_ascii=True)[1:-1]
     described = (

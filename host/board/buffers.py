@@ -12,8 +12,8 @@ import numpy as np
 
 from boards.errors import HostError
 from host.contract.layout import Addresses, map_base, place_program
-from host.contract.manifest import Manifest
 from host.contract.parts import Image, read_image
+from host.contract.systolic import SystolicManifest
 
 Allocate = Callable[..., Any]
 """``pynq.allocate``."""
@@ -120,21 +120,21 @@ class Buffers(Memory):
 
     names = ("weights", "requantisers", "inner", "sets", "program")
 
-    def __init__(self, manifest: Manifest, folder: Path, sets: int, allocate: Allocate) -> None:
+    def __init__(self, manifest: SystolicManifest, folder: Path, sets: int, allocate: Allocate) -> None:
         self.manifest, self._folder, self._count = manifest, folder, sets
         super().__init__(allocate)
 
     def fill(self) -> None:
         manifest, folder = self.manifest, self._folder
-        self.weights = tuple(self.upload(folder, image) for image in manifest.weights)
-        self.requantisers = self.upload(folder, manifest.requantisers)
+        self.weights = tuple(self.upload(folder, image) for image in manifest.images.weights)
+        self.requantisers = self.upload(folder, manifest.images.requantisers)
         self.inner = self.new(manifest.maps_bytes)
         self.sets = tuple(self._frame_set(index) for index in range(self._count))
-        words = np.frombuffer(read_image(folder, manifest.program), "<u4").astype(np.uint32)
+        words = np.frombuffer(read_image(folder, manifest.images.program), "<u4").astype(np.uint32)
         if words.size != manifest.passes * manifest.pass_words:
             raise HostError(
-                f"{manifest.program.path} holds {words.size} words, the manifest says {manifest.passes} passes of "
-                f"{manifest.pass_words}; copy the design again"
+                f"{manifest.images.program.path} holds {words.size} words, the manifest says {manifest.passes} passes "
+                f"of {manifest.pass_words}; copy the design again"
             )
         placed = place_program(manifest, words.reshape(manifest.passes, -1), self.inner.device_address, self.addresses)
         self.program = self.put("the program", placed.astype("<u4").tobytes())
@@ -160,6 +160,6 @@ class Buffers(Memory):
         manifest = self.manifest
         return FrameSet(
             index * manifest.passes,
-            self.zeros(manifest.batch * manifest.input.size),
-            tuple(self.new(manifest.batch * manifest.layers[layer].output.size) for layer in manifest.kept_layers()),
+            self.zeros(manifest.batch * manifest.input.bytes),
+            tuple(self.new(manifest.batch * manifest.layers[layer].output.bytes) for layer in manifest.output_layers),
         )

@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from boards.errors import HostError
-from host.contract.manifest import Manifest
-from host.contract.parts import MANIFEST
+from host.contract.parts import MANIFEST, Manifest
 from host.contract.simulation_library import find_library
-from host.contract.streaming import StreamManifest
 from host.simulated.pace import pace
 
 BOARD_TIMEOUT_S = 5.0  # a frame
@@ -38,7 +36,7 @@ class LoadedOverlay:
     def __init__(
         self,
         folder: Path,
-        manifest: Manifest | StreamManifest,
+        manifest: Manifest,
         device: Any = None,
         library: Path | str | None = None,
         timeout_s: float | None = None,

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import HostError
-from host.contract.manifest import Manifest, Region
-from host.contract.streaming import StreamMap
+from host.contract.parts import TensorMap
+from host.contract.systolic import SystolicManifest, SystolicRegion
 
 Pixels = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.signedinteger[Any]]
@@ -30,7 +30,7 @@ Words = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Addresses:
-    """Physical addresses of one set's buffers; ``results`` in the order of ``Manifest.kept_layers``."""
+    """Physical addresses of one set's buffers; ``results`` in the order of ``output_layers``."""
 
     input: int
     results: tuple[int, ...]
@@ -41,7 +41,7 @@ def map_base(inner: int, sets: Sequence[Addresses]) -> int:
     return min([inner, *(address for one in sets for address in (one.input, *one.results))])
 
 
-def place_program(manifest: Manifest, program: Words, inner: int, sets: Sequence[Addresses]) -> Words:
+def place_program(manifest: SystolicManifest, program: Words, inner: int, sets: Sequence[Addresses]) -> Words:
     """program [passes, words] with addresses in the arena → [(sets + 1) · passes, words] with those of the buffers.
 
     The last copy is the first set's with every map in DDR, also those that else stay on chip: for looking inside.
@@ -52,7 +52,7 @@ def place_program(manifest: Manifest, program: Words, inner: int, sets: Sequence
     return np.concatenate([*copies, _moved(manifest, _all_in_ddr(manifest, program), base, inner, sets[0])])
 
 
-def _all_in_ddr(manifest: Manifest, program: Words) -> Words:
+def _all_in_ddr(manifest: SystolicManifest, program: Words) -> Words:
     """A map that stays on chip begins at word 0 of its buffer; in the arena it has a place too."""
     shown: Words = program.copy()
     offsets = {layer.node: layer.output.offset // manifest.word_bytes for layer in manifest.layers}
@@ -64,20 +64,21 @@ def _all_in_ddr(manifest: Manifest, program: Words) -> Words:
     return shown
 
 
-def _ends(manifest: Manifest) -> Iterator[tuple[int, tuple[tuple[int, int, int], ...]]]:
+def _ends(manifest: SystolicManifest) -> Iterator[tuple[int, tuple[tuple[int, int, int], ...]]]:
     """Every pass, and of the map that it reads and the one that it writes the words base and buffer, and the node."""
+    fields = manifest.pass_fields
     for layer in manifest.layers:
         for index in range(layer.first_pass, layer.last_pass + 1):
             yield (
                 index,
                 (
-                    (manifest.in_base, manifest.in_buffer, layer.input_node),
-                    (manifest.out_base, manifest.out_buffer, layer.node),
+                    (fields.in_base, fields.in_buffer, layer.input_node),
+                    (fields.out_base, fields.out_buffer, layer.node),
                 ),
             )
 
 
-def _moved(manifest: Manifest, program: Words, base: int, inner: int, one: Addresses) -> Words:
+def _moved(manifest: SystolicManifest, program: Words, base: int, inner: int, one: Addresses) -> Words:
     at = _node_addresses(manifest, one)
     moved = program.astype(np.int64)
     for index, ends in _ends(manifest):
@@ -87,14 +88,14 @@ def _moved(manifest: Manifest, program: Words, base: int, inner: int, one: Addre
     return (moved & 0xFFFFFFFF).astype(np.uint32)
 
 
-def _node_addresses(manifest: Manifest, one: Addresses) -> dict[int, int]:
+def _node_addresses(manifest: SystolicManifest, one: Addresses) -> dict[int, int]:
     """node → where its arena would start, were it only this map's: its buffer's address less its offset."""
-    kept = [manifest.layers[index] for index in manifest.kept_layers()]
+    kept = [manifest.layers[index] for index in manifest.output_layers]
     own = {layer.node: address - layer.output.offset for layer, address in zip(kept, one.results, strict=True)}
     return {0: one.input - manifest.input.offset, **own}
 
 
-def _words(manifest: Manifest, distance: int) -> int:
+def _words(manifest: SystolicManifest, distance: int) -> int:
     words, rest = divmod(distance, manifest.word_bytes)
     if rest or not -(1 << 31) <= words < 1 << 31:
         raise HostError(
@@ -104,18 +105,18 @@ def _words(manifest: Manifest, distance: int) -> int:
     return words
 
 
-def pack_batch(manifest: Manifest, pictures: Sequence[Pixels], to: Pixels) -> None:
+def pack_batch(manifest: SystolicManifest, pictures: Sequence[Pixels], to: Pixels) -> None:
     """1…batch pictures, see ``pack_input`` → ``to`` uint8 [batch · bytes of the input]; the last picture fills it."""
     given = len(pictures)
     if not 1 <= given <= manifest.batch:
         raise HostError(f"a start takes 1…{manifest.batch} pictures, not {given}; give as many at a time")
-    maps = to.reshape(manifest.batch, manifest.input.size)
+    maps = to.reshape(manifest.batch, manifest.input.bytes)
     for picture, one in zip(pictures, maps, strict=False):
         pack_input(manifest, picture, one)
     maps[given:] = maps[given - 1]
 
 
-def pack_input(manifest: Manifest, picture: Pixels, to: Pixels) -> None:
+def pack_input(manifest: SystolicManifest, picture: Pixels, to: Pixels) -> None:
     """uint8 [channels, height, width] → ``to`` uint8 [bytes]: rows of ``pixel_bytes`` wide pixels.
 
     Bytes of a pixel beyond its channels, and of a row beyond its pixels, are left as they are: no weight meets them.
@@ -124,7 +125,7 @@ def pack_input(manifest: Manifest, picture: Pixels, to: Pixels) -> None:
     shape = (region.channels, region.height, region.width)
     if picture.shape != shape or picture.dtype != np.uint8:
         raise HostError(f"the input is uint8 of shape {shape}, not {picture.dtype} of shape {picture.shape}")
-    fill_pixels(picture, to.reshape(region.height, manifest.row_bytes), manifest.pixel_bytes)
+    fill_pixels(picture, to.reshape(region.height, region.row_bytes), region.pixel_bytes)
 
 
 def fill_pixels(picture: Pixels, rows: Pixels, pixel_bytes: int) -> None:
@@ -135,18 +136,18 @@ def fill_pixels(picture: Pixels, rows: Pixels, pixel_bytes: int) -> None:
         pixels[:, :, channel] = picture[channel]
 
 
-def unpack_map(region: Region, lanes: int, data: npt.NDArray[Any]) -> Integers:
+def unpack_map(region: SystolicRegion, lanes: int, data: npt.NDArray[Any]) -> Integers:
     """The bytes of a map → its integers [channels, height, width] of ``value_bytes``, a copy."""
     kind = "u" if region.datatype.startswith("U") else "i"
-    values = _values(np.asarray(data).reshape(-1).view(np.uint8)[: region.size], region.value_bits, kind)
+    values = _values(np.asarray(data).reshape(-1).view(np.uint8)[: region.bytes], region.value_bits, kind)
     blocks = values.reshape(region.height, region.blocks, region.width, lanes)
     whole = blocks.transpose(1, 3, 0, 2).reshape(-1, region.height, region.width)[: region.channels]
     return np.array(whole, np.dtype(f"{kind}{region.value_bytes}"), order="C")
 
 
-def unpack_batch(region: Region, lanes: int, data: npt.NDArray[Any], frames: int) -> tuple[Integers, ...]:
+def unpack_batch(region: SystolicRegion, lanes: int, data: npt.NDArray[Any], frames: int) -> tuple[Integers, ...]:
     """``unpack_map`` of the first ``frames`` frames of a batch."""
-    maps = np.asarray(data).reshape(-1).view(np.uint8)[: frames * region.size].reshape(frames, region.size)
+    maps = np.asarray(data).reshape(-1).view(np.uint8)[: frames * region.bytes].reshape(frames, region.bytes)
     return tuple(unpack_map(region, lanes, one) for one in maps)
 
 
@@ -158,6 +159,6 @@ def _values(data: Pixels, bits: int, kind: str) -> npt.NDArray[Any]:
     return np.asarray((halves ^ 8).astype(np.int8) - np.int8(8))
 
 
-def to_floats(region: Region | StreamMap, integers: Integers) -> npt.NDArray[np.float32]:
+def to_floats(region: TensorMap, integers: Integers) -> npt.NDArray[np.float32]:
     """integer × scale, rounded once to float32."""
     return np.asarray(integers.astype(np.float64) * region.scale, np.float32)

@@ -1,51 +1,72 @@
-"""What manifests of every style hold: images and heads, how they are read, and what must hold of them."""
+"""What manifests of every style hold: tensors, layers, heads and images, and what must hold of them."""
 
 from __future__ import annotations
 
+import math
+import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from boards.errors import HostError
+from host.contract.codec import OPTIONAL, Count, OneOf, Range
 from host.vision.detection import Head
 from host.vision.picture import FITS
 
 MANIFEST = "manifest.json"
 LARGEST_BUFFER = 1 << 31  # bytes; more than any of the boards gives to contiguous memory
+LARGEST_SIDE = 1 << 16
 MOST_LAYERS = 4096
+MOST_PASSES = 1 << 20
+MOST_FRAMES = 64
+"""Of a batch."""
+MOST_BEATS = 256
+"""Of an AXI4 burst, and more than are ever on their way at a port."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorMap:
+    """Integers [channels, height, width]; tensor value = integer × scale."""
+
+    channels: int
+    height: int
+    width: int
+    datatype: str
+    scale: float
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height, width."""
+        return self.channels, self.height, self.width
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """A layer of the design, with what is fused into it, by its own name.
+
+    source: file and line of the network that it came from. node: of the network, whose value ``output`` is. macs:
+    of all frames of a batch. modelled_cycles: of a start, or of a frame where the pipeline never stops.
+    """
+
+    name: str
+    source: str
+    node: Annotated[int, Range(0, 1 << 20)]
+    macs: Count
+    modelled_cycles: Count
+    output: TensorMap
 
 
 @dataclass(frozen=True)
-class Design:
-    """What the host knows of a design of any style."""
+class Estimate:
+    """Resources, estimated before any vendor tool. lut: those that are memory (lutram) included."""
 
-    network: str
-    labels: tuple[str, ...]
-    board: str
-    clock_mhz: float
-    top: str
-    style: str
-    fit: str
-
-    @property
-    def vlnv(self) -> str:
-        """The IP that Vitis HLS exports for this design."""
-        return f"systolic:cnn:{self.top}:1.0"
-
-
-def design_of(values: Mapping[str, Any]) -> tuple[str, tuple[str, ...], str, float, str, str, str]:
-    """The fields of a ``Design``, in their order."""
-    return (
-        str(values["network"]),
-        tuple(str(label) for label in values["labels"]),
-        str(values["board"]),
-        float(values["clock_mhz"]),
-        str(values["top"]),
-        str(values["style"]),
-        str(values["fit"]),
-    )
+    dsp: Count
+    bram36: Count
+    uram: Count
+    lut: Count
+    lutram: Count
 
 
 @dataclass(frozen=True)
@@ -55,13 +76,88 @@ class NetworkHead:
     layer: int
     head: Head
 
+    @staticmethod
+    def from_values(values: Mapping[str, Any], place: str) -> NetworkHead:
+        """One object holds both. HostError where it is not usable."""
+        layer = values.get("layer")
+        require(type(layer) is int and 0 <= layer < MOST_LAYERS, f"{place}.layer is the index of a layer", layer)
+        return NetworkHead(int(layer or 0), Head.from_json(values))
+
+    def to_values(self) -> dict[str, Any]:
+        """What ``from_values`` reads."""
+        return {"layer": self.layer, **self.head.to_json()}
+
 
 @dataclass(frozen=True)
 class Image:
-    """A file that is uploaded once, and the CRC-32 that it has."""
+    """A file in the folder, and the CRC-32 that it has."""
 
     path: str
-    crc32: int
+    crc32: Annotated[int, Range(0, (1 << 32) - 1)]
+
+    def __post_init__(self) -> None:
+        """HostError where the path leaves the folder."""
+        path = PurePosixPath(self.path)
+        if path.is_absolute() or ".." in path.parts or "\\" in self.path:
+            raise HostError(f"an image stays inside the folder, {self.path!r} does not")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What is known of a design of any style.
+
+    fit: how a picture is brought to the input's size, one of FITS. burst_words, outstanding: of the AXI ports, the
+    longest burst, and the bursts that are on their way. passes: of the accelerator's own program in a start. batch:
+    frames that a start takes.
+    """
+
+    style: ClassVar[str]
+
+    network: str
+    labels: tuple[str, ...]
+    board: str
+    clock_mhz: float
+    top: str
+    fit: Annotated[str, OneOf(tuple(FITS))]
+    estimate: Estimate
+    burst_words: Annotated[int, Range(1, MOST_BEATS)]
+    outstanding: Annotated[int, Range(1, MOST_BEATS)]
+    passes: Annotated[int, Range(1, MOST_PASSES)] = field(default=1, metadata=OPTIONAL)
+    batch: Annotated[int, Range(1, MOST_FRAMES, "frames")] = field(default=1, metadata=OPTIONAL)
+    input: TensorMap
+    layers: tuple[Layer, ...]
+    heads: tuple[NetworkHead, ...]
+
+    @property
+    def vlnv(self) -> str:
+        """The IP that Vitis HLS exports for this design."""
+        return f"systolic:cnn:{self.top}:1.0"
+
+    @property
+    def pass_cycles(self) -> tuple[float, ...]:
+        """Of each pass, modelled."""
+        raise NotImplementedError
+
+    @property
+    def files(self) -> tuple[Image, ...]:
+        """Every file that the host reads."""
+        raise NotImplementedError
+
+    @property
+    def output_layers(self) -> tuple[int, ...]:
+        """The layers whose maps the host reads, by index in ``layers``."""
+        raise NotImplementedError
+
+    def validate(self) -> None:
+        """HostError where the values do not agree with each other."""
+        require(0 < self.clock_mhz < 2000, "clock_mhz is 0…2000", self.clock_mhz)
+        require(1 <= len(self.layers) <= MOST_LAYERS, f"there are 1…{MOST_LAYERS} layers", len(self.layers))
+        for network_head in self.heads:
+            index, head = network_head.layer, network_head.head
+            require(index in self.output_layers, "a head reads one of the outputs", index)
+            require(index < len(self.layers), "a head reads one of the layers", index)
+            channels = self.layers[index].output.channels
+            require(head.channels == channels, f"a head of {channels} channels", head.channels)
 
 
 def read_image(folder: Path, image: Image) -> bytes:
@@ -73,36 +169,27 @@ def read_image(folder: Path, image: Image) -> bytes:
         data = path.read_bytes()
     except OSError as error:
         raise HostError(f"{path} cannot be read ({error.strerror}); copy the whole folder to the board") from error
-    found = zlib.crc32(data)
-    if found != image.crc32:
+    checksum = zlib.crc32(data)
+    if checksum != image.crc32:
         raise HostError(
-            f"{path} has checksum {found:08x}, {MANIFEST} says {image.crc32:08x}: the folder holds files of two "
+            f"{path} has checksum {checksum:08x}, {MANIFEST} says {image.crc32:08x}: the folder holds files of two "
             "designs or was cut off; copy it again"
         )
     return data
 
 
-def inside(name: object) -> str:
-    """The path of an image; HostError where it leaves the folder."""
-    path = PurePosixPath(str(name))
-    if path.is_absolute() or ".." in path.parts or "\\" in str(name):
-        raise HostError(f"an image stays inside the folder, {str(name)!r} does not")
-    return str(name)
+# --- what must hold ----------------------------------------------------------------------------------------
 
 
-def image_of(name: object, crc32: Any) -> Image:
-    """HostError where the path leaves the folder or the checksum is none."""
-    require(0 <= int(crc32) < 1 << 32, f"{name}: crc32 is 32 bits", crc32)
-    return Image(inside(name), int(crc32))
-
-
-def check_common(fit: str, clock_mhz: float) -> None:
-    """What holds for designs of every style."""
-    require(fit in FITS, f"fit is one of {', '.join(FITS)}", fit)
-    require(0 < clock_mhz < 2000, "clock_mhz is 0…2000", clock_mhz)
-
-
-def require(holds: bool, what: str, came: object) -> None:
+def require(holds: bool, sentence: str, value: object) -> None:
     """HostError else; it says both."""
     if not holds:
-        raise HostError(f"{what}, not {came!r}")
+        raise HostError(f"{sentence}, not {value!r}")
+
+
+def check_tensor(name: str, tensor: TensorMap, datatypes: re.Pattern[str], sentence: str) -> None:
+    """Its sides, its scale, and a datatype that matches; ``sentence`` says which those are."""
+    sides = tensor.shape
+    require(all(0 < side <= LARGEST_SIDE for side in sides), f"{name}: channels, height, width are 1…65536", sides)
+    require(datatypes.fullmatch(tensor.datatype) is not None, f"{name}: datatype is {sentence}", tensor.datatype)
+    require(math.isfinite(tensor.scale) and tensor.scale > 0, f"{name}: scale is above 0", tensor.scale)

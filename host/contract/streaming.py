@@ -1,255 +1,201 @@
-"""The manifest of a streaming design: packets instead of maps in DDR. ``host.manifest`` reads the file."""
+"""The manifest of a streaming design: packets instead of maps in DDR."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated
 
+from host.contract.codec import OPTIONAL, Count, OneOf, Range
 from host.contract.parts import (
     LARGEST_BUFFER,
-    MOST_LAYERS,
-    Design,
     Image,
-    NetworkHead,
-    check_common,
-    design_of,
-    image_of,
+    Layer,
+    Manifest,
+    TensorMap,
+    check_tensor,
     require,
 )
-from host.vision.detection import Head
 
 LARGEST_PACKET = (1 << 26) - 1
 """Bytes: what the DMA's length register of 26 bits says (PG021)."""
 
-_BEATS = (1, 2, 4, 8, 16, 32, 64, 128)
+MOST_CHANNELS = 1 << 17
 _DATATYPE = re.compile(r"U?INT([1-9]|[12][0-9]|3[0-2])|BIPOLAR|TERNARY")
+_Channels = Annotated[int, Range(1, MOST_CHANNELS)]
 
 
-@dataclass(frozen=True)
-class StreamMap:
-    """Integers [channels, height, width]; tensor value = integer × scale."""
-
-    channels: int
-    height: int
-    width: int
-    datatype: str
-    scale: float
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Packet:
     """One frame on the DMA: ``bytes`` in beats of ``beat`` bytes, the last one filled up."""
 
-    bytes: int
-    beat: int
+    bytes: Annotated[int, Range(1, LARGEST_PACKET)]
+    beat: Annotated[int, OneOf((1, 2, 4, 8, 16, 32, 64, 128))]
 
     @property
-    def whole(self) -> int:
-        """Bytes of its beats."""
+    def beat_bytes(self) -> int:
+        """Bytes of all its beats."""
         return -(-self.bytes // self.beat) * self.beat
 
 
-@dataclass(frozen=True)
-class StreamOutput:
-    """A map in the packet that leaves, at ``offset``: [height][width][stream_channels], little-endian.
+@dataclass(frozen=True, kw_only=True)
+class StreamingOutput(TensorMap):
+    """A map in the packet that leaves, ``bytes`` from ``offset`` on: [height][width][stream_channels], little-endian.
 
     layer: its index in ``layers``. stream_channels: with those that only fill the stream's words.
     """
 
-    layer: int
-    map: StreamMap
+    layer: Annotated[int, Range(0, 1 << 20)]
     signed: bool
-    value_bytes: int
+    value_bytes: Annotated[int, OneOf((1, 2, 4))]
     stream_channels: int
     offset: int
-
-    @property
-    def size(self) -> int:
-        """Bytes in the packet."""
-        return self.map.height * self.map.width * self.stream_channels * self.value_bytes
+    bytes: int
 
 
-@dataclass(frozen=True)
-class ExternalImage:
+@dataclass(frozen=True, kw_only=True)
+class ExternalImage(Image):
     """Weights in DDR that the port ``port`` reads, in words of ``word_bytes``."""
 
-    image: Image
-    word_bytes: int
+    word_bytes: Annotated[int, Range(1, LARGEST_BUFFER)]
     port: str
 
 
-@dataclass(frozen=True)
-class StreamLayer:
-    """source: file and line of the network that it came from. cycles: of a frame, modelled."""
+@dataclass(frozen=True, kw_only=True)
+class StreamingLayer(Layer):
+    """A layer whose stream a simulation taps: words of ``lanes`` values, of ``pixels`` neighbours of a row together.
 
-    name: str
-    output_name: str
-    source: str
-    node: int
-    macs: int
-    cycles: int
-    output: StreamMap
-
-
-@dataclass(frozen=True)
-class StreamManifest(Design):
-    """Everything that the host needs to know of a streaming design.
-
-    frames_per_start: frames after which the pipeline restarts itself. cycles: between two frames, modelled: all blocks
-    are at work at once, and the slowest sets the pace. check: packets of the design's test frame,
-    the one that goes in and the one that the golden model says leaves; None in a design without one.
+    modelled_cycles: of a frame. stream_channels: with those that only fill the stream's words.
     """
 
-    input: StreamMap
+    pixels: _Channels
+    lanes: _Channels
+    stream_channels: _Channels
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamingBlock:
+    """A process of the pipeline. folding: how many values it takes at once, in words. macs, modelled_cycles: of a
+    frame. macs_per_cycle: 0 where it multiplies nothing."""
+
+    name: str
+    kind: str
+    folding: str
+    macs: Count
+    macs_per_cycle: Count
+    modelled_cycles: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamingFifo:
+    """A stream between two blocks: elements of ``bits``, as many as ``depth``."""
+
+    name: str
+    depth: Annotated[int, Range(1, 1 << 31)]
+    bits: Annotated[int, Range(1, 1 << 20)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamingCheck:
+    """Packets of the design's test frame: the one that goes in, and the one that the golden model says leaves."""
+
+    packet_in: Image
+    packet_out: Image
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamingManifest(Manifest):
+    """Everything that is known of a streaming design. A frame is one pass, and a start takes one frame after another.
+
+    images: what external weights point to. frames_per_start: frames after which the pipeline restarts itself.
+    """
+
+    style = "streaming"
+
+    layers: tuple[StreamingLayer, ...]
     packet_in: Packet
     packet_out: Packet
-    outputs: tuple[StreamOutput, ...]
-    external: tuple[ExternalImage, ...]
-    frames_per_start: int
-    cycles: int
-    layers: tuple[StreamLayer, ...]
-    heads: tuple[NetworkHead, ...]
-    check: tuple[Image, Image] | None
+    outputs: tuple[StreamingOutput, ...]
+    images: tuple[ExternalImage, ...]
+    frames_per_start: Annotated[int, Range(1, (1 << 31) - 1)]
+    blocks: tuple[StreamingBlock, ...]
+    fifos: tuple[StreamingFifo, ...]
+    check: StreamingCheck | None = field(default=None, metadata=OPTIONAL)
 
-    passes = 1
-    """A frame is one packet."""
-
-    batch = 1
-    """Frame follows frame: a pipeline's weights stay where they are."""
+    @property
+    def cycles(self) -> int:
+        """Between two frames, modelled: all blocks are at work at once, and the slowest sets the pace."""
+        return max(block.modelled_cycles for block in self.blocks)
 
     @property
     def pass_cycles(self) -> tuple[float, ...]:
-        """``cycles``, as the simulated board's pace wants them."""
+        """``cycles``: a frame is one pass."""
         return (float(self.cycles),)
 
     @property
-    def images(self) -> tuple[Image, ...]:
+    def files(self) -> tuple[Image, ...]:
         """Every file that the host reads."""
-        return (*(one.image for one in self.external), *(self.check or ()))
+        frame = self.check
+        return (*self.images, *(() if frame is None else (frame.packet_in, frame.packet_out)))
 
-    def kept_layers(self) -> tuple[int, ...]:
-        """Layers whose maps leave."""
-        return tuple(one.layer for one in self.outputs)
+    @property
+    def output_layers(self) -> tuple[int, ...]:
+        """Those that leave in the packet."""
+        return tuple(output.layer for output in self.outputs)
 
-
-def stream_manifest(values: Mapping[str, Any]) -> StreamManifest:
-    """What the JSON holds; HostError, KeyError, TypeError, ValueError or OverflowError where it is not usable."""
-    found = StreamManifest(
-        *design_of(values),
-        input=_map(values["input"]),
-        packet_in=_packet(values["packet_in"]),
-        packet_out=_packet(values["packet_out"]),
-        outputs=_outputs(values["outputs"], int(values["packet_out"]["beat"])),
-        external=tuple(_external(one) for one in values["images"]),
-        frames_per_start=int(values["frames_per_start"]),
-        cycles=max(int(one["modelled_cycles"]) for one in values.get("blocks") or values["layers"]),
-        layers=tuple(_layer(one) for one in values["layers"]),
-        heads=tuple(NetworkHead(int(head["layer"]), Head.from_json(head)) for head in values["heads"]),
-        check=_check_images(values["check"]) if "check" in values else None,
-    )
-    _check(found)
-    return found
-
-
-def _map(values: Mapping[str, Any]) -> StreamMap:
-    channels, height, width = (int(values[name]) for name in ("channels", "height", "width"))
-    return StreamMap(channels, height, width, str(values["datatype"]), float(values["scale"]))
-
-
-def _packet(values: Mapping[str, Any]) -> Packet:
-    return Packet(int(values["bytes"]), int(values["beat"]))
-
-
-def _outputs(values: Sequence[Mapping[str, Any]], beat: int) -> tuple[StreamOutput, ...]:
-    """One after the other, each from a whole beat on, where the manifest does not say where they lie."""
-    require(0 < beat <= max(_BEATS), "packet_out.beat is 1…128", beat)
-    found: list[StreamOutput] = []
-    for one in values:
-        behind = found[-1].offset + found[-1].size if found else 0
-        at = int(one["offset"]) if "offset" in one else -(-behind // beat) * beat
-        shape = (int(one["value_bytes"]), int(one["stream_channels"]), at)
-        found.append(StreamOutput(int(one["layer"]), _map(one), bool(one["signed"]), *shape))
-    return tuple(found)
-
-
-def _external(values: Mapping[str, Any]) -> ExternalImage:
-    return ExternalImage(image_of(values["path"], values["crc32"]), int(values["word_bytes"]), str(values["port"]))
-
-
-def _layer(values: Mapping[str, Any]) -> StreamLayer:
-    return StreamLayer(
-        name=str(values["name"]),
-        output_name=str(values["output_name"]),
-        source=str(values["source"]),
-        node=int(values["node"]),
-        macs=int(values["macs"]),
-        cycles=int(values["modelled_cycles"]),
-        output=_map(values["output"]),
-    )
-
-
-def _check_images(values: Mapping[str, Any]) -> tuple[Image, Image]:
-    sent, expected = (image_of(values[name]["path"], values[name]["crc32"]) for name in ("packet_in", "packet_out"))
-    return sent, expected
+    def validate(self) -> None:
+        """HostError where the values do not agree with each other."""
+        require((self.passes, self.batch) == (1, 1), "a frame is one pass and a batch", (self.passes, self.batch))
+        require(bool(self.blocks), "there is at least one block", 0)
+        require(0 < self.cycles < 1 << 48, "the slowest block takes 1…2^48 cycles", self.cycles)
+        for name, packet in (("packet_in", self.packet_in), ("packet_out", self.packet_out)):
+            require(
+                packet.beat_bytes <= LARGEST_PACKET,
+                f"{name} has at most {LARGEST_PACKET} bytes in whole beats",
+                packet.beat_bytes,
+            )
+        _check_outputs(self)
+        super().validate()
+        _check_input(self)
+        for layer in self.layers:
+            _check_layer(layer)
 
 
 # --- what must hold ----------------------------------------------------------------------------------------
 
 
-def _check(found: StreamManifest) -> None:
-    check_common(found.fit, found.clock_mhz)
-    require(1 <= len(found.layers) <= MOST_LAYERS, f"there are 1…{MOST_LAYERS} layers", len(found.layers))
-    require(0 < found.cycles < 1 << 48, "the slowest block takes 1…2^48 cycles", found.cycles)
-    require(1 <= found.frames_per_start < 1 << 31, "frames_per_start is 1…2147483647", found.frames_per_start)
-    for name, packet in (("packet_in", found.packet_in), ("packet_out", found.packet_out)):
-        require(packet.beat in _BEATS, f"{name}.beat is one of {', '.join(map(str, _BEATS))}", packet.beat)
-        require(packet.bytes > 0, f"{name}.bytes is above 0", packet.bytes)
-        require(packet.whole <= LARGEST_PACKET, f"{name} has at most {LARGEST_PACKET} bytes", packet.whole)
-    for layer in found.layers:
-        _check_map(layer.name, layer.output)
-    for one in found.external:
-        require(1 <= one.word_bytes <= LARGEST_BUFFER, f"{one.image.path}: word_bytes is above 0", one.word_bytes)
-    _check_input(found)
-    _check_outputs(found)
-    _check_heads(found)
+def _check_input(manifest: StreamingManifest) -> None:
+    _check_map("input", manifest.input)
+    size = manifest.input.channels * manifest.input.height * manifest.input.width
+    require(manifest.input.datatype == "UINT8", "input: datatype is UINT8", manifest.input.datatype)
+    require(manifest.packet_in.bytes == size, f"packet_in.bytes is {size}, a byte a value", manifest.packet_in.bytes)
 
 
-def _check_input(found: StreamManifest) -> None:
-    _check_map("input", found.input)
-    size = found.input.channels * found.input.height * found.input.width
-    require(found.input.datatype == "UINT8", "input: datatype is UINT8", found.input.datatype)
-    require(found.packet_in.bytes == size, f"packet_in.bytes is {size}, a byte a value", found.packet_in.bytes)
+def _check_layer(layer: StreamingLayer) -> None:
+    _check_map(layer.name, layer.output)
+    lanes = layer.lanes // layer.pixels
+    whole = layer.lanes == lanes * layer.pixels and layer.output.width % layer.pixels == 0
+    require(whole, f"{layer.name}: words and rows hold whole pixels", (layer.lanes, layer.pixels))
+    filled = layer.stream_channels % max(lanes, 1) == 0 and layer.stream_channels >= layer.output.channels
+    require(filled, f"{layer.name}: stream_channels holds its channels in whole words", layer.stream_channels)
 
 
-def _check_outputs(found: StreamManifest) -> None:
-    require(bool(found.outputs), "at least one output leaves", found.outputs)
+def _check_outputs(manifest: StreamingManifest) -> None:
+    require(bool(manifest.outputs), "at least one output leaves", manifest.outputs)
     end = 0
-    for one in found.outputs:
-        require(0 <= one.layer < len(found.layers), "an output is that of one of the layers", one.layer)
-        name = found.layers[one.layer].name
-        _check_map(name, one.map)
-        require(one.value_bytes in (1, 2, 4), f"{name}: value_bytes is 1, 2 or 4", one.value_bytes)
-        wide = one.map.channels <= one.stream_channels <= 1 << 17
-        require(wide, f"{name}: stream_channels holds its channels", one.stream_channels)
-        require(one.offset >= end, f"{name}: offset is at least {end}", one.offset)
-        require(one.offset % one.value_bytes == 0, f"{name}: offset is whole values", one.offset)
-        end = one.offset + one.size
-        require(end <= found.packet_out.bytes, f"{name} lies within packet_out", (one.offset, one.size))
+    for output in manifest.outputs:
+        require(output.layer < len(manifest.layers), "an output is that of one of the layers", output.layer)
+        name = manifest.layers[output.layer].name
+        _check_map(name, output)
+        wide = output.channels <= output.stream_channels <= MOST_CHANNELS
+        require(wide, f"{name}: stream_channels holds its channels", output.stream_channels)
+        size = output.height * output.width * output.stream_channels * output.value_bytes
+        require(output.bytes == size, f"{name}: bytes is {size}, the size of its map", output.bytes)
+        require(output.offset >= end, f"{name}: offset is at least {end}", output.offset)
+        require(output.offset % output.value_bytes == 0, f"{name}: offset is whole values", output.offset)
+        end = output.offset + output.bytes
+        require(end <= manifest.packet_out.bytes, f"{name} lies within packet_out", (output.offset, output.bytes))
 
 
-def _check_heads(found: StreamManifest) -> None:
-    for one in found.heads:
-        require(one.layer in found.kept_layers(), "a head reads one of the outputs", one.layer)
-        channels = found.layers[one.layer].output.channels
-        require(one.head.channels == channels, f"a head of {channels} channels", one.head.channels)
-
-
-def _check_map(name: str, one: StreamMap) -> None:
-    sizes = (one.channels, one.height, one.width)
-    require(all(0 < size <= 1 << 16 for size in sizes), f"{name}: channels, height, width are 1…65536", sizes)
-    typed = _DATATYPE.fullmatch(one.datatype) is not None
-    require(typed, f"{name}: datatype is INT1…INT32, UINT1…UINT32, BIPOLAR or TERNARY", one.datatype)
-    require(math.isfinite(one.scale) and one.scale > 0, f"{name}: scale is above 0", one.scale)
+def _check_map(name: str, tensor: TensorMap) -> None:
+    check_tensor(name, tensor, _DATATYPE, "INT1…INT32, UINT1…UINT32, BIPOLAR or TERNARY")

@@ -27,8 +27,9 @@ from pynq.metadata.runtime_metadata_parser import RuntimeMetadataParser
 from pynq.ps import Clocks
 from pynqmetadata.frontends import Metadata
 
-from host.contract.manifest import Manifest
-from host.contract.streaming import StreamManifest
+from host.contract.parts import Manifest
+from host.contract.streaming import StreamingManifest
+from host.contract.systolic import SystolicManifest
 from host.simulated.ddr import CPU_PATTERN, DDR_BASE, BusError, Ddr
 from host.simulated.dma import DmaModel, Stream
 from host.simulated.execution import Execution, pointer
@@ -48,7 +49,7 @@ class SimulatedBoard(Device):
 
     def __init__(
         self,
-        manifest: Manifest | StreamManifest,
+        manifest: Manifest,
         library: Path,
         pace: Pace | None = None,
         ddr_bytes: int = 1 << 30,
@@ -66,10 +67,11 @@ class SimulatedBoard(Device):
         self.overruns = 0
         self.register_writes: dict[str, int] = defaultdict(int)
         self._memory = Ddr(ddr_bytes)
-        if isinstance(manifest, StreamManifest):
+        if isinstance(manifest, StreamingManifest):
             self._packets = PacketExecution(library, manifest, self._memory)
             self._stream = self._packet
         else:
+            assert isinstance(manifest, SystolicManifest)
             self._execution = Execution(library, manifest, self._memory)
         self._frames = 0
         self._slaves: list[tuple[int, int, str, Slave]] = []
@@ -198,7 +200,7 @@ class SimulatedBoard(Device):
         if entry["type"] != self.manifest.vlnv:
             return Registers()
         offsets = {key: int(one["address_offset"]) for key, one in entry["registers"].items()}
-        if isinstance(self.manifest, StreamManifest):
+        if isinstance(self.manifest, StreamingManifest):
             return StreamingModel(offsets)
         pins = [pin for path, pin in parser.interrupt_pins.items() if path.startswith(f"{name}/")]
         number = pins[0]["index"] if pins else None

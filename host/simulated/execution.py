@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import HostError
-from host.contract.manifest import Manifest
+from host.contract.systolic import SystolicManifest
 from host.simulated.ddr import BusError, Ddr
 from host.simulated.faults import Fault
 from host.simulated.registers import AcceleratorModel
@@ -26,7 +26,7 @@ AT_ONCE = threading.Lock()
 class Execution:
     """A design's simulation library, over a board's DDR. HostError where it cannot be loaded."""
 
-    def __init__(self, library: Path, manifest: Manifest, ddr: Ddr) -> None:
+    def __init__(self, library: Path, manifest: SystolicManifest, ddr: Ddr) -> None:
         self._library = load_library(library)
         self._manifest, self._ddr = manifest, ddr
 
@@ -58,7 +58,7 @@ class Execution:
 
     def _arguments(self, registers: Mapping[str, int]) -> tuple[Any, ...]:
         """Pointers and sizes in words, taken from the registers and from what is allocated there."""
-        ports = self._manifest.weight_ports
+        ports = self._manifest.array.weight_ports
         weights = [self._ddr.rest(pointer(registers, f"weights_{port}")) for port in range(ports)]
         images = (ctypes.c_void_p * ports)(*(one.ctypes.data for one in weights))
         maps = self._map_arena(registers)
@@ -80,7 +80,7 @@ class Execution:
         """From the map pointers, which must agree, to the end of what is allocated."""
         found = {
             pointer(registers, f"maps_{way}_{port}")
-            for port in range(self._manifest.map_ports)
+            for port in range(self._manifest.array.map_ports)
             for way in ("read", "write")
         }
         if len(found) != 1:

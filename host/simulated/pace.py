@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boards.errors import HostError
-from host.contract.manifest import Manifest
-from host.contract.streaming import StreamManifest
+from host.contract.parts import Manifest
 
 CYCLES = "cycles.json"
 """Written beside the manifest by whoever traced the design: {"pass_cycles": [cycles of each pass]}."""
@@ -32,7 +31,7 @@ class Pace:
         return cycles * self.time_scale / (self.clock_mhz * 1e6)
 
 
-def pace(folder: Path, manifest: Manifest | StreamManifest, time_scale: float | str | None) -> Pace | None:
+def pace(folder: Path, manifest: Manifest, time_scale: float | str | None) -> Pace | None:
     """The design's own time, traced where cycles.json is there and modelled else."""
     if time_scale is None:
         return None
@@ -44,7 +43,7 @@ def pace(folder: Path, manifest: Manifest | StreamManifest, time_scale: float | 
     return Pace(manifest.pass_cycles, manifest.clock_mhz, time_scale, "modelled")
 
 
-def _traced(path: Path, manifest: Manifest | StreamManifest) -> tuple[float, ...] | None:
+def _traced(path: Path, manifest: Manifest) -> tuple[float, ...] | None:
     if not path.is_file():
         return None
     try:

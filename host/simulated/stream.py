@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from host.contract.streaming import StreamManifest
+from host.contract.streaming import StreamingManifest
 from host.simulated.ddr import BusError, Ddr
 from host.simulated.execution import AT_ONCE, MESSAGE_ROOM, load_library, pointer
 from host.simulated.registers import Registers
@@ -69,23 +69,23 @@ class StreamingModel(Registers):
 class PacketExecution:
     """A streaming design's simulation library, over a board's DDR. HostError where it cannot be loaded."""
 
-    def __init__(self, library: Path, manifest: StreamManifest, ddr: Ddr) -> None:
+    def __init__(self, library: Path, manifest: StreamingManifest, ddr: Ddr) -> None:
         self._library = load_library(library)
         self._manifest, self._ddr = manifest, ddr
 
     def run(self, registers: Mapping[str, int], packet: bytes) -> tuple[bytes, str]:
         """The generated code on one frame: the packet that leaves, in whole beats; or what stopped it."""
         to = self._manifest
-        if len(packet) not in (to.packet_in.bytes, to.packet_in.whole):
+        if len(packet) not in (to.packet_in.bytes, to.packet_in.beat_bytes):
             return b"", f"a packet of {len(packet)} bytes came, a frame has {to.packet_in.bytes}"
         try:
-            images = [self._ddr.rest(pointer(registers, one.port)) for one in to.external]
+            images = [self._ddr.rest(pointer(registers, one.port)) for one in to.images]
         except BusError as error:
             return b"", str(error)
-        out = ctypes.create_string_buffer(to.packet_out.whole)
+        out = ctypes.create_string_buffer(to.packet_out.beat_bytes)
         message = ctypes.create_string_buffer(MESSAGE_ROOM)
         pointers = (ctypes.c_void_p * max(1, len(images)))(*(one.ctypes.data for one in images))
-        words = [one.size // info.word_bytes for one, info in zip(images, to.external, strict=True)]
+        words = [one.size // info.word_bytes for one, info in zip(images, to.images, strict=True)]
         with AT_ONCE:
             failed = self._library.systolic_stream(
                 packet,

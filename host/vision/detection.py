@@ -83,7 +83,7 @@ class Head:
             )
         except KeyError as error:
             raise HostError(f"the description of a head lacks {error}") from error
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise HostError(f"the description of a head is not usable: {error}") from error
 
     def to_json(self) -> dict[str, Any]:

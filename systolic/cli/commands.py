@@ -196,7 +196,7 @@ def simulate_design(options: argparse.Namespace) -> int:
     folder = open_design(options.folder)
     frames = [fit_picture(folder, load_picture(picture))[0] for picture in options.picture]
     pixels = frames[0]
-    if isinstance(folder, SystolicDesign) and folder.batch > 1 and not options.cycles:
+    if isinstance(folder, SystolicDesign) and folder.manifest.batch > 1 and not options.cycles:
         return simulate_frames(options, folder, frames)
     if len(frames) > 1:
         raise SimulationError(_one_picture(folder, options.cycles))
@@ -229,15 +229,15 @@ def simulate_frames(options: argparse.Namespace, folder: SystolicDesign, frames:
     with StatusLine() as status:
         results = simulate_batch(folder, frames, Variant(ap_int=options.ap_int), status.tell)
         status.tell("float reference")
-        pictures = frames + frames[-1:] * (folder.batch - len(frames))
+        pictures = frames + frames[-1:] * (folder.manifest.batch - len(frames))
         found = [simulated(folder, *one) for one in zip(pictures, results, strict=True)]
         if options.golden:
             programs = [golden_program(folder, one, status) for one in frames]
-            programs += programs[-1:] * (folder.batch - len(frames))
+            programs += programs[-1:] * (folder.manifest.batch - len(frames))
             found = [values | program for values, program in zip(found, programs, strict=True)]
     total = sum(one["mismatches"] for one in found)
-    values = {"network": folder.manifest["network"], "batch": folder.batch, "frames": found, "mismatches": total}
-    texts = [f"frame {index} of {folder.batch}\n{_simulated_text(one)}" for index, one in enumerate(found, 1)]
+    values = {"network": folder.manifest.network, "batch": folder.manifest.batch, "frames": found, "mismatches": total}
+    texts = [f"frame {index} of {folder.manifest.batch}\n{_simulated_text(one)}" for index, one in enumerate(found, 1)]
     give(options, values, "\n\n".join(texts))
     return 0 if all(map(_right, found)) else 1
 
@@ -255,12 +255,12 @@ def simulated(folder: Opened, pixels: Pixels, result: Simulation) -> dict[str, A
     null where a layer is all zeros or exact."""
     floats = run_float(reload(folder.path), pixels.astype(np.float32) / np.float32(255))
     layers = []
-    for layer, described, output in zip(result.layers, folder.manifest["layers"], result.outputs, strict=True):
-        node = folder.network.nodes[described["node"]]
-        noise = sqnr_db(floats[described["node"]], dequantise(output, node.type))
+    for layer, described, output in zip(result.layers, folder.manifest.layers, result.outputs, strict=True):
+        node = folder.network.nodes[described.node]
+        noise = sqnr_db(floats[described.node], dequantise(output, node.type))
         layers.append({**asdict(layer), "sqnr_db": round(noise, 2) if math.isfinite(noise) else None})
     return {
-        "network": folder.manifest["network"],
+        "network": folder.manifest.network,
         "variant": result.variant.name,
         "layers": layers,
         "mismatches": result.mismatches,
@@ -359,7 +359,7 @@ def timed(report: SystolicReport, fifos: Advice | None) -> dict[str, Any]:
 
 def _draw_timeline(report: SystolicReport, folder: SystolicDesign, path: Path, layer: str | None) -> None:
     """The whole frame, or the passes of one layer."""
-    names = {one["first_pass"]: one["output_name"] for one in folder.manifest["layers"]}
+    names = {layer.first_pass: layer.name for layer in folder.manifest.layers}
     label = None
     if layer is not None:
         label = next((number for number, name in names.items() if name == layer), None)
@@ -428,7 +428,7 @@ def run_picture(options: argparse.Namespace) -> int:
     with StatusLine() as status:
         result = run(folder, options.picture, options.threshold, options.overlap, progress=status.tell)
     if options.output is not None:
-        save_annotated(result, list(folder.manifest["labels"]), options.output)
+        save_annotated(result, folder.manifest.labels, options.output)
     give(options, detected(result, options.picture), _detected_text(result, options.output))
     return 0 if result.simulation.mismatches == 0 else 1
 
@@ -506,7 +506,7 @@ def demo(options: argparse.Namespace) -> int:
         pixels, _ = fit_picture(folder, result.picture)
         compared = simulated(folder, pixels, result.simulation)
     annotated = options.output / "boxes.png"
-    save_annotated(result, list(folder.manifest["labels"]), annotated)
+    save_annotated(result, folder.manifest.labels, annotated)
     values = {
         "generate": _generated(made, board, design_folder),
         "simulate": compared,

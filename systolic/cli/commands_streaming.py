@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -12,6 +11,8 @@ from typing import Any
 from boards import board as board_room
 from boards.board import Board
 from boards.errors import GenerateError, ScheduleError, SimulationError
+from host.contract.manifest import manifest_in, of_style
+from host.contract.streaming import StreamingManifest
 from host.vision.picture import Pixels
 from scheduler.streaming.folded import Folded
 from scheduler.streaming.folding_file import to_json
@@ -20,7 +21,7 @@ from systolic.cli.options import check_network
 from systolic.cli.output import give, read_text, write_text
 from systolic.cli.progress import StatusLine
 from systolic.execution.frames import save_cycles
-from systolic.files import MANIFEST, write
+from systolic.files import write
 from systolic.model import Calibration, load_model, quantise_model, sample_pictures
 from systolic.report.tables import Cell, table
 from systolic.styles.streaming.compare import compare_folders
@@ -76,6 +77,7 @@ def generate_streaming(options: argparse.Namespace, calibration: Calibration) ->
 
 
 def _generated(made: StreamingPlan, board: Board, folder: str) -> dict[str, Any]:
+    manifest = of_style(StreamingManifest, manifest_in(made.design.files))
     return {
         "folder": folder,
         "digest": made.design.digest,
@@ -91,7 +93,7 @@ def _generated(made: StreamingPlan, board: Board, folder: str) -> dict[str, Any]
             "seconds": round(made.folded.seconds, 3),
         },
         "estimate": asdict(made.folded.usage),
-        "blocks": json.loads(made.design.files[MANIFEST])["blocks"],
+        "blocks": [asdict(block) for block in manifest.blocks],
         "fifos": None if made.fifos is None else _fifos(made.fifos),
     }
 
@@ -201,8 +203,7 @@ def time_pipeline(options: argparse.Namespace, pipeline: StreamingDesign, pixels
         sized = None
         if options.fifos:
             status.tell("sizing FIFOs")
-            widths = {one["name"]: int(one["bits"]) for one in pipeline.manifest["fifos"]}
-            sized = size_fifos(trace, memory, report.clock_mhz, widths)
+            sized = size_fifos(trace, memory, report.clock_mhz, pipeline.fifo_bits)
         if options.timeline is not None:
             status.tell("drawing")
             save_timeline(report.timing, options.timeline, title=_time_title(report), marks=report.frame_ends)
@@ -264,7 +265,7 @@ def _timed_text(pipeline: StreamingDesign, report: StreamingReport, sized: Fifos
         f"{FRAMES} frames; modelled: closed formulas)"
     )
     if sized is not None:
-        declared = {one["name"]: one["depth"] for one in pipeline.manifest["fifos"]}
+        declared = {fifo.name: fifo.depth for fifo in pipeline.manifest.fifos}
         depths: list[list[Cell]] = [[name, declared[name], depth] for name, depth in sized.depths.items()]
         text += f"\n\n{table(('stream', 'declared depth', 'least that loses nothing'), depths)}"
     return text

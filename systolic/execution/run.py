@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
 
 from boards.errors import HostError
-from cnn.datatype import DataType
-from cnn.integer_model import Integers, dequantise
-from cnn.network import FloatArray
-from cnn.quantized import TensorType
-from host.vision.detection import OVERLAP, THRESHOLD, Detection, Head, detect
+from cnn.integer_model import Integers
+from host.contract.layout import to_floats
+from host.vision.detection import OVERLAP, THRESHOLD, Detection, detect
 from host.vision.drawing import draw
 from host.vision.picture import FITS, Pixels, load_picture
 from host.vision.placement import Placement
@@ -33,8 +31,8 @@ class Run:
 
 def fit_picture(folder: Opened, picture: Pixels) -> tuple[Pixels, Placement]:
     """uint8 [channels, height, width] at the size and with the fit that the design was generated for."""
-    to = folder.manifest["input"]
-    return FITS[folder.manifest["fit"]](picture, to["height"], to["width"])
+    to = folder.manifest.input
+    return FITS[folder.manifest.fit](picture, to.height, to.width)
 
 
 def run(
@@ -46,9 +44,9 @@ def run(
     progress: Callable[[str], None] | None = None,
 ) -> Run:
     """Executes the design on one picture and decodes its heads. HostError where it has none."""
-    if not folder.manifest["heads"]:
+    if not folder.manifest.heads:
         raise HostError(
-            f"{folder.manifest['network']} has no detection head to decode; systolic simulate shows its layers"
+            f"{folder.manifest.network} has no detection head to decode; systolic simulate shows its layers"
         )
     picture = load_picture(path)
     pixels, placement = fit_picture(folder, picture)
@@ -67,17 +65,12 @@ def decode(
 ) -> tuple[Detection, ...]:
     """Boxes from the integers of every layer, by the heads of the manifest."""
     manifest = folder.manifest
-    heads = [Head.from_json(head) for head in manifest["heads"]]
-    values = [_value(manifest["layers"][head["layer"]], outputs[head["layer"]]) for head in manifest["heads"]]
-    return detect(values, heads, placement, manifest["labels"], threshold, overlap)
+    heads = [one.head for one in manifest.heads]
+    values = [to_floats(manifest.layers[one.layer].output, outputs[one.layer]) for one in manifest.heads]
+    return detect(values, heads, placement, manifest.labels, threshold, overlap)
 
 
-def _value(layer: dict[str, dict[str, str]], integers: Integers) -> FloatArray:
-    out = layer["output"]
-    return dequantise(integers, TensorType(DataType.parse(out["datatype"]), float(out["scale"])))
-
-
-def save_annotated(result: Run, labels: list[str], path: Path) -> None:
+def save_annotated(result: Run, labels: Sequence[str], path: Path) -> None:
     """The picture with its boxes, as PNG or by the file's ending. HostError where it cannot be written."""
     try:
         Image.fromarray(draw(result.picture, result.detections, labels)).save(path)

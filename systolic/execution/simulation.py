@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from boards.errors import SimulationError
 from cnn.integer_model import Integers
+from cnn.quantized import QuantizedNetwork
+from host.contract.parts import Layer, Manifest, TensorMap
 from systolic.execution.build import Variant
-from systolic.files import MANIFEST
 
 MESSAGE_ROOM = 4096
 """Bytes of the sentence with which generated code stops."""
@@ -49,10 +49,17 @@ def whole(path: Path) -> Iterator[None]:
     """While the files of a generated folder are read: SimulationError where one is missing or damaged."""
     try:
         yield
-    except KeyError as error:
-        raise SimulationError(f"{path} is not whole: {MANIFEST} lacks {error}; generate it again") from error
     except (OSError, ValueError, TypeError) as error:
         raise SimulationError(f"{path} is not whole: {error}; generate it again") from error
+
+
+def check_nodes(manifest: Manifest, network: QuantizedNetwork) -> None:
+    """SimulationError where a layer of the manifest is no node of the network: the folder holds files of two."""
+    for layer in manifest.layers:
+        if layer.node >= len(network.nodes):
+            raise SimulationError(
+                f"{layer.name} is node {layer.node}, network.npz has {len(network.nodes)} nodes; generate it again"
+            )
 
 
 def load(path: Path) -> ctypes.CDLL:
@@ -68,24 +75,23 @@ def said(message: ctypes.Array[ctypes.c_char]) -> str:
     return message.value.decode("utf-8", "replace")
 
 
-def check_picture(picture: npt.NDArray[np.uint8], to: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Channels, height and width of the manifest's input; SimulationError where the picture is not uint8 of these."""
-    shape = (to["channels"], to["height"], to["width"])
-    if picture.shape != shape or picture.dtype != np.uint8:
-        raise SimulationError(f"the input is uint8 of shape {shape}, not {picture.dtype} of shape {picture.shape}")
-    return shape
+def check_picture(picture: npt.NDArray[np.uint8], region: TensorMap) -> None:
+    """SimulationError where the picture is not uint8 of the shape of the manifest's input."""
+    if picture.shape != region.shape or picture.dtype != np.uint8:
+        raise SimulationError(
+            f"the input is uint8 of shape {region.shape}, not {picture.dtype} of shape {picture.shape}"
+        )
 
 
 def compared(
     golden: Sequence[Integers | None],
-    layers: Sequence[Mapping[str, Any]],
+    layers: Sequence[Layer],
     outputs: Sequence[Integers],
     variant: Variant,
 ) -> Simulation:
     """golden: by node. outputs: [channels, height, width] of each of the manifest's ``layers``."""
     results = tuple(
-        compare(layer["output_name"], golden[layer["node"]], output)
-        for layer, output in zip(layers, outputs, strict=True)
+        compare(layer.name, golden[layer.node], output) for layer, output in zip(layers, outputs, strict=True)
     )
     return Simulation(results, tuple(outputs), variant)
 

@@ -9,19 +9,20 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from host.contract.manifest import read_manifest
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.styles.streaming.simulate import StreamingDesign, open_pipeline, simulate_pipeline
-from systolic.styles.systolic.simulate import SystolicDesign, open_folder, read_manifest, simulate
+from systolic.styles.systolic.simulate import SystolicDesign, open_folder, simulate
 
 Opened: TypeAlias = SystolicDesign | StreamingDesign
 """A generated folder, read."""
 
 
 def open_design(path: Path) -> Opened:
-    """SimulationError where ``path`` is not a whole generated design."""
+    """HostError where ``path`` is not a generated design, SimulationError where it is not whole."""
     manifest = read_manifest(path)
-    return open_pipeline(path, manifest) if manifest.get("style") == "streaming" else open_folder(path)
+    return open_pipeline(path, manifest) if manifest.style == "streaming" else open_folder(path, manifest)
 
 
 def execute(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from boards import board as board_room
+from host.contract.parts import Manifest
 from scheduler.hardware.ddr import DDR_EFFICIENCY
 from systolic.trace.timing import Memory
 
@@ -28,16 +28,16 @@ class Described(Protocol):
     """A generated design, opened: its manifest is all that is asked of it."""
 
     @property
-    def manifest(self) -> Mapping[str, Any]: ...
+    def manifest(self) -> Manifest: ...
 
 
 def board_memory(design: Described, efficiency: float | None = None, peak_gbps: float | None = None) -> Memory:
     """The DDR of a design's board, at its rated speed unless ``peak_gbps`` says otherwise."""
-    board = board_room.load(design.manifest["board"])
+    board = board_room.load(design.manifest.board)
     return Memory(
         peak_gbps=board.ddr.peak_gbps if peak_gbps is None else peak_gbps,
         efficiency=DDR_EFFICIENCY if efficiency is None else efficiency,
-        read_outstanding=design.manifest["outstanding"],
-        write_outstanding=design.manifest["outstanding"],
-        max_burst_beats=design.manifest["burst_words"],
+        read_outstanding=design.manifest.outstanding,
+        write_outstanding=design.manifest.outstanding,
+        max_burst_beats=design.manifest.burst_words,
     )

@@ -40,8 +40,8 @@ def faulty(kind: str, **options: Any) -> Any:
 def described(folder: Path) -> Path:
     """With a .hwh, if the generator has not written one."""
     if not [*folder.glob("*.hwh"), *folder.glob("*/*.hwh")]:
-        manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-        (folder / "design.hwh").write_text(description(manifest["map_ports"], manifest["weight_ports"]))
+        array = json.loads((folder / "manifest.json").read_text("utf-8"))["array"]
+        (folder / "design.hwh").write_text(description(array["map_ports"], array["weight_ports"]))
     return folder
 
 

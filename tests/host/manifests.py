@@ -9,17 +9,13 @@ from typing import Any
 from boards.errors import HostError
 from host.contract.manifest import parse_manifest
 
-IGNORED = {"estimate", "array", "burst_words", "outstanding", "golden"}
-"""For people and for other rooms; the host reads none of it."""
-
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Every key of every object, as a path."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
-        if key not in IGNORED:
-            yield (*path, key)
-            yield from places(inner, (*path, key))
+        yield (*path, key)
+        yield from places(inner, (*path, key))
 
 
 def changed(values: dict[str, Any], path: tuple[Any, ...], new: Any) -> dict[str, Any]:

@@ -122,12 +122,13 @@ def manifest(board: str = "zcu104") -> dict[str, Any]:
         return {"path": path, "crc32": zlib.crc32(data[path])}
 
     out = {"channels": 6, "height": HEIGHT, "width": WIDTH, "datatype": "INT9", "scale": 1 / 32}
-    layer = {"name": "centre", "output_name": "centre", "node": 1, "source": "by hand:1", "macs": 0, "output": out}
+    layer = {"name": "centre", "node": 1, "source": "by hand:1", "macs": 0, "output": out}
     sizes = {"signed": True, "value_bytes": 2, "stream_channels": 8, "bytes": 16 * PIXELS}
+    block = {"name": "centre", "kind": "Centre", "folding": "", "macs": 0, "macs_per_cycle": 0, "modelled_cycles": 1000}
     head = {"layer": 0, "kind": "region", "anchors": [[2, 3]], "classes": 1, "coords": 4, "softmax": True}
     return {
         "format": "systolic-manifest",
-        "version": 1,
+        "version": 2,
         "style": "streaming",
         "network": "centre",
         "labels": ["thing"],
@@ -135,6 +136,9 @@ def manifest(board: str = "zcu104") -> dict[str, Any]:
         "clock_mhz": 100.0,
         "top": "streaming_top",
         "fit": "plain",
+        "estimate": dict.fromkeys(("dsp", "bram36", "uram", "lut", "lutram"), 0),
+        "burst_words": 16,
+        "outstanding": 8,
         "input": {"channels": 3, "height": HEIGHT, "width": WIDTH, "datatype": "UINT8", "scale": 1 / 255},
         "packet_in": dict(vars(PORTS.packet_in)),
         "packet_out": dict(vars(PORTS.packet_out)),
@@ -142,6 +146,8 @@ def manifest(board: str = "zcu104") -> dict[str, Any]:
         "images": [{**image("data/weights_centre.bin"), "word_bytes": 3, "port": "weights_centre"}],
         "frames_per_start": 16384,
         "layers": [{**layer, "modelled_cycles": 1000, "pixels": 1, "lanes": 8, "stream_channels": 8}],
+        "blocks": [block],
+        "fifos": [{"name": "x", "depth": 2, "bits": 24}],
         "heads": [head],
         "check": {"packet_in": image("data/in.bin"), "packet_out": image("data/expected.bin")},
     }

@@ -74,7 +74,7 @@ def test_other_coroutines_run_while_a_frame_does(shapes: Path, accelerator: Open
 
 def test_without_an_interrupt_it_polls(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
     folder = shutil.copytree(tiny, tmp_path / "design")
-    ports = json.loads((folder / "manifest.json").read_text())
+    ports = json.loads((folder / "manifest.json").read_text())["array"]
     for path in [*folder.glob("*.hwh"), *folder.glob("*/*.hwh")]:
         path.write_text(description(ports["map_ports"], ports["weight_ports"], interrupt=False))
     yolo = accelerator(folder, wait="interrupt")

@@ -44,8 +44,8 @@ def wanted(batches: Path, frames: list[np.ndarray]) -> list[np.ndarray]:
 
 def golden(design: Path, frame: np.ndarray) -> np.ndarray:
     folder = open_folder(design)
-    node = folder.manifest["layers"][-1]["node"]
-    return np.asarray(run_integer(folder.network, FITS[folder.manifest["fit"]](frame, 14, 18)[0])[node])
+    node = folder.manifest.layers[-1].node
+    return np.asarray(run_integer(folder.network, FITS[folder.manifest.fit](frame, 14, 18)[0])[node])
 
 
 def check(results: list[Any], frames: list[np.ndarray], wanted: list[np.ndarray]) -> None:

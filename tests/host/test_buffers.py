@@ -20,7 +20,7 @@ def test_a_program_of_another_length(tiny: Path, tmp_path: Path, accelerator: Op
     values = json.loads((folder / "manifest.json").read_text("utf-8"))
     program = (folder / "data/program.bin").read_bytes()[:-4]
     (folder / "data/program.bin").write_bytes(program)
-    values["crc32"]["data/program.bin"] = zlib.crc32(program)
+    values["images"]["program"]["crc32"] = zlib.crc32(program)
     (folder / "manifest.json").write_text(json.dumps(values))
     with pytest.raises(
         HostError, match=r"data/program.bin holds 127 words, the manifest says 2 passes of 64; copy the design again"

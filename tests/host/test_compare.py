@@ -14,22 +14,22 @@ import pytest
 
 from boards.errors import HostError
 from host.check import check_picture, compare, golden_maps
-from host.contract.manifest import Layer, Manifest, read_manifest
+from host.contract.manifest import of_style, read_manifest
+from host.contract.parts import Layer
+from host.contract.systolic import SystolicManifest
 
 
 @pytest.fixture(scope="module")
-def manifest(tiny: Path) -> Manifest:
-    found = read_manifest(tiny)
-    assert isinstance(found, Manifest)
-    return found
+def manifest(tiny: Path) -> SystolicManifest:
+    return of_style(SystolicManifest, read_manifest(tiny))
 
 
 @pytest.fixture(scope="module")
-def golden(tiny: Path, manifest: Manifest) -> list[np.ndarray]:
+def golden(tiny: Path, manifest: SystolicManifest) -> list[np.ndarray]:
     return list(golden_maps(manifest, tiny))
 
 
-def test_all_is_right(manifest: Manifest, golden: list[np.ndarray]) -> None:
+def test_all_is_right(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
     report = compare("tiny", zip(manifest.layers, golden, strict=True), iter(golden))
     assert report.passed
     assert report.first_wrong is None
@@ -37,7 +37,7 @@ def test_all_is_right(manifest: Manifest, golden: list[np.ndarray]) -> None:
     assert str(report) == "tiny: 2 layers, 1,512 integers: every bit equal to the golden model's"
 
 
-def test_the_first_integer_that_differs_and_nothing_after(manifest: Manifest, golden: list[np.ndarray]) -> None:
+def test_the_first_integer_that_differs_and_nothing_after(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
     spoiled = golden[0].copy()
     spoiled[2, 3, 4] += 1
     spoiled[7, 0, 0] -= 1
@@ -52,14 +52,14 @@ def test_the_first_integer_that_differs_and_nothing_after(manifest: Manifest, go
     assert not report.passed
     assert asked == ["conv1"]
     assert str(report) == (
-        "tiny: the first layer that differs from the golden model is conv1 (tiny.cfg:14): 2 of 504 integers, first at "
+        "tiny: the first layer that differs from the golden model is conv1 (tiny.cfg:6): 2 of 504 integers, first at "
         f"channel 2, row 3, column 4: {golden[0][2, 3, 4] + 1}, not {golden[0][2, 3, 4]}; "
         "0 layers before it are right in every bit"
     )
-    assert "<td>conv1</td><td>tiny.cfg:14</td><td>504</td><td>2</td>" in report._repr_html_()
+    assert "<td>conv1</td><td>tiny.cfg:6</td><td>504</td><td>2</td>" in report._repr_html_()
 
 
-def test_every_frame_of_a_batch_is_compared(manifest: Manifest, golden: list[np.ndarray]) -> None:
+def test_every_frame_of_a_batch_is_compared(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
     batch = [np.stack([integers] * 3) for integers in golden]
     assert "1,512 integers" not in str(compare("tiny", zip(manifest.layers, batch, strict=True), iter(golden)))
     batch[1][2, 5, 6, 7] += 1
@@ -67,7 +67,7 @@ def test_every_frame_of_a_batch_is_compared(manifest: Manifest, golden: list[np.
     assert "1 of 3,024 integers, first in frame 2 of the batch at channel 5, row 6, column 7: " in str(report)
 
 
-def test_what_ended_it_is_part_of_the_report(manifest: Manifest, golden: list[np.ndarray]) -> None:
+def test_what_ended_it_is_part_of_the_report(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
     def layers() -> Iterator[tuple[Layer, np.ndarray]]:
         yield manifest.layers[0], golden[0]
         raise HostError("it hangs")
@@ -91,5 +91,5 @@ def test_images_of_another_size(tiny: Path, tmp_path: Path, image: str, read: An
     values["check"][image]["crc32"] = zlib.crc32(b"8 bytes.")
     (folder / "manifest.json").write_text(json.dumps(values))
     with pytest.raises(HostError) as caught:
-        read(read_manifest(folder), folder)
+        read(of_style(SystolicManifest, read_manifest(folder)), folder)
     assert str(caught.value) == sentence

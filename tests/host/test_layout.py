@@ -10,18 +10,18 @@ import pytest
 
 from boards.errors import HostError
 from host.contract.layout import Addresses, map_base, pack_input, place_program, to_floats, unpack_map
-from host.contract.manifest import Manifest, Region, read_manifest
-from tests.kinds import as_kind
+from host.contract.manifest import of_style, read_manifest
+from host.contract.systolic import SystolicManifest, SystolicRegion
 
 
 @pytest.fixture(scope="module")
-def manifest(shapes: Path) -> Manifest:
-    return as_kind(Manifest, read_manifest(shapes))
+def manifest(shapes: Path) -> SystolicManifest:
+    return of_style(SystolicManifest, read_manifest(shapes))
 
 
 @pytest.fixture(scope="module")
-def program(shapes: Path, manifest: Manifest) -> np.ndarray:
-    words = np.fromfile(shapes / manifest.program.path, "<u4")
+def program(shapes: Path, manifest: SystolicManifest) -> np.ndarray:
+    words = np.fromfile(shapes / manifest.images.program.path, "<u4")
     return words.reshape(manifest.passes, manifest.pass_words)
 
 
@@ -29,27 +29,34 @@ INNER = 0x8_0010_0000
 SETS = (Addresses(0x8_0000_0000, (0x8_0080_0000,)), Addresses(0x8_0040_0000, (0x8_0090_0000,)))
 
 
-def copies(manifest: Manifest, program: np.ndarray) -> np.ndarray:
+def copies(manifest: SystolicManifest, program: np.ndarray) -> np.ndarray:
     """The program of each set, and the one for looking inside."""
     return place_program(manifest, program, INNER, SETS).reshape(len(SETS) + 1, *program.shape)
 
 
-def test_the_design_has_maps_that_stay_on_chip(manifest: Manifest, program: np.ndarray) -> None:
+def test_the_design_has_maps_that_stay_on_chip(manifest: SystolicManifest, program: np.ndarray) -> None:
     """Of the first layer, which the second one reads: what the tests below tell apart from maps in DDR."""
     first, second = manifest.layers[:2]
-    assert program[first.last_pass, manifest.out_buffer] == program[second.first_pass, manifest.in_buffer] != 0
-    assert program[-1, manifest.out_buffer] == 0
+    assert (
+        program[first.last_pass, manifest.pass_fields.out_buffer]
+        == program[second.first_pass, manifest.pass_fields.in_buffer]
+        != 0
+    )
+    assert program[-1, manifest.pass_fields.out_buffer] == 0
 
 
-def test_only_places_of_maps_change(manifest: Manifest, program: np.ndarray) -> None:
-    bases, buffers = [manifest.in_base, manifest.out_base], [manifest.in_buffer, manifest.out_buffer]
+def test_only_places_of_maps_change(manifest: SystolicManifest, program: np.ndarray) -> None:
+    bases, buffers = (
+        [manifest.pass_fields.in_base, manifest.pass_fields.out_base],
+        [manifest.pass_fields.in_buffer, manifest.pass_fields.out_buffer],
+    )
     placed = copies(manifest, program)
     assert (np.delete(placed, bases + buffers, axis=2) == np.delete(program, bases + buffers, axis=1)).all()
     assert (placed[:-1][:, :, buffers] == program[:, buffers]).all()
     assert not placed[-1][:, buffers].any()
 
 
-def test_every_pass_finds_its_maps(manifest: Manifest, program: np.ndarray) -> None:
+def test_every_pass_finds_its_maps(manifest: SystolicManifest, program: np.ndarray) -> None:
     base = map_base(INNER, SETS)
     offsets = {layer.node: layer.output.offset for layer in manifest.layers}
     last = manifest.layers[-1]
@@ -58,8 +65,8 @@ def test_every_pass_finds_its_maps(manifest: Manifest, program: np.ndarray) -> N
         for layer in manifest.layers:
             for index in range(layer.first_pass, layer.last_pass + 1):
                 ends = (
-                    (manifest.in_base, manifest.in_buffer, layer.input_node),
-                    (manifest.out_base, manifest.out_buffer, layer.node),
+                    (manifest.pass_fields.in_base, manifest.pass_fields.in_buffer, layer.input_node),
+                    (manifest.pass_fields.out_base, manifest.pass_fields.out_buffer, layer.node),
                 )
                 for field, buffer, node in ends:
                     before, on_chip = int(program[index, field]) * manifest.word_bytes, program[index, buffer] != 0
@@ -71,7 +78,7 @@ def test_every_pass_finds_its_maps(manifest: Manifest, program: np.ndarray) -> N
                     assert base + found * manifest.word_bytes == wanted, (layer.name, inside)
 
 
-def test_buffers_that_cannot_be_addressed_are_refused(manifest: Manifest, program: np.ndarray) -> None:
+def test_buffers_that_cannot_be_addressed_are_refused(manifest: SystolicManifest, program: np.ndarray) -> None:
     far = (Addresses(0x100_0000_0000, (0x8_0080_0000,)),)
     with pytest.raises(HostError, match=r"whole words of \d+ bytes and less than 2\^31 words apart, not \d+ bytes"):
         place_program(manifest, program, INNER, far)
@@ -98,35 +105,44 @@ def test_a_map_comes_back_as_it_was_packed(datatype: str, bits: int, low: int, h
     # Little-endian; of two nibbles the first is the low one.
     data = (words[::2] | words[1::2] << 4).astype(np.uint8) if bits == 4 else words.astype(f"<u{bits // 8}")
     data = data.view(np.uint8)
-    region = Region(*shape, datatype, 1.0, 0, data.size, 3, max(bits // 8, 1), bits)
+    region = SystolicRegion(
+        **dict(zip(("channels", "height", "width"), shape, strict=True)),
+        datatype=datatype,
+        scale=1.0,
+        value_bytes=max(bits // 8, 1),
+        offset=0,
+        bytes=data.size,
+        blocks=3,
+        value_bits=bits,
+    )
     found = unpack_map(region, lanes, data)
     assert np.array_equal(found, integers)
     assert not np.shares_memory(found, data)
 
 
-def test_a_value_is_its_integer_times_the_scale(manifest: Manifest) -> None:
+def test_a_value_is_its_integer_times_the_scale(manifest: SystolicManifest) -> None:
     region = replace(manifest.layers[0].output, scale=0.1)
     found = to_floats(region, np.array([[[-3, 7]]], np.int16))
     assert found.dtype == np.float32
     assert found.reshape(-1).tolist() == [np.float32(-3 * 0.1), np.float32(7 * 0.1)]
 
 
-def test_an_input_that_lies_later_in_the_arena(manifest: Manifest, program: np.ndarray) -> None:
+def test_an_input_that_lies_later_in_the_arena(manifest: SystolicManifest, program: np.ndarray) -> None:
     later = replace(manifest, input=replace(manifest.input, offset=64 * manifest.word_bytes))
     moved = program.copy()
     first = manifest.layers[0]
     assert first.input_node == 0
-    moved[: first.last_pass + 1, manifest.in_base] += 64
+    moved[: first.last_pass + 1, manifest.pass_fields.in_base] += 64
     assert np.array_equal(
         place_program(later, moved, INNER, SETS)[: first.last_pass + 1],
         place_program(manifest, program, INNER, SETS)[: first.last_pass + 1],
     )
 
 
-def test_another_input_is_refused(manifest: Manifest) -> None:
+def test_another_input_is_refused(manifest: SystolicManifest) -> None:
     with pytest.raises(
         HostError, match=r"the input is uint8 of shape \(3, 160, 160\), not float64 of shape \(3, 2, 2\)"
     ):
-        pack_input(manifest, np.zeros((3, 2, 2)), np.zeros(manifest.input.size, np.uint8))  # type: ignore[arg-type]
+        pack_input(manifest, np.zeros((3, 2, 2)), np.zeros(manifest.input.bytes, np.uint8))  # type: ignore[arg-type]
     with pytest.raises(HostError, match=r"the input is uint8 .*, not int8 of shape"):
-        pack_input(manifest, np.zeros((3, 160, 160), np.int8), np.zeros(manifest.input.size, np.uint8))
+        pack_input(manifest, np.zeros((3, 160, 160), np.int8), np.zeros(manifest.input.bytes, np.uint8))

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from boards.errors import HostError
-from host.contract.manifest import LARGEST_MANIFEST, Manifest, parse_manifest, read_manifest
+from host.contract.manifest import LARGEST_MANIFEST, of_style, parse_manifest, read_manifest
 from host.contract.parts import LARGEST_BUFFER, read_image
+from host.contract.systolic import SystolicManifest
 from tests.host.manifests import changed, places, refusal
-from tests.kinds import as_kind
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +22,10 @@ def values(tiny: Path) -> dict[str, Any]:
 
 
 def test_reads_what_the_generator_writes(tiny: Path, values: dict[str, Any]) -> None:
-    found = as_kind(Manifest, read_manifest(tiny))
+    found = of_style(SystolicManifest, read_manifest(tiny))
     assert found.vlnv == "systolic:cnn:systolic_top:1.0"
     assert found.labels == ("circle", "square", "star")
-    assert found.kept_layers() == (len(values["layers"]) - 1,)
+    assert found.output_layers == (len(values["layers"]) - 1,)
     assert found.layer_of_pass(0) == found.layers[0]
     assert found.layer_of_pass(found.passes) is None
     assert found.cycles == sum(layer["compute_cycles"] for layer in values["layers"])
@@ -44,29 +44,29 @@ def test_whatever_is_changed_it_is_a_manifest_or_refused(values: dict[str, Any],
     [
         (
             ("version",),
-            2,
-            "has version 2, this host reads version 1; generate the design again with the systolic package",
+            1,
+            "has version 1, version 2 is read here; generate the design again with the systolic package",
         ),
         (("maps_bytes",), 1 << 40, "maps_bytes is 1…2147483648, not 1099511627776"),
         (("layers", 0, "output", "offset"), 1 << 30, "the map lies within maps_bytes, not (1073741824,"),
         (("layers", 1, "first_pass"), 0, "first_pass is 1, not 0"),
-        (("images", "program"), "../x", "an image stays inside the folder, '../x' does not"),
+        (("images", "program", "path"), "../x", "an image stays inside the folder, '../x' does not"),
         (("fit",), "squeeze", "fit is one of plain, letterbox, smooth, not 'squeeze'"),
         (("heads", 0, "layer"), 7, "a head reads one of the layers, not 7"),
         (("heads", 0, "classes"), 4, "a head of 16 channels, not 18"),
         (("format",), "other", "is no manifest of a generated design; run systolic generate first"),
         (("style",), "dataflow", "style is 'systolic' or 'streaming', not 'dataflow'"),
         (("clock_mhz",), 0, "clock_mhz is 0…2000, not 0.0"),
-        (("map_ports",), 3, "map_ports is 1, 2 or 4, not 3"),
-        (("weight_ports",), 2, "each weight port has an image, not 1"),
-        (("lanes",), 0, "lanes is 1…256, not 0"),
+        (("array", "map_ports"), 3, "array.map_ports is one of 1, 2, 4, not 3"),
+        (("array", "weight_ports"), 2, "each weight port has an image, not 1"),
+        (("array", "lanes"), 0, "array.lanes is 1…256, not 0"),
         (("word_bytes",), 0, "word_bytes is 1…512, not 0"),
         (("weight_word_bytes",), 0, "weight_word_bytes is 1…512, not 0"),
-        (("crc32", "data/program.bin"), 1 << 32, "data/program.bin: crc32 is 32 bits, not 4294967296"),
+        (("images", "program", "crc32"), 1 << 32, "images.program.crc32 is 0…4294967295, not 4294967296"),
         (("layers",), [], "there are 1…4096 layers, not 0"),
-        (("pass_fields", "out_base"), 64, "pass_fields lie in a pass, not (0, 64,"),
-        (("pass_fields", "in_buffer"), -1, "pass_fields lie in a pass, not"),
-        (("pass_words",), 2000, "pass_fields lie in a pass, not"),
+        (("pass_fields", "out_base"), 64, "pass_fields lie in a pass, not (0, 10, 64,"),
+        (("pass_fields", "in_buffer"), -1, "pass_fields.in_buffer is 0…1023, not -1"),
+        (("pass_words",), 2000, "pass_words is 1…1024, not 2000"),
         (("input", "pixel_bytes"), 2, "a pixel holds its channels, not 2"),
         (("input", "row_bytes"), 71, "a row holds its pixels, not 71"),
         (("input", "row_bytes"), 96, "input.bytes is height · row_bytes, not 1120"),
@@ -78,12 +78,12 @@ def test_whatever_is_changed_it_is_a_manifest_or_refused(values: dict[str, Any],
         (("input", "value_bits"), 4, "input: value_bits is 4, 8 or 16 and at least 8, not 4"),
         (("input", "value_bits"), 12, "input: value_bits is 4, 8 or 16 and at least 8, not 12"),
         (("input", "scale"), 0, "input: scale is above 0, not 0.0"),
-        (("input", "scale"), float("inf"), "input: scale is above 0, not inf"),
-        (("input", "channels"), 0, "input: channels, height, width, blocks are 1…65536, not (0,"),
+        (("input", "scale"), float("inf"), "input.scale is a finite number, not inf"),
+        (("input", "channels"), 0, "input: channels, height, width are 1…65536, not (0,"),
         (
             ("layers", 0, "output", "height"),
             1 << 17,
-            "conv1: channels, height, width, blocks are 1…65536, not (8, 131072",
+            "conv1: channels, height, width are 1…65536, not (8, 131072",
         ),
         (("layers", 0, "output", "bytes"), 1024, "conv1: bytes is 1008, the size of its rows, not 1024"),
         (("layers", 0, "output", "channels"), 17, "conv1: blocks hold all channels, not 1"),
@@ -94,8 +94,8 @@ def test_whatever_is_changed_it_is_a_manifest_or_refused(values: dict[str, Any],
         (("batch",), "3", "batch is 1…64 frames, not '3'"),
         (("batch",), True, "batch is 1…64 frames, not True"),
         (("batch",), 64, "input: the maps of 64 frames lie within maps_bytes, not (0, 1120)"),
-        (("images", "program"), "/etc/passwd", "an image stays inside the folder, '/etc/passwd' does not"),
-        (("images", "program"), "a\\b", r"an image stays inside the folder, 'a\\b' does not"),
+        (("images", "program", "path"), "/etc/passwd", "an image stays inside the folder, '/etc/passwd' does not"),
+        (("images", "program", "path"), "a\\b", r"an image stays inside the folder, 'a\\b' does not"),
         (("labels",), ..., "lacks 'labels'; generate the design again"),
     ],
 )
@@ -106,14 +106,14 @@ def test_says_what_is_wrong(values: dict[str, Any], path: tuple[Any, ...], new: 
 
 
 def test_four_bits_want_an_even_number_of_lanes(values: dict[str, Any]) -> None:
-    odd = changed(changed(values, ("lanes",), 15), ("word_bytes",), 1)
+    odd = changed(changed(values, ("array", "lanes"), 15), ("word_bytes",), 1)
     said = refusal(changed(changed(odd, ("input", "datatype"), "UINT4"), ("input", "value_bits"), 4))
     assert "input: two 4-bit lanes are a byte, not 15" in said
 
 
 def test_without_a_head_the_last_map_is_read_back(values: dict[str, Any]) -> None:
-    found = as_kind(Manifest, parse_manifest(changed(values, ("heads",), []), "manifest.json"))
-    assert found.kept_layers() == (1,)
+    found = of_style(SystolicManifest, parse_manifest(changed(values, ("heads",), []), "manifest.json"))
+    assert found.output_layers == (1,)
     assert found.layer_of_pass(1) == found.layers[1]
 
 
@@ -121,19 +121,23 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(HostError, match=r"is not a generated design, manifest.json cannot be read"):
         read_manifest(tmp_path)
     (tmp_path / "manifest.json").write_text("[" * 100_000)
-    with pytest.raises(HostError, match="is damaged, it is no JSON"):
+    with pytest.raises(HostError, match="is damaged: it is nested too deeply; copy or generate the design again"):
         read_manifest(tmp_path)
+    for text in ("{", '{"format": NaN}', "9" * 5000):
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(HostError, match="is damaged, it is no JSON"):
+            read_manifest(tmp_path)
     (tmp_path / "manifest.json").write_text("{}")
     with pytest.raises(HostError, match="is no manifest of a generated design; run systolic generate first"):
         read_manifest(tmp_path)
     with (tmp_path / "manifest.json").open("wb") as file:
         file.truncate(LARGEST_MANIFEST + 1)
-    with pytest.raises(HostError, match="a manifest has at most"):
+    with pytest.raises(HostError, match=r"has \d+ bytes, at most 16777216 are read; generate the design again"):
         read_manifest(tmp_path)
 
 
 def test_an_image_that_is_not_the_designs(tiny: Path, tmp_path: Path) -> None:
-    found = as_kind(Manifest, read_manifest(tiny))
+    found = of_style(SystolicManifest, read_manifest(tiny)).images
     assert read_image(tiny, found.program)
     with pytest.raises(HostError, match=r"program.bin cannot be read .*; copy the whole folder to the board"):
         read_image(tmp_path, found.program)

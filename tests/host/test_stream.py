@@ -15,10 +15,8 @@ import pytest
 from boards.errors import HostError
 from cnn.integer_model import run_integer
 from host.contract.layout import pack_input
-from host.contract.manifest import Manifest
 from systolic.styles.systolic.simulate import open_folder
 from tests.host.hardware import SELDOM, Open, faulty, through
-from tests.kinds import as_kind
 
 pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
 
@@ -36,7 +34,7 @@ def frames() -> list[np.ndarray]:
 def wanted(tiny: Path, frames: list[np.ndarray]) -> list[np.ndarray]:
     """The golden model's output for each frame."""
     folder = open_folder(tiny)
-    node = folder.manifest["layers"][-1]["node"]
+    node = folder.manifest.layers[-1].node
     return [np.asarray(run_integer(folder.network, frame.transpose(2, 0, 1))[node]) for frame in frames]
 
 
@@ -218,14 +216,15 @@ def test_overlaps_until_the_slowest_stage_bounds(tiny: Path, accelerator: Open, 
 
 
 def test_input_is_packed_as_the_generator_expects(tiny: Path, frames: list[np.ndarray]) -> None:
-    from host.contract.manifest import read_manifest
+    from host.contract.manifest import of_style, read_manifest
+    from host.contract.systolic import SystolicManifest
     from systolic.styles.systolic import simulate
 
     folder = open_folder(tiny)
     arena = simulate.arena(folder)
     picture = frames[0].transpose(2, 0, 1)
-    manifest = as_kind(Manifest, read_manifest(tiny))
-    place = arena.reshape(-1).view(np.uint8)[manifest.input.offset :][: manifest.input.size]
+    manifest = of_style(SystolicManifest, read_manifest(tiny))
+    place = arena.reshape(-1).view(np.uint8)[manifest.input.offset :][: manifest.input.bytes]
     mine = place.copy()
     simulate.pack_input(folder, picture, arena)
     pack_input(manifest, picture, mine)

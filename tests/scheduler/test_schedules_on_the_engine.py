@@ -284,7 +284,7 @@ def test_what_is_found_for_any_network_and_board_fits_and_is_executed_bit_exactl
         design = generate(schedule, board, clock, {}, picture)
         write(design, Path(work) / "design")
         opened = open_folder(Path(work) / "design")
-        assert opened.manifest["estimate"] == asdict(used)
+        assert asdict(opened.manifest.estimate) == asdict(used)
         assert simulate(opened, picture).mismatches == 0
 
 

@@ -13,22 +13,17 @@ import host.vision.frame
 from boards.errors import HostError
 from host.check import check_picture, golden_maps
 from host.contract.layout import to_floats
-from host.contract.manifest import Manifest, read_manifest
+from host.contract.manifest import of_style, read_manifest
 from host.contract.parts import read_image
+from host.contract.systolic import SystolicManifest
 from host.designs import find_design, installed
 from host.vision.detection import detect
 from host.vision.picture import resize
 
 
-def systolic_manifest(folder: Path) -> Manifest:
-    manifest = read_manifest(folder)
-    assert isinstance(manifest, Manifest)
-    return manifest
-
-
 def decoded(folder: Path) -> list[list[object]]:
     """Label, probability and box of everything in the golden model's output for the design's test frame."""
-    manifest = systolic_manifest(folder)
+    manifest = of_style(SystolicManifest, read_manifest(folder))
     picture = check_picture(manifest, folder).transpose(1, 2, 0)
     pixels, placement = resize(picture, manifest.input.height, manifest.input.width)
     assert (pixels.transpose(1, 2, 0) == picture).all()
@@ -41,8 +36,8 @@ def decoded(folder: Path) -> list[list[object]]:
 
 def main() -> None:
     folder = installed()["tiny"]
-    manifest = systolic_manifest(folder)
-    for image in (*manifest.weights, manifest.requantisers, manifest.program):
+    manifest = read_manifest(folder)
+    for image in manifest.files:
         read_image(find_design(), image)
     try:
         host.Accelerator("tiny")

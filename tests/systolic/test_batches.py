@@ -11,10 +11,11 @@ import pytest
 from PIL import Image
 
 from boards.board import load
-from boards.errors import ScheduleError, SimulationError
+from boards.errors import HostError, ScheduleError, SimulationError
 from cnn.integer_model import run_integer
 from cnn.network import Padding
-from host.contract.manifest import MOST_FRAMES, read_manifest
+from host.contract.manifest import read_manifest
+from host.contract.parts import MOST_FRAMES
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.layers import MAX_BATCH, lower
 from scheduler.systolic.model.cost import cost
@@ -150,12 +151,12 @@ def test_the_test_benchs_batch_ends_as_expected(accelerator: GiveAccelerator) ->
     made = accelerator("odd rows")
     folder = made.load(NETWORK, 3)
     files = design_of(NETWORK, ARRAY, 3).files
-    maps = np.frombuffer(files["data/maps.bin"], np.int8).reshape(-1, folder.word_bytes).copy()
+    maps = np.frombuffer(files["data/maps.bin"], np.int8).reshape(-1, folder.manifest.word_bytes).copy()
     Library(build(made.path, NATIVE)).run(folder, maps)
-    out = folder.manifest["layers"][-1]["output"]
-    flat = maps.reshape(-1)[out["offset"] : out["offset"] + 3 * out["bytes"]]
+    out = folder.manifest.layers[-1].output
+    flat = maps.reshape(-1)[out.offset : out.offset + 3 * out.bytes]
     assert flat.tobytes() == files["data/expected.bin"]
-    assert len({flat[at * out["bytes"] :][: out["bytes"]].tobytes() for at in range(3)}) == 3
+    assert len({flat[at * out.bytes :][: out.bytes].tobytes() for at in range(3)}) == 3
 
 
 def test_the_last_picture_fills_the_batch(tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def test_a_damaged_batch_is_refused(batch: object, tmp_path: Path) -> None:
     write(design_of(NETWORK, ARRAY, 2), tmp_path / "design")
     manifest = tmp_path / "design" / "manifest.json"
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "batch": batch}))
-    with pytest.raises(SimulationError, match=rf"is not whole: batch is 1…64 frames, not {batch!r}; generate it again"):
+    with pytest.raises(HostError, match=rf"is not usable: batch is 1…64 frames, not {batch!r}; generate the design"):
         open_folder(tmp_path / "design")
 
 
@@ -182,7 +183,8 @@ def test_one_picture_is_every_frame_of_the_batch(accelerator: GiveAccelerator) -
     folder, picture = accelerator("odd rows").load(NETWORK, 3), picture_for(NETWORK)
     found = simulate(folder, picture)
     assert found.mismatches == 0
-    wanted = run_integer(NETWORK, picture)[folder.manifest["layers"][-1]["node"]]
+    wanted = run_integer(NETWORK, picture)[folder.manifest.layers[-1].node]
+    assert wanted is not None
     assert np.array_equal(found.outputs[-1], wanted)
 
 

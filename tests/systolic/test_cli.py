@@ -246,7 +246,7 @@ def test_simulate_prints_one_object(tiny_design: Path, systolic: Any) -> None:
     values = done.json
     assert values["mismatches"] == 0
     assert [(one["name"], one["values"], one["mismatches"]) for one in values["layers"]] == [
-        ("pool1", 8 * 14 * 18, 0),
+        ("conv1", 8 * 14 * 18, 0),
         ("conv2", 16 * 14 * 18, 0),
     ]
     assert all(one["sqnr_db"] > 15 for one in values["layers"])
@@ -301,7 +301,7 @@ def test_run_prints_boxes_and_draws_them(tiny_design: Path, tmp_path: Path, syst
 
 
 def test_simulate_and_run_refuse_what_is_no_design_or_picture(tiny_design: Path, tmp_path: Path, systolic: Any) -> None:
-    sentence = r"is not a generated design \(manifest.json is missing or not one\); run systolic generate first"
+    sentence = r"is not a generated design, manifest.json cannot be read .*; run systolic generate first"
     refused(systolic("simulate", tmp_path, "--picture", PICTURE), sentence)
     refused(systolic("run", tmp_path, PICTURE), sentence)
     (tmp_path / "no.png").write_text("text")
@@ -327,7 +327,7 @@ def test_cycles_print_one_object(tiny_design: Path, tmp_path: Path, systolic: An
     values = done.json
     wanted = {"cycles_per_frame", "frames_per_second", "dsp", "dsp_efficiency", "layers", "processes", "fifos"}
     assert wanted <= set(values)
-    assert {one["name"] for one in values["layers"]} == {"pool1", "conv2"}
+    assert {one["name"] for one in values["layers"]} == {"conv1", "conv2"}
     with Image.open(tmp_path / "t.png") as drawn:
         assert drawn.width > 300
     assert "cycles traced on the generated code" in systolic(*picture).out

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from boards.errors import GenerateError
-from systolic.files import MANIFEST, DesignFiles, design_files, is_design, write
+from host.contract.manifest import is_design
+from host.contract.parts import MANIFEST
+from systolic.files import DesignFiles, design_files, write
 
 MANIFEST_TEXT = b'{"format": "systolic-manifest"}\n'
 FILES = {"src/top.cpp": b"int top;\n", MANIFEST: MANIFEST_TEXT, "data/program.bin": b"\0\1"}

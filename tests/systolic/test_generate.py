@@ -88,24 +88,26 @@ def test_the_program_has_the_fields_of_the_header() -> None:
 def test_the_manifest_is_the_contract_of_the_host() -> None:
     made = design_of(networks()["skip"], ODD)
     values = manifest_of(made)
-    assert (values["format"], values["version"], values["board"]) == ("systolic-manifest", 1, "zcu104")
+    assert (values["format"], values["version"], values["board"]) == ("systolic-manifest", 2, "zcu104")
     assert values["input"]["datatype"] == "UINT8"
-    for name, size in zip(values["images"]["weights"], [16] * 2, strict=True):
-        assert len(made.files[name]) % size == 0
-    assert len(made.files[values["images"]["program"]]) == 4 * values["pass_words"] * values["passes"]
+    for image, size in zip(values["images"]["weights"], [16] * 2, strict=True):
+        assert len(made.files[image["path"]]) % size == 0
+    assert len(made.files[values["images"]["program"]["path"]]) == 4 * values["pass_words"] * values["passes"]
     assert [layer["first_pass"] for layer in values["layers"]] == sorted(
         layer["first_pass"] for layer in values["layers"]
     )
     for layer in values["layers"]:
         out = layer["output"]
         assert 0 <= out["offset"] <= out["offset"] + out["bytes"] <= values["maps_bytes"]
-        assert out["bytes"] == out["height"] * out["width"] * out["blocks"] * values["lanes"] * out["value_bytes"]
+        assert (
+            out["bytes"] == out["height"] * out["width"] * out["blocks"] * values["array"]["lanes"] * out["value_bytes"]
+        )
 
 
 def test_heads_name_the_layer_that_they_read() -> None:
     values = manifest_of(design_of(detector(labels=("a", "b", "c")), ODD))
     (head,) = values["heads"]
-    assert values["layers"][head["layer"]]["output_name"] == "conv3"
+    assert values["layers"][head["layer"]]["name"] == "conv3"
     assert (head["kind"], head["classes"], head["anchors"]) == ("region", 3, [[1.0, 1.0], [2.0, 3.0]])
     assert values["layers"][head["layer"]]["output"]["value_bytes"] == 2
 

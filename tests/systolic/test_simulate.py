@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from boards.errors import ScheduleError, SimulationError
+from boards.errors import HostError, ScheduleError, SimulationError
 from cnn.network import Padding
 from scheduler.systolic.program import PASS_FIELDS
 from scheduler.systolic.tiling import tile
@@ -161,7 +162,7 @@ def test_a_frame_may_be_started_pass_by_pass(accelerator: GiveAccelerator) -> No
     pack_input(folder, picture_for(network), maps)
     for index in range(len(folder.program)):
         library.run(folder, maps, first=index, count=1)
-    last = unpack_output(folder.manifest["layers"][-1], folder.lanes, maps)
+    last = unpack_output(folder.manifest.layers[-1], folder.manifest.lanes, maps)
     assert np.array_equal(last, whole.outputs[-1])
 
 
@@ -194,10 +195,10 @@ def planted(accelerator: GiveAccelerator, tmp_path: Path) -> Accelerator:
 
 def field_of(made: Accelerator, layer: int, name: str) -> int:
     folder = open_folder(made.path)
-    return int(folder.program[folder.manifest["layers"][layer]["first_pass"]][PASS_FIELDS.index(name)])
+    return int(folder.program[folder.manifest.layers[layer].first_pass][PASS_FIELDS.index(name)])
 
 
-LAYERS = ["pool2", "pool4", "conv5", "pool7", "conv8"]
+LAYERS = ["conv1", "conv3", "conv5", "conv6", "conv8"]
 
 
 @pytest.mark.parametrize("layer", range(5))
@@ -250,7 +251,7 @@ def test_a_changed_weight_stops_the_ap_int_build_too(planted: Accelerator, accel
     made.load(NETWORKS["pools"])
     path = made.path / "data" / "weights_1.bin"
     path.write_bytes(bytes([path.read_bytes()[0] ^ 0xC0]) + path.read_bytes()[1:])
-    assert broken_layers(made, variant=AP_INT)[0] == "pool2"
+    assert broken_layers(made, variant=AP_INT)[0] == "conv1"
 
 
 def test_a_request_outside_the_maps_stops_with_its_pass(planted: Accelerator) -> None:
@@ -316,18 +317,18 @@ def test_sanitizers_find_nothing_and_would(accelerator: GiveAccelerator, tmp_pat
 
 
 def test_a_folder_that_is_no_design(tmp_path: Path) -> None:
-    sentence = r"is not a generated design \(manifest.json is missing or not one\); run systolic generate first"
-    with pytest.raises(SimulationError, match=sentence):
+    sentence = r"is not a generated design, manifest.json cannot be read .*; run systolic generate first"
+    with pytest.raises(HostError, match=sentence):
         open_folder(tmp_path / "nothing")
     (tmp_path / "manifest.json").write_text('{"format": "another"}')
-    with pytest.raises(SimulationError, match=sentence):
+    with pytest.raises(HostError, match="is no manifest of a generated design; run systolic generate first"):
         open_folder(tmp_path)
 
 
 def test_a_design_of_another_version(planted: Accelerator) -> None:
     path = planted.path / "manifest.json"
-    path.write_text(path.read_text().replace('"version": 1', '"version": 99'))
-    with pytest.raises(SimulationError, match="is a design of version 99, but version 1 is read here; generate"):
+    path.write_text(path.read_text().replace('"version": 2', '"version": 99'))
+    with pytest.raises(HostError, match="has version 99, version 2 is read here; generate the design again"):
         open_folder(planted.path)
 
 
@@ -355,15 +356,16 @@ def test_a_file_of_the_design_is_cut_off(planted: Accelerator) -> None:
 def test_a_manifest_without_its_images(planted: Accelerator) -> None:
     path = planted.path / "manifest.json"
     path.write_text(path.read_text().replace('"images"', '"pictures"'))
-    with pytest.raises(SimulationError, match=r"is not whole: manifest.json lacks 'images'; generate it again"):
+    with pytest.raises(HostError, match=r"manifest.json is not usable: it lacks 'images'; generate the design again"):
         open_folder(planted.path)
 
 
 def test_an_arena_beyond_all_memory_is_refused_before_it_is_taken(planted: Accelerator) -> None:
-    folder = open_folder(planted.path)
-    damaged = replace(folder, manifest={**folder.manifest, "maps_bytes": 1 << 50})
-    with pytest.raises(SimulationError, match=r"maps_bytes is 1…2147483648, not 1125899906842624; manifest.json is"):
-        arena(damaged)
+    path = planted.path / "manifest.json"
+    values = json.loads(path.read_text())
+    path.write_text(json.dumps({**values, "maps_bytes": 1 << 50}))
+    with pytest.raises(HostError, match=r"maps_bytes is 1…2147483648, not 1125899906842624; generate the design again"):
+        open_folder(planted.path)
 
 
 def test_a_picture_of_another_shape_or_type(planted: Accelerator) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cnn.integer_model import dequantise, run_integer
-from host.vision.detection import Detection, Head, detect
+from host.vision.detection import Detection, detect
 from host.vision.picture import FITS, load_picture
 from systolic.manifest import heads
 from systolic.model import load_model
@@ -24,7 +24,7 @@ def found(shared: Path, fit: str | None) -> tuple[Detection, ...]:
     assert output is not None
     (described,) = heads(network, {last: 0})
     values = dequantise(output, network.nodes[last].type)
-    return detect([values], [Head.from_json(described)], placement, network.labels)
+    return detect([values], [described.head], placement, network.labels)
 
 
 @pytest.mark.shared

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cnn.quantized import QuantizedNetwork
 from host.contract.layout import unpack_map
-from host.contract.manifest import region_of
+from host.contract.systolic import SystolicRegion
 from scheduler.systolic.array import Array
 from scheduler.systolic.program import emit
 from scheduler.systolic.tiling import SystolicSchedule, tile
@@ -44,8 +44,8 @@ def test_the_host_takes_apart_what_the_roof_packs(bits: int, seed: int) -> None:
     for node in (1, 2):
         integers = integers_of(network, node, seed)
         data = pack_map(program.maps[node], schedule.array, integers)
-        region = region_of(manifest_region(schedule, program, node))
-        assert data.size == region.size
+        region = SystolicRegion(**manifest_region(schedule, program, node))
+        assert data.size == region.bytes
         found = unpack_map(region, schedule.array.lanes, data)
         assert found.dtype == integers.dtype
         assert np.array_equal(found, integers)

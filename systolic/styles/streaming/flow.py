@@ -27,7 +27,6 @@ from systolic.styles.streaming.fifos import Fifos, size_fifos
 from systolic.styles.streaming.generate import Streaming, generate_pipeline
 from systolic.styles.streaming.measure import trace_pipeline
 from systolic.styles.streaming.simulate import open_pipeline
-from systolic.styles.systolic.simulate import read_manifest
 from systolic.trace.report import board_memory
 
 FOLDERS = ("exact", "greedy", "annealing")
@@ -170,8 +169,7 @@ def _sized(design: DesignFiles, picture: npt.NDArray[np.uint8], clock: Clock, te
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / "design"
         write(design, folder)
-        pipeline = open_pipeline(folder, read_manifest(folder))
+        pipeline = open_pipeline(folder)
         trace = trace_pipeline(pipeline, picture, tell)
         tell("sizing FIFOs")
-        widths = {one["name"]: int(one["bits"]) for one in pipeline.manifest["fifos"]}
-        return size_fifos(trace, board_memory(pipeline), clock.mhz, widths)
+        return size_fifos(trace, board_memory(pipeline), clock.mhz, pipeline.fifo_bits)

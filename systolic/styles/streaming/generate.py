@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,10 +19,22 @@ from hls_templates.streaming.sources import TOP, StreamingValues, streaming_simu
 from hls_templates.vendor.files import Figure, VendorValues, vendor_files
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import StreamingPorts
+from host.contract.manifest import manifest_text
+from host.contract.parts import MANIFEST, Estimate, Image, TensorMap
+from host.contract.streaming import (
+    ExternalImage,
+    Packet,
+    StreamingBlock,
+    StreamingCheck,
+    StreamingFifo,
+    StreamingLayer,
+    StreamingManifest,
+    StreamingOutput,
+)
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from systolic.files import MANIFEST, MANIFEST_VERSION, DesignFiles, design_files
+from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads
 from systolic.styles.streaming.ends import value_bytes
@@ -73,9 +84,8 @@ def generate_pipeline(
         files |= {f"parameters/{name}": text.encode() for name, text in written.items()}
     files |= _frame(made, wiring, picture)
     files |= dict(_images(wiring).values())
-    check = {packet: {"path": path, "crc32": zlib.crc32(files[path])} for packet, path in CHECK.items()}
-    described = {**manifest(made, wiring, estimate), "check": check}
-    files[MANIFEST] = (json.dumps(described, indent=1, ensure_ascii=False) + "\n").encode()
+    check = StreamingCheck(**{packet: Image(path, zlib.crc32(files[path])) for packet, path in CHECK.items()})
+    files[MANIFEST] = manifest_text(manifest(made, wiring, estimate, check)).encode()
     return design_files(files)
 
 
@@ -149,9 +159,9 @@ def _frame(made: Streaming, wiring: Wiring, picture: npt.NDArray[np.uint8]) -> d
         assert block.node is not None
         values = golden[block.node]
         assert values is not None
-        whole = np.zeros((out["height"], out["width"], out["stream_channels"]), np.int64)
-        whole[:, :, : out["channels"]] = values.transpose(1, 2, 0)
-        expected[out["offset"] : out["offset"] + out["bytes"]] = whole.astype(f"<i{out['value_bytes']}").tobytes()
+        filled = np.zeros((out.height, out.width, out.stream_channels), np.int64)
+        filled[:, :, : out.channels] = values.transpose(1, 2, 0)
+        expected[out.offset : out.offset + out.bytes] = filled.astype(f"<i{out.value_bytes}").tobytes()
     layers = b"".join(np.ascontiguousarray(golden[node]).tobytes() for node in wiring.layers)
     return {"data/in.bin": sent, "data/expected.bin": bytes(expected), "data/layers.bin": layers}
 
@@ -159,36 +169,34 @@ def _frame(made: Streaming, wiring: Wiring, picture: npt.NDArray[np.uint8]) -> d
 # --- manifest ----------------------------------------------------------------------------------------------
 
 
-def manifest(made: Streaming, wiring: Wiring, estimate: Mapping[str, Any]) -> dict[str, Any]:
-    """The host's contract of a streaming design."""
+def manifest(made: Streaming, wiring: Wiring, estimate: Mapping[str, Any], check: StreamingCheck) -> StreamingManifest:
+    """Everything that whoever opens the folder needs to know. check: the test frame's packets."""
     network = made.network
-    return {
-        "format": "systolic-manifest",
-        "version": MANIFEST_VERSION,
-        "style": "streaming",
-        "network": network.name,
-        "labels": list(network.labels),
-        "board": made.board.name,
-        "clock_mhz": made.clock.mhz,
-        "top": TOP,
-        "fit": made.fit,
-        "estimate": dict(estimate),
-        "input": _shape(network, 0),
-        "packet_in": asdict(wiring.packet_in),
-        "packet_out": asdict(wiring.packet_out),
-        "outputs": _outputs(made, wiring),
-        "images": [
-            {"path": path, "crc32": zlib.crc32(data), "word_bytes": WEIGHT_BEAT_BYTES, "port": port}
+    return StreamingManifest(
+        network=network.name,
+        labels=tuple(network.labels),
+        board=made.board.name,
+        clock_mhz=made.clock.mhz,
+        top=TOP,
+        fit=made.fit,
+        estimate=Estimate(**estimate),
+        burst_words=BURST_WORDS,
+        outstanding=OUTSTANDING,
+        input=TensorMap(**_shape(network, 0)),
+        layers=tuple(_layers(made, wiring)),
+        heads=heads(network, {node: i for i, node in enumerate(wiring.layers)}),
+        packet_in=Packet(**asdict(wiring.packet_in)),
+        packet_out=Packet(**asdict(wiring.packet_out)),
+        outputs=tuple(_outputs(made, wiring)),
+        images=tuple(
+            ExternalImage(path, zlib.crc32(data), word_bytes=WEIGHT_BEAT_BYTES, port=port)
             for port, (path, data) in _images(wiring).items()
-        ],
-        "frames_per_start": FRAMES_PER_START,
-        "burst_words": BURST_WORDS,
-        "outstanding": OUTSTANDING,
-        "layers": _layers(made, wiring),
-        "blocks": _blocks(made),
-        "heads": heads(network, {node: i for i, node in enumerate(wiring.layers)}),
-        "fifos": [{"name": w.name, "depth": w.depth, "bits": w.element.bits_wide} for w in wiring.wires],
-    }
+        ),
+        frames_per_start=FRAMES_PER_START,
+        blocks=tuple(_blocks(made)),
+        fifos=tuple(StreamingFifo(name=w.name, depth=w.depth, bits=w.element.bits_wide) for w in wiring.wires),
+        check=check,
+    )
 
 
 def _shape(network: QuantizedNetwork, index: int) -> dict[str, Any]:
@@ -200,52 +208,44 @@ def _sides(shape: Shape) -> dict[str, int]:
     return {"channels": shape.channels, "height": shape.height, "width": shape.width}
 
 
-def _outputs(made: Streaming, wiring: Wiring) -> list[dict[str, Any]]:
-    """The maps of the outgoing packet. offset, bytes: in the packet; each but a lone one begins at a whole beat."""
-    graph, found, at = made.folding.graph, [], 0
+def _outputs(made: Streaming, wiring: Wiring) -> Iterator[StreamingOutput]:
+    """The maps of the outgoing packet; each but a lone one begins at a whole beat."""
+    graph, offset = made.folding.graph, 0
     for index in wiring.sinks:
         block, fold = graph.blocks[index], made.folding.folds[index]
         assert block.node is not None
-        kind = graph.type_of(block.inputs[0])
-        size, channels = value_bytes(kind.datatype), lanes.in_values(graph, index, fold)
-        count = kind.shape.height * kind.shape.width * channels * size
-        found.append(
-            {
-                "layer": wiring.layers.index(block.node),
-                **_shape(made.network, block.node),
-                "signed": kind.datatype.signed,
-                "value_bytes": size,
-                "stream_channels": channels,
-                "offset": at,
-                "bytes": count,
-            }
+        tensor = graph.type_of(block.inputs[0])
+        size, channels = value_bytes(tensor.datatype), lanes.in_values(graph, index, fold)
+        count = tensor.shape.height * tensor.shape.width * channels * size
+        yield StreamingOutput(
+            **_shape(made.network, block.node),
+            layer=wiring.layers.index(block.node),
+            signed=tensor.datatype.signed,
+            value_bytes=size,
+            stream_channels=channels,
+            offset=offset,
+            bytes=count,
         )
-        at += -(-count // wiring.packet_out.beat) * wiring.packet_out.beat
-    return found
+        offset += -(-count // wiring.packet_out.beat) * wiring.packet_out.beat
 
 
-def _layers(made: Streaming, wiring: Wiring) -> list[dict[str, Any]]:
+def _layers(made: Streaming, wiring: Wiring) -> Iterator[StreamingLayer]:
     graph, folds = made.folding.graph, made.folding.folds
     block_of = {block.node: i for i, block in reversed(list(enumerate(graph.blocks))) if block.node is not None}
-    found = []
     for node in wiring.layers:
         index = block_of[node]
         block, fold = graph.blocks[index], folds[index]
-        found.append(
-            {
-                "name": block.name,
-                "output_name": made.network.nodes[node].name,
-                "node": node,
-                "source": block.source,
-                "macs": macs(graph, index),
-                "modelled_cycles": lanes.cycles(graph, index, fold),
-                "pixels": lanes.out_pixels(block, fold),
-                "lanes": lanes.out_lanes(block, fold),
-                "stream_channels": lanes.out_values(graph, index, fold),
-                "output": _shape(made.network, node),
-            }
+        yield StreamingLayer(
+            name=made.network.nodes[node].name,
+            source=block.source,
+            node=node,
+            macs=macs(graph, index),
+            modelled_cycles=lanes.cycles(graph, index, fold),
+            output=TensorMap(**_shape(made.network, node)),
+            pixels=lanes.out_pixels(block, fold),
+            lanes=lanes.out_lanes(block, fold),
+            stream_channels=lanes.out_values(graph, index, fold),
         )
-    return found
 
 
 def macs(graph: g.StreamGraph, index: int) -> int:
@@ -256,16 +256,14 @@ def macs(graph: g.StreamGraph, index: int) -> int:
     return int(block.op.weights.size) * lanes.positions(block)
 
 
-def _blocks(made: Streaming) -> list[dict[str, Any]]:
+def _blocks(made: Streaming) -> Iterator[StreamingBlock]:
     graph = made.folding.graph
-    return [
-        {
-            "name": block.name,
-            "kind": type(block.op).__name__,
-            "folding": folded(fold),
-            "macs": macs(graph, index),
-            "macs_per_cycle": fold.pe * fold.simd * fold.pixels if macs(graph, index) else 0,
-            "modelled_cycles": lanes.cycles(graph, index, fold),
-        }
-        for index, (block, fold) in enumerate(zip(graph.blocks, made.folding.folds, strict=True))
-    ]
+    for index, (block, fold) in enumerate(zip(graph.blocks, made.folding.folds, strict=True)):
+        yield StreamingBlock(
+            name=block.name,
+            kind=type(block.op).__name__,
+            folding=folded(fold),
+            macs=macs(graph, index),
+            macs_per_cycle=fold.pe * fold.simd * fold.pixels if macs(graph, index) else 0,
+            modelled_cycles=lanes.cycles(graph, index, fold),
+        )

@@ -91,14 +91,14 @@ def measure_pipeline(
     depths: Mapping[str, int] | None = None,
 ) -> StreamingReport:
     """Solves the trace: no execution. clock_mhz, depths: other than the design's own."""
-    clock = float(pipeline.manifest["clock_mhz"]) if clock_mhz is None else clock_mhz
+    clock = pipeline.manifest.clock_mhz if clock_mhz is None else clock_mhz
     timing = trace.solve(memory, clock, depths, timeline=True)
     first, more = (region for region in timing.regions if not region.top)
     interval = -(-(more.total - first.total) // (FRAMES - 1))
     return StreamingReport(
-        network=pipeline.manifest["network"],
+        network=pipeline.manifest.network,
         clock_mhz=clock,
-        dsp=int(pipeline.manifest["estimate"]["dsp"]),
+        dsp=pipeline.manifest.estimate.dsp,
         cycles_per_frame=interval,
         latency_cycles=first.total,
         layers=_blocks(pipeline, more),
@@ -108,12 +108,9 @@ def measure_pipeline(
 
 def _blocks(pipeline: StreamingDesign, region: RegionTiming) -> tuple[LayerTime, ...]:
     busy = {process.name: -(-process.busy // FRAMES) for process in region.processes}
-    found = []
-    for block in pipeline.manifest["blocks"]:
-        cycles = busy[block["name"]]
-        peak = block["macs_per_cycle"]
-        efficiency = block["macs"] / (peak * cycles) if peak else 0.0
-        found.append(
-            LayerTime(block["name"], cycles, block["macs"], efficiency, block["folding"], block["modelled_cycles"])
-        )
-    return tuple(found)
+    times = []
+    for block in pipeline.manifest.blocks:
+        cycles, peak = busy[block.name], block.macs_per_cycle
+        efficiency = block.macs / (peak * cycles) if peak else 0.0
+        times.append(LayerTime(block.name, cycles, block.macs, efficiency, block.folding, block.modelled_cycles))
+    return tuple(times)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,21 @@ from cnn.datatype import DataType
 from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import from_npz
+from host.contract.manifest import of_style, read_manifest
+from host.contract.parts import Manifest
+from host.contract.streaming import StreamingLayer, StreamingManifest
+from host.streaming import unpack_packet
 from systolic.execution.build import Variant, build
-from systolic.execution.simulation import MESSAGE_ROOM, Simulation, check_picture, compared, load, said, whole
-
-MAX_PACKET_BYTES = 1 << 30
+from systolic.execution.simulation import (
+    MESSAGE_ROOM,
+    Simulation,
+    check_nodes,
+    check_picture,
+    compared,
+    load,
+    said,
+    whole,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,20 +38,25 @@ class StreamingDesign:
     """A generated folder of the streaming style, read. images: what external weights point to, uint8."""
 
     path: Path
-    manifest: Mapping[str, Any]
+    manifest: StreamingManifest
     network: QuantizedNetwork
     images: tuple[npt.NDArray[np.uint8], ...]
 
+    @property
+    def fifo_bits(self) -> dict[str, int]:
+        """Bits of an element, by the stream's name."""
+        return {fifo.name: fifo.bits for fifo in self.manifest.fifos}
 
-def open_pipeline(path: Path, manifest: Mapping[str, Any]) -> StreamingDesign:
-    """SimulationError where the folder is not whole."""
+
+def open_pipeline(path: Path, manifest: Manifest | None = None) -> StreamingDesign:
+    """manifest: of the folder, where it is read already. HostError where that is none of a streaming design,
+    SimulationError where the folder is not whole."""
+    described = of_style(StreamingManifest, manifest or read_manifest(path))
     with whole(path):
-        images = tuple(np.fromfile(path / one["path"], np.uint8) for one in manifest["images"])
+        images = tuple(np.fromfile(path / image.path, np.uint8) for image in described.images)
         network = from_npz((path / "network.npz").read_bytes(), "network.npz")
-        for packet in (manifest["packet_in"], manifest["packet_out"]):
-            if not 0 < int(packet["bytes"]) <= MAX_PACKET_BYTES:
-                raise SimulationError(f"a packet has 1…{MAX_PACKET_BYTES} bytes, not {packet['bytes']}")
-    return StreamingDesign(path, manifest, network, images)
+        check_nodes(described, network)
+    return StreamingDesign(path, described, network, images)
 
 
 _TAKE = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.POINTER(ctypes.c_int32), ctypes.c_size_t)
@@ -64,10 +80,10 @@ class PipelineLibrary:
         """
         frames = len(packets)
         packets = np.ascontiguousarray(packets)
-        out = np.zeros((frames, int(pipeline.manifest["packet_out"]["bytes"])), np.uint8)
+        out = np.zeros((frames, pipeline.manifest.packet_out.bytes), np.uint8)
         images = (ctypes.c_void_p * max(1, len(pipeline.images)))(*(one.ctypes.data for one in pipeline.images))
-        given = zip(pipeline.images, pipeline.manifest["images"], strict=True)
-        words = [len(one) // info["word_bytes"] for one, info in given]
+        images_of = zip(pipeline.images, pipeline.manifest.images, strict=True)
+        words = [len(data) // image.word_bytes for data, image in images_of]
         sizes = (ctypes.c_size_t * max(1, len(words)))(*words)
         message = ctypes.create_string_buffer(MESSAGE_ROOM)
         failed = self.library.systolic_stream(
@@ -95,36 +111,27 @@ def _taker(take: Callable[[int, Integers], None] | None) -> Callable[[int, Any, 
 
 def pack_picture(pipeline: StreamingDesign, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """uint8 [channels, height, width] → the packet: pixel by pixel, its channels in order."""
-    check_picture(picture, pipeline.manifest["input"])
+    check_picture(picture, pipeline.manifest.input)
     return np.ascontiguousarray(picture.transpose(1, 2, 0)).reshape(-1)
 
 
-def unstream(values: Integers, layer: Mapping[str, Any]) -> Integers:
+def unstream(values: Integers, layer: StreamingLayer) -> Integers:
     """A layer's stream of one frame → integers [channels, height, width] in their carrier."""
-    out = layer["output"]
-    channels, height, width = out["channels"], out["height"], out["width"]
-    m, given = layer["pixels"], layer["stream_channels"]
-    lanes = layer["lanes"] // m
-    if values.size != height * width * given:
-        raise SimulationError(
-            f"{layer['output_name']}: its stream held {values.size} values, not {height}×{width}×{given}"
-        )
-    words = values.reshape(height, width // m, given // lanes, m, lanes)
-    whole = words.transpose(2, 4, 0, 1, 3).reshape(given, height, width)[:channels]
-    if out["datatype"] == "BIPOLAR":
-        whole = 2 * whole - 1
-    return np.ascontiguousarray(whole.astype(DataType.parse(out["datatype"]).carrier))
+    channels, height, width = layer.output.shape
+    pixels, filled = layer.pixels, layer.stream_channels
+    lanes = layer.lanes // pixels
+    if values.size != height * width * filled:
+        raise SimulationError(f"{layer.name}: its stream held {values.size} values, not {height}×{width}×{filled}")
+    words = values.reshape(height, width // pixels, filled // lanes, pixels, lanes)
+    integers = words.transpose(2, 4, 0, 1, 3).reshape(filled, height, width)[:channels]
+    if layer.output.datatype == "BIPOLAR":
+        integers = 2 * integers - 1
+    return np.ascontiguousarray(integers.astype(DataType.parse(layer.output.datatype).carrier))
 
 
 def unpack_outputs(pipeline: StreamingDesign, packet: npt.NDArray[np.uint8]) -> tuple[Integers, ...]:
     """One frame's packet → the maps that leave, [channels, height, width] each, as the host reads them."""
-    found, at = [], 0
-    for out in pipeline.manifest["outputs"]:
-        data = packet[at : at + out["bytes"]].view(np.dtype(f"<{'i' if out['signed'] else 'u'}{out['value_bytes']}"))
-        whole = data.reshape(out["height"], out["width"], out["stream_channels"])[:, :, : out["channels"]]
-        found.append(np.ascontiguousarray(whole.transpose(2, 0, 1)))
-        at += out["bytes"]
-    return tuple(found)
+    return unpack_packet(pipeline.manifest, packet)
 
 
 def simulate_pipeline(
@@ -139,11 +146,11 @@ def simulate_pipeline(
     library = PipelineLibrary(build(pipeline.path, variant))
     tell("golden model")
     golden = run_integer(pipeline.network, picture)
-    layers: Sequence[Mapping[str, Any]] = pipeline.manifest["layers"]
+    layers = pipeline.manifest.layers
     taken: dict[int, Integers] = {}
 
     def take(tap: int, values: Integers) -> None:
-        tell(f"executed {layers[tap]['output_name']}, layer {tap + 1} of {len(layers)}")
+        tell(f"executed {layers[tap].name}, layer {tap + 1} of {len(layers)}")
         taken[tap] = unstream(values, layers[tap])
 
     left = library.run(pipeline, pack_picture(pipeline, picture)[None], take)
@@ -154,7 +161,7 @@ def simulate_pipeline(
 
 def _check_left(pipeline: StreamingDesign, left: tuple[Integers, ...], layers: tuple[Integers, ...]) -> None:
     """What leaves through the DMA is what the layer gave; SimulationError else."""
-    for out, found in zip(pipeline.manifest["outputs"], left, strict=True):
-        if not np.array_equal(found, layers[out["layer"]]):
-            name = pipeline.manifest["layers"][out["layer"]]["output_name"]
+    for output, integers in zip(pipeline.manifest.outputs, left, strict=True):
+        if not np.array_equal(integers, layers[output.layer]):
+            name = pipeline.manifest.layers[output.layer].name
             raise SimulationError(f"{name} leaves through the DMA otherwise than its layer gave it")

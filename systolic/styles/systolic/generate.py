@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from boards.board import Board, Clock
-from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import to_npz
 from hls_templates.systolic.sources import (
     TOP,
@@ -25,24 +23,33 @@ from hls_templates.systolic.sources import (
 from hls_templates.vendor.files import Figure, VendorValues, vendor_files
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, SystolicPorts
+from host.contract.manifest import manifest_text
+from host.contract.parts import MANIFEST, Estimate, Image
+from host.contract.systolic import (
+    PassFields,
+    SystolicArray,
+    SystolicCheck,
+    SystolicImages,
+    SystolicInput,
+    SystolicLayer,
+    SystolicManifest,
+    SystolicRegion,
+)
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, ddr_timing
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import FIFOS, PRIMITIVES, Buffer, built, units
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.layers import MAX_STRIDE
 from scheduler.systolic.model.cost import cost
-from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, Map, Program, emit
+from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, Program, emit
 from scheduler.systolic.tiling import SystolicSchedule
-from systolic.files import MANIFEST, MANIFEST_VERSION, DesignFiles, design_files
+from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads
 from systolic.styles.systolic.vector import make_vector
 
 CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
 """What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""
-
-HOST_FIELDS = ("in_base", "in_buffer", "out_base", "out_buffer")
-"""What the host changes in a pass: where its maps lie."""
 
 
 def generate(
@@ -71,8 +78,8 @@ def generate(
     files |= {f"golden/{name}": data for name, data in golden_files(schedule.network).items()}
     files["network.npz"] = to_npz(schedule.network)
     files |= model
-    check = {name: {"path": path, "crc32": zlib.crc32(files[path])} for name, path in CHECK.items()}
-    files[MANIFEST] = _json({**manifest(schedule, program, board, clock), "fit": fit, "check": check})
+    check = SystolicCheck(**{name: Image(path, zlib.crc32(files[path])) for name, path in CHECK.items()})
+    files[MANIFEST] = manifest_text(manifest(schedule, program, board, clock, fit, check)).encode()
     return design_files(files)
 
 
@@ -116,10 +123,6 @@ def images(program: Program) -> dict[str, bytes]:
         "data/requantisers.bin": program.requantisers.astype("<u4").tobytes(),
         "data/program.bin": program.words.astype("<u4").tobytes(),
     }
-
-
-def _json(values: Mapping[str, Any]) -> bytes:
-    return (json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 # --- engine ------------------------------------------------------------------------------------------------
@@ -194,91 +197,76 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
 # --- manifest ----------------------------------------------------------------------------------------------
 
 
-def manifest(schedule: SystolicSchedule, program: Program, board: Board, clock: Clock) -> dict[str, Any]:
-    """The host's contract: everything it needs to know, and nothing that it would have to look up elsewhere."""
+def manifest(
+    schedule: SystolicSchedule, program: Program, board: Board, clock: Clock, fit: str, check: SystolicCheck
+) -> SystolicManifest:
+    """Everything that whoever opens the folder needs to know, and nothing to be looked up elsewhere.
+
+    fit: how pictures are brought to size. check: the test frame's files.
+    """
     network, array = schedule.network, schedule.array
-    return {
-        "format": "systolic-manifest",
-        "version": MANIFEST_VERSION,
-        "style": "systolic",
-        "network": network.name,
-        "labels": list(network.labels),
-        "board": board.name,
-        "clock_mhz": clock.mhz,
-        "top": TOP,
-        "array": asdict(array),
-        "estimate": asdict(place(array, board)[1]),
-        "map_ports": array.map_ports,
-        "weight_ports": array.weight_ports,
-        "lanes": array.lanes,
-        "word_bytes": array.word_bytes,
-        "weight_word_bytes": array.word_bytes * array.weight_words,
-        "burst_words": BURST_WORDS,
-        "outstanding": OUTSTANDING,
-        "maps_bytes": program.maps_words * array.word_bytes,
-        "input": {
+    costs = cost(schedule, ddr_timing(board, clock.mhz)).layers
+    return SystolicManifest(
+        network=network.name,
+        labels=tuple(network.labels),
+        board=board.name,
+        clock_mhz=clock.mhz,
+        top=TOP,
+        fit=fit,
+        estimate=Estimate(**asdict(place(array, board)[1])),
+        burst_words=BURST_WORDS,
+        outstanding=OUTSTANDING,
+        passes=len(program.pass_job),
+        batch=schedule.batch,
+        input=SystolicInput(
             **manifest_region(schedule, program, 0),
-            "pixel_bytes": PIXEL_BYTES,
-            "row_bytes": program.maps[0].row_words * array.word_bytes,
-        },
-        "images": {
-            "weights": [f"data/weights_{port}.bin" for port in range(array.weight_ports)],
-            "requantisers": "data/requantisers.bin",
-            "program": "data/program.bin",
-        },
-        "crc32": {name: zlib.crc32(image) for name, image in images(program).items()},
-        "pass_words": PASS_WORDS,
-        "pass_fields": {name: PASS_FIELDS.index(name) for name in HOST_FIELDS},
-        "passes": len(program.pass_job),
-        **({"batch": schedule.batch} if schedule.batch > 1 else {}),
-        "layers": [
-            {**_layer(schedule, program, index), "modelled_cycles": layer.running}
-            for index, layer in enumerate(cost(schedule, ddr_timing(board, clock.mhz)).layers)
-        ],
-        "heads": heads(network, {tiling.job.output: i for i, tiling in enumerate(schedule.tilings)}),
-    }
+            pixel_bytes=PIXEL_BYTES,
+            row_bytes=program.maps[0].row_words * array.word_bytes,
+        ),
+        layers=tuple(_layer(schedule, program, index, layer.running) for index, layer in enumerate(costs)),
+        heads=heads(network, {tiling.job.output: i for i, tiling in enumerate(schedule.tilings)}),
+        array=SystolicArray(**asdict(array)),
+        word_bytes=array.word_bytes,
+        weight_word_bytes=array.word_bytes * array.weight_words,
+        maps_bytes=program.maps_words * array.word_bytes,
+        images=_described(images(program)),
+        pass_words=PASS_WORDS,
+        pass_fields=PassFields(**{name.name: PASS_FIELDS.index(name.name) for name in fields(PassFields)}),
+        check=check,
+    )
 
 
-def _layer(schedule: SystolicSchedule, program: Program, index: int) -> dict[str, Any]:
+def _described(files: Mapping[str, bytes]) -> SystolicImages:
+    *weights, requantisers, program = (Image(path, zlib.crc32(data)) for path, data in files.items())
+    return SystolicImages(weights=tuple(weights), requantisers=requantisers, program=program)
+
+
+def _layer(schedule: SystolicSchedule, program: Program, index: int, modelled_cycles: int) -> SystolicLayer:
     tiling = schedule.tilings[index]
     job = tiling.job
-    node = schedule.network.nodes[job.output]
     passes = [i for i, j in enumerate(program.pass_job) if j == index]
-    return {
-        "name": job.name,
-        "output_name": node.name,
-        "node": job.output,
-        "input_node": job.input,
-        "source": node.source,
-        "first_pass": passes[0],
-        "last_pass": passes[-1],
-        "macs": job.macs,
-        "compute_cycles": tiling.cycles,
-        "output": manifest_region(schedule, program, job.output),
-    }
+    return SystolicLayer(
+        name=job.name,
+        source=schedule.network.nodes[job.node].source,
+        node=job.output,
+        macs=job.macs,
+        modelled_cycles=modelled_cycles,
+        output=SystolicRegion(**manifest_region(schedule, program, job.output)),
+        input_node=job.input,
+        first_pass=passes[0],
+        last_pass=passes[-1],
+        compute_cycles=tiling.cycles,
+    )
 
 
 def manifest_region(schedule: SystolicSchedule, program: Program, node: int) -> dict[str, Any]:
-    """The map of a node as the host reads it (host.manifest.Region): the first frame's, those of its batch follow."""
-    return {**_shape(schedule.network, node), **_region(program.maps[node], schedule.array)}
-
-
-def _shape(network: QuantizedNetwork, index: int) -> dict[str, Any]:
-    node = network.nodes[index]
-    shape = node.shape
+    """The fields of a node's ``SystolicRegion``: of a batch the first frame's map, those of the others follow."""
+    described, region, array = schedule.network.nodes[node], program.maps[node], schedule.array
     return {
-        "channels": shape.channels,
-        "height": shape.height,
-        "width": shape.width,
-        "datatype": node.type.datatype.name,
-        "value_bytes": np.dtype(node.type.datatype.carrier).itemsize,
-        "scale": node.type.scale,
-    }
-
-
-def _region(region: Map, array: Array) -> dict[str, int]:
-    """Bytes in the map arena: [row][block][column][lane] of ``value_bits``."""
-    return {
+        **asdict(described.shape),
+        "datatype": described.type.datatype.name,
+        "scale": described.type.scale,
+        "value_bytes": np.dtype(described.type.datatype.carrier).itemsize,
         **({"map_buffer": region.buffer, "turn": region.turn} if region.buffer else {}),
         "offset": region.base * array.word_bytes,
         "bytes": region.frame_words * array.word_bytes,

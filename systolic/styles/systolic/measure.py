@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from boards.errors import SimulationError
+from host.contract.systolic import SystolicLayer
 from scheduler.systolic.array import Array
 from systolic.execution.build import Variant, build
 from systolic.styles.systolic.simulate import Library, SystolicDesign, fill_batch
@@ -79,13 +79,13 @@ def trace_frame(
 
 def measure(folder: SystolicDesign, trace: Trace, memory: Memory, clock_mhz: float | None = None) -> SystolicReport:
     """Solves the trace: no execution. clock_mhz: another than the design's target."""
-    clock = float(folder.manifest["clock_mhz"]) if clock_mhz is None else clock_mhz
+    clock = folder.manifest.clock_mhz if clock_mhz is None else clock_mhz
     timing = trace.solve(memory, clock, timeline=True)
     regions = {region.label: region for region in timing.regions if not region.top}
-    layers = tuple(_layer(folder, layer, regions) for layer in folder.manifest["layers"])
-    array = Array(**folder.manifest["array"])
+    layers = tuple(_layer(folder, layer, regions) for layer in folder.manifest.layers)
+    array = Array(**vars(folder.manifest.array))
     return SystolicReport(
-        folder.manifest["network"], clock, array.mac_dsps, array.packing.products, layers, timing, folder.batch
+        folder.manifest.network, clock, array.mac_dsps, array.packing.products, layers, timing, folder.manifest.batch
     )
 
 
@@ -94,15 +94,13 @@ def advise(trace: Trace, memory: Memory, clock_mhz: float) -> Advice:
     return trace.advise(memory, clock_mhz)
 
 
-def _layer(folder: SystolicDesign, layer: dict[str, Any], regions: dict[int, RegionTiming]) -> LayerTime:
+def _layer(folder: SystolicDesign, layer: SystolicLayer, regions: dict[int, RegionTiming]) -> LayerTime:
     try:
-        own = [regions[index] for index in range(layer["first_pass"], layer["last_pass"] + 1)]
+        own = [regions[index] for index in range(layer.first_pass, layer.last_pass + 1)]
     except KeyError as error:
-        raise SimulationError(f"pass {error} of {layer['name']} was not traced; generate the design again") from error
-    peak = Array(**folder.manifest["array"]).macs_per_cycle
+        raise SimulationError(f"pass {error} of {layer.name} was not traced; generate the design again") from error
+    peak = Array(**vars(folder.manifest.array)).macs_per_cycle
     cycles = sum(region.total for region in own)
     longest = max(own, key=lambda region: region.total)
-    modelled = layer["modelled_cycles"]
-    return LayerTime(
-        layer["output_name"], cycles, layer["macs"], layer["macs"] / (peak * cycles), longest.bound_by, modelled
-    )
+    efficiency = layer.macs / (peak * cycles)
+    return LayerTime(layer.name, cycles, layer.macs, efficiency, longest.bound_by, layer.modelled_cycles)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,20 @@ from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import from_npz
 from host.contract.layout import fill_pixels, unpack_map
-from host.contract.manifest import region_of
-from scheduler.systolic.layers import MAX_BATCH
+from host.contract.manifest import of_style, read_manifest
+from host.contract.parts import Manifest
+from host.contract.systolic import SystolicLayer, SystolicManifest, SystolicRegion
 from systolic.execution.build import Variant, build
-from systolic.execution.simulation import MESSAGE_ROOM, Simulation, check_picture, compared, load, said, whole
-from systolic.files import MANIFEST, MANIFEST_VERSION, is_design
-
-MAX_ARENA_BYTES = 1 << 31
+from systolic.execution.simulation import (
+    MESSAGE_ROOM,
+    Simulation,
+    check_nodes,
+    check_picture,
+    compared,
+    load,
+    said,
+    whole,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,55 +37,25 @@ class SystolicDesign:
     """A generated folder, read: its manifest, its images and its network."""
 
     path: Path
-    manifest: Mapping[str, Any]
+    manifest: SystolicManifest
     network: QuantizedNetwork
     weights: tuple[npt.NDArray[np.int8], ...]
     requantisers: npt.NDArray[np.uint32]
     program: npt.NDArray[np.uint32]
 
-    @property
-    def batch(self) -> int:
-        """Frames that one start takes."""
-        return int(self.manifest.get("batch", 1))
 
-    @property
-    def lanes(self) -> int:
-        return int(self.manifest["lanes"])
-
-    @property
-    def word_bytes(self) -> int:
-        return int(self.manifest["word_bytes"])
-
-
-def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest of a generated folder of either style; SimulationError where it is none."""
-    if not is_design(path):
-        raise SimulationError(
-            f"{path} is not a generated design ({MANIFEST} is missing or not one); run systolic generate first"
-        )
-    manifest: dict[str, Any] = json.loads((path / MANIFEST).read_text("utf-8"))
-    if manifest.get("version") != MANIFEST_VERSION:
-        raise SimulationError(
-            f"{path} is a design of version {manifest.get('version')!r}, but version {MANIFEST_VERSION} is read here; "
-            "generate it again"
-        )
-    return manifest
-
-
-def open_folder(path: Path) -> SystolicDesign:
-    """SimulationError where ``path`` is not a whole generated design of the systolic style."""
-    manifest = read_manifest(path)
-    batch = manifest.get("batch", 1)
-    if type(batch) is not int or not 1 <= batch <= MAX_BATCH:
-        raise SimulationError(f"{path} is not whole: batch is 1…{MAX_BATCH} frames, not {batch!r}; generate it again")
+def open_folder(path: Path, manifest: Manifest | None = None) -> SystolicDesign:
+    """manifest: of the folder, where it is read already. HostError where that is none of a systolic design,
+    SimulationError where the folder is not whole."""
+    described = of_style(SystolicManifest, manifest or read_manifest(path))
     with whole(path):
-        names = manifest["images"]
-        word = int(manifest["weight_word_bytes"])
-        weights = tuple(np.fromfile(path / name, np.int8).reshape(-1, word) for name in names["weights"])
-        requantisers = np.fromfile(path / names["requantisers"], "<u4").reshape(-1, 4)
-        program = np.fromfile(path / names["program"], "<u4").reshape(-1, int(manifest["pass_words"]))
+        images, word = described.images, described.weight_word_bytes
+        weights = tuple(np.fromfile(path / image.path, np.int8).reshape(-1, word) for image in images.weights)
+        requantisers = np.fromfile(path / images.requantisers.path, "<u4").reshape(-1, 4)
+        program = np.fromfile(path / images.program.path, "<u4").reshape(-1, described.pass_words)
         network = from_npz((path / "network.npz").read_bytes(), "network.npz")
-    return SystolicDesign(path, manifest, network, weights, requantisers, program)
+        check_nodes(described, network)
+    return SystolicDesign(path, described, network, weights, requantisers, program)
 
 
 def pack_input(
@@ -87,19 +63,19 @@ def pack_input(
 ) -> None:
     """Writes uint8 [channels, height, width] into the map arena, as ``frame`` of the batch; what is left over of a row
     stays as it was."""
-    to = folder.manifest["input"]
-    _, height, _ = check_picture(picture, to)
+    region = folder.manifest.input
+    check_picture(picture, region)
     flat = maps.reshape(-1).view(np.uint8)
-    start = to["offset"] + frame * to["bytes"]
-    rows = flat[start : start + height * to["row_bytes"]].reshape(height, to["row_bytes"])
-    fill_pixels(picture, rows, to["pixel_bytes"])
+    start = region.offset + frame * region.bytes
+    rows = flat[start : start + region.bytes].reshape(region.height, region.row_bytes)
+    fill_pixels(picture, rows, region.pixel_bytes)
 
 
-def unpack_output(layer: Mapping[str, Any], lanes: int, maps: npt.NDArray[np.int8], frame: int = 0) -> Integers:
+def unpack_output(layer: SystolicLayer, lanes: int, maps: npt.NDArray[np.int8], frame: int = 0) -> Integers:
     """The map of one layer and frame, which lies in DDR, as integers [channels, height, width]."""
-    region = region_of(layer["output"])
-    start = region.offset + frame * region.size
-    return unpack_map(region, lanes, maps.reshape(-1)[start : start + region.size])
+    region = layer.output
+    start = region.offset + frame * region.bytes
+    return unpack_map(region, lanes, maps.reshape(-1)[start : start + region.bytes])
 
 
 class Library:
@@ -143,24 +119,26 @@ class Library:
             raise SimulationError(f"the generated code stopped in pass {current.value}: {said(message)}")
 
     def layer(
-        self, folder: SystolicDesign, layer: Mapping[str, Any], maps: npt.NDArray[np.int8], frame: int = 0
+        self, folder: SystolicDesign, layer: SystolicLayer, maps: npt.NDArray[np.int8], frame: int = 0
     ) -> Integers:
         """The map of one layer right after its last pass, wherever it lies: integers [channels, height, width]."""
-        if "map_buffer" in layer["output"]:
-            return self._on_chip(folder, layer)
-        return unpack_output(layer, folder.lanes, maps, frame)
+        if layer.output.map_buffer is not None:
+            return self._on_chip(folder, layer.output)
+        return unpack_output(layer, folder.manifest.lanes, maps, frame)
 
-    def _on_chip(self, folder: SystolicDesign, layer: Mapping[str, Any]) -> Integers:
+    def _on_chip(self, folder: SystolicDesign, region: SystolicRegion) -> Integers:
         """Rows are dealt to the banks: see scheduler/systolic/on_chip.py."""
-        region, at = region_of(layer["output"]), layer["output"]
-        count, row_bytes = int(folder.manifest["array"]["rows"]), region.size // region.height
+        count, row_bytes = folder.manifest.array.rows, region.bytes // region.height
         bank_rows = -(-region.height // count)
         banks = np.zeros((count, bank_rows, row_bytes), np.int8)
         for number, bank in enumerate(banks):
-            words = ctypes.c_size_t(bank.size // folder.word_bytes)
-            self.library.systolic_map_bank(at["map_buffer"], number, ctypes.c_void_p(bank.ctypes.data), words)
+            words = ctypes.c_size_t(bank.size // folder.manifest.word_bytes)
+            self.library.systolic_map_bank(region.map_buffer, number, ctypes.c_void_p(bank.ctypes.data), words)
         rows = np.arange(region.height)
-        return unpack_map(region, folder.lanes, np.ascontiguousarray(banks[(rows + at["turn"]) % count, rows // count]))
+        turn = region.turn or 0
+        return unpack_map(
+            region, folder.manifest.lanes, np.ascontiguousarray(banks[(rows + turn) % count, rows // count])
+        )
 
 
 def _array(words: npt.NDArray[Any]) -> tuple[ctypes.c_void_p, ctypes.c_size_t]:
@@ -169,10 +147,8 @@ def _array(words: npt.NDArray[Any]) -> tuple[ctypes.c_void_p, ctypes.c_size_t]:
 
 def arena(folder: SystolicDesign) -> npt.NDArray[np.int8]:
     """The map arena, filled with a pattern as uninitialised DDR is: nothing may rely on zeros."""
-    size = int(folder.manifest["maps_bytes"])
-    if not 0 < size <= MAX_ARENA_BYTES:
-        raise SimulationError(f"maps_bytes is 1…{MAX_ARENA_BYTES}, not {size}; {MANIFEST} is damaged, generate again")
-    return np.full((size // folder.word_bytes, folder.word_bytes), 0x55, np.int8)
+    word = folder.manifest.word_bytes
+    return np.full((folder.manifest.maps_bytes // word, word), 0x55, np.int8)
 
 
 def simulate(
@@ -190,13 +166,13 @@ def fill_batch(
 ) -> tuple[npt.NDArray[np.int8], tuple[npt.NDArray[np.uint8], ...]]:
     """The arena with ``pictures``, each uint8 [channels, height, width], and the frames in it: the last picture fills
     the batch. SimulationError for none, and for more than the batch."""
-    if not 1 <= len(pictures) <= folder.batch:
+    if not 1 <= len(pictures) <= folder.manifest.batch:
         raise SimulationError(
-            f"{folder.path} takes 1…{folder.batch} picture(s) at a time, not {len(pictures)}; give fewer, or generate "
-            f"with --batch {max(1, len(pictures))}"
+            f"{folder.path} takes 1…{folder.manifest.batch} picture(s) at a time, not {len(pictures)}; give fewer, or "
+            f"generate with --batch {max(1, len(pictures))}"
         )
     maps = arena(folder)
-    frames = (*pictures, *[pictures[-1]] * (folder.batch - len(pictures)))
+    frames = (*pictures, *[pictures[-1]] * (folder.manifest.batch - len(pictures)))
     for frame, picture in enumerate(frames):
         pack_input(folder, picture, maps, frame)
     return maps, frames
@@ -215,9 +191,9 @@ def simulate_batch(
     library = Library(build(folder.path, variant))
     tell("golden model")
     golden = [run_integer(folder.network, picture) for picture in pictures]
-    golden += golden[-1:] * (folder.batch - len(golden))
-    layers = folder.manifest["layers"]
-    at_pass = {layer["last_pass"]: layer for layer in layers}
+    golden += golden[-1:] * (folder.manifest.batch - len(golden))
+    layers = folder.manifest.layers
+    at_pass = {layer.last_pass: layer for layer in layers}
     outputs: list[list[Integers]] = [[] for _ in frames]
 
     def keep(index: int) -> None:

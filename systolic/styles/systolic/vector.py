@@ -45,13 +45,13 @@ def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArr
     frames = np.concatenate([pack_pixels(pixels, array, one) for one in pictures])
     arena[start : start + pixels.words * array.word_bytes] = frames
     read = {tiling.job.input for tiling in schedule.tilings}
-    ends = [tiling.job.output for tiling in schedule.tilings if tiling.job.output not in read]
+    ends = [tiling.job for tiling in schedule.tilings if tiling.job.output not in read]
     outputs, expected = [], []
-    for node in ends:
-        region = program.maps[node]
-        outputs.append(Output(schedule.network.nodes[node].name, region.base, region.words))
+    for job in ends:
+        region = program.maps[job.output]
+        outputs.append(Output(job.name, region.base, region.words))
         for frame in golden:
-            integers = frame[node]
+            integers = frame[job.output]
             assert integers is not None  # only the host's tail has no integers, and no job gives it
             expected.append(pack_map(region, array, integers))
     files = {

@@ -19,12 +19,11 @@ from scheduler.streaming.search.candidates import Options
 from systolic.files import write
 from systolic.styles.streaming.generate import Streaming, generate_pipeline
 from systolic.styles.streaming.simulate import StreamingDesign, open_pipeline
-from systolic.styles.systolic.simulate import read_manifest
 from tests.low_bit import Layers
 
 BOARD = load("zcu104")
 CLOCK = BOARD.clocks()[-1]
-ESTIMATE = {"dsp": 1}
+ESTIMATE = {"dsp": 1, "lut": 1, "lutram": 0, "bram36": 0, "uram": 0}
 
 
 def every_block() -> QuantizedNetwork:
@@ -75,7 +74,7 @@ def make(network: QuantizedNetwork, folding: g.StreamingFolding, folder: Path, *
     picture = np.random.default_rng(1).integers(0, 256, (shape.channels, shape.height, shape.width), np.uint8)
     design = generate_pipeline(Streaming(network, folding, BOARD, CLOCK, depths=depths), {}, picture, ESTIMATE)
     write(design, folder)
-    return Made(network, folding, picture, open_pipeline(folder, read_manifest(folder)))
+    return Made(network, folding, picture, open_pipeline(folder))
 
 
 def with_memory(folding: g.StreamingFolding, **memory: tuple[str, str]) -> g.StreamingFolding:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boards.errors import GenerateError, SimulationError
+from boards.errors import GenerateError, HostError, SimulationError
 from cnn.datatype import BIPOLAR
 from cnn.network import Padding
 from cnn.quantized import (
@@ -26,7 +26,6 @@ from systolic.execution.build import Variant
 from systolic.styles.streaming.fifos import FIXED_DEPTH, size_fifos
 from systolic.styles.streaming.measure import measure_pipeline, trace_pipeline
 from systolic.styles.streaming.simulate import open_pipeline, pack_picture, simulate_pipeline, unpack_outputs
-from systolic.styles.systolic.simulate import read_manifest
 from systolic.trace.report import board_memory
 from systolic.trace.solver import DeadlockError
 from tests.low_bit import Layers
@@ -100,7 +99,7 @@ def test_weights_from_the_chip_and_from_ddr(tmp_path: Path) -> None:
         assert simulate_pipeline(made.pipeline, made.picture, variant).mismatches == 0
     image = tmp_path / "design/data/weights_conv2.bin"
     image.write_bytes(bytes([image.read_bytes()[0] ^ 0xFF]) + image.read_bytes()[1:])
-    broken = open_pipeline(tmp_path / "design", read_manifest(tmp_path / "design"))
+    broken = open_pipeline(tmp_path / "design")
     result = simulate_pipeline(broken, made.picture)
     assert next(layer.name for layer in result.layers if layer.mismatches) == "conv2"
 
@@ -133,7 +132,7 @@ def test_frames_follow_each_other_with_the_same_bits(forked: Made) -> None:
 def test_a_skip_deadlocks_with_shallow_fifos_and_the_trace_says_what_frees_it(forked: Made) -> None:
     trace = trace_pipeline(forked.pipeline, forked.picture)
     memory = board_memory(forked.pipeline)
-    names = {one["name"]: int(one["bits"]) for one in forked.pipeline.manifest["fifos"]}
+    names = forked.pipeline.fifo_bits
     with pytest.raises(DeadlockError, match=r"waits for (data|space|element).*frees it") as caught:
         measure_pipeline(forked.pipeline, trace, memory, depths=dict.fromkeys(names, 2))
     assert len(caught.value.ring) >= 2
@@ -151,9 +150,9 @@ def test_a_skip_deadlocks_with_shallow_fifos_and_the_trace_says_what_frees_it(fo
 
 def test_the_steady_rate_is_that_of_the_slowest_block(whole: Made) -> None:
     trace = trace_pipeline(whole.pipeline, whole.picture)
-    deep = {one["name"]: FIXED_DEPTH for one in whole.pipeline.manifest["fifos"]}
+    deep = {fifo.name: FIXED_DEPTH for fifo in whole.pipeline.manifest.fifos}
     report = measure_pipeline(whole.pipeline, trace, board_memory(whole.pipeline), depths=deep)
-    slowest = max(block["modelled_cycles"] for block in whole.pipeline.manifest["blocks"])
+    slowest = whole.pipeline.manifest.cycles
     assert slowest <= report.cycles_per_frame <= 1.05 * slowest + 40
     assert report.latency_cycles > report.cycles_per_frame / 2
     assert "frames/s" in report._repr_html_()
@@ -172,11 +171,16 @@ def test_the_same_folding_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
     network = skip()
     make(network, folded(network, 20_000), tmp_path / "design")
-    manifest = read_manifest(tmp_path / "design")
-    with pytest.raises(SimulationError, match=r"is not whole: manifest.json lacks 'packet_out'; generate it again"):
-        open_pipeline(tmp_path / "design", {k: v for k, v in manifest.items() if k != "packet_out"})
     with pytest.raises(SimulationError, match=r"the input is uint8 of shape \(3, 16, 16\), not uint8 of"):
-        pack_picture(open_pipeline(tmp_path / "design", manifest), np.zeros((3, 4, 4), np.uint8))
+        pack_picture(open_pipeline(tmp_path / "design"), np.zeros((3, 4, 4), np.uint8))
+    path = tmp_path / "design" / "manifest.json"
+    whole = path.read_text()
+    path.write_text(whole.replace('"packet_out"', '"packet"'))
+    with pytest.raises(HostError, match=r"is not usable: it lacks 'packet_out'; generate the design again"):
+        open_pipeline(tmp_path / "design")
+    path.write_text(whole.replace('"node": 2', '"node": 99'))
+    with pytest.raises(SimulationError, match=r"is node 99, network.npz has \d+ nodes; generate it again"):
+        open_pipeline(tmp_path / "design")
 
 
 def test_a_bipolar_map_cannot_leave(tmp_path: Path) -> None:

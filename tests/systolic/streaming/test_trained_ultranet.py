@@ -21,7 +21,6 @@ from systolic.styles.streaming.flow import estimate
 from systolic.styles.streaming.generate import Streaming, generate_pipeline
 from systolic.styles.streaming.measure import measure_pipeline, trace_pipeline
 from systolic.styles.streaming.simulate import StreamingDesign, open_pipeline, simulate_pipeline
-from systolic.styles.systolic.simulate import read_manifest
 from systolic.trace.report import board_memory
 
 BALANCE = 102_400
@@ -51,7 +50,7 @@ def pipeline(shared: Path, folded: Folded, tmp_path_factory: pytest.TempPathFact
         dict.fromkeys(("from_pool0", "from_pool1", "from_pool2"), 256),
     )
     write(generate_pipeline(made, model.files, _picture(shared), estimate(folded)), folder)
-    return open_pipeline(folder, read_manifest(folder))
+    return open_pipeline(folder)
 
 
 def _picture(shared: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
@@ -65,7 +64,7 @@ def _picture(shared: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
 def test_all_nine_layers_are_those_of_the_contest(shared: Path, pipeline: StreamingDesign, variant: Variant) -> None:
     result = simulate_pipeline(pipeline, _picture(shared), variant)
     assert result.mismatches == 0
-    found = {layer["output_name"]: out for layer, out in zip(pipeline.manifest["layers"], result.outputs, strict=True)}
+    found = {layer.name: out for layer, out in zip(pipeline.manifest.layers, result.outputs, strict=True)}
     with np.load(shared / "data/ultranet/boat6_0_int_golden.npz") as golden:
         for number in range(8):
             assert np.array_equal(found[f"conv{number}"], golden[f"conv{number}_out"])
@@ -86,7 +85,7 @@ def test_the_rate_of_the_contests_fastest_design_fits(shared: Path, folded: Fold
     assert folded.fits
     assert folded.usage.dsp <= BOARD.resources.dsp
     trace = trace_pipeline(pipeline, _picture(shared))
-    deep = {one["name"]: FIXED_DEPTH for one in pipeline.manifest["fifos"]}
+    deep = {fifo.name: FIXED_DEPTH for fifo in pipeline.manifest.fifos}
     report = measure_pipeline(pipeline, trace, board_memory(pipeline), depths=deep)
     assert folded.cycles <= BALANCE
     assert folded.cycles <= report.cycles_per_frame <= 1.02 * folded.cycles

@@ -1,0 +1,216 @@
+"""The manifest of a systolic design: maps in DDR, and a program of passes over them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from host.contract.codec import OPTIONAL, Count, OneOf, Range
+from host.contract.parts import (
+    LARGEST_BUFFER,
+    Image,
+    Layer,
+    Manifest,
+    TensorMap,
+    check_tensor,
+    require,
+)
+
+_DATATYPE = re.compile(r"U?INT([1-9]|1[0-6])")
+_Bytes = Annotated[int, Range(-LARGEST_BUFFER, LARGEST_BUFFER)]
+_Depth = Annotated[int, Range(0, 1 << 24)]
+_Word = Annotated[int, Range(0, 1023)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystolicRegion(TensorMap):
+    """A map in DDR, [row][block][column][lane] of ``value_bits`` wide integers; ``offset`` and ``bytes`` in the arena.
+
+    Of a batch it is the first frame's, and those of the others follow. value_bytes: of an integer by itself, as the
+    host holds it. map_buffer: 1 or 2, where the map stays on chip between the passes that write and read it; turn: the
+    bank of its first row.
+    """
+
+    value_bytes: int
+    map_buffer: Annotated[int, OneOf((1, 2))] | None = field(default=None, metadata=OPTIONAL)
+    turn: Annotated[int, Range(0, 1024)] | None = field(default=None, metadata=OPTIONAL)
+    offset: _Bytes
+    bytes: _Bytes
+    blocks: int
+    value_bits: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystolicInput(SystolicRegion):
+    """The picture: rows of ``row_bytes``, in them pixels of ``pixel_bytes``."""
+
+    pixel_bytes: int
+    row_bytes: _Bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystolicLayer(Layer):
+    """Passes ``first_pass`` … ``last_pass`` of the program read the map of one node and write that of another.
+
+    modelled_cycles: what the layer takes. compute_cycles: of its array alone. All of all frames of a batch.
+    """
+
+    input_node: Annotated[int, Range(0, 1 << 20)]
+    first_pass: int
+    last_pass: int
+    compute_cycles: Count
+    output: SystolicRegion
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystolicArray:
+    """The geometry, field by field that of the scheduler's ``Array``, which explains it."""
+
+    rows: Annotated[int, Range(1, 1024)]
+    columns: Annotated[int, Range(1, 1024)]
+    lanes: Annotated[int, Range(1, 256)]
+    save_rows: Annotated[int, Range(1, 1024)]
+    map_ports: Annotated[int, OneOf((1, 2, 4))]
+    weight_ports: Annotated[int, Range(1, 64)]
+    row_depth: _Depth
+    weight_depth: _Depth
+    kept_depth: _Depth
+    chunk: _Depth
+    channel_tiles: _Depth
+    dsp: str
+    bits: Annotated[int, OneOf((4, 8, 16))]
+    weight_words: Annotated[int, Range(1, 64)]
+    map_depth: _Depth
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystolicImages:
+    """What is uploaded once. weights: one a weight port."""
+
+    weights: tuple[Image, ...]
+    requantisers: Image
+    program: Image
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassFields:
+    """Words of a pass that say where its maps begin, and whether in DDR (0) or in which map buffer on chip."""
+
+    in_base: _Word
+    in_buffer: _Word
+    out_base: _Word
+    out_buffer: _Word
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystolicCheck:
+    """The design's test frame in the arena, and the golden model's integers of every layer for it."""
+
+    maps: Image
+    layers: Image
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystolicManifest(Manifest):
+    """Everything that is known of a design of the systolic style.
+
+    maps_bytes: of the arena of all maps. word_bytes, weight_word_bytes: of a word of maps and of weights in DDR.
+    """
+
+    style = "systolic"
+
+    input: SystolicInput
+    layers: tuple[SystolicLayer, ...]
+    array: SystolicArray
+    word_bytes: Annotated[int, Range(1, 512)]
+    weight_word_bytes: Annotated[int, Range(1, 512)]
+    maps_bytes: Annotated[int, Range(1, LARGEST_BUFFER)]
+    images: SystolicImages
+    pass_words: Annotated[int, Range(1, 1024)]
+    pass_fields: PassFields
+    check: SystolicCheck
+
+    @property
+    def lanes(self) -> int:
+        """Values of a word of maps."""
+        return self.array.lanes
+
+    @property
+    def cycles(self) -> int:
+        """Of compute a start, modelled."""
+        return sum(layer.compute_cycles for layer in self.layers)
+
+    @property
+    def pass_cycles(self) -> tuple[float, ...]:
+        """Of each pass: a layer's compute, evenly."""
+        counts = ((layer, layer.last_pass - layer.first_pass + 1) for layer in self.layers)
+        return tuple(cycles for layer, count in counts for cycles in [layer.compute_cycles / count] * count)
+
+    @property
+    def files(self) -> tuple[Image, ...]:
+        """Every file that the host reads."""
+        images, frame = self.images, self.check
+        return (*images.weights, images.requantisers, images.program, frame.maps, frame.layers)
+
+    @property
+    def output_layers(self) -> tuple[int, ...]:
+        """Those of the heads, or the last one."""
+        return tuple(dict.fromkeys(head.layer for head in self.heads)) or (len(self.layers) - 1,)
+
+    def layer_of_pass(self, index: int) -> SystolicLayer | None:
+        """The layer whose pass ``index`` is, counted within one start."""
+        return next((layer for layer in self.layers if layer.first_pass <= index <= layer.last_pass), None)
+
+    def validate(self) -> None:
+        """HostError where the values do not agree with each other."""
+        super().validate()
+        weights = self.images.weights
+        require(self.array.weight_ports == len(weights), "each weight port has an image", len(weights))
+        fields = tuple(vars(self.pass_fields).values())
+        require(max(fields) < self.pass_words, "pass_fields lie in a pass", fields)
+        _check_input(self)
+        _check_layers(self)
+
+
+# --- what must hold ----------------------------------------------------------------------------------------
+
+
+def _check_input(manifest: SystolicManifest) -> None:
+    region = manifest.input
+    _check_region("input", region, manifest)
+    require(region.channels <= region.pixel_bytes <= 16, "a pixel holds its channels", region.pixel_bytes)
+    require(region.row_bytes >= region.width * region.pixel_bytes, "a row holds its pixels", region.row_bytes)
+    require(region.bytes == region.height * region.row_bytes, "input.bytes is height · row_bytes", region.bytes)
+
+
+def _check_layers(manifest: SystolicManifest) -> None:
+    expected = 0
+    for layer in manifest.layers:
+        region = layer.output
+        _check_region(layer.name, region, manifest)
+        size = region.height * region.blocks * region.width * manifest.lanes * region.value_bits // 8
+        require(region.bytes == size, f"{layer.name}: bytes is {size}, the size of its rows", region.bytes)
+        complete = region.blocks * manifest.lanes >= region.channels
+        require(complete, f"{layer.name}: blocks hold all channels", region.blocks)
+        on_chip = (region.map_buffer is None, region.turn is None)
+        require(on_chip[0] == on_chip[1], f"{layer.name}: a map_buffer has a turn", (region.map_buffer, region.turn))
+        require(layer.first_pass == expected, f"{layer.name}: first_pass is {expected}", layer.first_pass)
+        require(layer.last_pass >= expected, f"{layer.name}: last_pass is at least {expected}", layer.last_pass)
+        expected = layer.last_pass + 1
+    require(manifest.passes == expected, f"passes is {expected}", manifest.passes)
+
+
+def _check_region(name: str, region: SystolicRegion, manifest: SystolicManifest) -> None:
+    check_tensor(name, region, _DATATYPE, "INT1…INT16 or UINT1…UINT16")
+    bits = int(region.datatype.rpartition("T")[2])
+    value_bytes = 1 if bits <= 8 else 2
+    require(region.value_bytes == value_bytes, f"{name}: value_bytes is {value_bytes}", region.value_bytes)
+    wide = region.value_bits in (4, 8, 16) and region.value_bits >= bits
+    require(wide, f"{name}: value_bits is 4, 8 or 16 and at least {bits}", region.value_bits)
+    require(region.value_bits > 4 or manifest.lanes % 2 == 0, f"{name}: two 4-bit lanes are a byte", manifest.lanes)
+    require(0 < region.blocks <= 1 << 16, f"{name}: blocks are 1…65536", region.blocks)
+    inside = region.offset >= 0 and 0 < manifest.batch * region.bytes <= manifest.maps_bytes - region.offset
+    maps = "the map lies" if manifest.batch == 1 else f"the maps of {manifest.batch} frames lie"
+    require(inside, f"{name}: {maps} within maps_bytes", (region.offset, region.bytes))
+    require(region.offset % manifest.word_bytes == 0, f"{name}: offset is whole words", region.offset)
