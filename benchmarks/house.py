@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,15 @@ from radon.complexity import cc_visit
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("boards", "cnn", "scheduler", "hls_templates", "host", "systolic", "benchmarks")
+
+MODULE_LINES, FUNCTION_LINES, PARAMETERS, COMPLEXITY, FOLDER_MODULES = 350, 60, 6, 12, 12
+"""The most that a module, a function or a folder may have."""
+
+VAGUE_SHARE = 0.02
+"""The most of all bindings."""
+
+_COUNTED = (".py", ".h", ".cpp", ".j2")
+_SENTENCE_WORDS = 5
 
 _WORDS = """
     after all_ asked at before began came deep did done else_ following found from_ gave given gone have held her here
@@ -48,6 +58,8 @@ class Measures:
     functions: tuple[Function, ...]
     complexity: tuple[tuple[str, int], ...]  # (place, McCabe's number)
     named: tuple[tuple[str, str], ...]  # (place, name)
+    folders: tuple[tuple[str, int], ...]  # (place, Python modules, headers and templates, without __init__)
+    packages: tuple[tuple[str, str], ...]  # (place, docstring)
 
     @property
     def vague(self) -> float:
@@ -66,17 +78,27 @@ def measure(root: Path = ROOT, rooms: tuple[str, ...] = ROOMS) -> Measures:
     functions: list[Function] = []
     complexity: list[tuple[str, int]] = []
     named: list[tuple[str, str]] = []
+    packages: list[tuple[str, str]] = []
     for path in (path for room in rooms for path in sorted((root / room).rglob("*.py"))):
         text, place = path.read_text("utf-8"), path.relative_to(root).as_posix()
         tree = ast.parse(text)
         modules.append((place, text.count("\n")))
+        if path.name == "__init__.py":
+            packages.append((place, ast.get_docstring(tree) or ""))
         functions += _functions(tree, place)
         named += [(f"{place}:{line}", name) for line, name in _bindings(tree)]
         blocks = cc_visit(text)
         complexity += [
             (f"{place}:{block.lineno} {block.name}", block.complexity) for block in blocks if _is_code(block)
         ]
-    return Measures(tuple(modules), tuple(functions), tuple(complexity), tuple(named))
+    folders = tuple(count for room in rooms for count in _folders(root, room))
+    return Measures(tuple(modules), tuple(functions), tuple(complexity), tuple(named), folders, tuple(packages))
+
+
+def _folders(root: Path, room: str) -> list[tuple[str, int]]:
+    """Every folder with modules, and how many lie in it."""
+    paths = [path for path in (root / room).rglob("*") if path.suffix in _COUNTED and path.name != "__init__.py"]
+    return sorted(Counter(path.parent.relative_to(root).as_posix() for path in paths).items())
 
 
 def _is_code(block: object) -> bool:
@@ -119,6 +141,7 @@ def report(measures: Measures) -> str:
         ("functions", f"{len(lines)}"),
         ("median function, lines", f"{median(lines):g}"),
         ("longest function, lines", f"{lines[-1]}"),
+        ("most modules in a folder", f"{max(count for _, count in measures.folders)}"),
         ("most parameters", f"{max(function.parameters for function in measures.functions)}"),
         ("highest complexity", f"{max(number for _, number in measures.complexity)}"),
         ("vague bindings", f"{measures.vague:.1%}"),
@@ -128,12 +151,34 @@ def report(measures: Measures) -> str:
 
 
 def worst(measures: Measures, room: str = "") -> str:
-    """What is over the limits of tests/test_house.py, place by place; ``room`` narrows it to places that begin so."""
-    rows = [f"{place}: {count} lines" for place, count in measures.modules if count > 350]
-    rows += [f"{f.place} {f.name}: {f.parameters} parameters" for f in measures.functions if f.parameters > 6]
-    rows += [f"{place}: complexity {number}" for place, number in measures.complexity if number > 12]
-    rows += [f"{f.place} {f.name}: no docstring" for f in measures.functions if f.public and not f.documented]
+    """What is over the limits, a line each, by place; ``room`` narrows it to places that begin so."""
+    rows = [*_over(measures), *(row for function in measures.functions for row in _over_in(function))]
     return "\n".join(row for row in rows if row.startswith(room))
+
+
+def _over(measures: Measures) -> Iterator[str]:
+    limits = (
+        (measures.modules, MODULE_LINES, "{} lines"),
+        (measures.folders, FOLDER_MODULES, "{} modules"),
+        (measures.complexity, COMPLEXITY, "complexity {}"),
+    )
+    for counts, limit, text in limits:
+        yield from (f"{place}: {text.format(count)}" for place, count in counts if count > limit)
+    yield from (f"{place}: no sentence in its docstring" for place, text in measures.packages if not _is_sentence(text))
+
+
+def _over_in(function: Function) -> Iterator[str]:
+    place = f"{function.place} {function.name}"
+    if function.parameters > PARAMETERS:
+        yield f"{place}: {function.parameters} parameters"
+    if function.lines > FUNCTION_LINES:
+        yield f"{place}: {function.lines} lines"
+    if function.public and not function.documented:
+        yield f"{place}: no docstring"
+
+
+def _is_sentence(text: str) -> bool:
+    return len(text.split()) >= _SENTENCE_WORDS and "." in text
 
 
 def vague_places(measures: Measures, room: str = "") -> str:
