@@ -6,6 +6,7 @@ MkDocs calls ``on_config`` and ``on_files``; tests/test_docs.py calls the rest.
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -207,9 +208,25 @@ def _schema_value(value: Mapping[str, Any]) -> str:
     return f"{value['type']}{bounds}"
 
 
+def modules_table(package: str) -> str:
+    """The modules of a package and of the packages inside it, each with the first sentence of its docstring."""
+    inside = [name for name in packages() if name == package or name.startswith(f"{package}.")]
+    listed = [module for name in inside for module in modules(name)[1:]]
+    rows = [f"| `{module.removeprefix(f'{package}.')}` | {_cell(first_sentence(module))} |" for module in listed]
+    return "\n".join([f"| module of `{package}` | what it is |", "| --- | --- |", *rows])
+
+
+def first_sentence(module: str) -> str:
+    """Of the module's docstring, without a full stop at the end."""
+    source = ROOT.joinpath(*module.split(".")).with_suffix(".py").read_text("utf-8")
+    paragraph = (ast.get_docstring(ast.parse(source)) or "").split("\n\n")[0].replace("\n", " ").replace("``", "`")
+    return re.split(r"(?<=[.;]) ", paragraph)[0].rstrip(".;")
+
+
 GENERATED: Mapping[str, Callable[..., str]] = {
     "boards": boards_table,
     "manifest": manifest_example,
+    "modules": modules_table,
     "schema": schema_table,
 }
 """What may stand in a mark, with its arguments behind the name."""
