@@ -34,13 +34,13 @@ def included(texts: Iterable[str], fixed: Mapping[str, str]) -> dict[str, str]:
     Every #include line counts, whatever #if it stands under. Names that ``fixed`` lacks are the compiler's, the
     vendor's, or generated.
     """
-    wanted: set[str] = set()
+    names: set[str] = set()
     unread = list(texts)
     while unread:
-        new = fixed.keys() & set(_INCLUDE.findall(unread.pop())) - wanted
-        wanted |= new
+        new = fixed.keys() & set(_INCLUDE.findall(unread.pop())) - names
+        names |= new
         unread += [fixed[name] for name in new]
-    return {name: text for name, text in fixed.items() if name in wanted}
+    return {name: text for name, text in fixed.items() if name in names}
 
 
 def with_headers(generated: Mapping[str, str], engine: str) -> dict[str, str]:

@@ -62,8 +62,8 @@ def _write(root: Path, name: str, text: str) -> None:
 
 def _ours(name: str, sources: Mapping[str, str]) -> bool:
     tail = tuple(part for part in PurePosixPath(name).parts if part not in (".", ".."))
-    known = any(PurePosixPath(source).parts[-len(tail) :] == tail for source in sources)
-    return known or name in _ENGINE
+    is_source = any(PurePosixPath(source).parts[-len(tail) :] == tail for source in sources)
+    return is_source or name in _ENGINE
 
 
 def _preprocess(root: Path, lines: str, sources: Mapping[str, str]) -> str:
@@ -71,34 +71,34 @@ def _preprocess(root: Path, lines: str, sources: Mapping[str, str]) -> str:
     command = ["g++", "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-D__SYNTHESIS__", "-D__VITIS_HLS__"]
     command += [f"-I{folder}" for folder in [*folders, str(root / _BESIDE)]]
     try:
-        done = subprocess.run([*command, "-"], input=lines, capture_output=True, text=True, timeout=60)
+        result = subprocess.run([*command, "-"], input=lines, capture_output=True, text=True, timeout=60)
     except FileNotFoundError as error:
         raise GenerateError("the linter needs g++ to expand macros, and it is not installed; install g++") from error
     except subprocess.TimeoutExpired as error:
         raise GenerateError("the preprocessor must end within 60 s, and it did not; lint fewer files") from error
-    if done.returncode or len(done.stdout) > _MOST_BYTES:
-        first = done.stderr.replace(f"{root}/", "").strip().splitlines()[:3]
+    if result.returncode or len(result.stdout) > _MOST_BYTES:
+        first = result.stderr.replace(f"{root}/", "").strip().splitlines()[:3]
         raise GenerateError(f"the preprocessor must accept the sources, but: {' | '.join(first)}; correct them")
-    return done.stdout
+    return result.stdout
 
 
 def _with_origins(expanded: str, root: Path) -> Unit:
     file, line = "", 0
-    kept: list[str] = []
+    lines: list[str] = []
     origins: list[tuple[str, int]] = []
     for text in expanded.splitlines():
         if marker := _MARKER.match(text):
             file, line = marker[2].removeprefix(f"{root}/"), int(marker[1])
             continue
-        kept.append(text)
+        lines.append(text)
         origins.append((file, line))
         line += 1
-    return Unit("\n".join([*kept, ""]).encode(), (*origins, (file, line)))
+    return Unit("\n".join([*lines, ""]).encode(), (*origins, (file, line)))
 
 
 def allowed(sources: Mapping[str, str], file: str, line: int, rule: str) -> bool:
     """Whether ``lint: allow(rule) why`` stands on the line, or alone on the line above it."""
     rows = sources[file].splitlines()
-    near = [rows[i] for i in (line - 1, line - 2) if 0 <= i < len(rows)]
-    near = near[:1] + [row for row in near[1:] if row.lstrip().startswith("//")]
-    return any(match[1] == rule for row in near for match in _ALLOW.finditer(row))
+    notes = [rows[i] for i in (line - 1, line - 2) if 0 <= i < len(rows)]
+    notes = notes[:1] + [row for row in notes[1:] if row.lstrip().startswith("//")]
+    return any(match[1] == rule for row in notes for match in _ALLOW.finditer(row))

@@ -161,11 +161,11 @@ def _fields(values: StreamingValues) -> Mapping[str, object]:
         "title": comment(values.title),
         "reasons": [comment(line) for line in values.reasons],
         "top": TOP,
-        "includes": sorted({"tap.h", *(one.header for one in values.instances)}),
-        "instances": [_checked(one) for one in values.instances],
+        "includes": sorted({"tap.h", *(instance.header for instance in values.instances)}),
+        "instances": [_checked(instance) for instance in values.instances],
         "types": {**types, **ends},
         "streams": values.wires,
-        "constants": [_text(one) for one in values.constants],
+        "constants": [_text(constant) for constant in values.constants],
         "external": values.external,
         "packet_in": values.packet_in,
         "packet_out": values.packet_out,
@@ -174,20 +174,20 @@ def _fields(values: StreamingValues) -> Mapping[str, object]:
     }
 
 
-def _checked(one: Instance) -> Mapping[str, object]:
-    identifier(one.name)
-    return {**vars(one), "reasons": [comment(line) for line in one.reasons]}
+def _checked(instance: Instance) -> Mapping[str, object]:
+    identifier(instance.name)
+    return {**vars(instance), "reasons": [comment(line) for line in instance.reasons]}
 
 
-def _text(one: Constant) -> Mapping[str, object]:
+def _text(constant: Constant) -> Mapping[str, object]:
     """Braces within an array may be left out in an initialiser; those between the fields of an aggregate may not."""
-    parts = ["\n".join(_wrapped(field.reshape(-1, field.shape[-1]).tolist())) for field in one.fields]
-    text = parts[0] if one.dims else ",\n".join(f"    {{\n{part}\n    }}" for part in parts)
+    parts = ["\n".join(_wrapped(field.reshape(-1, field.shape[-1]).tolist())) for field in constant.fields]
+    text = parts[0] if constant.dims else ",\n".join(f"    {{\n{part}\n    }}" for part in parts)
     return {
-        "name": identifier(one.name),
-        "type": one.type,
-        "dims": one.dims,
-        "reason": comment(one.reason),
+        "name": identifier(constant.name),
+        "type": constant.type,
+        "dims": constant.dims,
+        "reason": comment(constant.reason),
         "text": text,
     }
 

@@ -1,8 +1,8 @@
 """The hardware description (.hwh) of a design that no vendor tool has built yet, for the simulated board.
 
-It says what build_vivado.tcl asks of Vivado: the same cells, addresses, clock and interrupt, from the same values.
-Registers are those that Vitis HLS is expected to make (``hls_templates.registers``). pynq's own parser reads it; what
-that needs is little: MODULES with PARAMETERS, PORTS with CONNECTIONS, BUSINTERFACES, and the PS's MEMORYMAP.
+It describes what build_vivado.tcl asks of Vivado: the same cells, addresses, clock and interrupt, from the same values.
+The registers are those that Vitis HLS is expected to make (``registers``). pynq's own parser reads the file and needs
+little of it: MODULES with PARAMETERS, PORTS with CONNECTIONS, BUSINTERFACES, and the PS's MEMORYMAP.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from xml.etree import ElementTree as Xml
 
 from hls_templates.render import identifier
-from hls_templates.vendor.files import SEGMENT_BYTES, VendorValues, check_values, dma_config, megahertz, port_plan, word
+from hls_templates.vendor.block_design import dma_config, port_plan
 from hls_templates.vendor.ports import DMA, INTERRUPTS, StreamingPorts
 from hls_templates.vendor.registers import CONTROL, SLAVE, Register, address_bits, bundles, registers
+from hls_templates.vendor.values import SEGMENT_BYTES, VendorValues, check_values, megahertz, word
 
 _PS_VERSIONS = {"zynq_ultra_ps_e": "3.5", "processing_system7": "5.5"}
 _ARCHITECTURES = {"zynq_ultra_ps_e": "zynquplus", "processing_system7": "zynq"}
@@ -43,10 +44,10 @@ def hardware_description(values: VendorValues) -> str:
 
 def _accelerator(values: VendorValues) -> Xml.Element:
     ports = values.ports
-    found = registers(ports.arguments)
+    register_map = registers(ports.arguments)
     module = _module(ports.cell, ports.vlnv)
-    _register_block(module, SLAVE, found)
-    _parameters(module, {"C_S_AXI_CONTROL_ADDR_WIDTH": address_bits(found), "C_S_AXI_CONTROL_DATA_WIDTH": 32})
+    _register_block(module, SLAVE, register_map)
+    _parameters(module, {"C_S_AXI_CONTROL_ADDR_WIDTH": address_bits(register_map), "C_S_AXI_CONTROL_DATA_WIDTH": 32})
     _ports(module, [] if isinstance(ports, StreamingPorts) else [("interrupt", "O", INTERRUPTS, "intr")])
     masters = [f"m_axi_{bundle}" for bundle in bundles(ports.arguments)]
     _interfaces(module, {SLAVE: "SLAVE", **dict.fromkeys(masters, "MASTER")})
@@ -70,9 +71,15 @@ def _interrupts(values: VendorValues) -> Xml.Element:
 def _dma(ports: StreamingPorts) -> Xml.Element:
     module = _module(DMA, "xilinx.com:ip:axi_dma:7.1")
     words = [
-        Register(f"{way}_{name}", base + at, "read-write", f"{way} {name}")
-        for base, way, address in ((0x00, "MM2S", "SA"), (0x30, "S2MM", "DA"))
-        for name, at in (("DMACR", 0x00), ("DMASR", 0x04), (address, 0x18), (f"{address}_MSB", 0x1C), ("LENGTH", 0x28))
+        Register(f"{channel}_{name}", base + offset, "read-write", f"{channel} {name}")
+        for base, channel, address in ((0x00, "MM2S", "SA"), (0x30, "S2MM", "DA"))
+        for name, offset in (
+            ("DMACR", 0x00),
+            ("DMASR", 0x04),
+            (address, 0x18),
+            (f"{address}_MSB", 0x1C),
+            ("LENGTH", 0x28),
+        )
     ]
     slave = ports.beside[1]
     _register_block(module, slave, words)
@@ -100,26 +107,26 @@ def _ps(values: VendorValues) -> Xml.Element:
 
 def _ultrascale_clocks(values: VendorValues) -> dict[str, object]:
     """Only PL clock 0 runs; pynq wants to read the dividers of all four."""
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     for index in range(_PL_CLOCKS):
-        found[f"PSU__FPGA_PL{index}_ENABLE"] = int(index == 0)
+        settings[f"PSU__FPGA_PL{index}_ENABLE"] = int(index == 0)
         keys = f"PSU__CRL_APB__PL{index}_REF_CTRL__"
-        found[keys + "DIVISOR0"] = values.clock.divisor0
-        found[keys + "DIVISOR1"] = values.clock.divisor1
-        found[keys + "SRCSEL"] = values.clock.pll
-        found[keys + "ACT_FREQMHZ"] = megahertz(values.clock.mhz)
-    return found
+        settings[keys + "DIVISOR0"] = values.clock.divisor0
+        settings[keys + "DIVISOR1"] = values.clock.divisor1
+        settings[keys + "SRCSEL"] = values.clock.pll
+        settings[keys + "ACT_FREQMHZ"] = megahertz(values.clock.mhz)
+    return settings
 
 
 def _zynq7_clocks(values: VendorValues) -> dict[str, object]:
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     for index in range(_PL_CLOCKS):
-        found[f"PCW_FPGA_FCLK{index}_ENABLE"] = int(index == 0)
-        found[f"PCW_FCLK{index}_PERIPHERAL_DIVISOR0"] = values.clock.divisor0
-        found[f"PCW_FCLK{index}_PERIPHERAL_DIVISOR1"] = values.clock.divisor1
-        found[f"PCW_FCLK{index}_PERIPHERAL_CLKSRC"] = values.clock.pll
-        found[f"PCW_ACT_FPGA{index}_PERIPHERAL_FREQMHZ"] = megahertz(values.clock.mhz)
-    return found
+        settings[f"PCW_FPGA_FCLK{index}_ENABLE"] = int(index == 0)
+        settings[f"PCW_FCLK{index}_PERIPHERAL_DIVISOR0"] = values.clock.divisor0
+        settings[f"PCW_FCLK{index}_PERIPHERAL_DIVISOR1"] = values.clock.divisor1
+        settings[f"PCW_FCLK{index}_PERIPHERAL_CLKSRC"] = values.clock.pll
+        settings[f"PCW_ACT_FPGA{index}_PERIPHERAL_FREQMHZ"] = megahertz(values.clock.mhz)
+    return settings
 
 
 # --- XML ---------------------------------------------------------------------------------------------------
@@ -140,7 +147,7 @@ def _module(instance: str, vlnv: str) -> Xml.Element:
     )
 
 
-def _register_block(module: Xml.Element, interface: str, found: Iterable[Register]) -> None:
+def _register_block(module: Xml.Element, interface: str, register_map: Iterable[Register]) -> None:
     block = Xml.SubElement(
         Xml.SubElement(module, "ADDRESSBLOCKS"),
         "ADDRESSBLOCK",
@@ -151,7 +158,7 @@ def _register_block(module: Xml.Element, interface: str, found: Iterable[Registe
         USAGE="register",
     )
     parent = Xml.SubElement(block, "REGISTERS")
-    for register in found:
+    for register in register_map:
         _register(parent, register)
 
 
@@ -177,28 +184,28 @@ def _register(parent: Xml.Element, register: Register) -> None:
         )
 
 
-def _properties(element: Xml.Element, **found: str) -> None:
-    for name, value in found.items():
+def _properties(element: Xml.Element, **properties: str) -> None:
+    for name, value in properties.items():
         Xml.SubElement(element, "PROPERTY", NAME=name, VALUE=value)
 
 
-def _parameters(module: Xml.Element, found: Mapping[str, object]) -> None:
+def _parameters(module: Xml.Element, parameters: Mapping[str, object]) -> None:
     parent = Xml.SubElement(module, "PARAMETERS")
-    for name, value in found.items():
+    for name, value in parameters.items():
         Xml.SubElement(parent, "PARAMETER", NAME=name, VALUE=str(value))
 
 
-def _ports(module: Xml.Element, found: Iterable[tuple[str, str, str, str]]) -> None:
-    """(name, direction, the other cell, its port)."""
+def _ports(module: Xml.Element, ports: Iterable[tuple[str, str, str, str]]) -> None:
+    """ports: (name, direction, the cell at the other end, its port)."""
     parent = Xml.SubElement(module, "PORTS")
-    for name, direction, cell, other in found:
+    for name, direction, cell, cell_port in ports:
         port = Xml.SubElement(parent, "PORT", DIR=direction, NAME=name, SIGIS="INTERRUPT")
-        Xml.SubElement(Xml.SubElement(port, "CONNECTIONS"), "CONNECTION", INSTANCE=cell, PORT=other)
+        Xml.SubElement(Xml.SubElement(port, "CONNECTIONS"), "CONNECTION", INSTANCE=cell, PORT=cell_port)
 
 
-def _interfaces(module: Xml.Element, found: Mapping[str, str]) -> None:
+def _interfaces(module: Xml.Element, interfaces: Mapping[str, str]) -> None:
     parent = Xml.SubElement(module, "BUSINTERFACES")
-    for name, kind in found.items():
+    for name, kind in interfaces.items():
         Xml.SubElement(parent, "BUSINTERFACE", NAME=name, TYPE=kind, VLNV="xilinx.com:interface:aximm:1.0")
 
 

@@ -1,4 +1,4 @@
-"""What the top function of each style is connected to; its IP's registers, bundles and streams follow from it."""
+"""The arguments of each style's top function; registers, bundles and streams of its IP follow from them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ INTERRUPTS, DMA = "axi_intc_0", "axi_dma_0"
 """Cells of the block design, and instances in the hardware description."""
 
 LENGTH_BITS = 26
-"""Of the DMA's length register: the most that it can have (PG021, C_SG_LENGTH_WIDTH)."""
+"""Width of the DMA's length register, at its maximum (PG021, C_SG_LENGTH_WIDTH)."""
 
 BURST_BYTES, BURST_BEATS = 4096, 64
-"""Of the DMA: what no AXI burst may exceed, and more beats than make a difference."""
+"""Limits of the DMA's bursts: 4 KiB is AXI's own, and more than 64 beats make no difference."""
 
 BEATS = (1, 2, 4, 8, 16, 32, 64, 128)
-"""Bytes of a beat that the DMA can carry (PG021)."""
+"""Widths of the DMA's streams in bytes (PG021)."""
 
 _PORTS = (1, 2, 4)
 
@@ -40,7 +40,10 @@ class Output:
 
 
 class _TopFunction:
-    """light: bundles that carry a few kilobytes a layer. beside: the other cell with registers, and its slave."""
+    """What both styles' ports have.
+
+    light: bundles that carry a few kilobytes a layer. beside: the other cell with registers, and its slave interface.
+    """
 
     top: ClassVar[str]
     light: ClassVar[tuple[str, ...]]
@@ -59,7 +62,7 @@ class _TopFunction:
 
 @dataclass(frozen=True)
 class SystolicPorts(_TopFunction):
-    """Maps and weights in DDR, each through so many ports.
+    """Maps and weights in DDR, through ``map_ports`` and ``weight_ports`` ports.
 
     maps_words: words in the map arena. outputs: its regions that are compared, in the order of data/expected.bin.
     """
@@ -94,9 +97,9 @@ class SystolicPorts(_TopFunction):
 
     def check(self) -> None:
         """GenerateError where the numbers cannot be what their names say."""
-        for what, count in (("map_ports", self.map_ports), ("weight_ports", self.weight_ports)):
+        for name, count in (("map_ports", self.map_ports), ("weight_ports", self.weight_ports)):
             if count not in _PORTS:
-                raise GenerateError(f"{what} must be 1, 2 or 4, not {count}: the register map has a pointer for each")
+                raise GenerateError(f"{name} must be 1, 2 or 4, not {count}: the register map has a pointer for each")
         if not self.outputs:
             raise GenerateError("the test bench must compare at least one output, none is given")
         for out in self.outputs:
@@ -109,9 +112,9 @@ class SystolicPorts(_TopFunction):
 
 @dataclass(frozen=True)
 class StreamingPorts(_TopFunction):
-    """A frame comes and goes as a packet of an AXI DMA; weights that do not fit on chip have a port each.
+    """Frames as packets of an AXI DMA, and a port for each layer whose weights stay in DDR.
 
-    external: the file of each is data/<name>.bin.
+    external: those ports; the weights of each are in data/<name>.bin.
     """
 
     packet_in: Packet

@@ -5,8 +5,8 @@ Source: UG1399, "S_AXILITE Control Register Map" and "S_AXILITE Offset Option" (
 generated driver headers (x<top>_hw.h of 2022.2): a 32-bit scalar takes 8 bytes, a 64-bit pointer 12, an output with
 its ap_vld control word 16.
 
-A host takes offsets from the .hwh by name, never from here: what the vendor's tool writes there is what counts on a
-board. This map is for the simulated board, whose .hwh no vendor tool has written.
+On a board the host takes offsets by name from the .hwh that the vendor's tool wrote, never from here. This map is for
+the simulated board, whose .hwh no vendor tool has written.
 """
 
 from __future__ import annotations
@@ -114,19 +114,19 @@ def registers(arguments: Iterable[Argument]) -> tuple[Register, ...]:
     return (*CONTROL, *place(arguments))
 
 
-def place(placed: Iterable[Argument]) -> tuple[Register, ...]:
+def place(arguments: Iterable[Argument]) -> tuple[Register, ...]:
     """Registers of arguments from 0x10 on, in their order."""
-    found: list[Register] = []
+    placed: list[Register] = []
     offset = _ARGUMENTS_AT
-    for argument in placed:
-        found += _registers_of(argument, offset)
+    for argument in arguments:
+        placed += _registers_of(argument, offset)
         offset += _BYTES[argument.kind]
-    return tuple(found)
+    return tuple(placed)
 
 
-def address_bits(found: Iterable[Register]) -> int:
-    """Bits of the slave's byte address: the least that reaches its last register."""
-    return max(register.offset + 3 for register in found).bit_length()
+def address_bits(register_map: Iterable[Register]) -> int:
+    """Width of the slave's byte address: the fewest bits that reach its last register."""
+    return max(register.offset + 3 for register in register_map).bit_length()
 
 
 def _registers_of(argument: Argument, offset: int) -> list[Register]:

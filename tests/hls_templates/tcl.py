@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hls_templates.vendor.files import VendorValues, vendor_files
+from hls_templates.vendor.files import vendor_files
+from hls_templates.vendor.values import VendorValues
 
 Call = list[str]
 STUBS = Path(__file__).with_name("vendor_stubs.tcl")

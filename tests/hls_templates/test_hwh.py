@@ -12,10 +12,10 @@ import pytest
 from boards.board import load
 from boards.errors import GenerateError
 from hls_templates.streaming.sources import Packet, WeightPort
-from hls_templates.vendor.files import VendorValues
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, StreamingPorts, SystolicPorts
 from hls_templates.vendor.registers import registers
+from hls_templates.vendor.values import VendorValues
 
 DESIGNS = {"zcu104": 300, "kv260": 250, "pynq-z2": 100}
 PS = {"zcu104": "zynq_ultra_ps_e", "kv260": "zynq_ultra_ps_e", "pynq-z2": "processing_system7"}

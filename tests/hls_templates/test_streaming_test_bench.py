@@ -24,8 +24,9 @@ from hls_templates.streaming.sources import (
     streaming_simulation,
     streaming_sources,
 )
-from hls_templates.vendor.files import VendorValues, vendor_files
+from hls_templates.vendor.files import vendor_files
 from hls_templates.vendor.ports import StreamingPorts
+from hls_templates.vendor.values import VendorValues
 from systolic.execution.build import ap_int_folder
 
 KERNELS = Path(__file__).parent / "kernels"

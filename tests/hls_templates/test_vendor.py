@@ -22,10 +22,12 @@ from cnn.network import Padding, Shape
 from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
 from hls_templates.streaming.sources import Packet, WeightPort
 from hls_templates.systolic.sources import systolic_simulation, systolic_sources
-from hls_templates.vendor.files import Figure, VendorValues, dma_config, port_plan, vendor_files, word
+from hls_templates.vendor.block_design import dma_config, port_plan
+from hls_templates.vendor.files import vendor_files
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, Ports, StreamingPorts, SystolicPorts
 from hls_templates.vendor.registers import bundles
+from hls_templates.vendor.values import Figure, VendorValues, word
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.program import Map, Program, emit
 from scheduler.systolic.tiling import tile

@@ -16,9 +16,10 @@ from cnn.network import Shape
 from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import to_npz
 from hls_templates.streaming.sources import TOP, StreamingValues, streaming_simulation, streaming_sources
-from hls_templates.vendor.files import Figure, VendorValues, vendor_files
+from hls_templates.vendor.files import vendor_files
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import StreamingPorts
+from hls_templates.vendor.values import Figure, VendorValues
 from host.contract.manifest import manifest_text
 from host.contract.parts import MANIFEST, Estimate, Image, TensorMap
 from host.contract.streaming import (

@@ -20,9 +20,10 @@ from hls_templates.systolic.sources import (
     systolic_simulation,
     systolic_sources,
 )
-from hls_templates.vendor.files import Figure, VendorValues, vendor_files
+from hls_templates.vendor.files import vendor_files
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, SystolicPorts
+from hls_templates.vendor.values import Figure, VendorValues
 from host.contract.manifest import manifest_text
 from host.contract.parts import MANIFEST, Estimate, Image
 from host.contract.systolic import (

@@ -1,0 +1,132 @@
+"""The block design that build_vivado.tcl asks for: who uses which port of the PS, and the settings of PS and DMA."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from boards.errors import GenerateError
+from hls_templates.vendor.board_facts import PortFacts
+from hls_templates.vendor.ports import BURST_BEATS, BURST_BYTES, DMA, LENGTH_BITS, Ports, StreamingPorts
+from hls_templates.vendor.registers import bundles
+from hls_templates.vendor.values import VendorValues, megahertz
+
+# Switches of the PS's own masters. The vendor's board preset enables several, and a master without a clock does not
+# validate, so all are switched off and one is switched on again.
+_MASTERS = {
+    "zynq_ultra_ps_e": ("PSU__USE__M_AXI_GP0", "PSU__USE__M_AXI_GP1", "PSU__USE__M_AXI_GP2"),
+    "processing_system7": ("PCW_USE_M_AXI_GP0", "PCW_USE_M_AXI_GP1"),
+}
+_FABRIC_INTERRUPT = "PCW_IRQ_F2P_INTR"
+_ALWAYS = {
+    "zynq_ultra_ps_e": {"PSU__FPGA_PL0_ENABLE": "1", "PSU__USE__FABRIC__RST": "1"},
+    "processing_system7": {"PCW_EN_CLK0_PORT": "1", "PCW_EN_RST0_PORT": "1", _FABRIC_INTERRUPT: "1"},
+}
+# Vivado's automation that applies the board preset, and its options.
+PRESETS = {
+    "zynq_ultra_ps_e": ("xilinx.com:bd_rule:zynq_ultra_ps_e", (("apply_board_preset", "1"),)),
+    "processing_system7": (
+        "xilinx.com:bd_rule:processing_system7",
+        (
+            ("make_external", "FIXED_IO, DDR"),
+            ("apply_board_preset", "1"),
+            ("Master", "Disable"),
+            ("Slave", "Disable"),
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Master:
+    """Interface ``pin`` of ``cell``, which reads or writes DDR."""
+
+    cell: str
+    pin: str
+
+    def __str__(self) -> str:
+        return f"{self.cell}/{self.pin}"
+
+
+@dataclass(frozen=True)
+class PortUse:
+    """A slave port of the PS, and the masters that share it."""
+
+    port: PortFacts
+    masters: tuple[Master, ...]
+
+
+def port_plan(values: VendorValues) -> tuple[PortUse, ...]:
+    """Which master goes through which port of the PS. Ports that no master uses are left out.
+
+    The masters that carry maps and weights share the non-coherent ports evenly, in order. With fewer masters than
+    ports, the plan prefers ports that lie on different ports of the DDR controller. The masters that carry a few bytes
+    share a coherent port; on a board without one they join the emptiest of the others.
+    GenerateError where the board has no non-coherent port.
+    """
+    noncoherent = [port for port in values.board.ports if not port.coherent]
+    if not noncoherent:
+        raise GenerateError(f"{values.board.title} has no high-performance port through which maps could be read")
+    heavy, light = _masters(values.ports)
+    chosen = _apart(noncoherent, len(heavy))
+    shared: dict[str, list[Master]] = {port.name: heavy[i :: len(chosen)] for i, port in enumerate(chosen)}
+    for_light = [port for port in values.board.ports if port.coherent][:1] or noncoherent
+    for master in light:
+        emptiest = min(for_light, key=lambda port: len(shared.get(port.name, ())))
+        shared.setdefault(emptiest.name, []).append(master)
+    return tuple(PortUse(port, tuple(shared[port.name])) for port in values.board.ports if port.name in shared)
+
+
+def _masters(ports: Ports) -> tuple[list[Master], list[Master]]:
+    """(those that carry maps and weights, those that carry a few bytes)"""
+    heavy = [Master(DMA, pin) for pin in ("M_AXI_MM2S", "M_AXI_S2MM")] if isinstance(ports, StreamingPorts) else []
+    light: list[Master] = []
+    for bundle in bundles(ports.arguments):
+        (light if bundle in ports.light else heavy).append(Master(ports.cell, f"m_axi_{bundle}"))
+    return heavy, light
+
+
+def _apart(ports: Sequence[PortFacts], count: int) -> list[PortFacts]:
+    """At most ``count`` of ``ports``, in their order; each controller port once before any is there twice."""
+    rounds: Counter[int] = Counter()
+    ranked: list[tuple[int, int]] = []  # (how often the controller port came before, index)
+    for index, port in enumerate(ports):
+        ranked.append((rounds[port.controller_port], index))
+        rounds[port.controller_port] += 1
+    return [ports[index] for index in sorted(index for _, index in sorted(ranked)[:count])]
+
+
+def dma_config(ports: StreamingPorts) -> dict[str, int]:
+    """CONFIG keys of AXI DMA: direct register mode, a beat as wide as the accelerator's, addresses above 4 GB.
+
+    No realignment engine: buffers start at pages, and a packet may end within a beat without one too (PG021).
+    """
+    beats = {"mm2s": ports.packet_in.beat, "s2mm": ports.packet_out.beat}
+    config = {"c_include_sg": 0, "c_sg_include_stscntrl_strm": 0, "c_micro_dma": 0}
+    config |= {"c_sg_length_width": LENGTH_BITS, "c_addr_width": 64}
+    for channel, beat in beats.items():
+        config[f"c_include_{channel}"] = 1
+        config[f"c_include_{channel}_dre"] = 0
+        config[f"c_m_axi_{channel}_data_width"] = max(32, 8 * beat)
+        config[f"c_{channel}_burst_size"] = min(BURST_BEATS, BURST_BYTES // beat)
+    # The width of the other stream follows from what it is connected to.
+    return {**config, "c_m_axis_mm2s_tdata_width": 8 * beats["mm2s"]}
+
+
+def ps_config(values: VendorValues, plan: Sequence[PortUse]) -> dict[str, str]:
+    """CONFIG keys of the PS: one master, the ports in use at their width, the clock and the interrupt."""
+    ps, control = values.board.ps, values.board.control
+    ports_in_use = {use.port.name for use in plan}
+    interrupt = not isinstance(values.ports, StreamingPorts)
+    config = {key: value for key, value in _ALWAYS[ps.ip].items() if interrupt or key != _FABRIC_INTERRUPT}
+    config |= dict.fromkeys(_MASTERS[ps.ip], "0")
+    config[control.enable] = "1"
+    for port in values.board.ports:
+        config[port.enable] = str(int(port.name in ports_in_use))
+        if port.name in ports_in_use:
+            config[port.width] = str(port.bits)
+    config[ps.clock_source_key] = values.clock.pll
+    config[ps.clock_mhz_key] = megahertz(values.clock.mhz)
+    config[ps.interrupt_key] = str(int(interrupt))
+    return config
