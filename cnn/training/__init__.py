@@ -1,1 +1,6 @@
-"""How the network that comes with the project was trained: pictures drawn from a seed, loss, precision."""
+"""How the network of cnn/models/shapes was trained: a seed goes in, darknet's cfg, weights and names come out.
+
+scenes draws the pictures and knows where the objects are (objects and backgrounds hold what it draws), batches hands
+them to PyTorch, model is the network, loss what it is trained by, precision how well it does, and darknet_files writes
+it. Open train first: its command line runs them all.
+"""

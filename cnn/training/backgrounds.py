@@ -26,6 +26,7 @@ def _to_picture(values: FloatPicture) -> Picture:
 
 
 def gradient(random: Random, width: int, height: int) -> Picture:
+    """One muted colour that turns into another, in any direction."""
     angle = random.uniform(0, 2 * np.pi)
     return _ramp(_muted(random), _muted(random), angle, width, height)
 
@@ -38,7 +39,7 @@ def _ramp(first: Colour, second: Colour, angle: float, width: int, height: int) 
 
 
 def noise(random: Random, width: int, height: int) -> Picture:
-    """Coarse random colours, interpolated: clouds, foliage or marble, as the grain has it."""
+    """Coarse random colours, interpolated: clouds, foliage or marble, by the size of the grain."""
     grain = int(random.integers(3, 24))
     base = np.array(_muted(random), np.float32)
     spread = random.uniform(10, 45)
@@ -48,6 +49,7 @@ def noise(random: Random, width: int, height: int) -> Picture:
 
 
 def stripes(random: Random, width: int, height: int) -> Picture:
+    """3…14 stripes in any direction, with soft or hard edges."""
     y, x = np.mgrid[0:height, 0:width].astype(np.float32) / max(width, height)
     angle, count = random.uniform(0, np.pi), random.uniform(3, 14)
     wave = np.sin(2 * np.pi * count * (np.cos(angle) * x + np.sin(angle) * y))
@@ -56,6 +58,7 @@ def stripes(random: Random, width: int, height: int) -> Picture:
 
 
 def checks(random: Random, width: int, height: int) -> Picture:
+    """A chequered plane of 4…12 squares along the longer side."""
     count = random.uniform(4, 12) / max(width, height)
     y, x = np.mgrid[0:height, 0:width].astype(np.float32) * count
     share = ((np.floor(x) + np.floor(y)) % 2)[..., None]
@@ -69,6 +72,7 @@ def _two_colours(random: Random, share: FloatPicture) -> Picture:
 
 
 def blobs(random: Random, width: int, height: int) -> Picture:
+    """Blurred discs on a gradient."""
     picture = gradient(random, width, height)
     draw = ImageDraw.Draw(picture)
     for _ in range(int(random.integers(6, 25))):
@@ -121,7 +125,7 @@ def _ridge(random: Random, width: int, height: int, level: float, swing: float) 
 
 
 def add_distractors(random: Random, picture: Picture) -> None:
-    """Small polygons, discs, bars and rings in place: things that are none of the classes."""
+    """Draw small polygons, discs, bars and rings into ``picture``: shapes that are none of the classes."""
     draw, short = ImageDraw.Draw(picture), min(picture.size)
     for _ in range(int(random.integers(0, 7))):
         x, y = random.uniform(0, picture.width), random.uniform(0, picture.height)

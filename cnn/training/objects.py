@@ -38,15 +38,18 @@ def hsv(hue: float, saturation: float, value: float) -> Colour:
 
 
 def darker(colour: Colour, factor: float) -> Colour:
+    """``colour`` times ``factor``, which may be above 1; at most 255."""
     red, green, blue = (min(255, int(c * factor)) for c in colour)
     return red, green, blue
 
 
 def polygon(colour: Colour, *corners: tuple[float, float]) -> Patch:
+    """A filled polygon of corners (x, y)."""
     return Patch(np.array(corners, float), colour)
 
 
 def rectangle(colour: Colour, x0: float, y0: float, x1: float, y1: float) -> Patch:
+    """A filled rectangle from its upper left corner to its lower right one."""
     return polygon(colour, (x0, y0), (x1, y0), (x1, y1), (x0, y1))
 
 
@@ -73,6 +76,7 @@ def _cloth(random: Random) -> Colour:
 
 
 def house(random: Random) -> list[Patch]:
+    """Wall, roof, door and windows, some with a chimney; it is 1 high."""
     wall, roof, half = _pale(random), _vivid(random), random.uniform(0.3, 0.46)
     eaves, peak = random.uniform(-0.15, 0.02), random.choice([0.0, random.uniform(0.08, 0.2)])
     patches = (
@@ -99,6 +103,7 @@ def _window(glass: Colour, x: float, y: float) -> list[Patch]:
 
 
 def tree(random: Random) -> list[Patch]:
+    """A conifer, or a crown of puffs that may bear fruit."""
     leaf = hsv(
         random.choice([random.uniform(0.2, 0.42), random.uniform(0.02, 0.14)]),
         random.uniform(0.5, 0.9),
@@ -138,6 +143,7 @@ def _crown(random: Random, leaf: Colour) -> list[Patch]:
 
 
 def car(random: Random) -> list[Patch]:
+    """A car from the side, 1 long."""
     paint, top = _vivid(random), random.uniform(-0.3, -0.2)
     front, back = random.uniform(0.18, 0.3), random.uniform(-0.44, -0.26)
     nose = random.uniform(0.0, 0.06)
@@ -170,6 +176,7 @@ def car(random: Random) -> list[Patch]:
 
 
 def boat(random: Random) -> list[Patch]:
+    """A boat with two sails, some with a flag."""
     hull, cloth = _vivid(random), _cloth(random)
     deck, top = random.uniform(0.18, 0.28), random.uniform(-0.46, -0.36)
     stern = random.uniform(0.26, 0.42)
@@ -192,9 +199,9 @@ def boat(random: Random) -> list[Patch]:
 
 def balloon(random: Random) -> list[Patch]:
     """A hot-air balloon; its stripes are the envelope again, narrower."""
-    first, other = _vivid(random), _cloth(random)
-    wide, gores = random.uniform(0.32, 0.4), int(random.integers(2, 5))
-    envelope = [_envelope([first, other][i % 2], wide * (1 - i / (gores + 0.3))) for i in range(gores)]
+    colours = _vivid(random), _cloth(random)
+    half_width, gores = random.uniform(0.32, 0.4), int(random.integers(2, 5))
+    envelope = [_envelope(colours[i % 2], half_width * (1 - i / (gores + 0.3))) for i in range(gores)]
     basket = _wood(random)
     return [
         polygon(DARK, (-0.09, 0.2), (-0.07, 0.2), (-0.045, 0.4), (-0.06, 0.4)),
@@ -210,12 +217,13 @@ def _envelope(colour: Colour, half: float) -> Patch:
     dome = np.stack([half * np.cos(angle), -0.16 + 0.34 * np.sin(angle)], 1)
     fall = np.linspace(0, 1, 12)[1:]
     skirt = half * (1 - 0.72 * fall**1.6)
-    right = np.stack([skirt, -0.16 + 0.42 * fall], 1)
-    left = np.stack([-skirt[::-1], -0.16 + 0.42 * fall[::-1]], 1)
-    return Patch(np.concatenate([dome, right, left]), colour)
+    right_edge = np.stack([skirt, -0.16 + 0.42 * fall], 1)
+    left_edge = np.stack([-skirt[::-1], -0.16 + 0.42 * fall[::-1]], 1)
+    return Patch(np.concatenate([dome, right_edge, left_edge]), colour)
 
 
 def mushroom(random: Random) -> list[Patch]:
+    """Stem and cap, most with white spots."""
     cap = hsv(
         random.choice([random.uniform(-0.03, 0.1), random.uniform(0.7, 0.9)]),
         random.uniform(0.55, 0.95),

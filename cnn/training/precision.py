@@ -36,7 +36,10 @@ def evaluate(
     classes: int,
     threshold: float = 0.5,
 ) -> Precision:
-    """mAP of ``run_network`` (picture uint8 [height, width, 3] → detections) over ``pictures``."""
+    """mAP of ``run_network`` (picture uint8 [height, width, 3] → detections) over ``pictures``.
+
+    Raises NetworkError as ``mean_average_precision`` does.
+    """
     return mean_average_precision([run_network(picture) for picture in pictures], truths, classes, threshold)
 
 
@@ -49,8 +52,8 @@ def mean_average_precision(
     """
     _check(detections, truths)
     by_class = tuple(_class_precision(detections, truths, c, threshold) for c in range(classes))
-    known = [p for p in by_class if not np.isnan(p)]
-    return Precision(float(np.mean(known)) if known else float("nan"), by_class)
+    counted = [p for p in by_class if not np.isnan(p)]
+    return Precision(float(np.mean(counted)) if counted else float("nan"), by_class)
 
 
 def wholly_right(
@@ -58,8 +61,8 @@ def wholly_right(
 ) -> float:
     """Share of pictures in which every object is found once and nothing else is, above ``probability``.
 
-    What somebody sees who looks at the pictures. mAP does not show false boxes that rank below nearly all
-    true ones, however probable the network calls them. NaN without pictures. Raises as mean_average_precision.
+    This is what a person sees who looks at the pictures. mAP hides false boxes that rank below nearly all true ones,
+    however probable the network calls them. NaN without pictures. Raises NetworkError as ``mean_average_precision``.
     """
     _check(detections, truths)
     pairs = zip(detections, truths, strict=True)
@@ -67,18 +70,23 @@ def wholly_right(
     return float(np.mean(right)) if right else float("nan")
 
 
-def _picture_right(found: Floats, wanted: Floats, threshold: float) -> bool:
-    if len(found) != len(wanted):
+def _picture_right(detections: Floats, truths: Floats, threshold: float) -> bool:
+    if len(detections) != len(truths):
         return False
-    labels = np.unique(found[:, 0])
-    return all(_claim(found[found[:, 0] == c, 1:], wanted[wanted[:, 0] == c, 1:], threshold).all() for c in labels)
+    labels = np.unique(detections[:, 0])
+    return all(_claim(_of_class(detections, c), _of_class(truths, c), threshold).all() for c in labels)
 
 
-def iou(one: Floats, others: Floats) -> Floats:
-    """Intersection over union of the box ``one`` [4] with each of ``others`` [n, 4], as x0, y0, x1, y1."""
-    sides = np.minimum(one[2:], others[:, 2:]) - np.maximum(one[:2], others[:, :2])
+def _of_class(rows: Floats, label: float) -> Floats:
+    """The rows of one class, without their first column."""
+    return rows[rows[:, 0] == label, 1:]
+
+
+def iou(box: Floats, boxes: Floats) -> Floats:
+    """Intersection over union [n] of ``box`` [4] with each of ``boxes`` [n, 4], as x0, y0, x1, y1."""
+    sides = np.minimum(box[2:], boxes[:, 2:]) - np.maximum(box[:2], boxes[:, :2])
     common = np.prod(np.maximum(sides, 0), axis=1)
-    areas = np.prod(others[:, 2:] - others[:, :2], axis=1) + np.prod(one[2:] - one[:2])
+    areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1) + np.prod(box[2:] - box[:2])
     return np.asarray(common / np.maximum(areas - common, 1e-12))
 
 
@@ -114,21 +122,25 @@ def _check(detections: Sequence[Floats], truths: Sequence[Floats]) -> None:
 
 
 def _class_precision(detections: Sequence[Floats], truths: Sequence[Floats], label: int, threshold: float) -> float:
-    wanted = [t[t[:, 0] == label, 1:] for t in truths]
-    found = [d[d[:, 0] == label, 1:] for d in detections]
-    right = [_claim(f, w, threshold) for f, w in zip(found, wanted, strict=True)]
-    probability = np.concatenate([np.sort(f[:, 0])[::-1] for f in found]) if found else np.empty(0)
+    true_boxes = [_of_class(rows, label) for rows in truths]
+    ranked = [_of_class(rows, label) for rows in detections]
+    right = [_claim(d, t, threshold) for d, t in zip(ranked, true_boxes, strict=True)]
+    probability = np.concatenate([np.sort(d[:, 0])[::-1] for d in ranked]) if ranked else np.empty(0)
     order = np.argsort(-probability, kind="stable")
     flags = np.concatenate(right)[order] if right else np.empty(0, bool)
-    return average_precision(flags, sum(len(w) for w in wanted))
+    return average_precision(flags, sum(len(boxes) for boxes in true_boxes))
 
 
-def _claim(found: Floats, wanted: Floats, threshold: float) -> Flags:
-    """Most probable first, in one picture and class: is the detection's best truth near enough and free?"""
-    right = np.zeros(len(found), bool)
-    free = np.ones(len(wanted), bool)
-    for i, row in enumerate(found[np.argsort(-found[:, 0], kind="stable")] if len(wanted) else ()):
-        overlaps = iou(row[1:], wanted)
+def _claim(detections: Floats, truths: Floats, threshold: float) -> Flags:
+    """Which detections of one picture and class are right [n], most probable first.
+
+    A detection claims the truth that it overlaps most, and is right where it overlaps that by ``threshold`` and no
+    detection before it claimed it. detections [n, 5]: probability and box; truths [m, 4].
+    """
+    right = np.zeros(len(detections), bool)
+    free = np.ones(len(truths), bool)
+    for i, row in enumerate(detections[np.argsort(-detections[:, 0], kind="stable")] if len(truths) else ()):
+        overlaps = iou(row[1:], truths)
         best = int(np.argmax(overlaps))
         right[i] = overlaps[best] >= threshold and free[best]
         free[best] &= not right[i]

@@ -17,6 +17,8 @@ QUALITY = 92  # of the JPEG files: larger than this shows only the grain
 
 @dataclass(frozen=True)
 class Sample:
+    """A picture NAME.jpg of width × height pixels; background: a key of backgrounds.KINDS."""
+
     name: str
     seed: int
     width: int
@@ -24,6 +26,7 @@ class Sample:
     background: str
 
     def draw(self) -> Scene:
+        """Its scene, the same every time."""
         return draw_scene(self.seed, self.width, self.height, self.background)
 
 

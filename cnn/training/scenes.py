@@ -35,9 +35,9 @@ class Scene:
 def draw_scene(seed: int, width: int, height: int, background: str | None = None) -> Scene:
     """One scene of width × height pixels; ``background`` is a key of backgrounds.KINDS, or any at random."""
     random = np.random.default_rng(seed)
-    wide, high = width * SUPERSAMPLE, height * SUPERSAMPLE
+    canvas = width * SUPERSAMPLE, height * SUPERSAMPLE
     kind = background or str(random.choice(list(backgrounds.KINDS), p=[0.4, 0.1, 0.2, 0.1, 0.1, 0.1]))
-    picture = backgrounds.KINDS[kind](random, wide, high)
+    picture = backgrounds.KINDS[kind](random, *canvas)
     backgrounds.add_distractors(random, picture)
     boxes: list[tuple[float, ...]] = []
     for _ in range(int(random.integers(1, MOST_OBJECTS + 1))):
@@ -55,10 +55,10 @@ def letterboxed(seed: int, size: int) -> Scene:
         int(np.random.default_rng([seed, 1]).choice(4, p=[0.45, 0.35, 0.1, 0.1]))
     ]
     scene = draw_scene(seed, width, height)
-    left, top = (size - width) // 2, (size - height) // 2
+    x, y = (size - width) // 2, (size - height) // 2
     picture = np.full((size, size, 3), GREY, np.uint8)
-    picture[top : top + height, left : left + width] = scene.picture
-    return Scene(picture, scene.truths + np.array([0, left, top, left, top], np.float32))
+    picture[y : y + height, x : x + width] = scene.picture
+    return Scene(picture, scene.truths + np.array([0, x, y, x, y], np.float32))
 
 
 def _finish(random: Random, picture: Image.Image, width: int, height: int) -> Pixels:
@@ -76,7 +76,7 @@ def _place(random: Random, picture: Image.Image, name: str, boxes: list[tuple[fl
         length = random.uniform(SMALLEST, LARGEST) * min(picture.size)
         placed = _moved(random, patches, length, picture.size)
         box = _box(placed)
-        if all(_covered(box, other) <= MOST_COVERED for other in boxes):
+        if all(_covered(box, drawn) <= MOST_COVERED for drawn in boxes):
             _paint(random, picture, placed, outline)
             return box
     return None
@@ -101,26 +101,26 @@ def _box(patches: list[Patch]) -> tuple[float, float, float, float]:
     return float(x0), float(y0), float(x1), float(y1)
 
 
-def _covered(one: tuple[float, ...], other: tuple[float, ...]) -> float:
-    """The common area as a share of the smaller box."""
-    wide = min(one[2], other[2]) - max(one[0], other[0])
-    high = min(one[3], other[3]) - max(one[1], other[1])
-    areas = [(b[2] - b[0]) * (b[3] - b[1]) for b in (one, other)]
-    return max(wide, 0) * max(high, 0) / min(areas)
+def _covered(a: tuple[float, ...], b: tuple[float, ...]) -> float:
+    """The common area of two boxes as a share of the smaller one."""
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)]
+    return max(width, 0) * max(height, 0) / min(areas)
 
 
 def _paint(random: Random, picture: Image.Image, patches: list[Patch], outline: bool) -> None:
     """The object with light from one side and a soft shadow, onto the picture in place."""
     x0, y0, x1, y1 = _box(patches)
     margin = 0.15 * max(x1 - x0, y1 - y0)
-    left, top = int(x0 - margin), int(y0 - margin)
-    size = (int(x1 + margin) - left, int(y1 + margin) - top)
+    corner = (int(x0 - margin), int(y0 - margin))
+    size = (int(x1 + margin) - corner[0], int(y1 + margin) - corner[1])
     line = max(1, round(0.005 * min(picture.size) * random.uniform(0.7, 1.4))) if outline else 0
-    layer, mask = _layer(patches, (left, top), size, line)
-    under = picture.crop((left, top, left + size[0], top + size[1]))
-    under = _shadowed(random, under, mask, margin)
-    under.paste(_lit(random, layer), (0, 0), mask)
-    picture.paste(under, (left, top))
+    layer, mask = _layer(patches, corner, size, line)
+    ground = picture.crop((*corner, corner[0] + size[0], corner[1] + size[1]))
+    ground = _shadowed(random, ground, mask, margin)
+    ground.paste(_lit(random, layer), (0, 0), mask)
+    picture.paste(ground, corner)
 
 
 def _layer(
@@ -128,23 +128,25 @@ def _layer(
 ) -> tuple[Image.Image, Image.Image]:
     """The object alone, and where it is (255) or not (0)."""
     layer, mask = Image.new("RGB", size), Image.new("L", size)
-    draw, where = ImageDraw.Draw(layer), ImageDraw.Draw(mask)
+    draw, draw_mask = ImageDraw.Draw(layer), ImageDraw.Draw(mask)
     for patch in patches:
         corners = [(float(x), float(y)) for x, y in patch.points - corner]
         draw.polygon(corners, fill=patch.colour)
-        where.polygon(corners, fill=255)
+        draw_mask.polygon(corners, fill=255)
         if line:
             draw.line([*corners, corners[0]], fill=darker(patch.colour, 0.45), width=line)
     return layer, mask
 
 
-def _shadowed(random: Random, under: Image.Image, mask: Image.Image, margin: float) -> Image.Image:
+def _shadowed(random: Random, ground: Image.Image, mask: Image.Image, margin: float) -> Image.Image:
+    """``ground`` with the soft shadow of an object of this mask."""
     shift = (int(margin * random.uniform(-0.3, 0.3)), int(margin * random.uniform(0.1, 0.35)))
     shadow = Image.new("L", mask.size)
     shadow.paste(mask, shift)
     shadow = shadow.filter(ImageFilter.GaussianBlur(margin * 0.2))
     strength = random.uniform(0, 0.45)
-    return Image.composite(Image.new("RGB", under.size), under, shadow.point([int(v * strength) for v in range(256)]))
+    dark = Image.new("RGB", ground.size)
+    return Image.composite(dark, ground, shadow.point([int(v * strength) for v in range(256)]))
 
 
 def _lit(random: Random, layer: Image.Image) -> Image.Image:

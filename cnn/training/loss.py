@@ -1,0 +1,119 @@
+"""The loss of the training: YOLOv2's, with boxes drawn towards the truth by generalised IoU as well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.training.model import ANCHORS, CELL_PIXELS, CELLS, as_grid, decode_boxes, tensor
+from cnn.training.precision import iou
+
+if TYPE_CHECKING:
+    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+NEAR_OVERLAP = 0.6
+"""From this IoU on, a box that is not the truth's own is not punished for seeing the object."""
+
+
+class Targets(NamedTuple):
+    """What the network should say of each of n objects.
+
+    cells: picture, anchor, row and column of the box that answers for it, four int64 [n]. goal: [n, 4], x and y within
+    the cell, log of width and of height over the anchor's. labels: int64 [n]. weight: [n], 2 less the share of the
+    picture that the object takes, so that small boxes weigh more.
+    """
+
+    cells: tuple[Tensor, ...]
+    goal: Tensor
+    labels: Tensor
+    weight: Tensor
+
+
+def region_loss(output: Tensor, truths: list[npt.NDArray[np.float32]]) -> Tensor:
+    """The loss of a batch, a scalar: position and size where an object is, objectness everywhere, class by softmax.
+
+    output [n, anchors · (5 + classes), rows, columns]; truths: one [objects, 5] a picture.
+    Source: Redmon and Farhadi, "YOLO9000", 2016, section 2.
+    """
+    import torch
+    from torch.nn import functional  # type: ignore[import-not-found, unused-ignore]
+
+    grid = as_grid(output)
+    cells, goal, labels, weight = targets(truths)
+    answers, boxes = grid[cells], decode_boxes(grid)
+    position = functional.binary_cross_entropy_with_logits(answers[:, :2], goal[:, :2], reduction="none").sum(1)
+    extent = ((answers[:, 2:4] - goal[:, 2:]) ** 2).sum(1)
+    apart = 1 - generalised_iou(boxes[cells], tensor(np.concatenate([t[:, 1:] for t in truths])))
+    objects = functional.binary_cross_entropy_with_logits(answers[:, 4], torch.ones(len(answers)), reduction="none")
+    empty = functional.binary_cross_entropy_with_logits(grid[..., 4], torch.zeros(grid.shape[:-1]), reduction="none")
+    kinds = functional.cross_entropy(answers[:, 5:], labels, reduction="none")
+    is_near, near_labels = near_truths(boxes.detach(), truths, cells)
+    alike = functional.cross_entropy(grid[is_near][:, 5:], near_labels, reduction="sum")
+    empty = empty * ~is_near
+    empty[cells] = 0.0
+    counted = (weight * (position + 2.0 * extent + 4.0 * apart) + 2.0 * objects + kinds).sum()
+    return (counted + alike + empty.sum()) / len(truths)
+
+
+def generalised_iou(a: Tensor, b: Tensor) -> Tensor:
+    """IoU of boxes [..., 4] less the share of their hull that neither covers, −1…1.
+
+    The squared errors of position and size alone leave boxes that pass at IoU 0.5 but look loose.
+    Source: Rezatofighi et al., "Generalized Intersection over Union", CVPR 2019.
+    """
+    import torch
+
+    common, union = common_and_union(a, b)
+    hull = (torch.maximum(a[..., 2:], b[..., 2:]) - torch.minimum(a[..., :2], b[..., :2])).prod(-1)
+    return common / union - (hull - union) / hull
+
+
+def common_and_union(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Areas of the intersection and of the union of boxes [..., 4] as x0, y0, x1, y1."""
+    import torch
+
+    sides = torch.minimum(a[..., 2:], b[..., 2:]) - torch.maximum(a[..., :2], b[..., :2])
+    common = sides.clamp(min=0).prod(-1)
+    areas = (a[..., 2:] - a[..., :2]).prod(-1) + (b[..., 2:] - b[..., :2]).prod(-1)
+    return common, areas - common
+
+
+def targets(truths: list[npt.NDArray[np.float32]]) -> Targets:
+    """The targets of all objects of a batch; an object's anchor is the one of most like shape."""
+    import torch
+
+    rows = np.concatenate([np.c_[np.full(len(t), i), t] for i, t in enumerate(truths)])
+    boxes = rows[:, 2:] / CELL_PIXELS
+    centre, size = (boxes[:, :2] + boxes[:, 2:]) / 2, np.maximum(boxes[:, 2:] - boxes[:, :2], 0.05)
+    cell = np.clip(np.floor(centre), 0, CELLS - 1)
+    anchors = np.array(ANCHORS)
+    anchor = np.argmax([iou(np.r_[0, 0, s], np.c_[np.zeros_like(anchors), anchors]) for s in size], axis=1)
+    goal = np.c_[centre - cell, np.log(size / anchors[anchor])]
+    cells = tuple(torch.from_numpy(a.astype(np.int64)) for a in (rows[:, 0], anchor, cell[:, 1], cell[:, 0]))
+    weight = 2 - np.prod(size, axis=1) / CELLS**2
+    return Targets(cells, tensor(goal), torch.from_numpy(rows[:, 1].astype(np.int64)), tensor(weight))
+
+
+def near_truths(boxes: Tensor, truths: list[npt.NDArray[np.float32]], cells: Any) -> tuple[Tensor, Tensor]:
+    """Which predicted boxes overlap a truth by NEAR_OVERLAP without being its answers, and that truth's class for each.
+
+    boxes [n, anchors, rows, columns, 4]; cells: that of ``Targets``. Returns bool [n, anchors, rows, columns] and
+    int64 [as many as are true].
+
+    Darknet only excuses these boxes from saying "empty". Their class is then never learnt, so that a second box of
+    another class appears on an object, which suppression within a class cannot remove: so teach it.
+    """
+    import torch
+
+    padded = np.zeros((len(truths), 1, 1, 1, max(len(t) for t in truths), 5), np.float32)
+    for i, t in enumerate(truths):
+        padded[i, 0, 0, 0, : len(t)] = t
+    all_truths = tensor(padded)
+    common, union = common_and_union(boxes[..., None, :], all_truths[..., 1:])
+    overlap, nearest = (common / union).max(-1)
+    is_near = overlap >= NEAR_OVERLAP
+    is_near[cells] = False
+    labels = all_truths[..., 0].expand(*nearest.shape, -1).gather(-1, nearest[..., None])[..., 0]
+    return is_near, labels[is_near].to(torch.int64)

@@ -1,0 +1,40 @@
+"""What the network is trained by, on cases worked by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cnn.training.loss import generalised_iou, near_truths, targets
+from cnn.training.model import ANCHORS, CELLS, CLASSES, decode_boxes
+
+
+def test_a_truth_lands_in_its_cell_and_decodes_back() -> None:
+    torch = pytest.importorskip("torch")
+    truth = np.array([[2, 40, 70, 88, 102]], np.float32)
+    where, goal, labels, _ = targets([truth])
+    assert labels.tolist() == [2]
+    assert [int(w) for w in where] == [0, int(where[1]), 2, 2]
+    grid = torch.zeros(1, len(ANCHORS), CELLS, CELLS, 5 + CLASSES)
+    grid[where] = torch.cat([torch.logit(goal[0, :2]), goal[0, 2:], torch.zeros(1 + CLASSES)])
+    assert decode_boxes(grid)[where][0].tolist() == pytest.approx([40, 70, 88, 102], abs=1e-3)
+
+
+def test_a_box_near_a_truth_is_taught_its_class_and_others_are_not() -> None:
+    torch = pytest.importorskip("torch")
+    truths = [np.array([[4, 10, 10, 50, 50], [2, 90, 90, 130, 130]], np.float32)] * 2
+    boxes = torch.zeros(2, len(ANCHORS), CELLS, CELLS, 4)
+    boxes[..., 2:] = 1
+    boxes[1, 3, 2, 1] = torch.tensor([92.0, 90, 130, 130])
+    boxes[0, 0, 0, 0] = torch.tensor([10.0, 10, 50, 45])
+    boxes[0, 1, 0, 0] = torch.tensor([10.0, 10, 50, 50])
+    own = tuple(torch.tensor([v]) for v in (0, 1, 0, 0))
+    near, labels = near_truths(boxes, truths, own)
+    assert near.nonzero().tolist() == [[0, 0, 0, 0], [1, 3, 2, 1]]
+    assert labels.tolist() == [4, 2]
+
+
+def test_generalised_iou_by_hand() -> None:
+    torch = pytest.importorskip("torch")
+    one, other = torch.tensor([[0.0, 0, 2, 2], [0, 0, 1, 1]]), torch.tensor([[0.0, 0, 2, 2], [2, 2, 3, 3]])
+    assert generalised_iou(one, other).tolist() == pytest.approx([1, -7 / 9])
