@@ -17,7 +17,7 @@ from boards.errors import NetworkError
 from cnn.darknet.files import WeightSource, read_darknet
 from cnn.exported.network import Exported, make_exported, read_exported
 from cnn.exported.seed import seeded_arrays
-from cnn.exported.topology import read_topology
+from cnn.exported.topology_file import read_topology
 from cnn.network import LEAKY_SLOPE, BatchNorm, Convolution, Dense, FloatArray, Network, Node
 
 MODELS = Path(__file__).parent / "models"

@@ -1,7 +1,8 @@
 """The text of a darknet cfg: sections with their options, each remembering its line.
 
-What is known is data, below: an option that changes what a layer computes is either read, or
-refused unless it has the value that changes nothing; options of training are let through.
+Three tables below say what becomes of an option. READ: it decides shapes or numbers. NEUTRAL: it would change what a
+layer computes and is not supported, so that only the value that changes nothing is let through. TRAINING: it has no
+effect on a trained network and is let through. Any other option is an error.
 """
 
 from __future__ import annotations
@@ -105,6 +106,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
 
 @dataclass(frozen=True)
 class Option:
+    """What stands behind ``key=``, and where."""
+
     value: str
     source: str  # "file:line"
 
@@ -117,8 +120,8 @@ class Section:
     options: dict[str, Option]
     source: str
 
-    def at(self, key: str) -> str:
-        """Where the option stands, or the section's header where it was left out."""
+    def source_of(self, key: str) -> str:
+        """ "file:line" of the option, or of the section's header where the option was left out."""
         return self.options[key].source if key in self.options else self.source
 
     def integer(self, key: str, default: int | None, low: int, high: int) -> int:
@@ -128,17 +131,19 @@ class Section:
         values = self.integers(key)
         if len(values) != 1 or not low <= values[0] <= high:
             raise NetworkError(
-                f"{self.at(key)}: [{self.kind}] needs {key} = {low}…{high}, not {self.options[key].value!r}"
+                f"{self.source_of(key)}: [{self.kind}] needs {key} = {low}…{high}, not {self.options[key].value!r}"
             )
         return values[0]
 
     def integers(self, key: str) -> tuple[int, ...]:
+        """The whole numbers of a list with commas; NetworkError where it is none, or missing."""
         parts = self._parts(key)
         if not all(_INTEGER.fullmatch(part) for part in parts):
             raise NetworkError(self._not_numbers(key, "whole numbers of at most 9 digits"))
         return tuple(int(part) for part in parts)
 
     def numbers(self, key: str) -> tuple[float, ...]:
+        """The finite numbers of a list with commas; NetworkError where it is none, or missing."""
         try:
             values = tuple(float(part) for part in self._parts(key))
         except ValueError:
@@ -148,10 +153,11 @@ class Section:
         return values
 
     def choice(self, key: str, default: str, choices: Iterable[str]) -> str:
+        """The option, one of ``choices``, or the default where it was left out; else NetworkError."""
         value = self.options[key].value if key in self.options else default
         if value not in choices:
             raise NetworkError(
-                f"{self.at(key)}: {key} of [{self.kind}] must be one of {', '.join(choices)}, not {value!r}; "
+                f"{self.source_of(key)}: {key} of [{self.kind}] must be one of {', '.join(choices)}, not {value!r}; "
                 "train with one of these"
             )
         return value
@@ -162,40 +168,45 @@ class Section:
         # darknet's own files end some lists with a comma
         return self.options[key].value.rstrip(",").split(",")
 
-    def _not_numbers(self, key: str, wanted: str) -> str:
+    def _not_numbers(self, key: str, required: str) -> str:
         value = self.options[key].value
-        return f"{self.at(key)}: {key} of [{self.kind}] must be {wanted}, not {value[:80]!r}"
+        return f"{self.source_of(key)}: {key} of [{self.kind}] must be {required}, not {value[:80]!r}"
 
 
-def read_bounded(path: Path, limit: int, what: str) -> bytes:
-    """The file's bytes; NetworkError where it cannot be read or is longer than ``limit``."""
+def read_bounded(path: Path, limit: int, title: str) -> bytes:
+    """The file's bytes; NetworkError where it cannot be read or has more than ``limit``.
+
+    title: what errors call a file of this kind ("cfg file").
+    """
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)
     except OSError as error:
-        raise NetworkError(f"the {what} {path} cannot be read: {error.strerror or error}") from error
+        raise NetworkError(f"the {title} {path} cannot be read: {error.strerror or error}") from error
     if len(data) > limit:
-        raise NetworkError(f"the {what} {path} must have at most {limit:,} bytes; this is no {what}")
+        raise NetworkError(f"the {title} {path} must have at most {limit:,} bytes; this is no {title}")
     return data
 
 
-def read_text(path: Path, limit: int, what: str) -> str:
-    data = read_bounded(path, limit, what)
+def read_text(path: Path, limit: int, title: str) -> str:
+    """As ``read_bounded``, the text of the bytes; NetworkError names the line at which they are no UTF-8."""
+    data = read_bounded(path, limit, title)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise NetworkError(
-            f"{path.name}:{line}: the {what} must be UTF-8 text, but byte {error.start} is not; is this the right file?"
+            f"{path.name}:{line}: the {title} must be UTF-8 text, "
+            f"but byte {error.start} is not; is this the right file?"
         ) from error
 
 
 def parse_cfg(text: str, file: str) -> tuple[Section, ...]:
-    """Sections in order, the first is [net]; every unknown section and option in one NetworkError."""
+    """Sections in order, the first is [net]; one NetworkError names all unknown sections and options."""
     sections = _split(text, file)
     if not sections or sections[0].kind != "net":
-        found = f"[{sections[0].kind}]" if sections else "no section at all"
-        raise NetworkError(f"{file}:1: a cfg starts with [net], but {found} came; is this a cfg file?")
+        start = f"[{sections[0].kind}]" if sections else "no section at all"
+        raise NetworkError(f"{file}:1: a cfg starts with [net], but {start} came; is this a cfg file?")
     faults = [fault for section in sections for fault in _faults(section)]
     if faults:
         raise NetworkError("; ".join(faults))
@@ -249,20 +260,19 @@ def _option_fault(section: Section, key: str) -> str:
         return ""
     if key in neutral:
         return _neutral_fault(section, key, neutral[key])
-    known = READ[kind] | neutral.keys()
-    return f"{option.source}: unknown option {key[:80]!r} in [{kind}]{_close(key, known)}"
+    return f"{option.source}: unknown option {key[:80]!r} in [{kind}]{_close(key, READ[kind] | neutral.keys())}"
 
 
 def _neutral_fault(section: Section, key: str, neutral: float) -> str:
     if section.numbers(key) == (neutral,):
         return ""
     option = section.options[key]
-    given = f"{key}={option.value[:80]}"
-    return f"{option.source}: {given} in [{section.kind}] is not supported, only {key}={neutral:g}"
+    setting = f"{key}={option.value[:80]}"
+    return f"{option.source}: {setting} in [{section.kind}] is not supported, only {key}={neutral:g}"
 
 
-def _close(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word[:80], sorted(known))
+def _close(word: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word[:80], sorted(names))
     if close:
         return f", did you mean {' or '.join(close)}?"
-    return f"; known are {', '.join(sorted(known)) or 'none'}"
+    return f"; known are {', '.join(sorted(names)) or 'none'}"

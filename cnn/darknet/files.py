@@ -89,20 +89,20 @@ def read_names(names: Path, network: Network) -> tuple[str, ...]:
 
 
 def _class_counts(network: Network) -> Iterator[tuple[Node, int]]:
-    """What a names file is counted against: every detection node, or the last layer of a classifier."""
+    """Each node that has classes, and how many: every detection node, or the last layer of a classifier."""
     heads = [(node, node.op.classes) for node in network.nodes if isinstance(node.op, Detection)]
     yield from heads or [(network.nodes[-1], network.nodes[-1].shape.channels)]
 
 
 def read_weights(network: Network, path: Path) -> Network:
-    """``network`` with the numbers of a weights file, which is consumed exactly, else NetworkError."""
-    wanted = sum(parameter_count(node) for node in network.nodes)
+    """``network`` with the numbers of a weights file; NetworkError where the file has more or fewer of them."""
+    count = sum(parameter_count(node) for node in network.nodes)
     try:
         with path.open("rb") as file:
             start = _header_bytes(file.read(20), path)
-            _check_size(network, path, wanted, os.fstat(file.fileno()).st_size - start)
+            _check_size(network, path, count, os.fstat(file.fileno()).st_size - start)
             file.seek(start)
-            data = file.read(4 * wanted)
+            data = file.read(4 * count)
     except OSError as error:
         raise NetworkError(f"the weights file {path} cannot be read: {error.strerror or error}") from error
     numbers = np.frombuffer(data, "<f4").astype(np.float32, copy=False)
@@ -111,7 +111,7 @@ def read_weights(network: Network, path: Path) -> Network:
 
 
 def _header_bytes(data: bytes, path: Path) -> int:
-    """Darknet's rule in load_weights_upto of its src/parser.c."""
+    """How many bytes the header has, by the rule of darknet's load_weights_upto (src/parser.c)."""
     if len(data) < 16:
         raise NetworkError(f"{path.name} must start with a header of 16 or 20 bytes, but has {len(data)}")
     major, minor = struct.unpack_from("<2i", data)
@@ -123,17 +123,17 @@ def _header_bytes(data: bytes, path: Path) -> int:
     return 20 if major * 10 + minor >= 2 else 16
 
 
-def _check_size(network: Network, path: Path, wanted: int, size: int) -> None:
-    """``size`` bytes after the header are exactly ``wanted`` float32 numbers, else NetworkError."""
-    found, odd = divmod(size, 4)
-    counts = f"{wanted:,} numbers were wanted, {found:,} found"
-    if found > wanted:
+def _check_size(network: Network, path: Path, expected: int, size: int) -> None:
+    """NetworkError where ``size``, the bytes after the header, are not ``expected`` float32 numbers."""
+    count, odd = divmod(size, 4)
+    counts = f"{expected:,} numbers were wanted, {count:,} found"
+    if count > expected:
         raise NetworkError(
-            f"{path.name} holds more than {network.name!r} reads: {counts}, {found - wanted:,} left over "
+            f"{path.name} holds more than {network.name!r} reads: {counts}, {count - expected:,} left over "
             f"after the last layer ({network.nodes[-1].source}); is it of another cfg?"
         )
-    if found < wanted:
-        node, first, last = _numbers_at(network, found)
+    if count < expected:
+        node, first, last = _numbers_at(network, count)
         raise NetworkError(
             f"{path.name} ends within {node.name!r} ({node.source}): {counts}, and this layer's are "
             f"{first:,}…{last:,}; is it cut short, or of another cfg?"
@@ -159,16 +159,17 @@ class _Reader:
 
     numbers: FloatArray
     file: str
-    at: int = 0
+    position: int = 0
 
-    def take(self, like: FloatArray, what: str, node: Node) -> FloatArray:
-        part = self.numbers[self.at : self.at + like.size].reshape(like.shape)
+    def take(self, like: FloatArray, title: str, node: Node) -> FloatArray:
+        """The next numbers in the shape of ``like``; errors call them ``title``."""
+        part = self.numbers[self.position : self.position + like.size].reshape(like.shape)
         if not np.isfinite(part).all():
             raise NetworkError(
-                f"{self.file}: the {what} of {node.name!r} ({node.source}) must be finite numbers, "
+                f"{self.file}: the {title} of {node.name!r} ({node.source}) must be finite numbers, "
                 "but some are infinite or not a number; the file is damaged, or training diverged"
             )
-        self.at += like.size
+        self.position += like.size
         return part
 
 
@@ -203,7 +204,7 @@ def _take_norm(norm: BatchNorm | None, reader: _Reader, node: Node) -> BatchNorm
 def write_darknet_weights(network: Network) -> bytes:
     """The bytes of a weights file, version 0.2.0, that ``read_darknet`` reads back bit by bit.
 
-    What nobody stores there, such as padding or the epsilon, is the cfg's business.
+    The file has no place for strides, padding or the epsilon: the cfg has them.
     """
     header = struct.pack("<3iQ", 0, 2, 0, 0)
     arrays = (array for node in network.nodes for array in _arrays(node))

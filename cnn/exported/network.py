@@ -19,7 +19,8 @@ from boards.errors import NetworkError
 from cnn.accumulator import accumulator_bound
 from cnn.datatype import BIPOLAR, INT16, INT32, UINT8
 from cnn.exported.integers import NORM, Step, float_variance, integer_weights, output_type, requantising
-from cnn.exported.topology import Kernel, Layer, Topology, read_topology
+from cnn.exported.topology import Kernel, Layer, Topology
+from cnn.exported.topology_file import read_topology
 from cnn.network import (
     SIGN,
     SYMMETRIC,

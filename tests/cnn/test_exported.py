@@ -18,7 +18,8 @@ from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, DataType
 from cnn.exported.integers import integer_weights
 from cnn.exported.network import Exported, array_shapes, make_exported, read_exported
 from cnn.exported.seed import seeded_arrays
-from cnn.exported.topology import Kernel, Topology, parse_topology
+from cnn.exported.topology import Kernel, Topology
+from cnn.exported.topology_file import parse_topology
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.network import BatchNorm, Convolution, Detection

@@ -10,7 +10,8 @@ import pytest
 
 from boards.errors import NetworkError
 from cnn import zoo
-from cnn.exported.topology import FORMAT, Kernel, Topology, parse_topology, read_topology
+from cnn.exported.topology import Kernel, Topology
+from cnn.exported.topology_file import FORMAT, parse_topology, read_topology
 from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape
 
 

@@ -1,0 +1,63 @@
+"""The network of a cfg while it is read: what every section's builder takes and returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from boards.errors import NetworkError
+from cnn.darknet.cfg import Section
+from cnn.network import Node, Op, Shape
+
+MAX_CHANNELS = 1 << 16
+MAX_MAP = 1 << 26
+"""Values of one layer's output."""
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The layers read so far.
+
+    nodes: in topological order. layers: for each darknet layer, which [net] is none of, the node of its output.
+    """
+
+    nodes: tuple[Node, ...]
+    layers: tuple[int, ...] = ()
+
+    @property
+    def last(self) -> int:
+        """The node that the next section reads where it names none."""
+        return self.layers[-1] if self.layers else 0
+
+    @property
+    def shape(self) -> Shape:
+        """Of ``last``."""
+        return self.nodes[self.last].shape
+
+    def name(self, stem: str) -> str:
+        """The next free name: conv1, conv2 …"""
+        return f"{stem}{1 + sum(node.name.rstrip('0123456789') == stem for node in self.nodes)}"
+
+    def grown(self, section: Section, stem: str, op: Op, shape: Shape, *inputs: int) -> Layers:
+        """One more node that is also a darknet layer."""
+        node = Node(self.name(stem), op, inputs or (self.last,), bounded(shape, section), section.source)
+        return Layers((*self.nodes, node), (*self.layers, len(self.nodes)))
+
+    def alias(self, index: int) -> Layers:
+        """One more darknet layer that computes nothing: its output is that of a node that exists."""
+        return replace(self, layers=(*self.layers, index))
+
+
+def require(condition: bool, source: str, sentence: str) -> None:
+    """NetworkError with ``source`` ("file:line") before the sentence where the condition does not hold."""
+    if not condition:
+        raise NetworkError(f"{source}: {sentence}")
+
+
+def bounded(shape: Shape, section: Section) -> Shape:
+    """``shape``, or NetworkError where it has more channels or values than MAX_CHANNELS and MAX_MAP."""
+    require(
+        shape.channels <= MAX_CHANNELS and shape.values <= MAX_MAP,
+        section.source,
+        f"a layer has at most {MAX_CHANNELS:,} channels and {MAX_MAP:,} values, not {shape}",
+    )
+    return shape

@@ -1,0 +1,62 @@
+"""Sections that end a network: [softmax], [region] and [yolo]."""
+
+from __future__ import annotations
+
+from cnn.darknet.cfg import Section
+from cnn.darknet.graph import MAX_CHANNELS, Layers, require
+from cnn.network import Detection, Softmax
+
+
+def softmax(layers: Layers, section: Section) -> Layers:
+    """One more [softmax]; NetworkError where its groups do not divide the values that it reads."""
+    groups = section.integer("groups", 1, 1, MAX_CHANNELS)
+    values = layers.shape.values
+    require(values % groups == 0, section.source_of("groups"), f"groups={groups} must divide the {values} values")
+    return layers.grown(section, "softmax", Softmax(groups), layers.shape)
+
+
+def region(layers: Layers, section: Section) -> Layers:
+    """One more [region] (YOLOv2); NetworkError where anchors, classes and channels do not agree."""
+    softmax = bool(section.integer("softmax", 0, 0, 1))
+    coords = section.integer("coords", 4, 4, 4)
+    return _detection(layers, section, _anchors(section), softmax, coords)
+
+
+def yolo(layers: Layers, section: Section) -> Layers:
+    """One more [yolo] (YOLOv3); NetworkError where anchors, mask, classes and channels do not agree."""
+    anchors = _anchors(section)
+    mask = section.integers("mask") if "mask" in section.options else tuple(range(len(anchors)))
+    require(
+        all(0 <= i < len(anchors) for i in mask),
+        section.source_of("mask"),
+        f"mask of [yolo] picks anchors 0…{len(anchors) - 1}, not {','.join(str(i) for i in mask)}",
+    )
+    return _detection(layers, section, tuple(anchors[i] for i in mask), False, 4)
+
+
+def _anchors(section: Section) -> tuple[tuple[float, float], ...]:
+    count = section.integer("num", 1, 1, 1024)
+    values = section.numbers("anchors")
+    require(
+        len(values) == 2 * count,
+        section.source_of("anchors"),
+        f"num={count} anchors of [{section.kind}] are {2 * count} numbers, width and height of each, not {len(values)}",
+    )
+    smallest = min(values)
+    require(smallest > 0, section.source_of("anchors"), f"the sides of an anchor are above 0, not {smallest:g}")
+    return tuple(zip(values[0::2], values[1::2], strict=True))
+
+
+def _detection(
+    layers: Layers, section: Section, anchors: tuple[tuple[float, float], ...], softmax: bool, coords: int
+) -> Layers:
+    classes = section.integer("classes", 20, 1, MAX_CHANNELS)
+    channels = len(anchors) * (coords + 1 + classes)
+    require(
+        layers.shape.channels == channels,
+        section.source_of("classes"),
+        f"[{section.kind}] with {len(anchors)} anchors and {classes} classes reads {channels} channels, "
+        f"but the layer before it gives {layers.shape.channels}; set its filters={channels}",
+    )
+    op = Detection(section.kind, anchors, classes, softmax, coords)
+    return layers.grown(section, section.kind, op, layers.shape)

@@ -1,0 +1,101 @@
+"""A JSON object whose keys are asked for one by one, each with its type and range.
+
+Topology files are written by people: a misspelt key or a wrong number must be a sentence with file, layer and key in
+it, and never a default that nobody chose.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from boards.errors import NetworkError
+
+_JSON_NAMES: dict[type[Any], str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+}
+
+
+def is_number(value: Any) -> bool:
+    """True for a number of a size that a float holds exactly enough; not for true and false."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e18
+
+
+class JsonTable:
+    """One JSON object. ``source`` names it in errors. ``finish`` tells of keys that nobody asked for.
+
+    All methods raise NetworkError where a key is missing without default or its value is of another kind.
+    """
+
+    def __init__(self, values: Any, source: str) -> None:
+        if not isinstance(values, dict):
+            raise NetworkError(f"{source} must be a JSON object, not {str(values)[:80]!r}")
+        self.values: Mapping[str, Any] = values
+        self.source = source
+        self._asked: set[str] = set()
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there; it still has to be asked for."""
+        return key in self.values
+
+    def get(self, key: str, kind: type[Any] | tuple[type[Any], ...], default: Any = None) -> Any:
+        """A value of one of these types."""
+        self._asked.add(key)
+        value = self.values.get(key, default)
+        if value is None and key not in self.values:
+            raise NetworkError(f"{self.source}: {key!r} is missing")
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            kinds = kind if isinstance(kind, tuple) else (kind,)
+            required = " or ".join(_JSON_NAMES[name] for name in kinds)
+            raise NetworkError(f"{self.source}: {key!r} must be {required}, not {str(value)[:80]!r}")
+        return value
+
+    def whole(self, key: str, low: int, high: int, default: int | None = None) -> int:
+        """A whole number in low…high, both included."""
+        value: int = self.get(key, int, default)
+        if not low <= value <= high:
+            raise NetworkError(f"{self.source}: {key!r} must be {low}…{high}, not {str(value)[:80]}")
+        return value
+
+    def number(self, key: str, low: float, high: float, default: float) -> float:
+        """A number in low…high, both included."""
+        value = self.get(key, (int, float), default)
+        if not is_number(value) or not low <= value <= high:
+            raise NetworkError(f"{self.source}: {key!r} must be {low:g}…{high:g}, not {str(value)[:80]}")
+        return float(value)
+
+    def text(self, key: str) -> str:
+        """1…200 printable characters."""
+        value: str = self.get(key, str)
+        if not 1 <= len(value) <= 200 or not value.isprintable():
+            raise NetworkError(f"{self.source}: {key!r} must be 1…200 printable characters, not {value[:80]!r}")
+        return value
+
+    def choice(self, key: str, choices: tuple[str, ...], default: str | None) -> str:
+        """One of ``choices``."""
+        value: str = self.get(key, str, default)
+        if value not in choices:
+            close = difflib.get_close_matches(value, choices, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise NetworkError(f"{self.source}: {key!r} must be {', '.join(choices)}, not {value[:80]!r}{hint}")
+        return value
+
+    def labels(self) -> tuple[str, ...]:
+        """The names of the classes under "labels", at most 10 000, each cut off after 200 characters; () without."""
+        listed = self.get("labels", list, [])
+        if len(listed) > 10_000 or not all(isinstance(label, str) and label.isprintable() for label in listed):
+            raise NetworkError(f"{self.source}: 'labels' must be printable texts, one a class")
+        return tuple(label[:200] for label in listed)
+
+    def finish(self) -> None:
+        """NetworkError where the object has a key that nobody asked for."""
+        unknown = sorted(set(self.values) - self._asked)
+        if unknown:
+            close = difflib.get_close_matches(unknown[0], self._asked, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(self._asked))}"
+            raise NetworkError(f"{self.source}: {unknown[0][:80]!r} is no key of it; {hint}")

@@ -1,0 +1,128 @@
+"""One function a kind of layer: what a topology file says of it, and the shapes that it reads → operation and shape.
+
+``KINDS`` has them by the names that a file uses under "type". All raise NetworkError where the numbers make no layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from boards.errors import NetworkError
+from cnn.exported.json_table import JsonTable, is_number
+from cnn.exported.topology import Kernel, LayerOp
+from cnn.network import AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Shape, Upsample
+
+SIDE_LIMIT = 1 << 16
+WEIGHT_LIMIT = 1 << 26
+"""Values of one kernel."""
+
+
+def _convolution(table: JsonTable, shapes: list[Shape], number: int) -> tuple[LayerOp, Shape]:
+    source = shapes[0]
+    pad = table.whole("padding", 0, 255, 0)
+    kernel = Kernel(
+        number,
+        source.channels,
+        table.whole("filters", 1, SIDE_LIMIT),
+        table.whole("kernel", 1, 255),
+        table.whole("stride", 1, 255, 1),
+        Padding(pad, pad, pad, pad),
+        table.whole("groups", 1, SIDE_LIMIT, 1),
+        table.whole("weight_bits", 1, 8),
+        *_activation(table),
+    )
+    if source.channels % kernel.groups or kernel.filters % kernel.groups:
+        raise NetworkError(
+            f"{table.source}: {kernel.groups} groups must divide {source.channels} channels "
+            f"and {kernel.filters} filters"
+        )
+    if kernel.filters * kernel.weights[1] * kernel.size**2 > WEIGHT_LIMIT:
+        raise NetworkError(f"{table.source}: a kernel has at most {WEIGHT_LIMIT} weights, not {kernel.weights}")
+    return kernel, _slid(table, source, kernel.filters, (kernel.size, kernel.stride, pad))
+
+
+def _activation(table: JsonTable) -> tuple[int | None, str]:
+    """output_bits and activation of a Kernel."""
+    if not table.has("output_bits"):
+        return None, "unit"
+    name = table.choice("activation", ("unit", "symmetric"), "unit")
+    return table.whole("output_bits", 1, 8 if name == "unit" else 2), name
+
+
+def _max_pool(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
+    size = table.whole("size", 1, 255)
+    pool = MaxPool(size, table.whole("stride", 1, 255, size), Padding())
+    return pool, _slid(table, shapes[0], shapes[0].channels, (size, pool.stride, 0))
+
+
+def _average_pool(_: JsonTable, shapes: list[Shape], __: int) -> tuple[LayerOp, Shape]:
+    return AveragePool(), Shape(shapes[0].channels, 1, 1)
+
+
+def _slid(table: JsonTable, source: Shape, channels: int, window: tuple[int, int, int]) -> Shape:
+    """The shape that a window leaves; window: its size, stride and padding on every side."""
+    size, stride, pad = window
+    height, width = source.height + 2 * pad - size, source.width + 2 * pad - size
+    if min(height, width) < 0:
+        raise NetworkError(f"{table.source}: a window of {size}×{size} is larger than its padded input {source}")
+    return Shape(channels, height // stride + 1, width // stride + 1)
+
+
+def _reorg(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
+    source, s = shapes[0], table.whole("stride", 1, 255)
+    order = table.choice("order", ("block", "darknet"), "block")
+    divisor = s * s if order == "darknet" else 1
+    if source.height % s or source.width % s or source.channels % divisor:
+        raise NetworkError(
+            f"{table.source}: a reorg by {s} needs height % {s}, width % {s} and channels % {divisor} to be 0, "
+            f"not {source}"
+        )
+    return Reorg(s, order), Shape(source.channels * s * s, source.height // s, source.width // s)
+
+
+def _upsample(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
+    source, s = shapes[0], table.whole("stride", 1, 255)
+    return Upsample(s), Shape(source.channels, source.height * s, source.width * s)
+
+
+def _concat(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
+    first = shapes[0]
+    if any((shape.height, shape.width) != (first.height, first.width) for shape in shapes):
+        raise NetworkError(
+            f"{table.source}: a concat needs inputs of one height and width, not {', '.join(map(str, shapes))}"
+        )
+    return Concat(), Shape(sum(shape.channels for shape in shapes), first.height, first.width)
+
+
+def _one_object(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
+    classes = table.whole("classes", 1, 10_000, 1)
+    anchors = tuple(_anchor(table, pair) for pair in table.get("anchors", list))
+    channels = len(anchors) * (5 + classes)
+    if not anchors or shapes[0].channels != channels:
+        raise NetworkError(
+            f"{table.source}: {len(anchors)} anchors × (5 + {classes} classes) read {channels} channels, "
+            f"but {shapes[0].channels} come; check 'anchors' and the filters of the last convolution"
+        )
+    return Detection("one-object", anchors, classes, False), shapes[0]
+
+
+def _anchor(table: JsonTable, pair: Any) -> tuple[float, float]:
+    sides = pair if isinstance(pair, list) else []
+    if len(sides) != 2 or not all(is_number(side) and 0 < side < 1e6 for side in sides):
+        raise NetworkError(f"{table.source}: an anchor is a width and a height in pixels, not {str(pair)[:80]!r}")
+    return float(sides[0]), float(sides[1])
+
+
+LayerKind = Callable[[JsonTable, list[Shape], int], tuple[LayerOp, Shape]]
+"""The table of a layer, the shapes that it reads, and how many convolutions come before it."""
+
+KINDS: dict[str, LayerKind] = {
+    "convolution": _convolution,
+    "max_pool": _max_pool,
+    "average_pool": _average_pool,
+    "reorg": _reorg,
+    "upsample": _upsample,
+    "concat": _concat,
+    "one_object": _one_object,
+}

@@ -1,0 +1,116 @@
+"""The JSON file of a topology; docs/exported.md has the schema.
+
+It holds only what nobody can compute: kernels, strides, bits, what reads what. Every shape is computed here.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from boards.errors import NetworkError
+from cnn.darknet.cfg import read_text
+from cnn.darknet.files import identifier
+from cnn.exported.json_table import JsonTable
+from cnn.exported.layer_kinds import KINDS, SIDE_LIMIT
+from cnn.exported.topology import Kernel, Layer, Topology
+from cnn.network import Detection, Shape
+
+FORMAT = "systolic exported network 1"
+TEXT_LIMIT = 1 << 20
+LAYER_LIMIT = 1000
+MAP_LIMIT = 1 << 28
+"""Values of one map."""
+FITS = ("plain", "letterbox", "smooth")
+
+
+def read_topology(path: Path) -> Topology:
+    """The topology in a JSON file; NetworkError names file, layer and key."""
+    return parse_topology(read_text(path, TEXT_LIMIT, "network file"), path.name)
+
+
+def parse_topology(text: str, file: str) -> Topology:
+    """As ``read_topology``, from the text itself; ``file`` is what errors call it."""
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NetworkError(f"{file} must be JSON text: {error}") from error
+    table = JsonTable(values, file)
+    if table.text("format") != FORMAT:
+        raise NetworkError(f"{file}: 'format' must be {FORMAT!r}, not {str(table.values['format'])[:80]!r}")
+    shape, order = _input(table)
+    norm = JsonTable(table.get("batch_norm", dict, {}), f"{file}: batch_norm")
+    topology = Topology(
+        name=identifier(table.text("name")),
+        input=shape,
+        order=order,
+        extra_bits=table.whole("extra_bits", 0, 16, 8),
+        epsilon=norm.number("epsilon", 0.0, 1.0, 1e-5),
+        epsilon_of=norm.choice("added_to", ("root", "variance"), "variance"),
+        requantise=table.choice("requantise", ("multiply_shift", "thresholds"), "multiply_shift"),
+        fit=table.choice("fit", FITS, "plain"),
+        labels=table.labels(),
+        layers=_layers(table, shape),
+    )
+    norm.finish()
+    table.finish()
+    return topology
+
+
+def _input(table: JsonTable) -> tuple[Shape, str]:
+    """Shape of the picture, and the order of its channels in training."""
+    picture = JsonTable(table.get("input", dict), f"{table.source}: input")
+    sides = (picture.whole("channels", 1, 4, 3), *(picture.whole(key, 1, 8192) for key in ("height", "width")))
+    order = picture.choice("order", ("RGB", "BGR"), "RGB")
+    picture.finish()
+    return Shape(*sides), order
+
+
+def _layers(table: JsonTable, picture: Shape) -> tuple[Layer, ...]:
+    listed = table.get("layers", list)
+    if not 1 <= len(listed) <= LAYER_LIMIT:
+        raise NetworkError(f"{table.source} must have 1…{LAYER_LIMIT} layers, not {len(listed)}")
+    layers: list[Layer] = []
+    for number, values in enumerate(listed, 1):
+        layers.append(_layer(JsonTable(values, f"{table.source}: layer {number}"), tuple(layers), picture))
+    return tuple(layers)
+
+
+def _layer(table: JsonTable, earlier: tuple[Layer, ...], picture: Shape) -> Layer:
+    kind = table.choice("type", tuple(KINDS), None)
+    name = _name(table, kind, earlier)
+    inputs = _inputs(table, earlier)
+    if len(inputs) != 1 and kind != "concat":
+        raise NetworkError(f"{table.source}: a {kind} reads one layer, not {len(inputs)}")
+    shapes = [earlier[i - 1].shape if i else picture for i in inputs]
+    op, shape = KINDS[kind](table, shapes, sum(isinstance(layer.op, Kernel) for layer in earlier))
+    table.finish()
+    if shape.values > MAP_LIMIT or max(shape.channels, shape.height, shape.width) > SIDE_LIMIT:
+        raise NetworkError(f"{table.source}: its output {shape} has more than {MAP_LIMIT} values; is a number wrong?")
+    return Layer(name, op, inputs, shape, table.source)
+
+
+def _name(table: JsonTable, kind: str, earlier: tuple[Layer, ...]) -> str:
+    name = identifier(table.get("name", str, f"{kind}{len(earlier) + 1}"))
+    if name in {layer.name for layer in earlier} | {"input"}:
+        raise NetworkError(f"{table.source}: the name {name!r} is taken already; give each layer one of its own")
+    return name
+
+
+def _inputs(table: JsonTable, earlier: tuple[Layer, ...]) -> tuple[int, ...]:
+    """``from``: one name or a list of them; without it, the layer just before."""
+    names = table.get("from", (str, list), [earlier[-1].name if earlier else "input"])
+    names = [names] if isinstance(names, str) else names
+    numbers = {"input": 0, **{layer.name: i for i, layer in enumerate(earlier, 1)}}
+    for name in names:
+        if not isinstance(name, str) or name not in numbers:
+            raise NetworkError(
+                f"{table.source}: 'from' must name layers before it, not {str(name)[:80]!r}; there are "
+                f"{', '.join(list(numbers)[-6:])}"
+            )
+    if not 1 <= len(names) <= 64:
+        raise NetworkError(f"{table.source}: 'from' must name 1…64 layers, not {len(names)}")
+    inputs = tuple(numbers[name] for name in names)
+    if any(isinstance(earlier[i - 1].op, Detection) for i in inputs if i):
+        raise NetworkError(f"{table.source}: no layer reads a detection head, it runs on the host")
+    return inputs
