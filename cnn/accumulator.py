@@ -1,4 +1,4 @@
-"""How wide an accumulator is: counted from the weights, never assumed."""
+"""How wide an accumulator must be: computed from the weights of a layer, never assumed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def magnitude(datatype: DataType) -> int:
 
 
 def accumulator_bound(op: Accumulating, *inputs: DataType, positions: int = 1) -> int:
-    """The greatest |acc + bias|, and so of every partial sum in any order: Σ|w|·max|a| + |bias|.
+    """The greatest |acc + bias| of any channel: Σ|w|·max|a| + |bias|. It bounds every partial sum in any order too.
 
-    The bias counts where it is added to the sum itself, by a Requantiser: that of a MultiplyShift joins the product.
-    inputs: one datatype an input of ``op``. positions: height · width of the map that a QAveragePool
-    sums over.
+    Only a Requantiser adds its bias to the sum itself, so only that bias counts; a MultiplyShift adds its own to the
+    product.
+    inputs: one datatype an input of ``op``. positions: height · width of the map that a QAveragePool sums over.
     """
     bias = np.abs(op.requantiser.bias) if isinstance(op.requantiser, Requantiser) else np.zeros(1, np.int64)
     if isinstance(op, QAdd):
@@ -34,5 +34,5 @@ def accumulator_bound(op: Accumulating, *inputs: DataType, positions: int = 1) -
 
 
 def accumulator_bits(op: Accumulating, *inputs: DataType, positions: int = 1) -> int:
-    """Bits of the two's complement integer that holds ± ``accumulator_bound``."""
+    """Bits of the two's complement integer that holds ± ``accumulator_bound``; the same arguments."""
     return accumulator_bound(op, *inputs, positions=positions).bit_length() + 1

@@ -19,7 +19,8 @@ _ALL = "INT2…INT32, UINT1…UINT32, BIPOLAR or TERNARY"
 class DataType:
     """An integer datatype of ``bits`` bits, two's complement where signed.
 
-    few: "BIPOLAR" for −1 and +1 in one bit, "TERNARY" for −1, 0 and +1 in two; "" for all that the bits can say.
+    few: "BIPOLAR" for −1 and +1 in one bit, "TERNARY" for −1, 0 and +1 in two; "" for every value of the bits.
+    QuantiseError for bits that no datatype has.
     """
 
     bits: int
@@ -31,31 +32,33 @@ class DataType:
             if (self.few, self.bits, self.signed) not in {(name, bits, True) for name, bits in _FEW.items()}:
                 raise QuantiseError(f"BIPOLAR has 1 bit and TERNARY 2, both signed, not {self!r}")
             return
-        least = 2 if self.signed else 1
-        if not least <= self.bits <= 32:
+        if not (2 if self.signed else 1) <= self.bits <= 32:
             kind = "INT2…INT32" if self.signed else "UINT1…UINT32"
             raise QuantiseError(f"a datatype is {kind}, not {self.name}")
 
     @property
     def name(self) -> str:
+        """As QONNX writes it: "INT8", "UINT4", "BIPOLAR"."""
         return self.few or f"{'' if self.signed else 'U'}INT{self.bits}"
 
     @property
     def low(self) -> int:
+        """The least value."""
         return -1 if self.few else -(1 << (self.bits - 1)) if self.signed else 0
 
     @property
     def high(self) -> int:
+        """The greatest value."""
         return 1 if self.few else (1 << (self.bits - self.signed)) - 1
 
     @property
     def step(self) -> int:
-        """From one value to the next."""
+        """The distance from one value to the next."""
         return 2 if self.few == "BIPOLAR" else 1
 
     @property
     def levels(self) -> int:
-        """How many values there are above the least: as many thresholds tell them apart."""
+        """How many values there are above the least, and so how many thresholds tell all values apart."""
         return (self.high - self.low) // self.step
 
     @property

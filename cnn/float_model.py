@@ -1,6 +1,7 @@
 """The float reference: what a network computes in float32, as darknet does it.
 
-Convolutions run some output rows at a time, so that im2col stays in cache whatever the picture's size.
+Convolutions are im2col and a matrix product, some output rows at a time, so that the columns stay in cache whatever the
+picture's size.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ from cnn.network import (
 T = TypeVar("T", bound=np.generic)
 
 COLUMN_VALUES = 1 << 19  # of im2col at a time: stays in the second-level cache
-LEAST_COLUMNS = 256  # thinner products would read all weights again and again
+LEAST_COLUMNS = 256  # a product: with fewer, reading the weights would take most of the time
 
 
 def run_float(network: Network, picture: FloatArray) -> list[FloatArray]:
-    """Every node's output, float32 [C, H, W], in the order of ``network.nodes``.
+    """Every node's output, float32 [channels, height, width], in the order of ``network.nodes``.
 
     picture: float32 [channels, height, width], 0…1, of the network's input shape, else NetworkError.
-    Detection nodes pass their raw input on: decoding boxes is the host's.
+    Detection nodes pass their raw input on; the host decodes boxes (host.vision.detection).
     """
     _check_picture(network, picture)
     outputs: list[FloatArray] = []
@@ -88,7 +89,7 @@ def _run_node(node: Node, inputs: list[FloatArray]) -> FloatArray:
 
 
 def _move(node: Node, inputs: list[FloatArray]) -> FloatArray:
-    """Operations that compute nothing, or next to nothing."""
+    """Operations that move values, and a detection head, which leaves them as they are."""
     op, first = node.op, inputs[0]
     if isinstance(op, Concat):
         return np.concatenate(inputs)
@@ -105,7 +106,10 @@ def _move(node: Node, inputs: list[FloatArray]) -> FloatArray:
 
 
 def activate(array: FloatArray, name: str) -> FloatArray:
-    """An activation of cnn.network, float32 in and out; ``array`` may be overwritten."""
+    """An activation of cnn.network by its name, float32 of any shape; ``array`` may be overwritten.
+
+    NetworkError for a name that is none.
+    """
     if name == "leaky":
         np.maximum(array, array * np.float32(LEAKY_SLOPE), out=array)
     elif name == "relu":
@@ -142,14 +146,15 @@ def _gain(norm: BatchNorm) -> FloatArray:
 
 
 def _convolve(array: FloatArray, op: Convolution, shape: Shape) -> FloatArray:
-    filters, channels, high, wide = op.weights.shape
+    filters, channels, *window = op.weights.shape
+    taps = window[0] * window[1]
     weights = op.weights.reshape(op.groups, filters // op.groups, -1)
     padded = _pad(array, op.padding, 0.0)
     result = np.empty((filters, shape.height, shape.width), np.float32)
-    for first, last in _row_blocks(shape, channels * op.groups * high * wide):
+    for first, last in _row_blocks(shape, channels * op.groups * taps):
         block = Shape(filters, last - first, shape.width)
-        columns = _columns(padded[:, first * op.stride :], (high, wide), op.stride, block)
-        products = weights @ columns.reshape(op.groups, channels * high * wide, -1)
+        columns = _columns(padded[:, first * op.stride :], (window[0], window[1]), op.stride, block)
+        products = weights @ columns.reshape(op.groups, channels * taps, -1)
         result[:, first:last] = _finish(products.reshape(filters, -1), op).reshape(filters, -1, shape.width)
     return result
 
@@ -179,8 +184,8 @@ def _pad(array: FloatArray, padding: Padding, value: float) -> FloatArray:
     if padding == Padding():
         return array
     channels, height, width = array.shape
-    high, wide = height + padding.top + padding.bottom, width + padding.left + padding.right
-    padded = np.full((channels, high, wide), value, np.float32)
+    sides = height + padding.top + padding.bottom, width + padding.left + padding.right
+    padded = np.full((channels, *sides), value, np.float32)
     padded[:, padding.top : padding.top + height, padding.left : padding.left + width] = array
     return padded
 
@@ -202,14 +207,14 @@ def _softmax(array: FloatArray, groups: int) -> FloatArray:
 
 
 def space_to_depth(array: npt.NDArray[T], op: Reorg) -> npt.NDArray[T]:
-    """[C, H, W] → [C · s², H / s, W / s] of any dtype.
+    """[C, H, W] → [C · s², H / s, W / s] of any dtype, in the order that ``Reorg`` explains.
 
-    darknet's reorg_cpu, as its layer calls it, reads the input's memory as C/s² × H·s × W·s.
+    The darknet order is that of its reorg_cpu (src/blas.c), which reads the input's memory as C/s² × H·s × W·s.
     """
     (channels, height, width), s = array.shape, op.stride
     if op.order == "block":
-        deep = array.reshape(channels, height // s, s, width // s, s).transpose(2, 4, 0, 1, 3)
+        blocks = array.reshape(channels, height // s, s, width // s, s).transpose(2, 4, 0, 1, 3)
     else:
-        deep = array.reshape(channels // s**2, height, s, width, s).transpose(2, 4, 0, 1, 3)
-    result: npt.NDArray[T] = deep.reshape(channels * s**2, height // s, width // s)
+        blocks = array.reshape(channels // s**2, height, s, width, s).transpose(2, 4, 0, 1, 3)
+    result: npt.NDArray[T] = blocks.reshape(channels * s**2, height // s, width // s)
     return result

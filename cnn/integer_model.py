@@ -1,9 +1,8 @@
 """The numpy golden model: what every integer of every layer must be.
 
-Integers travel in floating point through BLAS, which is exact as long as every partial sum stays
-within the significand: |sum| ≤ 2^24 for float32, 2^53 for float64. Where Σ|w|·max|a| is above 2^24
-the input channels are cut into a few parts that each keep the float32 bound, and the parts are
-added in float64.
+Matrix products of integers run in floating point through BLAS. That is exact as long as every partial sum fits the
+significand: |sum| ≤ 2^24 for float32, 2^53 for float64. Where Σ|w|·max|a| is above 2^24, the input channels are cut
+into a few parts that each keep the float32 bound, and the parts are added in float64.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ COLUMN_BYTES = 1 << 20  # of im2col at a time: stays in the second-level cache
 
 
 def run_integer(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> list[Integers | None]:
-    """Every node's integers in its datatype's carrier, [C, H, W]; None for nodes that run on the host.
+    """Every node's integers in its datatype's carrier, [channels, height, width]; None for nodes that run on the host.
 
-    picture: uint8 [C, H, W] of the network's input shape, else QuantiseError.
+    picture: uint8 of the network's input shape, else QuantiseError.
     """
     _check_picture(network, picture)
     outputs: list[Integers | None] = []
@@ -57,7 +56,7 @@ def run_integer(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> li
 
 
 def dequantise(array: Integers, type: TensorType) -> FloatArray:
-    """integer × scale as float32."""
+    """integer × scale as float32, in the shape of ``array``."""
     return np.asarray(array * np.float64(type.scale), dtype=np.float32)
 
 
@@ -174,7 +173,7 @@ def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
 
 
 def max_pool(array: Integers, op: MaxPool, shape: Shape, datatype: DataType) -> Integers:
-    """The greatest integer of each window; padding has the least value, so that it never wins."""
+    """The greatest integer of each window, [C, H, W] of ``shape``; padding has the least value of the datatype."""
     padded = _pad(array, op.padding, array.dtype, datatype.low)
     taps = _taps(padded, (op.size, op.size), op.stride, shape)
     result: Integers = next(taps).copy()
@@ -185,8 +184,8 @@ def max_pool(array: Integers, op: MaxPool, shape: Shape, datatype: DataType) -> 
 
 def _pad(array: Integers, padding: Padding, dtype: npt.DTypeLike, value: int) -> Integers:
     channels, height, width = array.shape
-    high, wide = height + padding.top + padding.bottom, width + padding.left + padding.right
-    padded = np.full((channels, high, wide), value, dtype) if value else np.zeros((channels, high, wide), dtype)
+    shape = (channels, height + padding.top + padding.bottom, width + padding.left + padding.right)
+    padded = np.full(shape, value, dtype) if value else np.zeros(shape, dtype)
     padded[:, padding.top : padding.top + height, padding.left : padding.left + width] = array
     return padded
 
@@ -208,23 +207,28 @@ def _dense(array: Integers, datatype: DataType, op: QDense, out: DataType) -> In
 
 
 def convolve(array: Integers, datatype: DataType, op: QConvolution, shape: Shape, out: DataType) -> Integers:
-    """Some output rows at a time: im2col into a buffer that stays in cache, product, requantise."""
-    filters, channels, high, wide = op.weights.shape
-    weights = op.weights.reshape(op.groups, filters // op.groups, channels, high * wide)
+    """The outputs of a convolution, [filters, height, width] of ``shape`` in the carrier of ``out``.
+
+    array [C, H, W] of ``datatype``. It runs some output rows at a time: im2col into a buffer that stays in cache,
+    matrix product, requantisation.
+    """
+    filters, channels, *window = op.weights.shape
+    taps = window[0] * window[1]
+    weights = op.weights.reshape(op.groups, filters // op.groups, channels, taps)
     parts = _parts(weights, magnitude(datatype))
     padded = _pad(array, op.padding, parts[0][1].dtype, 0)
     result = np.empty((filters, shape.height, shape.width), out.carrier)
-    for first, last in _row_blocks(shape, array.shape[0] * high * wide * padded.itemsize):
+    for first, last in _row_blocks(shape, array.shape[0] * taps * padded.itemsize):
         block = Shape(filters, last - first, shape.width)
-        columns = _columns(padded[:, first * op.stride :], (high, wide), op.stride, block)
-        total = _multiply(parts, columns.reshape(op.groups, channels, high * wide, -1))
+        columns = _columns(padded[:, first * op.stride :], (window[0], window[1]), op.stride, block)
+        total = _multiply(parts, columns.reshape(op.groups, channels, taps, -1))
         result[:, first:last] = _requantise_floats(total, op.requantiser, out).reshape(filters, -1, shape.width)
     return result
 
 
 def _row_blocks(shape: Shape, column_bytes: int) -> Iterator[tuple[int, int]]:
     rows = max(1, COLUMN_BYTES // (column_bytes * shape.width))
-    # Thin blocks would read all weights again and again: at least 128 columns a product.
+    # At least 128 columns a product: with fewer, reading the weights would take most of the time.
     rows = max(rows, -(-128 // shape.width))
     return ((first, min(first + rows, shape.height)) for first in range(0, shape.height, rows))
 
@@ -237,18 +241,18 @@ def _columns(padded: Floats, window: tuple[int, int], stride: int, shape: Shape)
     return columns.reshape(padded.shape[0], window[0] * window[1], -1)
 
 
-def _parts(weights: Integers, most: int) -> list[tuple[slice, Floats]]:
+def _parts(weights: Integers, greatest: int) -> list[tuple[slice, Floats]]:
     """weights [groups, filters, channels, taps] cut along channels so that each part is exact in its float.
 
-    Float32 where Σ|w|·max|a| ≤ 2^24 in every filter of a part and no more than MAX_PARTS are needed,
-    else one part in float64, which the 32-bit bound on accumulators makes exact.
+    Parts are float32 where Σ|w|·max|a| ≤ 2^24 in every filter of each and at most MAX_PARTS are needed. Otherwise there
+    is one part in float64, which is exact because accumulators have at most 32 bits. greatest: max|a|.
     """
     groups, filters, channels, _ = weights.shape
-    size = np.abs(weights.astype(np.int32)).sum(axis=3, dtype=np.int64).cumsum(axis=2) * most
+    size = np.abs(weights.astype(np.int32)).sum(axis=3, dtype=np.int64).cumsum(axis=2) * greatest
     edges = [0]
     while edges[-1] < channels and len(edges) <= MAX_PARTS:
-        done = size[:, :, edges[-1] - 1, None] if edges[-1] else 0
-        edges.append(int(np.all(size - done <= FLOAT32_EXACT, axis=(0, 1)).nonzero()[0].max(initial=-1)) + 1)
+        earlier = size[:, :, edges[-1] - 1, None] if edges[-1] else 0
+        edges.append(int(np.all(size - earlier <= FLOAT32_EXACT, axis=(0, 1)).nonzero()[0].max(initial=-1)) + 1)
         if edges[-1] == edges[-2]:
             break
     dtype = np.float32 if edges[-1] == channels else np.float64

@@ -1,4 +1,4 @@
-"""The float network: one frozen graph on one screen.
+"""The float network: a frozen graph of nodes, each with one operation.
 
 A network is a tuple of nodes in topological order; a node names its inputs by their index in
 that tuple. Node 0 is the input picture. Shapes are channels × height × width throughout.
@@ -17,21 +17,24 @@ FloatArray = npt.NDArray[np.float32]
 ACTIVATIONS = ("linear", "leaky", "relu", "relu6", "logistic")
 LEAKY_SLOPE = 0.1
 UNIT = "unit"
-"""y = 0…1, cut off at both ends: the activation of networks that were quantised by training; no cfg has it."""
+"""y = x cut off to 0…1. Networks that were quantised by training have it; no cfg does."""
 SYMMETRIC = "symmetric"
-"""y = −1…1, cut off at both ends."""
+"""y = x cut off to −1…1."""
 SIGN = "sign"
-"""y = −1 or, from 0 on, +1."""
+"""y = −1 where x < 0, else +1."""
 
 
 @dataclass(frozen=True)
 class Shape:
+    """Of a map: channels × height × width."""
+
     channels: int
     height: int
     width: int
 
     @property
     def values(self) -> int:
+        """How many values a map of this shape has."""
         return self.channels * self.height * self.width
 
     def __str__(self) -> str:
@@ -40,7 +43,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Padding:
-    """Rows and columns of padding; zeros before a convolution, never a maximum before a max pool."""
+    """Rows and columns of padding: zeros before a convolution, and below every value before a max pool."""
 
     top: int = 0
     left: int = 0
@@ -55,7 +58,7 @@ class BatchNorm:
     scale: FloatArray
     mean: FloatArray
     variance: FloatArray
-    epsilon: float = 1e-6  # what darknet adds (to the root: see cnn.darknet)
+    epsilon: float = 1e-6  # darknet's: see DARKNET_EPSILON in cnn.darknet.layers
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,8 @@ class Dense:
 
 @dataclass(frozen=True)
 class MaxPool:
+    """The greatest value of each ``size`` × ``size`` window."""
+
     size: int
     stride: int
     padding: Padding
@@ -187,6 +192,7 @@ class Network:
 
     @property
     def input_shape(self) -> Shape:
+        """Of the picture."""
         return self.nodes[0].shape
 
     @property

@@ -1,4 +1,4 @@
-""".npz archives: bytes that depend on their content alone, and arrays of wanted shapes taken from untrusted ones."""
+""".npz archives: written so that the bytes depend on the arrays alone, and read without trust in the file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 
 HEADER_BYTES = 4096  # of an array: magic, version, shape, dtype
 
-# What zipfile raises for bytes that are no archive, beside its own error.
+# What zipfile raises for bytes that are no archive; BadZipFile is not all.
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -37,7 +37,7 @@ _NUMBERS = ("<f2", "<f4", "<f8")
 
 
 def put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    """A stored member with a fixed time stamp."""
+    """Add a member, uncompressed and with a fixed time stamp."""
     entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     entry.create_system = 3  # else the bytes tell which system wrote them
     entry.external_attr = 0o644 << 16
@@ -64,8 +64,8 @@ def write_arrays(arrays: Mapping[str, Array]) -> bytes:
 def read_arrays(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, FloatArray]:
     """Exactly the arrays of ``shapes``, float32 and finite, from an .npz that may be compressed.
 
-    Nothing is unpacked beyond what an array of its wanted shape takes. NetworkError says which array is missing, is
-    not wanted, or has another shape or dtype, and what is not a finite number.
+    Of each member no more is unpacked than an array of its shape takes. NetworkError names the array that is missing,
+    that no shape asks for, that has another shape or dtype, or that holds a number that is not finite.
     """
     with _opened(path) as archive:
         _check_names(path.name, (entry.filename for entry in archive.infolist()), shapes)
@@ -73,7 +73,7 @@ def read_arrays(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, 
 
 
 def array_names(path: Path) -> tuple[str, ...]:
-    """Of the arrays in an .npz; NetworkError where it is none."""
+    """Names of the arrays in an .npz, in its order; NetworkError where it is none."""
     with _opened(path) as archive:
         return tuple(entry.filename.removesuffix(".npy") for entry in archive.infolist())
 

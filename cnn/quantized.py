@@ -1,7 +1,7 @@
-"""The integer network: what the golden models, the scheduler and the generator share.
+"""The integer network, which the golden models, the scheduler and the generator share.
 
-Tensor value = integer × scale, zero point 0. Every operation that multiplies carries its own
-requantiser, so that the arithmetic contract stands in one place:
+The value of a tensor's element is integer × scale; the zero point is 0. Every operation that computes carries its own
+requantiser, so that the arithmetic contract stands in one place (docs/explanation/quantisation.md):
 
     Requantiser     y = saturate(((acc + bias) · m + 2^(s − 1)) >> s)
                     m = multiplier or, where acc + bias < 0, negative
@@ -46,11 +46,12 @@ class Requantiser:
 
     @property
     def channels(self) -> int:
+        """How many output channels it is for."""
         return int(self.bias.size)
 
 
 def identity(channels: int) -> Requantiser:
-    """y = (2 · acc + 1) >> 1 = acc, where the output's datatype holds it."""
+    """A Requantiser that leaves the sum as it is, where the output's datatype holds it: y = (2 · acc + 1) >> 1."""
 
     def full(value: int) -> npt.NDArray[np.int64]:
         return np.full(channels, value, np.int64)
@@ -72,15 +73,17 @@ class MultiplyShift:
 
     @property
     def channels(self) -> int:
+        """How many output channels it is for."""
         return int(self.bias.size)
 
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """How many thresholds the sum reaches, per output channel: any function that only rises or only falls.
+    """y counts the thresholds that the sum reaches, per output channel: any function that only rises or only falls.
 
     thresholds: int64 [channels, levels of the output datatype], ascending. flip: bool [channels], True where −acc is
-    compared instead of acc: there the function falls. |t| ≤ 2^31: one that is never reached is acc's greatest + 1.
+    compared instead of acc: there the function falls. |t| ≤ 2^31; a threshold that no sum reaches is the greatest
+    acc + 1.
     """
 
     thresholds: npt.NDArray[np.int64]
@@ -88,6 +91,7 @@ class Thresholds:
 
     @property
     def channels(self) -> int:
+        """How many output channels it is for."""
         return int(self.flip.size)
 
 
@@ -158,6 +162,8 @@ QOp = (
 
 @dataclass(frozen=True, eq=False)
 class QNode:
+    """One layer; ``shape`` and ``type`` are those of its output, ``source`` as in cnn.network.Node."""
+
     name: str
     op: QOp
     inputs: tuple[int, ...]
@@ -168,10 +174,10 @@ class QNode:
 
 @dataclass(frozen=True, eq=False)
 class QuantizedNetwork:
-    """Same indices as the float network it came from.
+    """``nodes`` have the indices of the float network that it came from.
 
-    From the first Softmax or Detection on, nodes run on the host in float: their ``type`` is that of
-    their input and they hold no integers of their own.
+    From the first Softmax or Detection on, nodes run on the host in float: their ``type`` is that of their input, and
+    they hold no integers of their own.
     """
 
     name: str
@@ -180,9 +186,10 @@ class QuantizedNetwork:
 
     @property
     def input_shape(self) -> Shape:
+        """Of the picture."""
         return self.nodes[0].shape
 
 
 def on_host(op: QOp) -> bool:
-    """True for the float tail that the accelerator leaves to the host."""
+    """True for the operations that the accelerator leaves to the host, which computes them in float."""
     return isinstance(op, (Softmax, Detection))

@@ -1,7 +1,7 @@
-"""The built-in networks: each a folder ``models/NAME`` with its layers and, if there are any, its trained numbers.
+"""The built-in networks: a folder ``models/NAME`` for each.
 
-NAME.cfg, NAME.weights and NAME.names are darknet's, NAME.json and NAME.npz are of a network that was quantised by
-training (cnn.exported).
+It holds the network's layers and, if there are any, its trained numbers and labels: NAME.cfg, NAME.weights and
+NAME.names are darknet's; NAME.json and NAME.npz are of a network that was quantised by training (cnn.exported).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def names() -> tuple[str, ...]:
 
 
 def topology_file(name: str) -> Path:
-    """NAME.cfg, or NAME.json of a network that was quantised by training; NetworkError for a name that is none."""
-    at = folder(name)
-    return _beside(at, name, "cfg") or at / f"{name}.json"
+    """NAME.cfg, or NAME.json of a network that was quantised by training; NetworkError for an unknown name."""
+    place = folder(name)
+    return _beside(place, name, "cfg") or place / f"{name}.json"
 
 
 def folder(name: str) -> Path:
-    """Where the files of a built-in network are; NetworkError for a name that is none."""
+    """The folder with the files of a built-in network; NetworkError for an unknown name."""
     if name not in names():
         close = difflib.get_close_matches(name, names(), n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
@@ -49,29 +49,29 @@ def folder(name: str) -> Path:
 def load(name: str, seed: int | None = None) -> Network:
     """A built-in network with its trained numbers, or with random ones from ``seed``, 0…2^64 − 1.
 
-    Of one that was quantised by training it is the float form. Raises NetworkError where the name is unknown, or
-    where it has no trained numbers and no seed came.
+    A network that was quantised by training comes in its float form. Raises NetworkError where the name is unknown, or
+    where the network has no trained numbers and no seed came.
     """
-    at = folder(name)
+    place = folder(name)
     if topology_file(name).suffix == ".json":
         return load_exported(name, seed).network
-    weights, labels = (_beside(at, name, ending) for ending in ("weights", "names"))
+    weights, labels = (_beside(place, name, ending) for ending in ("weights", "names"))
     if seed is not None:
-        return read_darknet(at / f"{name}.cfg", None, labels, weight_source=seeded(seed))
+        return read_darknet(place / f"{name}.cfg", None, labels, weight_source=seeded(seed))
     if weights is None:
         raise NetworkError(
             f"the built-in network {name!r} comes without trained numbers: "
             "give --weights FILE, or --seed NUMBER for random ones"
         )
-    return read_darknet(at / f"{name}.cfg", weights, labels)
+    return read_darknet(place / f"{name}.cfg", weights, labels)
 
 
 def load_exported(name: str, seed: int | None = None) -> Exported:
-    """As ``load``, for a built-in network that was quantised by training, with its integers."""
-    at = topology_file(name)
-    if at.suffix != ".json":
+    """As ``load``, for a network that was quantised by training: its float form and its integers."""
+    topology = topology_file(name)
+    if topology.suffix != ".json":
         raise NetworkError(f"the built-in network {name!r} was not quantised by training; quantise it")
-    return load_exported_file(at, _beside(at.parent, name, "npz"), seed)
+    return load_exported_file(topology, _beside(topology.parent, name, "npz"), seed)
 
 
 def load_exported_file(topology: Path, weights: Path | None, seed: int | None = None) -> Exported:
@@ -87,18 +87,18 @@ def load_exported_file(topology: Path, weights: Path | None, seed: int | None = 
     return read_exported(topology, weights)
 
 
-def _beside(at: Path, name: str, ending: str) -> Path | None:
-    path = at / f"{name}.{ending}"
+def _beside(place: Path, name: str, ending: str) -> Path | None:
+    path = place / f"{name}.{ending}"
     return path if path.is_file() else None
 
 
 def seeded(seed: int) -> WeightSource:
     """Random numbers for a topology, the same for a seed on every machine.
 
-    They keep the signal alive through any depth: He scaling for leaky ReLU (K. He et al., "Delving Deep
-    into Rectifiers", ICCV 2015), filters without a constant part, and batch norms spread about what such
-    filters produce. Only operations that IEEE 754 rounds exactly are used, no sums in floating point and
-    no logarithms, so that results do not depend on the processor.
+    The signal stays alive through any depth: He scaling for leaky ReLU (K. He et al., "Delving Deep into Rectifiers",
+    ICCV 2015), filters without a constant part, and batch norms spread about what such filters produce. Results do not
+    depend on the processor: there are only operations that IEEE 754 rounds exactly, no sums in floating point and no
+    logarithms. NetworkError for a seed that is not 0…2^64 − 1.
     """
     if not 0 <= seed <= LARGEST_SEED:
         raise NetworkError(f"a seed is a whole number 0…2^64 − 1, not {seed}")
@@ -129,8 +129,8 @@ def _weights(shape: tuple[int, ...], random: np.random.Generator) -> FloatArray:
     scale = math.sqrt(2 / (1 + LEAKY_SLOPE**2) / fan / variance)
     values = total.astype(np.float64)
     if fan > 1:
-        # Without its mean a filter does not answer to the brightness that all its inputs share, which would
-        # otherwise grow from layer to layer until every position looks the same.
+        # A filter of mean 0 does not respond to the brightness that all its inputs share. Otherwise that would grow
+        # from layer to layer until every position looks the same.
         values *= fan  # exact, as is the difference: whole numbers below 2^53
         values -= total.sum(axis=1, keepdims=True, dtype=np.int64)
         scale /= fan

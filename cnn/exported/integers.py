@@ -1,7 +1,7 @@
 """The arithmetic of networks that were quantised by training: weights and batch norms as integers.
 
-With n = 2^(weight_bits − 1) − 1, N = 2^in_bits − 1, M = 2^output_bits − 1 (DoReFa-Net, arXiv:1606.06160); n, N and M
-are 1 where values are −1 and +1, or −1, 0 and +1:
+n = 2^(weight_bits − 1) − 1, N = 2^in_bits − 1 and M = 2^output_bits − 1 (DoReFa-Net, arXiv:1606.06160). They are 1
+where values are −1 and +1, or −1, 0 and +1:
 
     weight  integer = round(n · tanh(w) / max|tanh(w)|)
     a, b    a = gamma / (sqrt(var) + epsilon), b = beta − mean / (sqrt(var) + epsilon) · gamma
@@ -11,8 +11,8 @@ are 1 where values are −1 and +1, or −1, 0 and +1:
 
 or, as thresholds, output ≥ v where a · acc / (n · N) + b ≥ (v − ½) / M, and for −1 and +1 where it is ≥ 0.
 
-Batch norms are worked out in float32, in this order: so do the exporters, and their hardware has the integers that it
-gives. Weights are in float64, since tanh in float32 differs between processors.
+Batch norms are computed in float32 and in this order, as the exporters do: their hardware has the integers that this
+gives. Weights are computed in float64, since tanh in float32 differs between processors.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NORM = ("gamma", "beta", "mean", "var")
 
 @dataclass(frozen=True)
 class Step:
-    """From sums of ``weights`` · ``values`` to ``out``: the datatypes of one layer."""
+    """The datatypes of one layer: sums of ``weights`` · ``values`` become ``out``."""
 
     layer: Layer
     weights: DataType
@@ -44,12 +44,12 @@ class Step:
 
     @property
     def sums(self) -> int:
-        """What a sum of 1.0 is in integers."""
+        """The integer sum that stands for 1.0."""
         return self.weights.high * magnitude(self.values)
 
 
 def output_type(kernel: Kernel) -> DataType:
-    """UINT of the unit activation, BIPOLAR or TERNARY of the symmetric one."""
+    """What a kernel with output_bits gives: UINT by the unit activation, BIPOLAR or TERNARY by the symmetric one."""
     assert kernel.output_bits is not None
     if kernel.activation == "unit":
         return DataType(kernel.output_bits, False)
@@ -57,33 +57,39 @@ def output_type(kernel: Kernel) -> DataType:
 
 
 def requantising(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> Requantising:
-    """Batch norm and activation in the form that the topology asks for; BIPOLAR values come from thresholds only."""
+    """Batch norm and activation in the form that the topology asks for; BIPOLAR values come from thresholds only.
+
+    norm: arrays float32 [filters] by the names of NORM. Raises NetworkError as the two forms do.
+    """
     if topology.requantise == "thresholds" or step.out == BIPOLAR:
         return thresholds(topology, step, norm)
     return multiply_shift(topology, step, norm)
 
 
 def integer_weights(weights: FloatArray, bits: int, source: str) -> tuple[IntArray, DataType]:
-    """round(n · tanh(w) / max|tanh(w)|); one bit is the sign, with 0 as +1, and two are −1, 0 and +1."""
-    wide = np.tanh(weights.astype(np.float64))
+    """round(n · tanh(w) / max|tanh(w)|) in the shape of ``weights``, and its datatype.
+
+    One bit is the sign, with 0 as +1; two bits are −1, 0 and +1. NetworkError, naming ``source``, where all are 0.
+    """
+    squeezed = np.tanh(weights.astype(np.float64))
     if bits == 1:
-        return np.where(wide < 0, -1, 1).astype(np.int8), BIPOLAR
-    most = np.abs(wide).max()
-    if not most > 0:
+        return np.where(squeezed < 0, -1, 1).astype(np.int8), BIPOLAR
+    greatest = np.abs(squeezed).max()
+    if not greatest > 0:
         raise NetworkError(f"{source}: its weights are all 0; the file is damaged, or training failed")
     datatype = TERNARY if bits == 2 else DataType(bits, True)
-    return np.rint(datatype.high * (wide / most)).astype(datatype.carrier), datatype
+    return np.rint(datatype.high * (squeezed / greatest)).astype(datatype.carrier), datatype
 
 
 def multiply_shift(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> MultiplyShift:
-    """inc, bias and shift; NetworkError where one of them needs too many bits."""
+    """inc, bias and shift of each filter; NetworkError where one of them needs too many bits."""
     layer = step.layer
     gain, offset = _gain(topology, step, norm)
     shift = step.weights.bits - 1 + step.values.bits + topology.extra_bits
-    one = float(np.ldexp(step.out.high, shift))
-    with np.errstate(over="ignore"):  # what overflows is told below
-        inc = np.rint(gain * np.float32(one / step.sums))
-        bias = np.rint(offset * np.float32(one))
+    unit = float(np.ldexp(step.out.high, shift))  # an output of 1.0 at the scale of the product
+    with np.errstate(over="ignore"):  # an overflow is an error below
+        inc = np.rint(gain * np.float32(unit / step.sums))
+        bias = np.rint(offset * np.float32(unit))
     for name, values, limit in (("inc", inc, MULTIPLIER_LIMIT), ("bias", bias, PRODUCT_BIAS_LIMIT)):
         if not np.abs(values).max() <= limit:
             raise NetworkError(
@@ -96,7 +102,10 @@ def multiply_shift(topology: Topology, step: Step, norm: Mapping[str, FloatArray
 
 
 def thresholds(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> Thresholds:
-    """The least sums that reach each value, without inc and bias to round on the way."""
+    """The least sum that reaches each output value, without the rounding of inc and bias.
+
+    NetworkError where the batch norm gives no finite number.
+    """
     gain, offset = _gain(topology, step, norm)
     out = step.out
     above = np.arange(out.low + out.step, out.high + 1, out.step, dtype=np.float64)
@@ -105,8 +114,8 @@ def thresholds(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -
     size = np.abs(gain, dtype=np.float64)[:, None]
     # A gain of 0 leaves a constant: thresholds that every sum reaches, or none.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        least = np.where(size > 0, np.ceil(needed / size), np.where(needed <= 0, -np.inf, np.inf))
-    return Thresholds(np.clip(least, -THRESHOLD_LIMIT, THRESHOLD_LIMIT).astype(np.int64), gain < 0)
+        sums = np.where(size > 0, np.ceil(needed / size), np.where(needed <= 0, -np.inf, np.inf))
+    return Thresholds(np.clip(sums, -THRESHOLD_LIMIT, THRESHOLD_LIMIT).astype(np.int64), gain < 0)
 
 
 def _gain(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
@@ -134,7 +143,7 @@ def _deviation(topology: Topology, variance: FloatArray, layer: Layer) -> FloatA
 
 
 def float_variance(topology: Topology, variance: FloatArray) -> FloatArray:
-    """The variance for an epsilon of 0."""
-    wide = variance.astype(np.float64)
+    """The variance [filters] that gives the same batch norm with an epsilon of 0."""
+    exact = variance.astype(np.float64)
     root = topology.epsilon_of == "root"
-    return np.asarray((np.sqrt(wide) + topology.epsilon) ** 2 if root else wide + topology.epsilon, np.float32)
+    return np.asarray((np.sqrt(exact) + topology.epsilon) ** 2 if root else exact + topology.epsilon, np.float32)

@@ -55,7 +55,7 @@ class JsonTable:
             raise NetworkError(f"{self.source}: {key!r} must be {required}, not {str(value)[:80]!r}")
         return value
 
-    def whole(self, key: str, low: int, high: int, default: int | None = None) -> int:
+    def integer(self, key: str, low: int, high: int, default: int | None = None) -> int:
         """A whole number in low…high, both included."""
         value: int = self.get(key, int, default)
         if not low <= value <= high:

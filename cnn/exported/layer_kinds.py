@@ -20,16 +20,16 @@ WEIGHT_LIMIT = 1 << 26
 
 def _convolution(table: JsonTable, shapes: list[Shape], number: int) -> tuple[LayerOp, Shape]:
     source = shapes[0]
-    pad = table.whole("padding", 0, 255, 0)
+    pad = table.integer("padding", 0, 255, 0)
     kernel = Kernel(
         number,
         source.channels,
-        table.whole("filters", 1, SIDE_LIMIT),
-        table.whole("kernel", 1, 255),
-        table.whole("stride", 1, 255, 1),
+        table.integer("filters", 1, SIDE_LIMIT),
+        table.integer("kernel", 1, 255),
+        table.integer("stride", 1, 255, 1),
         Padding(pad, pad, pad, pad),
-        table.whole("groups", 1, SIDE_LIMIT, 1),
-        table.whole("weight_bits", 1, 8),
+        table.integer("groups", 1, SIDE_LIMIT, 1),
+        table.integer("weight_bits", 1, 8),
         *_activation(table),
     )
     if source.channels % kernel.groups or kernel.filters % kernel.groups:
@@ -47,12 +47,12 @@ def _activation(table: JsonTable) -> tuple[int | None, str]:
     if not table.has("output_bits"):
         return None, "unit"
     name = table.choice("activation", ("unit", "symmetric"), "unit")
-    return table.whole("output_bits", 1, 8 if name == "unit" else 2), name
+    return table.integer("output_bits", 1, 8 if name == "unit" else 2), name
 
 
 def _max_pool(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
-    size = table.whole("size", 1, 255)
-    pool = MaxPool(size, table.whole("stride", 1, 255, size), Padding())
+    size = table.integer("size", 1, 255)
+    pool = MaxPool(size, table.integer("stride", 1, 255, size), Padding())
     return pool, _slid(table, shapes[0], shapes[0].channels, (size, pool.stride, 0))
 
 
@@ -70,7 +70,7 @@ def _slid(table: JsonTable, source: Shape, channels: int, window: tuple[int, int
 
 
 def _reorg(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
-    source, s = shapes[0], table.whole("stride", 1, 255)
+    source, s = shapes[0], table.integer("stride", 1, 255)
     order = table.choice("order", ("block", "darknet"), "block")
     divisor = s * s if order == "darknet" else 1
     if source.height % s or source.width % s or source.channels % divisor:
@@ -82,7 +82,7 @@ def _reorg(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shap
 
 
 def _upsample(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
-    source, s = shapes[0], table.whole("stride", 1, 255)
+    source, s = shapes[0], table.integer("stride", 1, 255)
     return Upsample(s), Shape(source.channels, source.height * s, source.width * s)
 
 
@@ -96,7 +96,7 @@ def _concat(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Sha
 
 
 def _one_object(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
-    classes = table.whole("classes", 1, 10_000, 1)
+    classes = table.integer("classes", 1, 10_000, 1)
     anchors = tuple(_anchor(table, pair) for pair in table.get("anchors", list))
     channels = len(anchors) * (5 + classes)
     if not anchors or shapes[0].channels != channels:

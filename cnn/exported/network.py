@@ -3,8 +3,8 @@
 before   convN_w floats, bnN_gamma, bnN_beta, bnN_mean, bnN_var, outputs clamp(0, 1) in steps of 1 / 15
 after    QConvolution with integer weights; batch norm and activation as inc, bias and shift, or as thresholds
 
-The formulas are in cnn.exported_integers. A convolution without output_bits leaves its exact sums; its convN_b is added
-by the host where a detection head reads them, and otherwise rounded to the sums' scale. See docs/reference/exported.md.
+The formulas are in cnn.exported.integers. A convolution without output_bits leaves its exact sums. Where a detection
+head reads them, the host adds its convN_b; otherwise convN_b is rounded to the sums' scale. See docs/reference/exported.md.
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ class Exported:
 
 
 def read_exported(topology: Path, weights: Path) -> Exported:
-    """The network of a topology file with the arrays of an .npz; NetworkError or QuantiseError says what is wrong."""
+    """The network of a topology file with the arrays of an .npz, by names or as arr_0, arr_1 …
+
+    NetworkError where a file is wrong, QuantiseError where the integers break the arithmetic contract.
+    """
     layers = read_topology(topology)
     if "arr_0" in array_names(weights):
         return make_exported(layers, _read_numbered(layers, weights))
@@ -81,8 +84,8 @@ def _read_numbered(topology: Topology, weights: Path) -> dict[str, FloatArray]:
     for name in array_shapes(topology):
         names += [name, name.replace("_var", "_eps")] if name.endswith("_var") else [name]
     shapes = array_shapes(topology)
-    found = read_arrays(weights, {f"arr_{i}": shapes.get(name, ()) for i, name in enumerate(names)})
-    arrays = dict(zip(names, found.values(), strict=True))
+    numbered = read_arrays(weights, {f"arr_{i}": shapes.get(name, ()) for i, name in enumerate(names)})
+    arrays = dict(zip(names, numbered.values(), strict=True))
     for name in (name for name in names if name not in shapes):
         if not np.isclose(arrays[name], topology.epsilon, rtol=1e-6):
             raise NetworkError(
@@ -93,7 +96,7 @@ def _read_numbered(topology: Topology, weights: Path) -> dict[str, FloatArray]:
 
 
 def array_shapes(topology: Topology) -> dict[str, tuple[int, ...]]:
-    """What the .npz holds: convN_w, and bnN_… of a layer with an activation or convN_b of one without."""
+    """The arrays that the .npz holds: convN_w, and bnN_… of a layer with an activation or convN_b of one without."""
     shapes: dict[str, tuple[int, ...]] = {}
     for _, kernel in topology.kernels:
         shapes[f"conv{kernel.number}_w"] = kernel.weights
@@ -105,87 +108,99 @@ def array_shapes(topology: Topology) -> dict[str, tuple[int, ...]]:
 
 
 def make_exported(topology: Topology, arrays: Mapping[str, FloatArray]) -> Exported:
-    """Integers from float arrays of ``array_shapes``; NetworkError where they give none."""
+    """Both forms of the network from float arrays of ``array_shapes``.
+
+    NetworkError where the arrays give no integers, QuantiseError where these break the arithmetic contract.
+    """
     picture = Node("input", Input(), (), topology.input, topology.name)
     floats, integers = [picture], [QNode("input", QInput(), (), topology.input, PIXEL, topology.name)]
     for layer in topology.layers:
         inputs = [integers[i].type for i in layer.inputs]
-        made = _make(topology, layer, inputs, arrays)
-        floats.append(Node(layer.name, made.op, layer.inputs, layer.shape, layer.source))
-        integers.append(QNode(layer.name, made.integer, layer.inputs, layer.shape, made.type, layer.source))
+        forms = _both_forms(_Source(topology, layer, arrays), inputs[0])
+        floats.append(Node(layer.name, forms.op, layer.inputs, layer.shape, layer.source))
+        integers.append(QNode(layer.name, forms.integer, layer.inputs, layer.shape, forms.type, layer.source))
     network = Network(topology.name, tuple(floats), topology.labels)
     quantized = check_quantized(QuantizedNetwork(topology.name, tuple(integers), topology.labels))
     return Exported(topology, arrays, network, quantized)
 
 
+@dataclass(frozen=True)
+class _Source:
+    """A layer, with the topology that it is of and the arrays of the file."""
+
+    topology: Topology
+    layer: Layer
+    arrays: Mapping[str, FloatArray]
+
+    @property
+    def heads_alone_read(self) -> bool:
+        """True where the layer is read, and only by detection heads."""
+        number = self.topology.layers.index(self.layer) + 1
+        readers = [layer for layer in self.topology.layers if number in layer.inputs]
+        return bool(readers) and all(isinstance(reader.op, Detection) for reader in readers)
+
+
 @dataclass(frozen=True, eq=False)
-class _Made:
+class _Forms:
+    """A layer in float and in integers, and the type of its integers."""
+
     op: Op
     integer: QOp
     type: TensorType
 
 
-def _make(topology: Topology, layer: Layer, inputs: list[TensorType], arrays: Mapping[str, FloatArray]) -> _Made:
-    op = layer.op
+def _both_forms(source: _Source, values: TensorType) -> _Forms:
+    """values: the type of what the layer reads."""
+    layer, op = source.layer, source.layer.op
     if isinstance(op, Kernel):
-        return _make_convolution(topology, layer, op, inputs[0], arrays)
-    if topology.order == "BGR" and 0 in layer.inputs:
+        return _convolution_forms(source, op, values)
+    if source.topology.order == "BGR" and 0 in layer.inputs:
         raise NetworkError(f"{layer.source}: a picture in BGR order must be read by convolutions alone")
     if isinstance(op, AveragePool):
-        return _Made(op, QAveragePool(_mean(topology, layer)), inputs[0])
+        return _Forms(op, QAveragePool(_mean(source.topology, layer)), values)
     if isinstance(op, Detection):
-        op = replace(op, bias=_host_bias(topology, layer, arrays))
-    return _Made(op, op, inputs[0])
+        op = replace(op, bias=_host_bias(source))
+    return _Forms(op, op, values)
 
 
-def _make_convolution(
-    topology: Topology, layer: Layer, kernel: Kernel, source: TensorType, arrays: Mapping[str, FloatArray]
-) -> _Made:
-    weights, weight_type = integer_weights(arrays[f"conv{kernel.number}_w"], kernel.weight_bits, layer.source)
-    if topology.order == "BGR" and 0 in layer.inputs:
+def _convolution_forms(source: _Source, kernel: Kernel, values: TensorType) -> _Forms:
+    layer, number = source.layer, kernel.number
+    weights, weight_type = integer_weights(source.arrays[f"conv{number}_w"], kernel.weight_bits, layer.source)
+    if source.topology.order == "BGR" and 0 in layer.inputs:
         weights = _rgb(weights, kernel, layer)
-    scale = source.scale / weight_type.high
     plain = QConvolution(weights, weight_type, identity(kernel.filters), kernel.stride, kernel.padding, kernel.groups)
     if kernel.output_bits is None:
-        return _make_sums(topology, layer, kernel, plain, TensorType(source.datatype, scale), arrays)
-    norm = {part: arrays[f"bn{kernel.number}_{part}"] for part in NORM}
+        return _sum_forms(source, kernel, plain, values)
+    norm = {part: source.arrays[f"bn{number}_{part}"] for part in NORM}
     out = output_type(kernel)
-    by = requantising(topology, Step(layer, weight_type, source.datatype, out), norm)
-    float_norm = BatchNorm(norm["gamma"], norm["mean"], float_variance(topology, norm["var"]), 0.0)
+    by = requantising(source.topology, Step(layer, weight_type, values.datatype, out), norm)
+    float_norm = BatchNorm(norm["gamma"], norm["mean"], float_variance(source.topology, norm["var"]), 0.0)
     activation = UNIT if kernel.activation == "unit" else SIGN if out == BIPOLAR else SYMMETRIC
     float_form = _float_form(plain, norm["beta"], float_norm, activation)
-    return _Made(float_form, replace(plain, requantiser=by), TensorType(out, 1 / out.high))
+    return _Forms(float_form, replace(plain, requantiser=by), TensorType(out, 1 / out.high))
 
 
-def _make_sums(
-    topology: Topology,
-    layer: Layer,
-    kernel: Kernel,
-    plain: QConvolution,
-    sums: TensorType,
-    arrays: Mapping[str, FloatArray],
-) -> _Made:
-    """``sums``: the datatype that goes in and the scale of what comes out."""
-    bias = arrays[f"conv{kernel.number}_b"]
-    readers = [other for other in topology.layers if topology.layers.index(layer) + 1 in other.inputs]
-    if readers and all(isinstance(reader.op, Detection) for reader in readers):
-        bias = np.zeros_like(bias)  # the heads add it, in float
-    integer = np.rint(bias.astype(np.float64) / sums.scale)
+def _sum_forms(source: _Source, kernel: Kernel, plain: QConvolution, values: TensorType) -> _Forms:
+    """A convolution whose exact sums leave, with its bias rounded to their scale."""
+    name, scale = f"conv{kernel.number}_b", values.scale / plain.weight_type.high
+    bias = source.arrays[name]
+    if source.heads_alone_read:
+        bias = np.zeros_like(bias)  # the host adds it, in float
+    integer = np.rint(bias.astype(np.float64) / scale)
     if np.abs(integer).max() >= 1 << 31:
-        raise NetworkError(f"{layer.source}: conv{kernel.number}_b must be below 2^31 sums of {sums.scale:g}")
-    by = replace(identity(kernel.filters), bias=integer.astype(np.int64))
-    op = replace(plain, requantiser=by)
-    out = INT16 if accumulator_bound(op, sums.datatype) <= INT16.high else INT32
-    return _Made(_float_form(plain, bias, None, "linear"), op, TensorType(out, sums.scale))
+        raise NetworkError(f"{source.layer.source}: {name} must be below 2^31 sums of {scale:g}")
+    op = replace(plain, requantiser=replace(identity(kernel.filters), bias=integer.astype(np.int64)))
+    out = INT16 if accumulator_bound(op, values.datatype) <= INT16.high else INT32
+    return _Forms(_float_form(plain, bias, None, "linear"), op, TensorType(out, scale))
 
 
 def _mean(topology: Topology, layer: Layer) -> MultiplyShift:
-    """The sum over the map divided by its positions, in 15 bits."""
-    before = topology.shape_of(layer.inputs[0])
-    positions = before.height * before.width
+    """The sum over the map divided by its positions; the multiplier has 15 bits."""
+    source = topology.shape_of(layer.inputs[0])
+    positions = source.height * source.width
     shift = 14 + positions.bit_length()
     inc = round((1 << shift) / positions)
-    full = (np.full(before.channels, value, np.int64) for value in (inc, 0, shift))
+    full = (np.full(source.channels, value, np.int64) for value in (inc, 0, shift))
     return MultiplyShift(*full)
 
 
@@ -194,20 +209,20 @@ def _float_form(op: QConvolution, bias: FloatArray, norm: BatchNorm | None, acti
     return Convolution(weights, bias, norm, op.stride, op.padding, op.groups, activation)
 
 
-def _host_bias(topology: Topology, layer: Layer, arrays: Mapping[str, FloatArray]) -> tuple[float, ...]:
-    """What the convolution before a head leaves to the host; a pool between would need it before."""
-    index = layer.inputs[0]
-    before = topology.layers[index - 1].op if index else None
-    if not isinstance(before, Kernel) or before.output_bits is not None:
+def _host_bias(source: _Source) -> tuple[float, ...]:
+    """What the convolution before a head leaves to the host; () where a layer that is no head reads it too."""
+    index = source.layer.inputs[0]
+    if index == 0:
         return ()
-    readers = [other for other in topology.layers if index in other.inputs]
-    if not all(isinstance(reader.op, Detection) for reader in readers):
+    feeding = replace(source, layer=source.topology.layers[index - 1])
+    kernel = feeding.layer.op
+    if not isinstance(kernel, Kernel) or kernel.output_bits is not None or not feeding.heads_alone_read:
         return ()
-    return tuple(float(value) for value in arrays[f"conv{before.number}_b"])
+    return tuple(float(value) for value in source.arrays[f"conv{kernel.number}_b"])
 
 
 def _rgb(weights: IntArray, kernel: Kernel, layer: Layer) -> IntArray:
-    """Weights for BGR pictures → for RGB ones: what all other networks and the host take."""
+    """Weights for BGR pictures → for RGB ones, which all other networks and the host take."""
     if weights.shape[1] != 3 or kernel.groups != 1:
         raise NetworkError(f"{layer.source}: a picture in BGR order has 3 channels that one group reads")
     return np.ascontiguousarray(weights[:, ::-1])

@@ -1,8 +1,8 @@
 """Random float arrays for a topology that was quantised by training: the same for a seed on every machine.
 
-They keep the signal alive through any depth: filters of mean 0, batch norms that bring what such filters produce to
-about 0.3 ± 0.35 before it is cut off to 0…1 (0 ± 0.7 before −1…1), and one gamma in four negative. Only operations
-that IEEE 754 rounds exactly are used, and no sums in floating point.
+The signal stays alive through any depth. Filters have the mean 0, and batch norms bring what such filters produce to
+about 0.3 ± 0.35 before it is cut off to 0…1 (0 ± 0.7 before −1…1). One gamma in four is negative. Only operations that
+IEEE 754 rounds exactly are used, and no sums in floating point.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cnn.network import AveragePool, FloatArray, MaxPool
 
 LARGEST_SEED = (1 << 64) - 1
 _HALF = 127  # weights are sums of two whole numbers −127…127: a triangle, nearly normal
-# Mean and spread of values. A picture's are about as far apart as a layer's, but neighbours are alike.
+# Mean and spread of values. A picture's values vary as much as a layer's, but those of neighbours are alike.
 _PICTURE, _UNIT, _SIGN, _TERNARY = (0.45, 0.12), (0.33, 0.3), (0.0, 1.0), (0.0, 0.75)
 _POOLED_SYMMETRIC = (0.6, 0.7)
 
@@ -38,13 +38,13 @@ def seeded_arrays(topology: Topology, seed: int) -> dict[str, FloatArray]:
 
 
 def _values(topology: Topology, index: int) -> tuple[float, float]:
-    """Mean and spread of what layer ``index`` gives, about."""
+    """About the mean and the spread of what layer ``index`` gives."""
     if index == 0:
         return _PICTURE
     layer = topology.layers[index - 1]
     if isinstance(layer.op, Kernel):
-        few = _SIGN if layer.op.output_bits == 1 else _TERNARY
-        return _UNIT if layer.op.activation == "unit" else few
+        symmetric = _SIGN if layer.op.output_bits == 1 else _TERNARY
+        return _UNIT if layer.op.activation == "unit" else symmetric
     mean, spread = _values(topology, layer.inputs[0])
     if isinstance(layer.op, MaxPool) and (mean, spread) in (_SIGN, _TERNARY):
         return _POOLED_SYMMETRIC
@@ -74,7 +74,7 @@ def _of_layer(layer: Layer, kernel: Kernel, values: tuple[float, float], random:
 
 
 def _weights(kernel: Kernel, random: Random) -> FloatArray:
-    """Of mean 0 in every filter, else the brightness that all inputs share would grow from layer to layer."""
+    """Weights of mean 0 in every filter; with another mean the inputs' common brightness would grow by layers."""
     fan = math.prod(kernel.weights[1:])
     drawn = random.integers(-_HALF, _HALF, (2, kernel.filters, fan), dtype=np.int16, endpoint=True)
     total = (drawn[0] + drawn[1]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The JSON file of a topology; docs/exported.md has the schema.
+"""The JSON file of a topology; docs/reference/exported.md has the schema.
 
 It holds only what nobody can compute: kernels, strides, bits, what reads what. Every shape is computed here.
 """
@@ -44,7 +44,7 @@ def parse_topology(text: str, file: str) -> Topology:
         name=identifier(table.text("name")),
         input=shape,
         order=order,
-        extra_bits=table.whole("extra_bits", 0, 16, 8),
+        extra_bits=table.integer("extra_bits", 0, 16, 8),
         epsilon=norm.number("epsilon", 0.0, 1.0, 1e-5),
         epsilon_of=norm.choice("added_to", ("root", "variance"), "variance"),
         requantise=table.choice("requantise", ("multiply_shift", "thresholds"), "multiply_shift"),
@@ -60,7 +60,7 @@ def parse_topology(text: str, file: str) -> Topology:
 def _input(table: JsonTable) -> tuple[Shape, str]:
     """Shape of the picture, and the order of its channels in training."""
     picture = JsonTable(table.get("input", dict), f"{table.source}: input")
-    sides = (picture.whole("channels", 1, 4, 3), *(picture.whole(key, 1, 8192) for key in ("height", "width")))
+    sides = (picture.integer("channels", 1, 4, 3), *(picture.integer(key, 1, 8192) for key in ("height", "width")))
     order = picture.choice("order", ("RGB", "BGR"), "RGB")
     picture.finish()
     return Shape(*sides), order

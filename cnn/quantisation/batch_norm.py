@@ -1,4 +1,4 @@
-"""Batch-norm folding: a network with batch norms → the same function without them.
+"""Batch-norm folding: a network with batch norms → the same function without them, in weights and biases.
 
     before   y = scale · (W·x − mean) / sqrt(variance + epsilon) + bias
     after    y = (W · g)·x + (bias − mean · g),    g = scale / sqrt(variance + epsilon)
@@ -17,15 +17,15 @@ from boards.errors import QuantiseError
 from cnn.network import BatchNorm, Convolution, Dense, Network, Node
 
 
-def fold(network: Network) -> Network:
-    """The same nodes at the same indices, no batch norm left; arithmetic in float64, kept as float32.
+def fold_batch_norms(network: Network) -> Network:
+    """The same nodes at the same indices, no batch norm left; computed in float64, stored as float32.
 
     Raises QuantiseError where a batch norm divides by nothing or a folded number is not finite.
     """
-    return replace(network, nodes=tuple(_fold_node(node) for node in network.nodes))
+    return replace(network, nodes=tuple(_without_batch_norm(node) for node in network.nodes))
 
 
-def _fold_node(node: Node) -> Node:
+def _without_batch_norm(node: Node) -> Node:
     op = node.op
     if not isinstance(op, (Convolution, Dense)) or op.batch_norm is None:
         return node

@@ -1,8 +1,8 @@
 """Calibration: what range of values each layer's output has over some pictures.
 
-Memory is bounded whatever the number of pictures: per node one exact maximum and one histogram of
-|x| whose limit is a power of two. Where a greater value comes, the limit doubles and bins merge in
-pairs, so that the counts are the same in whatever order the pictures come.
+Memory does not grow with the number of pictures: each node has one exact maximum and one histogram of |x| whose limit
+is a power of two. Where a greater value comes, the limit doubles and bins merge in pairs. So the counts do not depend
+on the order of the pictures.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """|x| of one node: ``counts`` [BINS] over 0…``limit``; ``zeros`` are apart: they cost nothing."""
+    """|x| of one node: ``counts`` [BINS] over 0…``limit``. Zeros are counted apart: any scale represents them."""
 
     counts: Counts
     zeros: int
@@ -36,7 +36,7 @@ class Histogram:
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What was seen at each node over ``pictures`` pictures."""
+    """One histogram a node, over ``pictures`` pictures."""
 
     histograms: tuple[Histogram, ...]
     pictures: int
@@ -44,7 +44,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Ranges:
-    """Per node the |x| that the greatest integer shall stand for, and the greatest |x| that was seen."""
+    """Per node: ``values`` are the |x| that the greatest integer stands for, ``greatest`` the greatest |x| observed."""
 
     method: str
     values: tuple[float, ...]
@@ -64,7 +64,7 @@ def calibrate(
 
     method: "max" the greatest |x|; "percentile" the |x| that ``percentile`` % of all non-zero values
     stay below; "mse" the range with the least mean squared error at ``bits`` bits.
-    progress: called after each picture with the number done. Raises QuantiseError.
+    progress: called after each picture with the count so far. Raises QuantiseError as its two parts do.
     """
     return choose_ranges(observe(network, pictures, progress=progress), method, bits=bits, percentile=percentile)
 
@@ -72,27 +72,30 @@ def calibrate(
 def observe(
     network: Network, pictures: Iterable[FloatArray], *, progress: Callable[[int], None] | None = None
 ) -> Statistics:
-    """Statistics of every node, for as many ``choose_ranges`` as one likes. Raises QuantiseError."""
+    """Run the float network over pictures (float32 [C, H, W], 0…1); the statistics serve any number of methods.
+
+    QuantiseError where no picture comes or a layer gives an infinite or undefined value.
+    """
     histograms: tuple[Histogram, ...] = tuple(_empty() for _ in network.nodes)
-    done = 0
+    count = 0
     for picture in pictures:
         outputs = run_float(network, picture)
         histograms = tuple(
             _observe(h, output, f"{node.name!r} ({node.source})")
             for h, output, node in zip(histograms, outputs, network.nodes, strict=True)
         )
-        done += 1
+        count += 1
         if progress is not None:
-            progress(done)
-    if done == 0:
+            progress(count)
+    if count == 0:
         raise QuantiseError("calibration needs at least one picture, and none came; name some pictures")
-    return Statistics(histograms, done)
+    return Statistics(histograms, count)
 
 
 def choose_ranges(
     statistics: Statistics, method: str = "max", *, bits: int = 8, percentile: float = PERCENTILE
 ) -> Ranges:
-    """Ranges by a method: see ``calibrate``."""
+    """A range a node by one of the METHODS, which ``calibrate`` explains. Raises QuantiseError."""
     if method not in METHODS:
         raise QuantiseError(f"a calibrator is one of {', '.join(METHODS)}, not {method!r}")
     if not 50 <= percentile <= 100:
@@ -110,12 +113,12 @@ def _empty() -> Histogram:
     return Histogram(np.zeros(BINS, np.int64), 0, 0.0, 0.0)
 
 
-def _observe(histogram: Histogram, output: FloatArray, where: str) -> Histogram:
+def _observe(histogram: Histogram, output: FloatArray, title: str) -> Histogram:
     values = np.abs(output.ravel())
     greatest = float(values.max(initial=0.0))
     if not np.isfinite(greatest):
         raise QuantiseError(
-            f"calibration needs finite values, but {where} gave an infinite or undefined one; "
+            f"calibration needs finite values, but {title} gave an infinite or undefined one; "
             "the weights file is damaged or belongs to another network"
         )
     if greatest == 0.0:

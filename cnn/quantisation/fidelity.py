@@ -1,4 +1,4 @@
-"""How near the integers come to the floats, layer by layer, as a signal-to-quantisation-noise ratio."""
+"""How near the integers come to the floats, layer by layer, as a signal-to-quantisation-noise ratio (SQNR)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def fidelity(
 
 
 def sqnr_db(exact: FloatArray, approximate: FloatArray) -> float:
-    """10·log10(Σ exact² / Σ (exact − approximate)²) in dB."""
+    """10·log10(Σ exact² / Σ (exact − approximate)²) in dB; arrays of one shape. inf where they are equal."""
     signal = float(np.sum(exact.astype(np.float64) ** 2))
     noise = float(np.sum((exact.astype(np.float64) - approximate) ** 2))
     if noise == 0:
@@ -62,8 +62,8 @@ def table(layers: Sequence[LayerFidelity]) -> str:
     width = max([len("layer"), *(len(layer.name) for layer in layers)])
     head = f"{'layer':{width}}  {'values':>9}  {'SQNR dB':>8}  {'worst':>10}  {'saturated':>9}"
     rows = [
-        f"{one.name:{width}}  {one.values:9d}  {one.sqnr_db:8.2f}  {one.worst:10.4g}  {one.saturated:9.3%}"
-        for one in layers
+        f"{layer.name:{width}}  {layer.values:9d}  {layer.sqnr_db:8.2f}  {layer.worst:10.4g}  {layer.saturated:9.3%}"
+        for layer in layers
     ]
     return "\n".join([head, *rows])
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import QuantiseError
-from cnn.accumulator import accumulator_bits, accumulator_bound, magnitude
+from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.network import (
     ACTIVATIONS,
@@ -27,8 +27,8 @@ from cnn.network import (
     Node,
     Upsample,
 )
-from cnn.quantisation.batch_norm import fold
-from cnn.quantisation.calibration import METHODS, Ranges, Statistics, calibrate, choose_ranges, observe
+from cnn.quantisation.batch_norm import fold_batch_norms
+from cnn.quantisation.calibration import Ranges
 from cnn.quantisation.tensor_types import HOST, tensor_types
 from cnn.quantisation.widths import shared_bits
 from cnn.quantized import (
@@ -46,24 +46,11 @@ from cnn.quantized import (
 )
 from cnn.quantized_check import MULTIPLIER_LIMIT, SHIFT_LIMIT, check_quantized
 
-__all__ = [
-    "METHODS",
-    "Ranges",
-    "Statistics",
-    "accumulator_bits",
-    "accumulator_bound",
-    "calibrate",
-    "choose_ranges",
-    "observe",
-    "quantise",
-    "quantise_format",
-]
-
 FORMATS = (4, 8, 16)
 """Bits of weights and activations that an accelerator is made for."""
 
 ACCUMULATOR_LIMIT = (1 << 31) - 1
-ADD_ONE = 1 << 14  # the multiplier of an Add's input with the greatest scale
+ADD_UNIT = 1 << 14  # the multiplier of an Add's input with the greatest scale
 
 Doubles = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -72,15 +59,15 @@ Longs = npt.NDArray[np.int64]
 def quantise_format(network: Network, ranges: Ranges, bits: int) -> QuantizedNetwork:
     """``quantise`` for an accelerator whose lanes hold ``bits``: 4, 8 or 16.
 
-    16: sums stay within 32 bits, so activations have only as many bits as leave their readers' weights as many
-    (``cnn.widths``); both lie in 16.
+    With 16, sums must stay within 32 bits: activations get the bits that cnn.quantisation.widths works out, and each
+    filter's weights what the sum leaves them. Raises QuantiseError as ``quantise`` does, and for other formats.
     """
     if bits not in FORMATS:
         raise QuantiseError(f"an accelerator's format is {', '.join(map(str, FORMATS))} bits, not {bits}")
     activation_bits: int | tuple[int, ...] = bits
     if bits == 16:
         _check_ranges(network, ranges)
-        activation_bits = shared_bits(fold(network), ranges)
+        activation_bits = shared_bits(fold_batch_norms(network), ranges)
     return quantise(network, ranges, bits=bits, activation_bits=activation_bits)
 
 
@@ -90,14 +77,14 @@ def quantise(
     """The integer network with the same indices.
 
     bits: of the weights, 2…16, per-output-channel scale, symmetric and narrow.
-    activation_bits: of the layers between, 2…16, of all or one a node, per-tensor scale; the picture is UINT8 with
-    scale 1/255 and the last layer that computes leaves as INT16.
-    Raises QuantiseError: all layers that cannot be quantised at once, each with its source.
+    activation_bits: 2…16, one for all nodes or one a node, per-tensor scale. The picture is UINT8 with scale 1/255
+    whatever they are, and the last layer that computes leaves as INT16.
+    Raises QuantiseError: one sentence names all layers that cannot be quantised, each with its source.
     """
     _check_bits(bits, activation_bits)
     _check_ranges(network, ranges)
     _check_supported(network)
-    folded = fold(network)
+    folded = fold_batch_norms(network)
     types = tensor_types(folded, ranges, activation_bits)
     nodes = tuple(_quantise_node(i, folded, types, bits) for i in range(len(folded.nodes)))
     return check_quantized(QuantizedNetwork(network.name, nodes, network.labels))
@@ -105,9 +92,9 @@ def quantise(
 
 def _check_bits(bits: int, activation_bits: int | Sequence[int]) -> None:
     activations = [activation_bits] if isinstance(activation_bits, int) else activation_bits
-    for what, value in (("weights", bits), *(("activations", one) for one in activations)):
-        if not 2 <= value <= 16:
-            raise QuantiseError(f"{what} have 2…16 bits, not {value}")
+    for values, count in (("weights", bits), *(("activations", count) for count in activations)):
+        if not 2 <= count <= 16:
+            raise QuantiseError(f"{values} have 2…16 bits, not {count}")
 
 
 def _check_ranges(network: Network, ranges: Ranges) -> None:
@@ -174,9 +161,9 @@ def _quantise_op(node: Node, network: Network, inputs: tuple[TensorType, ...], o
 
 def _quantise_add(activation: str, inputs: tuple[TensorType, ...], output: TensorType, node: Node) -> QAdd:
     greatest = max(t.scale for t in inputs)
-    one = 1 if all(t.scale == greatest for t in inputs) else ADD_ONE
-    multipliers = tuple(max(1, round(t.scale / greatest * one)) for t in inputs)
-    ratio = greatest / one / output.scale
+    unit = 1 if all(t.scale == greatest for t in inputs) else ADD_UNIT
+    multipliers = tuple(max(1, round(t.scale / greatest * unit)) for t in inputs)
+    ratio = greatest / unit / output.scale
     return QAdd(multipliers, _plain_requantiser(ratio, node.shape.channels, activation, node))
 
 
@@ -217,20 +204,20 @@ def _weight_scales(
 
     With A = max|a|, K weights, each rounded by at most ½:
     Σ|w/scale|·A + K·A/2 + |bias|/(source scale · scale) + ½ ≤ 2³¹ − 1, solved for the scale.
-    The second condition decides in channels that are almost dead (a tiny gamma beside a bias) and for
-    wide weights.
+    This condition decides in channels that are almost dead (a tiny gamma beside a bias) and for wide weights; elsewhere
+    the greatest weight decides.
     """
-    most = magnitude(source.datatype)
+    greatest = magnitude(source.datatype)
     size = np.abs(filters.rows)
-    room = ACCUMULATOR_LIMIT - filters.rows.shape[1] * most / 2 - 1
+    room = ACCUMULATOR_LIMIT - filters.rows.shape[1] * greatest / 2 - 1
     if room <= 0:
         raise QuantiseError(
-            f"a filter needs fewer than {2 * ACCUMULATOR_LIMIT // most} weights for {source.datatype.name} "
+            f"a filter needs fewer than {2 * ACCUMULATOR_LIMIT // greatest} weights for {source.datatype.name} "
             f"inputs and a 32-bit accumulator, but {node.name!r} ({node.source}) has "
             f"{filters.rows.shape[1]}; use fewer bits for activations"
         )
     narrow = size.max(axis=1) / weight_type.high
-    fits = (size.sum(axis=1) * most + np.abs(filters.bias) / source.scale) / room
+    fits = (size.sum(axis=1) * greatest + np.abs(filters.bias) / source.scale) / room
     scale = np.maximum(narrow, fits)
     # A channel of zeros may have any scale: this one has the ratio 1.
     return np.asarray(np.where(scale > 0, scale, output.scale / source.scale), dtype=np.float64)
@@ -241,7 +228,7 @@ def _plain_requantiser(ratio: float, channels: int, activation: str, node: Node)
 
 
 def _requantiser(ratio: Doubles, bias: Longs, activation: str, node: Node) -> Requantiser:
-    """m / 2^s ≈ ratio, with m as great as 16 bits allow and 1 ≤ s ≤ 47."""
+    """m / 2^s ≈ ratio, with the greatest m that 16 bits hold and 1 ≤ s ≤ 47."""
     shift = _shifts(ratio, node)
     multiplier = np.maximum(np.rint(np.ldexp(ratio, shift)), 1).astype(np.int64)
     return Requantiser(bias, multiplier, _negative(ratio, shift, multiplier, activation), shift.astype(np.int64))

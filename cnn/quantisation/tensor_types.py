@@ -1,8 +1,8 @@
 """Which datatype and scale each tensor gets, before anything is quantised.
 
-A tensor that only passes values on (max pool, concat, slice, reorg, upsample) has the type of its
-input; a concat has one type for all its inputs. So tensors form groups (by union-find), each with
-one type: the datatype that its readers need and the greatest scale that any member asks for.
+A layer that only passes values on (max pool, concat, slice, reorg, upsample) has an output of its input's type, and a
+concat needs one type for all its inputs. So tensors form groups (found by union-find). A group has one type: the
+datatype that its readers need, and the greatest scale that any of its members asks for.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ HEADROOM = 2.0  # the last layer may reach twice what calibration saw; INT16 has
 def tensor_types(network: Network, ranges: Ranges, activation_bits: int | Sequence[int] = 8) -> tuple[TensorType, ...]:
     """One type a node. A host node (Softmax, Detection) has that of its input.
 
-    activation_bits: of all, or one a node; tensors that have one type have the fewest bits that one of them may have.
-
+    activation_bits: of all, or one number a node; a group has the fewest bits that one of its members may have.
     Raises QuantiseError where a concat joins the picture with a layer, or relu6 with a greater range.
     """
     roots = _groups(network.nodes)
@@ -85,9 +84,9 @@ def _group_type(network: Network, group: list[int], ranges: Ranges, activation_b
 
 
 def _leaves(network: Network, group: list[int]) -> bool:
-    """True where only the host reads the group: no layer that computes, and no join with one that does."""
-    inside = set(group)
-    readers = (node for node in network.nodes if inside.intersection(node.inputs))
+    """True where no layer that computes reads the group: its values leave for the host."""
+    members = set(group)
+    readers = (node for node in network.nodes if members.intersection(node.inputs))
     return not any(isinstance(node.op, COMPUTES) for node in readers)
 
 

@@ -1,7 +1,7 @@
-"""Any requantisation as thresholds: y ≥ v is one comparison of the exact sum, channel by channel.
+"""Any requantisation as thresholds: whether y ≥ v is one comparison of the exact sum, channel by channel.
 
-before   Requantiser or MultiplyShift     a product, an addition and a shift a value
-after    Thresholds                       as many comparisons as the output has values, less one
+before   Requantiser or MultiplyShift     for each output a product, an addition and a shift
+after    Thresholds                       for each output as many comparisons as its datatype has values, less one
 
 FINN calls it "absorb into multi-threshold" (arXiv:1709.04060, streamlining).
 """
@@ -18,13 +18,13 @@ from cnn.quantized_check import THRESHOLD_BITS, THRESHOLD_LIMIT
 
 Longs = npt.NDArray[np.int64]
 
-_FAR = 1 << 62  # beyond every sum, before all are cut to ±2^31
+_FAR = 1 << 62  # beyond every sum; in the end all thresholds are cut to ±2^31
 
 
 def thresholds_of(requantiser: Requantising, datatype: DataType) -> Thresholds:
-    """The same function of every sum |acc| < 2^31, for outputs of ``datatype``.
+    """Thresholds that give the same output of ``datatype`` for every sum |acc| < 2^31.
 
-    QuantiseError where the output has more than 8 bits: that is what multipliers are for.
+    QuantiseError where the output has more than 8 bits, or values more than 1 apart: there a multiplication serves.
     """
     if isinstance(requantiser, Thresholds):
         return requantiser
@@ -40,20 +40,24 @@ def thresholds_of(requantiser: Requantising, datatype: DataType) -> Thresholds:
     flip = np.zeros(requantiser.channels, np.bool_)
     if isinstance(requantiser, MultiplyShift):
         flip = requantiser.multiplier < 0
-        least = _least(needed - requantiser.bias[:, None], np.abs(requantiser.multiplier)[:, None])
+        sums = _least(needed - requantiser.bias[:, None], np.abs(requantiser.multiplier)[:, None])
     else:
-        least = _least_sum(needed, requantiser)
-    return Thresholds(np.clip(least, -THRESHOLD_LIMIT, THRESHOLD_LIMIT), flip)
+        sums = _least_sum(needed, requantiser)
+    return Thresholds(np.clip(sums, -THRESHOLD_LIMIT, THRESHOLD_LIMIT), flip)
 
 
 def _least_sum(needed: Longs, by: Requantiser) -> Longs:
-    """A sum below 0 reaches what is at most 0 by the negative multiplier, all else takes the positive one."""
+    """The least acc whose product reaches ``needed``.
+
+    Where ``needed`` ≤ 0 the least such acc + bias is not above 0, so that ``negative`` multiplies it; else
+    ``multiplier`` does.
+    """
     below = np.minimum(_least(needed, by.negative[:, None]), 0)
     above = _least(needed, by.multiplier[:, None])
     return np.asarray(np.where(needed <= 0, below, above) - by.bias[:, None], np.int64)
 
 
 def _least(needed: Longs, multiplier: Longs) -> Longs:
-    """The least sum with sum · multiplier ≥ needed; where the multiplier is 0, −∞ or +∞."""
+    """The least sum with sum · multiplier ≥ needed; ∓_FAR where the multiplier is 0, as every sum or none does."""
     constant = np.where(needed <= 0, -_FAR, _FAR)
     return np.asarray(np.where(multiplier == 0, constant, -(-needed // np.maximum(multiplier, 1))), np.int64)

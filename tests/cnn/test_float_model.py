@@ -200,7 +200,7 @@ def with_root(network: Network, root: Callable[[np.ndarray], np.ndarray]) -> Net
 
 @pytest.mark.shared
 def test_the_epsilon_stands_for_darknets_formula(shared: Path) -> None:
-    """(x − mean) / (sqrt(variance) + 1e-6) is what darknet computes; see cnn.darknet_layers."""
+    """(x − mean) / (sqrt(variance) + 1e-6) is what darknet computes; see cnn.darknet.layers."""
     data = shared / "data"
     stem = "yolo-lite-voc-trial3"
     network = read_darknet(data / f"networks/{stem}.cfg", data / f"networks/{stem}.weights")

@@ -7,7 +7,7 @@ import pytest
 
 from boards.errors import QuantiseError
 from cnn.network import BatchNorm, Convolution, Dense, Network, Node, Shape
-from cnn.quantisation.batch_norm import fold
+from cnn.quantisation.batch_norm import fold_batch_norms
 from tests.cnn import networks
 from tests.kinds import as_kind
 
@@ -30,7 +30,7 @@ def normalisation(variance: float = 0.5, scale: float = -1.5) -> BatchNorm:
 
 def test_a_folded_layer_computes_what_the_batch_norm_did() -> None:
     op, node = normalised_dense(normalisation())
-    folded = as_kind(Dense, fold(as_network(node)).nodes[1].op)
+    folded = as_kind(Dense, fold_batch_norms(as_network(node)).nodes[1].op)
     x = np.random.default_rng(1).normal(size=6)
     expected = -1.5 * (op.weights.astype(np.float64) @ x - 0.3) / np.sqrt(0.5 + 1e-3) + op.bias
     assert folded.batch_norm is None
@@ -41,7 +41,7 @@ def test_folding_a_convolution_scales_whole_filters() -> None:
     random = np.random.default_rng(2)
     op = networks.convolution(random, 2, 3, batch_norm=True)
     network = networks.network(Shape(2, 5, 5), ("conv", op, [0], Shape(3, 5, 5)))
-    folded = fold(network).nodes[1].op
+    folded = fold_batch_norms(network).nodes[1].op
     assert isinstance(folded, Convolution)
     norm = as_kind(BatchNorm, op.batch_norm)
     gain = norm.scale / np.sqrt(norm.variance + norm.epsilon)
@@ -53,13 +53,13 @@ def test_folding_a_convolution_scales_whole_filters() -> None:
 
 def test_a_network_without_batch_norm_keeps_its_nodes() -> None:
     network = networks.branches()
-    assert fold(network).nodes == network.nodes
+    assert fold_batch_norms(network).nodes == network.nodes
 
 
 def test_a_variance_below_zero_is_refused() -> None:
     _, node = normalised_dense(normalisation(variance=-0.5))
     with pytest.raises(QuantiseError) as error:
-        fold(as_network(node))
+        fold_batch_norms(as_network(node))
     assert str(error.value) == (
         "a batch norm needs variance + epsilon > 0, not -0.499 in channel 0 of 'fc' (net.cfg:9); "
         "the weights file is damaged or belongs to another network"
@@ -69,4 +69,4 @@ def test_a_variance_below_zero_is_refused() -> None:
 def test_a_scale_that_overflows_is_refused() -> None:
     _, node = normalised_dense(normalisation(scale=3e38, variance=1e-20))
     with pytest.raises(QuantiseError, match=r"batch norm of 'fc' \(net.cfg:9\) must give finite float32"):
-        fold(as_network(node))
+        fold_batch_norms(as_network(node))

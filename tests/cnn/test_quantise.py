@@ -13,7 +13,7 @@ from cnn.accumulator import accumulator_bits, accumulator_bound
 from cnn.datatype import INT8, INT16, UINT8, DataType
 from cnn.integer_model import convolve, run_integer
 from cnn.network import Add, Concat, Convolution, Dense, MaxPool, Network, Padding, Shape, Softmax, Upsample
-from cnn.quantisation.batch_norm import fold
+from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantisation.calibration import Ranges, calibrate
 from cnn.quantisation.quantise import quantise
 from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, QNode, QuantizedNetwork, Requantiser, TensorType
@@ -374,6 +374,6 @@ def test_bits_are_2_to_16(options: dict[str, int], what: str) -> None:
 def test_batch_norms_are_folded_on_the_way() -> None:
     network = networks.tiny_yolo()
     ranges = calibrated(network)
-    ours, folded = quantise(network, ranges), quantise(fold(network), ranges)
+    ours, folded = quantise(network, ranges), quantise(fold_batch_norms(network), ranges)
     np.testing.assert_array_equal(convolution_of(ours, 1).weights, convolution_of(folded, 1).weights)
     assert requantiser_of(convolution_of(ours, 1)).bias.any()

@@ -8,7 +8,7 @@ import pytest
 from boards.errors import QuantiseError
 from cnn.accumulator import accumulator_bound
 from cnn.network import AveragePool, Network, Shape
-from cnn.quantisation.batch_norm import fold
+from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.fidelity import fidelity
 from cnn.quantisation.quantise import FORMATS, quantise, quantise_format
@@ -33,7 +33,7 @@ def test_wider_kernels_leave_fewer_bits() -> None:
     for channels in (4, 64, 512):
         network = layered(channels)
         ranges = calibrate(network, networks.pictures(network.input_shape))
-        found.append(shared_bits(fold(network), ranges)[1])
+        found.append(shared_bits(fold_batch_norms(network), ranges)[1])
     assert found[0] > found[1] > found[2] >= 10
     assert found[0] <= 16
 
@@ -54,7 +54,7 @@ def test_an_average_over_a_large_map_has_room() -> None:
         ("average2", AveragePool(), (1,), Shape(2, 1, 1)),
     )
     ranges = calibrate(network, networks.pictures(network.input_shape, 1))
-    assert shared_bits(fold(network), ranges)[1] == 31 - 17 + 1
+    assert shared_bits(fold_batch_norms(network), ranges)[1] == 31 - 17 + 1
 
 
 @pytest.mark.parametrize("bits", FORMATS)

@@ -1,0 +1,252 @@
+"""The header and arrays of a quantised network's file → the network, with nothing taken on trust.
+
+The header is JSON: every value is asked for by its type and range, every array by its dtype, shape and size.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.datatype import DataType
+from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
+from cnn.quantized import (
+    MultiplyShift,
+    QAdd,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    QInput,
+    QNode,
+    QOp,
+    QuantizedNetwork,
+    Requantiser,
+    Requantising,
+    TensorType,
+    Thresholds,
+)
+
+FORMAT = "systolic quantised network 1"
+HEADER = "network.json"
+HEADER_LIMIT = 1 << 24
+NODE_LIMIT = 4096
+TEXT_LIMIT = 1000
+LATER_OPTIONS = ("bias", "order")
+"""Options that older files lack; where they have their default they are not written."""
+
+Array = npt.NDArray[Any]
+
+_OPS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        QInput,
+        QConvolution,
+        QDense,
+        MaxPool,
+        QAveragePool,
+        Concat,
+        Slice,
+        Reorg,
+        Upsample,
+        QAdd,
+        Softmax,
+        Detection,
+    )
+}
+_REQUANTISING: dict[str, type[Requantising]] = {
+    kind.__name__: kind for kind in (Requantiser, MultiplyShift, Thresholds)
+}
+
+
+class UnusableError(Exception):
+    """What is wrong inside a file; ``cnn.quantized_file.from_npz`` adds which file it is."""
+
+
+def read_network(members: Mapping[str, bytes]) -> QuantizedNetwork:
+    """The network in the members of a file, by name; not yet checked as a whole.
+
+    UnusableError where the header or an array is not what ``cnn.quantized_file.to_npz`` writes, QuantiseError where a
+    datatype is none.
+    """
+    header = _header(members)
+    nodes = _get(header, "nodes", list)
+    if len(nodes) > NODE_LIMIT:
+        raise UnusableError(f"it has {len(nodes)} nodes, at most {NODE_LIMIT} are read")
+    labels = tuple(_text(label) for label in _get(header, "labels", list))
+    read = tuple(_read_node(index, node, members) for index, node in enumerate(nodes))
+    return QuantizedNetwork(_text(_get(header, "name", str)), read, labels)
+
+
+def _header(members: Mapping[str, bytes]) -> dict[str, Any]:
+    text = members.get(HEADER)
+    if text is None or len(text) > HEADER_LIMIT:
+        raise UnusableError(f"a member {HEADER!r} of at most {HEADER_LIMIT} bytes is missing")
+    try:
+        header = json.loads(text.decode())
+    except (ValueError, RecursionError) as error:
+        raise UnusableError(f"{HEADER} is not JSON text: {error}") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise UnusableError(f"{HEADER} must have the format {FORMAT!r}")
+    return header
+
+
+def _get(table: Any, key: str, kind: type[Any]) -> Any:
+    value = table.get(key) if isinstance(table, dict) else None
+    if not _is(value, kind):
+        raise UnusableError(f"{key!r} must be of type {kind.__name__}, not {str(value)[:80]!r}")
+    return value
+
+
+def _is(value: Any, kind: type[Any]) -> bool:
+    """isinstance, but True is no number and a whole number is a float as well."""
+    if kind is bool or isinstance(value, bool):
+        return kind is bool and isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and abs(value) < 1 << 31
+    if kind is float:
+        return isinstance(value, float) or (isinstance(value, int) and abs(value) < 1 << 31)
+    return isinstance(value, kind)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > TEXT_LIMIT or not value.isprintable():
+        raise UnusableError(f"a text must be printable and at most {TEXT_LIMIT} long, not {str(value)[:80]!r}")
+    return value
+
+
+def _integers(values: Any, title: str, count: int | None = None) -> tuple[int, ...]:
+    fits = isinstance(values, list) and all(_is(v, int) for v in values)
+    if not fits or len(values) > NODE_LIMIT or count not in (None, len(values)):
+        raise UnusableError(f"{title} must be a list of whole numbers, not {str(values)[:80]!r}")
+    return tuple(values)
+
+
+def _read_node(index: int, table: Any, members: Mapping[str, bytes]) -> QNode:
+    shape = Shape(*_integers(_get(table, "shape", list), "a shape", 3))
+    datatype = DataType.parse(_get(table, "datatype", str))
+    return QNode(
+        _text(_get(table, "name", str)),
+        _read_op(index, table, members),
+        _integers(_get(table, "inputs", list), "inputs"),
+        shape,
+        TensorType(datatype, float(_get(table, "scale", float))),
+        _text(_get(table, "source", str)),
+    )
+
+
+def _read_op(index: int, table: Any, members: Mapping[str, bytes]) -> QOp:
+    name, options = _get(table, "op", str), _get(table, "options", dict)
+    kind = _OPS.get(name)
+    if kind is None:
+        raise UnusableError(f"node {index} is a {name[:80]!r}, which is none of {', '.join(_OPS)}")
+    values: dict[str, Any] = {}
+    for field in fields(kind):
+        if field.name == "weights":
+            values["weights"] = _read_array(f"{index}.weights.npy", members)
+        elif field.name == "requantiser":
+            values["requantiser"] = _read_requantising(index, options, members)
+        elif field.name not in LATER_OPTIONS or field.name in options:
+            values[field.name] = _OPTIONS[field.name](options)
+    op: QOp = kind(**values)
+    return op
+
+
+def _read_requantising(index: int, options: Any, members: Mapping[str, bytes]) -> Requantising:
+    name = _get({"requantising": Requantiser.__name__, **options}, "requantising", str)
+    kind = _REQUANTISING.get(name)
+    if kind is None:
+        raise UnusableError(f"a requantising is one of {', '.join(_REQUANTISING)}, not {name[:80]!r}")
+    arrays = {field.name: _read_array(f"{index}.{field.name}.npy", members) for field in fields(kind)}
+    if "flip" in arrays:
+        arrays["flip"] = _flags(arrays["flip"])
+    requantising: Requantising = kind(**arrays)
+    return requantising
+
+
+def _flags(array: Array) -> Array:
+    if not np.isin(array, (0, 1)).all():
+        raise UnusableError("flip must be 0 or 1 in every channel")
+    return array.astype(np.bool_)
+
+
+def _bias(options: Any) -> tuple[float, ...]:
+    bias = _get(options, "bias", list)
+    if len(bias) > TEXT_LIMIT * 100 or not all(_is(v, float) and math.isfinite(v) for v in bias):
+        raise UnusableError(f"a bias must be a list of finite numbers, not {str(bias)[:80]!r}")
+    return tuple(float(v) for v in bias)
+
+
+def _order(options: Any) -> str:
+    order: str = _get(options, "order", str)
+    if order not in ("darknet", "block"):
+        raise UnusableError(f"the order of a reorg is 'darknet' or 'block', not {order[:80]!r}")
+    return order
+
+
+def _padding(options: Any) -> Padding:
+    table = _get(options, "padding", dict)
+    return Padding(**{side: _get(table, side, int) for side in ("top", "left", "bottom", "right")})
+
+
+def _anchors(options: Any) -> tuple[tuple[float, float], ...]:
+    anchors = _get(options, "anchors", list)
+    for pair in anchors:
+        if not isinstance(pair, list) or len(pair) != 2 or not all(_is(v, float) for v in pair):
+            raise UnusableError(f"an anchor must be a width and a height, not {str(pair)[:80]!r}")
+    return tuple((float(pair[0]), float(pair[1])) for pair in anchors)
+
+
+def _kind(options: Any) -> str:
+    kind: str = _get(options, "kind", str)
+    if kind not in ("region", "yolo", "one-object"):
+        raise UnusableError(f"a detection is 'region', 'yolo' or 'one-object', not {kind[:80]!r}")
+    return kind
+
+
+def _option(name: str, kind: type[Any]) -> Callable[[Any], Any]:
+    return lambda options: _get(options, name, kind)
+
+
+_OPTIONS: dict[str, Callable[[Any], Any]] = {
+    "weight_type": lambda options: DataType.parse(_get(options, "weight_type", str)),
+    "padding": _padding,
+    "anchors": _anchors,
+    "kind": _kind,
+    "bias": _bias,
+    "order": _order,
+    "multipliers": lambda options: _integers(_get(options, "multipliers", list), "multipliers"),
+    "scale": lambda options: float(_get(options, "scale", float)),
+    "softmax": _option("softmax", bool),
+    **{name: _option(name, int) for name in ("stride", "groups", "size", "first", "channels", "classes", "coords")},
+}
+
+
+def _read_array(name: str, members: Mapping[str, bytes]) -> Array:
+    data = members.get(name)
+    if data is None:
+        raise UnusableError(f"the member {name!r} is missing")
+    stream = io.BytesIO(data)
+    try:
+        version = np.lib.format.read_magic(stream)
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    except ValueError as error:
+        raise UnusableError(f"{name!r} is not an array: {error}") from error
+    if version != (1, 0) or fortran or dtype.str not in ("|i1", "<i2", "<i8"):
+        raise UnusableError(f"{name!r} must be int8, int16 or int64 in C order, not {dtype.str}")
+    numbers = data[stream.tell() :]
+    if any(side < 1 for side in shape):
+        raise UnusableError(f"{name!r} must have no empty side, not {shape}")
+    # Python integers, so that a product of huge sides cannot wrap around to the right size.
+    size = dtype.itemsize
+    for side in shape:
+        size *= side
+    if size != len(numbers):
+        raise UnusableError(f"{name!r} of shape {shape} must have {size} bytes, not {len(numbers)}")
+    return np.frombuffer(numbers, dtype).reshape(shape).astype(dtype.newbyteorder("="))

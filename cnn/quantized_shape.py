@@ -1,0 +1,99 @@
+"""The output shape of every operation of a QuantizedNetwork, worked out from its inputs."""
+
+from __future__ import annotations
+
+from boards.errors import QuantiseError
+from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
+from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, QNode
+
+
+def require(condition: bool, node: QNode, sentence: str) -> None:
+    """QuantiseError with the node's name and source before the sentence where the condition does not hold."""
+    if not condition:
+        raise QuantiseError(f"{node.name!r} ({node.source}): {sentence}")
+
+
+def expected_shape(node: QNode, inputs: tuple[QNode, ...]) -> Shape:
+    """The shape that ``node`` must have, from its operation and its inputs, of which there is at least one.
+
+    QuantiseError where weights, stride, padding or a channel range do not fit the inputs. A Detection has its own.
+    """
+    op, first = node.op, inputs[0].shape
+    if isinstance(op, QConvolution):
+        return _convolved(node, op, first)
+    if isinstance(op, QDense):
+        fits = op.weights.ndim == 2 and op.weights.shape[1] == first.values
+        require(fits, node, f"weights [outputs, {first.values}] are needed, not {op.weights.shape}")
+        return Shape(op.weights.shape[0], 1, 1)
+    if isinstance(op, MaxPool):
+        require(min(op.size, op.stride) >= 1, node, "size and stride of a pool are at least 1")
+        require(max(sides_of(op.padding)) < op.size, node, "a pool's padding is smaller than its size")
+        return _slid(node, Shape(first.channels, op.size, op.size), op.stride, op.padding, first)
+    if isinstance(op, QAveragePool):
+        return Shape(first.channels, 1, 1)
+    if isinstance(op, QAdd):
+        require(all(source.shape == first for source in inputs), node, "an add needs inputs of one shape")
+        return first
+    return _moved(node, inputs)
+
+
+def sides_of(padding: Padding) -> tuple[int, int, int, int]:
+    """Top, left, bottom, right."""
+    return padding.top, padding.left, padding.bottom, padding.right
+
+
+def _moved(node: QNode, inputs: tuple[QNode, ...]) -> Shape:
+    """Operations that move values about."""
+    op, first = node.op, inputs[0].shape
+    if isinstance(op, Concat):
+        fits = all((source.shape.height, source.shape.width) == (first.height, first.width) for source in inputs)
+        require(fits, node, "a concat needs inputs of one height and width")
+        return Shape(sum(source.shape.channels for source in inputs), first.height, first.width)
+    if isinstance(op, Slice):
+        fits = op.first >= 0 and op.channels >= 1 and op.first + op.channels <= first.channels
+        require(fits, node, f"channels {op.first}…{op.first + op.channels - 1} are not all in {first}")
+        return Shape(op.channels, first.height, first.width)
+    if isinstance(op, Reorg):
+        return _reorganised(node, op, first)
+    if isinstance(op, Upsample):
+        require(op.stride >= 1 and op.scale == 1.0, node, f"upsample keeps integers with scale 1, not {op.scale}")
+        return Shape(first.channels, first.height * op.stride, first.width * op.stride)
+    return _on_host(node, first)
+
+
+def _reorganised(node: QNode, op: Reorg, source: Shape) -> Shape:
+    s = op.stride
+    require(op.order in ("darknet", "block"), node, f"a reorg is of order darknet or block, not {op.order!r}")
+    divisor = s * s if op.order == "darknet" else 1
+    fits = s >= 1 and not (source.channels % divisor or source.height % s or source.width % s)
+    require(fits, node, f"reorg by {s} needs channels % {divisor}, height % {s} and width % {s} to be 0: {source}")
+    return Shape(source.channels * s * s, source.height // s, source.width // s)
+
+
+def _on_host(node: QNode, source: Shape) -> Shape:
+    if isinstance(node.op, Detection):
+        return node.shape
+    require(isinstance(node.op, Softmax), node, f"{type(node.op).__name__} is not an integer layer")
+    return source
+
+
+def _convolved(node: QNode, op: QConvolution, source: Shape) -> Shape:
+    require(op.weights.ndim == 4, node, f"weights have 4 dimensions, not {op.weights.ndim}")
+    filters, channels, height, width = op.weights.shape
+    not_empty = min(op.weights.shape) >= 1 and op.stride >= 1
+    require(not_empty, node, "weights are not empty and the stride is at least 1")
+    fits = op.groups >= 1 and filters % op.groups == 0 and channels * op.groups == source.channels
+    sentence = f"{channels} weights' channels × {op.groups} groups do not fit {source} and {filters} filters"
+    require(fits, node, sentence)
+    return _slid(node, Shape(filters, height, width), op.stride, op.padding, source)
+
+
+def _slid(node: QNode, window: Shape, stride: int, padding: Padding, source: Shape) -> Shape:
+    """What a window leaves; window: its height and width, and the channels of the output."""
+    sides = sides_of(padding)
+    require(min(sides) >= 0 and max(sides) < 256, node, f"padding is 0…255, not {padding}")
+    height = source.height + padding.top + padding.bottom - window.height
+    width = source.width + padding.left + padding.right - window.width
+    fits = min(height, width) >= 0
+    require(fits, node, f"a window of {window.height}×{window.width} is larger than the padded {source}")
+    return Shape(window.channels, height // stride + 1, width // stride + 1)
