@@ -4,7 +4,8 @@ before   convN_w floats, bnN_gamma, bnN_beta, bnN_mean, bnN_var, outputs clamp(0
 after    QConvolution with integer weights; batch norm and activation as inc, bias and shift, or as thresholds
 
 The formulas are in cnn.exported.integers. A convolution without output_bits leaves its exact sums. Where a detection
-head reads them, the host adds its convN_b; otherwise convN_b is rounded to the sums' scale. See docs/reference/exported.md.
+head reads them, the host adds its convN_b; otherwise convN_b is rounded to the sums' scale.
+See docs/reference/exported.md.
 """
 
 from __future__ import annotations

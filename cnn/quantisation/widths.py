@@ -11,8 +11,8 @@ together beside their signs, and 16-bit activations would leave the weights 6.
 The noise of a product is that of its worse factor, so both get half of these bits. Activations get MORE bits more than
 weights: they have one scale a tensor and stronger peaks, while weights have one scale a filter. MORE is measured:
 of 0…4, 2 gives the best SQNR of the head on a trained YOLO-LITE and on tiny-YOLOv2 with random weights, and is 1 dB
-below the best on the embedded network (table in docs/explanation/quantisation.md). Each filter then uses what its own sum leaves,
-up to 16 bits (cnn.quantisation.quantise).
+below the best on the embedded network (table in docs/explanation/quantisation.md). Each filter then uses what its own
+sum leaves, up to 16 bits (cnn.quantisation.quantise).
 """
 
 from __future__ import annotations
