@@ -44,11 +44,11 @@ ONCE = r"""
 #include <dlfcn.h>
 #include <set>
 using frame_t = int(int8_t *, size_t, int8_t *const *, size_t, uint32_t *, size_t, uint32_t *, size_t, uint32_t,
-                    uint32_t, uint32_t *, void (*)(uint32_t), char *, size_t);
+                    uint32_t, uint32_t *, int (*)(uint32_t), char *, size_t);
 extern "C" int systolic_simulate(int8_t *maps, size_t maps_words, int8_t *const *weights, size_t weights_words,
                                  uint32_t *requantisers, size_t requantisers_words, uint32_t *program,
                                  size_t program_words, uint32_t first, uint32_t count, uint32_t *current,
-                                 void (*notify)(uint32_t), char *message, size_t room) {
+                                 int (*notify)(uint32_t), char *message, size_t room) {
     static void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     static frame_t *frame = reinterpret_cast<frame_t *>(dlsym(library, "systolic_simulate"));
     static std::set<uint32_t> seen;

@@ -22,13 +22,14 @@ import numpy as np
 
 from boards.board import load
 from cnn.integer_model import run_integer
+from host.contract.libraries import SystolicLibrary
 from systolic.execution.build import Variant, build
 from systolic.files import write
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.flow import make_design
 from systolic.styles.systolic.measure import trace_frame
-from systolic.styles.systolic.simulate import Library, arena, open_folder, pack_input
+from systolic.styles.systolic.simulate import arena, open_folder, place_picture
 from systolic.trace.report import board_memory
 from systolic.trace.solver import Memory
 
@@ -60,12 +61,12 @@ def main() -> None:
         shape = folder.network.input_shape
         picture = np.random.default_rng(0).integers(0, 256, (shape.channels, shape.height, shape.width), dtype=np.uint8)
         rows.append(["numpy golden model", best(lambda: run_integer(folder.network, picture)), 0.5])
-        library = Library(build(folder.path, Variant()))
+        library = SystolicLibrary(build(folder.path, Variant()), folder.manifest)
         maps = arena(folder)
 
         def frame() -> None:
-            pack_input(folder, picture, maps)
-            library.run(folder, maps)
+            place_picture(folder, picture, maps)
+            library.run(folder.memory(maps), 0, folder.manifest.passes)
 
         rows.append(["native simulation of a frame", best(frame), 2.0])
         build(folder.path, Variant(trace=True))

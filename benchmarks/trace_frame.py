@@ -11,8 +11,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from host.contract.libraries import SystolicLibrary
 from systolic.execution.build import Variant, build
-from systolic.styles.systolic.simulate import Library, arena, open_folder, pack_input
+from systolic.styles.systolic.simulate import arena, open_folder, place_picture
 from systolic.trace.solver import Memory, Trace
 
 T = TypeVar("T")
@@ -27,13 +28,14 @@ def timed(name: str, action: Callable[[], T]) -> T:
 
 def main(path: Path) -> None:
     folder = open_folder(path)
-    library = Library(timed("compile (or find)", lambda: build(folder.path, Variant(trace=True))))
+    path = timed("compile (or find)", lambda: build(folder.path, Variant(trace=True)))
+    library = SystolicLibrary(path, folder.manifest)
     maps = arena(folder)
     shape = folder.manifest.input.shape
-    pack_input(folder, np.zeros(shape, np.uint8), maps)
-    trace = Trace(library.library)
+    place_picture(folder, np.zeros(shape, np.uint8), maps)
+    trace = Trace(library.handle)
     trace.begin()
-    timed("execute and record", lambda: library.run(folder, maps))
+    timed("execute and record", lambda: library.run(folder.memory(maps), 0, folder.manifest.passes))
     trace.end()
     timing = timed("solve", trace.solve)
     timed("solve for half the DDR", lambda: trace.solve(Memory(efficiency=0.425)))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
+from host.contract.libraries import StoppedError, StreamingLibrary
 from host.contract.streaming import StreamingManifest
 from host.simulated.ddr import BusError, Ddr
-from host.simulated.execution import AT_ONCE, MESSAGE_ROOM, load_library, pointer
+from host.simulated.execution import pointer
 from host.simulated.registers import Registers
 
 _CTRL = 0x00
@@ -67,34 +69,23 @@ class StreamingModel(Registers):
 
 
 class PacketExecution:
-    """A streaming design's simulation library, over a board's DDR. HostError where it cannot be loaded."""
+    """A streaming design's simulation library, over a board's DDR. SimulationError where it cannot be loaded."""
 
     def __init__(self, library: Path, manifest: StreamingManifest, ddr: Ddr) -> None:
-        self._library = load_library(library)
+        self._library = StreamingLibrary(library, manifest)
         self._manifest, self._ddr = manifest, ddr
 
     def run(self, registers: Mapping[str, int], packet: bytes) -> tuple[bytes, str]:
         """The generated code on one frame: the packet that leaves, in whole beats; or what stopped it."""
-        to = self._manifest
-        if len(packet) not in (to.packet_in.bytes, to.packet_in.beat_bytes):
-            return b"", f"a packet of {len(packet)} bytes came, a frame has {to.packet_in.bytes}"
+        packet_in, packet_out = self._manifest.packet_in, self._manifest.packet_out
+        if len(packet) not in (packet_in.bytes, packet_in.beat_bytes):
+            return b"", f"a packet of {len(packet)} bytes came, a frame has {packet_in.bytes}"
+        frame = np.frombuffer(packet, np.uint8)[: packet_in.bytes]
         try:
-            images = [self._ddr.rest(pointer(registers, one.port)) for one in to.images]
+            images = [self._ddr.rest(pointer(registers, image.port)) for image in self._manifest.images]
+            (sent,) = self._library.run(images, frame[np.newaxis])
         except BusError as error:
             return b"", str(error)
-        out = ctypes.create_string_buffer(to.packet_out.beat_bytes)
-        message = ctypes.create_string_buffer(MESSAGE_ROOM)
-        pointers = (ctypes.c_void_p * max(1, len(images)))(*(one.ctypes.data for one in images))
-        words = [one.size // info.word_bytes for one, info in zip(images, to.images, strict=True)]
-        with AT_ONCE:
-            failed = self._library.systolic_stream(
-                packet,
-                out,
-                pointers,
-                (ctypes.c_size_t * max(1, len(words)))(*words),
-                ctypes.c_int(1),
-                None,
-                message,
-                ctypes.c_size_t(MESSAGE_ROOM),
-            )
-        return (b"", message.value.decode("utf-8", "replace")) if failed else (out.raw, "")
+        except StoppedError as error:
+            return b"", error.sentence
+        return sent.tobytes().ljust(packet_out.beat_bytes, b"\0"), ""

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from boards.errors import SimulationError
 from cnn.integer_model import Integers
 from cnn.quantized import QuantizedNetwork
-from host.contract.parts import Layer, Manifest, TensorMap
+from host.contract.parts import Layer, Manifest
 from systolic.execution.build import Variant
-
-MESSAGE_ROOM = 4096
-"""Bytes of the sentence with which generated code stops."""
 
 
 @dataclass(frozen=True)
@@ -60,27 +55,6 @@ def check_nodes(manifest: Manifest, network: QuantizedNetwork) -> None:
             raise SimulationError(
                 f"{layer.name} is node {layer.node}, network.npz has {len(network.nodes)} nodes; generate it again"
             )
-
-
-def load(path: Path) -> ctypes.CDLL:
-    """A built simulation library."""
-    try:
-        return ctypes.CDLL(str(path))
-    except OSError as error:
-        raise SimulationError(f"a library cannot be loaded ({error}); remove it and try again") from error
-
-
-def said(message: ctypes.Array[ctypes.c_char]) -> str:
-    """Why generated code stopped."""
-    return message.value.decode("utf-8", "replace")
-
-
-def check_picture(picture: npt.NDArray[np.uint8], region: TensorMap) -> None:
-    """SimulationError where the picture is not uint8 of the shape of the manifest's input."""
-    if picture.shape != region.shape or picture.dtype != np.uint8:
-        raise SimulationError(
-            f"the input is uint8 of shape {region.shape}, not {picture.dtype} of shape {picture.shape}"
-        )
 
 
 def compared(

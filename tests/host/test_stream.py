@@ -226,7 +226,7 @@ def test_input_is_packed_as_the_generator_expects(tiny: Path, frames: list[np.nd
     manifest = of_style(SystolicManifest, read_manifest(tiny))
     place = arena.reshape(-1).view(np.uint8)[manifest.input.offset :][: manifest.input.bytes]
     mine = place.copy()
-    simulate.pack_input(folder, picture, arena)
+    simulate.place_picture(folder, picture, arena)
     pack_input(manifest, picture, mine)
     assert np.array_equal(mine, place)
     assert len(np.unique(mine)) > 100

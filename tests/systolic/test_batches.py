@@ -14,6 +14,7 @@ from boards.board import load
 from boards.errors import HostError, ScheduleError, SimulationError
 from cnn.integer_model import run_integer
 from cnn.network import Padding
+from host.contract.libraries import SystolicLibrary
 from host.contract.manifest import read_manifest
 from host.contract.parts import MOST_FRAMES
 from scheduler.hardware.ddr import ddr_timing
@@ -23,7 +24,7 @@ from scheduler.systolic.tiling import tile
 from systolic.execution.build import Variant, build
 from systolic.files import write
 from systolic.styles.systolic.measure import measure, trace_frame
-from systolic.styles.systolic.simulate import Library, fill_batch, open_folder, simulate, simulate_batch
+from systolic.styles.systolic.simulate import fill_batch, open_folder, simulate, simulate_batch
 from systolic.trace.report import board_memory
 from systolic.trace.solver import Trace
 from tests.detectors import tiny_files
@@ -152,7 +153,8 @@ def test_the_test_benchs_batch_ends_as_expected(accelerator: GiveAccelerator) ->
     folder = made.load(NETWORK, 3)
     files = design_of(NETWORK, ARRAY, 3).files
     maps = np.frombuffer(files["data/maps.bin"], np.int8).reshape(-1, folder.manifest.word_bytes).copy()
-    Library(build(made.path, NATIVE)).run(folder, maps)
+    library = SystolicLibrary(build(made.path, NATIVE), folder.manifest)
+    library.run(folder.memory(maps), 0, folder.manifest.passes)
     out = folder.manifest.layers[-1].output
     flat = maps.reshape(-1)[out.offset : out.offset + 3 * out.bytes]
     assert flat.tobytes() == files["data/expected.bin"]

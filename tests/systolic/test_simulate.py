@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 
 from boards.errors import HostError, ScheduleError, SimulationError
 from cnn.network import Padding
+from host.contract.libraries import SystolicLibrary
 from scheduler.systolic.program import PASS_FIELDS
 from scheduler.systolic.tiling import tile
 from scheduler.systolic.work import ORDERS
 from systolic.execution.build import Variant
 from systolic.execution.simulation import LayerResult, compare
-from systolic.styles.systolic.simulate import Library, arena, open_folder, pack_input, simulate, unpack_output
+from systolic.styles.systolic.simulate import arena, open_folder, place_picture, simulate, unpack_output
 from tests.systolic.accelerators import GEOMETRIES, Accelerator, Chain, networks, picture_for, start
 
 GiveAccelerator = Callable[..., Accelerator]
@@ -158,10 +159,11 @@ def test_a_frame_may_be_started_pass_by_pass(accelerator: GiveAccelerator) -> No
     network = NETWORKS["pools"]
     folder = accelerator("odd rows").load(network)
     whole = simulate(folder, picture_for(network))
-    library, maps = Library(sorted((folder.path / "build").glob("native-*.so"))[0]), arena(folder)
-    pack_input(folder, picture_for(network), maps)
+    library = SystolicLibrary(sorted((folder.path / "build").glob("native-*.so"))[0], folder.manifest)
+    maps = arena(folder)
+    place_picture(folder, picture_for(network), maps)
     for index in range(len(folder.program)):
-        library.run(folder, maps, first=index, count=1)
+        library.run(folder.memory(maps), index, 1)
     last = unpack_output(folder.manifest.layers[-1], folder.manifest.lanes, maps)
     assert np.array_equal(last, whole.outputs[-1])
 
@@ -370,17 +372,17 @@ def test_an_arena_beyond_all_memory_is_refused_before_it_is_taken(planted: Accel
 
 def test_a_picture_of_another_shape_or_type(planted: Accelerator) -> None:
     folder = open_folder(planted.path)
-    with pytest.raises(SimulationError, match=r"the input is uint8 of shape \(3, 23, 17\), not uint8 of shape \(3, 17"):
-        pack_input(folder, np.zeros((3, 17, 23), np.uint8), arena(folder))
-    with pytest.raises(SimulationError, match=r"the input is uint8 of shape \(3, 23, 17\), not float32"):
-        pack_input(folder, np.zeros((3, 23, 17), np.float32), arena(folder))
+    with pytest.raises(HostError, match=r"the input is uint8 of shape \(3, 23, 17\), not uint8 of shape \(3, 17"):
+        place_picture(folder, np.zeros((3, 17, 23), np.uint8), arena(folder))
+    with pytest.raises(HostError, match=r"the input is uint8 of shape \(3, 23, 17\), not float32"):
+        place_picture(folder, np.zeros((3, 23, 17), np.float32), arena(folder))
 
 
-def test_a_library_that_is_none(tmp_path: Path) -> None:
+def test_a_library_that_is_none(planted: Accelerator, tmp_path: Path) -> None:
     path = tmp_path / "damaged.so"
     path.write_bytes(b"no library")
-    with pytest.raises(SimulationError, match=r"a library cannot be loaded \(.*damaged.so.*\); remove it and try"):
-        Library(path)
+    with pytest.raises(SimulationError, match=r"library cannot be loaded \(.*damaged.so.*\); remove it and build"):
+        SystolicLibrary(path, open_folder(planted.path).manifest)
 
 
 def test_compare_counts_and_names_the_first() -> None:

@@ -9,8 +9,9 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
+from host.contract.libraries import StreamingLibrary
 from systolic.execution.build import Variant, build
-from systolic.styles.streaming.simulate import PipelineLibrary, StreamingDesign, pack_picture
+from systolic.styles.streaming.simulate import StreamingDesign, pack_picture
 from systolic.trace.report import LayerTime
 from systolic.trace.solver import Memory, Trace
 from systolic.trace.timing import RegionTiming, Timing
@@ -72,13 +73,13 @@ def trace_pipeline(
 ) -> Trace:
     """Executes FRAMES frames of one picture, uint8 [channels, height, width], with every process's clock recorded."""
     tell("compiling (native-trace)")
-    library = PipelineLibrary(build(pipeline.path, Variant(trace=True)))
+    library = StreamingLibrary(build(pipeline.path, Variant(trace=True)), pipeline.manifest)
     packet = pack_picture(pipeline, picture)
     tell("tracing")
-    trace = Trace(library.library)
+    trace = Trace(library.handle)
     trace.begin()
     for frames in (1, FRAMES):  # two regions, one after the other
-        library.run(pipeline, np.repeat(packet[None], frames, axis=0))
+        library.run(pipeline.images, np.repeat(packet[None], frames, axis=0))
     trace.end()
     return trace
 

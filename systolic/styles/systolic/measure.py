@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import SimulationError
+from host.contract.libraries import SystolicLibrary
 from host.contract.systolic import SystolicLayer
 from scheduler.systolic.array import Array
 from systolic.execution.build import Variant, build
-from systolic.styles.systolic.simulate import Library, SystolicDesign, fill_batch
+from systolic.styles.systolic.simulate import SystolicDesign, fill_batch
 from systolic.trace.advice import Advice
 from systolic.trace.report import LayerTime
 from systolic.trace.solver import Memory, Trace
@@ -67,12 +68,12 @@ def trace_frame(
 ) -> Trace:
     """Executes one frame, uint8 [channels, height, width], or a batch of it, with every process's clock recorded."""
     tell("compiling (native-trace)")
-    library = Library(build(folder.path, Variant(trace=True)))
+    library = SystolicLibrary(build(folder.path, Variant(trace=True)), folder.manifest)
     maps, _ = fill_batch(folder, (picture,))
     tell("tracing")
-    trace = Trace(library.library)
+    trace = Trace(library.handle)
     trace.begin()
-    library.run(folder, maps)
+    library.run(folder.memory(maps), 0, folder.manifest.passes)
     trace.end()
     return trace
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,19 +13,16 @@ from boards.errors import SimulationError
 from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import from_npz
-from host.contract.layout import fill_pixels, unpack_map
+from host.contract.layout import pack_input, unpack_map
+from host.contract.libraries import SystolicLibrary, SystolicMemory
 from host.contract.manifest import of_style, read_manifest
 from host.contract.parts import Manifest
-from host.contract.systolic import SystolicLayer, SystolicManifest, SystolicRegion
+from host.contract.systolic import SystolicLayer, SystolicManifest
 from systolic.execution.build import Variant, build
 from systolic.execution.simulation import (
-    MESSAGE_ROOM,
     Simulation,
     check_nodes,
-    check_picture,
     compared,
-    load,
-    said,
     whole,
 )
 
@@ -42,6 +37,10 @@ class SystolicDesign:
     weights: tuple[npt.NDArray[np.int8], ...]
     requantisers: npt.NDArray[np.uint32]
     program: npt.NDArray[np.uint32]
+
+    def memory(self, maps: npt.NDArray[np.int8]) -> SystolicMemory:
+        """What a start of the accelerator works on; ``maps`` [words, bytes of a word]."""
+        return SystolicMemory(maps, self.weights, self.requantisers, self.program)
 
 
 def open_folder(path: Path, manifest: Manifest | None = None) -> SystolicDesign:
@@ -58,17 +57,14 @@ def open_folder(path: Path, manifest: Manifest | None = None) -> SystolicDesign:
     return SystolicDesign(path, described, network, weights, requantisers, program)
 
 
-def pack_input(
-    folder: SystolicDesign, picture: npt.NDArray[np.uint8], maps: npt.NDArray[np.int8], frame: int = 0
+def place_picture(
+    design: SystolicDesign, picture: npt.NDArray[np.uint8], maps: npt.NDArray[np.int8], frame: int = 0
 ) -> None:
     """Writes uint8 [channels, height, width] into the map arena, as ``frame`` of the batch; what is left over of a row
     stays as it was."""
-    region = folder.manifest.input
-    check_picture(picture, region)
-    flat = maps.reshape(-1).view(np.uint8)
+    region = design.manifest.input
     start = region.offset + frame * region.bytes
-    rows = flat[start : start + region.bytes].reshape(region.height, region.row_bytes)
-    fill_pixels(picture, rows, region.pixel_bytes)
+    pack_input(design.manifest, picture, maps.reshape(-1).view(np.uint8)[start : start + region.bytes])
 
 
 def unpack_output(layer: SystolicLayer, lanes: int, maps: npt.NDArray[np.int8], frame: int = 0) -> Integers:
@@ -78,71 +74,13 @@ def unpack_output(layer: SystolicLayer, lanes: int, maps: npt.NDArray[np.int8], 
     return unpack_map(region, lanes, maps.reshape(-1)[start : start + region.bytes])
 
 
-class Library:
-    """A built simulation library. ``run`` is a frame, or a batch: one start, all passes."""
-
-    def __init__(self, path: Path) -> None:
-        self.library = load(path)
-        self._callback = ctypes.CFUNCTYPE(None, ctypes.c_uint32)
-
-    def run(
-        self,
-        folder: SystolicDesign,
-        maps: npt.NDArray[np.int8],
-        first: int = 0,
-        count: int | None = None,
-        after_pass: Callable[[int], None] | None = None,
-    ) -> None:
-        """Executes passes over the arena ``maps`` [words, lanes] in place.
-
-        ``after_pass(index)`` sees the arena after each pass. SimulationError with the engine's sentence.
-        """
-        count = len(folder.program) - first if count is None else count
-        images = (ctypes.c_void_p * len(folder.weights))(*(image.ctypes.data for image in folder.weights))
-        message = ctypes.create_string_buffer(MESSAGE_ROOM)
-        current = ctypes.c_uint32()
-        failed = self.library.systolic_simulate(
-            *_array(maps),
-            images,
-            ctypes.c_size_t(len(folder.weights[0])),
-            *_array(folder.requantisers),
-            ctypes.c_void_p(folder.program.ctypes.data),
-            ctypes.c_size_t(folder.program.size),
-            ctypes.c_uint32(first),
-            ctypes.c_uint32(count),
-            ctypes.byref(current),
-            self._callback(after_pass or (lambda _: None)),
-            message,
-            ctypes.c_size_t(MESSAGE_ROOM),
-        )
-        if failed:
-            raise SimulationError(f"the generated code stopped in pass {current.value}: {said(message)}")
-
-    def layer(
-        self, folder: SystolicDesign, layer: SystolicLayer, maps: npt.NDArray[np.int8], frame: int = 0
-    ) -> Integers:
-        """The map of one layer right after its last pass, wherever it lies: integers [channels, height, width]."""
-        if layer.output.map_buffer is not None:
-            return self._on_chip(folder, layer.output)
-        return unpack_output(layer, folder.manifest.lanes, maps, frame)
-
-    def _on_chip(self, folder: SystolicDesign, region: SystolicRegion) -> Integers:
-        """Rows are dealt to the banks: see scheduler/systolic/on_chip.py."""
-        count, row_bytes = folder.manifest.array.rows, region.bytes // region.height
-        bank_rows = -(-region.height // count)
-        banks = np.zeros((count, bank_rows, row_bytes), np.int8)
-        for number, bank in enumerate(banks):
-            words = ctypes.c_size_t(bank.size // folder.manifest.word_bytes)
-            self.library.systolic_map_bank(region.map_buffer, number, ctypes.c_void_p(bank.ctypes.data), words)
-        rows = np.arange(region.height)
-        turn = region.turn or 0
-        return unpack_map(
-            region, folder.manifest.lanes, np.ascontiguousarray(banks[(rows + turn) % count, rows // count])
-        )
-
-
-def _array(words: npt.NDArray[Any]) -> tuple[ctypes.c_void_p, ctypes.c_size_t]:
-    return ctypes.c_void_p(words.ctypes.data), ctypes.c_size_t(len(words))
+def layer_map(
+    library: SystolicLibrary, design: SystolicDesign, layer: SystolicLayer, maps: npt.NDArray[np.int8], frame: int = 0
+) -> Integers:
+    """The map of one layer right after its last pass, wherever it lies: integers [channels, height, width]."""
+    if layer.output.map_buffer is None:
+        return unpack_output(layer, design.manifest.lanes, maps, frame)
+    return unpack_map(layer.output, design.manifest.lanes, library.map_on_chip(layer.output))
 
 
 def arena(folder: SystolicDesign) -> npt.NDArray[np.int8]:
@@ -174,7 +112,7 @@ def fill_batch(
     maps = arena(folder)
     frames = (*pictures, *[pictures[-1]] * (folder.manifest.batch - len(pictures)))
     for frame, picture in enumerate(frames):
-        pack_input(folder, picture, maps, frame)
+        place_picture(folder, picture, maps, frame)
     return maps, frames
 
 
@@ -188,20 +126,20 @@ def simulate_batch(
     tell = progress or (lambda _: None)
     maps, frames = fill_batch(folder, pictures)
     tell(f"compiling ({variant.name})")
-    library = Library(build(folder.path, variant))
+    library = SystolicLibrary(build(folder.path, variant), folder.manifest)
     tell("golden model")
     golden = [run_integer(folder.network, picture) for picture in pictures]
     golden += golden[-1:] * (folder.manifest.batch - len(golden))
     layers = folder.manifest.layers
-    at_pass = {layer.last_pass: layer for layer in layers}
+    layer_ending = {layer.last_pass: layer for layer in layers}
     outputs: list[list[Integers]] = [[] for _ in frames]
 
-    def keep(index: int) -> None:
+    def after_pass(index: int) -> None:
         tell(f"executing pass {index + 1} of {len(folder.program)}")
-        layer = at_pass.get(index)
+        layer = layer_ending.get(index)
         if layer is not None:
-            for frame, kept in enumerate(outputs):
-                kept.append(library.layer(folder, layer, maps, frame))
+            for frame, maps_of_frame in enumerate(outputs):
+                maps_of_frame.append(layer_map(library, folder, layer, maps, frame))
 
-    library.run(folder, maps, after_pass=keep)
-    return tuple(compared(wanted, layers, found, variant) for wanted, found in zip(golden, outputs, strict=True))
+    library.run(folder.memory(maps), 0, folder.manifest.passes, after_pass)
+    return tuple(compared(expected, layers, maps, variant) for expected, maps in zip(golden, outputs, strict=True))

@@ -22,10 +22,12 @@ from cnn.quantized import (
     TensorType,
     Thresholds,
 )
-from systolic.execution.build import Variant
+from host.contract.libraries import StreamingLibrary
+from host.streaming import unpack_packet
+from systolic.execution.build import Variant, build
 from systolic.styles.streaming.fifos import FIXED_DEPTH, size_fifos
 from systolic.styles.streaming.measure import measure_pipeline, trace_pipeline
-from systolic.styles.streaming.simulate import open_pipeline, pack_picture, simulate_pipeline, unpack_outputs
+from systolic.styles.streaming.simulate import open_pipeline, pack_picture, simulate_pipeline
 from systolic.trace.report import board_memory
 from systolic.trace.solver import DeadlockError
 from tests.low_bit import Layers
@@ -116,17 +118,29 @@ def test_a_wrong_weight_is_found_in_its_layer(tmp_path: Path) -> None:
 
 def test_frames_follow_each_other_with_the_same_bits(forked: Made) -> None:
     """Three different pictures in one start, as the trace runs them."""
-    from systolic.execution.build import build
-    from systolic.styles.streaming.simulate import PipelineLibrary
 
     pictures = np.random.default_rng(7).integers(0, 256, (3, *forked.picture.shape), np.uint8)
     packets = np.stack([pack_picture(forked.pipeline, one) for one in pictures])
-    library = PipelineLibrary(build(forked.pipeline.path))
-    together = library.run(forked.pipeline, packets)
+    library = StreamingLibrary(build(forked.pipeline.path), forked.pipeline.manifest)
+    together = library.run(forked.pipeline.images, packets)
     for packet, left in zip(packets, together, strict=True):
-        assert np.array_equal(library.run(forked.pipeline, packet[None])[0], left)
-    first, second = (unpack_outputs(forked.pipeline, packet)[0] for packet in together[:2])
+        assert np.array_equal(library.run(forked.pipeline.images, packet[None])[0], left)
+    first, second = (unpack_packet(forked.pipeline.manifest, packet)[0] for packet in together[:2])
     assert not np.array_equal(first, second)
+
+
+def test_what_is_raised_while_a_layer_is_taken_stops_the_pipeline_and_comes_out(forked: Made) -> None:
+    library = StreamingLibrary(build(forked.pipeline.path), forked.pipeline.manifest)
+    taps = []
+
+    def take(tap: int, _: np.ndarray) -> None:
+        taps.append(tap)
+        raise KeyboardInterrupt
+
+    packets = pack_picture(forked.pipeline, forked.picture)[np.newaxis]
+    with pytest.raises(KeyboardInterrupt):
+        library.run(forked.pipeline.images, packets, take)
+    assert len(taps) == 1, "layers after it were executed"
 
 
 def test_a_skip_deadlocks_with_shallow_fifos_and_the_trace_says_what_frees_it(forked: Made) -> None:
@@ -171,7 +185,7 @@ def test_the_same_folding_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
     network = skip()
     make(network, folded(network, 20_000), tmp_path / "design")
-    with pytest.raises(SimulationError, match=r"the input is uint8 of shape \(3, 16, 16\), not uint8 of"):
+    with pytest.raises(HostError, match=r"the input is uint8 of shape \(3, 16, 16\), not uint8 of"):
         pack_picture(open_pipeline(tmp_path / "design"), np.zeros((3, 4, 4), np.uint8))
     path = tmp_path / "design" / "manifest.json"
     whole = path.read_text()

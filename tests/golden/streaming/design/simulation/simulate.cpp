@@ -1,12 +1,13 @@
 // small as a streaming pipeline: the top function behind a C interface, for execution on a computer. Generated; not for synthesis.
 #include <cstring>
 #include <exception>
+#include <stdexcept>
 
 #include "top.h"
 
 namespace {
 
-void (*taker)(int, const int32_t *, size_t) = nullptr;
+int (*taker)(int, const int32_t *, size_t) = nullptr;
 const uint8_t *packets_in = nullptr;
 uint8_t *packets_out = nullptr;
 
@@ -18,7 +19,8 @@ void copy_message(const char *from, char *to, size_t room) {
 }  // namespace
 
 void take_tap(int number, const int32_t *values, size_t count) {
-    if (taker != nullptr) taker(number, values, count);
+    if (taker != nullptr && taker(number, values, count) != 0)
+        throw std::runtime_error("whoever started it asked it to stop");
 }
 
 // The DMA gives a beat a cycle: its 64-bit side at the clock of the pipeline.
@@ -50,10 +52,11 @@ void dma_write(int frames, hls::stream<beat_t<OUT_BEAT> > &out) {
 }
 
 // ``in`` and ``out`` hold ``frames`` packets of IN_BYTES and OUT_BYTES. images: what the external weights point to,
-// sizes in words. Returns 0, or 1 with a sentence in ``message``.
+// sizes in words. ``take`` is called with every layer's stream and stops the execution where it gives anything but 0.
+// Returns 0, or 1 with a sentence in ``message``.
 extern "C" __attribute__((visibility("default"))) int systolic_stream(
     const uint8_t *in, uint8_t *out, void *const *images, const size_t *image_words, int frames,
-    void (*take)(int, const int32_t *, size_t), char *message, size_t room) {
+    int (*take)(int, const int32_t *, size_t), char *message, size_t room) {
     taker = take;
     packets_in = in;
     packets_out = out;

@@ -1,12 +1,13 @@
 // tiny on a 6×8×8 systolic array: the top function behind a C interface, for execution on a computer. Generated; not for synthesis.
 #include <cstring>
 #include <exception>
+#include <stdexcept>
 
 #include "top.h"
 
 namespace {
 
-void (*notify)(uint32_t) = nullptr;
+int (*notify)(uint32_t) = nullptr;
 
 void copy_message(const char *from, char *to, size_t room) {
     std::strncpy(to, from, room - 1);
@@ -16,14 +17,16 @@ void copy_message(const char *from, char *to, size_t room) {
 }  // namespace
 
 void after_pass(uint32_t index) {
-    if (notify != nullptr) notify(index);
+    if (notify != nullptr && notify(index) != 0)
+        throw std::runtime_error("whoever started it asked it to stop");
 }
 
-// Every pointer is to whole words; sizes are counts of words. Returns 0, or 1 with a sentence in ``message``.
+// Every pointer is to whole words; sizes are counts of words. ``callback`` is called after each pass and stops the
+// execution where it gives anything but 0. Returns 0, or 1 with a sentence in ``message``.
 extern "C" __attribute__((visibility("default"))) int systolic_simulate(
     int8_t *maps, size_t maps_words, int8_t *const *weights, size_t weights_words, uint32_t *requantisers,
     size_t requantisers_words, uint32_t *program, size_t program_words, uint32_t first, uint32_t count,
-    uint32_t *current, void (*callback)(uint32_t), char *message, size_t room) {
+    uint32_t *current, int (*callback)(uint32_t), char *message, size_t room) {
     notify = callback;
     try {
         systolic_top(

@@ -1,0 +1,209 @@
+"""The C ABI of the simulation libraries: one class a style, its signatures declared once.
+
+Generated code is executed one start at a time in a process, since it keeps what it holds in statics. What a callback
+raises, an interrupt from the keyboard too, stops the generated code and is raised again when it has returned.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import SimulationError
+from host.contract.streaming import StreamingManifest
+from host.contract.systolic import SystolicManifest, SystolicRegion
+
+Array = npt.NDArray[Any]
+Integers = npt.NDArray[np.signedinteger[Any]]
+
+REQUANTISER_BYTES, PROGRAM_WORD_BYTES = 16, 4
+MESSAGE_ROOM = 4096
+"""Bytes of the sentence with which generated code stops."""
+
+_AT_ONCE = threading.Lock()
+_SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
+_POINTERS, _SIZES = ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t)
+_MESSAGE = (ctypes.c_char_p, _SIZE)
+
+_AFTER_PASS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
+_SIMULATE = (
+    *(_POINTER, _SIZE),  # maps
+    *(_POINTERS, _SIZE),  # weights, one pointer a port, all of so many words
+    *(_POINTER, _SIZE),  # requantisers
+    *(_POINTER, _SIZE),  # program
+    *(ctypes.c_uint32, ctypes.c_uint32),  # first pass, how many
+    ctypes.POINTER(ctypes.c_uint32),  # the pass that it stands at
+    _AFTER_PASS,
+    *_MESSAGE,
+)
+_MAP_BANK = (ctypes.c_int, ctypes.c_int, _POINTER, _SIZE)
+
+_TAKE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int32), _SIZE)
+_STREAM = (_POINTER, _POINTER, _POINTERS, _SIZES, ctypes.c_int, _TAKE, *_MESSAGE)
+
+
+class StoppedError(SimulationError):
+    """Generated code stopped with ``sentence``. current: the pass at which a program stands."""
+
+    def __init__(self, sentence: str, code: str, current: int = 0) -> None:
+        super().__init__(f"{code}: {sentence}")
+        self.sentence, self.current = sentence, current
+
+
+class _Library:
+    """handle: what ctypes made of the file, for other functions of the same library."""
+
+    def __init__(self, path: Path) -> None:
+        """SimulationError where the file is damaged or of another machine."""
+        try:
+            self.handle = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise SimulationError(
+                f"a simulation library cannot be loaded ({error}); remove it and build it again"
+            ) from error
+
+    def function(self, name: str, arguments: Sequence[Any]) -> Any:
+        """SimulationError where the library has no function of that name: it is of another style."""
+        try:
+            bound = getattr(self.handle, name)
+        except AttributeError as error:
+            raise SimulationError(
+                f"{self.handle._name} has no {name}: it is a library of another style; build it again"
+            ) from error
+        bound.argtypes = tuple(arguments)
+        return bound
+
+
+class _Guard:
+    """A callback for C: 0 goes on, 1 stops; what the Python function raised is kept for ``check``."""
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        self._function = function
+        self._error: BaseException | None = None
+
+    def __call__(self, *arguments: Any) -> int:
+        if self._error is None:
+            try:
+                self._function(*arguments)
+            except BaseException as error:
+                self._error = error
+        return int(self._error is not None)
+
+    def check(self) -> None:
+        """Raises what the function raised."""
+        if self._error is not None:
+            raise self._error
+
+
+@dataclass(frozen=True, eq=False)
+class SystolicMemory:
+    """What a start reads and writes, each contiguous: the arena of maps, an image a weight port, the requantisers and
+    the program."""
+
+    maps: Array
+    weights: tuple[Array, ...]
+    requantisers: Array
+    program: Array
+
+
+class SystolicLibrary(_Library):
+    """The generated engine over arrays of this process."""
+
+    def __init__(self, path: Path, manifest: SystolicManifest) -> None:
+        super().__init__(path)
+        self._manifest = manifest
+        self._simulate = self.function("systolic_simulate", _SIMULATE)
+
+    def run(
+        self,
+        memory: SystolicMemory,
+        first: int,
+        count: int,
+        after_pass: Callable[[int], None] = lambda _: None,
+    ) -> int:
+        """Executes passes ``first`` … ``first + count − 1`` over ``memory`` in place; gives the pass that it ends at.
+
+        ``after_pass(index)`` sees the maps after each pass. StoppedError with the engine's sentence.
+        """
+        images = (ctypes.c_void_p * len(memory.weights))(*(image.ctypes.data for image in memory.weights))
+        current, message = ctypes.c_uint32(), ctypes.create_string_buffer(MESSAGE_ROOM)
+        guard = _Guard(after_pass)
+        word, weight_word = self._manifest.word_bytes, self._manifest.weight_word_bytes
+        with _AT_ONCE:
+            stopped = self._simulate(
+                *(memory.maps.ctypes.data, memory.maps.nbytes // word),
+                *(images, min(image.nbytes for image in memory.weights) // weight_word),
+                *(memory.requantisers.ctypes.data, memory.requantisers.nbytes // REQUANTISER_BYTES),
+                *(memory.program.ctypes.data, memory.program.nbytes // PROGRAM_WORD_BYTES),
+                *(first, count, ctypes.byref(current), _AFTER_PASS(guard)),
+                *(message, MESSAGE_ROOM),
+            )
+        guard.check()
+        if stopped:
+            raise StoppedError(_text(message), f"the generated code stopped in pass {current.value}", current.value)
+        return int(current.value)
+
+    def map_on_chip(self, region: SystolicRegion) -> Array:
+        """The bytes of a map that is in its buffer on chip, row by row as they would lie in DDR.
+
+        Rows are dealt to the banks in turn: see scheduler/systolic/on_chip.py.
+        """
+        read_bank = self.function("systolic_map_bank", _MAP_BANK)
+        count, row_bytes = self._manifest.array.rows, region.bytes // region.height
+        banks = np.zeros((count, -(-region.height // count), row_bytes), np.int8)
+        for number, bank in enumerate(banks):
+            read_bank(region.map_buffer, number, bank.ctypes.data, bank.nbytes // self._manifest.word_bytes)
+        rows = np.arange(region.height)
+        return np.ascontiguousarray(banks[(rows + (region.turn or 0)) % count, rows // count])
+
+
+class StreamingLibrary(_Library):
+    """The generated pipeline: packets in, packets out."""
+
+    def __init__(self, path: Path, manifest: StreamingManifest) -> None:
+        super().__init__(path)
+        self._manifest = manifest
+        self._stream = self.function("systolic_stream", _STREAM)
+
+    def run(
+        self,
+        images: Sequence[Array],
+        packets: npt.NDArray[np.uint8],
+        take: Callable[[int, Integers], None] = lambda _tap, _integers: None,
+    ) -> npt.NDArray[np.uint8]:
+        """uint8 [frames, bytes in] → uint8 [frames, bytes out]. images: what the external weights point to.
+
+        ``take(tap, integers)`` sees every layer's stream. StoppedError with the pipeline's own sentence.
+        """
+        packets = np.ascontiguousarray(packets)
+        packets_out = np.zeros((len(packets), self._manifest.packet_out.bytes), np.uint8)
+        words = [data.nbytes // image.word_bytes for data, image in zip(images, self._manifest.images, strict=True)]
+        message = ctypes.create_string_buffer(MESSAGE_ROOM)
+
+        def copied(tap: int, values: Any, count: int) -> None:
+            take(tap, np.ctypeslib.as_array(values, (count,)).copy())
+
+        guard = _Guard(copied)
+        with _AT_ONCE:
+            stopped = self._stream(
+                *(packets.ctypes.data, packets_out.ctypes.data),
+                (ctypes.c_void_p * max(1, len(images)))(*(image.ctypes.data for image in images)),
+                (ctypes.c_size_t * max(1, len(words)))(*words),
+                *(len(packets), _TAKE(guard)),
+                *(message, MESSAGE_ROOM),
+            )
+        guard.check()
+        if stopped:
+            raise StoppedError(_text(message), "the generated pipeline stopped")
+        return packets_out
+
+
+def _text(message: ctypes.Array[ctypes.c_char]) -> str:
+    return message.value.decode("utf-8", "replace")
