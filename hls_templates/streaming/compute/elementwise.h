@@ -1,8 +1,10 @@
-// Streams of equal maps, value by value; then the activation (activation.h). PE channels of PIXELS pixels a word.
+// Maps of the same size, value by value; then the activation (activation.h). A word has PE channels of PIXELS pixels.
 //
-//   add            Σ input · multiplier over two to four inputs, each a term_t<VALUE, MULTIPLIER>
+//   add            Σ input · multiplier over any number of inputs, each described by a term_t<VALUE, MULTIPLIER>
 //   element_wise   OPERATION (operation.h) on two inputs
-//   channel_wise   OPERATION on an input and a constant a channel, [PE][NF]
+//   channel_wise   OPERATION on an input and a constant for each channel, [PE][NF]
+//
+// Each cycle takes a word of every input and gives a word of results; II is 1:
 //
 //   cycles a frame = POSITIONS · (CHANNELS / PE) / PIXELS       (a run: 1 + frames · that − 1 + ELEMENT_DEPTH)
 #ifndef SYSTOLIC_ELEMENTWISE_H
@@ -19,21 +21,21 @@
 
 constexpr int ELEMENT_DEPTH = 10;
 
-template <class VALUE_, int MULTIPLIER_>
+template <class VALUE, int MULTIPLIER>
 struct term_t {
-    typedef VALUE_ value;
-    typedef typename VALUE_::carrier carrier;
-    static constexpr int multiplier = MULTIPLIER_;
+    typedef VALUE value_t;
+    typedef typename VALUE::carrier carrier;
+    static constexpr int multiplier = MULTIPLIER;
 };
 
-// Which group of PE channels a word holds.
+// Which NF-th of the channels the next word holds.
 template <int CHANNELS, int PE>
 inline int next_fold(int nf) {
 #pragma HLS INLINE
     return nf == CHANNELS / PE - 1 ? 0 : nf + 1;
 }
 
-// Words of a frame; 0, which nothing accepts, where they are not whole.
+// Words of a frame; 0, which progress_t refuses, where they are not whole.
 constexpr int words_of(int positions, int channels, int pe, int pixels) {
     return positions % pixels || channels % pe ? 0 : positions / pixels * (channels / pe);
 }
@@ -43,7 +45,7 @@ inline void add_term(const word<typename TERM::carrier, LANES> &values, SUM sum[
 #pragma HLS INLINE
     for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
-        sum[l] += SUM(TERM::value::value(values.lane[l])) * TERM::multiplier;
+        sum[l] += SUM(TERM::value_t::value(values.lane[l])) * TERM::multiplier;
     }
 }
 
@@ -71,9 +73,9 @@ inline void clear(SUM sum[LANES]) {
     }
 }
 
-template <int POSITIONS, int CHANNELS, int PE, int PIXELS, int SUM_BITS, class TERM0, class TERM1, class ACTIVATION>
-void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in0,
-         hls::stream<word<typename TERM1::carrier, PIXELS * PE>> &in1,
+// An input stream for each of TERMS, in their order.
+template <int POSITIONS, int CHANNELS, int PE, int PIXELS, int SUM_BITS, class... TERMS, class ACTIVATION>
+void add(int frames, hls::stream<word<typename TERMS::carrier, PIXELS * PE>> &...ins,
          hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
 #pragma HLS INLINE
     int nf = 0;
@@ -85,60 +87,9 @@ void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in
         exact_t<SUM_BITS> sum[PIXELS * PE];
 #pragma HLS ARRAY_PARTITION variable = sum complete
         clear<PIXELS * PE>(sum);
-        add_term<TERM0, PIXELS * PE>(in0.read(), sum);
-        add_term<TERM1, PIXELS * PE>(in1.read(), sum);
-        out.write(activated<PE, PIXELS>(nf, sum, activation));
-        nf = next_fold<CHANNELS, PE>(nf);
-        done.next();
-    }
-}
-
-template <int POSITIONS, int CHANNELS, int PE, int PIXELS, int SUM_BITS, class TERM0, class TERM1, class TERM2,
-          class ACTIVATION>
-void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in0,
-         hls::stream<word<typename TERM1::carrier, PIXELS * PE>> &in1,
-         hls::stream<word<typename TERM2::carrier, PIXELS * PE>> &in2,
-         hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
-#pragma HLS INLINE
-    int nf = 0;
-    progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done = {0, 0};
-    SYSTOLIC_ENTER;
-    while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        exact_t<SUM_BITS> sum[PIXELS * PE];
-#pragma HLS ARRAY_PARTITION variable = sum complete
-        clear<PIXELS * PE>(sum);
-        add_term<TERM0, PIXELS * PE>(in0.read(), sum);
-        add_term<TERM1, PIXELS * PE>(in1.read(), sum);
-        add_term<TERM2, PIXELS * PE>(in2.read(), sum);
-        out.write(activated<PE, PIXELS>(nf, sum, activation));
-        nf = next_fold<CHANNELS, PE>(nf);
-        done.next();
-    }
-}
-
-template <int POSITIONS, int CHANNELS, int PE, int PIXELS, int SUM_BITS, class TERM0, class TERM1, class TERM2,
-          class TERM3, class ACTIVATION>
-void add(int frames, hls::stream<word<typename TERM0::carrier, PIXELS * PE>> &in0,
-         hls::stream<word<typename TERM1::carrier, PIXELS * PE>> &in1,
-         hls::stream<word<typename TERM2::carrier, PIXELS * PE>> &in2,
-         hls::stream<word<typename TERM3::carrier, PIXELS * PE>> &in3,
-         hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
-#pragma HLS INLINE
-    int nf = 0;
-    progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done = {0, 0};
-    SYSTOLIC_ENTER;
-    while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        exact_t<SUM_BITS> sum[PIXELS * PE];
-#pragma HLS ARRAY_PARTITION variable = sum complete
-        clear<PIXELS * PE>(sum);
-        add_term<TERM0, PIXELS * PE>(in0.read(), sum);
-        add_term<TERM1, PIXELS * PE>(in1.read(), sum);
-        add_term<TERM2, PIXELS * PE>(in2.read(), sum);
-        add_term<TERM3, PIXELS * PE>(in3.read(), sum);
+        // add_term for every input, in order. The array only gives the expansion a place: all of it is 0 and unused.
+        const int expanded[] = {(add_term<TERMS, PIXELS * PE>(ins.read(), sum), 0)...};
+        static_cast<void>(expanded);
         out.write(activated<PE, PIXELS>(nf, sum, activation));
         nf = next_fold<CHANNELS, PE>(nf);
         done.next();

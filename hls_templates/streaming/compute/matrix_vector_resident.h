@@ -1,12 +1,19 @@
-// Matrix-vector unit for weights from DDR: all positions of a frame stay on chip, so that each weight is read once a
-// frame and not once a position. Three phases a frame: the vectors come, every tile meets every position, results leave.
+// Matrix-vector unit for weights from DDR: the vectors of a whole frame stay on chip, so that each weight is read once a
+// frame and not once a position. A frame has three phases, one after the other, all with II 1:
+//
+//   VECTORS_COME    a word of a vector is read and kept, each cycle
+//   TILES_MEET      a tile of weights is read, then multiplied with its word of every vector, PIXELS positions a cycle;
+//                   the sums of all positions wait meanwhile
+//   RESULTS_LEAVE   a word of results is written, each cycle
 //
 //   cycles a frame = POSITIONS / PIXELS · (SF + NF · SF + NF)      (a run: 1 + frames · that − 1 + RESIDENT_DEPTH)
 //   weights        = NF · SF words a frame, one each POSITIONS / PIXELS cycles: fetch_weights<1, NF · SF, …>
 //   memory         = POSITIONS · (MW values + MH results + PE sums)
 //
-// before   for position: for fold: for word of the vector     a tile for every position again
-// after    for fold: for word of the vector: for position     a tile once, sums of all positions wait
+// The order of the loops is what differs from matrix_vector.h:
+//
+//   there   for position: for fold: for word of the vector     each position reads every tile again
+//   here    for fold: for word of the vector: for position     each tile is read once
 #ifndef SYSTOLIC_MATRIX_VECTOR_RESIDENT_H
 #define SYSTOLIC_MATRIX_VECTOR_RESIDENT_H
 
@@ -16,8 +23,8 @@
 #include "datatype.h"
 #include "delay.h"
 #include "dot.h"
+#include "fold.h"
 #include "instrument.h"
-#include "matrix_vector.h"
 #include "progress.h"
 #include "ram.h"
 #include "word.h"
@@ -26,7 +33,7 @@ constexpr int RESIDENT_DEPTH = 14;
 
 enum resident_t { VECTORS_COME, TILES_MEET, RESULTS_LEAVE };
 
-// RAM: of the vectors, the largest of the memories.
+// RAM: what keeps the vectors, the largest of the memories.
 template <int POSITIONS, int MW, int MH, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
           int MULTIPLIER, int RAM = RAM_AUTO, class ACTIVATION>
 void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD>> &in,
@@ -40,20 +47,21 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
     typedef word<typename VALUE::carrier, PIXELS * SIMD> values_t;
     typedef word<typename ACTIVATION::output_t, PIXELS * PE> results_t;
     typedef word<exact_t<SUM_BITS>, PIXELS * PE> sums_t;
-    // [group][word of the vector], [group][fold]; phases do not overlap, so that one port writes and one reads
+    // vectors: [group][word of the vector]. results: [group][fold]. Phases do not overlap: one port writes, one reads.
     values_t vectors[GROUPS * SF];
 #pragma HLS AGGREGATE variable = vectors compact = bit
     keep_in(vectors, ram_of<RAM>());
     results_t results[GROUPS * NF];
 #pragma HLS AGGREGATE variable = results compact = bit
     keep_in(results, ram_of<RAM_AUTO>());
-    sums_t kept[GROUPS][1];  // a group's sums, one tile ago
-    keep_delay<RAM_AUTO>(kept);
-    delay_t<GROUPS> ago;
+    sums_t waiting[GROUPS][1];  // the sums of every group, as the tile before left them
+    keep_delay<RAM_AUTO>(waiting);
+    delay_t<GROUPS> previous;
     word<typename WEIGHT::carrier, PE * SIMD> tile;
     resident_t phase = VECTORS_COME;
     fold_t<NF, SF> at = {0, 0, 0};
-    int group = 0, place = 0, result_place = 0;  // place: group · SF + sf, or what comes or leaves next
+    // vector_word: group · SF + sf, or the word that comes or leaves next. result_word: group · NF + nf.
+    int group = 0, vector_word = 0, result_word = 0;
     progress_t<(SF + NF * SF + NF) * GROUPS> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
@@ -61,11 +69,11 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
 #pragma HLS DEPENDENCE variable = vectors type = inter false
 #pragma HLS DEPENDENCE variable = results type = inter false
-#pragma HLS DEPENDENCE variable = kept type = inter false
+#pragma HLS DEPENDENCE variable = waiting type = inter false
         if (phase == VECTORS_COME) {
-            vectors[place] = in.read();
-            if (++place == GROUPS * SF) {
-                place = 0;
+            vectors[vector_word] = in.read();
+            if (++vector_word == GROUPS * SF) {
+                vector_word = 0;
                 phase = TILES_MEET;
             }
         } else if (phase == TILES_MEET) {
@@ -75,16 +83,16 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
             sums_t sums[1];
 #pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
 #pragma HLS ARRAY_PARTITION variable = sum complete dim = 0
-            ago.peek(kept, sums);
-            take_tile(tile, weight);
+            previous.peek(waiting, sums);
+            spread_weights<PE, SIMD>(tile, weight);
             for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
                 for (int x = 0; x < PIXELS; ++x) {
 #pragma HLS UNROLL
-                    sum[x][pe] = at.sf == 0 ? exact_t<SUM_BITS>(0) : sums[0].lane[x * PE + pe];
+                    sum[x][pe] = at.first() ? exact_t<SUM_BITS>(0) : sums[0].lane[x * PE + pe];
                 }
             }
-            const values_t values = vectors[place];
+            const values_t values = vectors[vector_word];
             multiply_accumulate<WEIGHT, VALUE, MULTIPLIER, PE, SIMD, PIXELS>(weight, values.lane, sum);
             results_t result;
             for (int x = 0; x < PIXELS; ++x) {
@@ -92,27 +100,27 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
                 for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
                     sums[0].lane[x * PE + pe] = sum[x][pe];
-                    if (at.sf == SF - 1) result.lane[x * PE + pe] = activation(at.nf, pe, sum[x][pe]);
+                    if (at.last()) result.lane[x * PE + pe] = activation(at.nf, pe, sum[x][pe]);
                 }
             }
-            ago.push(kept, sums);
-            if (at.sf == SF - 1) results[result_place] = result;
-            place += SF;
-            result_place += NF;
+            previous.push(waiting, sums);
+            if (at.last()) results[result_word] = result;
+            vector_word += SF;
+            result_word += NF;
             if (++group == GROUPS) {
                 group = 0;
                 at.step();
-                place = at.sf;
-                result_place = at.nf;
+                vector_word = at.sf;
+                result_word = at.nf;
                 if (at.tile == 0) {
-                    place = result_place = 0;
+                    vector_word = result_word = 0;
                     phase = RESULTS_LEAVE;
                 }
             }
         } else {
-            out.write(results[place]);
-            if (++place == GROUPS * NF) {
-                place = 0;
+            out.write(results[vector_word]);
+            if (++vector_word == GROUPS * NF) {
+                vector_word = 0;
                 phase = VECTORS_COME;
             }
         }

@@ -1,11 +1,15 @@
-// Vector-vector unit (VVU, depthwise): each channel's own kernel. PE channels and SIMD of the TAPS a cycle.
+// Vector-vector unit (VVU, depthwise convolution): each channel has a kernel of its own. PE channels and SIMD of their TAPS
+// a cycle.
 //
-// Words come in the order (group of PE channels, SIMD taps), lane = pixel · SIMD · PE + tap · PE + channel: SIMD 1 behind
-// a default depthwise window, SIMD = TAPS behind a parallel one. Nothing is replayed:
+// Every cycle takes a word; a group of PE channels has SF = TAPS / SIMD words, lane = pixel · SIMD · PE + tap · PE + channel.
+// A default depthwise window (window.h) gives such words with SIMD 1, a parallel one with SIMD = TAPS. II is 1:
 //
 //   cycles a frame = POSITIONS · (CHANNELS / PE) · (TAPS / SIMD) / PIXELS       (a run: 1 + frames · that − 1 + VVU_DEPTH)
 //
-// Weights [PE][NF · SF][SIMD]: channel nf · PE + pe, tap sf · SIMD + simd at [pe][nf · SF + sf][simd].
+// Weights: fold.h, a row for each channel, a column for each tap.
+//
+//   vector_vector            weights embedded: an array of constants beside the unit
+//   vector_vector_streamed   weights from a streamer (weights.h): NF · SF words for each PIXELS positions
 #ifndef SYSTOLIC_VECTOR_VECTOR_H
 #define SYSTOLIC_VECTOR_VECTOR_H
 
@@ -14,14 +18,14 @@
 #include "activation.h"
 #include "datatype.h"
 #include "dot.h"
+#include "fold.h"
 #include "instrument.h"
-#include "matrix_vector.h"
 #include "progress.h"
 #include "word.h"
 
 constexpr int VVU_DEPTH = 12;
 
-// One cycle of the unit: SIMD taps of a group; writes where a group is done.
+// One cycle: adds the products of SIMD taps of PE channels to the sums, and writes the results behind the last taps.
 template <int SIMD, int PE, int PIXELS, int NF, int SF, class WEIGHT, class VALUE, int SUM_BITS, int MULTIPLIER,
           class ACTIVATION>
 inline void vector_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::carrier weight[PE][SIMD],
@@ -46,11 +50,11 @@ inline void vector_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::
         }
         for (int x = 0; x < PIXELS; ++x) {
 #pragma HLS UNROLL
-            if (at.sf == 0) sum[pe][x][0] = 0;
+            if (at.first()) sum[pe][x][0] = 0;
         }
         multiply_accumulate<WEIGHT, VALUE, MULTIPLIER, 1, SIMD, PIXELS>(own, value, sum[pe]);
     }
-    if (at.sf == SF - 1) {
+    if (at.last()) {
         word<typename ACTIVATION::output_t, PIXELS * PE> result;
         for (int x = 0; x < PIXELS; ++x) {
 #pragma HLS UNROLL
@@ -63,15 +67,13 @@ inline void vector_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::
     }
 }
 
-// Weights embedded: constants beside the unit.
+// The unit, whatever SOURCE its weights come from: one that take_weights (fold.h) knows.
 template <int POSITIONS, int CHANNELS, int TAPS, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
-          int MULTIPLIER, class ACTIVATION, class STORED>
-void vector_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD * PE>> &in,
-                   hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
-                   const STORED weights[PE][(CHANNELS / PE) * (TAPS / SIMD)][SIMD], const ACTIVATION &activation) {
+          int MULTIPLIER, class SOURCE, class ACTIVATION>
+void vector_vector_unit(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD * PE>> &in, SOURCE &source,
+                        hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
+                        const ACTIVATION &activation) {
 #pragma HLS INLINE
-#pragma HLS ARRAY_PARTITION variable = weights complete dim = 1
-#pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
     static_assert(CHANNELS % PE == 0 && TAPS % SIMD == 0, "PE divides the channels, SIMD the taps");
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = CHANNELS / PE, SF = TAPS / SIMD;
@@ -85,7 +87,7 @@ void vector_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS 
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         typename WEIGHT::carrier weight[PE][SIMD];
 #pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
-        take_tile(weights, at.tile, weight);
+        take_weights<PE, SIMD>(source, at.tile, weight);
         vector_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in.read(), sum,
                                                                                           out, activation);
         at.step();
@@ -93,7 +95,19 @@ void vector_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS 
     }
 }
 
-// Weights from a streamer (weights.h): one word [PE][SIMD] a cycle, NF · SF of them for each PIXELS positions.
+template <int POSITIONS, int CHANNELS, int TAPS, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
+          int MULTIPLIER, class ACTIVATION, class STORED>
+void vector_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD * PE>> &in,
+                   hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
+                   const STORED (&weights)[PE][(CHANNELS / PE) * (TAPS / SIMD)][SIMD], const ACTIVATION &activation) {
+#pragma HLS INLINE
+// A memory for each PE, a word of it for each tile.
+#pragma HLS ARRAY_PARTITION variable = weights complete dim = 1
+#pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
+    vector_vector_unit<POSITIONS, CHANNELS, TAPS, SIMD, PE, PIXELS, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(
+        frames, in, weights, out, activation);
+}
+
 template <int POSITIONS, int CHANNELS, int TAPS, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
           int MULTIPLIER, class ACTIVATION>
 void vector_vector_streamed(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD * PE>> &in,
@@ -101,25 +115,8 @@ void vector_vector_streamed(int frames, hls::stream<word<typename VALUE::carrier
                             hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
                             const ACTIVATION &activation) {
 #pragma HLS INLINE
-    static_assert(CHANNELS % PE == 0 && TAPS % SIMD == 0, "PE divides the channels, SIMD the taps");
-    static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
-    constexpr int NF = CHANNELS / PE, SF = TAPS / SIMD;
-    exact_t<SUM_BITS> sum[PE][PIXELS][1];
-#pragma HLS ARRAY_PARTITION variable = sum complete dim = 0
-    fold_t<NF, SF> at = {0, 0, 0};
-    progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
-    SYSTOLIC_ENTER;
-    while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, VVU_DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        typename WEIGHT::carrier weight[PE][SIMD];
-#pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
-        take_tile(weights.read(), weight);
-        vector_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in.read(), sum,
-                                                                                          out, activation);
-        at.step();
-        done.next();
-    }
+    vector_vector_unit<POSITIONS, CHANNELS, TAPS, SIMD, PE, PIXELS, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(
+        frames, in, weights, out, activation);
 }
 
 #endif  // SYSTOLIC_VECTOR_VECTOR_H

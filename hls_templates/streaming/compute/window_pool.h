@@ -1,6 +1,8 @@
-// A pool over the words of a depthwise window: OPERATION over the TAPS of each channel (max_op; add_op and the activation
-// for an average). Words as a vector-vector unit takes them, lane = pixel · SIMD · PE + tap · PE + channel. Zeros that a
-// window put in at the borders count: a max pool with padding of signed values is the block of max_pool.h.
+// A pool behind a depthwise window (window.h): OPERATION over the TAPS of each channel, then the activation. max_op pools
+// the maximum; add_op with an activation that divides by TAPS, the average.
+//
+// Every cycle takes a word: PE channels, SIMD of their TAPS, lane = pixel · SIMD · PE + tap · PE + channel. II is 1.
+// Padding zeros of the window take part. A maximum of signed values with padding is the block of max_pool.h.
 //
 //   cycles a frame = POSITIONS · (CHANNELS / PE) · (TAPS / SIMD) / PIXELS       (a run: 1 + frames · that − 1 + POOL_DEPTH)
 #ifndef SYSTOLIC_WINDOW_POOL_H
@@ -10,8 +12,8 @@
 
 #include "activation.h"
 #include "datatype.h"
+#include "fold.h"
 #include "instrument.h"
-#include "matrix_vector.h"
 #include "operation.h"
 #include "progress.h"
 #include "word.h"
@@ -26,8 +28,8 @@ void window_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
     static_assert(CHANNELS % PE == 0 && TAPS % SIMD == 0, "PE divides the channels, SIMD the taps");
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = CHANNELS / PE, SF = TAPS / SIMD;
-    exact_t<SUM_BITS> kept[PIXELS * PE];
-#pragma HLS ARRAY_PARTITION variable = kept complete
+    exact_t<SUM_BITS> pooled[PIXELS * PE];  // of the taps so far
+#pragma HLS ARRAY_PARTITION variable = pooled complete
     fold_t<NF, SF> at = {0, 0, 0};
     progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
     SYSTOLIC_ENTER;
@@ -45,17 +47,17 @@ void window_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
                     const exact_t<SUM_BITS> next = VALUE::value(values.lane[(x * SIMD + s) * PE + pe]);
                     total = OPERATION::of(total, next);
                 }
-                exact_t<SUM_BITS> &own = kept[x * PE + pe];
-                own = at.sf == 0 ? total : OPERATION::of(own, total);
+                exact_t<SUM_BITS> &channel = pooled[x * PE + pe];
+                channel = at.first() ? total : OPERATION::of(channel, total);
             }
         }
-        if (at.sf == SF - 1) {
+        if (at.last()) {
             word<typename ACTIVATION::output_t, PIXELS * PE> result;
             for (int x = 0; x < PIXELS; ++x) {
 #pragma HLS UNROLL
                 for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-                    result.lane[x * PE + pe] = activation(at.nf, pe, kept[x * PE + pe]);
+                    result.lane[x * PE + pe] = activation(at.nf, pe, pooled[x * PE + pe]);
                 }
             }
             out.write(result);

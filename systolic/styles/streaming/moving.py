@@ -98,7 +98,8 @@ def concat(net: Netlist, at: Site) -> None:
     shape = at.block.outputs[0].shape
     parts = tuple(kind.shape.channels for kind in net.graph.inputs_of(at.block))
     sizes = (_lanes(at), shape.height * shape.width, *parts)
-    _several(net, at, "concat", sizes, "channels of one map behind those of another")
+    ports = [("out", at.given[0]), *((f"in{i}", name) for i, name in enumerate(at.taken))]
+    net.add(at.block.name, "concat", "concat.h", sizes, ports, "channels of one map behind those of another")
 
 
 def split(net: Netlist, at: Site) -> None:

@@ -62,9 +62,9 @@ def case(
     iterations: int,
     depth: int,
     header: str,
-    constants: str = "",
+    out_first: bool = False,
 ) -> Case:
-    """``block``: the function with its template arguments; constants: what follows its streams, of which any number."""
+    """``block``: the function with its template arguments. out_first: its inputs stand behind its output."""
     names_in = [f"in_{i}" for i in range(len(ins))]
     names_out = [f"out_{i}" for i in range(len(outs))]
     sides = [*zip(names_in, ins, strict=True), *zip(names_out, outs, strict=True)]
@@ -72,13 +72,12 @@ def case(
     lines += [f"hls::stream<word<{value.carried}, {side.lanes}>> {name};" for name, side in sides]
     lines += [f"SYSTOLIC_STREAM({name}, 2);" for name, _ in sides]
     lines += [f"feed({s.words}, in[{i}], {names_in[i]});" for i, s in enumerate(ins)]
-    lines += [f"run_block([&] {{ {block}(frames, {', '.join(name for name, _ in sides)}{constants}); }});"]
+    names = [*names_out, *names_in] if out_first else [*names_in, *names_out]
+    lines += [f"run_block([&] {{ {block}(frames, {', '.join(names)}); }});"]
     at = 0
     for name, side in zip(names_out, outs, strict=True):
         lines += [f"drain({side.words}, {name}, out + {at});"]
         at += side.values.size
     expected = np.concatenate([*(side.values for side in outs), np.zeros(0, np.int64)])
     inputs = tuple(side.values for side in ins)
-    return Case(
-        block + constants, "\n".join(lines), inputs, expected, 1 + iterations - 1 + depth, ("datatype.h", header)
-    )
+    return Case(block, "\n".join(lines), inputs, expected, 1 + iterations - 1 + depth, ("datatype.h", header))

@@ -20,7 +20,7 @@ void move(hls::stream<pair_t> &in, hls::stream<pair_t> &out, hls::stream<word<ap
     window_parallel<1, 2, 4, 5, 6, 3, 3, 1, 1, 1, 1, 1, 1, RAM_BRAM>(1, in, all);
     max_pool<1, 2, 4, 6, 6, 2, 2, 0, 0, 0, 0>(1, in, out);
     convert_channels<2, 2, 4, 6, 30>(1, in, out);
-    concat<2, 30, 4, 4>(1, in, in, out);
+    concat<2, 30, 4, 4>(1, out, in, in);
     split<2, 30, 4, 4>(1, in, out, out);
     duplicate<2, 30>(1, in, out, out);
     reorg_darknet<2, 4, 4, 6, 2>(1, in, out);
@@ -28,8 +28,17 @@ void move(hls::stream<pair_t> &in, hls::stream<pair_t> &out, hls::stream<word<ap
     pixel_pad<2, 4, 5, 6, 2>(1, in, out);
 }
 void compute(hls::stream<word<uint_t<4>::carrier, 72>> &in, hls::stream<word<integer<14, true>, 16>> &out,
-             const int_t<4>::carrier weights[8][1][36]) {
+             const int_t<4>::carrier (&weights)[8][1][36]) {
     matrix_vector<6, 36, 8, 36, 8, 2, int_t<4>, uint_t<4>, 14, DSP48E2>(1, in, out, weights, identity_t<14>());
+}
+void stream_and_add(hls::stream<word<uint_t<4>::carrier, 72>> &in, hls::stream<word<int_t<4>::carrier, 288>> &weights,
+                    hls::stream<word<integer<14, true>, 16>> &sums, hls::stream<word<uint_t<4>::carrier, 16>> &other,
+                    hls::stream<word<integer<16, true>, 16>> &out) {
+    matrix_vector_streamed<6, 36, 8, 36, 8, 2, int_t<4>, uint_t<4>, 14, DSP48E2>(1, in, weights, sums,
+                                                                                identity_t<14>());
+    add<6, 8, 8, 2, 16, term_t<int_t<14>, 1>, term_t<uint_t<4>, 3>>(1, sums, other, out, identity_t<16>());
+    add<6, 8, 8, 2, 16, term_t<uint_t<4>, 1>, term_t<uint_t<4>, 3>, term_t<uint_t<4>, 2>>(1, other, other, other, out,
+                                                                                         identity_t<16>());
 }
 """
 

@@ -101,7 +101,7 @@ def parted(seed: int, size: Size, lanes: int, parts: tuple[int, ...], value: Val
 
 def concat(seed: int, size: Size, lanes: int, parts: tuple[int, ...], value: Values = INT8) -> Case:
     whole, sides, arguments = parted(seed, size, lanes, parts, value)
-    return case(f"concat<{arguments}>", value, sides, [whole], whole.words, 2, "concat.h")
+    return case(f"concat<{arguments}>", value, sides, [whole], whole.words, 2, "concat.h", out_first=True)
 
 
 def split(seed: int, size: Size, lanes: int, parts: tuple[int, ...], value: Values = INT8) -> Case:

@@ -43,12 +43,12 @@ PLANTS = (
         "nf = 0",
         units.activate(4, (6, 4), (1, 1), signed(12), "bipolar"),
     ),
-    Plant("matrix_vector.h", "take_tile(weights, at.tile, weight)", "take_tile(weights, at.sf, weight)", multiply(5)),
-    Plant("matrix_vector.h", "tile.lane[pe * SIMD + s]", "tile.lane[s * PE + pe]", multiply(6, streamed=True)),
+    Plant("matrix_vector.h", "(source, at.tile, weight)", "(source, at.sf, weight)", multiply(5)),
+    Plant("fold.h", "packed.lane[pe * SIMD + s]", "packed.lane[s * PE + pe]", multiply(6, streamed=True)),
     Plant(
         "matrix_vector_resident.h",
-        "place += SF;",
-        "place += 1;",
+        "vector_word += SF;",
+        "vector_word += 1;",
         units.matrix_vector(19, (4, 6, 4), (2, 2, 1), INT8, UINT8, resident=True),
     ),
     Plant(
@@ -71,8 +71,8 @@ PLANTS = (
     ),
     Plant(
         "window_pool.h",
-        "own = at.sf == 0 ? total",
-        "own = at.sf == 1 ? total",
+        "channel = at.first() ? total",
+        "channel = at.sf == 1 ? total",
         elements.window_pool(10, (4, 2, 9), (3, 1, 1), UINT8, "max_op", "identity"),
     ),
     Plant(
