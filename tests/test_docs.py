@@ -169,7 +169,7 @@ def test_the_code_is_not_worse_than_the_architecture_page_says() -> None:
     page = (ROOT / "docs/architecture.md").read_text("utf-8")
     written = {row[0]: row[2] for row in _rows(page) if len(row) == 4}
     sizes = ("modules", "functions")  # more of these are not worse
-    for name, value in (row for row in _rows(report(measure()))[2:] if row[0] not in sizes):
+    for name, value in (row for row in _rows(report(measure()))[2:] if row[0] in written and row[0] not in sizes):
         now, then = _number(value), _number(written[name])
         assert now >= then - 1 if "docstring" in name else now <= 1.1 * then + 0.1, (name, value, written[name])
 
