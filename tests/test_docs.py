@@ -87,6 +87,13 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     assert [path for path in named if not list(ROOT.glob(path))] == []
 
 
+def test_every_page_that_the_code_names_is_there() -> None:
+    sources = [path for place in (*ROOMS, "benchmarks", "tests") for path in (ROOT / place).rglob("*")]
+    texts = {path: path.read_text("utf-8") for path in sources if path.suffix in {".py", ".h", ".cpp", ".j2"}}
+    named = {(path, page) for path, text in texts.items() for page in re.findall(r"docs/[\w/-]+\.md", text)}
+    assert sorted(f"{path}: {page}" for path, page in named if not (ROOT / page).exists()) == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text("utf-8"))

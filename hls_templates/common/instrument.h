@@ -1,5 +1,5 @@
 // Where the pragmas stand, the clock is declared: one macro is the HLS pragma for synthesis, nothing in a
-// plain C++ build, and the tick of a process's clock in a traced one. docs/cycles.md tells what each costs.
+// plain C++ build, and the tick of a process's clock in a traced one. docs/explanation/cycles.md tells what each costs.
 //
 //   __SYNTHESIS__                  the pragma and nothing more
 //   genuine hls_stream.h, g++      nothing
