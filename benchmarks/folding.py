@@ -1,9 +1,9 @@
-"""The three folders compared: python benchmarks/folding.py [NETWORK …] [--board NAME] [--deadline S] [--random-seed N]
+"""The three folding searches compared: python benchmarks/folding.py [NETWORK …] [--board NAME] [--deadline S]
 
-Networks × boards × three frame rates: the highest that the budget allows, as the exact folder finds it, its half, and
-its eighth. For each the greedy folder (FINN's SetFolding as published), the annealing one and the exact one: frames/s,
+Networks × boards × three frame rates: the highest that the budget allows, as the exact search finds it, its half, and
+its eighth. For each the greedy search (FINN's SetFolding as published), annealing and the exact search: frames/s,
 what it takes as estimated before any vendor tool, and the time to find it, on one core. "over": beyond the budget;
-"slow": does not reach the rate. Ends with an error where the exact folder's cost is above another's that fits and is
+"slow": does not reach the rate. Ends with an error where the exact folding's area is above another's that fits and is
 fast enough.
 
 All of it takes some minutes on one core; one network and one board take one at most.
@@ -25,12 +25,10 @@ from collections.abc import Iterator
 from boards.board import Board, load
 from boards.errors import ScheduleError
 from cnn import zoo
-from scheduler.streaming import graph as g
-from scheduler.streaming.area.cost import converter_count, fifo_bits, macs
-from scheduler.streaming.folded import Folded, Goal
+from scheduler.streaming.area.total import converter_count, fifo_bits, macs
 from scheduler.streaming.lower import lower
-from scheduler.streaming.search import annealing, exact, greedy
-from scheduler.streaming.search import infeasible as lack
+from scheduler.streaming.result import FoldingResult, Goal
+from scheduler.streaming.search import annealing, exact, greedy, infeasible
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.space import Space, space_of
 
@@ -41,10 +39,10 @@ CLOCKS = {"zcu104": 200.0, "ultra96-v2": 200.0, "pynq-z2": 100.0}
 COLUMNS = (
     "network, board",
     "target",
-    "folder",
+    "search",
     "frames/s",
     "cycles",
-    "cost",
+    "area",
     "DSP",
     "LUT",
     "BRAM18",
@@ -57,21 +55,22 @@ COLUMNS = (
 
 
 def main() -> None:
+    """Prints a table; ends with an error where the exact search is beaten."""
     parser = argparse.ArgumentParser()
     parser.add_argument("networks", nargs="*", default=NETWORKS)
     parser.add_argument("--board", action="append", choices=sorted(CLOCKS))
     parser.add_argument("--deadline", type=float, default=60.0)
     parser.add_argument("--random-seed", type=int, default=0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     print("| " + " | ".join(COLUMNS) + " |\n|" + " --- |" * len(COLUMNS))
     worse = [
         line
-        for network in given.networks
-        for board in given.board or CLOCKS
-        for line in compare(network, load(board), given.deadline, given.random_seed)
+        for network in options.networks
+        for board in options.board or CLOCKS
+        for line in compare(network, load(board), options.deadline, options.random_seed)
     ]
     if worse:
-        sys.exit("the exact folder is above another:\n" + "\n".join(worse))
+        sys.exit("the exact search is above another:\n" + "\n".join(worse))
 
 
 def compare(network: str, board: Board, deadline: float, seed: int) -> Iterator[str]:
@@ -85,20 +84,20 @@ def compare(network: str, board: Board, deadline: float, seed: int) -> Iterator[
         fastest = exact.fold(graph, board, Goal(None, clock), options, deadline, space)
     except ScheduleError as error:
         print(error, flush=True)
-        options = Options(external=lack.from_ddr(graph, lack.on_chip_bits(board), (), lack.SAFE))
+        memory = infeasible.on_chip_bits(board)
+        options = Options(external=infeasible.from_ddr(graph, memory, (), infeasible.SAFE))
         space = space_of(graph, board, options)
         fastest = exact.fold(graph, board, Goal(None, clock), options, deadline, space)
     for share in (1, 2, 8):
         goal = Goal(fastest.cycles * share, clock)
-        made = list(folders(graph, board, goal, options, deadline, seed, space))
-        where = f"{network}, {board.title}"
-        for name, found in made:
-            seconds = found.seconds + (0 if name.startswith("greedy") else counted)
-            print(row(where, name, found, goal, clock, seconds), flush=True)
-        best = made[-1][1]
-        for name, found in made[:-1]:
-            if found.fits and found.cycles <= fastest.cycles * share and found.price < best.price:
-                yield f"{where}, {goal.cycles} cycles: {name} {found.price} < {best.price}"
+        results = list(foldings(space, goal, options, deadline, seed))
+        for search, result in results:
+            seconds = result.seconds + (0 if search.startswith("greedy") else counted)
+            print(row(f"{network}, {board.title}", search, result, goal, seconds), flush=True)
+        best = results[-1][1]
+        for search, result in results[:-1]:
+            if result.fits and result.cycles <= fastest.cycles * share and result.area < best.area:
+                yield f"{network}, {board.title}, {goal.cycles} cycles: {search} {result.area} < {best.area}"
     mac, dsps = macs(graph), board.resources.dsp
     print(
         f"| | | | | | | | | | | | | | {mac / 1e6:.1f} M MAC: {mac / fastest.cycles / dsps:.2f} a cycle and DSP |",
@@ -106,35 +105,37 @@ def compare(network: str, board: Board, deadline: float, seed: int) -> Iterator[
     )
 
 
-def folders(
-    graph: g.StreamGraph, board: Board, goal: Goal, options: Options, deadline: float, seed: int, space: Space
-) -> Iterator[tuple[str, Folded]]:
+def foldings(
+    space: Space, goal: Goal, options: Options, deadline: float, seed: int
+) -> Iterator[tuple[str, FoldingResult]]:
+    """Each search's name and folding, the exact one last."""
+    graph, board = space.graph, space.board
     yield "greedy", greedy.fold(graph, board, goal, external=options.external)
     yield "greedy (≤)", greedy.fold(graph, board, goal, strict=False, external=options.external)
-    yield "annealing", annealing.fold(graph, board, goal, options, seed=seed, space=space)
+    yield "annealing", annealing.fold(graph, board, goal, options, annealing.Effort(seed=seed), space)
     yield "exact", exact.fold(graph, board, goal, options, deadline, space)
 
 
-def row(where: str, name: str, found: Folded, goal: Goal, clock: float, seconds: float) -> str:
-    target = clock * 1e6 / (goal.cycles or 1)
-    used = found.usage
-    said = "slow" if goal.cycles and found.cycles > goal.cycles else "" if found.fits else "over"
-    proof = "proven" if found.state == "optimal" else f"gap {found.gap:.2%}" if found.state == "feasible" else said
+def row(case: str, search: str, result: FoldingResult, goal: Goal, seconds: float) -> str:
+    """A line under COLUMNS."""
+    usage = result.usage
+    verdict = "slow" if goal.cycles and result.cycles > goal.cycles else "" if result.fits else "over"
+    proofs = {"optimal": "proven", "feasible": f"gap {result.gap:.2%}"}
     cells = (
-        where,
-        f"{target:,.0f}",
-        name,
-        f"{found.fps(clock):,.0f}",
-        f"{found.cycles:,}",
-        f"{found.price / 1e9:.3f}",
-        f"{used.dsp}",
-        f"{used.lut:,}",
-        f"{used.bram18}",
-        f"{used.uram}",
-        f"{converter_count(found.folding)}",
-        f"{fifo_bits(found.folding):,}",
+        case,
+        f"{goal.clock_mhz * 1e6 / (goal.cycles or 1):,.0f}",
+        search,
+        f"{result.frames_per_second(goal.clock_mhz):,.0f}",
+        f"{result.cycles:,}",
+        f"{result.boards:.3f}",
+        f"{usage.dsp}",
+        f"{usage.lut:,}",
+        f"{usage.bram18}",
+        f"{usage.uram}",
+        f"{converter_count(result.folding)}",
+        f"{fifo_bits(result.folding):,}",
         f"{seconds:.1f}",
-        proof,
+        proofs.get(result.state, verdict),
     )
     return "| " + " | ".join(cells) + " |"
 

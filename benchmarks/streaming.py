@@ -25,10 +25,12 @@ import numpy.typing as npt
 from boards.board import Board, load
 from host.vision.picture import FITS, load_picture
 from scheduler.hardware.primitives import product_luts
-from scheduler.streaming.area.cost import Budget, limits, macs
-from scheduler.streaming.area.memory import NOTHING, Usage, fifo
-from scheduler.streaming.folded import Folded, Goal
+from scheduler.streaming.area.budget import Budget, limits
+from scheduler.streaming.area.memory import fifo
+from scheduler.streaming.area.total import macs
+from scheduler.streaming.area.usage import NOTHING, StreamingUsage
 from scheduler.streaming.lower import lower
+from scheduler.streaming.result import FoldingResult, Goal
 from scheduler.streaming.search import exact
 from scheduler.streaming.search.candidates import Options
 from systolic.execution.build import Variant
@@ -73,11 +75,11 @@ class Measured:
     case: str
     board: Board
     clock_mhz: float
-    found: Folded
+    found: FoldingResult
     fifos: Fifos
     interval: int
     latency: int
-    queues: Usage
+    queues: StreamingUsage
     mismatches: int
     values: int
     clocked: Clocked
@@ -138,7 +140,7 @@ def measure(case: str, ap_int: bool) -> Measured:
     return done
 
 
-def _opened(made: Streaming, found: Folded, picture: npt.NDArray[np.uint8], folder: Path) -> StreamingDesign:
+def _opened(made: Streaming, found: FoldingResult, picture: npt.NDArray[np.uint8], folder: Path) -> StreamingDesign:
     write(generate_pipeline(made, {}, picture, estimate(found)), folder)
     return open_pipeline(folder)
 
@@ -166,7 +168,7 @@ def show(done: Measured) -> None:
             f"{done.clock_mhz * 1e6 / done.interval:,.0f}",
             f"traced, at a target of {done.clock_mhz:.0f} MHz",
         ),
-        ("LUT", f"{used.lut:,} of {have.lut:,}", f"estimate; {proof} by the exact folder"),
+        ("LUT", f"{used.lut:,} of {have.lut:,}", f"estimate; {proof} by the exact search"),
         ("DSP", f"{used.dsp} of {have.dsp}", "counted from structure"),
         ("BRAM36, URAM", f"{used.bram36} of {have.bram36}, {used.uram} of {have.uram}", "counted from structure"),
         ("FIFO bits", f"{done.fifos.bits:,}", "least depths of the trace that lose nothing"),

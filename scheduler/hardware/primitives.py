@@ -70,8 +70,8 @@ def product_luts(a_bits: int, b_bits: int) -> int:
     """LUTs of a multiplier of a_bits × b_bits. A carry chain adds the first two rows of partial products, one more each
     other row, each a bit longer than the longer operand: (min − 1)(max + 1). One bit selects.
 
-    Vivado gives 15 to 17 LUTs for 4 × 4 bits and 64 to 71 for 8 × 8; FINN-R's formula (multiplier_luts in
-    streaming/area/packing.py), 24 and 80, is for comparison with FINN only.
+    Vivado gives 15 to 17 LUTs for 4 × 4 bits and 64 to 71 for 8 × 8. FINN-R: (2⌈(a + b) / 6⌉ − 1)(a + b), 24 and 80
+    (Blott et al., ACM TRETS 11(3), 2018).
     """
     small, large = sorted((a_bits, b_bits))
     return 1 if large == 1 else max(1, small - 1) * (large + 1) if small > 1 else large

@@ -14,9 +14,9 @@ from boards.errors import GenerateError, ScheduleError, SimulationError
 from host.contract.manifest import manifest_in, of_style
 from host.contract.streaming import StreamingManifest
 from host.vision.picture import Pixels
-from scheduler.streaming.folded import Folded
 from scheduler.streaming.folding_file import to_json
 from scheduler.streaming.lower import lower
+from scheduler.streaming.result import FoldingResult
 from systolic.cli.options import check_network
 from systolic.cli.output import give, read_text, write_text
 from systolic.cli.progress import StatusLine
@@ -115,7 +115,7 @@ def folded_text(made: StreamingPlan, board: Board) -> str:
     used = found.usage
     text = (
         f"{made.network.name} on {board.title}: a frame every {found.cycles:,} cycles (modelled), "
-        f"{found.fps(made.clock.mhz):.1f} frames/s at {made.clock.mhz:g} MHz (target)\n"
+        f"{found.frames_per_second(made.clock.mhz):.1f} frames/s at {made.clock.mhz:g} MHz (target)\n"
         f"{used.lut:,} of {have.lut:,} LUT, {used.dsp} of {have.dsp} DSP, "
         f"{-(-used.bram18 // 2)} of {have.bram36} BRAM36, {used.uram} of {have.uram} URAM (estimate); "
         f"folding {found.state}, {proof(found)}, {found.seconds:.1f} s"
@@ -170,7 +170,7 @@ def fold(options: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(compared: Comparison, folder: str) -> Folded:
+def _chosen(compared: Comparison, folder: str) -> FoldingResult:
     """What --folding names; ScheduleError where it found nothing."""
     (row,) = (one for one in compared.rows if one.folder == folder)
     if row.found is None:

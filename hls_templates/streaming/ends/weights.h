@@ -9,7 +9,7 @@
 //       cycles a frame = GROUPS · TILES · BEATS, as long as DDR gives a beat a cycle
 //
 // In DDR a tile is BEATS whole beats of BYTES; weight pe · SIMD + simd takes the next 1, 2, 4, 8 or 16 bits, whichever
-// hold it, the least significant first (scheduler/streaming/weight_image.py writes this).
+// hold it, the least significant first (scheduler/streaming/weights.py writes this).
 #ifndef SYSTOLIC_WEIGHTS_H
 #define SYSTOLIC_WEIGHTS_H
 

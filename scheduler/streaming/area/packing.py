@@ -10,11 +10,12 @@ operands' ranges. f is the widest that the ports take: 27 × 18 bits of a DSP48E
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 from boards.errors import ScheduleError
+from scheduler.hardware.arithmetic import ceil_div
 
 WIDE_PORT = {"DSP48E1": 25, "DSP48E2": 27}
 NARROW_PORT = 18
@@ -30,6 +31,7 @@ class Range:
     high: int
 
     def in_bits(self, port: int) -> bool:
+        """Whether a signed port of so many bits takes all of them."""
         return -(1 << port - 1) <= self.low and self.high < 1 << port - 1
 
     def paired(self, shift: int) -> Range:
@@ -43,22 +45,25 @@ def value_range(bits: int, signed: bool, narrow: bool = False) -> Range:
 
 
 @dataclass(frozen=True)
-class Packing:
+class PackedFields:
     """Fields of ``field`` bits, ``terms`` products summed before they are taken apart; terms 0: not exact, not used."""
 
     field: int
     terms: int
 
 
-def two_weights(weight: Range, value: Range, dsp: str) -> Packing:
+def two_weights(weight: Range, value: Range, dsp: str) -> PackedFields:
+    """Two weights by one activation."""
     return _packing(_two_field(weight, value, dsp), weight, value)
 
 
-def two_pixels(weight: Range, value: Range, dsp: str) -> Packing:
+def two_pixels(weight: Range, value: Range, dsp: str) -> PackedFields:
+    """One weight by two activations."""
     return _packing(_two_field(value, weight, dsp), weight, value)
 
 
-def four_products(weight: Range, value: Range, dsp: str) -> Packing:
+def four_products(weight: Range, value: Range, dsp: str) -> PackedFields:
+    """Two weights by two activations."""
     fits = (
         field
         for field in range(1, WIDEST_FIELD // 2 + 1)
@@ -73,48 +78,62 @@ def _two_field(pair: Range, single: Range, dsp: str) -> int:
     return max(fits, default=0) if single.in_bits(NARROW_PORT) else 0
 
 
-def _packing(field: int, weight: Range, value: Range) -> Packing:
+def _packing(field: int, weight: Range, value: Range) -> PackedFields:
     if field == 0:
-        return Packing(0, 0)
+        return PackedFields(0, 0)
     corners = [w * v for w, v in product((weight.low, weight.high), (value.low, value.high))]
     half = 1 << field - 1
-    return Packing(field, min((half - 1) // max(*corners, 1), half // max(-min(corners), 1)))
+    return PackedFields(field, min((half - 1) // max(*corners, 1), half // max(-min(corners), 1)))
 
 
-def dsps(
-    pe: int,
-    simd: int,
-    pixels: int,
-    weight_bits: int,
-    activation_bits: int,
-    signed: bool,
-    dsp: str,
-    multiplier: str,
-    *,
-    depthwise: bool = False,
-) -> int:
-    """DSPs that multiply in a matrix-vector unit of PE × SIMD × PIXELS, depthwise: in a vector-vector unit.
+@dataclass(frozen=True)
+class Unrolling:
+    """What a unit multiplies in a cycle: PE output channels by SIMD inputs by pixels that share the weights."""
 
-    signed: the activations are. multiplier: "dsp" or "lut". Weights are signed, of the whole range; one-bit operands
-    (bipolar) need no multiplier. Raises ScheduleError for a DSP or a multiplier that there is not.
+    pe: int
+    simd: int
+    pixels: int
+
+    @property
+    def products(self) -> int:
+        return self.pe * self.simd * self.pixels
+
+
+@dataclass(frozen=True)
+class Operands:
+    """What is multiplied. Weights are signed, of the whole range; signed: the activations are."""
+
+    weight_bits: int
+    value_bits: int
+    signed: bool
+
+    @property
+    def is_one_bit(self) -> bool:
+        """A one-bit operand (bipolar) selects, and needs no multiplier."""
+        return min(self.weight_bits, self.value_bits) == 1
+
+
+@lru_cache(maxsize=1 << 16)
+def dsps(unrolling: Unrolling, operands: Operands, dsp: str, multiplier: str, depthwise: bool = False) -> int:
+    """DSPs that multiply in a matrix-vector unit, depthwise: in a vector-vector unit.
+
+    dsp: kind of the board's. multiplier: "dsp" or "lut". ScheduleError for a DSP or a multiplier that there is not.
     """
     _check(dsp, multiplier)
-    if multiplier == "lut" or min(weight_bits, activation_bits) == 1:
+    if multiplier == "lut" or operands.is_one_bit:
         return 0
-    weight, value = value_range(weight_bits, True), value_range(activation_bits, signed)
+    weight, value = value_range(operands.weight_bits, True), value_range(operands.value_bits, operands.signed)
+    pe, pixels = unrolling.pe, unrolling.pixels
     by_pixels = two_pixels(weight, value, dsp).terms > 0
+    pixel_columns = ceil_div(pixels, 2) if by_pixels else pixels
     if depthwise:
-        return pe * simd * (_halves(pixels) if by_pixels else pixels)
+        return pe * unrolling.simd * pixel_columns
     by_weights = two_weights(weight, value, dsp).terms > 0
     by_four = four_products(weight, value, dsp).terms > 0
     squares = (pe // 2) * (pixels // 2) * (1 if by_four else 2 if by_weights or by_pixels else 4)
     last_pixel = (pe // 2) * (pixels % 2) * (1 if by_weights else 2)
-    last_pe = (pe % 2) * (_halves(pixels) if by_pixels else pixels)
-    return simd * (squares + last_pixel + last_pe)
-
-
-def _halves(count: int) -> int:
-    return -(-count // 2)
+    last_pe = (pe % 2) * pixel_columns
+    return unrolling.simd * (squares + last_pixel + last_pe)
 
 
 def _check(dsp: str, multiplier: str) -> None:
@@ -122,18 +141,6 @@ def _check(dsp: str, multiplier: str) -> None:
         raise ScheduleError(f"a DSP is one of {', '.join(WIDE_PORT)}, not {dsp!r}; see the board's file")
     if multiplier not in ("dsp", "lut"):
         raise ScheduleError(f"a multiplier is dsp or lut, not {multiplier!r}")
-
-
-def multiplier_luts(pe: int, simd: int, pixels: int, weight_bits: int, activation_bits: int, multiplier: str) -> int:
-    """An estimate of the logic that multiplies: PE · SIMD · PIXELS · (2⌈(W + A) / 6⌉ − 1)(W + A); 0 for DSPs.
-
-    Source: FINN-R (Blott et al., ACM TRETS 11(3), 2018), the formula that FINN's own estimation uses for multipliers.
-    """
-    _check("DSP48E2", multiplier)
-    if multiplier == "dsp" and min(weight_bits, activation_bits) > 1:
-        return 0
-    width = weight_bits + activation_bits
-    return pe * simd * pixels * (2 * math.ceil(width / 6) - 1) * width
 
 
 def activation_dsps(pe: int, pixels: int, sum_bits: int, kind: str) -> int:

@@ -121,7 +121,7 @@ def _rams(board: Board, options: Options) -> list[tuple[str, str]]:
 
 
 def _far(board: Board) -> list[tuple[str, str]]:
-    """(memory, ram) of weights in DDR: the RAM is that of the vectors which wait for them (lanes.resident)."""
+    """(memory, ram) of weights in DDR: the RAM is that of the vectors which wait for them (resident)."""
     return [("external", "auto")] + [("external", "uram")] * (board.resources.uram > 0)
 
 

@@ -15,7 +15,8 @@ from boards.board import Board
 from cnn.network import MaxPool
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.folded import Folded, Goal, folded
+from scheduler.streaming.model.cycles import block_cycles
+from scheduler.streaming.result import FoldingResult, Goal, evaluate
 from scheduler.streaming.rules import WIDEST_WORD, Site
 from scheduler.streaming.search.candidates import divisors
 
@@ -25,7 +26,7 @@ WIDEST_WEIGHTS = 36
 
 def fold(
     graph: g.StreamGraph, board: Board, goal: Goal, *, strict: bool = True, external: tuple[str, ...] = ()
-) -> Folded:
+) -> FoldingResult:
     """Folds for ``goal.cycles`` (None: 1, all that it can unfold). strict: compare with < as published.
 
     external: layers whose weights stay in DDR.
@@ -33,17 +34,17 @@ def fold(
     start = time.perf_counter()
     target = goal.cycles or 1
     folds = _set_folding(graph, target, strict, external)
-    slowest = max(lanes.cycles(graph, i, f) for i, f in enumerate(folds))
+    slowest = max(block_cycles(graph, i, f) for i, f in enumerate(folds))
     if slowest > target:  # two_pass_relaxation: balance to what the slowest block reaches
         folds = _set_folding(graph, slowest, strict, external)
-    return folded(graph, folds, board, goal, "heuristic", float("nan"), time.perf_counter() - start)
+    return replace(evaluate(graph, folds, board, goal), state="heuristic", seconds=time.perf_counter() - start)
 
 
 def _set_folding(graph: g.StreamGraph, target: int, strict: bool, external: tuple[str, ...]) -> list[g.Fold]:
     folds = [g.Fold()] * len(graph.blocks)
 
     def meets(index: int, fold: g.Fold) -> bool:
-        cycles = lanes.cycles(graph, index, fold)
+        cycles = block_cycles(graph, index, fold)
         return cycles < target if strict else cycles <= target
 
     for index, block in enumerate(graph.blocks):
@@ -115,7 +116,7 @@ def _matrix_vector(graph: g.StreamGraph, index: int, op: g.MatrixVector, meets: 
 def _vector_vector(graph: g.StreamGraph, index: int, meets: Meets, target: int) -> g.Fold:
     channels, taps = lanes.matrix(graph, index, g.Fold())
     fold = _raise(graph, index, g.Fold(), "pe", channels, meets)
-    if fold.pe == channels and lanes.cycles(graph, index, fold) > target:
+    if fold.pe == channels and block_cycles(graph, index, fold) > target:
         fold = _raise(graph, index, fold, "simd", taps, meets)
     return fold
 
@@ -125,6 +126,6 @@ def _window(graph: g.StreamGraph, index: int, meets: Meets, target: int) -> g.Fo
     fold = _raise(graph, index, g.Fold(), "simd", channels, meets)
     parallel = replace(fold, style="parallel")
     wide = Site(graph, {index: parallel}, index).bits > WIDEST_WORD
-    if fold.simd == channels and lanes.cycles(graph, index, fold) > target and not wide:
+    if fold.simd == channels and block_cycles(graph, index, fold) > target and not wide:
         return parallel
     return fold

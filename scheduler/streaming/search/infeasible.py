@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from boards.board import Board
 from scheduler.hardware.primitives import BRAM36_BITS, LUT_BITS, URAM_BITS
 from scheduler.streaming import graph as g
-from scheduler.streaming.area.cost import Budget, have, limits
-from scheduler.streaming.area.memory import Usage
+from scheduler.streaming.area.budget import Budget, available, limits
+from scheduler.streaming.area.usage import StreamingUsage
 
 FREE, SAFE = 0.9, 0.6
 """Of the memory on the chip, what weights may take where something is proposed: maps and FIFOs need the rest, and what
@@ -85,9 +85,9 @@ def _what_would(graph: g.StreamGraph, layers: dict[str, int], room: float, exter
         else []
     )
     names = from_ddr(graph, room, external, 1.0)
-    left = sum(layers.values()) - sum(layers[name] for name in names if name in layers)
+    on_chip = sum(bits for name, bits in layers.items() if name not in names)
     ways.append(
-        f"those of {', '.join(names)} from DDR (--external {' '.join(names)}), which leaves {_mb(left)} on the chip"
+        f"those of {', '.join(names)} from DDR (--external {' '.join(names)}), which leaves {_mb(on_chip)} on the chip"
     )
     return "what would fit: " + ", or ".join(ways)
 
@@ -95,30 +95,31 @@ def _what_would(graph: g.StreamGraph, layers: dict[str, int], room: float, exter
 def from_ddr(graph: g.StreamGraph, memory: float, external: Sequence[str], share: float) -> tuple[str, ...]:
     """``external`` and so many of the largest layers, one at least, that the rest takes ``share`` of ``memory``."""
     layers = {name: bits for name, bits in weight_bits(graph).items() if name not in external}
-    moved: list[str] = []
+    largest: list[str] = []
     for name in sorted(layers, key=lambda n: -layers[n]):
-        if moved and sum(layers[n] for n in layers if n not in moved) <= share * memory:
+        if largest and sum(layers[n] for n in layers if n not in largest) <= share * memory:
             break
-        moved.append(name)
-    return (*external, *moved)
+        largest.append(name)
+    return (*external, *largest)
 
 
 def _mb(bits: int) -> str:
     return f"{bits / 8e6:.2f} MB"
 
 
-def lacks(used: Usage, board: Board, budget: Budget) -> list[str]:
-    """What ``used`` needs and the budget does not have, a phrase each."""
-    limit, all_ = limits(board, budget), have(board)
+def excess(usage: StreamingUsage, board: Board, budget: Budget) -> list[str]:
+    """What ``usage`` takes beyond the budget, a phrase a resource."""
+    limit, whole_board = limits(board, budget), available(board)
     rows = (
-        ("LUT", used.lut, limit.lut, all_.lut),
-        ("LUT as memory", used.lutram, limit.lutram, all_.lutram),
-        ("DSP", used.dsp, limit.dsp, all_.dsp),
-        ("BRAM18", used.bram18, limit.bram18, all_.bram18),
-        ("URAM", used.uram, limit.uram, all_.uram),
+        ("LUT", usage.lut, limit.lut, whole_board.lut),
+        ("LUT as memory", usage.lutram, limit.lutram, whole_board.lutram),
+        ("DSP", usage.dsp, limit.dsp, whole_board.dsp),
+        ("BRAM18", usage.bram18, limit.bram18, whole_board.bram18),
+        ("URAM", usage.uram, limit.uram, whole_board.uram),
     )
     return [
-        f"{need} {name} of {most}{f' ({whole} less what is kept free)' if whole > most else ''}, {need - most} too many"
-        for name, need, most, whole in rows
-        if need > most
+        f"{needed} {name} of {allowed}{f' ({total} less what is kept free)' if total > allowed else ''}, "
+        f"{needed - allowed} too many"
+        for name, needed, allowed, total in rows
+        if needed > allowed
     ]

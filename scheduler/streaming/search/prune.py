@@ -25,30 +25,30 @@ class Side:
     words: Numbers
     between: Vectors
 
-    def dearer(self) -> Vectors:
+    def extra(self) -> Vectors:
         """[K', K, resource]: how much more K' may cost than K."""
         count = len(self.between)
-        found = np.zeros((count, count, self.between.shape[2]))
+        extra = np.zeros((count, count, self.between.shape[2]))
         meets: npt.NDArray[np.bool_] = np.asarray(np.isfinite(self.between).all(axis=2))
         for k in range(count):
             met = meets[k]
             if met.any():  # where nothing meets K, anything else will do
-                found[:, k] = (self.between[:, met] - self.between[k, met]).max(axis=1)
-        return found
+                extra[:, k] = (self.between[:, met] - self.between[k, met]).max(axis=1)
+        return extra
 
 
-def needed(own: Vectors, price: Numbers, sides: list[Side]) -> list[int]:
-    """The choices that have to stay, by number. own: [choice, resource]."""
-    dearer = [side.dearer() for side in sides]
-    order = np.argsort(price, kind="stable")
-    kept = np.empty(len(order), np.int64)
+def needed(usage: Vectors, area: Numbers, sides: list[Side]) -> list[int]:
+    """The choices that have to stay, by number. usage: of the block itself, [choice, resource]; area: [choice]."""
+    extras = [side.extra() for side in sides]
+    order = np.argsort(area, kind="stable")
+    staying = np.empty(len(order), np.int64)
     count = 0
     for choice in order:
-        others = kept[:count]
-        total = own[others]
-        for side, more in zip(sides, dearer, strict=True):
-            total = total + more[side.words[others], side.words[choice]]
-        if not (total <= own[choice]).all(axis=1).any():
-            kept[count] = choice
+        rivals = staying[:count]
+        most = usage[rivals]
+        for side, extra in zip(sides, extras, strict=True):
+            most = most + extra[side.words[rivals], side.words[choice]]
+        if not (most <= usage[choice]).all(axis=1).any():
+            staying[count] = choice
             count += 1
-    return sorted(int(i) for i in kept[:count])
+    return sorted(int(choice) for choice in staying[:count])

@@ -10,9 +10,12 @@ import numpy as np
 from boards.board import Board
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.area.cost import between_usage, weights_of
-from scheduler.streaming.area.memory import Usage
+from scheduler.streaming.area.budget import unit_areas
 from scheduler.streaming.area.parts import block_usage
+from scheduler.streaming.area.total import edge_usage
+from scheduler.streaming.area.usage import StreamingUsage
+from scheduler.streaming.model.converters import Edge
+from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.search.candidates import Options, candidates
 from scheduler.streaming.search.prune import Numbers, Side, Vectors, needed
 
@@ -23,13 +26,13 @@ RESOURCES = ("lut", "lutram", "dsp", "bram18", "uram", "ddr_bits")
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
-    """The choices of a block: folds, cycles a frame [choice], resources [choice, resource], and of each of its streams
-    (inputs, then outputs) which words a choice has there."""
+class BlockChoices:
+    """The choices of a block: folds, cycles a frame [choice], what each uses [choice, resource], and of each of its
+    streams (inputs, then outputs) which words a choice has there."""
 
     folds: list[g.Fold]
     cycles: Numbers
-    taken: Numbers
+    usage: Numbers
     words: list[Numbers]
 
 
@@ -44,26 +47,28 @@ class Stream:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """Between words that leave and words that are taken: resources [leaves, takes, resource], cycles [leaves, takes];
-    infinite where they cannot meet."""
+class Between:
+    """What stands between words that leave and words that are taken: usage [leaves, takes, resource], cycles [leaves,
+    takes]; infinite where they cannot meet."""
 
-    taken: Vectors
+    usage: Vectors
     cycles: Vectors
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
+    """blocks: in the graph's order. tables: one a stream."""
+
     graph: g.StreamGraph
     board: Board
-    blocks: list[Block]
+    blocks: list[BlockChoices]
     streams: list[Stream]
-    tables: list[Table]
+    tables: list[Between]
 
     @property
-    def weights(self) -> Numbers:
-        """Price of one of each resource."""
-        return np.array(vector(weights_of(self.board)), np.int64)
+    def unit_areas(self) -> Numbers:
+        """The area of one of each resource."""
+        return np.array(vector(unit_areas(self.board)), np.int64)
 
     def words(self, stream: int, writes: bool) -> Numbers:
         """Of every choice of the writer or the reader of ``stream``."""
@@ -72,63 +77,63 @@ class Space:
             return self.blocks[s.reader].words[s.port]
         return self.blocks[s.writer].words[len(self.graph.blocks[s.writer].inputs) + s.output]
 
-    def cycle_counts(self, most: int | None = None) -> list[int]:
+    def cycle_counts(self) -> list[int]:
         """Every number of cycles that a block or a converter can take, ascending: a frame takes one of them."""
-        found = [block.cycles for block in self.blocks]
-        for table in self.tables:
-            found.append(table.cycles[np.isfinite(table.cycles)].astype(np.int64))
-        least = max(int(block.cycles.min()) for block in self.blocks)
-        return [int(c) for c in np.unique(np.concatenate(found)) if c >= least and (most is None or c <= most)]
+        counts = [block.cycles for block in self.blocks]
+        counts += [table.cycles[np.isfinite(table.cycles)].astype(np.int64) for table in self.tables]
+        fastest = max(int(block.cycles.min()) for block in self.blocks)
+        return [int(count) for count in np.unique(np.concatenate(counts)) if count >= fastest]
 
     def within(self, cycles: int) -> list[Numbers]:
         """Of every block the choices that keep ``cycles`` and that no other is better than, whatever stands beside."""
-        kept = [np.flatnonzero(block.cycles <= cycles) for block in self.blocks]
-        if all(len(some) for some in kept):
-            for index in range(len(kept)):
-                kept[index] = self._undominated(kept, index)
-            for index in range(len(kept)):
-                kept[index] = self._needed(kept, index, cycles)
-        return kept
+        choices = [np.flatnonzero(block.cycles <= cycles) for block in self.blocks]
+        if all(len(block) for block in choices):
+            for index in range(len(choices)):
+                choices[index] = self._undominated(choices, index)
+            for index in range(len(choices)):
+                choices[index] = self._needed(choices, index, cycles)
+        return choices
 
-    def _undominated(self, kept: list[Numbers], index: int) -> Numbers:
+    def _undominated(self, choices: list[Numbers], index: int) -> Numbers:
         """Of choices with the same words those that no other is at least as good as: cheap, and most of the work."""
-        block, mine = self.blocks[index], kept[index]
+        block = self.blocks[index]
         alike: dict[tuple[int, ...], list[int]] = {}
-        for choice in mine:
-            alike.setdefault(tuple(int(w[choice]) for w in block.words), []).append(int(choice))
-        found: list[int] = []
+        for choice in choices[index]:
+            alike.setdefault(tuple(int(words[choice]) for words in block.words), []).append(int(choice))
+        staying: list[int] = []
         for group in alike.values():
-            rows = block.taken[group].astype(np.float64)
-            found += [group[i] for i in needed(rows, block.taken[group] @ self.weights, [])]
-        return np.array(sorted(found), np.int64)
+            usage = block.usage[group]
+            staying += [group[i] for i in needed(usage.astype(np.float64), usage @ self.unit_areas, [])]
+        return np.array(sorted(staying), np.int64)
 
-    def _needed(self, kept: list[Numbers], index: int, cycles: int) -> Numbers:
-        block, mine = self.blocks[index], kept[index]
+    def _needed(self, choices: list[Numbers], index: int, cycles: int) -> Numbers:
         sides = [
-            self._side(kept, number, index, cycles)
+            self._side(choices, number, index, cycles)
             for number, stream in enumerate(self.streams)
             if index in (stream.writer, stream.reader)
         ]
-        rows = block.taken[mine]
-        return mine[needed(rows.astype(np.float64), rows @ self.weights, sides)]
+        usage = self.blocks[index].usage[choices[index]]
+        return choices[index][needed(usage.astype(np.float64), usage @ self.unit_areas, sides)]
 
-    def _side(self, kept: list[Numbers], stream: int, index: int, cycles: int) -> Side:
+    def _side(self, choices: list[Numbers], stream: int, index: int, cycles: int) -> Side:
         """``stream`` as block ``index`` sees it, over the words that are left on both ends."""
         writes = self.streams[stream].writer == index
-        other = self.streams[stream].reader if writes else self.streams[stream].writer
-        ours, numbered = np.unique(self.words(stream, writes)[kept[index]], return_inverse=True)
-        theirs = np.unique(self.words(stream, not writes)[kept[other]])
+        neighbour = self.streams[stream].reader if writes else self.streams[stream].writer
+        ours, numbered = np.unique(self.words(stream, writes)[choices[index]], return_inverse=True)
+        theirs = np.unique(self.words(stream, not writes)[choices[neighbour]])
         between = self.between(stream, cycles)
-        found = between[np.ix_(ours, theirs)] if writes else between[np.ix_(theirs, ours)].transpose(1, 0, 2)
-        return Side(numbered, found)
+        if writes:
+            return Side(numbered, between[np.ix_(ours, theirs)])
+        return Side(numbered, between[np.ix_(theirs, ours)].transpose(1, 0, 2))
 
     def between(self, stream: int, cycles: int) -> Vectors:
         """The table of ``stream`` where what is too slow cannot meet either."""
         table = self.tables[stream]
-        return np.where((table.cycles <= cycles)[:, :, None], table.taken, np.inf)
+        return np.where((table.cycles <= cycles)[:, :, None], table.usage, np.inf)
 
 
-def vector(usage: Usage) -> tuple[int, ...]:
+def vector(usage: StreamingUsage) -> tuple[int, ...]:
+    """In the order of RESOURCES."""
     return tuple(int(getattr(usage, name)) for name in RESOURCES)
 
 
@@ -142,15 +147,21 @@ def space_of(graph: g.StreamGraph, board: Board, options: Options) -> Space:
     folds = [candidates(graph, index, board, options) for index in range(len(graph.blocks))]
     keys = [_keys(graph, index, folds[index]) for index in range(len(graph.blocks))]
     blocks = [
-        Block(
+        BlockChoices(
             folds[index],
-            np.array([lanes.cycles(graph, index, fold) for fold in folds[index]], np.int64),
+            np.array([block_cycles(graph, index, fold) for fold in folds[index]], np.int64),
             np.array([vector(block_usage(graph, index, fold, board)) for fold in folds[index]], np.int64),
             [numbers for numbers, _ in keys[index]],
         )
         for index in range(len(graph.blocks))
     ]
-    tables = [_table(graph, board, stream, folds, keys) for stream in streams]
+    tables = []
+    for stream in streams:
+        first_leaves = keys[stream.writer][len(graph.blocks[stream.writer].inputs) + stream.output][1]
+        first_takes = keys[stream.reader][stream.port][1]
+        leaves = [folds[stream.writer][choice] for choice in first_leaves]
+        takes = [folds[stream.reader][choice] for choice in first_takes]
+        tables.append(_between(graph, board, stream, leaves, takes))
     return Space(graph, board, blocks, streams, tables)
 
 
@@ -160,53 +171,49 @@ Keys = tuple[Numbers, list[int]]
 
 def _keys(graph: g.StreamGraph, index: int, folds: Sequence[g.Fold]) -> list[Keys]:
     block = graph.blocks[index]
-    found = [_numbered([in_key(graph, index, port, fold) for fold in folds]) for port in range(len(block.inputs))]
-    return found + [
-        _numbered([out_key(graph, index, out, fold) for fold in folds]) for out in range(len(block.outputs))
+    taken = [_numbered([in_key(graph, index, port, fold) for fold in folds]) for port in range(len(block.inputs))]
+    leaving = [
+        _numbered([out_key(graph, index, output, fold) for fold in folds]) for output in range(len(block.outputs))
     ]
+    return taken + leaving
 
 
 def _numbered(keys: list[Key]) -> Keys:
     numbers: dict[Key, int] = {}
     first: list[int] = []
-    for at, key in enumerate(keys):
+    for choice, key in enumerate(keys):
         if key not in numbers:
             numbers[key] = len(numbers)
-            first.append(at)
+            first.append(choice)
     return np.array([numbers[key] for key in keys], np.int64), first
 
 
 def in_key(graph: g.StreamGraph, index: int, port: int, fold: g.Fold) -> Key:
+    """What the writer of input ``port`` sees of ``fold``."""
     block = graph.blocks[index]
     group = fold.pe if isinstance(block.op, g.VectorVector) else 0
     return lanes.in_lanes(block, fold, port), fold.m, lanes.in_values(graph, index, fold, port), group
 
 
 def out_key(graph: g.StreamGraph, index: int, output: int, fold: g.Fold) -> Key:
+    """What the reader of ``output`` sees of ``fold``."""
     block = graph.blocks[index]
     depthwise = isinstance(block.op, g.Window) and block.op.depthwise
     values = lanes.out_values(graph, index, fold, output)
     return lanes.out_lanes(block, fold, output), lanes.out_pixels(block, fold), values, fold.simd if depthwise else 0
 
 
-def _table(
-    graph: g.StreamGraph, board: Board, stream: Stream, folds: list[list[g.Fold]], keys: list[list[Keys]]
-) -> Table:
-    s = stream
-    leaves = keys[s.writer][len(graph.blocks[s.writer].inputs) + s.output][1]
-    takes = keys[s.reader][s.port][1]
-    taken = np.full((len(leaves), len(takes), len(RESOURCES)), np.inf)
+def _between(graph: g.StreamGraph, board: Board, stream: Stream, leaves: list[g.Fold], takes: list[g.Fold]) -> Between:
+    """leaves, takes: one fold of the writer, of the reader, for each of their different words."""
+    usage = np.full((len(leaves), len(takes), len(RESOURCES)), np.inf)
     cycles = np.full((len(leaves), len(takes)), np.inf)
-    source = g.Port(s.writer, s.output)
-    gathered = isinstance(graph.blocks[s.writer].op, g.Window)
-    for i, a in enumerate(leaves):
-        writer = folds[s.writer][a]
-        given = out_key(graph, s.writer, s.output, writer)
-        for j, b in enumerate(takes):
-            reader = folds[s.reader][b]
-            if gathered and given[2:] != in_key(graph, s.reader, s.port, reader)[2:]:
+    gathered = isinstance(graph.blocks[stream.writer].op, g.Window)
+    for i, writer in enumerate(leaves):
+        written = out_key(graph, stream.writer, stream.output, writer)
+        for j, reader in enumerate(takes):
+            if gathered and written[2:] != in_key(graph, stream.reader, stream.port, reader)[2:]:
                 continue  # padding and groups of a window are those of its reader
-            chain = lanes.between(graph, source, writer, s.reader, s.port, reader)
-            cycles[i, j] = max((one.cycles for one in chain), default=0)
-            taken[i, j] = vector(between_usage(graph, source, writer, s.reader, s.port, reader, board))
-    return Table(taken, cycles)
+            edge = Edge(graph, stream.reader, stream.port, writer, reader)
+            cycles[i, j] = max((converter.cycles for converter in edge.converters), default=0)
+            usage[i, j] = vector(edge_usage(edge, board))
+    return Between(usage, cycles)

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from boards.board import load
-from scheduler.streaming.area.cost import converter_count, fifo_bits
-from scheduler.streaming.folded import Folded
+from scheduler.streaming.area.total import converter_count, fifo_bits
+from scheduler.streaming.result import FoldingResult
 from systolic.report.tables import Cell, table
 
 
@@ -17,7 +17,7 @@ class Row:
     """found: None where the folder found nothing, for ``reason``."""
 
     folder: str
-    found: Folded | None
+    found: FoldingResult | None
     reason: str = ""
 
     @property
@@ -47,9 +47,9 @@ class Comparison:
             "folders": [self._values(row) for row in self.rows],
         }
 
-    def reaches(self, found: Folded) -> bool:
+    def reaches(self, found: FoldingResult) -> bool:
         """The frame rate that was asked for."""
-        return self.fps is None or found.fps(self.clock_mhz) >= self.fps
+        return self.fps is None or found.frames_per_second(self.clock_mhz) >= self.fps
 
     def _values(self, row: Row) -> dict[str, Any]:
         found = row.found
@@ -58,11 +58,11 @@ class Comparison:
         return {
             "folder": row.folder,
             "cycles": found.cycles,
-            "fps": round(found.fps(self.clock_mhz), 2),
+            "fps": round(found.frames_per_second(self.clock_mhz), 2),
             **asdict(found.usage),
             "converters": row.converters,
             "fifo_bits": row.fifo_bits,
-            "price": found.price / 1e9,
+            "price": found.boards,
             "reached": self.reaches(found),
             "fits": found.fits,
             "state": found.state,
@@ -74,7 +74,7 @@ class Comparison:
         return f"{table(HEAD, rows_of(self))}\n\n{legend(self)}"
 
 
-def proven_gap(found: Folded) -> float | None:
+def proven_gap(found: FoldingResult) -> float | None:
     """None where nothing is proven, which JSON has a word for and NaN not."""
     return found.gap if math.isfinite(found.gap) else None
 
@@ -82,7 +82,7 @@ def proven_gap(found: Folded) -> float | None:
 PROOFS = {"optimal": "proven cheapest", "given": "not searched for"}
 
 
-def proof(found: Folded) -> str:
+def proof(found: FoldingResult) -> str:
     within = f"within {found.gap:.1%} of the best"
     return within if found.state == "feasible" else PROOFS.get(found.state, "nothing proven")
 
@@ -103,20 +103,20 @@ def _line(compared: Comparison, row: Row) -> list[Cell]:
     return [
         row.folder,
         found.cycles,
-        found.fps(compared.clock_mhz),
+        found.frames_per_second(compared.clock_mhz),
         used.lut,
         used.dsp,
         used.bram18,
         used.uram,
         row.converters,
         row.fifo_bits,
-        found.price / 1e9,
+        found.boards,
         found.seconds,
         _verdict(compared, found),
     ]
 
 
-def _verdict(compared: Comparison, found: Folded) -> str:
+def _verdict(compared: Comparison, found: FoldingResult) -> str:
     wrong = [] if compared.reaches(found) else ["too slow"]
     wrong += [] if found.fits else ["does not fit"]
     return ", ".join(wrong) or found.state

@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from boards.board import Board
-from scheduler.streaming import lanes
-from scheduler.streaming.area.cost import edge_usage, have
-from scheduler.streaming.area.memory import Usage
-from scheduler.streaming.area.parts import block_usage
-from scheduler.streaming.folded import Folded
+from scheduler.streaming.area.budget import available
+from scheduler.streaming.area.total import usage_by_block
+from scheduler.streaming.area.usage import StreamingUsage
+from scheduler.streaming.model.cycles import block_cycles as cycles_of
+from scheduler.streaming.result import FoldingResult
 from systolic.report.figures import COLOURS, blank
 
 RESOURCES = {"lut": COLOURS["compute"], "dsp": COLOURS["rows"], "bram18": COLOURS["ddr"], "uram": COLOURS["saver"]}
@@ -21,25 +21,18 @@ RESOURCES = {"lut": COLOURS["compute"], "dsp": COLOURS["rows"], "bram18": COLOUR
 FOLDER_COLOURS = (COLOURS["compute"], COLOURS["rows"], COLOURS["ddr"], COLOURS["saver"])
 
 
-def block_cycles(found: Folded) -> list[int]:
+def block_cycles(found: FoldingResult) -> list[int]:
     """Cycles a frame of every block, modelled."""
     graph, folds = found.folding.graph, found.folding.folds
-    return [lanes.cycles(graph, index, fold) for index, fold in enumerate(folds)]
+    return [cycles_of(graph, index, fold) for index, fold in enumerate(folds)]
 
 
-def block_usages(found: Folded, board: Board) -> list[Usage]:
+def block_usages(found: FoldingResult, board: Board) -> list[StreamingUsage]:
     """What every block takes with the converters and FIFOs before it; together the whole folding's."""
-    graph, folds = found.folding.graph, found.folding.folds
-    totals = []
-    for index, block in enumerate(graph.blocks):
-        total = block_usage(graph, index, folds[index], board)
-        for port in range(len(block.inputs)):
-            total += edge_usage(graph, folds, index, port, board)
-        totals.append(total)
-    return totals
+    return usage_by_block(found.folding, board)
 
 
-def cycles(found: Folded) -> Figure:
+def cycles(found: FoldingResult) -> Figure:
     """A bar a block, and the frame's interval, below which none of them may come."""
     names = [block.name for block in found.folding.graph.blocks]
     figure, axes = blank("Cycles of a block a frame (modelled)", _height(len(names)))
@@ -57,7 +50,7 @@ def _bound(axes: Axes, cycles: int) -> None:
     _legend(axes, 1)
 
 
-def resources(found: Folded, board: Board) -> Figure:
+def resources(found: FoldingResult, board: Board) -> Figure:
     """What each block takes, as shares of the board: the sum of a bar is its part of the cost."""
     names = [block.name for block in found.folding.graph.blocks]
     figure, axes = blank("Resources of a block with its converters and FIFOs (estimate)", _height(len(names)))
@@ -65,17 +58,17 @@ def resources(found: Folded, board: Board) -> Figure:
     return figure
 
 
-def shares(folders: Sequence[tuple[str, Folded]], board: Board) -> Figure:
+def shares(folders: Sequence[tuple[str, FoldingResult]], board: Board) -> Figure:
     """Folder by folder, the shares of the board one after the other: the length of a bar is the cost."""
     figure, axes = blank("Resources (estimate)", _height(len(folders)))
     _stack(axes, [name for name, _ in folders], [found.usage for _, found in folders], board)
     return figure
 
 
-def _stack(axes: Axes, names: Sequence[str], used: Sequence[Usage], board: Board) -> None:
+def _stack(axes: Axes, names: Sequence[str], used: Sequence[StreamingUsage], board: Board) -> None:
     left = [0.0] * len(names)
     for kind, colour in RESOURCES.items():
-        all_ = getattr(have(board), kind)
+        all_ = getattr(available(board), kind)
         values = [100 * getattr(one, kind) / all_ if all_ else 0.0 for one in used]
         if any(values):
             axes.barh(names, values, left=left, color=colour, label=kind.upper())
@@ -85,7 +78,7 @@ def _stack(axes: Axes, names: Sequence[str], used: Sequence[Usage], board: Board
     _legend(axes, len(RESOURCES))
 
 
-def cycles_by_folder(folders: Sequence[tuple[str, Folded]]) -> Figure:
+def cycles_by_folder(folders: Sequence[tuple[str, FoldingResult]]) -> Figure:
     """Cycles of every block as each folder has it: how far from its own slowest block a folder leaves the others."""
     names = [block.name for block in folders[0][1].folding.graph.blocks]
     figure, axes = blank("Cycles of a block a frame, by folder (modelled)", 0.9 + 0.34 * len(names))

@@ -15,10 +15,11 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from host.vision.picture import FITS, load_picture
 from scheduler.streaming import graph as g
-from scheduler.streaming.area.cost import Budget, fits, limits, price, usage_with
-from scheduler.streaming.folded import Folded, Goal, folded
+from scheduler.streaming.area.budget import Budget, area, fits, limits
+from scheduler.streaming.area.total import usage_with
 from scheduler.streaming.folding_file import from_json
 from scheduler.streaming.lower import lower
+from scheduler.streaming.result import FoldingResult, Goal, evaluate
 from scheduler.streaming.search import annealing, exact, greedy
 from scheduler.streaming.search.candidates import Options
 from systolic.files import DesignFiles, write
@@ -74,7 +75,7 @@ class StreamingPlan:
     """fifos: None where they were not sized by the trace."""
 
     network: QuantizedNetwork
-    folded: Folded
+    folded: FoldingResult
     board: Board
     clock: Clock
     design: DesignFiles
@@ -87,7 +88,7 @@ class StreamingPlan:
         return parts if self.fifos is None else parts + fifos_html(self.fifos)
 
 
-def fold_network(graph: g.StreamGraph, board: Board, clock: Clock, asked: StreamingOptions) -> Folded:
+def fold_network(graph: g.StreamGraph, board: Board, clock: Clock, asked: StreamingOptions) -> FoldingResult:
     """The folding that was asked for; ScheduleError says what a board lacks, or which rule a given one breaks."""
     cycles = None if asked.fps is None else int(clock.mhz * 1e6 / asked.fps)
     if cycles == 0:
@@ -97,11 +98,11 @@ def fold_network(graph: g.StreamGraph, board: Board, clock: Clock, asked: Stream
     options = Options(asked.max_padding, asked.pad_ends, asked.max_pixels, asked.external, uram_weights=False)
     if asked.given is not None:
         folds = from_json(asked.given[0], graph, asked.given[1]).folds
-        return folded(graph, folds, board, goal, "given", float("nan"), 0.0)
+        return evaluate(graph, folds, board, goal)
     if asked.folder == "greedy":
         return greedy.fold(graph, board, goal, external=asked.external)
     if asked.folder == "annealing":
-        return annealing.fold(graph, board, goal, options, effort=asked.effort, attempts=asked.attempts)
+        return annealing.fold(graph, board, goal, options, annealing.Effort(asked.effort, asked.attempts))
     return exact.fold(graph, board, goal, options, asked.deadline)
 
 
@@ -149,16 +150,16 @@ def make_pipeline(
 WHOLE_BOARD = Budget(lut=1.0, dsp=1.0, bram=1.0, uram=1.0)
 
 
-def recounted(found: Folded, board: Board, fifos: Fifos) -> Folded:
+def recounted(found: FoldingResult, board: Board, fifos: Fifos) -> FoldingResult:
     """With the FIFOs that the trace has sized, which the folder could not know; ``fits``: the board, all of it."""
     words = [(fifos.widths[name], depth) for name, depth in fifos.depths.items()]
     used = usage_with(found.folding, board, words)
     used = replace(used, ddr_bits=found.usage.ddr_bits)
     fit = fits(used, limits(board, WHOLE_BOARD))
-    return replace(found, usage=used, price=price(used, board), fits=fit)
+    return replace(found, usage=used, area=area(used, board), fits=fit)
 
 
-def estimate(found: Folded) -> Mapping[str, int]:
+def estimate(found: FoldingResult) -> Mapping[str, int]:
     """Resources by name, as the manifest has them."""
     used = found.usage
     return {"dsp": used.dsp, "lut": used.lut, "lutram": used.lutram, "bram36": -(-used.bram18 // 2), "uram": used.uram}

@@ -35,6 +35,7 @@ from host.contract.streaming import (
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
+from scheduler.streaming.model.cycles import block_cycles, bottleneck
 from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads
@@ -92,7 +93,7 @@ def generate_pipeline(
 
 def vendor_values(made: Streaming, values: StreamingValues, estimate: Mapping[str, Any]) -> VendorValues:
     """What the Tcl scripts, the test bench, the README and the hardware description are made of."""
-    name, slowest = lanes.bottleneck(made.folding.graph, made.folding.folds)
+    name, slowest = bottleneck(made.folding.graph, made.folding.folds)
     resources = made.board.resources
     figures = (
         Figure("clock", f"{made.clock.mhz:g} MHz", "target"),
@@ -122,14 +123,14 @@ def _images(wiring: Wiring) -> dict[str, tuple[str, bytes]]:
 
 def streaming_values(made: Streaming, wiring: Wiring) -> StreamingValues:
     graph = made.folding.graph
-    name, slowest = lanes.bottleneck(graph, made.folding.folds)
+    name, slowest = bottleneck(graph, made.folding.folds)
     return StreamingValues(
         title=f"{graph.name} as a streaming pipeline",
         reasons=(
             f"{made.board.title}, target clock {made.clock.mhz:g} MHz",
             f"a frame every {slowest:,} cycles at best: {name} is the slowest (closed formula)",
             *(
-                f"{block.name}: {folded(fold)}, {lanes.cycles(graph, index, fold):,} cycles a frame"
+                f"{block.name}: {folded(fold)}, {block_cycles(graph, index, fold):,} cycles a frame"
                 for index, (block, fold) in enumerate(zip(graph.blocks, made.folding.folds, strict=True))
             ),
         ),
@@ -241,7 +242,7 @@ def _layers(made: Streaming, wiring: Wiring) -> Iterator[StreamingLayer]:
             source=block.source,
             node=node,
             macs=macs(graph, index),
-            modelled_cycles=lanes.cycles(graph, index, fold),
+            modelled_cycles=block_cycles(graph, index, fold),
             output=TensorMap(**_shape(made.network, node)),
             pixels=lanes.out_pixels(block, fold),
             lanes=lanes.out_lanes(block, fold),
@@ -266,5 +267,5 @@ def _blocks(made: Streaming) -> Iterator[StreamingBlock]:
             folding=folded(fold),
             macs=macs(graph, index),
             macs_per_cycle=fold.pe * fold.simd * fold.pixels if macs(graph, index) else 0,
-            modelled_cycles=lanes.cycles(graph, index, fold),
+            modelled_cycles=block_cycles(graph, index, fold),
         )

@@ -8,6 +8,7 @@ from cnn.network import MaxPool
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
+from scheduler.streaming.model.converters import Converter, edge_of
 from systolic.styles.streaming.netlist import RAM, Netlist, Site, carrier, map_wire
 
 # --- between two blocks ----------------------------------------------------------------------------------------
@@ -20,7 +21,7 @@ def arriving(net: Netlist, index: int, port: int) -> str:
     stream = map_wire(net.graph, source)
     datatype = net.graph.type_of(source).datatype
     name = f"{block.name}_{port}" if len(block.inputs) > 1 else block.name
-    for step, how in enumerate(lanes.converters(net.graph, net.folding.folds, index, port)):
+    for step, how in enumerate(edge_of(net.graph, net.folding.folds, index, port).converters):
         mark = f"_{step}" if step else ""
         to = net.wire(f"to_{name}{mark}", carrier(datatype, how.lanes_out))
         _convert(net, f"{how.kind}_to_{name}{mark}", stream, to, how)
@@ -36,7 +37,7 @@ def _deepen(net: Netlist, index: int, port: int, stream: str) -> None:
         net.wires[stream] = replace(net.wires[stream], depth=max(LEAST_FIFO_DEPTH, estimated[index, port]))
 
 
-def _convert(net: Netlist, name: str, of: str, to: str, how: lanes.Converter) -> None:
+def _convert(net: Netlist, name: str, of: str, to: str, how: Converter) -> None:
     ends, widths = [("in", of), ("out", to)], (how.lanes_in, how.lanes_out)
     text = f"words of {how.lanes_in} values into words of {how.lanes_out}"
     if how.kind == "width":

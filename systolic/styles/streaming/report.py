@@ -8,8 +8,9 @@ from html import escape
 from boards.board import Board, load
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.area.cost import Budget, have, limits
-from scheduler.streaming.folded import Folded
+from scheduler.streaming.area.budget import Budget, available, limits
+from scheduler.streaming.model.cycles import bottleneck
+from scheduler.streaming.result import FoldingResult
 from systolic.report.figures import bars
 from systolic.report.page import html_table, page, picture
 from systolic.report.tables import Cell
@@ -39,7 +40,7 @@ BLOCK_HEAD = (
 UNITS = (g.MatrixVector, g.VectorVector)
 
 
-def block_rows(found: Folded, board: Board) -> list[list[Cell]]:
+def block_rows(found: FoldingResult, board: Board) -> list[list[Cell]]:
     """A line a block under BLOCK_HEAD; a dash where a block has no such fold."""
     blocks, folds = found.folding.graph.blocks, found.folding.folds
     lists = zip(blocks, folds, figures.block_cycles(found), figures.block_usages(found, board), strict=True)
@@ -74,10 +75,10 @@ def _folds(block: g.Block, fold: g.Fold) -> list[Cell]:
 BUDGET_HEAD = ("resource", "used", "budget", "of", "of the board")
 
 
-def budget_rows(found: Folded, board: Board) -> list[list[Cell]]:
+def budget_rows(found: FoldingResult, board: Board) -> list[list[Cell]]:
     """Totals against what a folding may take of the board, and what the board has."""
     names = ("LUT", "LUT as memory", "DSP", "BRAM18", "URAM")
-    three = (astuple(of) for of in (found.usage, limits(board, Budget()), have(board)))
+    three = (astuple(of) for of in (found.usage, limits(board, Budget()), available(board)))
     return [
         [name, used, most, all_, f"{used / all_:.1%}"]
         for name, used, most, all_ in zip(names, *three, strict=False)
@@ -85,13 +86,14 @@ def budget_rows(found: Folded, board: Board) -> list[list[Cell]]:
     ]
 
 
-def folded_html(found: Folded, board: Board, clock_mhz: float) -> str:
+def folded_html(found: FoldingResult, board: Board, clock_mhz: float) -> str:
     """A part of a page: one folding, block by block."""
-    name, _ = lanes.bottleneck(found.folding.graph, found.folding.folds)
+    name, _ = bottleneck(found.folding.graph, found.folding.folds)
     fits = "" if found.fits else " <b>It does not fit the budget of this board.</b>"
     note = (
-        f"<p>A frame every {found.cycles:,} cycles, {found.fps(clock_mhz):,.1f} frames/s at {clock_mhz:g} MHz "
-        f"(target): {escape(name)} is the slowest. Cost {found.price / 1e9:.3f} boards, {proof(found)}.{fits}</p>"
+        f"<p>A frame every {found.cycles:,} cycles, {found.frames_per_second(clock_mhz):,.1f} frames/s at "
+        f"{clock_mhz:g} MHz (target): {escape(name)} is the slowest. Cost {found.boards:.3f} boards, {proof(found)}."
+        f"{fits}</p>"
     )
     return "".join(
         (
@@ -122,7 +124,7 @@ def compared_html(compared: Comparison) -> str:
     if len(compared.rows) == 1 and found:
         return "".join((*parts, folded_html(found[0][1], board, compared.clock_mhz)))
     if found:
-        rates = [(name, one.fps(compared.clock_mhz)) for name, one in found]
+        rates = [(name, one.frames_per_second(compared.clock_mhz)) for name, one in found]
         drawn = (bars(rates, "frames/s (modelled)"), figures.shares(found, board), figures.cycles_by_folder(found))
         parts += map(picture, drawn)
     return "".join(parts)

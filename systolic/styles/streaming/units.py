@@ -8,7 +8,8 @@ from hls_templates.streaming.sources import Constant, WeightPort
 from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.weight_image import weight_image
+from scheduler.streaming.model.cycles import resident
+from scheduler.streaming.weights import weight_image, weight_matrix, weight_tiles
 from systolic.styles.streaming import constants as c
 from systolic.styles.streaming.moving import convert_pixels
 from systolic.styles.streaming.netlist import RAM, Netlist, Site, carrier
@@ -44,7 +45,7 @@ def _unit(net: Netlist, at: Site, function: str, sizes: tuple[int, ...], source:
     block, fold, op = at.block, at.fold, at.block.op
     assert isinstance(op, (g.MatrixVector, g.VectorVector))
     values = net.datatype_in(at)
-    tiles = lanes.weight_tiles(lanes.weight_matrix(net.graph, net.folding.folds, at.index), fold.pe, fold.simd)
+    tiles = weight_tiles(weight_matrix(net.graph, net.folding.folds, at.index), fold.pe, fold.simd)
     stored = c.carried(tiles, op.weight_type)
     known = net.activation(at, op.activation, op.weights.shape[0] + fold.pad_out)
     multiplier = net.dsp if fold.multiplier == "dsp" else "LUT"
@@ -67,7 +68,7 @@ def _unit(net: Netlist, at: Site, function: str, sizes: tuple[int, ...], source:
         storage = ((weights, fold.ram),) if fold.ram != "auto" else ()
     else:
         groups = lanes.positions(block) // fold.pixels
-        if lanes.resident(block, fold):
+        if resident(block, fold):
             function, groups, kinds = "matrix_vector_resident", 1, (*kinds, RAM[fold.ram])
         else:
             function = f"{function}_streamed"

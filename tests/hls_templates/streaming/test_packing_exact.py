@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 
 from hls_templates.headers import fixed_files, include_folders
-from scheduler.streaming.area.packing import Packing, Range, dsps, four_products, two_pixels, two_weights, value_range
+from scheduler.streaming.area.packing import (
+    Operands,
+    PackedFields,
+    Range,
+    Unrolling,
+    dsps,
+    four_products,
+    two_pixels,
+    two_weights,
+    value_range,
+)
 from systolic.execution.build import ap_int_folder
 from tests.hls_templates.streaming.compute import BIPOLAR, HERE, Ints, Values, narrow, signed, unsigned
 
@@ -33,7 +43,7 @@ class Square:
     extra: int = 0
 
     @property
-    def packing(self) -> Packing:
+    def packing(self) -> PackedFields:
         of = {FOUR: four_products, WEIGHTS: two_weights, PIXELS: two_pixels}[self.shape]
         return of(range_of(self.weight), range_of(self.value), self.dsp)
 
@@ -213,5 +223,5 @@ def test_the_scheduler_counts_the_multiplications_that_are_there(tmp_path: Path)
     for index, (pe, simd, pixels, weight, value, dsp) in enumerate(UNITS):
         bits = [range_of(of).high.bit_length() + (of.low < 0) for of in (weight, value)]
         multiplier, kind = ("lut", "DSP48E2") if dsp == "LUT" else ("dsp", dsp)
-        expected = dsps(pe, simd, pixels, bits[0], bits[1], value.low < 0, kind, multiplier)
+        expected = dsps(Unrolling(pe, simd, pixels), Operands(bits[0], bits[1], value.low < 0), kind, multiplier)
         assert library.multiplications(index) == expected, UNITS[index]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduler.streaming.weight_image import beats_of, slot_bits, weight_image
+from scheduler.streaming.weights import beats_of, slot_bits, weight_image
 from tests.hls_templates.streaming.compute import (
     BIPOLAR,
     FRAMES,

@@ -1,4 +1,4 @@
-"""The exact folder against every combination there is, and against the others on the networks of the field."""
+"""The exact folding search against every combination there is, and against the others on the networks of the field."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 from boards.board import Board, load
 from boards.errors import ScheduleError
 from scheduler.streaming import graph as g
-from scheduler.streaming import lanes
-from scheduler.streaming.area.cost import Budget, edge_usage, fits, limits, price, usage
-from scheduler.streaming.area.memory import NOTHING
+from scheduler.streaming.area.budget import Budget, area, fits, limits
 from scheduler.streaming.area.parts import block_usage
-from scheduler.streaming.folded import Goal
+from scheduler.streaming.area.total import edge_usage, usage
+from scheduler.streaming.area.usage import NOTHING
 from scheduler.streaming.lower import lower
+from scheduler.streaming.model.converters import edge_of
+from scheduler.streaming.model.cycles import block_cycles, frame_cycles
+from scheduler.streaming.result import Goal
 from scheduler.streaming.rules import broken
-from scheduler.streaming.search import exact, greedy
+from scheduler.streaming.search import exact, greedy, solve
 from scheduler.streaming.search.candidates import Options, candidates
 from scheduler.streaming.search.exact import fold
 from scheduler.streaming.search.space import space_of
@@ -53,21 +55,21 @@ def brute_force(graph: g.StreamGraph, board: Board, goal: Goal, options: Options
                     continue
                 more = block_usage(graph, index, tried, board)
                 for port in range(len(graph.blocks[index].inputs)):
-                    more += edge_usage(graph, folds, index, port, board)
+                    more += edge_usage(edge_of(graph, folds, index, port), board)
                 key = tuple(f if last.get(i, -1) > index else None for i, f in enumerate(folds))
                 fit = {total + more for total in totals if fits(total + more, limit)}  # type: ignore[operator]
                 grown.setdefault(key, set()).update(fit)
         found = grown  # type: ignore[assignment]
-    return min((price(total, board) for totals in found.values() for total in totals), default=None)  # type: ignore[arg-type]
+    return min((area(total, board) for totals in found.values() for total in totals), default=None)  # type: ignore[arg-type]
 
 
 def _cycles(graph: g.StreamGraph, folds: Sequence[g.Fold | None], index: int) -> int:
     made = [
         one.cycles
         for port in range(len(graph.blocks[index].inputs))
-        for one in lanes.converters(graph, folds, index, port)  # type: ignore[arg-type]
+        for one in edge_of(graph, folds, index, port).converters  # type: ignore[arg-type]
     ]
-    return max([lanes.cycles(graph, index, folds[index]), *made])  # type: ignore[arg-type]
+    return max([block_cycles(graph, index, folds[index]), *made])  # type: ignore[arg-type]
 
 
 def _broken(graph: g.StreamGraph, folds: Sequence[g.Fold | None], index: int) -> list[str]:
@@ -105,7 +107,7 @@ def test_brute_force_agrees(layers: list[tuple[str, int]], channels: int, data: 
     expected = brute_force(graph, ULTRA96, goal, LEAST)
     assert expected is not None
     found = fold(graph, ULTRA96, goal, space=space)
-    assert (found.state, found.price) == ("optimal", expected)
+    assert (found.state, found.area) == ("optimal", expected)
     assert found.cycles <= (goal.cycles or 0)
 
 
@@ -118,7 +120,7 @@ def test_brute_force_agrees_on_four_layers(layers: list[str]) -> None:
     counts = space.cycle_counts()
     for cycles in (counts[0], counts[len(counts) // 2]):
         expected = brute_force(graph, ULTRA96, Goal(cycles), LEAST)
-        assert fold(graph, ULTRA96, Goal(cycles), space=space).price == expected
+        assert fold(graph, ULTRA96, Goal(cycles), space=space).area == expected
 
 
 def test_brute_force_agrees_where_the_budget_binds() -> None:
@@ -127,8 +129,8 @@ def test_brute_force_agrees_where_the_budget_binds() -> None:
     tight = Goal(64, budget=Budget(lut=(free.usage.lut - 60) / ULTRA96.resources.lut))
     expected = brute_force(graph, ULTRA96, tight, LEAST)
     assert expected is not None
-    assert expected > free.price
-    assert fold(graph, ULTRA96, tight, LEAST).price == expected
+    assert expected > free.area
+    assert fold(graph, ULTRA96, tight, LEAST).area == expected
 
 
 def test_brute_force_agrees_with_channels_padded_and_two_pixels() -> None:
@@ -136,13 +138,13 @@ def test_brute_force_agrees_with_channels_padded_and_two_pixels() -> None:
     graph = small([("point", 3), ("point", 2)], 1)
     for cycles in (16, 32, 96):
         expected = brute_force(graph, ULTRA96, Goal(cycles), options)
-        assert fold(graph, ULTRA96, Goal(cycles), options).price == expected
+        assert fold(graph, ULTRA96, Goal(cycles), options).area == expected
 
 
 def test_the_price_is_that_of_the_folding() -> None:
     found = fold(lower(skipping()), ULTRA96, Goal(16_384))
-    assert found.price == price(usage(found.folding, ULTRA96), ULTRA96)
-    assert found.cycles == lanes.frame_cycles(found.folding.graph, found.folding.folds) <= 16_384
+    assert found.area == area(usage(found.folding, ULTRA96), ULTRA96)
+    assert found.cycles == frame_cycles(found.folding.graph, found.folding.folds) <= 16_384
     assert found.folding.depths  # the map that waits for the coarse one
 
 
@@ -150,7 +152,7 @@ def test_padding_helps_where_divisors_are_few() -> None:
     """7 filters fold by 7 or by 1; one channel of zeros makes 4."""
     graph = lower(Layers(8, 16, 16).conv(7, 3).conv(8, 3).network())
     plain, padded = (fold(graph, ULTRA96, Goal(2048), Options(max_padding=p)) for p in (0, 1))
-    assert padded.price < plain.price
+    assert padded.area < plain.area
     assert any(f.pad_out for f in padded.folding.folds)
 
 
@@ -160,7 +162,7 @@ def test_the_ends_are_padded_only_where_asked() -> None:
     assert not any(f.pad_in or f.pad_out for f in inner.folding.folds)
     free = fold(graph, ULTRA96, Goal(1024), Options(max_padding=1, pad_ends=True))
     assert any(f.pad_in or f.pad_out for f in free.folding.folds)
-    assert free.price < inner.price
+    assert free.area < inner.area
 
 
 def test_never_above_greedy() -> None:
@@ -171,7 +173,7 @@ def test_never_above_greedy() -> None:
         for strict in (True, False):
             published = greedy.fold(graph, ULTRA96, Goal(target), strict=strict)
             assert exact.cycles <= target
-            assert exact.price <= published.price or not published.fits or published.cycles > target
+            assert exact.area <= published.area or not published.fits or published.cycles > target
 
 
 def test_the_highest_rate_is_that_below_which_nothing_fits() -> None:
@@ -217,13 +219,13 @@ def test_time_that_the_bisection_has_taken_loses_nothing_that_it_found() -> None
 def test_where_the_time_is_up_before_anything_is_found_the_greedy_folding_is_given(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exact, "_search", lambda *_: exact.Solved("unknown"))
+    monkeypatch.setattr(solve, "search_among", lambda *_: solve.Solution("unknown"))
     graph = lower(ultranet())
     found = fold(graph, ULTRA96, Goal(None), deadline=0.05, space=space_of(graph, ULTRA96, Options(max_pixels=1)))
     assert found.fits
     assert found.state == "feasible"
     assert 0 < found.rate_gap < 1
-    monkeypatch.setattr(exact._Search, "_known", lambda *_: exact.Solved("unknown"))
+    monkeypatch.setattr(exact._Targets, "_known", lambda *_: solve.Solution("unknown"))
     with pytest.raises(ScheduleError, match=r"no folding of ultranet-like was found in 0.05 s; allow more time"):
         fold(graph, ULTRA96, Goal(None), deadline=0.05)
 
@@ -256,6 +258,6 @@ def test_cycle_counts_are_all_that_combinations_take() -> None:
     space = space_of(graph, ULTRA96, Options(max_pixels=2))
     each = [candidates(graph, i, ULTRA96, Options(max_pixels=2)) for i in range(len(graph.blocks))]
     distinct = [list({(f.pe, f.simd, f.m, f.pixels): f for f in folds}.values()) for folds in each]
-    counts = {lanes.frame_cycles(graph, folds) for folds in itertools.product(*distinct)}
+    counts = {frame_cycles(graph, folds) for folds in itertools.product(*distinct)}
     assert counts <= set(space.cycle_counts())
     assert np.all(np.diff(space.cycle_counts()) > 0)

@@ -13,9 +13,9 @@ from boards.board import load
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming import graph as g
-from scheduler.streaming.folded import Goal
 from scheduler.streaming.folding_file import SCHEMA, from_json, to_json
 from scheduler.streaming.lower import lower
+from scheduler.streaming.result import Goal
 from scheduler.streaming.search import greedy
 from tests.low_bit import Layers, mobilenet, skipping
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scheduler.hardware.primitives import bram18, constant_luts, distributed_luts
-from scheduler.streaming.area.memory import FIFO_LOGIC, Usage, fifo, memory, style
+from scheduler.streaming.area.memory import FIFO_LOGIC, fifo, memory, style
+from scheduler.streaming.area.usage import StreamingUsage
 
 PLUS, SEVEN = "zynq-ultrascale+", "zynq-7000"
 
@@ -39,18 +40,18 @@ def test_auto_takes_luts_where_they_are_few() -> None:
 
 
 def test_memory_in_each_style() -> None:
-    assert memory(72, 4096, "uram", PLUS) == Usage(uram=1)
-    assert memory(72, 512, "bram", PLUS) == Usage(bram18=2)
-    assert memory(7, 64, "lutram", PLUS) == Usage(lut=8, lutram=8)
-    assert memory(7, 64, "lutram", PLUS, constant=True) == Usage(lut=7)
+    assert memory(72, 4096, "uram", PLUS) == StreamingUsage(uram=1)
+    assert memory(72, 512, "bram", PLUS) == StreamingUsage(bram18=2)
+    assert memory(7, 64, "lutram", PLUS) == StreamingUsage(lut=8, lutram=8)
+    assert memory(7, 64, "lutram", PLUS, constant=True) == StreamingUsage(lut=7)
 
 
 def test_a_fifo_is_shift_registers_while_it_is_small() -> None:
-    assert fifo(32, 32) == Usage(lut=32 + FIFO_LOGIC, lutram=32)
-    assert fifo(576, 2) == Usage(lut=576 + FIFO_LOGIC, lutram=576)
-    assert fifo(32, 33) == Usage(lut=2 * FIFO_LOGIC, bram18=1)
+    assert fifo(32, 32) == StreamingUsage(lut=32 + FIFO_LOGIC, lutram=32)
+    assert fifo(576, 2) == StreamingUsage(lut=576 + FIFO_LOGIC, lutram=576)
+    assert fifo(32, 33) == StreamingUsage(lut=2 * FIFO_LOGIC, bram18=1)
 
 
 def test_usages_add_up() -> None:
-    assert Usage(1, 1, 2, 3, 4, 5) + Usage(10, 0, 1).times(2) == Usage(21, 1, 4, 3, 4, 5)
-    assert Usage(bram18=3).bram36 == 2
+    assert StreamingUsage(1, 1, 2, 3, 4, 5) + StreamingUsage(10, 0, 1).times(2) == StreamingUsage(21, 1, 4, 3, 4, 5)
+    assert StreamingUsage(bram18=3).bram36 == 2

@@ -13,37 +13,22 @@ from cnn.network import Padding, Shape
 from cnn.quantized import MultiplyShift, Requantising, Thresholds
 from scheduler.hardware.primitives import product_luts
 from scheduler.streaming import graph as g
-from scheduler.streaming import lanes
-from scheduler.streaming.area.cost import (
-    Budget,
-    converter_count,
-    edge_usage,
-    fifo_bits,
-    fits,
-    have,
-    limits,
-    macs,
-    price,
-    usage,
-)
-from scheduler.streaming.area.memory import NOTHING, Usage
-from scheduler.streaming.area.parts import (
-    block_usage,
-    converter_usage,
-    parts,
-    reorg_words,
-    tree_luts,
-    window_words,
-)
-from scheduler.streaming.joins import depth_of, depths, waiting
+from scheduler.streaming.area.budget import Budget, area, available, fits, limits
+from scheduler.streaming.area.parts import block_usage, converter_usage, parts
+from scheduler.streaming.area.total import converter_count, edge_usage, fifo_bits, macs, usage
+from scheduler.streaming.area.units import tree_luts
+from scheduler.streaming.area.usage import NOTHING, StreamingUsage
+from scheduler.streaming.area.windows import reorg_pixels, window_pixels
 from scheduler.streaming.lower import lower
+from scheduler.streaming.model.converters import Converter, edge_of
+from scheduler.streaming.model.waiting import depth_of, depths, waiting
 from tests.kinds import as_kind
 from tests.low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
 
 
-def part(graph: g.StreamGraph, name: str, fold: g.Fold, called: str) -> Usage:
+def part(graph: g.StreamGraph, name: str, fold: g.Fold, called: str) -> StreamingUsage:
     index = next(i for i, block in enumerate(graph.blocks) if block.name == name)
     return next(p.usage for p in parts(graph, index, fold, ULTRA96) if p.name == called)
 
@@ -58,7 +43,7 @@ def test_every_part_says_where_its_number_comes_from(make: object) -> None:
         total += sum((p.usage for p in found), NOTHING)
         assert block_usage(graph, index, g.Fold(), ULTRA96) == sum((p.usage for p in found), NOTHING)
         for port in range(len(graph.blocks[index].inputs)):
-            total += edge_usage(graph, [g.Fold()] * len(graph.blocks), index, port, ULTRA96)
+            total += edge_usage(edge_of(graph, [g.Fold()] * len(graph.blocks), index, port), ULTRA96)
     assert total == usage(g.StreamingFolding(graph, (g.Fold(),) * len(graph.blocks)), ULTRA96)
 
 
@@ -68,7 +53,7 @@ def test_int4_packs_two_products_a_dsp_and_four_where_pixels_share_weights() -> 
     assert part(graph, "conv9", g.Fold(pe=2, simd=36, pixels=2), "multipliers").dsp == 36
     assert part(graph, "conv9", g.Fold(pe=1, simd=36), "multipliers").dsp == 36
     luts = part(graph, "conv9", g.Fold(pe=2, simd=36, multiplier="lut"), "multipliers")
-    assert luts == Usage(lut=72 * 15)
+    assert luts == StreamingUsage(lut=72 * 15)
 
 
 def test_products_and_trees_in_luts() -> None:
@@ -86,9 +71,11 @@ def test_products_and_trees_in_luts() -> None:
 
 def test_weights_at_the_real_aspect_ratio_of_each_memory() -> None:
     graph = lower(ultranet())
-    assert part(graph, "conv9", g.Fold(pe=1, simd=72, ram="bram"), "weights") == Usage(bram18=8)  # 512 × 288
-    assert part(graph, "conv9", g.Fold(pe=4, simd=18, ram="bram"), "weights") == Usage(bram18=4 * 2)  # 512 × 72 each
-    assert part(graph, "conv9", g.Fold(pe=1, simd=72, ram="lutram"), "weights") == Usage(lut=288 * 8)
+    assert part(graph, "conv9", g.Fold(pe=1, simd=72, ram="bram"), "weights") == StreamingUsage(bram18=8)  # 512 × 288
+    assert part(graph, "conv9", g.Fold(pe=4, simd=18, ram="bram"), "weights") == StreamingUsage(
+        bram18=4 * 2
+    )  # 512 × 72 each
+    assert part(graph, "conv9", g.Fold(pe=1, simd=72, ram="lutram"), "weights") == StreamingUsage(lut=288 * 8)
     wide = part(graph, "conv9", g.Fold(pe=2, simd=9, ram="bram", memory="decoupled"), "weights")
     assert wide.bram18 == 8  # 64 · 576 / 18 words of 72 bits
 
@@ -108,19 +95,21 @@ def test_a_unit_with_weights_from_ddr_keeps_a_frame_of_vectors_results_and_sums(
 
 def test_rows_of_a_window() -> None:
     op = g.Window((3, 3), 1, Padding(1, 1, 1, 1))
-    assert window_words(op, 10, 20, 10, 20) == 2 * 20 + 3 + max(20 - 19, 1, 20 - 19)
+    assert window_pixels(op, Shape(1, 10, 20), Shape(1, 10, 20)) == 2 * 20 + 3 + max(20 - 19, 1, 20 - 19)
     graph = lower(ultranet())
-    assert part(graph, "conv9_window", g.Fold(simd=2, style="parallel", ram="bram"), "rows") == Usage(bram18=1)
+    assert part(graph, "conv9_window", g.Fold(simd=2, style="parallel", ram="bram"), "rows") == StreamingUsage(bram18=1)
     # two rows of 20 pixels of 64 channels, 4 bits: 640 words of 16 bits
-    assert part(graph, "conv9_window", g.Fold(simd=64, style="parallel", ram="bram"), "rows") == Usage(bram18=15)
+    assert part(graph, "conv9_window", g.Fold(simd=64, style="parallel", ram="bram"), "rows") == StreamingUsage(
+        bram18=15
+    )
     assert part(graph, "conv9_window", g.Fold(simd=64, style="parallel"), "columns") == NOTHING
 
 
 def test_rows_of_a_reorg() -> None:
     shape = Shape(32, 16, 8)
-    assert reorg_words(g.Reorg(2, "block"), shape) == 8 + 4
-    assert reorg_words(g.Reorg(2), shape) == 5 * 8 + 2
-    assert reorg_words(g.Reorg(2), Shape(32, 6, 8)) == 2 * 6 * 8
+    assert reorg_pixels(g.Reorg(2, "block"), shape) == 8 + 4
+    assert reorg_pixels(g.Reorg(2), shape) == 5 * 8 + 2
+    assert reorg_pixels(g.Reorg(2), Shape(32, 6, 8)) == 2 * 6 * 8
 
 
 def activated(of: Requantising) -> g.StreamGraph:
@@ -154,15 +143,15 @@ def test_shifts_that_are_alike_take_no_shifter() -> None:
 
 def test_bipolar_values_need_no_dsp() -> None:
     graph = lower(Layers(8, 6, 6, "BIPOLAR", "BIPOLAR").conv(8, 1).conv(8, 1).network())
-    assert part(graph, "conv2", g.Fold(pe=4, simd=8), "multipliers") == Usage(lut=32)
+    assert part(graph, "conv2", g.Fold(pe=4, simd=8), "multipliers") == StreamingUsage(lut=32)
 
 
 def test_converters_between_words_that_divide_each_other_are_small() -> None:
-    even = converter_usage(lanes.Converter(2, 8, 64, 64, 100), 4, ULTRA96)
-    odd = converter_usage(lanes.Converter(6, 8, 48, 48, 100), 4, ULTRA96)
-    assert even == Usage(lut=50 + 32)
-    assert odd == Usage(lut=50 + 4 * 14 * 2)
-    pixels = converter_usage(lanes.Converter(8, 16, 64, 64, 100, 1, 2), 4, ULTRA96)
+    even = converter_usage(Converter(2, 8, 64, 64, 100), 4, ULTRA96)
+    odd = converter_usage(Converter(6, 8, 48, 48, 100), 4, ULTRA96)
+    assert even == StreamingUsage(lut=50 + 32)
+    assert odd == StreamingUsage(lut=50 + 4 * 14 * 2)
+    pixels = converter_usage(Converter(8, 16, 64, 64, 100, 1, 2), 4, ULTRA96)
     assert pixels.lutram > 0
 
 
@@ -190,9 +179,9 @@ def test_bits_and_converters_of_a_folding() -> None:
 
 
 def test_the_cost_is_the_sum_of_the_fractions_of_the_board() -> None:
-    assert price(have(PYNQ), PYNQ) == pytest.approx(3e9, rel=1e-4)  # LUT, DSP and BRAM: there is no URAM
-    half = Usage(lut=PYNQ.resources.lut // 2, dsp=22)
-    assert price(half, PYNQ) == pytest.approx(0.6e9, rel=1e-4)
+    assert area(available(PYNQ), PYNQ) == pytest.approx(3e9, rel=1e-4)  # LUT, DSP and BRAM: there is no URAM
+    half = StreamingUsage(lut=PYNQ.resources.lut // 2, dsp=22)
+    assert area(half, PYNQ) == pytest.approx(0.6e9, rel=1e-4)
 
 
 def test_the_budget_bounds_every_resource() -> None:

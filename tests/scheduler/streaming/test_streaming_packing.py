@@ -13,24 +13,25 @@ from boards.errors import ScheduleError
 from scheduler.streaming.area.packing import (
     NARROW_PORT,
     WIDE_PORT,
-    Packing,
+    Operands,
+    PackedFields,
     Range,
+    Unrolling,
     activation_dsps,
     dsps,
     four_products,
-    multiplier_luts,
     two_pixels,
     two_weights,
     value_range,
 )
 
 DSPS = sorted(WIDE_PORT)
-Packer = Callable[[Range, Range, str], Packing]
+Packer = Callable[[Range, Range, str], PackedFields]
 
 ranges = st.builds(value_range, st.integers(2, 8), st.booleans(), st.booleans())
 
 
-def term_count(packing: Packing) -> st.SearchStrategy[int]:
+def term_count(packing: PackedFields) -> st.SearchStrategy[int]:
     """Short chains, and chains at the bound."""
     return st.one_of(st.integers(1, min(packing.terms, 24)), st.just(packing.terms))
 
@@ -110,7 +111,7 @@ def test_the_bounds_of_common_widths(
     bits: int, signed: bool, narrow: bool, dsp: str, of: Packer, field: int, terms: int
 ) -> None:
     weight, value = value_range(bits, True, narrow), value_range(bits, signed)
-    assert of(weight, value, dsp) == Packing(field, terms)
+    assert of(weight, value, dsp) == PackedFields(field, terms)
 
 
 # PE, SIMD, PIXELS, weight and activation bits, activations signed → DSPs of a DSP48E2 and a DSP48E1
@@ -132,28 +133,22 @@ def test_the_bounds_of_common_widths(
     ],
 )
 def test_dsps_of_a_unit(fold: tuple[int, int, int], bits: tuple[int, int, bool], counts: tuple[int, int]) -> None:
-    assert (dsps(*fold, *bits, "DSP48E2", "dsp"), dsps(*fold, *bits, "DSP48E1", "dsp")) == counts
-    assert dsps(*fold, *bits, "DSP48E2", "lut") == 0
+    unit = Unrolling(*fold), Operands(*bits)
+    assert (dsps(*unit, "DSP48E2", "dsp"), dsps(*unit, "DSP48E1", "dsp")) == counts
+    assert dsps(*unit, "DSP48E2", "lut") == 0
 
 
 def test_a_depthwise_unit_shares_weights_between_pixels_only() -> None:
-    assert dsps(8, 9, 1, 8, 8, False, "DSP48E2", "dsp", depthwise=True) == 72
-    assert dsps(8, 9, 2, 8, 8, False, "DSP48E2", "dsp", depthwise=True) == 72
-    assert dsps(8, 9, 2, 8, 16, True, "DSP48E2", "dsp", depthwise=True) == 144
+    assert dsps(Unrolling(8, 9, 1), Operands(8, 8, False), "DSP48E2", "dsp", depthwise=True) == 72
+    assert dsps(Unrolling(8, 9, 2), Operands(8, 8, False), "DSP48E2", "dsp", depthwise=True) == 72
+    assert dsps(Unrolling(8, 9, 2), Operands(8, 16, True), "DSP48E2", "dsp", depthwise=True) == 144
 
 
 def test_an_unknown_dsp_or_multiplier_is_refused() -> None:
     with pytest.raises(ScheduleError, match="a DSP is one of DSP48E1, DSP48E2, not 'DSP58'"):
-        dsps(1, 1, 1, 4, 4, False, "DSP58", "dsp")
+        dsps(Unrolling(1, 1, 1), Operands(4, 4, False), "DSP58", "dsp")
     with pytest.raises(ScheduleError, match="a multiplier is dsp or lut, not 'gate'"):
-        dsps(1, 1, 1, 4, 4, False, "DSP48E2", "gate")
-
-
-def test_logic_of_multipliers_is_the_published_formula() -> None:
-    # Q(2⌈(W + A) / 6⌉ − 1)(W + A), P = 4, Q = 8, W = A = 2
-    assert multiplier_luts(4, 8, 1, 2, 2, "lut") == 4 * 8 * 1 * 4
-    assert multiplier_luts(4, 8, 2, 4, 4, "lut") == 2 * 4 * 8 * 3 * 8
-    assert multiplier_luts(4, 8, 1, 4, 4, "dsp") == 0
+        dsps(Unrolling(1, 1, 1), Operands(4, 4, False), "DSP48E2", "gate")
 
 
 def test_dsps_of_activations() -> None:

@@ -12,8 +12,8 @@ from boards.board import Board, load
 from cnn.network import Padding
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming import graph as g
-from scheduler.streaming.folded import Goal
 from scheduler.streaming.lower import lower
+from scheduler.streaming.result import Goal
 from scheduler.streaming.search import exact
 from scheduler.streaming.search.candidates import Options
 from systolic.files import write

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from boards.board import load
-from scheduler.streaming.area.memory import NOTHING
-from scheduler.streaming.folded import Folded
+from scheduler.streaming.area.usage import NOTHING
 from scheduler.streaming.graph import MatrixVector, StreamGraph, Window
 from scheduler.streaming.lower import lower
+from scheduler.streaming.result import FoldingResult
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.report.figures import svg
 from systolic.styles.streaming import figures
@@ -46,7 +46,7 @@ def compared(graph: StreamGraph) -> ShownComparison:
 
 
 @pytest.fixture(scope="module")
-def found(compared: Comparison) -> Folded:
+def found(compared: Comparison) -> FoldingResult:
     assert compared.rows[0].found is not None
     return compared.rows[0].found
 
@@ -57,7 +57,7 @@ def test_the_blocks_together_are_the_folding(compared: Comparison) -> None:
         assert sum(figures.block_usages(row.found, BOARD), NOTHING) == row.found.usage
 
 
-def test_the_table_has_a_line_a_block(found: Folded) -> None:
+def test_the_table_has_a_line_a_block(found: FoldingResult) -> None:
     rows = [dict(zip(BLOCK_HEAD, row, strict=True)) for row in block_rows(found, BOARD)]
     blocks, folds = found.folding.graph.blocks, found.folding.folds
     assert [row["block"] for row in rows] == [block.name for block in blocks]
@@ -69,24 +69,24 @@ def test_the_table_has_a_line_a_block(found: Folded) -> None:
     assert "100%" in {row["of the slowest"] for row in rows}
 
 
-def test_the_budget_is_what_a_folding_may_take(found: Folded) -> None:
+def test_the_budget_is_what_a_folding_may_take(found: FoldingResult) -> None:
     rows = {row[0]: row[1:] for row in budget_rows(found, BOARD)}
     assert rows["LUT"] == [found.usage.lut, 56_448, 70_560, f"{found.usage.lut / 70_560:.1%}"]
     assert rows["DSP"][1:3] == [360, 360]
     assert "URAM" not in rows, "the board has none"
 
 
-def test_bars_end_at_the_bound(found: Folded) -> None:
+def test_bars_end_at_the_bound(found: FoldingResult) -> None:
     (axes,) = figures.cycles(found).axes
     (bound,) = axes.lines
     assert set(np.asarray(bound.get_xdata())) == {found.cycles}
     assert max(bar.get_width() for bar in axes.patches) == found.cycles  # type: ignore[attr-defined]
 
 
-def test_the_bar_of_a_folder_is_its_cost(found: Folded) -> None:
+def test_the_bar_of_a_folder_is_its_cost(found: FoldingResult) -> None:
     (axes,) = figures.shares([("exact", found)], BOARD).axes
     length = sum(bar.get_width() for bar in axes.patches)  # type: ignore[attr-defined]
-    assert length / 100 == pytest.approx(found.price / 1e9, rel=1e-4)
+    assert length / 100 == pytest.approx(found.boards, rel=1e-4)
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(compared: Comparison) -> None:
@@ -118,7 +118,7 @@ def test_jupyter_shows_what_was_generated(tmp_path: Path) -> None:
     assert '<td>from_first</td><td class="n">17</td>' in sized
 
 
-def test_what_is_not_good_is_said(compared: Comparison, found: Folded) -> None:
+def test_what_is_not_good_is_said(compared: Comparison, found: FoldingResult) -> None:
     lost = replace(compared, rows=(Row("greedy", None, "no way <out>"),))
     assert "no way &lt;out&gt;" in folding_page(lost)
     assert "<svg" not in folding_page(lost)
@@ -131,7 +131,7 @@ def test_what_is_not_good_is_said(compared: Comparison, found: Folded) -> None:
     assert "nothing proven" in folded_html(replace(found, state="heuristic"), BOARD, 300)
 
 
-def test_pictures_of_one_folding_are_svg(found: Folded) -> None:
+def test_pictures_of_one_folding_are_svg(found: FoldingResult) -> None:
     for figure in (figures.cycles(found), figures.resources(found, BOARD), figures.cycles_by_folder([("x", found)])):
         assert svg(figure).startswith("<svg")
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from boards.board import load
-from scheduler.streaming.folded import Folded, Goal
 from scheduler.streaming.lower import lower
+from scheduler.streaming.result import FoldingResult, Goal
 from scheduler.streaming.search import exact
 from scheduler.streaming.search.candidates import Options
 from systolic.execution.build import Variant
@@ -30,14 +30,14 @@ BOARD = load("ultra96-v2")
 
 
 @pytest.fixture(scope="module")
-def folded(shared: Path) -> Folded:
+def folded(shared: Path) -> FoldingResult:
     network = load_model("ultranet", shared / "data/ultranet/ultranet_4w4a.npz").quantized
     assert network is not None
     return exact.fold(lower(network), BOARD, Goal(BALANCE), Options(uram_weights=False))
 
 
 @pytest.fixture(scope="module")
-def pipeline(shared: Path, folded: Folded, tmp_path_factory: pytest.TempPathFactory) -> StreamingDesign:
+def pipeline(shared: Path, folded: FoldingResult, tmp_path_factory: pytest.TempPathFactory) -> StreamingDesign:
     model = load_model("ultranet", shared / "data/ultranet/ultranet_4w4a.npz")
     assert model.quantized is not None
     folder = tmp_path_factory.mktemp("ultranet") / "design"
@@ -80,7 +80,9 @@ def test_the_box_from_the_picture_file(shared: Path, pipeline: StreamingDesign) 
 
 
 @pytest.mark.shared
-def test_the_rate_of_the_contests_fastest_design_fits(shared: Path, folded: Folded, pipeline: StreamingDesign) -> None:
+def test_the_rate_of_the_contests_fastest_design_fits(
+    shared: Path, folded: FoldingResult, pipeline: StreamingDesign
+) -> None:
     assert folded.state == "optimal"
     assert folded.fits
     assert folded.usage.dsp <= BOARD.resources.dsp

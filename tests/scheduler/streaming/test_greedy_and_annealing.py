@@ -1,4 +1,4 @@
-"""The greedy folder as published, and the annealing one."""
+"""The greedy folding search as published, and annealing."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from boards.board import load
 from boards.errors import ScheduleError
 from scheduler.streaming import graph as g
-from scheduler.streaming import lanes
-from scheduler.streaming.folded import Goal
 from scheduler.streaming.lower import lower
+from scheduler.streaming.model.cycles import block_cycles
+from scheduler.streaming.result import Goal
 from scheduler.streaming.search import annealing, exact, greedy
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.space import space_of
@@ -34,7 +34,7 @@ def test_simd_is_raised_first_and_then_pe() -> None:
 
 def test_a_block_exactly_on_target_is_unfolded_once_too_often_as_published() -> None:
     graph = lower(Layers(8, 10, 10).conv(16, 1).network())
-    assert lanes.cycles(graph, 1, g.Fold(simd=4)) == 3200
+    assert block_cycles(graph, 1, g.Fold(simd=4)) == 3200
     assert folds(graph, 3200)["conv1"] == g.Fold(simd=8)
     assert folds(graph, 3200, strict=False)["conv1"] == g.Fold(simd=4)
 
@@ -69,18 +69,18 @@ def test_greedy_foldings_are_legal(make: object, target: int) -> None:
 
 
 @pytest.mark.parametrize("make", [lambda: mobilenet(32), skipping])
-def test_annealing_keeps_the_target_and_is_never_below_the_exact_folder(make: object) -> None:
+def test_annealing_keeps_the_target_and_is_never_below_the_exact_search(make: object) -> None:
     pytest.importorskip("ortools")
     pytest.importorskip("scipy")
     graph = lower(make())  # type: ignore[operator]
     space = space_of(graph, ULTRA96, Options())
     goal = Goal(40_000)
-    found = annealing.fold(graph, ULTRA96, goal, effort=60, attempts=1, space=space)
+    found = annealing.fold(graph, ULTRA96, goal, effort=annealing.Effort(60, 1), space=space)
     best = exact.fold(graph, ULTRA96, goal, space=space)
     assert found.fits
     assert found.cycles <= 40_000
     assert best.state == "optimal"
-    assert best.price <= found.price
+    assert best.area <= found.area
 
 
 def test_more_effort_is_not_worse_and_a_seed_gives_the_same_again() -> None:
@@ -88,11 +88,11 @@ def test_more_effort_is_not_worse_and_a_seed_gives_the_same_again() -> None:
     graph = lower(Layers(8, 16, 16).conv(16, 3).pool().conv(16, 3).network())
     space = space_of(graph, ULTRA96, Options())
     little, again, much = (
-        annealing.fold(graph, ULTRA96, Goal(10_000), effort=effort, attempts=attempts, seed=3, space=space)
+        annealing.fold(graph, ULTRA96, Goal(10_000), effort=annealing.Effort(effort, attempts, 3), space=space)
         for effort, attempts in ((30, 1), (30, 1), (300, 2))
     )
     assert little.folding.folds == again.folding.folds
-    assert much.price <= little.price
+    assert much.area <= little.area
 
 
 def test_annealing_needs_a_target_that_blocks_can_reach() -> None:

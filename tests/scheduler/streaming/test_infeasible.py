@@ -8,13 +8,14 @@ from boards.board import load
 from boards.errors import ScheduleError
 from cnn.network import MaxPool, Padding
 from scheduler.streaming import graph as g
-from scheduler.streaming.area.cost import Budget, limits, usage
-from scheduler.streaming.area.memory import Usage
-from scheduler.streaming.folded import Goal
+from scheduler.streaming.area.budget import Budget, limits
+from scheduler.streaming.area.total import usage
+from scheduler.streaming.area.usage import StreamingUsage
 from scheduler.streaming.lower import lower
+from scheduler.streaming.result import Goal
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.exact import fold
-from scheduler.streaming.search.infeasible import lacks, on_chip_bits, too_many_weights, weight_bits
+from scheduler.streaming.search.infeasible import excess, on_chip_bits, too_many_weights, weight_bits
 from tests.low_bit import Layers
 
 ZCU104 = load("zcu104")
@@ -87,11 +88,11 @@ def test_memory_of_the_chip_and_bits_of_layers() -> None:
     assert weight_bits(tiny_yolov2(8, 32))["conv1"] == 16 * 27 * 8
 
 
-def test_what_a_board_lacks() -> None:
+def test_what_a_board_excess() -> None:
     board = load("pynq-z2")
     limit = limits(board, Budget(lut=0.5))
-    used = Usage(lut=limit.lut + 1, dsp=board.resources.dsp + 30, bram18=limit.bram18)
-    assert lacks(used, board, Budget(lut=0.5)) == [
+    used = StreamingUsage(lut=limit.lut + 1, dsp=board.resources.dsp + 30, bram18=limit.bram18)
+    assert excess(used, board, Budget(lut=0.5)) == [
         "26601 LUT of 26600 (53200 less what is kept free), 1 too many",
         "250 DSP of 220, 30 too many",
     ]
@@ -100,4 +101,4 @@ def test_what_a_board_lacks() -> None:
 def test_nothing_is_lacked_where_a_folding_fits() -> None:
     graph = lower(Layers(3, 8, 8).conv(4, 3).network())
     folding = g.StreamingFolding(graph, (g.Fold(),) * len(graph.blocks))
-    assert lacks(usage(folding, ZCU104), ZCU104, Budget()) == []
+    assert excess(usage(folding, ZCU104), ZCU104, Budget()) == []

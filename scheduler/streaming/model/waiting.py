@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from cnn.network import MaxPool
+from cnn.network import MaxPool, Padding, Shape
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
@@ -21,40 +21,50 @@ def waiting(graph: g.StreamGraph) -> dict[tuple[int, int], int]:
     fractions of a frame add up along a path. One row is added for what the closed form leaves out; the trace has the
     last word on depths.
     """
-    late: list[float] = []
-    found: dict[tuple[int, int], int] = {}
+    first_word: list[float] = []  # of every block, frames after the picture's
+    words: dict[tuple[int, int], int] = {}
     for index, block in enumerate(graph.blocks):
-        comes = [late[port.block] for port in block.inputs]
-        latest = max(comes, default=0.0)
-        for port, when in enumerate(comes):
-            if when < latest:
+        arrivals = [first_word[port.block] for port in block.inputs]
+        last = max(arrivals, default=0.0)
+        for port, arrival in enumerate(arrivals):
+            if arrival < last:
                 shape = lanes.in_shape(graph, index, port)
                 row = shape.width * shape.channels
-                found[index, port] = int((latest - when) * shape.values) + row
-        late.append(latest + _fill(graph, index))
-    return found
+                words[index, port] = int((last - arrival) * shape.values) + row
+        first_word.append(last + _fill(graph, index))
+    return words
 
 
 def _fill(graph: g.StreamGraph, index: int) -> float:
     """Frames from a block's first word to its first output."""
-    op = graph.blocks[index].op
-    if isinstance(op, (g.Source, g.Sink, g.Discard)):
+    block = graph.blocks[index]
+    if isinstance(block.op, (g.Source, g.Sink, g.Discard)):
         return 0.0
     shape = lanes.in_shape(graph, index)
     pixels = shape.height * shape.width
-    if isinstance(op, g.GlobalPool) or (isinstance(op, g.MatrixVector) and lanes.positions(graph.blocks[index]) == 1):
+    if isinstance(block.op, g.GlobalPool) or (isinstance(block.op, g.MatrixVector) and lanes.positions(block) == 1):
         return (pixels - 1) / pixels
-    if isinstance(op, (g.Window, MaxPool)):
-        kernel = op.kernel if isinstance(op, g.Window) else (op.size, op.size)
-        dilation = op.dilation if isinstance(op, g.Window) else 1
-        rows = (kernel[0] - 1) * dilation - op.padding.top
-        return max(0, rows * shape.width + (kernel[1] - 1) * dilation - op.padding.left) / pixels
-    if isinstance(op, g.Reorg):
-        if op.order == "darknet" and shape.height % op.stride**2:
-            return 1.0
-        rows = (op.stride - 1) * (op.stride if op.order == "darknet" else 1)
-        return (rows * shape.width + op.stride) / pixels
+    if isinstance(block.op, g.Window):
+        return _gathered(block.op.kernel, block.op.dilation, block.op.padding, shape.width) / pixels
+    if isinstance(block.op, MaxPool):
+        return _gathered((block.op.size, block.op.size), 1, block.op.padding, shape.width) / pixels
+    if isinstance(block.op, g.Reorg):
+        return _reordered(block.op, shape) / pixels
     return 0.0
+
+
+def _gathered(kernel: tuple[int, int], dilation: int, padding: Padding, width: int) -> int:
+    """Pixels before the first position of a window."""
+    rows = (kernel[0] - 1) * dilation - padding.top
+    return max(0, rows * width + (kernel[1] - 1) * dilation - padding.left)
+
+
+def _reordered(reorg: g.Reorg, shape: Shape) -> int:
+    """Pixels before the first of a reorg; all of them where darknet's order crosses its groups of rows."""
+    if reorg.order == "darknet" and shape.height % reorg.stride**2:
+        return shape.height * shape.width
+    rows = (reorg.stride - 1) * (reorg.stride if reorg.order == "darknet" else 1)
+    return rows * shape.width + reorg.stride
 
 
 def depth_of(graph: g.StreamGraph, index: int, port: int, reader: g.Fold) -> int:

@@ -1,0 +1,155 @@
+"""Matrix-vector and vector-vector units, counted: multipliers, adders, weights, and the vectors that wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from boards.board import Board
+from cnn.accumulator import magnitude
+from cnn.datatype import DataType
+from cnn.quantized import Requantising
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
+from scheduler.hardware.primitives import LEAST_FIFO_DEPTH, product_luts
+from scheduler.streaming import graph as g
+from scheduler.streaming import lanes
+from scheduler.streaming.area.activations import Functors, activation_parts
+from scheduler.streaming.area.memory import fifo, memory, style
+from scheduler.streaming.area.packing import (
+    Operands,
+    Unrolling,
+    dsps,
+    four_products,
+    two_pixels,
+    two_weights,
+    value_range,
+)
+from scheduler.streaming.area.part import CONTROL, Part
+from scheduler.streaming.area.usage import StreamingUsage
+from scheduler.streaming.model.cycles import resident, tile_beats
+
+
+@dataclass(frozen=True)
+class _Arithmetic:
+    """What a unit multiplies, the same for every fold. shares_values: whether PEs share the activations (MVU)."""
+
+    operands: Operands
+    sum_bits: int
+    activation: Requantising | None
+    out: DataType
+    shares_values: bool
+
+
+@lru_cache(maxsize=4096)
+def _arithmetic(block: g.Block, value: DataType) -> _Arithmetic:
+    op = block.op
+    assert isinstance(op, (g.MatrixVector, g.VectorVector))
+    rows = np.abs(op.weights.reshape(op.weights.shape[0], -1).astype(np.int64)).sum(axis=1)
+    bits = (int(rows.max()) * magnitude(value)).bit_length() + 1
+    operands = Operands(op.weight_type.bits, value.bits, value.signed)
+    return _Arithmetic(operands, max(2, bits), op.activation, block.outputs[0].datatype, isinstance(op, g.MatrixVector))
+
+
+def unit_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
+    """All but the unit's control."""
+    block = graph.blocks[index]
+    unit = _arithmetic(block, graph.type_of(block.inputs[0]).datatype)
+    height, width = lanes.matrix(graph, index, fold)
+    nf, sf = height // fold.pe, width // fold.simd
+    parts = [_multipliers(unit, fold, board), _adders(unit, fold, board)]
+    parts.append(_weights(graph, index, fold, board))
+    parts += _vectors(block, unit, fold, (nf, sf), board)
+    if fold.pixels > fold.m:
+        gathered = memory(fold.simd * unit.operands.value_bits, sf, "auto", board.family).times(fold.pixels - 1)
+        scattered = memory(fold.pe * unit.out.bits, nf, "auto", board.family).times(fold.pixels - 1)
+        waiting = gathered + scattered + StreamingUsage(lut=2 * CONTROL)
+        parts.append(Part("pixels", waiting, "PIXELS − 1 vectors that wait to be gathered, and scattered"))
+    functors = Functors(fold.pe, fold.pixels, nf, unit.sum_bits, unit.out)
+    return parts + activation_parts(unit.activation, functors, board.family)
+
+
+def _multipliers(unit: _Arithmetic, fold: g.Fold, board: Board) -> Part:
+    unrolling, operands = Unrolling(fold.pe, fold.simd, fold.pixels), unit.operands
+    count = dsps(unrolling, operands, board.dsp.kind, fold.multiplier, depthwise=not unit.shares_values)
+    luts = 0 if count else unrolling.products * product_luts(operands.weight_bits, operands.value_bits)
+    return Part("multipliers", StreamingUsage(lut=luts, dsp=count), "DSPs: packing.py; LUTs: rows of partial products")
+
+
+def _adders(unit: _Arithmetic, fold: g.Fold, board: Board) -> Part:
+    """Products of a DSP's chain are summed in the DSPs; the chains' fields and the other products in LUTs."""
+    products = ceil_div(fold.simd, _chained(unit, fold, board.dsp.kind))
+    product_bits = unit.operands.weight_bits + unit.operands.value_bits
+    luts = tree_luts(products, product_bits, unit.sum_bits) + unit.sum_bits
+    usage = StreamingUsage(lut=luts * fold.pe * fold.pixels)
+    return Part("adders", usage, "adder tree over the chains of DSPs, accumulator")
+
+
+@lru_cache(maxsize=4096)
+def tree_luts(terms: int, bits: int, most_bits: int) -> int:
+    """Adders that sum ``terms`` of ``bits``, a LUT a bit, a bit more at each level, no wider than ``most_bits``."""
+    total, width = 0, bits
+    while terms > 1:
+        width = min(width + 1, most_bits)
+        total += terms // 2 * width
+        terms = ceil_div(terms, 2)
+    return total
+
+
+def _chained(unit: _Arithmetic, fold: g.Fold, dsp: str) -> int:
+    """Products that are summed inside of DSPs."""
+    if fold.multiplier == "lut" or unit.operands.is_one_bit:
+        return 1
+    return _chain(unit.operands, dsp, unit.shares_values and fold.pe > 1, fold.pixels > 1) or fold.simd
+
+
+@lru_cache(maxsize=1024)
+def _chain(operands: Operands, dsp: str, weights_pair: bool, pixels_pair: bool) -> int:
+    """Terms of a chain of packed products; 0 where a DSP multiplies one, and its cascade sums as many as come."""
+    ranges = value_range(operands.weight_bits, True, True), value_range(operands.value_bits, operands.signed)
+    packings = []
+    if weights_pair and pixels_pair:
+        packings.append(four_products(*ranges, dsp))
+    if weights_pair:
+        packings.append(two_weights(*ranges, dsp))
+    if pixels_pair:
+        packings.append(two_pixels(*ranges, dsp))
+    return next((packing.terms for packing in packings if packing.terms), 0)
+
+
+def _weights(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> Part:
+    op = graph.blocks[index].op
+    assert isinstance(op, (g.MatrixVector, g.VectorVector))
+    depth = lanes.folds_of(graph, index, fold)
+    word = fold.simd * op.weight_type.bits
+    stream = fifo(fold.pe * word, LEAST_FIFO_DEPTH) + StreamingUsage(lut=CONTROL)
+    if fold.memory == "external":
+        ddr_bits = depth * tile_beats(graph.blocks[index], fold) * 8 * WEIGHT_BEAT_BYTES
+        usage = stream + StreamingUsage(ddr_bits=ddr_bits)
+        return Part("weights", usage, "from DDR: all weights once a frame, in whole beats")
+    if fold.memory == "decoupled":
+        rom = memory(fold.pe * word, depth, fold.ram, board.family, constant=True)
+        return Part("weights", rom + stream, "one wide memory")
+    roms = memory(word, depth, fold.ram, board.family, constant=True).times(fold.pe)
+    return Part("weights", roms, f"a memory a PE at its real aspect ratio ({style(word, depth, fold.ram)})")
+
+
+def _vectors(block: g.Block, unit: _Arithmetic, fold: g.Fold, folds: tuple[int, int], board: Board) -> list[Part]:
+    """What a unit keeps of its input. folds: (NF, SF)."""
+    nf, sf = folds
+    bits = fold.pixels * fold.simd * unit.operands.value_bits
+    if not resident(block, fold):
+        if not unit.shares_values or nf == 1:
+            return []
+        return [Part("vector", memory(bits, sf, "auto", board.family), "SF words, kept for the other folds")]
+    groups, family, lanes_out = ceil_div(lanes.positions(block), fold.pixels), board.family, fold.pixels * fold.pe
+    vectors = memory(bits, groups * sf, fold.ram, family)
+    results = memory(lanes_out * unit.out.bits, groups * nf, "auto", family)
+    sums = memory(lanes_out * unit.sum_bits, groups, "auto", family)
+    return [
+        Part("vectors", vectors, "matrix_vector_resident.h: MW values a position"),
+        Part("results", results, "matrix_vector_resident.h: MH results a position"),
+        Part("sums", sums, "matrix_vector_resident.h: PE sums a position"),
+    ]

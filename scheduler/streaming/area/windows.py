@@ -1,0 +1,115 @@
+"""Blocks that keep rows of a map: windows, pools, reorgs and up-samplers, counted."""
+
+from __future__ import annotations
+
+from boards.board import Board
+from cnn.network import MaxPool, Shape
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.streaming import graph as g
+from scheduler.streaming import lanes
+from scheduler.streaming.area.memory import memory
+from scheduler.streaming.area.part import CONTROL, WALK, Part
+from scheduler.streaming.area.usage import NOTHING, StreamingUsage
+
+FEW_GROUPS = 4
+"""Channel groups of which the columns of a window are registers."""
+
+MARGIN_WORDS = 12
+"""Of a circular buffer, beyond its capacity (walk.h)."""
+
+
+def window_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
+    """All but the control of a sliding window."""
+    op = graph.blocks[index].op
+    assert isinstance(op, g.Window)
+    rows = _default_window if fold.style == "default" else _parallel_window
+    return rows(graph, index, op, fold, board)
+
+
+def _default_window(graph: g.StreamGraph, index: int, op: g.Window, fold: g.Fold, board: Board) -> list[Part]:
+    output = graph.blocks[index].outputs[0]
+    bits = fold.simd * output.datatype.bits
+    groups = lanes.in_values(graph, index, fold) // fold.simd
+    pixels = window_pixels(op, lanes.in_shape(graph, index), output.shape)
+    rows = memory(bits, pixels * groups + MARGIN_WORDS, fold.ram, board.family)
+    return [
+        Part("rows", rows, "window.h: CAPACITY and margin words, circular"),
+        Part("walk", StreamingUsage(lut=WALK + bits), "estimate: addresses, and the zeros of the padding"),
+    ]
+
+
+def _parallel_window(graph: g.StreamGraph, index: int, op: g.Window, fold: g.Fold, board: Board) -> list[Part]:
+    block, shape = graph.blocks[index], lanes.in_shape(graph, index)
+    output = block.outputs[0]
+    groups = lanes.in_values(graph, index, fold) // fold.simd
+    word = fold.m * fold.simd * output.datatype.bits
+    row_words = ceil_div(max(shape.width, op.stride * (output.shape.width - 1) + 1), fold.m)
+    rows = memory(max(op.kernel[0] - 1, 1) * word, op.dilation * row_words * groups, fold.ram, board.family)
+    column_bits = op.kernel[0] * max(_bundles(op.kernel[1], op.dilation, op.padding.left, fold.m) - 1, 1) * word
+    masks = lanes.out_lanes(block, fold) * output.datatype.bits
+    scan = StreamingUsage(lut=2 * CONTROL + masks)
+    return [
+        Part("rows", rows, "window.h: rows of delay in one wide memory"),
+        Part("columns", _columns(column_bits, groups, board), "window.h: the window's columns, a word a channel group"),
+        Part("scan", scan, "estimate: counters, and the zeros of the padding"),
+    ]
+
+
+def _columns(bits: int, groups: int, board: Board) -> StreamingUsage:
+    """Of a parallel window or a pool: few words are registers, which are not counted."""
+    return memory(bits, groups, "auto", board.family) if groups > FEW_GROUPS else NOTHING
+
+
+def _bundles(kernel: int, dilation: int, left: int, pixels: int) -> int:
+    """Words of a row that a parallel window sees (scan.h, BUNDLES)."""
+    return ceil_div((kernel - 1) * dilation - left, pixels) + ceil_div(left, pixels) + 1
+
+
+def window_pixels(op: g.Window, before: Shape, after: Shape) -> int:
+    """Pixels in a default window's circular buffer (window.h, CAPACITY / G). before, after: the maps."""
+    rows, columns = (op.kernel[0] - 1) * op.dilation, (op.kernel[1] - 1) * op.dilation
+    below = (before.height - (after.height - 1) * op.stride) * before.width
+    ahead = max(op.stride * max(before.width, after.width), below) - (after.width - 1) * op.stride
+    return rows * before.width + columns + 1 + max(ahead, op.stride)
+
+
+def pool_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
+    """All but the control of a max pool."""
+    block = graph.blocks[index]
+    op, output = block.op, block.outputs[0]
+    assert isinstance(op, MaxPool)
+    groups = lanes.in_values(graph, index, fold) // fold.pe
+    pixels = lanes.out_pixels(block, fold)
+    bits, depth = output.datatype.bits, output.shape.width // pixels * groups
+    rows = memory(max(op.size - 1, 1) * pixels * fold.pe * bits, depth, fold.ram, board.family)
+    column_bits = max(_bundles(op.size, 1, op.padding.left, fold.m) - 1, 1) * fold.m * fold.pe * bits
+    comparators = 2 * (op.size - 1) * pixels * fold.pe * (bits + ceil_div(bits, 2))
+    return [
+        Part("rows", rows, "max_pool.h: KERNEL − 1 rows of what leaves"),
+        Part("columns", _columns(column_bits, groups, board), "max_pool.h: the window's columns"),
+        Part("compare", StreamingUsage(lut=CONTROL + comparators), "2 (KERNEL − 1) compare and select, 1.5 LUT a bit"),
+    ]
+
+
+def reordering_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
+    """All but the control: a reorg keeps the rows that it gathers, an up-sampler the row that it repeats and the
+    next."""
+    block = graph.blocks[index]
+    shape = lanes.in_shape(graph, index)
+    pixels = reorg_pixels(block.op, shape) if isinstance(block.op, g.Reorg) else 2 * shape.width
+    bits = fold.simd * block.outputs[0].datatype.bits
+    rows = memory(bits, pixels * (shape.channels // fold.simd) + MARGIN_WORDS, fold.ram, board.family)
+    return [
+        Part("rows", rows, "reorg.h, upsample.h: CAPACITY and margin words, circular"),
+        Part("walk", StreamingUsage(lut=WALK), "estimate: addresses"),
+    ]
+
+
+def reorg_pixels(op: g.Reorg, shape: Shape) -> int:
+    """Pixels in a reorg's circular buffer (reorg.h, CAPACITY / G). shape: of the map that it reads."""
+    stride = op.stride
+    if op.order != "darknet":
+        return (stride - 1) * shape.width + 2 * stride
+    if shape.height % stride**2:
+        return 2 * shape.height * shape.width
+    return (2 * stride * (stride - 1) + 1) * shape.width + stride

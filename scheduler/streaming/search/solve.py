@@ -1,0 +1,208 @@
+"""The 0-1 program of a target, solved with a proof.
+
+1. The linear relaxation (HiGHS, in scipy) bounds the area from below, and says of each column how much more area a
+   folding that takes it has at least, its excess.
+2. CP-SAT (OR-tools) finds the best folding among few columns of little excess, then among more.
+3. Columns whose excess is above that of a folding that is known cannot be part of a better one: where all others have
+   been searched, the best folding is proven.
+
+Both solvers are in the extra [solver].
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from boards.errors import ScheduleError
+from scheduler.streaming import graph as g
+from scheduler.streaming.search.program import Program
+from scheduler.streaming.search.prune import Numbers, Vectors
+
+WORKERS = 1
+"""One: the same network gives the same folding, and more are hardly faster on programs as small as these."""
+
+LINEARISED = 2
+"""CP-SAT keeps every row in its linear relaxation, which is nearly whole here: a proof takes a quarter of the time."""
+
+FEW, WIDER = 500, 3
+"""Columns among which a first folding is looked for, and how many times more are then taken."""
+
+LEAST_SECONDS = 0.05
+"""What a solver is given at least, and what is no time to go on with."""
+
+MARGIN = 1e-6
+"""Of the area: what floating point may be wrong by."""
+
+OPTIMAL = 0
+INFEASIBLE = 2
+"""States of scipy's linprog."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """state: "optimal", "feasible", "infeasible" or "unknown". folds: one a block, empty where none was found.
+
+    area: in 10⁻⁹ boards; bound: no folding has less.
+    """
+
+    state: str
+    folds: tuple[g.Fold, ...] = ()
+    area: float = np.inf
+    bound: float = 0.0
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When a search ends. at_first: with any folding, else with the one of least area. seconds: None for no limit."""
+
+    at_first: bool = False
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """bound: the least area. excess: [column], how much more a folding that takes the column has at least."""
+
+    bound: float
+    excess: Vectors
+
+
+def seconds_left(limit: float | None, start: float) -> float | None:
+    """Of ``limit`` since ``start``, never less than LEAST_SECONDS; None for no limit."""
+    return None if limit is None else max(LEAST_SECONDS, limit - (time.perf_counter() - start))
+
+
+def solve(program: Program, stop: Stop, known: Solution) -> Solution:
+    """The folding of least area, or any: ``known`` itself where nothing is better.
+
+    ScheduleError where a solver is missing.
+    """
+    start = time.perf_counter()
+    relaxed = relax(program)
+    if relaxed is None:
+        return Solution("infeasible")
+    best, count, bound, excess = known, FEW, relaxed.bound, relaxed.excess
+    while True:
+        gainful = best.area - bound + MARGIN * bound
+        reach = float(np.sort(excess)[min(len(excess) - 1, count)])
+        columns = np.flatnonzero(excess <= min(gainful, reach))
+        seconds = seconds_left(stop.seconds, start)
+        solution = search_among(program, columns, Stop(stop.at_first, seconds), best)
+        best = solution if solution.folds else best
+        if stop.at_first and best.folds:
+            return best
+        if reach >= gainful or len(columns) == len(excess):  # nothing better is outside
+            return _concluded(solution, best, bound)
+        if seconds is not None and seconds <= LEAST_SECONDS:
+            return Solution("feasible" if best.folds else "unknown", best.folds, best.area, bound)
+        count *= WIDER
+
+
+def _concluded(last: Solution, best: Solution, bound: float) -> Solution:
+    """What ``last``, the search over everything that could be better than ``best``, has shown."""
+    if last.state in ("optimal", "infeasible"):
+        return Solution("optimal", best.folds, best.area, best.area) if best.folds else last
+    proven = min(best.area, max(bound, last.bound))
+    return Solution("feasible" if best.folds else "unknown", best.folds, best.area, proven)
+
+
+def relax(program: Program) -> Relaxation | None:
+    """The linear relaxation; None where even this has no solution. ScheduleError where scipy is missing."""
+    optimize, sparse = _scipy()
+    rows = np.concatenate([np.full(len(row.columns), number) for number, row in enumerate(program.rows)])
+    columns = np.concatenate([row.columns for row in program.rows])
+    factors = np.concatenate([row.factors for row in program.rows]).astype(float)
+    equal = sparse.csr_matrix((factors, (rows, columns)), shape=(len(program.rows), program.columns))
+    used = np.flatnonzero(program.usage.any(axis=0))
+    scale = np.maximum(program.limits[used], 1.0)
+    unit = max(1.0, float(program.area.max()))
+    solved = optimize.linprog(
+        program.area / unit,
+        sparse.csr_matrix((program.usage[:, used] / scale).T),
+        program.limits[used] / scale,
+        equal,
+        np.array([row.right for row in program.rows], float),
+        (0, None),
+        "highs",
+    )
+    if solved.status == INFEASIBLE:
+        return None
+    if solved.status != OPTIMAL:
+        return Relaxation(0.0, np.zeros(program.columns))
+    return Relaxation(float(solved.fun) * unit, np.maximum(solved.lower.marginals, 0.0) * unit)
+
+
+def search_among(program: Program, columns: Numbers, stop: Stop, best: Solution) -> Solution:
+    """What CP-SAT finds with ``columns`` alone, of less area than ``best``."""
+    cp_model = _cp_model()
+    model = cp_model.CpModel()
+    variables = {int(column): model.new_bool_var("") for column in columns}
+    if not _add_rows(model, program, variables):
+        return Solution("infeasible")
+    area = _add_limits(cp_model, model, program, variables)
+    if best.folds:
+        model.add(area <= int(best.area) - 1)
+    if not stop.at_first:
+        model.minimize(area)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = WORKERS
+    solver.parameters.linearization_level = LINEARISED
+    if stop.seconds is not None:
+        solver.parameters.max_time_in_seconds = stop.seconds
+    state = solver.status_name(solver.solve(model)).lower()
+    if state not in ("optimal", "feasible"):
+        return Solution(state)
+    taken = np.zeros(program.columns, np.int64)
+    taken[[column for column, variable in variables.items() if solver.boolean_value(variable)]] = 1
+    bound = 0.0 if stop.at_first else solver.best_objective_bound
+    return Solution(state, program.folds(taken), float(program.area @ taken), bound)
+
+
+def _add_rows(model: Any, program: Program, variables: dict[int, Any]) -> bool:
+    """False where a row has none of the columns that it needs."""
+    for row in program.rows:
+        terms = [
+            (int(factor), variables[column])
+            for column, factor in zip(row.columns.tolist(), row.factors.tolist(), strict=True)
+            if column in variables
+        ]
+        if not terms and row.right:
+            return False
+        if row.right == 1:
+            model.add_exactly_one(variable for _, variable in terms)
+        else:
+            model.add(sum(factor * variable for factor, variable in terms) == row.right)
+    return True
+
+
+def _add_limits(cp_model: Any, model: Any, program: Program, variables: dict[int, Any]) -> Any:
+    """Bounds every resource; the expression of the area."""
+    columns, weighted_sum = list(variables), cp_model.LinearExpr.weighted_sum
+    for resource, limit in enumerate(program.limits):
+        amounts = program.usage[columns, resource].astype(np.int64)
+        if amounts.any():
+            model.add(weighted_sum(list(variables.values()), amounts.tolist()) <= int(limit))
+    return weighted_sum(list(variables.values()), program.area[columns].astype(np.int64).tolist())
+
+
+_MISSING = "exact folding needs {}: pip install -e '.[solver]', or fold greedily"
+
+
+def _cp_model() -> Any:
+    try:
+        from ortools.sat.python import cp_model
+    except ImportError as error:
+        raise ScheduleError(_MISSING.format("OR-tools")) from error
+    return cp_model
+
+
+def _scipy() -> tuple[Any, Any]:
+    try:
+        from scipy import optimize, sparse
+    except ImportError as error:
+        raise ScheduleError(_MISSING.format("scipy")) from error
+    return optimize, sparse
