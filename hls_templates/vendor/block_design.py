@@ -12,6 +12,9 @@ from hls_templates.vendor.ports import BURST_BEATS, BURST_BYTES, DMA, LENGTH_BIT
 from hls_templates.vendor.registers import bundles
 from hls_templates.vendor.values import VendorValues, megahertz
 
+BLOCK_DESIGN = "system"
+"""Its name, and with _wrapper that of the top module: no word that Verilog or VHDL reserves, as ``design`` is."""
+
 # Switches of the PS's own masters. The vendor's board preset enables several, and a master without a clock does not
 # validate, so all are switched off and one is switched on again.
 _MASTERS = {

@@ -7,7 +7,8 @@ Text that reaches Tcl or C++ is the project's own, or it passes ``word`` (a clos
 from __future__ import annotations
 
 from hls_templates.render import comment, identifier, render
-from hls_templates.vendor.block_design import PRESETS, dma_config, port_plan, ps_config
+from hls_templates.reserved import hardware_name
+from hls_templates.vendor.block_design import BLOCK_DESIGN, PRESETS, dma_config, port_plan, ps_config
 from hls_templates.vendor.ports import (
     DMA,
     INTERRUPTS,
@@ -79,6 +80,7 @@ def _fields(values: VendorValues) -> dict[str, object]:
         "includes": sorted({path.rpartition("/")[0] or "." for path in values.sources}),
         "simulation": identifier(values.simulation),
         "design": identifier(values.design),
+        "block_design": hardware_name(BLOCK_DESIGN, "the block design"),
         "figures": [Figure(_plain(f.quantity), _plain(f.value), f.source) for f in values.figures],
     }
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 from boards.errors import GenerateError
 from hls_templates.render import comment, identifier
+from hls_templates.reserved import hardware_name
 from hls_templates.streaming import sources as streaming
 from hls_templates.streaming.sources import Packet, WeightPort
 from hls_templates.systolic import sources as systolic
@@ -39,7 +41,11 @@ class Output:
     words: int
 
 
-class _TopFunction:
+RENAMED = frozenset({"program", "in", "out"})
+"""Reserved words among the arguments. Vitis HLS appends _r; the driver and build_vivado.tcl look for both names."""
+
+
+class _TopFunction(ABC):
     """What both styles' ports have.
 
     light: bundles that carry a few kilobytes a layer. beside: the other cell with registers, and its slave interface.
@@ -48,6 +54,19 @@ class _TopFunction:
     top: ClassVar[str]
     light: ClassVar[tuple[str, ...]]
     beside: ClassVar[tuple[str, str]]
+
+    @property
+    @abstractmethod
+    def arguments(self) -> tuple[Argument, ...]:
+        """In the order of the C++ signature."""
+
+    def check_names(self) -> None:
+        """GenerateError where a name that reaches the hardware is a reserved word that no tool renames."""
+        hardware_name(self.top, "the top function")
+        hardware_name(self.cell, "the accelerator's cell")
+        for argument in self.arguments:
+            if argument.name not in RENAMED:
+                hardware_name(identifier(argument.name), f"argument {argument.name!r} of the top function")
 
     @property
     def vlnv(self) -> str:
@@ -149,8 +168,6 @@ class StreamingPorts(_TopFunction):
                     f"register of {LENGTH_BITS} bits holds, not {packet.beats * packet.beat}: take a smaller picture, "
                     "or outputs of fewer bits"
                 )
-        for memory in self.external:
-            identifier(memory.name)
 
 
 Ports = SystolicPorts | StreamingPorts

@@ -79,6 +79,7 @@ def check_values(values: VendorValues) -> None:
         )
     _check_sources(values.sources)
     values.ports.check()
+    values.ports.check_names()
     _check_figures(values.figures)
 
 

@@ -394,6 +394,14 @@ PLANTS = (
         BODY + "        for (int j = 0; j < 4; ++j) {\n#pragma HLS PIPELINE\n            out.lane[j] = 0;\n        }\n",
         "asks for a pipeline of its own",
     ),
+    # 7
+    Plant(
+        "reserved-name",
+        "word_t *sink, int words) {\n#pragma HLS INTERFACE mode=m_axi",
+        "word_t *sink, int words, int *Register) {\n#pragma HLS INTERFACE mode=m_axi",
+        "the name of an argument of the top function reaches the hardware and must not be a reserved word, but Register"
+        " is one of VHDL;",
+    ),
 )
 
 HELPERS = """
@@ -539,27 +547,27 @@ def test_every_directive_has_a_scope_and_only_known_needs() -> None:
 MEMBERS = """#include <hls_stream.h>
 struct filter_t {
     int window[4];
-    void run(hls::stream<int> &in, hls::stream<int> &out) {
+    void run(hls::stream<int> &source, hls::stream<int> &sink) {
 #pragma HLS ARRAY_PARTITION variable=this->window complete
 #pragma HLS ARRAY_PARTITION variable=window complete
-        window[0] = in.read();
-        out.write(window[0]);
+        window[0] = source.read();
+        sink.write(window[0]);
     }
 };
-void top(hls::stream<int> &in, hls::stream<int> &out) {
+void top(hls::stream<int> &source, hls::stream<int> &sink) {
 #pragma HLS DATAFLOW
     hls::stream<int> pair[2];
     filter_t first, second, third;
-    first.run(in, pair[0]);
+    first.run(source, pair[0]);
     second.run(pair[0], pair[1]);
-    third.run(pair[1], out);
+    third.run(pair[1], sink);
 }
 """
 
 
 def test_members_methods_and_arrays_of_streams_are_followed() -> None:
     assert lint({"top.cpp": MEMBERS}, "top") == ()
-    (found,) = lint({"top.cpp": MEMBERS.replace("second.run(pair[0]", "second.run(in")}, "top")[:1]
+    (found,) = lint({"top.cpp": MEMBERS.replace("second.run(pair[0]", "second.run(source")}, "top")[:1]
     assert found.rule in ("argument-processes", "channel-readers")
     rules = {f.rule for f in lint({"top.cpp": MEMBERS.replace("third.run(pair[1]", "third.run(pair[0]")}, "top")}
     assert rules == {"channel-readers"}
@@ -568,16 +576,16 @@ def test_members_methods_and_arrays_of_streams_are_followed() -> None:
 
 
 BRANCHES = """#include <hls_stream.h>
-template <int DEEP> void top(hls::stream<int> &in, hls::stream<int> &out);
-static void copy(hls::stream<int> &in, hls::stream<int> &out) { out.write(in.read()); }
-template <int DEEP> void top(hls::stream<int> &in, hls::stream<int> &out) {
+template <int DEEP> void top(hls::stream<int> &source, hls::stream<int> &sink);
+static void copy(hls::stream<int> &source, hls::stream<int> &sink) { sink.write(source.read()); }
+template <int DEEP> void top(hls::stream<int> &source, hls::stream<int> &sink) {
 #pragma HLS DATAFLOW
     hls::stream<int> link;
-    copy(in, link);
+    copy(source, link);
     if constexpr (DEEP > 1) {
-        copy(link, out);
+        copy(link, sink);
     } else {
-        copy(link, out);
+        copy(link, sink);
     }
 }
 """
@@ -585,20 +593,20 @@ template <int DEEP> void top(hls::stream<int> &in, hls::stream<int> &out) {
 
 def test_the_branches_of_a_compile_time_condition_are_alternatives() -> None:
     assert lint({"top.cpp": BRANCHES}, "top") == ()
-    (found,) = lint({"top.cpp": BRANCHES.replace("} else {\n        copy(link, out);", "} else {")}, "top")
+    (found,) = lint({"top.cpp": BRANCHES.replace("} else {\n        copy(link, sink);", "} else {")}, "top")
     assert found.rule == "channel-readers"
     assert "dataflow-statement" in {f.rule for f in lint({"top.cpp": BRANCHES.replace(" constexpr", "")}, "top")}
 
 
 FRAMES = """#include <hls_stream.h>
-static void copy(const int *in, int *out) { out[0] = in[0]; }
-void top(const int *in, int *out, int frames) {
+static void copy(const int *source, int *sink) { sink[0] = source[0]; }
+void top(const int *source, int *sink, int frames) {
     for (int f = 0; f < frames; ++f) {
 #pragma HLS LOOP_TRIPCOUNT max=4
 #pragma HLS DATAFLOW
         int kept[4];
-        copy(in, kept);
-        copy(kept, out);
+        copy(source, kept);
+        copy(kept, sink);
     }
 }
 """
@@ -606,7 +614,7 @@ void top(const int *in, int *out, int frames) {
 
 def test_a_dataflow_loop_stands_alone_with_a_plain_header() -> None:
     assert lint({"top.cpp": FRAMES}, "top") == ()
-    beside = FRAMES.replace("    for", "    out[1] = 2;\n    for")
+    beside = FRAMES.replace("    for", "    sink[1] = 2;\n    for")
     assert [f.rule for f in lint({"top.cpp": beside}, "top")] == ["dataflow-loop"]
     (found,) = lint({"top.cpp": FRAMES.replace("f = 0", "f = frames")}, "top")
     assert "declare its counter in the header with a constant start" in found.sentence
@@ -616,23 +624,23 @@ STREAMS = """#include <hls_stream.h>
 struct links_t {
     hls::stream<int> left, right;
 };
-static void split(hls::stream<int> &in, links_t &links) {
+static void split(hls::stream<int> &source, links_t &links) {
     hls::stream<int> &left = links.left;
-    left.write(in.read());
-    links.right.write(in.read());
+    left.write(source.read());
+    links.right.write(source.read());
 }
-static void take_left(links_t &links, hls::stream<int> &out) { out.write(links.left.read()); }
-static void join(hls::stream<int> &left, links_t &links, int *out) {
-    out[0] = left.read() + links.right.read();
+static void take_left(links_t &links, hls::stream<int> &sink) { sink.write(links.left.read()); }
+static void join(hls::stream<int> &left, links_t &links, int *sink) {
+    sink[0] = left.read() + links.right.read();
 }
-void top(hls::stream<int> &in, int *out) {
+void top(hls::stream<int> &source, int *sink) {
     links_t links;
     hls::stream<int> rest;
-    assert(out != 0);
+    assert(sink != 0);
 #pragma HLS DATAFLOW
-    split(in, links);
+    split(source, links);
     take_left(links, rest);
-    join(rest, links, out);
+    join(rest, links, sink);
 }
 """
 
@@ -644,7 +652,7 @@ def test_each_stream_of_a_struct_is_a_channel_of_its_own() -> None:
         "channel links.right must have exactly one reader, but none read it",
         "channel links.left must have exactly one reader, but take_left and join read it",
     ]
-    (found,) = lint({"top.cpp": STREAMS.replace("    left.write(in.read());\n", "")}, "top")
+    (found,) = lint({"top.cpp": STREAMS.replace("    left.write(source.read());\n", "")}, "top")
     assert found.sentence.startswith("channel links.left must have exactly one writer, but none write it")
 
 
@@ -658,22 +666,38 @@ static void put(hls::stream<int> &from, hls::burst_maxi<int> maps) {
     maps.write(from.read());
     maps.write_response();
 }
-void top(hls::burst_maxi<int> in, hls::burst_maxi<int> out) {
+void top(hls::burst_maxi<int> source, hls::burst_maxi<int> sink) {
 #pragma HLS DATAFLOW
     hls::stream<int> link;
-    fetch(in, link);
-    put(link, out);
+    fetch(source, link);
+    put(link, sink);
 }
 """
 
 
 def test_manual_bursts_have_one_reader_and_one_writer() -> None:
     assert lint({"top.cpp": BURSTS}, "top") == ()
-    assert lint({"top.cpp": BURSTS.replace("put(link, out)", "put(link, in)")}, "top") == ()
+    assert lint({"top.cpp": BURSTS.replace("put(link, sink)", "put(link, source)")}, "top") == ()
     twice = BURSTS.replace(
-        "    fetch(in, link);", "    hls::stream<int> other;\n    fetch(in, other);\n    fetch(in, link);"
+        "    fetch(source, link);", "    hls::stream<int> other;\n    fetch(source, other);\n    fetch(source, link);"
     )
-    assert "argument in may be read by one process" in " ".join(f.sentence for f in lint({"top.cpp": twice}, "top"))
+    assert "argument source may be read by one process" in " ".join(f.sentence for f in lint({"top.cpp": twice}, "top"))
+
+
+def test_names_that_the_hardware_reserves_are_found_at_the_top_alone() -> None:
+    text = "static void signal(int *out) { out[0] = 1; }\nvoid design(int *data,\n            int *program) {\n}\n"
+    findings = lint({"a.cpp": text}, "design")
+    assert [(f.line, f.rule, f.sentence.split("but ")[1].split(";")[0]) for f in findings] == [
+        (2, "reserved-name", "design is one of Verilog"),
+        (3, "reserved-name", "program is one of SystemVerilog"),
+    ]
+    noted = text.replace("            int *program", "    // lint: allow(reserved-name) renamed\n    int *program")
+    assert [f.line for f in lint({"a.cpp": noted}, "design")] == [2]
+
+
+def test_a_directive_that_names_the_object_alone_names_no_member() -> None:
+    (finding,) = lint({"top.cpp": MEMBERS.replace("variable=this->window", "variable=this")}, "top")
+    assert "must name a variable of run, but «this» is none" in finding.sentence
 
 
 def test_the_top_function_must_be_there() -> None:

@@ -36,7 +36,7 @@ foreach name {
 foreach name {get_runs get_files get_bd_addr_spaces} { proc $name args { return [lindex $args end] } }
 proc current_project {} { return project }
 proc current_fileset {} { return sources_1 }
-proc make_wrapper args { return design_wrapper.v }
+proc make_wrapper args { return system_wrapper.v }
 proc get_board_parts args { return [expr {[setting STUB_NO_BOARD 0] ? "" : [lindex $args end]}] }
 
 proc create_bd_cell args {
@@ -104,8 +104,8 @@ proc empty_file {path} {
 # Writes what the real one writes, where it writes it.
 proc launch_runs args {
     record [linsert $args 0 launch_runs]
-    empty_file $::project_folder/$::project_name.gen/sources_1/bd/design/hw_handoff/design.hwh
-    if {"write_bitstream" in $args} { empty_file $::project_folder/$::project_name.runs/impl_1/design_wrapper.bit }
+    empty_file $::project_folder/$::project_name.gen/sources_1/bd/system/hw_handoff/system.hwh
+    if {"write_bitstream" in $args} { empty_file $::project_folder/$::project_name.runs/impl_1/system_wrapper.bit }
 }
 
 source $script

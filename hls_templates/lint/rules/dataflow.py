@@ -10,7 +10,7 @@ _LIMITS = "UG1399, Limitations of Control-Driven Task-Level Parallelism"
 _COPY = "static void copy(hls::stream<int> &in, hls::stream<int> &out) { out.write(in.read()); }\n"
 _FETCH = "static void fetch(const int *data, hls::stream<int> &out) { out.write(data[0]); }\n"
 _STORE = "static void store(hls::stream<int> &in, int *data) { data[0] = in.read(); }\n"
-_STREAMS = "hls::stream<int> &in, hls::stream<int> &out"
+_STREAMS = "hls::stream<int> &source, hls::stream<int> &sink"
 
 
 def _region(processes: str, parameters: str, *statements: str) -> str:
@@ -26,7 +26,7 @@ RULES = (
         "anything but declarations and calls in a region; `if constexpr` is taken as its alternatives",
         "a DATAFLOW region may hold only declarations and calls, but {actual} stands in it; move it into a process",
         _CANONICAL,
-        _region(_COPY, f"{_STREAMS}, int count", "if (count > 0) copy(in, out);"),
+        _region(_COPY, f"{_STREAMS}, int count", "if (count > 0) copy(source, sink);"),
     ),
     Rule(
         "4.2",
@@ -34,7 +34,9 @@ RULES = (
         "a static variable in a region",
         "a variable of a DATAFLOW region must not be static, but {actual} is; make it local",
         _CANONICAL,
-        _region(_COPY, _STREAMS, "static int frames;  // lint: allow(static-local) shows rule 4.2", "copy(in, out);"),
+        _region(
+            _COPY, _STREAMS, "static int frames;  // lint: allow(static-local) shows rule 4.2", "copy(source, sink);"
+        ),
     ),
     Rule(
         "4.3",
@@ -42,7 +44,7 @@ RULES = (
         "a computed argument or an element of an array",
         "a process takes whole variables, but {process} takes «{actual}»; compute it inside the process",
         _CANONICAL,
-        _region(_FETCH, "const int *data, hls::stream<int> &out", "fetch(&data[4], out);"),
+        _region(_FETCH, "const int *data, hls::stream<int> &sink", "fetch(&data[4], sink);"),
     ),
     Rule(
         "4.4",
@@ -50,7 +52,9 @@ RULES = (
         "a process that returns a value",
         "a process must return void, but {process} returns {actual}; return through a reference",
         _CANONICAL,
-        _region("static int take(hls::stream<int> &in) { return in.read(); }\n", "hls::stream<int> &in", "take(in);"),
+        _region(
+            "static int take(hls::stream<int> &in) { return in.read(); }\n", "hls::stream<int> &source", "take(source);"
+        ),
     ),
     Rule(
         "4.5",
@@ -59,7 +63,7 @@ RULES = (
         "the channels of a process are checked in its definition, but {process} with {count} arguments has none here;"
         " lint its file too",
         _CANONICAL,
-        _region(f"void watch({_STREAMS});\n", _STREAMS, "watch(in, out);"),
+        _region(f"void watch({_STREAMS});\n", _STREAMS, "watch(source, sink);"),
     ),
     Rule(
         "4.6",
@@ -68,7 +72,7 @@ RULES = (
         "a DATAFLOW loop must {required}, but {actual}; rewrite the loop",
         "UG1399, Canonical Body",
         f"{_COPY}void top({_STREAMS}, int count) {{\n    for (int i = count; i < 9; ++i) {{\n"
-        "#pragma HLS LOOP_TRIPCOUNT max=9\n#pragma HLS DATAFLOW\n        copy(in, out);\n    }\n}\n",
+        "#pragma HLS LOOP_TRIPCOUNT max=9\n#pragma HLS DATAFLOW\n        copy(source, sink);\n    }\n}\n",
     ),
     Rule(
         "4.7",
@@ -76,7 +80,7 @@ RULES = (
         "a local stream or array without exactly one writer",
         "channel {channel} must have exactly one writer, but {actual} write it; {hint}",
         _CANONICAL,
-        _region(_COPY, "hls::stream<int> &out", "hls::stream<int> middle;", "copy(middle, out);"),
+        _region(_COPY, "hls::stream<int> &sink", "hls::stream<int> middle;", "copy(middle, sink);"),
     ),
     Rule(
         "4.8",
@@ -84,7 +88,7 @@ RULES = (
         "a local stream or array without exactly one reader",
         "channel {channel} must have exactly one reader, but {actual} read it; {hint}",
         _CANONICAL,
-        _region(_COPY, "hls::stream<int> &in", "hls::stream<int> middle;", "copy(in, middle);"),
+        _region(_COPY, "hls::stream<int> &source", "hls::stream<int> middle;", "copy(source, middle);"),
     ),
     Rule(
         "4.9",
@@ -108,9 +112,9 @@ RULES = (
         _CANONICAL,
         _region(
             _COPY + _FETCH,
-            "const int *data, hls::stream<int> &out",
+            "const int *data, hls::stream<int> &sink",
             "hls::stream<int> middle;",
-            "copy(middle, out);",
+            "copy(middle, sink);",
             "fetch(data, middle);",
         ),
     ),
@@ -134,7 +138,7 @@ RULES = (
         "argument {channel} must be read before it is written, but {writer} writes it before {reader} reads it;"
         " pass two arguments",
         _CANONICAL,
-        _region(_STORE + _FETCH, f"{_STREAMS}, int *data", "store(in, data);", "fetch(data, out);"),
+        _region(_STORE + _FETCH, f"{_STREAMS}, int *data", "store(source, data);", "fetch(data, sink);"),
     ),
     Rule(
         "4.13",
@@ -155,8 +159,8 @@ RULES = (
             "static void add(hls::stream<int> &in) { total += in.read(); }\n"
             "static void tell(hls::stream<int> &out) { out.write(total); }\n",
             _STREAMS,
-            "add(in);",
-            "tell(out);",
+            "add(source);",
+            "tell(sink);",
         ),
     ),
 )

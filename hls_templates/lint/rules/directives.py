@@ -118,6 +118,6 @@ RULES = (
         "STREAM on an argument of the top",
         "STREAM must name a channel inside the design, but {actual} is an argument of the top function; use INTERFACE",
         "UG1399, pragma HLS stream",
-        "void top(hls::stream<int> &in) {\n#pragma HLS STREAM variable=in depth=4\n    in.read();\n}\n",
+        "void top(hls::stream<int> &source) {\n#pragma HLS STREAM variable=source depth=4\n    source.read();\n}\n",
     ),
 )

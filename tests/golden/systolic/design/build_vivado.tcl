@@ -72,7 +72,7 @@ proc open_design {here name} {
     set_property board_part {tul.com.tw:pynq-z2:part0:1.0} [current_project]
     set_property ip_repo_paths $repository [current_project]
     update_ip_catalog
-    create_bd_design design
+    create_bd_design system
 }
 
 # The PS as the board's preset has it (DDR, clocks, pins), then our own settings.
@@ -180,10 +180,10 @@ proc assign_addresses {ps accelerator interrupts ports} {
 proc finish_design {name} {
     validate_bd_design
     save_bd_design
-    set file [get_files design.bd]
+    set file [get_files system.bd]
     generate_target all $file
     add_files -norecurse [make_wrapper -files $file -top]
-    set_property top design_wrapper [current_fileset]
+    set_property top system_wrapper [current_fileset]
     update_compile_order -fileset sources_1
 }
 
@@ -205,8 +205,8 @@ proc check_timing {run} {
 
 proc copy_results {here name} {
     foreach {suffix pattern} [list \
-            bit $here/vivado/$name.runs/impl_1/design_wrapper.bit \
-            hwh $here/vivado/$name.gen/sources_1/bd/design/hw_handoff/design.hwh] {
+            bit $here/vivado/$name.runs/impl_1/system_wrapper.bit \
+            hwh $here/vivado/$name.gen/sources_1/bd/system/hw_handoff/system.hwh] {
         set found [glob -nocomplain $pattern]
         if {[llength $found] != 1} { error "Vivado has not written $pattern" }
         file copy -force [lindex $found 0] $here/$name.$suffix

@@ -75,6 +75,7 @@ void systolic_top(
     hls::burst_maxi<word_t> maps_read_0, hls::burst_maxi<word_t> maps_write_0,
     hls::burst_maxi<word_t> maps_read_1, hls::burst_maxi<word_t> maps_write_1,
     hls::burst_maxi<weight_word_t> weights_0,
+    // lint: allow(reserved-name) Vitis HLS names its registers program_r_1 and program_r_2; the driver finds them
     hls::burst_maxi<requantiser_t> requantisers, hls::burst_maxi<uint32_t> program,
     uint32_t first, uint32_t count, uint32_t *current) {
 #pragma HLS INTERFACE mode=m_axi port=maps_read_0 bundle=maps_0 offset=slave depth=512 latency=64 num_read_outstanding=8 max_read_burst_length=64

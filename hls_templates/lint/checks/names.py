@@ -1,0 +1,25 @@
+"""Rule 7: names that reach the hardware are no reserved words of its languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hls_templates.lint.findings import Fault, fault
+from hls_templates.lint.syntax.program import Function, Program
+from hls_templates.reserved import languages_of
+
+
+def check(program: Program, top: str) -> Iterator[Fault]:
+    """The faults of the top function, whose name and arguments become a module and its ports or registers."""
+    for function in program.functions.get(top, ()):
+        yield from _names(program, function)
+
+
+def _names(program: Program, function: Function) -> Iterator[Fault]:
+    names = [(function.name, function.node, "the top function")]
+    for parameter in function.params:
+        node = program.root.descendant_for_byte_range(parameter.start, parameter.start)
+        names.append((parameter.name, node or function.node, "an argument of the top function"))
+    for name, node, role in names:
+        if languages := languages_of(name):
+            yield fault(node, "reserved-name", role=role, actual=name, languages=" and ".join(languages))

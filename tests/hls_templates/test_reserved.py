@@ -1,0 +1,61 @@
+"""Names that hardware languages reserve are refused where they become modules, ports or cells."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from boards.errors import GenerateError
+from hls_templates.reserved import hardware_name, languages_of
+from hls_templates.streaming.sources import Packet, WeightPort
+from hls_templates.vendor.block_design import BLOCK_DESIGN
+from hls_templates.vendor.ports import RENAMED, Output, StreamingPorts, SystolicPorts
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "languages"),
+    [
+        ("design", ("Verilog",)),
+        ("program", ("SystemVerilog",)),
+        ("in", ("VHDL",)),
+        ("Signal", ("VHDL",)),
+        ("Design", ()),
+        ("wait", ("Verilog", "VHDL")),
+        ("systolic_top", ()),
+    ],
+)
+def test_words_are_told_with_their_languages(name: str, languages: tuple[str, ...]) -> None:
+    assert languages_of(name) == languages
+
+
+def test_a_reserved_name_is_refused_with_what_to_do() -> None:
+    message = (
+        "the cell becomes a name in hardware and must not be a reserved word, but 'design' is one of Verilog; choose"
+    )
+    with pytest.raises(GenerateError, match=f"^{message} another name$"):
+        hardware_name("design", "the cell")
+
+
+def test_a_port_of_weights_is_not_called_by_a_reserved_word() -> None:
+    ports = StreamingPorts(Packet(9, 8), Packet(4, 2), (WeightPort("buffer", "char", 8),))
+    with pytest.raises(GenerateError, match=r"^argument 'buffer' of the top function becomes .* is one of VHDL;"):
+        ports.check_names()
+
+
+def test_every_name_of_a_design_is_free_or_renamed_by_the_tool() -> None:
+    systolic = SystolicPorts(4, 4, 8, (Output("y", 0, 8),))
+    streaming = StreamingPorts(Packet(9, 8), Packet(4, 2), (WeightPort("weights_conv1", "char", 8),))
+    for ports in (systolic, streaming):
+        ports.check_names()
+    names = {argument.name for ports in (systolic, streaming) for argument in ports.arguments}
+    assert {name for name in names if languages_of(name)} == RENAMED
+
+
+def test_cells_and_modules_of_the_block_design_are_free() -> None:
+    text = (ROOT / "hls_templates/templates/vendor/build_vivado.tcl.j2").read_text("utf-8")
+    cells = set(re.findall(r"create_bd_cell .* (\w+)$", text, re.M)) | {BLOCK_DESIGN, f"{BLOCK_DESIGN}_wrapper"}
+    assert {name for name in cells if languages_of(name)} == set()
