@@ -675,6 +675,47 @@ void top(hls::burst_maxi<int> source, hls::burst_maxi<int> sink) {
 """
 
 
+PACKS = """#include <hls_stream.h>
+template <class W>
+inline void write_all(const W &) {}
+template <class W, class... STREAMS>
+inline void write_all(const W &value, hls::stream<W> &first, STREAMS &...others) {
+    first.write(value);
+    write_all(value, others...);
+}
+template <class TERM>
+void add_term(TERM value, int &sum) { sum += value; }
+template <class... TERMS>
+void add(int count, hls::stream<TERMS> &...ins, hls::stream<int> &out) {
+    int sum = 0;
+    const int expanded[] = {(add_term<TERMS>(ins.read(), sum), 0)...};
+    out.write(sum);
+}
+void produce(int count, hls::stream<int> &a, hls::stream<int> &b) { write_all(count, a, b); }
+void consume(hls::stream<int> &sums, int *result) { *result = sums.read(); }
+void accelerate(int count, int *result) {
+#pragma HLS INTERFACE mode=s_axilite port=return
+#pragma HLS DATAFLOW
+    hls::stream<int> a, b, sums;
+    produce(count, a, b);
+    add<int, int>(count, a, b, sums);
+    consume(sums, result);
+}
+"""
+
+
+def test_streams_are_followed_through_parameter_packs() -> None:
+    assert lint({"top.cpp": PACKS}, "accelerate") == ()
+    for right, wrong, rule in (
+        ("first.write(value);", "", "channel-writers"),
+        ("write_all(count, a, b)", "write_all(count, a)", "channel-writers"),
+        ("ins.read(), sum", "0, sum", "channel-readers"),
+        ("out.write(sum)", "(void)out", "channel-writers"),
+    ):
+        assert right in PACKS
+        assert {finding.rule for finding in lint({"top.cpp": PACKS.replace(right, wrong)}, "accelerate")} == {rule}
+
+
 def test_manual_bursts_have_one_reader_and_one_writer() -> None:
     assert lint({"top.cpp": BURSTS}, "top") == ()
     assert lint({"top.cpp": BURSTS.replace("put(link, sink)", "put(link, source)")}, "top") == ()

@@ -12,7 +12,7 @@ from hls_templates.lint.documented.synthesis import COPIES, STREAM_READS, STREAM
 from hls_templates.lint.syntax.declarations import Variable
 from hls_templates.lint.syntax.nodes import text_of, walk
 from hls_templates.lint.syntax.program import Function, Program
-from hls_templates.lint.syntax.scopes import arguments, called, candidates, locals_of, members
+from hls_templates.lint.syntax.scopes import arguments, called, candidates, expanded, locals_of, members
 
 
 @dataclass(frozen=True)
@@ -101,16 +101,17 @@ class Accesses:
         if call.type != "call_expression":  # a constructor or initialiser
             yield read
             return
-        index = [argument.id for argument in arguments(call)].index(node.id)
+        listed = [argument.id for argument in arguments(call)]
+        index, pack = listed.index(node.id), expanded(call)
         definitions = candidates(self.program, call, scope.function)
         for function in definitions:
-            yield from self._through(function, index, read)
+            for param in function.bound(index, len(listed), pack):
+                yield from self._through(function, param, read)
         if not definitions:
             yield Access(read.root, read.path, "w" if called(call) in COPIES and index == 0 else "r")
 
-    def _through(self, function: Function, index: int, read: Access) -> Iterator[Access]:
-        """What a function does with the variable that is its argument ``index``."""
-        param = function.params[index]
+    def _through(self, function: Function, param: Variable, read: Access) -> Iterator[Access]:
+        """What a function does with the variable that is bound to its parameter ``param``."""
         if param.kind == "value":
             yield read
             return
@@ -201,7 +202,7 @@ def _largest_lvalue(node: Node, path: str) -> tuple[Node, str]:
             path += f".{text_of(parent.child_by_field_name('field'))}"
         elif parent.type == "subscript_expression" and parent.child_by_field_name("argument") == node:
             path += _subscript(parent)
-        elif parent.type not in ("parenthesized_expression", "pointer_expression"):
+        elif parent.type not in ("parenthesized_expression", "pointer_expression", "parameter_pack_expansion"):
             return node, path
         node = parent
     return node, path

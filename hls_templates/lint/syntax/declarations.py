@@ -26,6 +26,7 @@ class Variable:
     start: int
     value: Node | None = None
     refers: bool = False  # a pointer or reference
+    pack: bool = False  # ``STREAMS &...outs``: any number of arguments
 
 
 def variables(node: Node, streams: frozenset[str] = frozenset()) -> list[Variable]:
@@ -52,7 +53,8 @@ def _variable(node: Node, declarator: Node, streams: frozenset[str]) -> Variable
     const = bool(qualifiers & {"const", "constexpr"})
     refers = bool({"pointer_declarator", "reference_declarator"} & set(around))
     kind = _kind(around, type_text, streams)
-    return Variable(text_of(name), kind, type_text, const, name.start_byte, value, refers)
+    pack = node.type == "variadic_parameter_declaration"
+    return Variable(text_of(name), kind, type_text, const, name.start_byte, value, refers, pack)
 
 
 def _innermost(declarator: Node) -> tuple[Node | None, list[str]]:

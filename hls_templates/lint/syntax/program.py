@@ -27,9 +27,26 @@ class Function:
     returns: str
     required: int
 
-    def takes(self, count: int) -> bool:
-        """Whether a call with ``count`` arguments can mean it."""
-        return self.required <= count <= len(self.params)
+    @cached_property
+    def pack(self) -> int | None:
+        """Which of its parameters is a pack."""
+        return next((index for index, parameter in enumerate(self.params) if parameter.pack), None)
+
+    def takes(self, count: int, expands: bool) -> bool:
+        """Whether a call with ``count`` arguments can mean it; expands: one of them is a pack of any size."""
+        most = count if self.pack is not None else len(self.params)
+        return count - 1 <= most if expands else self.required <= count <= most
+
+    def bound(self, index: int, count: int, expanded: int | None) -> tuple[Variable, ...]:
+        """The parameters that argument ``index`` of ``count`` may be bound to; expanded: which of them is a pack."""
+        from_end = len(self.params) - (count - index)
+        if index == expanded:
+            return self.params[index : from_end + 1]
+        if expanded is not None and index > expanded:
+            return (self.params[max(from_end, 0)],)
+        if self.pack is None or index < self.pack:
+            return (self.params[index],)
+        return (self.params[max(from_end, self.pack)],)
 
 
 @dataclass(frozen=True)
@@ -96,7 +113,7 @@ def _function(node: Node, streams: frozenset[str]) -> Function | None:
     owner = name.rpartition("::")[0].split("<")[0] or _class_of(node)
     nodes = _parameter_nodes(declarator)
     params = tuple(parameter(declared, streams) for declared in nodes)
-    required = sum(not declared.type.startswith("optional") for declared in nodes)
+    required = sum(not declared.type.startswith(("optional", "variadic")) for declared in nodes)
     returns = text_of(node.child_by_field_name("type"))
     return Function(name.rpartition("::")[2], owner, node, body, params, returns, required)
 

@@ -71,10 +71,15 @@ def arguments(call: Node) -> list[Node]:
     return [child for child in listed.named_children if not is_pragma(child)] if listed is not None else []
 
 
+def expanded(call: Node) -> int | None:
+    """Which argument of a call is a pack: ``f(value, outs...)``."""
+    return next((i for i, argument in enumerate(arguments(call)) if argument.type == "parameter_pack_expansion"), None)
+
+
 def candidates(program: Program, call: Node, caller: Function | None) -> tuple[Function, ...]:
     """The definitions that a call in ``caller`` may mean."""
-    count = len(arguments(call))
-    fitting = tuple(function for function in program.functions.get(called(call), ()) if function.takes(count))
+    count, expands = len(arguments(call)), expanded(call) is not None
+    fitting = tuple(function for function in program.functions.get(called(call), ()) if function.takes(count, expands))
     callee = call.child_by_field_name("function")
     if callee is None or callee.type != "field_expression":
         return _plain_candidates(fitting, callee, caller)

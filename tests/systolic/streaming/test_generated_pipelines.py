@@ -22,6 +22,7 @@ from cnn.quantized import (
     TensorType,
     Thresholds,
 )
+from hls_templates.lint import lint
 from host.contract.libraries import StreamingLibrary
 from host.streaming import unpack_packet
 from systolic.execution.build import Variant, build
@@ -46,6 +47,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def forked(tmp_path_factory: pytest.TempPathFactory) -> Made:
     network = skip()
     return make(network, folded(network, 2500), tmp_path_factory.mktemp("forked") / "design")
+
+
+def test_the_linter_finds_nothing(whole: Made, forked: Made) -> None:
+    for made in (whole, forked):
+        sources = {path.name: path.read_text() for path in (made.pipeline.path / "src").iterdir()}
+        assert lint(sources, "streaming_top") == ()
 
 
 @pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
