@@ -34,11 +34,12 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.cost import cost
-from scheduler.systolic.search.search import Found, search
-from scheduler.systolic.tiling import SystolicSchedule, tile
+from scheduler.systolic.schedule import SystolicSchedule
+from scheduler.systolic.search.search import search
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.measure import measure
 from systolic.trace.report import board_memory
+from tests.schedules import first_fit
 
 
 def networks(bits: int) -> dict[str, QuantizedNetwork]:
@@ -129,7 +130,7 @@ def errors(fast: bool, work: Path) -> list[list[Error]]:
         board = load(machine.board)
         for name, network in networks(machine.array.bits).items():
             try:
-                schedule = tile(network, machine.array)
+                schedule = first_fit(network, machine.array)
             except ScheduleError as error:
                 print(f"  {name} on {machine.array}: {str(error).splitlines()[-1].strip()}", file=sys.stderr)
                 continue
@@ -149,7 +150,7 @@ def searched(
         mhz = 300.0 if name == "zcu104" else board.clocks()[-1].mhz
         start = time.perf_counter()
         try:
-            best: Found = search(network, board, ddr_timing(board, mhz))
+            best = search(network, board, ddr_timing(board, mhz))
         except ScheduleError as error:
             print(f"  {network.name} on {name}: {error}", file=sys.stderr)
             continue

@@ -1,4 +1,4 @@
-"""Files of JSON that a hand may edit: what reading a schedule and reading a folding have in common."""
+"""JSON files that people edit: what reading a schedule and reading a folding have in common."""
 
 from __future__ import annotations
 
@@ -24,36 +24,38 @@ def read_object(text: str, name: str, kind: str, schema: Mapping[str, Any]) -> d
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ScheduleError(f"{name} is not JSON: {error}") from error
-    wanted, version = (schema["properties"][key]["const"] for key in ("format", "version"))
-    if not isinstance(values, dict) or values.get("format") != wanted:
-        raise ScheduleError(f'{name} is not a {kind}: it has to be an object with "format": "{wanted}"')
+    kind_name, version = (schema["properties"][key]["const"] for key in ("format", "version"))
+    if not isinstance(values, dict) or values.get("format") != kind_name:
+        raise ScheduleError(f'{name} is not a {kind}: it has to be an object with "format": "{kind_name}"')
     if values.get("version") != version:
-        raise ScheduleError(f"{name} has version {values.get('version')!r}; this program reads version {version}")
+        raise ScheduleError(
+            f"{name} has version {values.get('version')!r}; this program reads version {version}: save the {kind} again"
+        )
     check_keys(values, schema["required"], list(schema["properties"]), name)
     return values
 
 
-def check_keys(values: Mapping[str, Any], wanted: Collection[str], known: Sequence[str], where: str) -> None:
-    """ScheduleError where a wanted key is missing or one is there that is not known."""
-    missing, unknown = sorted(set(wanted) - set(values)), sorted(set(values) - set(known))
+def check_keys(values: Mapping[str, Any], required: Collection[str], allowed: Sequence[str], place: str) -> None:
+    """ScheduleError where a required key is missing or one is there that is not allowed. place: for the sentence."""
+    missing, unknown = sorted(set(required) - set(values)), sorted(set(values) - set(allowed))
     if missing or unknown:
-        said = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
-        raise ScheduleError(f"{where}: {' and '.join(said)}; the keys are {', '.join(known)}")
+        faults = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
+        raise ScheduleError(f"{place}: {' and '.join(faults)}; the keys are {', '.join(allowed)}")
 
 
 def entries(
     values: Mapping[str, Any], key: str, names: Sequence[str], name: str, kind: str, network: str
 ) -> list[dict[str, Any]]:
     """The objects of the list ``key``, one for each of ``names`` in their order; ScheduleError else."""
-    found = values[key]
-    if not isinstance(found, list) or [_name(one) for one in found] != list(names):
-        of = values.get("network")
-        other = "" if of == network else f" (the file is the {kind} of {of!r})"
+    listed = values[key]
+    if not isinstance(listed, list) or [_name(entry) for entry in listed] != list(names):
+        owner = values.get("network")
+        hint = "" if owner == network else f" (the file is the {kind} of {owner!r})"
         raise ScheduleError(
-            f"{name}: {key} has to name {', '.join(names)} in this order, as {network} does{other}; "
+            f"{name}: {key} has to name {', '.join(names)} in this order, as {network} does{hint}; "
             f"save the {kind} again and edit that"
         )
-    return found
+    return listed
 
 
 def _name(entry: object) -> object:

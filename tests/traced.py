@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from boards.board import Board
-from scheduler.systolic.on_chip import keep
-from scheduler.systolic.tiling import SystolicSchedule
+from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from systolic.files import DesignFiles, write
 from systolic.styles.systolic.generate import generate
 from systolic.styles.systolic.measure import trace_frame
 from systolic.styles.systolic.simulate import SystolicDesign, open_folder
 from systolic.trace.solver import Trace
+from tests.schedules import staying, with_on_chip
 
 MAP_DEPTH = 8192
 """Words that hold every map of these networks."""
@@ -23,9 +23,10 @@ MAP_DEPTH = 8192
 def kept(schedule: SystolicSchedule) -> SystolicSchedule:
     """The same with map buffers in which every map stays that may."""
     array = replace(schedule.array, map_depth=MAP_DEPTH)
-    stay = keep(schedule.network, [tiling.job for tiling in schedule.tilings], array)
-    tilings = (replace(tiling, on_chip=on) for tiling, on in zip(schedule.tilings, stay, strict=True))
-    return SystolicSchedule(schedule.network, array, tuple(tilings))
+    layers = [scheduled.layer for scheduled in schedule.layers]
+    return with_on_chip(
+        schedule_of(schedule.network, array, schedule.tilings), staying(schedule.network, layers, array)
+    )
 
 
 def load_into(folder: Path, design: DesignFiles) -> SystolicDesign:

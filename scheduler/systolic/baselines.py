@@ -1,5 +1,5 @@
-"""Schedules that others published, priced on the same array and memory, as rows to compare with. None of them is
-generated: they say what a schedule is worth, not what runs.
+"""Baselines: schedules that others published, priced on the same array and memory, as rows to compare with. None of
+them is generated: they say what a schedule is worth, not what runs.
 
 ``convor``       the seed design's loop nest: all weights of a layer on chip before it starts, rows reused
 ``scale-sim-os`` an output-stationary GEMM, as SCALE-Sim models it
@@ -16,12 +16,12 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.layers import lower
-from scheduler.systolic.work import Work, work_of
+from scheduler.systolic.shape import LayerShape, shape_of
 
 
 @dataclass(frozen=True)
-class NamedLayer:
-    """on_chip: bytes of weights that have to be there at once."""
+class BaselineLayer:
+    """cycles and DDR bytes of one layer. on_chip: bytes of weights that have to be on chip at once."""
 
     name: str
     cycles: int
@@ -30,10 +30,12 @@ class NamedLayer:
 
 
 @dataclass(frozen=True)
-class NamedCost:
+class Baseline:
+    """One frame by one of the published schedules. source: where it is published."""
+
     name: str
     source: str
-    layers: tuple[NamedLayer, ...]
+    layers: tuple[BaselineLayer, ...]
 
     @property
     def cycles(self) -> int:
@@ -50,9 +52,9 @@ class NamedCost:
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Bytes of a layer: its maps and weights, each once; position: MAC steps of one output on the array's lanes."""
+    """Bytes of a layer's weights and maps, each once. steps: cycles of one position on the array's lanes."""
 
-    work: Work
+    shape: LayerShape
     array: Array
     steps: int
     weights: int
@@ -61,72 +63,75 @@ class _Sizes:
     before_pool: int
 
 
-def _sizes(work: Work, array: Array) -> _Sizes:
+def _sizes(shape: LayerShape, array: Array) -> _Sizes:
     word = array.word_bytes
     # The input picture is not unrolled over the kernel's columns: one padded block of channels.
-    steps = work.steps if work.pixels == 1 else work.kernel_height * work.kernel_width
-    tiles = ceil_div(work.filters, array.columns)
-    blocks = ceil_div(work.filters, array.lanes)
+    steps = shape.steps if shape.pixels == 1 else shape.kernel_height * shape.kernel_width
+    tiles = ceil_div(shape.filters, array.columns)
+    blocks = ceil_div(shape.filters, array.lanes)
     return _Sizes(
-        work,
+        shape,
         array,
         steps,
         weights=tiles * steps * array.columns * word,
-        maps_in=work.in_height * work.in_width * (work.blocks * word if work.pixels == 1 else PIXEL_BYTES),
-        maps_out=work.saved_height * work.saved_width * blocks * work.value_words * word,
-        before_pool=work.out_height * work.out_width * blocks * work.value_words * word,
+        maps_in=shape.in_height * shape.in_width * (shape.blocks * word if shape.pixels == 1 else PIXEL_BYTES),
+        maps_out=shape.saved_height * shape.saved_width * blocks * shape.value_words * word,
+        before_pool=shape.out_height * shape.out_width * blocks * shape.value_words * word,
     )
 
 
-def _cycles_of(moved: int, ddr: DdrTiming) -> int:
-    return ceil_div(moved * 1000, ddr.milli_bytes)
+def _transfer_cycles(moved_bytes: int, ddr: DdrTiming) -> int:
+    return ceil_div(moved_bytes * 1000, ddr.milli_bytes)
 
 
-def _convor(sizes: _Sizes, ddr: DdrTiming) -> NamedLayer:
-    work, array = sizes.work, sizes.array
-    tiles = ceil_div(work.out_height, array.rows) * ceil_div(work.filters, array.columns)
-    compute = tiles * ceil_div(work.out_width, work.positions) * sizes.steps
-    pool = 2 * sizes.before_pool if work.pool_size > 1 else 0  # written, and read again by a pass of its own
-    moved = sizes.maps_in + sizes.before_pool + pool
-    cycles = _cycles_of(sizes.weights, ddr) + max(compute, _cycles_of(sizes.maps_in + sizes.before_pool, ddr))
-    cycles += _cycles_of(pool, ddr)
-    return NamedLayer(work.name, cycles, sizes.weights + moved, sizes.weights)
+def _convor(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
+    shape, array = sizes.shape, sizes.array
+    tiles = ceil_div(shape.out_height, array.rows) * ceil_div(shape.filters, array.columns)
+    compute = tiles * ceil_div(shape.out_width, shape.positions) * sizes.steps
+    pool = 2 * sizes.before_pool if shape.pool_size > 1 else 0  # written, and read again by a pass of its own
+    maps = sizes.maps_in + sizes.before_pool
+    cycles = _transfer_cycles(sizes.weights, ddr) + max(compute, _transfer_cycles(maps, ddr))
+    cycles += _transfer_cycles(pool, ddr)
+    return BaselineLayer(shape.name, cycles, sizes.weights + maps + pool, sizes.weights)
 
 
-def _scale_sim(sizes: _Sizes, ddr: DdrTiming) -> NamedLayer:
+def _scale_sim(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
     """τ = (2·Sr + Sc + T − 2) · ⌈outputs / Sr⌉ · ⌈filters / Sc⌉ with T = kernel · channels.
 
     A. Samajdar et al., "A Systematic Methodology for Characterizing Scalability of DNN Accelerators using
     SCALE-Sim", ISPASS 2020, equations 3 and 4: output-stationary, no stalls by memory. Sr = rows · lanes (twice that
     where two positions share a DSP) and Sc = columns: the same number of MACs.
     """
-    work, array = sizes.work, sizes.array
-    down, across = array.rows * array.lanes * array.packing.positions, array.columns
-    depth = work.kernel_height * work.kernel_width * (1 if work.diagonal else work.in_channels)
-    folds = ceil_div(work.out_height * work.out_width, down) * ceil_div(work.filters, across)
-    moved = sizes.weights + sizes.maps_in + sizes.maps_out
-    return NamedLayer(work.name, (2 * down + across + depth - 2) * folds, moved, sizes.weights)
+    shape, array = sizes.shape, sizes.array
+    height, width = array.rows * array.lanes * array.packing.positions, array.columns
+    depth = shape.kernel_height * shape.kernel_width * (1 if shape.depthwise else shape.in_channels)
+    folds = ceil_div(shape.out_height * shape.out_width, height) * ceil_div(shape.filters, width)
+    moved_bytes = sizes.weights + sizes.maps_in + sizes.maps_out
+    return BaselineLayer(shape.name, (2 * height + width + depth - 2) * folds, moved_bytes, sizes.weights)
 
 
-def _naive(sizes: _Sizes, ddr: DdrTiming) -> NamedLayer:
-    work, array = sizes.work, sizes.array
+def _naive(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
+    shape, array = sizes.shape, sizes.array
     word = array.word_bytes
-    tiles = ceil_div(work.out_height, array.rows) * ceil_div(work.filters, array.columns)
-    steps = tiles * ceil_div(work.out_width, work.positions) * sizes.steps
-    moved = steps * (array.rows + array.columns) * word + sizes.before_pool
-    return NamedLayer(work.name, max(steps, _cycles_of(moved, ddr)), moved, array.columns * word)
+    tiles = ceil_div(shape.out_height, array.rows) * ceil_div(shape.filters, array.columns)
+    steps = tiles * ceil_div(shape.out_width, shape.positions) * sizes.steps
+    moved_bytes = steps * (array.rows + array.columns) * word + sizes.before_pool
+    cycles = max(steps, _transfer_cycles(moved_bytes, ddr))
+    return BaselineLayer(shape.name, cycles, moved_bytes, array.columns * word)
 
 
-NAMED: dict[str, tuple[str, Callable[[_Sizes, DdrTiming], NamedLayer]]] = {
+BASELINES: dict[str, tuple[str, Callable[[_Sizes, DdrTiming], BaselineLayer]]] = {
     "convor": ("Convor's loop nest", _convor),
     "scale-sim-os": ("Samajdar et al., ISPASS 2020, eq. 3-4", _scale_sim),
     "naive": ("no reuse", _naive),
 }
+"""name → where it is published, and what a layer costs by it."""
 
 
-def named_costs(network: QuantizedNetwork, array: Array, ddr: DdrTiming) -> tuple[NamedCost, ...]:
-    """Every named schedule for ``network`` with the MACs of ``array`` behind ``ddr``."""
-    sizes = [_sizes(work_of(network, job, array), array) for job in lower(network)]
+def baselines(network: QuantizedNetwork, array: Array, ddr: DdrTiming) -> tuple[Baseline, ...]:
+    """One frame of ``network`` by every baseline, with the MACs of ``array`` and the memory ``ddr``."""
+    sizes = [_sizes(shape_of(network, layer, array), array) for layer in lower(network)]
     return tuple(
-        NamedCost(name, source, tuple(price(one, ddr) for one in sizes)) for name, (source, price) in NAMED.items()
+        Baseline(name, source, tuple(layer_cost(layer, ddr) for layer in sizes))
+        for name, (source, layer_cost) in BASELINES.items()
     )

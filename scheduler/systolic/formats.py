@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import BITS, Array
-from scheduler.systolic.layers import Job, lower
+from scheduler.systolic.layers import Layer, lower
 
 
 def least_bits(network: QuantizedNetwork) -> int:
@@ -16,40 +18,45 @@ def least_bits(network: QuantizedNetwork) -> int:
 
     ScheduleError where 16 bits do not.
     """
-    needed = max((max(_weight_bits(job), _map_bits(network, job)) for job in lower(network)), default=BITS[0])
-    found = next((bits for bits in BITS if bits >= needed), None)
-    if found is None:
+    return lane_bits(network, lower(network))
+
+
+def lane_bits(network: QuantizedNetwork, layers: Sequence[Layer]) -> int:
+    """``least_bits`` where the network is lowered already."""
+    needed = max((max(_weight_bits(layer), _map_bits(network, layer)) for layer in layers), default=BITS[0])
+    fitting = [bits for bits in BITS if bits >= needed]
+    if not fitting:
         raise ScheduleError(
             f"{network.name} has weights or maps of {needed} bits, but the widest lanes have {BITS[-1]}; "
             "quantise it to fewer bits"
         )
-    return found
+    return fitting[0]
 
 
-def check_format(network: QuantizedNetwork, array: Array) -> None:
-    """ScheduleError names every layer whose weights or input are wider than the array's lanes.
+def check_format(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) -> None:
+    """ScheduleError names every layer whose weights or input are wider than the array's lanes. layers: of the network.
 
     Weights are narrow (−7…7 at 4 bits): the least value would break the bound of packed products.
     """
-    wrong = [
-        f"{job.name}: {what} of {bits} bits"
-        for job in lower(network)
-        for what, bits in (("weights", _weight_bits(job)), ("an input", _map_bits(network, job)))
+    wide = [
+        f"{layer.name}: {kind} of {bits} bits"
+        for layer in layers
+        for kind, bits in (("weights", _weight_bits(layer)), ("an input", _map_bits(network, layer)))
         if bits > array.bits
     ]
-    if wrong:
+    if wide:
         raise ScheduleError(
-            f"the array {array} has lanes of {array.bits} bits, but {network.name} has {'; '.join(wrong)}; "
-            f"quantise it to {array.bits} bits, or take an array of {least_bits(network)}"
+            f"the array {array} has lanes of {array.bits} bits, but {network.name} has {'; '.join(wide)}; "
+            f"quantise it to {array.bits} bits, or take an array of {lane_bits(network, layers)}"
         )
 
 
-def _weight_bits(job: Job) -> int:
-    return int(np.abs(job.weights.astype(np.int64)).max(initial=0)).bit_length() + 1
+def _weight_bits(layer: Layer) -> int:
+    return int(np.abs(layer.weights.astype(np.int64)).max(initial=0)).bit_length() + 1
 
 
-def _map_bits(network: QuantizedNetwork, job: Job) -> int:
-    return network.nodes[job.input].type.datatype.bits if job.input else BITS[0]
+def _map_bits(network: QuantizedNetwork, layer: Layer) -> int:
+    return BITS[0] if layer.reads_pixels else network.nodes[layer.input].type.datatype.bits
 
 
 def pack_values(values: npt.NDArray[np.signedinteger], bits: int) -> npt.NDArray[np.int8]:

@@ -1,14 +1,14 @@
-"""Network → jobs: everything that the array runs is one convolution with a fused pool.
+"""Network → layers: everything that the array runs is one convolution with a fused pool.
 
 before                                   after
-conv 3×3, max pool 2/2                   one job, pool fused
+conv 3×3, max pool 2/2                   one layer, pool fused
 connected on a C×H×W map                 a convolution with an H×W kernel and no padding
 max pool of its own                      a 1×1 identity convolution on its own channels, pool fused
 average pool                             an H×W convolution of ones on its own channels
 depthwise convolution                    a convolution on its own channels
-a layer that sees no neighbouring rows   one job on the maps of all frames of a batch, one under the other
+a layer that sees no neighbouring rows   one layer on the maps of all frames of a batch, one under the other
 connected, in a batch                    the same, each frame one row: a 1×W convolution of H times the channels
-any other layer                          one job, executed frame by frame of a batch
+any other layer                          one layer, executed frame by frame of a batch
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ MAX_BATCH = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
-    """One convolution-like layer for the array.
+class Layer:
+    """What the array executes: one convolution with a fused pool, as ``lower`` makes it of one or two nodes.
 
-    weights: int [filters, channels, kernel height, kernel width]; with ``diagonal`` [filters, 1, …]: every
+    weights: int [filters, channels, kernel height, kernel width]; with ``depthwise`` [filters, 1, …]: every
     filter reads the channel of its own number. ``input`` and ``output`` are node indices: the map that is
     read, and the node whose map leaves (the pool, where one is fused).
     ``out`` is the shape before the pool (already cut to what the pool reads), ``saved`` the one after.
@@ -63,7 +63,7 @@ class Job:
     requantiser: Requantiser
     stride: int
     padding: Padding
-    diagonal: bool
+    depthwise: bool
     pool_size: int
     pool_stride: int
     out: Shape
@@ -74,8 +74,18 @@ class Job:
     joined: int = 1
 
     @property
+    def frames(self) -> int:
+        """Of a batch."""
+        return self.stacked * self.repeats
+
+    @property
+    def reads_pixels(self) -> bool:
+        """Whether the layer reads the picture and not a map."""
+        return self.input == 0
+
+    @property
     def kernel(self) -> tuple[int, int]:
-        """Of what is read."""
+        """Height and width, on what is read."""
         return int(self.weights.shape[2]) // self.joined, int(self.weights.shape[3])
 
     @property
@@ -84,8 +94,8 @@ class Job:
         return int(self.weights.size) * self.out.height * self.out.width * self.repeats
 
 
-def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Job, ...]:
-    """Jobs in execution order; ScheduleError lists every layer that the array cannot map, with its line.
+def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Layer, ...]:
+    """Layers in execution order; ScheduleError lists every layer that the array cannot map, with its line.
 
     batch: frames that go through each layer before the next layer starts.
     """
@@ -99,15 +109,15 @@ def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Job, ...]:
             + "\n  ".join(unsupported)
             + _elsewhere(network)
         )
-    jobs: list[Job] = []
+    layers: list[Layer] = []
     for index, node in enumerate(network.nodes):
         if isinstance(node.op, (QInput, Concat)) or on_host(node.op):
             continue
-        if isinstance(node.op, MaxPool) and _fuses(network, index, jobs):
-            jobs[-1] = _fuse(jobs[-1], index, node, node.op)
+        if isinstance(node.op, MaxPool) and _fuses(network, index, layers):
+            layers[-1] = _fuse(layers[-1], index, node, node.op)
         else:
-            jobs.append(_job(network, index, node))
-    return tuple(_batched(network, job, batch) for job in jobs)
+            layers.append(_layer(network, index, node))
+    return tuple(_batched(network, layer, batch) for layer in layers)
 
 
 def check_batch(batch: int) -> None:
@@ -116,36 +126,42 @@ def check_batch(batch: int) -> None:
         raise ScheduleError(f"a batch is 1…{MAX_BATCH} frames, not {batch}; choose a number in that range")
 
 
-def _batched(network: QuantizedNetwork, job: Job, batch: int) -> Job:
+def _batched(network: QuantizedNetwork, layer: Layer, batch: int) -> Layer:
     if batch == 1:
-        return job
-    before = network.nodes[job.input].shape
-    out = replace(job.out, height=batch * job.out.height)
-    if _joins(job, before):
-        return replace(job, stride=1, out=out, saved=out, stacked=batch, joined=before.height)
-    stride = _stacking_stride(job, before)
+        return layer
+    source = network.nodes[layer.input].shape
+    out = replace(layer.out, height=batch * layer.out.height)
+    if _joins(layer, source):
+        return replace(layer, stride=1, out=out, saved=out, stacked=batch, joined=source.height)
+    stride = _stacking_stride(layer, source)
     if stride is None:
-        return replace(job, repeats=batch)
-    return replace(job, stride=stride, out=out, saved=out, stacked=batch)
+        return replace(layer, repeats=batch)
+    return replace(layer, stride=stride, out=out, saved=out, stacked=batch)
 
 
-def _joins(job: Job, before: Shape) -> bool:
-    """Whether a frame can be one row: a kernel as large as the map takes rows as it takes channels. Pixels cannot,
-    their rows end in the middle of a word; nor can a layer on its own channels, which lie apart then."""
-    whole = job.kernel == (before.height, before.width) and job.padding == Padding()
-    return whole and job.pool_size == 1 and job.input != 0 and not job.diagonal and before.values <= MOST_JOINED
+def _covers(layer: Layer, source: Shape) -> bool:
+    """Whether the kernel is as large as the map that it reads."""
+    return layer.kernel == (source.height, source.width) and layer.padding == Padding()
 
 
-def _stacking_stride(job: Job, before: Shape) -> int | None:
-    """The stride with which the job does on maps under each other what it does on each; None where rows of two frames
+def _joins(layer: Layer, source: Shape) -> bool:
+    """Whether a frame can be read as one row: a kernel as large as the map takes rows as it takes channels. Pixels
+    cannot, their rows end in the middle of a word; nor can a depthwise layer, whose channels lie apart then."""
+    one_row = _covers(layer, source) and source.values <= MOST_JOINED
+    return one_row and layer.pool_size == 1 and not layer.reads_pixels and not layer.depthwise
+
+
+def _stacking_stride(layer: Layer, source: Shape) -> int | None:
+    """The stride with which the layer does on maps under each other what it does on each; None where rows of two frames
     would meet in a window."""
-    padding = job.padding
-    if job.pool_size > 1 or padding.top or padding.bottom:
+    if layer.pool_size > 1 or layer.padding.top or layer.padding.bottom:
         return None
-    if job.kernel[0] == 1 and job.stride == 1:
+    if layer.kernel[0] == 1 and layer.stride == 1:
         return 1
-    whole = job.kernel == (before.height, before.width) and padding == Padding()
-    return before.height if whole and before.height <= MAX_STRIDE else None
+    return source.height if _covers(layer, source) and source.height <= MAX_STRIDE else None
+
+
+# --- what the array cannot map --------------------------------------------------------------------------------------
 
 
 def _elsewhere(network: QuantizedNetwork) -> str:
@@ -159,31 +175,31 @@ def _foreign(op: object) -> bool:
     return isinstance(op, (QConvolution, QDense, QAveragePool)) and not isinstance(op.requantiser, Requantiser)
 
 
-def resolve(network: QuantizedNetwork, index: int) -> int:
-    """The node whose map ``index`` is: a route of one layer is that layer."""
-    node = network.nodes[index]
-    return resolve(network, node.inputs[0]) if isinstance(node.op, Concat) else index
-
-
 def _refusal(network: QuantizedNetwork, node: QNode) -> str | None:
-    op = node.op
-    if isinstance(op, QInput):
+    """Why the array cannot map a node; None where it can, or where the host executes it."""
+    if isinstance(node.op, QInput):
         return None if node.shape.channels <= 4 else f"an input of {node.shape.channels} channels (at most 4)"
-    if on_host(op):
+    if on_host(node.op):
         return None
     source = network.nodes[resolve(network, node.inputs[0])]
-    if isinstance(op, (QConvolution, QDense, QAveragePool)) and _foreign(op):
-        return f"its activation is {type(op.requantiser).__name__}, the Saver has a Requantiser"
-    if isinstance(source.op, QInput) and not isinstance(op, (QConvolution, QDense)):
+    if isinstance(node.op, (QConvolution, QDense, QAveragePool)) and _foreign(node.op):
+        return f"its activation is {type(node.op.requantiser).__name__}, the Saver has a Requantiser"
+    if isinstance(source.op, QInput) and not isinstance(node.op, (QConvolution, QDense)):
         return "the first layer has to be a convolution or connected"
-    if isinstance(op, QConvolution):
-        return _refuse_groups(op)
-    if isinstance(op, MaxPool):
-        return _refuse_pool(op, source.shape, node.shape)
-    if isinstance(op, Concat) and len(node.inputs) == 1:
-        return None
-    if isinstance(op, (QDense, QAveragePool)):
-        return None
+    return _refuse_shape(node, source)
+
+
+def _refuse_shape(node: QNode, source: QNode) -> str | None:
+    """Why the array cannot map a node that reads what it can read, and whose activation it has."""
+    if isinstance(node.op, QConvolution):
+        return _refuse_groups(node.op)
+    if isinstance(node.op, MaxPool):
+        return _refuse_pool(node.op, source.shape, node.shape)
+    routed = isinstance(node.op, Concat) and len(node.inputs) == 1
+    return None if routed or isinstance(node.op, (QDense, QAveragePool)) else _no_mapping(node.op)
+
+
+def _no_mapping(op: object) -> str:
     return f"{type(op).__name__.removeprefix('Q').lower()} has no mapping"
 
 
@@ -192,76 +208,70 @@ def _refuse_groups(op: QConvolution) -> str | None:
     return None if op.groups == 1 or depthwise else f"groups={op.groups} (1, or as many as filters and channels)"
 
 
-def _refuse_pool(op: MaxPool, before: Shape, after: Shape) -> str | None:
+def _refuse_pool(op: MaxPool, source: Shape, pooled: Shape) -> str | None:
     if op.padding.top or op.padding.left or (op.size, op.stride) not in ((2, 2), (2, 1)):
         wanted = "size 2 with stride 2, or stride 1 padded right and bottom"
         return f"max pool of size {op.size} stride {op.stride} ({wanted})"
-    if op.stride == 1 and (after.height, after.width) != (before.height, before.width):
+    if op.stride == 1 and (pooled.height, pooled.width) != (source.height, source.width):
         return "max pool of size 2 stride 1 that is not padded right and bottom"
     return None
 
 
-def _fuses(network: QuantizedNetwork, index: int, jobs: list[Job]) -> bool:
-    """A pool is fused when it is the only reader of the job just before it."""
+# --- nodes to layers -------------------------------------------------------------------------------------------------
+
+
+def resolve(network: QuantizedNetwork, index: int) -> int:
+    """The node whose map ``index`` is: a route of one layer is that layer."""
+    node = network.nodes[index]
+    return resolve(network, node.inputs[0]) if isinstance(node.op, Concat) else index
+
+
+def _fuses(network: QuantizedNetwork, index: int, layers: list[Layer]) -> bool:
+    """A pool is fused when it is the only reader of the layer just before it."""
     source = resolve(network, network.nodes[index].inputs[0])
     readers = sum(
         resolve(network, i) == source for node in network.nodes for i in node.inputs if not isinstance(node.op, Concat)
     )
-    return bool(jobs) and jobs[-1].output == source and jobs[-1].pool_size == 1 and readers == 1
+    return bool(layers) and layers[-1].output == source and layers[-1].pool_size == 1 and readers == 1
 
 
-def _fuse(job: Job, index: int, node: QNode, pool: MaxPool) -> Job:
-    out = Shape(job.out.channels, *_read_by(pool, job.out, node.shape))
-    return replace(job, output=index, pool_size=pool.size, pool_stride=pool.stride, out=out, saved=node.shape)
+def _fuse(layer: Layer, index: int, node: QNode, pool: MaxPool) -> Layer:
+    out = Shape(layer.out.channels, *_read_by(pool, layer.out, node.shape))
+    return replace(layer, output=index, pool_size=pool.size, pool_stride=pool.stride, out=out, saved=node.shape)
 
 
-def _read_by(pool: MaxPool, before: Shape, after: Shape) -> tuple[int, int]:
+def _read_by(pool: MaxPool, source: Shape, pooled: Shape) -> tuple[int, int]:
     """Rows and columns that the pool reads: an odd last one is left out unless it is padded."""
-    return (min(before.height, after.height * pool.stride), min(before.width, after.width * pool.stride))
+    return min(source.height, pooled.height * pool.stride), min(source.width, pooled.width * pool.stride)
 
 
-def _job(network: QuantizedNetwork, index: int, node: QNode) -> Job:
+def _layer(network: QuantizedNetwork, index: int, node: QNode) -> Layer:
     source = resolve(network, node.inputs[0])
-    before = network.nodes[source].shape
-    base = Job(
-        node.name,
-        source,
-        index,
-        _NO_WEIGHTS,
-        identity(before.channels),
-        1,
-        Padding(),
-        False,
-        1,
-        1,
-        node.shape,
-        node.shape,
-        index,
+    shape, op = network.nodes[source].shape, node.op
+    plain = Layer(
+        name=node.name,
+        input=source,
+        output=index,
+        weights=np.ones((shape.channels, 1, 1, 1), np.int8),
+        requantiser=identity(shape.channels),
+        stride=1,
+        padding=Padding(),
+        depthwise=False,
+        pool_size=1,
+        pool_stride=1,
+        out=node.shape,
+        saved=node.shape,
+        node=index,
     )
-    op = node.op
+    if isinstance(op, MaxPool):
+        return _fuse(replace(plain, depthwise=True, out=shape), index, node, op)
+    assert isinstance(op, (QConvolution, QDense, QAveragePool))  # _refusal left nothing else
+    assert isinstance(op.requantiser, Requantiser)
+    plain = replace(plain, requantiser=op.requantiser)
     if isinstance(op, QConvolution):
-        return replace(
-            base,
-            weights=op.weights,
-            requantiser=_requantiser(op),
-            stride=op.stride,
-            padding=op.padding,
-            diagonal=op.groups > 1,
-        )
+        grouped = op.groups > 1
+        return replace(plain, weights=op.weights, stride=op.stride, padding=op.padding, depthwise=grouped)
     if isinstance(op, QDense):
-        weights = op.weights.reshape(-1, before.channels, before.height, before.width)
-        return replace(base, weights=weights, requantiser=_requantiser(op))
-    if isinstance(op, QAveragePool):
-        ones = np.ones((before.channels, 1, before.height, before.width), np.int8)
-        return replace(base, weights=ones, requantiser=_requantiser(op), diagonal=True)
-    assert isinstance(op, MaxPool)  # _refusal left nothing else
-    through = replace(base, weights=np.ones((before.channels, 1, 1, 1), np.int8), diagonal=True, out=before)
-    return _fuse(through, index, node, op)
-
-
-def _requantiser(op: QConvolution | QDense | QAveragePool) -> Requantiser:
-    assert isinstance(op.requantiser, Requantiser)  # _refusal left nothing else
-    return op.requantiser
-
-
-_NO_WEIGHTS: IntArray = np.zeros((1, 1, 1, 1), np.int8)
+        return replace(plain, weights=op.weights.reshape(-1, shape.channels, shape.height, shape.width))
+    ones = np.ones((shape.channels, 1, shape.height, shape.width), np.int8)
+    return replace(plain, weights=ones, depthwise=True)

@@ -1,296 +1,205 @@
-"""The tiled systolic schedule: which order, tiles and buffers each job gets on an array.
+"""How one layer is tiled: column tiles × loop order × overlapped loading, and the buffers that each way needs.
 
-This is the seam between choosing and emitting: ``tile`` takes the array as given and decides by simple
-rules; a search proposes arrays and tilings and calls the same functions. ``scheduler.program`` turns the
-schedule into numbers for the engine.
+A layer's output is cut three ways. The array's rows and columns give row tiles and channel tiles; column tiles are cut
+only where rows are too wide for the row buffer:
+
+              columns of the output
+            ┌──────────┬──────────┬────┐
+    M rows  │ row tile 0          │    │     × channel tiles of N filters
+            ├──────────┼──────────┼────┤
+    M rows  │ row tile 1          │    │     the engine makes one pass over each column tile
+            └──────────┴──────────┴────┘
+             column tile 0, 1, …
+
+Every tiling is one that the engine executes (scheduler/systolic/program); the search chooses among ``tilings``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.systolic.array import Array, check
-from scheduler.systolic.formats import check_format
-from scheduler.systolic.layers import Job, lower
+from scheduler.systolic.array import Array
+from scheduler.systolic.layers import Layer
+from scheduler.systolic.shape import LayerShape, read_blocks
+
+ORDERS = ("weights-resident", "inputs-resident", "streamed")
+"""Loop orders of the engine. weights-resident: all weight tiles stay in the buffer, row tiles are the outer loop.
+inputs-resident: all rows of a column tile stay, channel tiles are the outer loop. streamed: neither stays, weights
+cross once a row tile."""
+
+MAX_COLUMN_TILES = 8
+"""Column tiles of a layer at most: more are needed only where the row buffer is smaller than any that is built."""
 
 
 @dataclass(frozen=True)
-class Strip:
-    """Columns ``first`` … ``first + columns − 1`` of a job's convolution output."""
+class ColumnTile:
+    """Columns ``first`` … ``first + columns − 1`` of a layer's convolution output."""
 
     first: int
     columns: int
 
 
-@dataclass(frozen=True, eq=False)
-class Tiling:
-    """How one job is tiled.
+@dataclass(frozen=True)
+class ColumnTiles:
+    """A layer's columns in tiles of equal width, but for the last.
 
-    resident: every weight tile stays in the weight buffer over all row tiles. inputs_resident: every row of a
-    strip stays in the row buffer, and weights are streamed once a strip. Neither: weights are streamed once a
-    row tile. overlap: the next row tile's rows arrive while this one is computed.
-    on_chip: its result stays in a map buffer, for the next job.
-    slots: row strides that one row-buffer bank holds. steps: cycles a position takes, or so many ``positions`` at once.
+    words: of one row in the row buffer, for the first tile, the widest between, and the last; total_words: over all
+    tiles. Neighbours read some columns twice, those that their kernels share.
     """
 
-    job: Job
-    strips: tuple[Strip, ...]
-    row_tiles: int
-    channel_tiles: int
-    steps: int
-    resident: bool
-    inputs_resident: bool
+    tiles: tuple[ColumnTile, ...]
+    words: tuple[int, int, int]
+    total_words: int
+
+    @property
+    def count(self) -> int:
+        return len(self.tiles)
+
+    @property
+    def width(self) -> int:
+        return self.tiles[0].columns
+
+    @property
+    def last_width(self) -> int:
+        return self.tiles[-1].columns
+
+    @property
+    def widest_words(self) -> int:
+        return max(self.words)
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a layer is tiled. order: one of ORDERS, what stays on chip while the other streams past. overlap: the next
+    row tile's rows arrive while this one is computed. on_chip: its result stays in a map buffer, for the next layer."""
+
+    columns: ColumnTiles
+    order: str
     overlap: bool
-    slots: int
-    pixels: bool
-    positions: int = 1
     on_chip: bool = False
 
     @property
-    def order(self) -> str:
-        """One of ``scheduler.work.ORDERS``: what stays on chip while the other streams past."""
-        if self.resident:
-            return "weights-resident"
-        return "inputs-resident" if self.inputs_resident else "streamed"
+    def weights_resident(self) -> bool:
+        return self.order == "weights-resident"
 
     @property
-    def cycles(self) -> int:
-        """Cycles of the array alone, with no stall, fill or drain: positions × steps × tiles."""
-        places = sum(ceil_div(s.columns, self.positions) for s in self.strips)
-        return self.row_tiles * self.channel_tiles * places * self.steps * self.job.repeats
-
-    def reasons(self, array: Array) -> tuple[str, ...]:
-        """Why it is tiled so, one line each, for the generated comments."""
-        job = self.job
-        weights = self.channel_tiles * self.steps
-        order = (
-            f"weights resident: {weights} steps in the buffer, read once a pass"
-            if self.resident
-            else f"inputs resident: all rows in the buffer, {weights} steps of weights streamed once a strip"
-            if self.inputs_resident
-            else f"weights streamed: {weights} steps, read once a row tile ({self.row_tiles} of them) through a buffer "
-            f"of {array.weight_depth}"
-        )
-        rows = "next rows load during compute" if self.overlap else "rows of a tile load before it is computed"
-        lanes = "kernel columns × channels unrolled over the lanes" if self.pixels else "input channels over the lanes"
-        return (
-            f"{job.name}: {job.weights.shape[0]}×{job.out.height}×{job.out.width} in {self.row_tiles} row tile(s) × "
-            f"{self.channel_tiles} channel tile(s) × {len(self.strips)} strip(s), {self.steps} cycles a position",
-            f"{lanes}; {order}; {rows}"
-            + (f"; max pool {job.pool_size}/{job.pool_stride} fused" if job.pool_size > 1 else "")
-            + ("; its result stays on chip" if self.on_chip else "")
-            + (f"; {job.stacked} frames as one map" if job.stacked > 1 else "")
-            + (f" of {job.stacked} rows, {job.joined} rows of a frame being one" if job.joined > 1 else "")
-            + (f"; {job.repeats} frames one after the other" if job.repeats > 1 else ""),
-        )
+    def inputs_resident(self) -> bool:
+        return self.order == "inputs-resident"
 
 
-@dataclass(frozen=True, eq=False)
-class SystolicSchedule:
-    network: QuantizedNetwork
-    array: Array
-    tilings: tuple[Tiling, ...]
-
-    @property
-    def batch(self) -> int:
-        """Frames that go through each layer before the next one starts."""
-        return max((t.job.stacked * t.job.repeats for t in self.tilings), default=1)
-
-    @property
-    def cycles(self) -> int:
-        return sum(t.cycles for t in self.tilings)
-
-
-def tile(network: QuantizedNetwork, array: Array, batch: int = 1) -> SystolicSchedule:
-    """A legal schedule of every layer on ``array``; ScheduleError says what does not fit and what would."""
-    check(array)
-    check_format(network, array)
-    jobs = lower(network, batch)
-    steps = [_steps(network, job, array) for job in jobs]
-    tilings, problems = [], []
-    for index, job in enumerate(jobs):
-        following = steps[index + 1] if index + 1 < len(jobs) else 0
-        try:
-            tilings.append(_tile_job(network, job, array, following))
-        except ScheduleError as error:
-            problems.append(str(error))
-    if problems:
-        raise ScheduleError(
-            f"{len(problems)} layer(s) of {network.name} do not fit the array {array}:\n  " + "\n  ".join(problems)
-        )
-    return SystolicSchedule(network, array, tuple(tilings))
-
-
-def positions_of(job: Job, array: Array) -> int:
-    """Columns of the output that are computed together. Two share DSPs at 4 bits, where their inputs are neighbours:
-    a bank of the row buffer gives two neighbouring words a cycle."""
-    return array.packing.positions if job.stride == 1 else 1
-
-
-def reads_pixels(job: Job) -> bool:
-    return job.input == 0
-
-
-def blocks(channels: int, array: Array) -> int:
-    """Words that hold the channels of one position."""
-    return ceil_div(channels, array.lanes)
-
-
-def read_blocks(network: QuantizedNetwork, job: Job, array: Array) -> int:
-    """Words of one position of the rows that a job reads."""
-    return job.joined * blocks(network.nodes[job.input].shape.channels, array)
-
-
-def _steps(network: QuantizedNetwork, job: Job, array: Array) -> int:
-    kernel_height, kernel_width = job.kernel
-    if reads_pixels(job):
-        return kernel_height * ceil_div(kernel_width, array.step_pixels)
-    read = array.tile_blocks if job.diagonal else read_blocks(network, job, array)
-    return kernel_height * kernel_width * read
-
-
-def _tile_job(network: QuantizedNetwork, job: Job, array: Array, following: int) -> Tiling:
-    steps = _steps(network, job, array)
-    row_tiles = ceil_div(job.out.height, array.rows)
-    channel_tiles = ceil_div(int(job.weights.shape[0]), array.columns)
-    strips, overlap = _fit_rows(network, job, array, row_tiles)
-    # The strip or the frame after the first begins with this layer's own weights.
-    after = max(following, steps) if len(strips) * job.repeats > 1 else following
-    _fit_weights(job, array, steps, after, channel_tiles)
-    resident = row_tiles > 1 and channel_tiles * steps + after <= array.weight_depth
-    streamed = Tiling(
-        job,
-        strips,
-        row_tiles,
-        channel_tiles,
-        steps,
-        resident,
-        False,
-        overlap,
-        _slots(job, array, overlap),
-        reads_pixels(job),
-        positions_of(job, array),
+def tilings(shape: LayerShape, rows: int, cuts: tuple[ColumnTiles, ...]) -> tuple[Tiling, ...]:
+    """Every tiling that differs on ``rows`` rows; with one row tile nothing is ever loaded twice."""
+    if shape.out_height <= rows:
+        return tuple(Tiling(cut, "streamed", False) for cut in cuts)
+    flags = (
+        ("weights-resident", True),
+        ("weights-resident", False),
+        ("inputs-resident", True),
+        ("streamed", True),
+        ("streamed", False),
     )
-    if row_tiles == 1 or resident:
-        return streamed
-    return _keep_inputs(network, streamed, array, following) or streamed
+    return tuple(Tiling(cut, order, overlap) for cut in cuts for order, overlap in flags)
 
 
-def _keep_inputs(network: QuantizedNetwork, streamed: Tiling, array: Array, following: int) -> Tiling | None:
-    """The same with all rows of a strip on chip, where that streams the weights fewer times."""
-    job = streamed.job
-    slots = streamed.row_tiles - 1 + _span(job, array)
-    for strips in _strip_choices(job):
-        if len(strips) >= len(streamed.strips) * streamed.row_tiles:
-            return None
-        widest = max(row_words(network, job, array, strip) for strip in strips)
-        fits_rows = slots * min(job.stride, job.kernel[0]) * widest <= array.row_depth
-        after = max(following, streamed.steps) if len(strips) * job.repeats > 1 else following
-        fits_weights = streamed.steps + max(streamed.steps, after) <= array.weight_depth
-        kept = _kept(job, array, strips) // streamed.channel_tiles  # one channel tile at a time
-        if fits_rows and fits_weights and kept <= array.kept_depth:
-            return replace(streamed, strips=strips, inputs_resident=True, overlap=True, slots=slots)
-    return None
+# --- column tiles --------------------------------------------------------------------------------------------------
 
 
-def _fit_weights(job: Job, array: Array, steps: int, following: int, channel_tiles: int) -> None:
-    needed = steps + max(steps if channel_tiles > 1 else 0, following)
-    if needed > array.weight_depth:
-        raise ScheduleError(
-            f"{job.name}: the weight buffer holds {array.weight_depth} steps of {array.columns}×{array.lanes} "
-            f"weights, but this layer's tile of {steps} and the one that follows need {needed} "
-            f"({needed - array.weight_depth} too many); weight_depth={needed} would fit, or more lanes"
-        )
-    if channel_tiles > array.channel_tiles:
-        raise ScheduleError(
-            f"{job.name}: {job.weights.shape[0]} filters are {channel_tiles} channel tiles of {array.columns}, "
-            f"but the Saver keeps requantisers for {array.channel_tiles}; channel_tiles={channel_tiles} would fit"
-        )
+def column_cuts(
+    network: QuantizedNetwork, layer: Layer, array: Array, limit: int = MAX_COLUMN_TILES
+) -> tuple[ColumnTiles, ...]:
+    """Every distinct cut into at most ``limit`` column tiles, the fewest tiles first."""
+    widths = dict.fromkeys(_tile_widths(layer, limit))
+    return tuple(column_tiles(network, layer, array, width) for width in widths)
 
 
-def _span(job: Job, array: Array) -> int:
-    """Row strides of one bank that a tile reads, kernel included."""
-    ahead = (job.kernel[0] - 1) // job.stride
-    return (array.rows - 1 + ahead) // array.rows + 1
-
-
-def _slots(job: Job, array: Array, overlap: bool) -> int:
-    return _span(job, array) + (1 if overlap else 0)
-
-
-def input_columns(job: Job, strip: Strip, width: int, align: int) -> tuple[int, int]:
-    """First and past-last input column that a strip reads, the first aligned down to ``align``; one that it does not
-    read where it lies in the padding alone."""
-    first = min(max(0, strip.first * job.stride - job.padding.left), width - 1)
-    last = (strip.first + strip.columns - 1) * job.stride - job.padding.left + job.kernel[1]
-    return first // align * align, max(first + 1, min(width, last))
-
-
-def row_words(network: QuantizedNetwork, job: Job, array: Array, strip: Strip) -> int:
-    """Words of one row of a strip in the row buffer."""
-    shape = network.nodes[job.input].shape
-    pixels = array.word_pixels if reads_pixels(job) else 1
-    first, last = input_columns(job, strip, shape.width, pixels)
-    if reads_pixels(job):
-        return ceil_div(last - first, pixels)
-    return read_blocks(network, job, array) * (last - first)
-
-
-def _fit_rows(network: QuantizedNetwork, job: Job, array: Array, row_tiles: int) -> tuple[tuple[Strip, ...], bool]:
-    """The fewest strips with overlapped loading; without it only where no strip is narrow enough."""
-    for overlap in ([True] if row_tiles > 1 else []) + [False]:
-        for strips in _strip_choices(job):
-            if _row_depth(network, job, array, strips, overlap) <= array.row_depth and _sums_fit(job, array, strips):
-                return strips, overlap
-    narrowest = list(_strip_choices(job))[-1]
-    raise ScheduleError(_row_sentence(network, job, array, narrowest))
-
-
-def _row_depth(network: QuantizedNetwork, job: Job, array: Array, strips: Sequence[Strip], overlap: bool) -> int:
-    phases = min(job.stride, job.kernel[0])
-    widest = max(row_words(network, job, array, strip) for strip in strips)
-    return _slots(job, array, overlap) * phases * widest
-
-
-def _sums_fit(job: Job, array: Array, strips: Sequence[Strip]) -> bool:
-    return _kept(job, array, strips) <= array.kept_depth
-
-
-def _kept(job: Job, array: Array, strips: Sequence[Strip]) -> int:
-    """Sums that wait for the tile below: none where the pool's rows never straddle a tile."""
-    straddles = job.pool_size > 1 and job.out.height > array.rows and (job.pool_stride == 1 or array.rows % 2 == 1)
-    widest = max(strip.columns for strip in strips)
-    return ceil_div(int(job.weights.shape[0]), array.columns) * ceil_div(widest, job.pool_stride) if straddles else 0
-
-
-def _row_sentence(network: QuantizedNetwork, job: Job, array: Array, strips: Sequence[Strip]) -> str:
-    depth = _row_depth(network, job, array, strips, False)
-    kept = _kept(job, array, strips)
-    if depth > array.row_depth:
-        return (
-            f"{job.name}: the row buffer holds {array.row_depth} words a bank, but the narrowest strip "
-            f"({strips[0].columns} column(s)) needs {depth} ({depth - array.row_depth} too many); "
-            f"row_depth={depth + depth % 2} would fit, or more rows"
-        )
-    return (
-        f"{job.name}: {kept} sums wait for the tile below, but the Saver keeps {array.kept_depth} "
-        f"({kept - array.kept_depth} too many); kept_depth={kept} would fit, or an even number of rows"
-    )
-
-
-def _strip_choices(job: Job) -> Iterator[tuple[Strip, ...]]:
-    """One strip, then ever narrower ones; strips end where a pool window ends. Stride-1 pools need every
-    column's right neighbour, so they are not split."""
-    width = job.out.width
-    yield (Strip(0, width),)
-    if job.pool_size == 2 and job.pool_stride == 1:
+def _tile_widths(layer: Layer, limit: int) -> Iterator[int]:
+    """Tiles end where a pool window ends; a pool of stride 1 needs every column's right neighbour: one tile."""
+    windows = ceil_div(layer.out.width, layer.pool_stride)
+    if layer.pool_size == 2 and layer.pool_stride == 1:
+        yield layer.out.width
         return
-    unit = job.pool_stride
-    units = ceil_div(width, unit)
-    for count in range(2, units + 1):
-        size = ceil_div(units, count) * unit
-        yield tuple(Strip(x, min(size, width - x)) for x in range(0, width, size))
+    for count in range(1, min(limit, windows) + 1):
+        yield ceil_div(windows, count) * layer.pool_stride
+
+
+def column_tiles(network: QuantizedNetwork, layer: Layer, array: Array, width: int) -> ColumnTiles:
+    """``layer`` in tiles of ``width`` columns, the last one with what remains."""
+    total = layer.out.width
+    tiles = tuple(ColumnTile(first, min(width, total - first)) for first in range(0, total, width))
+    words = [row_words(network, layer, array, tile) for tile in tiles]
+    return ColumnTiles(tiles, (words[0], max(words[1:-1], default=words[0]), words[-1]), sum(words))
+
+
+def input_columns(layer: Layer, tile: ColumnTile, width: int, align: int) -> tuple[int, int]:
+    """First and past-last input column that a column tile reads, of ``width``; the first is aligned down to ``align``.
+
+    A tile that lies in the padding alone reads one column all the same, whose values it does not use.
+    """
+    first = min(max(0, tile.first * layer.stride - layer.padding.left), width - 1)
+    end = (tile.first + tile.columns - 1) * layer.stride - layer.padding.left + layer.kernel[1]
+    return first // align * align, max(first + 1, min(width, end))
+
+
+def row_words(network: QuantizedNetwork, layer: Layer, array: Array, tile: ColumnTile) -> int:
+    """Words of one row of a column tile in the row buffer."""
+    pixels = array.word_pixels if layer.reads_pixels else 1
+    first, end = input_columns(layer, tile, network.nodes[layer.input].shape.width, pixels)
+    if layer.reads_pixels:
+        return ceil_div(end - first, pixels)
+    return read_blocks(network, layer, array) * (end - first)
+
+
+# --- buffers -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BufferNeeds:
+    """The least buffers that a tiling runs in, by the names that they have in an Array."""
+
+    row_depth: int
+    weight_depth: int
+    kept_depth: int
+    channel_tiles: int
+    map_depth: int
+
+
+def buffer_needs(shape: LayerShape, rows: int, columns: int, tiling: Tiling, next_steps: int) -> BufferNeeds:
+    """What ``tiling`` needs on an array of ``rows`` × ``columns``.
+
+    next_steps: steps of the next layer, whose first weight tile arrives during this one; 0 after the last.
+    """
+    row_tiles, channel_tiles = ceil_div(shape.out_height, rows), ceil_div(shape.filters, columns)
+    # After a column tile, or a frame, that is not the last comes this layer's own first weight tile again.
+    prefetched = max(next_steps, shape.steps) if tiling.columns.count * shape.repeats > 1 else next_steps
+    reloaded = channel_tiles > 1 or (row_tiles > 1 and tiling.order == "streamed")
+    streamed = shape.steps + max(shape.steps if reloaded else 0, prefetched)
+    return BufferNeeds(
+        row_depth=row_slots(shape, rows, tiling) * shape.phases * tiling.columns.widest_words,
+        weight_depth=channel_tiles * shape.steps + prefetched if tiling.weights_resident else streamed,
+        kept_depth=_kept_sums(shape, rows, tiling) * (1 if tiling.inputs_resident else channel_tiles),
+        channel_tiles=channel_tiles,
+        map_depth=map_words(shape, rows) if tiling.on_chip else 0,
+    )
+
+
+def map_words(shape: LayerShape, rows: int) -> int:
+    """Words of one bank that the result takes in a map buffer, [row][block][column]; include/map_buffer.h."""
+    return ceil_div(shape.saved_height, rows) * shape.out_blocks * shape.saved_width
+
+
+def row_slots(shape: LayerShape, rows: int, tiling: Tiling) -> int:
+    """Row strides that a bank of the row buffer holds: those of a tile, of the next one too where it loads meanwhile,
+    or all where inputs stay."""
+    span = (rows - 1 + shape.ahead) // rows + 1  # of a tile, kernel included
+    if tiling.inputs_resident:
+        return ceil_div(shape.out_height, rows) - 1 + span
+    return span + (1 if tiling.overlap else 0)
+
+
+def _kept_sums(shape: LayerShape, rows: int, tiling: Tiling) -> int:
+    """Sums of a channel tile that wait for the tile below: none where pool windows never straddle row tiles."""
+    straddles = shape.pool_size > 1 and shape.out_height > rows and (shape.pool_stride == 1 or rows % 2 == 1)
+    return ceil_div(tiling.columns.width, shape.pool_stride) if straddles else 0

@@ -138,14 +138,14 @@ def _generated(made: SystolicPlan, board: board_room.Board, folder: Path) -> dic
         "batch": schedule.batch,
         "layers": [
             {
-                "name": t.job.name,
-                "macs": t.job.macs,
-                "order": t.order,
-                "compute_cycles": t.cycles,
+                "name": scheduled.layer.name,
+                "macs": scheduled.layer.macs,
+                "order": scheduled.tiling.order,
+                "compute_cycles": scheduled.cycles,
                 "modelled_cycles": layer.total,
                 "bound_by": layer.bound_by,
             }
-            for t, layer in zip(schedule.tilings, made.cost.layers, strict=True)
+            for scheduled, layer in zip(schedule.layers, made.cost.layers, strict=True)
         ],
         "modelled_cycles": made.cost.cycles,
     }
@@ -156,19 +156,19 @@ def _generated_text(made: SystolicPlan, board: board_room.Board, folder: Path) -
     array = schedule.array
     rows: list[list[Cell]] = [
         [
-            t.job.name,
-            t.job.macs,
+            scheduled.layer.name,
+            scheduled.layer.macs,
             layer.total,
             100 * made.cost.efficiency(layer),
             layer.bound_by,
-            t.order,
-            t.row_tiles,
-            t.channel_tiles,
-            len(t.strips),
+            scheduled.tiling.order,
+            scheduled.row_tiles,
+            scheduled.channel_tiles,
+            scheduled.tiling.columns.count,
         ]
-        for t, layer in zip(schedule.tilings, made.cost.layers, strict=True)
+        for scheduled, layer in zip(schedule.layers, made.cost.layers, strict=True)
     ]
-    head = ("layer", "MACs", "cycles", "PEs busy %", "bound by", "order", "row tiles", "channel tiles", "strips")
+    head = ("layer", "MACs", "cycles", "PEs busy %", "bound by", "order", "row tiles", "channel tiles", "column tiles")
     return (
         f"{table(head, rows)}\n\n{schedule.network.name} on {board.title}: array {array}, {array.dsps} of "
         f"{board.resources.dsp} DSPs (estimate), target clock {made.clock.mhz:g} MHz\n"

@@ -55,9 +55,9 @@ def roofline(explored: PricedSchedule) -> Figure:
     peak = 2 * explored.schedule.array.macs_per_cycle * clock / 1e9
     memory = explored.cost.ddr.milli_bytes / 1000 * clock / 1e9
     points = [
-        (2 * layer.work.macs / layer.traffic.total, 2 * layer.work.macs * clock / layer.total / 1e9, layer.work.name)
+        (2 * layer.shape.macs / layer.traffic.total, 2 * layer.shape.macs * clock / layer.total / 1e9, layer.shape.name)
         for layer in explored.cost.layers
-        if layer.work.macs
+        if layer.shape.macs
     ]
     low, high = min(p[0] for p in points) / 3, max(max(p[0] for p in points), peak / memory) * 3
     axes.plot([low, peak / memory, high], [low * memory, peak, peak], color="#333333", lw=1.2)
@@ -78,7 +78,7 @@ def stacked(explored: PricedSchedule) -> Figure:
     batch = explored.schedule.batch
     whole = f", {batch} frames" if batch > 1 else ""
     figure, axes = blank(f"Cycles a layer{whole} (modelled)", max(2.0, 0.6 + 0.3 * len(layers)))
-    names = [layer.work.name for layer in layers]
+    names = [layer.shape.name for layer in layers]
     left = [0] * len(layers)
     for part in sorted(PARTS, key=lambda p: p != "compute"):
         values = [int(getattr(layer.cycles, part)) for layer in layers]
@@ -101,7 +101,7 @@ def buffers(explored: PricedSchedule) -> Figure:
         used = [100 * getattr(layer.needs, name) / getattr(array, name) for layer in layers]
         at = [i + 0.8 / len(shades) * (offset + 0.5 - len(shades) / 2) for i in range(len(layers))]
         axes.barh(at, used, height=0.72 / len(shades), color=colour, label=f"{name} {getattr(array, name)}")
-    axes.set_yticks(range(len(layers)), [layer.work.name for layer in layers])
+    axes.set_yticks(range(len(layers)), [layer.shape.name for layer in layers])
     axes.invert_yaxis()
     axes.set(xlabel="% used", xlim=(0, 105))
     axes.legend(fontsize=7, frameon=False)
@@ -109,22 +109,23 @@ def buffers(explored: PricedSchedule) -> Figure:
 
 
 def tiling(explored: PricedSchedule, layer: int) -> Figure:
-    """The row tiles and strips of one layer over its convolution's output, the first tile of a strip filled."""
+    """The row tiles and column tiles of one layer over its convolution's output, the first row tile filled."""
     one, array = explored.cost.layers[layer], explored.schedule.array
-    work, way = one.work, one.way
+    shape, chosen = one.shape, one.tiling
     figure, axes = blank(
-        f"{work.name}: {work.out_height} × {work.out_width} × {work.filters}, {way.order}, {way.cut.count} strip(s)"
+        f"{shape.name}: {shape.out_height} × {shape.out_width} × {shape.filters}, {chosen.order}, "
+        f"{chosen.columns.count} column tile(s)"
     )
-    for strip in way.cut.strips:
-        for top in range(0, work.out_height, array.rows):
-            rows = min(array.rows, work.out_height - top)
+    for tile in chosen.columns.tiles:
+        for top in range(0, shape.out_height, array.rows):
+            rows = min(array.rows, shape.out_height - top)
             colour = COLOURS["compute"] if top == 0 else "none"
             axes.add_patch(
                 Rectangle(
-                    (strip.first, top), strip.columns, rows, facecolor=colour, edgecolor="#333333", lw=0.6, alpha=0.7
+                    (tile.first, top), tile.columns, rows, facecolor=colour, edgecolor="#333333", lw=0.6, alpha=0.7
                 )
             )
-    axes.set(xlim=(0, work.out_width), ylim=(work.out_height, 0), xlabel="column", ylabel="row", aspect="equal")
+    axes.set(xlim=(0, shape.out_width), ylim=(shape.out_height, 0), xlabel="column", ylabel="row", aspect="equal")
     return figure
 
 

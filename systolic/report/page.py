@@ -10,15 +10,15 @@ from matplotlib.figure import Figure
 from systolic.report import figures
 from systolic.report.tables import Cell
 from systolic.styles.systolic.explored import (
+    BASELINE_HEAD,
     BUDGET_HEAD,
     COMPARE_HEAD,
     LAYER_HEAD,
-    NAMED_HEAD,
     Comparison,
     PricedSchedule,
+    baseline_rows,
     budget,
     comparison_rows,
-    named_rows,
     rows_of,
     totals,
 )
@@ -82,7 +82,7 @@ def _explored(explored: PricedSchedule) -> str:
         f"<p>{note}</p>",
         html_table(LAYER_HEAD, rows_of(explored)),
         html_table(BUDGET_HEAD, budget(explored)),
-        html_table(NAMED_HEAD, named_rows(explored)),
+        html_table(BASELINE_HEAD, baseline_rows(explored)),
         *map(picture, pictures),
     ]
     return "".join(parts)

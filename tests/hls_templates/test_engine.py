@@ -37,10 +37,10 @@ from hls_templates.systolic.sources import (
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import BUFFERS, IMPLS, PRIMITIVES
 from scheduler.systolic.array import PACKINGS, Array, Packing
-from scheduler.systolic.program import emit
-from scheduler.systolic.tiling import tile
+from scheduler.systolic.program.emit import emit
 from systolic.execution.build import ap_int_folder
 from systolic.styles.systolic.generate import systolic_values
+from tests.schedules import first_fit
 
 KERNEL = Path(__file__).parent / "kernels" / "packed.cpp"
 NAMES = [f"{dsp}, {bits} bits" for dsp, bits in PACKINGS]
@@ -59,7 +59,7 @@ def values(array: Array = SMALL, board: Board | None = None) -> SystolicValues:
     shape, pixels = Shape(3, 9, 9), QNode("input", QInput(), (), Shape(3, 9, 9), TensorType(UINT8, 1.0), "net:1")
     network = QuantizedNetwork("net", (pixels, QNode("conv1", op, (0,), shape, TensorType(INT8, 1.0), "net:2")))
     board = board or load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
-    schedule = tile(network, array)
+    schedule = first_fit(network, array)
     return systolic_values(schedule, emit(schedule), board, board.clocks()[-1])
 
 

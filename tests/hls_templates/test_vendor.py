@@ -29,12 +29,13 @@ from hls_templates.vendor.ports import Output, Ports, StreamingPorts, SystolicPo
 from hls_templates.vendor.registers import bundles
 from hls_templates.vendor.values import Figure, VendorValues, word
 from scheduler.systolic.array import PIXEL_BYTES, Array
-from scheduler.systolic.program import Map, Program, emit
-from scheduler.systolic.tiling import tile
+from scheduler.systolic.program.emit import Program, emit
+from scheduler.systolic.program.maps import MapRegion
 from systolic.execution.build import ap_int_folder
 from systolic.styles.systolic.generate import systolic_values
 from tests.hls_templates.tcl import dictionary, hls, interfaces, option, run_tcl, vivado
 from tests.kinds import as_kind
+from tests.schedules import first_fit
 
 VLNV = "systolic:cnn:systolic_top:1.0"
 DOCUMENTED = Path(__file__).parent / "kernels" / "documented"
@@ -517,13 +518,13 @@ def network() -> QuantizedNetwork:
     return QuantizedNetwork("tiny", (pixels, first, convolution(random, 10, first, 16)))
 
 
-def input_words(region: Map, picture: npt.NDArray[np.uint8]) -> Integers:
+def input_words(region: MapRegion, picture: npt.NDArray[np.uint8]) -> Integers:
     rows = np.zeros((region.shape.height, region.row_words * ARRAY.lanes // PIXEL_BYTES, PIXEL_BYTES), np.uint8)
     rows[:, : region.shape.width, : region.shape.channels] = picture.transpose(1, 2, 0)
     return rows.reshape(-1, ARRAY.lanes).view(np.int8)
 
 
-def output_words(region: Map, integers: npt.NDArray[np.int16]) -> Integers:
+def output_words(region: MapRegion, integers: npt.NDArray[np.int16]) -> Integers:
     """[channel, row, column] → [row][block][column][lane], channels that do not exist are 0."""
     height, width = region.shape.height, region.shape.width
     padded = np.zeros((region.blocks * ARRAY.lanes, height, width), f"<i{region.value_words}")
@@ -554,7 +555,7 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no g++ on this machine: apt install g++")
     folder = tmp_path_factory.mktemp("design")
     net, board = network(), load("zcu104")
-    schedule = tile(net, ARRAY)
+    schedule = first_fit(net, ARRAY)
     program = emit(schedule)
     engine = systolic_values(schedule, program, board, board.nearest_clock(300))
     sources = systolic_sources(engine)

@@ -13,7 +13,7 @@ import pytest
 
 from cnn.integer_model import run_integer
 from host.check import check_picture
-from scheduler.systolic.program import PASS_FIELDS
+from scheduler.systolic.program.passes import PASS_FIELDS
 from systolic.execution.build import build
 from systolic.styles.systolic.simulate import open_folder
 from tests.detectors import write_tiny_design

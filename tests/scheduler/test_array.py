@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from boards.errors import ScheduleError
 from scheduler.systolic.array import PACKINGS, RULES, Array, check
-from scheduler.systolic.program import PIXEL_OFFSETS
+from scheduler.systolic.program.images import PIXEL_OFFSETS
 
 GOOD = Array(13, 16, 16)
 

@@ -12,7 +12,7 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.model.clock import lowest_clock
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.search.search import search, search_clocks
-from scheduler.systolic.search.space import Goal, Space, pin, space_of
+from scheduler.systolic.search.space import Goal, Request, Space, pin, space_of
 from tests.scheduler.quantised import Builder, tiny_yolo
 
 ZCU104 = load("zcu104")
@@ -22,7 +22,9 @@ ZCU104 = load("zcu104")
 def test_the_lowest_clock_that_holds_a_rate(board: str, rate: float, efficiency: float) -> None:
     on = load(board)
     network = tiny_yolo(208)
-    found = search(network, on, ddr_timing(on, on.clocks()[-1].mhz, efficiency), space=few(network, on))
+    found = search(
+        network, on, ddr_timing(on, on.clocks()[-1].mhz, efficiency), request=Request(space=few(network, on))
+    )
     lowest = lowest_clock(found.schedule, on, rate, efficiency)
     assert lowest is not None
     for clock in on.clocks()[-40:]:
@@ -33,12 +35,12 @@ def test_the_lowest_clock_that_holds_a_rate(board: str, rate: float, efficiency:
 def few(network: QuantizedNetwork, board: Board) -> Space:
     """Four geometries or so, that every clock is searched in no time."""
     pinned = pin(space_of(network, board), save_rows=1, chunk=8, map_ports=1, weight_ports=2)
-    return replace(pinned, rows=(3, 7), shapes=((8, 8),), row_depths=(1024, 8192), strips=2)
+    return replace(pinned, rows=(3, 7), shapes=((8, 8),), row_depths=(1024, 8192), column_tiles=2)
 
 
 def test_no_clock_holds_what_is_too_fast() -> None:
     network = tiny_yolo(96)
-    schedule = search(network, ZCU104, ddr_timing(ZCU104, 300), space=few(network, ZCU104)).schedule
+    schedule = search(network, ZCU104, ddr_timing(ZCU104, 300), request=Request(space=few(network, ZCU104))).schedule
     assert lowest_clock(schedule, ZCU104, 1e6) is None
 
 
@@ -64,13 +66,13 @@ def test_the_search_over_clocks_finds_what_searching_each_finds(
     space = replace(few(drawn, on), rows=(3,) if lower else (3, 7))
     made = [clock.mhz for clock in on.clocks()]
     clocks = [mhz for mhz in made if mhz >= made[-1] / 5]
-    times = [search(drawn, on, ddr_timing(on, mhz), space=space).key[0] / mhz for mhz in clocks]
-    found = search_clocks(drawn, on, space=space)
+    times = [search(drawn, on, ddr_timing(on, mhz), request=Request(space=space)).key[0] / mhz for mhz in clocks]
+    found = search_clocks(drawn, on, request=Request(space=space))
     assert found.key[0] / found.ddr.clock_mhz == min(times)
     assert (found.ddr.clock_mhz < clocks[-1]) == lower
 
 
 def test_a_rate_is_held_at_the_highest_clock() -> None:
     drawn = NETWORKS["pools"]
-    found = search_clocks(drawn, ZCU104, Goal("resources", 1000), few(drawn, ZCU104))
+    found = search_clocks(drawn, ZCU104, Request(Goal("resources", 1000), few(drawn, ZCU104)))
     assert found.ddr.clock_mhz == ZCU104.clocks()[-1].mhz

@@ -13,21 +13,23 @@ from hypothesis import strategies as st
 from boards.board import load
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
-from scheduler.systolic.baselines import named_costs
+from scheduler.systolic.baselines import baselines
 from scheduler.systolic.layers import lower
+from scheduler.systolic.model.arrays import array_grid
 from scheduler.systolic.model.cost import cost, layer_cost, layer_cycles, layer_traffic
 from scheduler.systolic.model.cycles import PARTS
-from scheduler.systolic.model.knobs import knobs_of
-from scheduler.systolic.program import emit
+from scheduler.systolic.program.emit import emit
+from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.search.bounds import least_bytes, least_cycles
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Geometry, space_of, weight_words
-from scheduler.systolic.search.task import layers_of
-from scheduler.systolic.tiling import SystolicSchedule, tile
-from scheduler.systolic.work import cuts, following_steps, staying, ways, work_of
+from scheduler.systolic.search.task import network_shapes
+from scheduler.systolic.shape import shape_of, steps_after, with_maps_on_chip
+from scheduler.systolic.tiling import column_cuts, tilings
 from systolic.styles.systolic.measure import measure
 from systolic.trace.report import board_memory
 from tests.scheduler.quantised import Builder, tiny_yolo
+from tests.schedules import first_fit
 from tests.traced import kept, traced
 
 BOARD = load("zcu104")
@@ -36,29 +38,29 @@ ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, ch
 
 
 def test_parts_add_up() -> None:
-    priced = cost(tile(tiny_yolo(), ARRAY), LINK)
+    priced = cost(first_fit(tiny_yolo(), ARRAY), LINK)
     for layer in priced.layers:
         assert layer.total == sum(int(getattr(layer.cycles, part)) for part in PARTS)
     assert priced.cycles == sum(layer.total for layer in priced.layers)
     assert [int(layer.cycles.compute) for layer in priced.layers] == [
-        t.cycles for t in tile(tiny_yolo(), ARRAY).tilings
+        t.cycles for t in first_fit(tiny_yolo(), ARRAY).layers
     ]
 
 
 def test_bytes_are_those_of_the_images_and_maps() -> None:
     """Every map and every weight of tiny-YOLOv2 crosses once on this array."""
-    schedule = tile(tiny_yolo(), ARRAY)
+    schedule = first_fit(tiny_yolo(), ARRAY)
     program, moved = emit(schedule), cost(schedule, LINK).traffic
     assert moved.weights == sum(image.nbytes for image in program.weights)
     assert moved.requantisers == program.requantisers.nbytes
     assert moved.program == program.words.nbytes
     maps = program.maps
-    assert moved.maps_written == 16 * sum(maps[t.job.output].words for t in schedule.tilings)
-    assert moved.maps_read == 16 * sum(maps[t.job.input].words for t in schedule.tilings)
+    assert moved.maps_written == 16 * sum(maps[t.layer.output].words for t in schedule.layers)
+    assert moved.maps_read == 16 * sum(maps[t.layer.input].words for t in schedule.layers)
 
 
 def test_a_slower_memory_never_takes_fewer_cycles() -> None:
-    schedule = tile(tiny_yolo(96), ARRAY)
+    schedule = first_fit(tiny_yolo(96), ARRAY)
     cycles = [cost(schedule, replace(LINK, milli_bytes=rate)).cycles for rate in (1_000, 4_000, 16_000, 64_000)]
     assert cycles == sorted(cycles, reverse=True)
     assert cycles[0] > 2 * cycles[-1]
@@ -119,16 +121,16 @@ def test_no_way_takes_fewer_cycles_or_bytes_than_the_bounds(
         chunk=chunk,
         weight_words=weight_words(geometry, space, weight_ports),
     )
-    most = layers_of(network, lower(network, batch), *shape, 8)
-    layers = replace(most, stays=tuple(stay and may for may in most.stays))
-    works = staying(layers.works, layers.stays)
+    most = network_shapes(network, lower(network, batch), shape, space)
+    layers = replace(most, may_stay=tuple(stay and may for may in most.may_stay))
+    shapes = with_maps_on_chip(layers.shapes, layers.may_stay)
     bounds = least_cycles(geometry, layers, ddr, space), least_bytes(geometry, layers)
-    for index, (work, choices) in enumerate(zip(works, layers.cuts, strict=True)):
-        every = ways(work, rows, choices)
-        cycles = layer_cycles(knobs_of(array), work, every, following_steps(works, index), ddr, index == 0)
+    for index, (numbers, cuts) in enumerate(zip(shapes, layers.cuts, strict=True)):
+        every = tilings(numbers, rows, cuts)
+        cycles = layer_cycles(array_grid(array), numbers, every, steps_after(shapes, index), ddr, index == 0)
         assert all((getattr(cycles, f.name) >= 0).all() for f in fields(cycles))
         assert int(cycles.total.min()) >= bounds[0][index]
-        moved = min(layer_traffic(rows, shape[0], array.word_bytes, work, way).total for way in every)
+        moved = min(layer_traffic(rows, shape[0], array.word_bytes, numbers, tiling).total for tiling in every)
         assert moved >= bounds[1][index]
     for at_least, where_all_stay in zip(
         bounds, (least_cycles(geometry, most, ddr, space), least_bytes(geometry, most)), strict=True
@@ -138,23 +140,23 @@ def test_no_way_takes_fewer_cycles_or_bytes_than_the_bounds(
 
 def test_a_grid_is_priced_as_its_members() -> None:
     network = Builder(3, 40, 52).conv(24, 3).pool().conv(40, 3).network()
-    job = lower(network)[0]
-    work = work_of(network, job, ARRAY)
-    choices = ways(work, ARRAY.rows, cuts(network, job, ARRAY))
-    grid = layer_cycles(knobs_of(ARRAY), work, choices, 9, LINK, True).total
-    alone = [layer_cost(ARRAY, work, way, 9, LINK, True).total for way in choices]
+    layer = lower(network)[0]
+    shape = shape_of(network, layer, ARRAY)
+    choices = tilings(shape, ARRAY.rows, column_cuts(network, layer, ARRAY))
+    grid = layer_cycles(array_grid(ARRAY), shape, choices, 9, LINK, True).total
+    alone = [layer_cost(ARRAY, shape, tiling, 9, LINK, True).total for tiling in choices]
     assert np.broadcast_to(grid, (len(choices),)).tolist() == alone
 
 
-def test_named_schedules_are_rows_to_compare_with() -> None:
+def test_baselines_are_rows_to_compare_with() -> None:
     network = tiny_yolo()
     own = cost(search(network, BOARD, LINK).schedule, LINK)
-    named = {one.name: one for one in named_costs(network, own.array, LINK)}
-    assert set(named) == {"convor", "scale-sim-os", "naive"}
-    assert own.cycles < named["convor"].cycles < named["naive"].cycles
-    assert own.traffic.total < named["naive"].bytes
+    by_name = {baseline.name: baseline for baseline in baselines(network, own.array, LINK)}
+    assert set(by_name) == {"convor", "scale-sim-os", "naive"}
+    assert own.cycles < by_name["convor"].cycles < by_name["naive"].cycles
+    assert own.traffic.total < by_name["naive"].bytes
     # SCALE-Sim's equation by hand, last layer: 169 outputs in a fold of 208, 125 filters in 8 of 16, 1024 channels.
-    assert named["scale-sim-os"].layers[-1].cycles == (2 * 208 + 16 + 1024 - 2) * 1 * 8
+    assert by_name["scale-sim-os"].layers[-1].cycles == (2 * 208 + 16 + 1024 - 2) * 1 * 8
 
 
 TRACED_ARRAY = Array(5, 16, 8, row_depth=1024, weight_depth=2048, kept_depth=512, chunk=16, channel_tiles=8)
@@ -202,7 +204,7 @@ def compare_with_trace(schedule: SystolicSchedule, folder: Path, shares: tuple[f
 
 @pytest.mark.parametrize("name", TRACED)
 def test_modelled_cycles_are_within_3_percent_of_the_traced_ones(name: str, compiled: Path) -> None:
-    schedule = tile(TRACED[name], TRACED_ARRAY, {"batch of two": 2, "batch of five": 5}.get(name, 1))
+    schedule = first_fit(TRACED[name], TRACED_ARRAY, {"batch of two": 2, "batch of five": 5}.get(name, 1))
     compare_with_trace(schedule, compiled / "two ports", SHARES[name])
 
 
@@ -210,9 +212,9 @@ def test_modelled_cycles_are_within_3_percent_of_the_traced_ones(name: str, comp
 def test_they_are_where_ports_ask_for_more_than_the_ddr_gives(name: str, compiled: Path) -> None:
     """Each by what it waits for; without it the model is off by 4 to 18 %."""
     network, shares = SHORT_OF_DDR[name]
-    compare_with_trace(tile(network, FOUR_PORTS), compiled / "four ports", shares)
+    compare_with_trace(first_fit(network, FOUR_PORTS), compiled / "four ports", shares)
 
 
 def test_they_are_where_ports_hold_the_next_layers_weights(compiled: Path) -> None:
     network = Builder(3, 32, 40).conv(40, 3, 2).conv(16, 3).pool().dense(48).network()
-    compare_with_trace(kept(tile(network, FOUR_PORTS)), compiled / "four ports and maps on chip", (0.2,))
+    compare_with_trace(kept(first_fit(network, FOUR_PORTS)), compiled / "four ports and maps on chip", (0.2,))

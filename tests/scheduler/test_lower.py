@@ -40,7 +40,7 @@ def test_a_pool_whose_input_has_another_reader_is_a_job_of_its_own() -> None:
     jobs = lower(build.conv(4, 1).network())
     assert [job.pool_size for job in jobs] == [1, 2, 1]
     identity = jobs[1]
-    assert identity.diagonal
+    assert identity.depthwise
     assert identity.weights.shape == (8, 1, 1, 1)
     assert set(identity.requantiser.multiplier.tolist()) == {2}
     assert set(identity.requantiser.shift.tolist()) == {1}
@@ -57,14 +57,14 @@ def test_a_connected_layer_is_a_convolution_as_large_as_its_map() -> None:
 
 def test_an_average_sums_with_ones() -> None:
     job = lower(Builder(3, 6, 4).conv(8, 3).average().network())[1]
-    assert job.diagonal
+    assert job.depthwise
     assert job.kernel == (6, 4)
     assert int(job.weights.sum()) == 8 * 24
 
 
 def test_a_depthwise_convolution_stays_on_its_channels() -> None:
     job = lower(Builder(3, 6, 4).conv(8, 3).conv(0, 3, depthwise=True).network())[1]
-    assert job.diagonal
+    assert job.depthwise
     assert job.weights.shape == (8, 1, 3, 3)
 
 

@@ -13,14 +13,16 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import cost
-from scheduler.systolic.on_chip import buffers, handovers, hindrances, keep, may_stay
-from scheduler.systolic.program import PASS_FIELDS, emit
+from scheduler.systolic.on_chip import buffers, handovers, hindrances, may_stay
+from scheduler.systolic.program.emit import emit
+from scheduler.systolic.program.passes import PASS_FIELDS
 from scheduler.systolic.rules import check_schedule
+from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.search.search import search
-from scheduler.systolic.search.space import Geometry, Goal, pin, space_of
-from scheduler.systolic.search.task import Task, layers_of, map_depths, stays_at
-from scheduler.systolic.tiling import SystolicSchedule, tile
+from scheduler.systolic.search.space import Geometry, Goal, Request, pin, space_of
+from scheduler.systolic.search.task import Task, map_depths, network_shapes, stays_at
 from tests.scheduler.quantised import Builder
+from tests.schedules import first_fit, staying, with_on_chip
 
 ZCU104 = load("zcu104")
 LINK = ddr_timing(ZCU104, 300)
@@ -31,17 +33,14 @@ CHAIN = Builder(3, 20, 24).conv(16, 3).pool().conv(24, 3).conv(16, 3).conv(8, 1)
 
 def kept(network: QuantizedNetwork, array: Array) -> SystolicSchedule:
     """Every map that may and fits stays."""
-    schedule = tile(network, array)
-    stay = keep(network, lower(network), array)
-    both = zip(schedule.tilings, stay, strict=True)
-    return check_schedule(replace(schedule, tilings=tuple(replace(t, on_chip=s) for t, s in both)))
+    return check_schedule(with_on_chip(first_fit(network, array), staying(network, lower(network), array)))
 
 
 def test_all_but_the_result_stay_where_there_is_room() -> None:
-    assert keep(CHAIN, lower(CHAIN), ARRAY) == (True, True, True, False)
-    assert keep(CHAIN, lower(CHAIN), replace(ARRAY, map_depth=71)) == (True, False, True, False)
-    assert keep(CHAIN, lower(CHAIN), replace(ARRAY, map_depth=72)) == (True, True, True, False)
-    assert keep(CHAIN, lower(CHAIN), replace(ARRAY, map_depth=0)) == (False,) * 4
+    assert staying(CHAIN, lower(CHAIN), ARRAY) == (True, True, True, False)
+    assert staying(CHAIN, lower(CHAIN), replace(ARRAY, map_depth=71)) == (True, False, True, False)
+    assert staying(CHAIN, lower(CHAIN), replace(ARRAY, map_depth=72)) == (True, True, True, False)
+    assert staying(CHAIN, lower(CHAIN), replace(ARRAY, map_depth=0)) == (False,) * 4
 
 
 def test_a_map_that_is_read_with_a_stride_leaves() -> None:
@@ -70,10 +69,10 @@ def test_passes_say_where_their_maps_lie() -> None:
 
 def test_a_schedule_that_keeps_too_much_is_refused_with_the_rule() -> None:
     schedule = kept(CHAIN, ARRAY)
-    last = replace(schedule.tilings[-1], on_chip=True)
+    on_chip = [True] * len(schedule.layers)
     with pytest.raises(ScheduleError, match=r"conv5: a map stays on chip for the next layer alone, and the host"):
-        check_schedule(replace(schedule, tilings=(*schedule.tilings[:-1], last)))
-    small = replace(schedule, array=replace(ARRAY, map_depth=50))
+        check_schedule(with_on_chip(schedule, on_chip))
+    small = schedule_of(CHAIN, replace(ARRAY, map_depth=50), schedule.tilings)
     with pytest.raises(
         ScheduleError, match=r"pool2: a bank of a map buffer holds .* on chip \(48 words|72 words of map_depth=50"
     ):
@@ -81,7 +80,7 @@ def test_a_schedule_that_keeps_too_much_is_refused_with_the_rule() -> None:
 
 
 def test_every_depth_holds_one_map_more_as_far_as_the_board_has_memory() -> None:
-    layers = layers_of(CHAIN, lower(CHAIN), 8, 8, 8)
+    layers = network_shapes(CHAIN, lower(CHAIN), (8, 8), space_of(CHAIN, ZCU104))
     task = Task(Geometry(5, 8, 8), layers, ZCU104, LINK, Goal(), space_of(CHAIN, ZCU104))
     sizes = map_depths(task)
     assert sizes[0] == 0
@@ -94,8 +93,8 @@ def test_every_depth_holds_one_map_more_as_far_as_the_board_has_memory() -> None
 
 def test_the_search_keeps_maps_and_moves_fewer_bytes_for_it() -> None:
     space = pin(space_of(CHAIN, ZCU104), rows=5, columns=8, lanes=8)
-    free = search(CHAIN, ZCU104, LINK, space=space)
-    in_ddr = search(CHAIN, ZCU104, LINK, space=pin(space, map_depth=0))
+    free = search(CHAIN, ZCU104, LINK, request=Request(space=space))
+    in_ddr = search(CHAIN, ZCU104, LINK, request=Request(space=pin(space, map_depth=0)))
     assert [tiling.on_chip for tiling in free.schedule.tilings] == [True, True, True, False]
     assert not any(tiling.on_chip for tiling in in_ddr.schedule.tilings)
     near, far = cost(free.schedule, LINK), cost(in_ddr.schedule, LINK)

@@ -12,8 +12,8 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.model import state as pass_state
 from scheduler.systolic.model.cost import cost
-from scheduler.systolic.tiling import tile
 from tests.scheduler.quantised import Builder, tiny_yolo
+from tests.schedules import first_fit
 
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, channel_tiles=64)
 
@@ -25,7 +25,7 @@ ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, ch
 )
 @pytest.mark.parametrize("share", [0.85, 0.1])
 def test_tiles_by_their_growth(network: QuantizedNetwork, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    schedule, ddr = tile(network, ARRAY), ddr_timing(load("zcu104"), 300, share)
+    schedule, ddr = first_fit(network, ARRAY), ddr_timing(load("zcu104"), 300, share)
     together = [layer.total for layer in cost(schedule, ddr).layers]
     monkeypatch.setattr(pass_state, "SETTLED", 10_000)
     stepped = [layer.total for layer in cost(schedule, ddr).layers]
@@ -37,8 +37,8 @@ def test_weights_that_fall_behind_only_after_many_tiles(monkeypatch: pytest.Monk
     network = Builder(3, 2, 2).conv(64, 1).dense(16384).network()
     array = Array(2, 64, 16, 1, 2, 2, row_depth=64, weight_depth=64, kept_depth=64, chunk=8, channel_tiles=256)
     ddr = replace(ddr_timing(load("zcu104"), 300), milli_bytes=25_837)
-    dense = tile(network, array, 4).tilings[1]
+    dense = first_fit(network, array, 4).tilings[1]
     assert dense.inputs_resident
-    together = cost(tile(network, array, 4), ddr).layers[1].total
+    together = cost(first_fit(network, array, 4), ddr).layers[1].total
     monkeypatch.setattr(pass_state, "SETTLED", 10_000)
-    assert together == pytest.approx(cost(tile(network, array, 4), ddr).layers[1].total, rel=0.001)
+    assert together == pytest.approx(cost(first_fit(network, array, 4), ddr).layers[1].total, rel=0.001)

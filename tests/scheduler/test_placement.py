@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from boards.board import Board, load
 from boards.errors import ScheduleError
+from scheduler.hardware.arithmetic import NEVER
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.hardware.primitives import bram36, distributed_luts, uram
 from scheduler.systolic.area.placement import excess, least_areas, place, placed_usage, placements
-from scheduler.systolic.area.resources import BUFFERS, Usage
+from scheduler.systolic.area.resources import BUFFERS, Usage, area
 from scheduler.systolic.array import Array
 from scheduler.systolic.search.search import search
-from scheduler.systolic.search.space import NEVER, Goal, area, pin, space_of
+from scheduler.systolic.search.space import Goal, Request, pin, space_of
 from tests.scheduler.quantised import Builder
 
 ZCU104 = load("zcu104")
@@ -102,7 +103,7 @@ def arrays(draw: st.DrawFn) -> Array:
 def least(array: Array, board: Board) -> int:
     """By every choice."""
     every = (placed_usage(array, board, one) for one in placements(board))
-    return min((area(used, board) for used in every if used.fits(board)), default=int(NEVER))
+    return min((area(used, board) for used in every if used.fits(board)), default=NEVER)
 
 
 @settings(max_examples=40)
@@ -141,7 +142,7 @@ NETWORK = Builder(3, 16, 16).conv(16, 3).pool().conv(32, 3).network()
 @pytest.mark.parametrize("goal", [Goal(), Goal("resources", 2000)], ids=lambda g: g.objective)
 def test_what_a_search_places_is_the_least_of_every_choice(goal: Goal) -> None:
     board = smaller(ZCU104, bram36=40, uram=10)
-    found = search(NETWORK, board, ddr_timing(board, 300), goal, pin(space_of(NETWORK, board), lanes=8))
+    found = search(NETWORK, board, ddr_timing(board, 300), Request(goal, pin(space_of(NETWORK, board), lanes=8)))
     used = place(found.schedule.array, board)[1]
     assert used.fits(board)
     assert area(used, board) == least(found.schedule.array, board)
@@ -152,21 +153,21 @@ def test_a_board_short_of_bram_holds_a_network_in_lutram() -> None:
     """Ports take 8 or more BRAM36; what is left does not hold all buffers, and there is no URAM."""
     short = smaller(load("ultra96-v2"), bram36=12)
     space = pin(space_of(NETWORK, short), rows=4, columns=8, lanes=4, map_ports=1, weight_ports=1)
-    found = search(NETWORK, short, ddr_timing(short, 300), space=space)
+    found = search(NETWORK, short, ddr_timing(short, 300), request=Request(space=space))
     chosen, used = place(found.schedule.array, short)
     assert "lutram" in chosen.values()
     assert used.fits(short)
     assert not placed_usage(found.schedule.array, short, IN_BRAM).fits(short)
     without = smaller(short, lutram=1000)  # FIFOs alone take more
     with pytest.raises(ScheduleError, match=r"does not fit Ultra96-V2: .* LUT as memory of 1000 \(\d+ too many\)"):
-        search(NETWORK, without, ddr_timing(short, 300), space=space)
+        search(NETWORK, without, ddr_timing(short, 300), request=Request(space=space))
 
 
 def test_logic_counts_too() -> None:
     short = smaller(load("ultra96-v2"), lut=3000)
     space = pin(space_of(NETWORK, short), rows=4, columns=8, lanes=4)
     with pytest.raises(ScheduleError, match=r"needs .*\d+ LUT of 3000 \(\d+ too many\)"):
-        search(NETWORK, short, ddr_timing(short, 300), space=space)
+        search(NETWORK, short, ddr_timing(short, 300), request=Request(space=space))
 
 
 def test_usage_adds_up() -> None:

@@ -13,10 +13,13 @@ from cnn.network import Concat, Shape
 from cnn.quantized import QConvolution, QNode, Requantiser
 from hls_templates.headers import fixed_files, include_folders
 from scheduler.systolic.array import PIXEL_BYTES, Array
-from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, emit, place_maps, requantiser_image, weight_image
-from scheduler.systolic.tiling import tile
+from scheduler.systolic.program.emit import emit
+from scheduler.systolic.program.images import requantiser_image, weight_image
+from scheduler.systolic.program.maps import place_maps
+from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
 from tests.kinds import as_kind
 from tests.scheduler.quantised import Builder, tiny_yolo
+from tests.schedules import first_fit
 
 HEADER = fixed_files(*include_folders("systolic"))["pass.h"]
 ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
@@ -34,15 +37,15 @@ def test_a_pass_has_the_words_of_the_header() -> None:
     assert len(PASS_FIELDS) <= PASS_WORDS
 
 
-def test_each_strip_is_a_pass() -> None:
+def test_each_column_tile_is_a_pass() -> None:
     network = Builder(3, 26, 60).conv(64, 3).conv(16, 3).network()
-    schedule = tile(
+    schedule = first_fit(
         network, Array(5, 8, 8, row_depth=256, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
     )
     program = emit(schedule)
-    counts = [len(t.strips) for t in schedule.tilings]
+    counts = [t.tiling.columns.count for t in schedule.layers]
     assert counts[1] > 1
-    assert program.pass_job == tuple(i for i, n in enumerate(counts) for _ in range(n))
+    assert program.pass_layer == tuple(i for i, n in enumerate(counts) for _ in range(n))
     assert program.words.shape == (sum(counts), PASS_WORDS)
     assert program.last_pass(0) == counts[0] - 1
 
@@ -56,21 +59,21 @@ def branching() -> Builder:
 
 @pytest.mark.parametrize("network", [tiny_yolo(96), branching().network()], ids=["chain", "branch"])
 def test_maps_that_live_together_do_not_overlap(network: object) -> None:
-    schedule = tile(network, Array(13, 16, 16, channel_tiles=64))  # type: ignore[arg-type]
+    schedule = first_fit(network, Array(13, 16, 16, channel_tiles=64))  # type: ignore[arg-type]
     maps, size = place_maps(schedule)
-    read_last = {t.job.input: i for i, t in enumerate(schedule.tilings)}
-    for index, tiling in enumerate(schedule.tilings):
-        out = maps[tiling.job.output]
+    read_last = {t.layer.input: i for i, t in enumerate(schedule.layers)}
+    for index, scheduled in enumerate(schedule.layers):
+        out = maps[scheduled.layer.output]
         assert out.base + out.words <= size
         for node, region in maps.items():
-            written = next((i for i, t in enumerate(schedule.tilings) if t.job.output == node), -1)
+            written = next((i for i, t in enumerate(schedule.layers) if t.layer.output == node), -1)
             if written < index <= read_last.get(node, len(schedule.tilings)):
                 assert out.base + out.words <= region.base or region.base + region.words <= out.base
 
 
 def test_a_chain_needs_two_regions_only() -> None:
     network = tiny_yolo(96)
-    maps, size = place_maps(tile(network, Array(13, 16, 16, channel_tiles=64)))
+    maps, size = place_maps(first_fit(network, Array(13, 16, 16, channel_tiles=64)))
     largest = sorted(m.words for m in maps.values())[-2:]
     assert size <= sum(largest)
 
@@ -78,9 +81,9 @@ def test_a_chain_needs_two_regions_only() -> None:
 def test_weights_lie_lane_by_lane_column_by_column() -> None:
     """[tile][ky][kx][block][lane][column] flat; every weight is there once, the rest is 0."""
     network = Builder(3, 6, 6).conv(16, 1).conv(20, 3).network()
-    schedule = tile(network, ARRAY)
-    image = weight_image(schedule.tilings[1], ARRAY).reshape(3, 3, 3, 2, 8, 8)
-    weights = schedule.tilings[1].job.weights
+    schedule = first_fit(network, ARRAY)
+    image = weight_image(schedule.layers[1].layer, ARRAY).reshape(3, 3, 3, 2, 8, 8)
+    weights = schedule.layers[1].layer.weights
     for tile_number, ky, kx, block, lane, column in np.ndindex(*image.shape):
         filter_number, channel = 8 * tile_number + column, 8 * block + lane
         wanted = weights[filter_number, channel, ky, kx] if filter_number < 20 else 0
@@ -89,9 +92,9 @@ def test_weights_lie_lane_by_lane_column_by_column() -> None:
 
 def test_pixels_are_unrolled_over_the_kernel() -> None:
     network = Builder(3, 6, 6).conv(8, 3).network()
-    schedule = tile(network, ARRAY)
-    image = weight_image(schedule.tilings[0], ARRAY).reshape(1, 3, 2, 2, PIXEL_BYTES, 8)
-    weights = schedule.tilings[0].job.weights
+    schedule = first_fit(network, ARRAY)
+    image = weight_image(schedule.layers[0].layer, ARRAY).reshape(1, 3, 2, 2, PIXEL_BYTES, 8)
+    weights = schedule.layers[0].layer.weights
     for ky, group, pixel, channel, column in np.ndindex(3, 2, 2, PIXEL_BYTES, 8):
         kx = 2 * group + pixel
         wanted = weights[column, channel, ky, kx] if kx < 3 and channel < 3 else 0
@@ -100,17 +103,17 @@ def test_pixels_are_unrolled_over_the_kernel() -> None:
 
 def test_depthwise_weights_stand_on_the_diagonal() -> None:
     network = Builder(3, 6, 6).conv(8, 1).conv(0, 3, depthwise=True).network()
-    schedule = tile(network, ARRAY)
-    image = weight_image(schedule.tilings[1], ARRAY).reshape(3, 3, 8, 8)
+    schedule = first_fit(network, ARRAY)
+    image = weight_image(schedule.layers[1].layer, ARRAY).reshape(3, 3, 8, 8)
     for ky, kx, lane, column in np.ndindex(*image.shape):
-        wanted = schedule.tilings[1].job.weights[column, 0, ky, kx] if lane == column else 0
+        wanted = schedule.layers[1].layer.weights[column, 0, ky, kx] if lane == column else 0
         assert image[ky, kx, lane, column] == wanted
 
 
 def test_weights_are_dealt_to_the_ports_in_turn() -> None:
     network = Builder(3, 6, 6).conv(16, 1).conv(20, 3).network()
-    schedule = tile(network, ARRAY)
-    whole = np.concatenate([weight_image(t, ARRAY) for t in schedule.tilings])
+    schedule = first_fit(network, ARRAY)
+    whole = np.concatenate([weight_image(t.layer, ARRAY) for t in schedule.layers])
     dealt = emit(schedule).weights
     assert len(dealt) == 2
     assert np.array_equal(np.stack(dealt, 1).reshape(whole.shape), whole)
@@ -118,9 +121,9 @@ def test_weights_are_dealt_to_the_ports_in_turn() -> None:
 
 def test_pixels_are_centred_through_the_bias() -> None:
     network = Builder(3, 6, 6).conv(8, 3).network()
-    tiling = tile(network, ARRAY).tilings[0]
-    image = requantiser_image(tiling, network, ARRAY)
-    bias = tiling.job.requantiser.bias + 128 * tiling.job.weights.astype(np.int64).sum(axis=(1, 2, 3))
+    scheduled = first_fit(network, ARRAY).layers[0]
+    image = requantiser_image(scheduled, network)
+    bias = scheduled.layer.requantiser.bias + 128 * scheduled.layer.weights.astype(np.int64).sum(axis=(1, 2, 3))
     assert np.array_equal(image[:8, 0].view(np.int32), bias)
 
 
@@ -134,4 +137,4 @@ def test_a_sum_beyond_32_bits_is_refused() -> None:
     with pytest.raises(
         ScheduleError, match=r"conv1: the array's accumulators are 32 bits, but channel 7 may reach 2147789312; check"
     ):
-        emit(tile(build.network(), ARRAY))
+        emit(first_fit(build.network(), ARRAY))

@@ -10,24 +10,24 @@ import pytest
 
 from boards.errors import ScheduleError
 from scheduler.systolic.array import Array
-from scheduler.systolic.program import emit
+from scheduler.systolic.program.emit import emit
 from scheduler.systolic.schedule_file import SCHEMA, from_json, to_json
-from scheduler.systolic.tiling import tile
 from tests.scheduler.quantised import Builder
+from tests.schedules import first_fit
 
 NETWORK = Builder(3, 40, 60).conv(16, 3).pool().conv(24, 3).pool(1).conv(8, 1).network("edited")
 ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
-TEXT = to_json(tile(NETWORK, ARRAY))
+TEXT = to_json(first_fit(NETWORK, ARRAY))
 
 
 def test_a_saved_schedule_comes_back_as_the_same_program() -> None:
     again = from_json(TEXT, NETWORK)
     assert to_json(again) == TEXT
-    assert (emit(again).words == emit(tile(NETWORK, ARRAY)).words).all()
+    assert (emit(again).words == emit(first_fit(NETWORK, ARRAY)).words).all()
 
 
 def test_a_batch_is_saved_with_the_schedule() -> None:
-    schedule = tile(NETWORK, ARRAY, 3)
+    schedule = first_fit(NETWORK, ARRAY, 3)
     text = to_json(schedule)
     again = from_json(text, NETWORK)
     assert again.batch == 3
@@ -49,10 +49,10 @@ def test_the_schema_describes_what_is_saved() -> None:
 
 def test_an_edit_by_hand_is_taken() -> None:
     values = json.loads(TEXT)
-    values["layers"][0].update(order="streamed", strip_columns=20, overlap=False)
+    values["layers"][0].update(order="streamed", tile_columns=20, overlap=False)
     tiling = from_json(json.dumps(values), NETWORK).tilings[0]
-    assert [s.columns for s in tiling.strips] == [20, 20, 20]
-    assert (tiling.resident, tiling.overlap) == (False, False)
+    assert [tile.columns for tile in tiling.columns.tiles] == [20, 20, 20]
+    assert (tiling.weights_resident, tiling.overlap) == (False, False)
 
 
 def test_a_map_is_kept_on_chip_by_hand() -> None:
@@ -88,10 +88,10 @@ def all_of(*edits: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]
 EDITS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "order": (layer(0, order="random"), "order is one of weights-resident, inputs-resident, streamed ('random')"),
     "cut window": (
-        layer(0, strip_columns=31),
-        "strip_columns is a multiple of the pool's stride, so that no window is cut",
+        layer(0, tile_columns=31),
+        "tile_columns is a multiple of the pool's stride, so that no window is cut",
     ),
-    "stride 1": (layer(1, strip_columns=10), "a layer with a pool of stride 1 is one strip"),
+    "stride 1": (layer(1, tile_columns=10), "a layer with a pool of stride 1 is one column tile"),
     "rows": (array(row_depth=64), "the row buffer holds the rows of a tile, of the next one where they overlap"),
     "weights": (array(weight_depth=20), "the weight buffer holds a tile and the one that follows"),
     "sums": (array(kept_depth=4), "the Saver keeps the sums that wait for the tile below (60 sums of kept_depth=4)"),
@@ -119,14 +119,14 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "array bool": (array(rows=True), "array.rows is an integer of 1…1048576, not True"),
     "array key": (array(speed=5), "edit.json: array: has unknown speed; the keys are rows, columns"),
     "array lacks": (lambda v: v["array"].pop("chunk"), "edit.json: array: lacks chunk; the keys are rows, columns"),
-    "width": (layer(0, strip_columns=61), "edit.json: conv1: strip_columns is 1…60, not 61"),
-    "width type": (layer(0, strip_columns=2.5), "edit.json: conv1: strip_columns is of type int, not 2.5"),
+    "width": (layer(0, tile_columns=61), "edit.json: conv1: tile_columns is 1…60, not 61"),
+    "width type": (layer(0, tile_columns=2.5), "edit.json: conv1: tile_columns is of type int, not 2.5"),
     "layer name": (layer(0, name="conv9"), "layers has to name conv1, conv3, conv5 in this order, as edited does"),
     "format": (
         top(format="x"),
         'edit.json is not a schedule: it has to be an object with "format": "systolic-schedule"',
     ),
-    "version": (top(version=2), "edit.json has version 2; this program reads version 1"),
+    "version": (top(version=1), "edit.json has version 1; this program reads version 2: save the schedule again"),
     "batch": (top(batch=0), "edit.json: batch is an integer of 1…64, not 0"),
     "batch type": (top(batch=True), "edit.json: batch is an integer of 1…64, not True"),
     "key": (top(more=1), "edit.json: has unknown more; the keys are format, version, network, batch, array, layers"),

@@ -22,17 +22,18 @@ from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import Array, check
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import cost
-from scheduler.systolic.on_chip import keep
 from scheduler.systolic.rules import check_schedule
-from scheduler.systolic.search.search import schedule_of, search
-from scheduler.systolic.search.space import Goal, pin, ports_fit, space_of
-from scheduler.systolic.tiling import SystolicSchedule, tile
-from scheduler.systolic.work import Way, cuts, following_steps, needs, ways, work_of
+from scheduler.systolic.schedule import SystolicSchedule, schedule_of
+from scheduler.systolic.search.search import search
+from scheduler.systolic.search.space import Goal, Request, pin, ports_fit, space_of
+from scheduler.systolic.shape import shape_of, steps_after
+from scheduler.systolic.tiling import Tiling, buffer_needs, column_cuts, tilings
 from systolic.execution.build import Variant
 from systolic.files import write
 from systolic.styles.systolic.generate import generate
 from systolic.styles.systolic.simulate import open_folder, simulate, simulate_batch
 from tests.scheduler.quantised import Builder
+from tests.schedules import first_fit, staying
 from tests.traced import load_into
 
 BOARD = load("zcu104")
@@ -181,27 +182,26 @@ def networks(draw: st.DrawFn, bits: int = 8) -> QuantizedNetwork:
 def test_a_kernel_of_more_rows_than_an_address_is_multiplied_by(run: Run) -> None:
     """The average of a map of 620 rows: its first tile is 627 row strides."""
     tall = Array(8, 8, 8, save_rows=1, map_ports=1, weight_ports=1, row_depth=4096, weight_depth=8192)
-    assert run("tall", tile(Builder(3, 620, 4).conv(8, 3).average().network(), tall), 1) == 0
+    assert run("tall", first_fit(Builder(3, 620, 4).conv(8, 3).average().network(), tall), 1) == 0
 
 
-def legal_ways(network: QuantizedNetwork, array: Array, batch: int = 1) -> list[list[Way]]:
-    jobs = lower(network, batch)
-    works = [work_of(network, job, array) for job in jobs]
-    found = []
-    for index, (job, work) in enumerate(zip(jobs, works, strict=True)):
-        following = following_steps(works, index)
+def legal_tilings(network: QuantizedNetwork, array: Array, batch: int = 1) -> list[list[Tiling]]:
+    layers = lower(network, batch)
+    shapes = [shape_of(network, layer, array) for layer in layers]
+    legal = []
+    for index, (layer, shape) in enumerate(zip(layers, shapes, strict=True)):
         fitting = []
-        for way in ways(work, array.rows, cuts(network, job, array)):
-            need = needs(work, array.rows, array.columns, way, following)
+        for tiling in tilings(shape, array.rows, column_cuts(network, layer, array)):
+            needs = buffer_needs(shape, array.rows, array.columns, tiling, steps_after(shapes, index))
             if (
-                need.row_depth <= array.row_depth
-                and need.weight_depth <= array.weight_depth
-                and need.kept_depth <= array.kept_depth
-                and need.channel_tiles <= array.channel_tiles
+                needs.row_depth <= array.row_depth
+                and needs.weight_depth <= array.weight_depth
+                and needs.kept_depth <= array.kept_depth
+                and needs.channel_tiles <= array.channel_tiles
             ):
-                fitting.append(way)
-        found.append(fitting)
-    return found
+                fitting.append(tiling)
+        legal.append(fitting)
+    return legal
 
 
 @pytest.mark.parametrize("name", ARRAYS)
@@ -209,10 +209,10 @@ def legal_ways(network: QuantizedNetwork, array: Array, batch: int = 1) -> list[
 @given(data=st.data())
 def test_every_legal_way_is_executed_bit_exactly(name: str, data: st.DataObject, run: Run) -> None:
     network = data.draw(networks(ARRAYS[name].bits))
-    choices = legal_ways(network, ARRAYS[name])
+    choices = legal_tilings(network, ARRAYS[name])
     if not all(choices):
         return
-    may_stay = keep(network, lower(network), ARRAYS[name])
+    may_stay = staying(network, lower(network), ARRAYS[name])
     chosen = [
         replace(data.draw(st.sampled_from(fitting)), on_chip=may and data.draw(st.integers(0, 3)) > 0)
         for fitting, may in zip(choices, may_stay, strict=True)
@@ -226,7 +226,7 @@ def test_every_legal_way_is_executed_bit_exactly(name: str, data: st.DataObject,
 def test_every_frame_of_a_batch_is_executed_bit_exactly(data: st.DataObject, name: str, batch: int, run: Run) -> None:
     array = ARRAYS[name]
     network = data.draw(networks(array.bits))
-    choices = legal_ways(network, array, batch)
+    choices = legal_tilings(network, array, batch)
     if not all(choices):
         return
     chosen = [data.draw(st.sampled_from(fitting)) for fitting in choices]
@@ -238,16 +238,16 @@ def test_every_frame_of_a_batch_is_executed_bit_exactly(data: st.DataObject, nam
 def test_what_the_search_returns_is_legal_and_executed_bit_exactly(data: st.DataObject, name: str, run: Run) -> None:
     array = ARRAYS[name]
     network = data.draw(networks(array.bits))
-    if not all(legal_ways(network, array)):
+    if not all(legal_tilings(network, array)):
         return
     numbers = ("rows", "columns", "lanes", "save_rows", "chunk", "map_ports", "weight_ports")
     depths = ("row_depth", "weight_depth", "kept_depth", "map_depth")
     space = pin(space_of(network, BOARD, array.bits), **{n: getattr(array, n) for n in (*numbers, *depths)})
-    found = search(network, BOARD, ddr_timing(BOARD, 300), space=space)
+    found = search(network, BOARD, ddr_timing(BOARD, 300), request=Request(space=space))
     check(found.schedule.array)
     check_schedule(found.schedule)
     assert all(getattr(found.schedule.array, n) == getattr(array, n) for n in (*numbers, *depths))
-    schedule = schedule_of(network, array, [layer.way for layer in cost(found.schedule, found.ddr).layers])
+    schedule = schedule_of(network, array, [layer.tiling for layer in cost(found.schedule, found.ddr).layers])
     assert run(name, schedule, 2) == 0
 
 
@@ -270,7 +270,7 @@ def test_what_is_found_for_any_network_and_board_fits_and_is_executed_bit_exactl
     clock = data.draw(st.sampled_from([clock for clock in board.clocks() if clock.mhz >= 20]))
     goal = data.draw(st.sampled_from((Goal(), Goal("ddr", 1), Goal("resources", 1))))
     try:
-        found = search(network, board, ddr_timing(board, clock.mhz), goal)
+        found = search(network, board, ddr_timing(board, clock.mhz), Request(goal))
     except ScheduleError as error:
         if not re.search(r"does not fit|does not reach", str(error)):
             raise
@@ -303,7 +303,7 @@ def test_packed_products_give_the_same_bits(name: str, run: Run) -> None:
         .conv(7, 1, wide=True)
         .network()
     )
-    schedule = check_schedule(tile(network, ARRAYS[name]))
+    schedule = check_schedule(first_fit(network, ARRAYS[name]))
     assert run(name, schedule, 3, Variant(ap_int=True)) == 0
 
 
@@ -314,4 +314,4 @@ def test_pixels_of_all_values_are_exact(bits: int, run: Run) -> None:
     for channels in (1, 3, 4):
         for stride in (1, 2):
             network = Builder(channels, 9, 14, seed=stride, bits=bits).conv(8, 3, stride, wide=True).network()
-            assert run(name, check_schedule(tile(network, ARRAYS[name])), channels) == 0
+            assert run(name, check_schedule(first_fit(network, ARRAYS[name])), channels) == 0

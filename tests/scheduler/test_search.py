@@ -20,11 +20,13 @@ from scheduler.systolic.model.cost import cost
 from scheduler.systolic.schedule_file import to_json
 from scheduler.systolic.search.brute_force import brute_force
 from scheduler.systolic.search.choose import choose
-from scheduler.systolic.search.price import Candidate, _Grid, _Layer, solve
-from scheduler.systolic.search.search import _run, _Visit, search
-from scheduler.systolic.search.space import Geometry, Goal, Space, geometries, pin, space_of
-from scheduler.systolic.search.task import Task, layers_of
-from scheduler.systolic.work import Work
+from scheduler.systolic.search.costs import GeometryCosts, LayerCosts
+from scheduler.systolic.search.search import search
+from scheduler.systolic.search.solve import Candidate, solve
+from scheduler.systolic.search.space import Geometry, Goal, Request, Space, geometries, pin, space_of
+from scheduler.systolic.search.task import Task, network_shapes
+from scheduler.systolic.search.workers import Visit, Workers, visit_all
+from scheduler.systolic.shape import LayerShape
 from tests.scheduler.quantised import Builder, tiny_yolo
 
 ZCU104 = load("zcu104")
@@ -40,7 +42,7 @@ SMALL = Space(
     row_depths=(64, 512),
     weight_depths=(128, 512),
     kept_depths=(32,),
-    strips=2,
+    column_tiles=2,
 )
 
 NETWORKS = {
@@ -55,12 +57,12 @@ GOALS = (Goal(), Goal("latency"), Goal("ddr", 20_000), Goal("resources", 20_000)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_search_finds_what_pricing_everything_finds(name: str, goal: Goal) -> None:
     ddr = replace(LINK, milli_bytes=6_000)  # a memory that matters
-    wanted = brute_force(NETWORKS[name], ZCU104, ddr, goal, SMALL)
+    wanted = brute_force(NETWORKS[name], ZCU104, ddr, Request(goal, SMALL))
     if wanted is None:
         with pytest.raises(ScheduleError, match="does not reach"):
-            search(NETWORKS[name], ZCU104, ddr, goal, SMALL)
+            search(NETWORKS[name], ZCU104, ddr, Request(goal, SMALL))
         return
-    found = search(NETWORKS[name], ZCU104, ddr, goal, SMALL)
+    found = search(NETWORKS[name], ZCU104, ddr, Request(goal, SMALL))
     assert found.key == wanted
     priced = cost(found.schedule, ddr)
     assert {priced.cycles, priced.traffic.total} <= set(found.key)
@@ -74,7 +76,7 @@ def test_a_bound_cuts_off_what_does_not_beat_it_and_no_more(name: str, goal: Goa
     ddr = replace(LINK, milli_bytes=6_000)
     found = 0
     for geometry in geometries(SMALL, ZCU104):
-        layers = layers_of(NETWORKS[name], jobs, geometry.columns, geometry.lanes, SMALL.strips, SMALL.bits)
+        layers = network_shapes(NETWORKS[name], jobs, geometry.width, SMALL)
         task = Task(geometry, layers, ZCU104, ddr, goal, SMALL)
         best, _ = solve(task)
         if best is None:
@@ -89,9 +91,9 @@ def test_a_bound_cuts_off_what_does_not_beat_it_and_no_more(name: str, goal: Goa
 @pytest.mark.parametrize("goal", [Goal(), Goal("ddr", 20_000)], ids=lambda g: g.objective)
 def test_the_search_over_batches_finds_what_pricing_everything_finds(goal: Goal) -> None:
     ddr = replace(LINK, milli_bytes=6_000)
-    wanted = brute_force(NETWORKS["dense"], ZCU104, ddr, goal, SMALL, 5)
+    wanted = brute_force(NETWORKS["dense"], ZCU104, ddr, Request(goal, SMALL, 5))
     assert wanted is not None
-    found = search(NETWORKS["dense"], ZCU104, ddr, goal, SMALL, batch=5)
+    found = search(NETWORKS["dense"], ZCU104, ddr, Request(goal, SMALL, 5))
     assert found.key == wanted
     assert found.schedule.batch == 5
 
@@ -110,13 +112,13 @@ def test_it_finds_thirteen_rows_for_tiny_yolo() -> None:
 def layers_priced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The layers that are priced from here on, again where a map lies elsewhere."""
     priced: list[int] = []
-    price = _Grid._price
+    price = GeometryCosts._price
 
-    def counted(grid: _Grid, index: int, work: Work) -> _Layer:
+    def counted(costs: GeometryCosts, index: int, shape: LayerShape) -> LayerCosts:
         priced.append(index)
-        return price(grid, index, work)
+        return price(costs, index, shape)
 
-    monkeypatch.setattr(_Grid, "_price", counted)
+    monkeypatch.setattr(GeometryCosts, "_price", counted)
     return priced
 
 
@@ -133,7 +135,7 @@ def test_arrays_that_a_board_does_not_hold_are_not_priced(layers_priced: list[in
     board, network = load("kv260"), tiny_yolo()
 
     def priced(rows: int, columns: int, lanes: int) -> tuple[Candidate | None, int]:
-        layers = layers_of(network, lower(network), columns, lanes, 8)
+        layers = network_shapes(network, lower(network), (columns, lanes), space_of(network, board))
         ddr, space = ddr_timing(board, 300), space_of(network, board)
         return solve(Task(Geometry(rows, columns, lanes), layers, board, ddr, Goal(), space))
 
@@ -145,9 +147,9 @@ def test_arrays_that_a_board_does_not_hold_are_not_priced(layers_priced: list[in
 
 def test_pins_are_kept() -> None:
     space = pin(space_of(tiny_yolo(96), ZCU104), rows=8, columns=16, lanes=16, save_rows=4, order="weights-resident")
-    schedule = search(tiny_yolo(96), ZCU104, LINK, space=space).schedule
+    schedule = search(tiny_yolo(96), ZCU104, LINK, request=Request(space=space)).schedule
     assert (schedule.array.rows, schedule.array.save_rows) == (8, 4)
-    assert all(t.resident or t.row_tiles == 1 for t in schedule.tilings)
+    assert all(t.tiling.weights_resident or t.row_tiles == 1 for t in schedule.layers)
 
 
 PINS = {
@@ -189,7 +191,7 @@ def test_a_clock_is_positive() -> None:
 def test_too_small_a_board_gets_what_it_lacks() -> None:
     tiny = replace(ZCU104, title="Tiny board", resources=replace(ZCU104.resources, dsp=40, bram36=10, uram=2))
     with pytest.raises(ScheduleError) as raised:
-        search(tiny_yolo(), tiny, LINK, space=pin(space_of(tiny_yolo(), tiny), lanes=16))
+        search(tiny_yolo(), tiny, LINK, Request(space=pin(space_of(tiny_yolo(), tiny), lanes=16)))
     sentence = str(raised.value)
     assert sentence.startswith("tiny-yolo-416 does not fit Tiny board: ")
     assert "288 DSP of 40 (248 too many), " in sentence
@@ -198,7 +200,7 @@ def test_too_small_a_board_gets_what_it_lacks() -> None:
 
 def test_a_rate_that_nothing_reaches_names_the_fastest() -> None:
     with pytest.raises(ScheduleError, match=r"400 frames/s on ZCU104 at 300 MHz: the fastest array, 13×16×16"):
-        search(tiny_yolo(), ZCU104, LINK, Goal("resources", 400))
+        search(tiny_yolo(), ZCU104, LINK, Request(Goal("resources", 400)))
 
 
 def test_choose_is_the_search() -> None:
@@ -209,7 +211,7 @@ def test_choose_is_the_search() -> None:
 def test_fewer_resources_suffice_for_a_lower_rate() -> None:
     network = tiny_yolo(96)
     space = pin(space_of(network, ZCU104), lanes=16, chunk=24)
-    fast, slow = (search(network, ZCU104, LINK, Goal("resources", rate), space) for rate in (500, 100))
+    fast, slow = (search(network, ZCU104, LINK, Request(Goal("resources", rate), space)) for rate in (500, 100))
     assert slow.key[0] < fast.key[0]
     assert cost(slow.schedule, LINK).frames_per_second >= 100
 
@@ -219,14 +221,14 @@ def test_fewer_resources_suffice_for_a_lower_rate() -> None:
 
 def test_threads_and_processes_find_the_same() -> None:
     network = NETWORKS["pools"]
-    alone = search(network, ZCU104, LINK, space=SMALL)
+    alone = search(network, ZCU104, LINK, request=Request(space=SMALL))
     with ThreadPoolExecutor(2) as threads:
-        assert search(network, ZCU104, LINK, space=SMALL, executor=threads).key == alone.key
+        assert search(network, ZCU104, LINK, request=Request(space=SMALL), workers=Workers(threads)).key == alone.key
     with ProcessPoolExecutor(1) as processes:
-        assert search(network, ZCU104, LINK, space=SMALL, executor=processes).key == alone.key
+        assert search(network, ZCU104, LINK, request=Request(space=SMALL), workers=Workers(processes)).key == alone.key
 
 
-Visits = Callable[[Callable[[int], None]], list[tuple[_Visit, Task]]]
+Visits = Callable[[Callable[[int], None]], list[Visit]]
 
 
 @pytest.fixture
@@ -236,18 +238,18 @@ def visits(monkeypatch: pytest.MonkeyPatch) -> Visits:
     What is given is called with the rows of each that is priced, before its key is there.
     """
 
-    def make(asked: Callable[[int], None]) -> list[tuple[_Visit, Task]]:
+    def make(asked: Callable[[int], None]) -> list[Visit]:
         def solve(task: Task) -> tuple[Candidate | None, int]:
             rows = task.geometry.rows
             asked(rows)
             found = Candidate((100,) if rows < 4 else (30,), Array(rows, 8, 8), ())
             return (found if task.best is None or found.key < task.best else None), 1
 
-        monkeypatch.setattr("scheduler.systolic.search.search.solve", solve)
-        layers = layers_of(NETWORKS["pools"], lower(NETWORKS["pools"]), 8, 8, 2)
+        monkeypatch.setattr("scheduler.systolic.search.workers.solve", solve)
+        layers = network_shapes(NETWORKS["pools"], lower(NETWORKS["pools"]), (8, 8), SMALL)
         geometries = [Geometry(rows, 8, 8) for rows in range(2, 20)]
         return [
-            (_Visit((10 if geometry.rows < 6 else 40,), geometry), Task(geometry, layers, ZCU104, LINK, Goal(), SMALL))
+            Visit((10 if geometry.rows < 6 else 40,), Task(geometry, layers, ZCU104, LINK, Goal(), SMALL))
             for geometry in geometries
         ]
 
@@ -267,7 +269,7 @@ def test_workers_price_little_that_a_key_rules_out(visits: Visits) -> None:
             fourth.set()
 
     with ThreadPoolExecutor(2) as threads:
-        found, priced, _ = _run(visits(asked), threads, lambda _: None)
+        found, priced, _ = visit_all(visits(asked), None, Workers(threads))
     assert found is not None
     assert (found.key, found.array.rows) == ((30,), 4)  # the first visit's of two equal keys, though it ended last
     assert sorted(seen) == [2, 3, 4, 5]
@@ -277,7 +279,7 @@ def test_workers_price_little_that_a_key_rules_out(visits: Visits) -> None:
 def test_a_visit_that_is_given_again_is_found_though_a_later_one_is_as_good(visits: Visits) -> None:
     seen: list[int] = []
     with Mortal(1, killed=(2,)) as executor:
-        found, _, _ = _run(visits(seen.append), executor, lambda _: None)
+        found, _, _ = visit_all(visits(seen.append), None, Workers(executor))
     assert found is not None
     assert found.array.rows == 4
     assert seen == [2, 3, 5, 4]  # the worker that had the fourth died
@@ -291,9 +293,9 @@ def test_the_more_are_priced_in_vain_the_more_are_given_at_once(visits: Visits) 
         if 8 <= rows <= 10:
             together.wait()
 
-    low = [(_Visit((10,), visit.geometry), task) for visit, task in visits(asked)]
+    low = [Visit((10,), visit.task) for visit in visits(asked)]
     with ThreadPoolExecutor(3) as threads:
-        found, priced, _ = _run(low, threads, lambda _: None)
+        found, priced, _ = visit_all(low, None, Workers(threads))
     assert found is not None
     assert (found.array.rows, priced) == (4, 18)
 
@@ -318,9 +320,9 @@ class Mortal(ThreadPoolExecutor):
 def test_a_killed_worker_loses_no_result() -> None:
     network = NETWORKS["pools"]
     with Mortal(1) as executor:
-        found = search(network, ZCU104, LINK, space=SMALL, executor=executor)
+        found = search(network, ZCU104, LINK, request=Request(space=SMALL), workers=Workers(executor))
     assert executor.deaths == 3
-    assert found.key == search(network, ZCU104, LINK, space=SMALL).key
+    assert found.key == search(network, ZCU104, LINK, request=Request(space=SMALL)).key
 
 
 class Killing(ProcessPoolExecutor):
@@ -338,9 +340,9 @@ class Killing(ProcessPoolExecutor):
 
 def test_a_killed_process_loses_no_result() -> None:
     network = NETWORKS["dense"]
-    alone = search(network, ZCU104, LINK, space=SMALL)
+    alone = search(network, ZCU104, LINK, request=Request(space=SMALL))
     with Killing(1) as executor:
-        found = search(network, ZCU104, LINK, space=SMALL, executor=executor)
+        found = search(network, ZCU104, LINK, request=Request(space=SMALL), workers=Workers(executor))
         assert executor.given > 2
     assert to_json(found.schedule) == to_json(alone.schedule)
 
@@ -349,5 +351,5 @@ def test_a_pool_that_is_gone_is_done_without() -> None:
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
     network = NETWORKS["dense"]
-    found = search(network, ZCU104, LINK, space=SMALL, executor=executor)
-    assert found.key == search(network, ZCU104, LINK, space=SMALL).key
+    found = search(network, ZCU104, LINK, request=Request(space=SMALL), workers=Workers(executor))
+    assert found.key == search(network, ZCU104, LINK, request=Request(space=SMALL)).key

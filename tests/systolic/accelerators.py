@@ -28,11 +28,11 @@ from cnn.quantized import (
     TensorType,
 )
 from scheduler.systolic.array import Array
-from scheduler.systolic.tiling import tile
 from systolic.execution.build import Variant, build
 from systolic.files import DesignFiles, write
 from systolic.styles.systolic.generate import generate
 from systolic.styles.systolic.simulate import SystolicDesign
+from tests.schedules import first_fit
 from tests.traced import load_into
 
 HOSTILE = "a\"b' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\"
@@ -236,7 +236,7 @@ def design_of(network: QuantizedNetwork, array: Array, batch: int = 1) -> Design
     board = load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
     shape = network.input_shape
     picture = np.random.default_rng(5).integers(0, 256, (shape.channels, shape.height, shape.width), dtype=np.uint8)
-    return generate(tile(network, array, batch), board, board.clocks()[-1], {}, picture)
+    return generate(first_fit(network, array, batch), board, board.clocks()[-1], {}, picture)
 
 
 @dataclass(frozen=True)

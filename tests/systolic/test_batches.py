@@ -20,7 +20,6 @@ from host.contract.parts import MOST_FRAMES
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.layers import MAX_BATCH, lower
 from scheduler.systolic.model.cost import cost
-from scheduler.systolic.tiling import tile
 from systolic.execution.build import Variant, build
 from systolic.files import write
 from systolic.styles.systolic.measure import measure, trace_frame
@@ -28,6 +27,7 @@ from systolic.styles.systolic.simulate import fill_batch, open_folder, simulate,
 from systolic.trace.report import board_memory
 from systolic.trace.solver import Trace
 from tests.detectors import tiny_files
+from tests.schedules import first_fit
 from tests.systolic.accelerators import GEOMETRIES, Accelerator, design_of, networks, picture_for, start
 from tests.systolic.command_line import call, refused
 
@@ -91,7 +91,7 @@ def test_every_kind_of_layer_goes_in_batches(name: str, accelerator: GiveAcceler
 
 def test_the_next_frames_weights_need_room_too() -> None:
     with pytest.raises(ScheduleError, match="this layer's tile of 150 and the one that follows need 300"):
-        tile(networks()["deep"], ARRAY, 3)
+        first_fit(networks()["deep"], ARRAY, 3)
 
 
 def test_what_is_stacked_and_what_goes_frame_by_frame() -> None:
@@ -111,7 +111,7 @@ def test_what_is_stacked_and_what_goes_frame_by_frame() -> None:
 
 
 def test_stacked_weights_cross_once_a_batch() -> None:
-    alone, batch = cost(tile(NETWORK, ARRAY), LINK), cost(tile(NETWORK, ARRAY, ROWS), LINK)
+    alone, batch = cost(first_fit(NETWORK, ARRAY), LINK), cost(first_fit(NETWORK, ARRAY, ROWS), LINK)
     shares = [one.traffic.weights / all_.traffic.weights for one, all_ in zip(alone.layers, batch.layers, strict=True)]
     assert shares == [1 / ROWS, 1 / ROWS, 1, 1, 1]
     assert batch.bytes_per_frame < alone.bytes_per_frame
@@ -126,9 +126,9 @@ def test_connected_weights_cross_once_in_the_trace_too(accelerator: GiveAccelera
     for batch in (1, ROWS):
         folder = made.load(network, batch)
         moved[batch] = weight_bytes(trace_frame(folder, picture_for(network)))
-        priced = cost(tile(network, ARRAY, batch), LINK)
+        priced = cost(first_fit(network, ARRAY, batch), LINK)
         assert moved[batch] == sum(layer.traffic.weights for layer in priced.layers)
-    dense = [layer.traffic.weights for layer in cost(tile(network, ARRAY), LINK).layers][1:]
+    dense = [layer.traffic.weights for layer in cost(first_fit(network, ARRAY), LINK).layers][1:]
     assert ROWS * moved[1] - moved[ROWS] == (ROWS - 1) * sum(dense) > 0.75 * ROWS * moved[1]
 
 
@@ -200,7 +200,7 @@ def test_the_host_reads_a_batch_of_any_size_that_is_made(tmp_path: Path) -> None
 @pytest.mark.parametrize("batch", [0, -1, MAX_BATCH + 1])
 def test_a_batch_has_bounds(batch: int) -> None:
     with pytest.raises(ScheduleError, match=rf"a batch is 1…64 frames, not {batch}; choose"):
-        tile(NETWORK, ARRAY, batch)
+        first_fit(NETWORK, ARRAY, batch)
 
 
 # ---------------------------------------------------------------------------------------- command line

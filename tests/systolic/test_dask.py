@@ -17,7 +17,8 @@ from boards.board import load
 from boards.errors import ScheduleError
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.search.search import search
-from scheduler.systolic.search.space import Goal, pin, space_of
+from scheduler.systolic.search.space import Goal, Request, pin, space_of
+from scheduler.systolic.search.workers import Workers
 from systolic.cli.main import main
 from systolic.styles.systolic.explore import workers
 from tests.scheduler.quantised import tiny_yolo
@@ -76,14 +77,14 @@ def gone(pid: int) -> bool:
 
 def test_a_worker_killed_in_mid_search_loses_no_result(cluster: Any) -> None:
     network, goal = tiny_yolo(208), Goal("resources", 300)
-    space = pin(space_of(network, ZCU104), lanes=16)
-    alone = search(network, ZCU104, LINK, goal, space)
+    request = Request(goal, pin(space_of(network, ZCU104), lanes=16))
+    alone = search(network, ZCU104, LINK, request)
     killer = Killer(cluster.scheduler_address)
     killer.start()
     assert killer.ready.wait(60)
     try:
         with workers(dask=cluster.scheduler_address) as executor:
-            found = search(network, ZCU104, LINK, goal, space, executor)
+            found = search(network, ZCU104, LINK, request, Workers(executor))
     finally:
         killer.done.set()
         killer.join()
@@ -92,7 +93,7 @@ def test_a_worker_killed_in_mid_search_loses_no_result(cluster: Any) -> None:
     assert gone(killer.killed)
     assert found.key == alone.key
     assert found.schedule.array == alone.schedule.array
-    assert [t.strips for t in found.schedule.tilings] == [t.strips for t in alone.schedule.tilings]
+    assert found.schedule.tilings == alone.schedule.tilings
     assert found.proof.priced >= alone.proof.priced  # every geometry that the bound left was priced
     assert found.proof.geometries == alone.proof.geometries
 

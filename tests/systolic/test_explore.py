@@ -59,7 +59,7 @@ def comparison(network: QuantizedNetwork) -> ShownComparison:
 def test_the_text_has_a_line_a_layer_and_the_totals(explored: ShownSchedule) -> None:
     text = explored.text()
     for layer in explored.cost.layers:
-        assert re.search(rf"(?m)^{layer.work.name} .*{layer.total:,}", text)
+        assert re.search(rf"(?m)^{layer.shape.name} .*{layer.total:,}", text)
     assert f"modelled: {explored.cost.cycles:,} cycles a frame" in text
     assert re.search(r"(?m)^DSP +[\d,]+ +1,728 ", text)
     assert re.search(r"(?m)^convor ", text)
@@ -79,7 +79,7 @@ def test_the_object_is_json_and_adds_up(explored: ShownSchedule) -> None:
 def test_the_runner_up_is_said_with_what_it_loses(explored: ShownSchedule) -> None:
     for why in explored.runners:
         assert re.search(
-            r"strip\(s\).*: (\+[\d,]+ cycles \(\w+ \+[\d,]+\)|as fast), [+-][\d,]+ bytes|no other way", why
+            r"column tile\(s\).*: (\+[\d,]+ cycles \(\w+ \+[\d,]+\)|as fast), [+-][\d,]+ bytes|no other way", why
         )
 
 
@@ -116,7 +116,7 @@ def test_what_does_not_fit_is_a_row_with_its_sentence(comparison: ShownCompariso
     assert "ultra96-v2, 8x16x16, int8" in comparison.text()
 
 
-def test_the_named_schedules_are_rows_of_every_comparison(comparison: ShownComparison) -> None:
+def test_the_baselines_are_rows_of_every_comparison(comparison: ShownComparison) -> None:
     """Under each that fits, with the cycles and bytes of its own array; also at the head of the page."""
     lines, page = comparison.text().splitlines(), report(comparison)
     for row in comparison.rows:
@@ -126,7 +126,7 @@ def test_the_named_schedules_are_rows_of_every_comparison(comparison: ShownCompa
             assert not any(line.startswith("  ") for line in beside[:1])
             continue
         assert [line.split()[0] for line in beside] == ["convor", "scale-sim-os", "naive"]
-        for one, line in zip(row.explored.named, beside, strict=True):
+        for one, line in zip(row.explored.baselines, beside, strict=True):
             assert f" {row.explored.schedule.array} " in line
             assert f" {one.cycles:,} " in line
             assert f" {row.explored.clock_mhz * 1e6 / one.cycles:.2f} " in line
@@ -233,7 +233,7 @@ def test_a_point_a_layer_stays_below_the_roof(explored: ShownSchedule) -> None:
 def test_the_tiling_covers_the_map(explored: ShownSchedule) -> None:
     for layer in range(len(explored.cost.layers)):
         (axes,) = figures.tiling(explored, layer).axes
-        work = explored.cost.layers[layer].work
+        work = explored.cost.layers[layer].shape
         assert sum(p.get_width() * p.get_height() for p in axes.patches) == work.out_width * work.out_height  # type: ignore[attr-defined]
 
 

@@ -19,10 +19,12 @@ from hls_templates.headers import fixed_files, include_folders
 from hls_templates.lint import lint
 from hls_templates.systolic.sources import TOP
 from scheduler.systolic.array import Array
-from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, emit, place_maps
+from scheduler.systolic.program.emit import emit
+from scheduler.systolic.program.maps import place_maps
+from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
 from scheduler.systolic.search.choose import choose
-from scheduler.systolic.tiling import tile
 from systolic.files import DesignFiles
+from tests.schedules import first_fit
 from tests.systolic.accelerators import GEOMETRIES, HOSTILE, design_of, networks, start
 
 ODD = GEOMETRIES["odd rows"]
@@ -67,10 +69,10 @@ def test_the_linter_accepts_what_is_generated(geometry: str) -> None:
 
 
 def test_comments_carry_the_reasons_of_the_schedule() -> None:
-    schedule = tile(networks()["streamed"], ODD)
+    schedule = first_fit(networks()["streamed"], ODD)
     top = design_of(networks()["streamed"], ODD).files["src/top.cpp"].decode()
-    for tiling in schedule.tilings:
-        for reason in tiling.reasons(ODD):
+    for scheduled in schedule.layers:
+        for reason in scheduled.reasons():
             assert f"//   {reason}\n" in top
     assert "weights resident: 24 steps in the buffer, read once a pass" in top
 
@@ -119,7 +121,7 @@ def test_a_map_that_no_lane_holds_is_refused() -> None:
         ScheduleError,
         match=r"has lanes of 8 bits, but small has conv2: an input of 16 bits; quantise it to 8 bits",
     ):
-        tile(made.network(), ODD)
+        first_fit(made.network(), ODD)
 
 
 def test_what_the_host_reads_stands_until_the_frame_is_done() -> None:
@@ -128,7 +130,7 @@ def test_what_the_host_reads_stands_until_the_frame_is_done() -> None:
     made = start(3, 12, 12)
     made.nodes[:] = network.nodes
     made.convolution(8, source=3).convolution(8).convolution(8)
-    schedule = tile(made.network(), ODD)
+    schedule = first_fit(made.network(), ODD)
     maps, _ = place_maps(schedule)
     head = maps[3]
     for node in (5, 6, 7):
@@ -187,52 +189,6 @@ def test_the_first_layer_and_its_channels() -> None:
     assert "pool1: the first layer has to be a convolution or connected" in sentence(start(3, 8, 8).pool().network())
 
 
-def test_all_layers_that_do_not_fit_are_told_with_what_would() -> None:
-    """Weights beyond the weight buffer, rows beyond the row buffer, filters beyond the requantisers."""
-    small = Array(4, 8, 8, row_depth=64, weight_depth=100, kept_depth=8, chunk=8, channel_tiles=4)
-    made = start(3, 8, 8).convolution(48, 1).convolution(40, 3).convolution(8, 7)
-    text = sentence(made.network("large"), small)
-    assert text.startswith("3 layer(s) of large do not fit the array 4×8×8:\n")
-    assert "  conv1: 48 filters are 6 channel tiles of 8, but the Saver keeps requantisers for 4" in text
-    assert re.search(
-        r"  conv2: .*weight buffer holds 100 steps of 8×8 weights, but this layer's tile of 54 and the one that "
-        r"follows need \d+ \(\d+ too many\); weight_depth=\d+ would fit, or more lanes",
-        text,
-    )
-    assert (
-        "  conv3: the row buffer holds 64 words a bank, but the narrowest strip (1 column(s)) needs 105 (41 too many); "
-        "row_depth=106 would fit, or more rows"
-    ) in text
-
-
-@pytest.mark.parametrize("number", ["row_depth", "weight_depth"])
-def test_what_is_said_to_fit_does(number: str) -> None:
-    """The numbers of the sentence are followed until the layer fits."""
-    values = {"row_depth": 16, "weight_depth": 16}
-    network = start(3, 20, 20).convolution(24, 5).pool().convolution(24, 5).network()
-    for _ in range(8):
-        array = replace(Array(4, 8, 8, channel_tiles=8), **values)  # type: ignore[arg-type]
-        try:
-            tile(network, array)
-            break
-        except ScheduleError as error:
-            asked = dict(re.findall(r"(row_depth|weight_depth)=(\d+) would fit", str(error)))
-            if not asked:
-                raise
-            values |= {name: int(value) for name, value in asked.items()}
-    else:
-        pytest.fail(f"still does not fit with {values}")
-    assert values[number] > 16
-
-
-def test_a_pool_whose_sums_wait_in_vain() -> None:
-    array = Array(5, 8, 8, kept_depth=8, channel_tiles=8)
-    assert sentence(start(3, 12, 30).convolution(16).pool(1).network(), array).endswith(
-        "conv1: 60 sums wait for the tile below, but the Saver keeps 8 (52 too many); "
-        "kept_depth=60 would fit, or an even number of rows"
-    )
-
-
 def test_a_network_that_no_array_on_the_board_holds() -> None:
     """A connected layer on a large map: its one tile of weights is beyond every weight buffer."""
     network = start(3, 64, 64).convolution(64).dense(10).network("huge")
@@ -246,7 +202,7 @@ def test_sums_beyond_32_bits_are_refused() -> None:
     with pytest.raises(
         ScheduleError, match=r"conv1: the array's accumulators are 32 bits, but channel 3 may reach \d+; "
     ):
-        emit(tile(made.network(), ODD))
+        emit(first_fit(made.network(), ODD))
 
 
 @pytest.mark.parametrize(
@@ -266,7 +222,7 @@ def test_sums_beyond_32_bits_are_refused() -> None:
 )
 def test_an_array_that_is_not_legal(change: dict[str, object], rule: str) -> None:
     with pytest.raises(ScheduleError, match=rf"the array .* is not legal: .*{rule}"):
-        tile(networks()["pools"], replace(ODD, **change))  # type: ignore[arg-type]
+        first_fit(networks()["pools"], replace(ODD, **change))  # type: ignore[arg-type]
 
 
 def test_images_are_little_endian_words(tmp_path: Path) -> None:

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from boards.errors import HostError, ScheduleError, SimulationError
 from cnn.network import Padding
 from host.contract.libraries import SystolicLibrary
-from scheduler.systolic.program import PASS_FIELDS
-from scheduler.systolic.tiling import tile
-from scheduler.systolic.work import ORDERS
+from scheduler.systolic.program.passes import PASS_FIELDS
+from scheduler.systolic.tiling import ORDERS
 from systolic.execution.build import Variant
 from systolic.execution.simulation import LayerResult, compare
 from systolic.styles.systolic.simulate import arena, open_folder, place_picture, simulate, unpack_output
+from tests.schedules import first_fit
 from tests.systolic.accelerators import GEOMETRIES, Accelerator, Chain, networks, picture_for, start
 
 GiveAccelerator = Callable[..., Accelerator]
@@ -60,15 +60,17 @@ def test_ap_int_and_packed_products_give_the_same_bits(name: str, geometry: str,
 
 def test_the_grid_meets_every_way_of_tiling() -> None:
     """Else the tests above would leave some of the engine unused."""
-    tilings = [t for a in GEOMETRIES.values() for network in NETWORKS.values() for t in tile(network, a).tilings]
-    assert {t.order for t in tilings if t.row_tiles > 1} == set(ORDERS)
-    assert {t.overlap for t in tilings if t.row_tiles > 1} == {True, False}
-    assert {len(t.strips) > 1 for t in tilings} == {True, False}
-    assert {t.job.pool_size for t in tilings if t.pixels} == {1, 2}
-    assert {(t.job.pool_stride, len(t.strips) > 1) for t in tilings if t.job.pool_size == 2} >= {(2, True), (1, False)}
-    assert {t.job.kernel[0] for t in tilings} >= {1, 3, 5, 7}
-    assert {t.job.stride for t in tilings} >= {1, 2, 3}
-    assert {t.job.diagonal for t in tilings} == {True, False}
+    tilings = [t for a in GEOMETRIES.values() for network in NETWORKS.values() for t in first_fit(network, a).layers]
+    assert {t.tiling.order for t in tilings if t.row_tiles > 1} == set(ORDERS)
+    assert {t.tiling.overlap for t in tilings if t.row_tiles > 1} == {True, False}
+    cut = [t.tiling.columns.count > 1 for t in tilings]
+    assert set(cut) == {True, False}
+    assert {t.layer.pool_size for t in tilings if t.layer.reads_pixels} == {1, 2}
+    pools = {(t.layer.pool_stride, several) for t, several in zip(tilings, cut, strict=True) if t.layer.pool_size == 2}
+    assert pools >= {(2, True), (1, False)}
+    assert {t.layer.kernel[0] for t in tilings} >= {1, 3, 5, 7}
+    assert {t.layer.stride for t in tilings} >= {1, 2, 3}
+    assert {t.layer.depthwise for t in tilings} == {True, False}
     assert {t.channel_tiles > 1 for t in tilings} == {True, False}
 
 

@@ -14,17 +14,18 @@ from cnn.quantized import QuantizedNetwork
 from host.contract.layout import unpack_map
 from host.contract.systolic import SystolicRegion
 from scheduler.systolic.array import Array
-from scheduler.systolic.program import emit
-from scheduler.systolic.tiling import SystolicSchedule, tile
+from scheduler.systolic.program.emit import emit
+from scheduler.systolic.schedule import SystolicSchedule
 from systolic.styles.systolic.generate import manifest_region
 from systolic.styles.systolic.vector import make_vector, pack_map, pack_pixels
 from tests.scheduler.quantised import Builder
+from tests.schedules import first_fit
 
 
 def schedule_of(bits: int) -> SystolicSchedule:
     """A map of the format's own, and results that leave as INT16."""
     network = Builder(3, 7, 9, bits=bits).conv(11, 3).conv(13, 1, wide=True).network()
-    return tile(network, Array(5, 16, 8, row_depth=1024, weight_depth=256, kept_depth=64, bits=bits))
+    return first_fit(network, Array(5, 16, 8, row_depth=1024, weight_depth=256, kept_depth=64, bits=bits))
 
 
 def integers_of(network: QuantizedNetwork, node: int, seed: int) -> npt.NDArray[Any]:

@@ -1,7 +1,7 @@
 """Which primitive holds which buffer: of all choices among BRAM36, URAM and LUTRAM the one of least area that fits.
 
-The area of a design is the sum of its parts' (scheduler/systolic/search/space.py, ``area``), and the buffers meet only
-in the board's budget. So where every buffer's own least fits the board, that is the least of all choices, and only
+The area of a design is the sum of its parts' (``area`` of scheduler/systolic/area/resources.py), and the buffers meet
+only in the board's budget. So where every buffer's own least fits the board, that is the least of all choices, and only
 where it does not are choices enumerated, the most demanding buffer first; what already exceeds the board or the least
 found is left. ``place`` is the same by every choice, for one array.
 """
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.board import Board
+from scheduler.hardware.arithmetic import NEVER
 from scheduler.systolic.area.fabric import fabric
 from scheduler.systolic.area.resources import (
     BUFFERS,
@@ -25,12 +26,13 @@ from scheduler.systolic.area.resources import (
     PORT_BUFFERS,
     Buffer,
     Usage,
+    area,
     fixed_usage,
+    unit_areas,
     units,
     used_by,
 )
 from scheduler.systolic.array import Array
-from scheduler.systolic.search.space import NEVER, area, unit_areas
 
 Numbers = npt.NDArray[np.int64]
 

@@ -182,3 +182,28 @@ def fixed_usage(array: Array, board: Board) -> Usage:
 def used_by(buffer: Buffer, array: Array, impl: str, board: Board) -> Usage:
     one = units(impl, int(buffer.bits(array)), int(buffer.depth(array)), board.family)
     return used_as(impl, int(buffer.count(array)) * one)
+
+
+# --- area ----------------------------------------------------------------------------------------------------------
+
+WHOLE = 10**12
+"""The area of all that a board has."""
+
+
+def unit_areas(board: Board) -> Usage:
+    """The area of one DSP, BRAM36, URAM and LUT; a LUT that is memory is counted as the LUT that it is."""
+    have = board.resources
+    kinds = 4 if have.uram else 3
+    return Usage(
+        WHOLE // (kinds * have.dsp),
+        WHOLE // (kinds * have.bram36),
+        WHOLE // (kinds * have.uram) if have.uram else 0,
+        WHOLE // (kinds * have.lut),
+    )
+
+
+def area(usage: Usage, board: Board) -> int:
+    """Mean share of the board's DSP, BRAM36, LUT and (where there is any) URAM, in 10⁻¹²: a sum over units, so that the
+    least area of a design is that of its parts where the board has room."""
+    unit = unit_areas(board)
+    return usage.dsp * unit.dsp + usage.bram36 * unit.bram36 + usage.uram * unit.uram + usage.lut * unit.lut

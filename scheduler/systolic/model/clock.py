@@ -5,10 +5,10 @@ from __future__ import annotations
 from boards.board import Board, Clock
 from scheduler.hardware.ddr import DDR_EFFICIENCY, DdrTiming, ddr_timing
 from scheduler.systolic.model.cost import cost
-from scheduler.systolic.tiling import SystolicSchedule
+from scheduler.systolic.schedule import SystolicSchedule
 
-NO_WAIT = 1 << 30
-"""1/1000 bytes a cycle of a memory that nothing waits for."""
+IDEAL_DDR = DdrTiming(clock_mhz=1.0, milli_bytes=1 << 30, read_latency=0, write_latency=0)
+"""A memory that nothing waits for, at 1 MHz: what a schedule takes by its array alone."""
 
 
 def lowest_clock(
@@ -17,12 +17,12 @@ def lowest_clock(
     """The lowest clock that the board produces at which ``schedule`` is modelled at ``frames_per_second`` or more;
     None where none is. efficiency: of the DDR.
 
-    Clocks at which it would not even be that fast with a memory that nothing waits for are left out, the others are
-    priced from the lowest on.
+    Clocks at which it would not even be that fast with an ideal memory are left out, the others are priced from the
+    lowest on.
     """
-    unhindered = cost(schedule, DdrTiming(1.0, NO_WAIT, 0, 0)).frames_per_second  # at 1 MHz
+    ideal_rate = cost(schedule, IDEAL_DDR).frames_per_second  # a MHz
     for clock in board.clocks():
-        possible = clock.mhz * unhindered >= frames_per_second
+        possible = clock.mhz * ideal_rate >= frames_per_second
         if possible and cost(schedule, ddr_timing(board, clock.mhz, efficiency)).frames_per_second >= frames_per_second:
             return clock
     return None

@@ -1,8 +1,8 @@
 """What a schedule costs on an array: cycles by what bounds them, and DDR bytes by kind. Pure functions of numbers.
 
-One call prices one tiling or a whole grid of them; the search and the report use the same code. Cycles of a pass are
-those of its tiles (scheduler/systolic/model/passes.py). The model against the trace of generated
-code: benchmarks/schedule.py.
+One call prices one tiling or a whole grid of arrays × tilings; the search and the report use the same code. A layer is
+a pass over each column tile; cycles of a pass are those of its tiles (scheduler/systolic/model/passes.py). The model
+against the trace of generated code: benchmarks/schedule.py.
 """
 
 from __future__ import annotations
@@ -15,69 +15,81 @@ import numpy as np
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.array import Array
+from scheduler.systolic.model.arrays import ArrayGrid, Numbers, array_grid
 from scheduler.systolic.model.cycles import Cycles, Traffic
-from scheduler.systolic.model.knobs import Knobs, Numbers, knobs_of
+from scheduler.systolic.model.grid import PASS_BYTES, REQUANTISER_BYTES, PassTilings, rows_in
 from scheduler.systolic.model.passes import pass_cycles
-from scheduler.systolic.model.shape import PASS_BYTES, REQUANTISER_BYTES, Passes, rows_in
-from scheduler.systolic.tiling import SystolicSchedule
-from scheduler.systolic.work import Needs, Way, Work, following_steps, needs, staying, way_of, work_of
+from scheduler.systolic.schedule import SystolicSchedule
+from scheduler.systolic.shape import LayerShape, steps_after
+from scheduler.systolic.tiling import BufferNeeds, Tiling, buffer_needs
 
 
-def passes_of(work: Work, choices: tuple[Way, ...], following: int) -> tuple[Passes, Passes, Passes, Numbers]:
-    """First strips, middle strips and last strips of every way, and how many middle strips there are."""
+def layer_cycles(
+    arrays: ArrayGrid, shape: LayerShape, tilings: tuple[Tiling, ...], next_steps: int, ddr: DdrTiming, first: bool
+) -> Cycles:
+    """All passes of one layer, [arrays, tilings].
+
+    next_steps: of the next layer's first weight tile, which arrives during this layer. first: whether the layer is the
+    frame's first. Frame by frame of a batch, each frame but the last is followed by the layer itself.
+    """
+    if shape.repeats == 1:
+        return _frame_cycles(arrays, shape, tilings, next_steps, ddr, first)
+    head = _frame_cycles(arrays, shape, tilings, shape.steps, ddr, first)
+    middle = _frame_cycles(arrays, shape, tilings, shape.steps, ddr, False)
+    tail = _frame_cycles(arrays, shape, tilings, next_steps, ddr, False)
+    return head + middle.times(np.int64(shape.repeats - 2)) + tail
+
+
+def _frame_cycles(
+    arrays: ArrayGrid, shape: LayerShape, tilings: tuple[Tiling, ...], next_steps: int, ddr: DdrTiming, first: bool
+) -> Cycles:
+    head, middle, tail, count = _passes_of(shape, tilings, next_steps)
+    cycles = pass_cycles(arrays, shape, head, ddr, first)
+    if int(count.max()) == 1:
+        return cycles
+    cycles = cycles + pass_cycles(arrays, shape, tail, ddr, False).times(np.minimum(count - 1, 1))
+    return cycles + pass_cycles(arrays, shape, middle, ddr, False).times(np.maximum(count - 2, 0))
+
+
+def _passes_of(
+    shape: LayerShape, tilings: tuple[Tiling, ...], next_steps: int
+) -> tuple[PassTilings, PassTilings, PassTilings, Numbers]:
+    """The passes over the first, the middle and the last column tile under every tiling, and how many passes there
+    are. A pass that is not the last is followed by one of the same layer."""
 
     def column(values: list[int]) -> Numbers:
         return np.array(values, np.int64)
 
     flags = (
-        column([int(w.weights_resident) for w in choices]),
-        column([int(w.inputs_resident) for w in choices]),
-        column([int(w.overlap) for w in choices]),
+        column([int(tiling.weights_resident) for tiling in tilings]),
+        column([int(tiling.inputs_resident) for tiling in tilings]),
+        column([int(tiling.overlap) for tiling in tilings]),
     )
-    count = column([w.cut.count for w in choices])
-    own = np.full(len(choices), work.steps, np.int64)
-    words = np.array([w.cut.words for w in choices], np.int64)
-    width, last_width = column([w.cut.width for w in choices]), column([w.cut.last_width for w in choices])
-    bursts = np.where(count > 1, work.blocks, 1)
-    first = Passes(width, words[:, 0], bursts, np.where(count > 1, own, following), *flags)
-    middle = Passes(width, words[:, 1], bursts, own, *flags)
-    last = Passes(last_width, words[:, 2], bursts, np.full(len(choices), following, np.int64), *flags)
-    return first, middle, last, count
+    count = column([tiling.columns.count for tiling in tilings])
+    words = np.array([tiling.columns.words for tiling in tilings], np.int64)
+    width = column([tiling.columns.width for tiling in tilings])
+    last_width = column([tiling.columns.last_width for tiling in tilings])
+    bursts = np.where(count > 1, shape.blocks, 1)
+    own = np.full(len(tilings), shape.steps, np.int64)
+    after_layer = np.full(len(tilings), next_steps, np.int64)
+    head = PassTilings(width, words[:, 0], bursts, np.where(count > 1, own, next_steps), *flags)
+    middle = PassTilings(width, words[:, 1], bursts, own, *flags)
+    tail = PassTilings(last_width, words[:, 2], bursts, after_layer, *flags)
+    return head, middle, tail, count
 
 
-def layer_cycles(
-    knobs: Knobs, work: Work, choices: tuple[Way, ...], following: int, ddr: DdrTiming, first_layer: bool
-) -> Cycles:
-    """All passes of one layer, [knobs, ways]. Frame by frame, each but the last is followed by the layer itself."""
-    if work.repeats == 1:
-        return _frame_cycles(knobs, work, choices, following, ddr, first_layer)
-    first = _frame_cycles(knobs, work, choices, work.steps, ddr, first_layer)
-    middle = _frame_cycles(knobs, work, choices, work.steps, ddr, False)
-    last = _frame_cycles(knobs, work, choices, following, ddr, False)
-    return first + middle.times(np.int64(work.repeats - 2)) + last
-
-
-def _frame_cycles(
-    knobs: Knobs, work: Work, choices: tuple[Way, ...], following: int, ddr: DdrTiming, first_layer: bool
-) -> Cycles:
-    first, middle, last, count = passes_of(work, choices, following)
-    cycles = pass_cycles(knobs, work, first, ddr, first_layer)
-    if int(count.max()) == 1:
-        return cycles
-    cycles = cycles + pass_cycles(knobs, work, last, ddr, False).times(np.minimum(count - 1, 1))
-    return cycles + pass_cycles(knobs, work, middle, ddr, False).times(np.maximum(count - 2, 0))
-
-
-def layer_traffic(rows: int, columns: int, word_bytes: int, work: Work, way: Way) -> Traffic:
-    """DDR bytes of one layer: strips read the weights again, and the columns that their kernels share; so do frames."""
-    row_tiles, channel_tiles = ceil_div(work.out_height, rows), ceil_div(work.filters, columns)
-    passes = way.cut.count * work.repeats
-    loads = channel_tiles * (row_tiles if way.order == "streamed" else 1) * passes
-    rows_read, saved = rows_in(work, rows, row_tiles), work.saved_height * work.saved_width
+def layer_traffic(rows: int, columns: int, word_bytes: int, shape: LayerShape, tiling: Tiling) -> Traffic:
+    """DDR bytes of one layer. Every column tile, and every frame, reads the weights again; column tiles read the
+    columns that their kernels share twice."""
+    row_tiles, channel_tiles = ceil_div(shape.out_height, rows), ceil_div(shape.filters, columns)
+    passes = tiling.columns.count * shape.repeats
+    loads = channel_tiles * (row_tiles if tiling.order == "streamed" else 1) * passes
+    read = shape.repeats * rows_in(shape, rows, row_tiles) * tiling.columns.total_words
+    written = shape.repeats * shape.saved_height * shape.saved_width * shape.out_blocks * shape.value_words
     return Traffic(
-        maps_read=0 if work.from_chip else work.repeats * rows_read * way.cut.total_words * word_bytes,
-        maps_written=0 if work.to_chip else work.repeats * saved * work.out_blocks * work.value_words * word_bytes,
-        weights=loads * work.steps * columns * word_bytes,
+        maps_read=0 if shape.from_chip else read * word_bytes,
+        maps_written=0 if shape.to_chip else written * word_bytes,
+        weights=loads * shape.steps * columns * word_bytes,
         requantisers=passes * channel_tiles * columns * REQUANTISER_BYTES,
         program=passes * PASS_BYTES,
     )
@@ -85,16 +97,17 @@ def layer_traffic(rows: int, columns: int, word_bytes: int, work: Work, way: Way
 
 @dataclass(frozen=True, eq=False)
 class LayerCost:
-    """cycles: modelled, all passes. needs: the least buffers that the tiling runs in."""
+    """One layer, modelled. cycles: of all passes. needs: the least buffers that the tiling runs in."""
 
-    work: Work
-    way: Way
+    shape: LayerShape
+    tiling: Tiling
     cycles: Cycles
     traffic: Traffic
-    needs: Needs
+    needs: BufferNeeds
 
     @property
     def total(self) -> int:
+        """Cycles of the layer."""
         return int(self.cycles.total)
 
     @property
@@ -138,48 +151,39 @@ class Cost:
 
     @property
     def macs(self) -> int:
-        return sum(layer.work.macs for layer in self.layers)
+        return sum(layer.shape.macs for layer in self.layers)
 
     def efficiency(self, layer: LayerCost) -> float:
         """MACs that the network asks for / MACs that the array could do meanwhile."""
-        return layer.work.macs / (self.array.macs_per_cycle * layer.total)
+        return layer.shape.macs / (self.array.macs_per_cycle * layer.total)
 
 
 def cost(schedule: SystolicSchedule, ddr: DdrTiming) -> Cost:
     """What ``schedule`` costs, layer by layer."""
-    network, array = schedule.network, schedule.array
-    works = works_of(schedule)
-    layers = []
-    for index, (work, tiling) in enumerate(zip(works, schedule.tilings, strict=True)):
-        following = following_steps(works, index)
-        layers.append(layer_cost(array, work, way_of(network, tiling, array), following, ddr, index == 0))
-    return Cost(array, ddr, tuple(layers), schedule.batch)
-
-
-def works_of(schedule: SystolicSchedule) -> tuple[Work, ...]:
-    """Every layer, its maps where the schedule has them."""
-    tilings = schedule.tilings
-    return staying(
-        [work_of(schedule.network, tiling.job, schedule.array) for tiling in tilings],
-        [tiling.on_chip for tiling in tilings],
+    shapes = [scheduled.shape for scheduled in schedule.layers]
+    layers = tuple(
+        layer_cost(schedule.array, shape, tiling, steps_after(shapes, index), ddr, index == 0)
+        for index, (shape, tiling) in enumerate(zip(shapes, schedule.tilings, strict=True))
     )
+    return Cost(schedule.array, ddr, layers, schedule.batch)
 
 
-def layer_cost(array: Array, work: Work, way: Way, following: int, ddr: DdrTiming, first_layer: bool) -> LayerCost:
-    """``following``: steps of the next layer's first weight tile, which arrives during this one."""
-    knobs = knobs_of(array)
-    grid = layer_cycles(knobs, work, (way,), following, ddr, first_layer)
+def layer_cost(
+    array: Array, shape: LayerShape, tiling: Tiling, next_steps: int, ddr: DdrTiming, first: bool
+) -> LayerCost:
+    """One layer; next_steps and first as of ``layer_cycles``."""
+    grid = layer_cycles(array_grid(array), shape, (tiling,), next_steps, ddr, first)
     cycles = Cycles(*(np.asarray(getattr(grid, f.name)).reshape(-1)[0] for f in fields(grid)))
-    traffic = layer_traffic(array.rows, array.columns, knobs.word_bytes, work, way)
-    return LayerCost(work, way, cycles, traffic, needs(work, array.rows, array.columns, way, following))
+    traffic = layer_traffic(array.rows, array.columns, array.word_bytes, shape, tiling)
+    return LayerCost(shape, tiling, cycles, traffic, buffer_needs(shape, array.rows, array.columns, tiling, next_steps))
 
 
 def cheapest(
-    array: Array, work: Work, choices: Sequence[Way], following: int, ddr: DdrTiming, first_layer: bool
+    array: Array, shape: LayerShape, tilings: Sequence[Tiling], next_steps: int, ddr: DdrTiming, first: bool
 ) -> LayerCost:
-    """The way of fewest cycles, of these the one of fewest bytes; all of them are priced at once."""
-    knobs = knobs_of(array)
-    cycles = layer_cycles(knobs, work, tuple(choices), following, ddr, first_layer).total.reshape(-1)
-    moved = [layer_traffic(array.rows, array.columns, knobs.word_bytes, work, way).total for way in choices]
-    best = min(range(len(choices)), key=lambda at: (int(cycles[at]), moved[at]))
-    return layer_cost(array, work, choices[best], following, ddr, first_layer)
+    """The tiling of fewest cycles, of these the one of fewest bytes; all of them are priced at once."""
+    grid = layer_cycles(array_grid(array), shape, tuple(tilings), next_steps, ddr, first)
+    cycles = grid.total.reshape(-1)
+    traffic = [layer_traffic(array.rows, array.columns, array.word_bytes, shape, tiling).total for tiling in tilings]
+    best = min(range(len(tilings)), key=lambda index: (int(cycles[index]), traffic[index]))
+    return layer_cost(array, shape, tilings[best], next_steps, ddr, first)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from scheduler.systolic.model.knobs import Numbers
+from scheduler.systolic.model.arrays import Numbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from scheduler.hardware.ddr import BURST_WORDS, DDR_CHUNK, milli_cycles
-from scheduler.systolic.model.knobs import Numbers
-from scheduler.systolic.model.shape import Shape, Times, most
+from scheduler.systolic.model.arrays import Numbers
+from scheduler.systolic.model.grid import PassGrid, Times, most
 
 MANY_CHUNKS = 8
 """Chunks of a burst of which a last, smaller one does not matter."""
@@ -34,22 +34,22 @@ class Ports:
 class Shares:
     """Cycles a word of each kind of port, by who else is busy."""
 
-    one: Shape
+    grid: PassGrid
 
     @staticmethod
     @lru_cache(maxsize=2)
-    def of(one: Shape) -> Shares:
-        return Shares(one)
+    def of(grid: PassGrid) -> Shares:
+        return Shares(grid)
 
     @cached_property
     def ports(self) -> dict[str, Ports]:
-        one, knobs, way = self.one, self.one.knobs, self.one.way
-        word, wide, whole = np.int64(knobs.word_bytes), knobs.weight_bytes, np.int64(BURST_WORDS)
-        left = np.minimum(one.columns, knobs.chunk).astype(np.int64) * one.work.value_words
+        grid, arrays, tilings = self.grid, self.grid.arrays, self.grid.tilings
+        word, wide, whole = np.int64(arrays.word_bytes), arrays.port_bytes, np.int64(BURST_WORDS)
+        left = np.minimum(grid.columns, arrays.chunk).astype(np.int64) * grid.shape.value_words
         return {
-            ROWS: _ports(knobs.map_ports, word, way.words // way.bursts),
-            SAVES: _ports(knobs.map_ports, word, left),
-            WEIGHTS: _ports(knobs.weight_ports, wide, whole),
+            ROWS: _ports(arrays.map_ports, word, tilings.words // tilings.bursts),
+            SAVES: _ports(arrays.map_ports, word, left),
+            WEIGHTS: _ports(arrays.weight_ports, wide, whole),
         }
 
     @cached_property
@@ -69,7 +69,7 @@ class Shares:
         _, firsts, where = np.unique(_keys(numbers), return_index=True, return_inverse=True)
         cases = np.stack([n.ravel()[firsts] for n in grid], axis=1).tolist()
         milli = [
-            milli_cycles(tuple(zip(case[0::3], case[1::3], case[2::3], strict=True)), self.one.ddr.milli_bytes)
+            milli_cycles(tuple(zip(case[0::3], case[1::3], case[2::3], strict=True)), self.grid.ddr.milli_bytes)
             for case in cases
         ]
         paces = np.asarray(milli, np.float64)[where.ravel()] / 1000

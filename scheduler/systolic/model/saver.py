@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
-from scheduler.systolic.model.shape import PART_BUBBLE, Shape, Times, most, up
+from scheduler.systolic.model.grid import PART_BUBBLE, PassGrid, Times, most, up
 from scheduler.systolic.model.state import State
 
 ARRAY_STAGES = 11
 """pe_array: from an iteration to the write of its sums, before the skew of the rows."""
 
 SAVER_STAGES = 24
-"""From the last row's sum to its result in arrange: pe_array 12, pool 4, requantise 8, less one."""
+"""From the last row's sum to its result in arrange: pe_array 12, pool 4, requantise 8, less grid."""
 
 FROZEN_GROUPS = 10
 """Groups that stand in the pipelines of pool (3) and requantise (7) where nothing follows."""
@@ -69,61 +69,63 @@ _NAMES = tuple(f.name for f in fields(_Flow))
 _SAME = ("excess", "left", "filled", "gap")
 
 
-def saver_of(one: Shape, saved: int, blocks: int, last: bool) -> Saver:
+def saver_of(grid: PassGrid, saved: int, blocks: int, last: bool) -> Saver:
     """``last``: of the pass, after which all pipelines drain."""
-    knobs, work = one.knobs, one.work
-    groups = up(saved / knobs.save_rows)
-    position = groups + (work.pool_stride - 1)
-    frozen = 0 if last else np.minimum(up(FROZEN_GROUPS / groups) * one.column_cycles, one.feeds)
-    skew = knobs.rows - 1
-    held = (skew + ARRAY_STAGES) / work.steps * work.positions / work.pool_stride + FROZEN_GROUPS / groups
+    arrays, shape = grid.arrays, grid.shape
+    groups = up(saved / arrays.save_rows)
+    position = groups + (shape.pool_stride - 1)
+    frozen = 0 if last else np.minimum(up(FROZEN_GROUPS / groups) * grid.column_cycles, grid.feeds)
+    skew = arrays.rows - 1
+    held = (skew + ARRAY_STAGES) / shape.steps * shape.positions / shape.pool_stride + FROZEN_GROUPS / groups
     return Saver(
         groups,
         position,
-        up(saved / _together(one)) * blocks * work.value_words,
+        up(saved / _together(grid)) * blocks * shape.value_words,
         skew + SAVER_STAGES + groups + frozen,
-        np.minimum(held, one.columns) * position,
+        np.minimum(held, grid.columns) * position,
     )
 
 
-def _together(one: Shape) -> Times:
+def _together(grid: PassGrid) -> Times:
     """include/save.h, leave_together: rows of a chunk that leave in an iteration."""
-    knobs = one.knobs
-    both = np.maximum(knobs.save_rows, knobs.map_ports) if one.work.to_chip else knobs.map_ports
+    arrays = grid.arrays
+    both = np.maximum(arrays.save_rows, arrays.map_ports) if grid.shape.to_chip else arrays.map_ports
     return np.asarray(both, np.float64)
 
 
-def save(one: Shape, state: State, start: Times, saver: Saver) -> State:
+def save(grid: PassGrid, state: State, start: Times, saver: Saver) -> State:
     """The array takes the positions of a tile from ``start`` on, as far as the Saver lets it."""
-    chunk = np.asarray(one.knobs.chunk, np.float64)
-    count = up(one.columns / chunk)
-    full = chunk * one.column_cycles
+    chunk = np.asarray(grid.arrays.chunk, np.float64)
+    count = up(grid.columns / chunk)
+    full = chunk * grid.column_cycles
     resumed = most(state.arrange, start + most(saver.lag, WAIT + saver.stuck))
     came = np.where(state.taken > 0, resumed, state.arrange)
     flow = _Flow(start, came=came, **{n: getattr(state, n) for n in _NAMES if n not in ("array", "came")})
-    flow = _chunk(one, saver, flow, np.minimum(one.columns, chunk), np.where(count == 1, one.feeds, full))
+    flow = _chunk(grid, saver, flow, np.minimum(grid.columns, chunk), np.where(count == 1, grid.feeds, full))
     for at in (2, 3):
-        flow = _next(one, saver, flow, count > at, chunk, full)
+        flow = _next(grid, saver, flow, count > at, chunk, full)
     before = flow
-    flow = _next(one, saver, flow, count > 4, chunk, full)
+    flow = _next(grid, saver, flow, count > 4, chunk, full)
     if (count > 5).any():
         flow = _grown(before, flow, most(0, count - 5))
-    tail = one.columns - (count - 1) * chunk
-    flow = _next(one, saver, flow, count > 1, tail, one.feeds - (count - 1) * full)
+    tail = grid.columns - (count - 1) * chunk
+    flow = _next(grid, saver, flow, count > 1, tail, grid.feeds - (count - 1) * full)
     return replace(state, **{n: getattr(flow, n) for n in _NAMES if n != "came"})
 
 
-def tail_columns(one: Shape) -> Times:
+def tail_columns(grid: PassGrid) -> Times:
     """Columns of the last chunk of a tile."""
-    chunk = np.asarray(one.knobs.chunk, np.float64)
-    return one.columns - (up(one.columns / chunk) - 1) * chunk
+    chunk = np.asarray(grid.arrays.chunk, np.float64)
+    return grid.columns - (up(grid.columns / chunk) - 1) * chunk
 
 
-def _next(one: Shape, saver: Saver, flow: _Flow, there: npt.NDArray[np.bool_], columns: Times, cycles: Times) -> _Flow:
-    """Another chunk of the tile, where there is one."""
+def _next(
+    grid: PassGrid, saver: Saver, flow: _Flow, there: npt.NDArray[np.bool_], columns: Times, cycles: Times
+) -> _Flow:
+    """Another chunk of the tile, where there is grid."""
     if not there.any():
         return flow
-    after = _chunk(one, saver, replace(flow, came=most(flow.came, flow.array + saver.lag)), columns, cycles)
+    after = _chunk(grid, saver, replace(flow, came=most(flow.came, flow.array + saver.lag)), columns, cycles)
     return _Flow(*(np.where(there, getattr(after, n), getattr(flow, n)) for n in _NAMES))
 
 
@@ -137,17 +139,17 @@ def _grown(before: _Flow, after: _Flow, times: Times) -> _Flow:
     return _Flow(*(more(name) for name in _NAMES))
 
 
-def _chunk(one: Shape, saver: Saver, flow: _Flow, columns: Times, cycles: Times) -> _Flow:
-    groups, position, work = saver.groups, saver.position, one.work
+def _chunk(grid: PassGrid, saver: Saver, flow: _Flow, columns: Times, cycles: Times) -> _Flow:
+    groups, position, shape = saver.groups, saver.position, grid.shape
     fills = columns * groups
     begin = flow.came + flow.excess + CHUNK_BUBBLE
     unhindered = flow.array + cycles
     # The array takes the last element when all but this many columns of the chunk have left the sums' FIFOs.
-    places = np.floor((cycles - ARRAY_STAGES) / work.steps) - one.knobs.rows - WAIT - 1
-    ahead = places * work.positions / work.pool_stride
-    pool_begins = most(flow.pooled, flow.array + one.knobs.rows + ARRAY_STAGES + 1)
+    places = np.floor((cycles - ARRAY_STAGES) / shape.steps) - grid.arrays.rows - WAIT - 1
+    ahead = places * shape.positions / shape.pool_stride
+    pool_begins = most(flow.pooled, flow.array + grid.arrays.rows + ARRAY_STAGES + 1)
     stall = most(
-        _behind_arrange(one, saver, flow, begin, np.floor(ahead) * groups - HELD_GROUPS) - unhindered,
+        _behind_arrange(grid, saver, flow, begin, np.floor(ahead) * groups - HELD_GROUPS) - unhindered,
         np.where(flow.taken + ahead * groups > 0, np.where(ahead > 0, pool_begins, flow.pool) + ahead * position, 0)
         - unhindered,
         0,
@@ -162,29 +164,29 @@ def _chunk(one: Shape, saver: Saver, flow: _Flow, columns: Times, cycles: Times)
         arrange=arrange,
         came=arrange,
         excess=most(0, flow.left - fills),
-        left=_leaves(one, saver, columns),
+        left=_leaves(grid, saver, columns),
         filled=fills,
         gap=flow.excess + CHUNK_BUBBLE,
         taken=flow.taken + fills,
-        pooled=most(pool, array + one.knobs.rows + ARRAY_STAGES, held),
+        pooled=most(pool, array + grid.arrays.rows + ARRAY_STAGES, held),
         pool=pool,
         wait_saver=flow.wait_saver + stall,
     )
 
 
-def _behind_arrange(one: Shape, saver: Saver, flow: _Flow, begin: Times, needed: Times) -> Times:
+def _behind_arrange(grid: PassGrid, saver: Saver, flow: _Flow, begin: Times, needed: Times) -> Times:
     """When arrange has taken ``needed`` groups of the chunk; of the one before where that is negative."""
-    own = begin + needed * most(saver.position, one.column_cycles) / saver.groups
+    own = begin + needed * most(saver.position, grid.column_cycles) / saver.groups
     earlier = flow.arrange - np.where(-needed >= flow.filled, flow.gap, 0) + needed * saver.position / saver.groups
     return np.where(flow.taken + needed > 0, np.where(needed > 0, own, earlier) + 3, 0)
 
 
-def _leaves(one: Shape, saver: Saver, columns: Times) -> Times:
+def _leaves(grid: PassGrid, saver: Saver, columns: Times) -> Times:
     """Iterations in which a chunk leaves: words a port; short bursts wait for the answer to the one before the last
     that may be open (include/save.h, write_rows)."""
-    if one.work.to_chip:
+    if grid.shape.to_chip:
         return columns * saver.leaves
-    burst = columns * one.work.value_words
-    bursts = saver.leaves / one.work.value_words * up(burst / BURST_WORDS)
-    answered = (one.ddr.write_latency + PART_BUBBLE + np.minimum(burst, BURST_WORDS)) / OUTSTANDING
+    burst = columns * grid.shape.value_words
+    bursts = saver.leaves / grid.shape.value_words * up(burst / BURST_WORDS)
+    answered = (grid.ddr.write_latency + PART_BUBBLE + np.minimum(burst, BURST_WORDS)) / OUTSTANDING
     return most(columns * saver.leaves, (bursts - OUTSTANDING) * answered)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from scheduler.systolic.model.shape import Times
+from scheduler.systolic.model.grid import Times
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Cycles from the start of the pass, [knobs, ways].
+    """Cycles from the start of the pass, [arrays, tilings].
 
     array: when it has taken its last element. rows, weights: when the first element of the phase that comes can be
     taken from load and from feed_weights; rows_late, weights_late: of these, by how much words and not loops are late.
@@ -92,7 +92,7 @@ def _alike(states: list[State], period: int) -> bool:
 def grown(before: State, after: State, times: float) -> State:
     """``after``, and so many turns like the one from ``before`` more.
 
-    An array that works off a backlog of the Saver was blocked for longer than it will be: it goes on at its own pace,
+    An array that shapes off a backlog of the Saver was blocked for longer than it will be: it goes on at its own pace,
     or at the Saver's.
     """
     more = {f.name: getattr(after, f.name) - getattr(before, f.name) for f in fields(State) if f.name not in HELD}

@@ -12,16 +12,16 @@ from dataclasses import replace
 import numpy as np
 
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, Shares
+from scheduler.systolic.model.grid import HELD_WORDS, PassGrid, Rows, Times, most
 from scheduler.systolic.model.saver import tail_columns
-from scheduler.systolic.model.shape import HELD_WORDS, Rows, Shape, Times, most
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State
 
 LEAD = 2
-"""Cycles by which a loop that waits for the array ends before it: a FIFO of 4, less entering the next one."""
+"""Cycles by which a loop that waits for the array ends before it: a FIFO of 4, less entering the next grid."""
 
 
 def load_rows(
-    one: Shape,
+    grid: PassGrid,
     state: State,
     began: Times,
     feeds: Times,
@@ -33,13 +33,13 @@ def load_rows(
     others: bytes of results and of weights that moved meanwhile; leaves: when the first results do, where these rows
     were asked for before."""
     loads, words = rows.loads, rows.words
-    beside = one.way.overlap > 0
+    beside = grid.tilings.overlap > 0
     some = words > 0
-    ahead = np.minimum((leaves - state.rows_at) / one.row_pace, one.read_ahead)  # nothing leaves yet
+    ahead = np.minimum((leaves - state.rows_at) / grid.row_pace, grid.read_ahead)  # nothing leaves yet
     shared = np.clip(words - most(0, ahead), 0, None)
-    spent = words * one.row_pace + Shares.of(one).lost(ROWS, shared, {SAVES: others[0], WEIGHTS: others[1]})
+    spent = words * grid.row_pace + Shares.of(grid).lost(ROWS, shared, {SAVES: others[0], WEIGHTS: others[1]})
     iterations = np.where(beside, most(feeds, loads), feeds)
-    held = HELD_WORDS * one.row_pace
+    held = HELD_WORDS * grid.row_pace
     came = most(state.rows_at + spent, np.where(beside, began, state.array) + spent - held)
     there = np.where(some, most(came, state.ddr), state.rows_at)
     array = most(state.array, np.where(some & beside, there - _share(spent, iterations, feeds), 0))
@@ -57,11 +57,11 @@ def load_rows(
     )
 
 
-def load_weights(one: Shape, state: State, began: Times, feeds: Times, words: Times, last: bool) -> State:
+def load_weights(grid: PassGrid, state: State, began: Times, feeds: Times, words: Times, last: bool) -> State:
     """The same of feed_weights, which loads the next tile while this one is used. last: that of the next pass."""
     some = words > 0
-    spent = words * (one.next_weight_pace if last else one.weight_pace)
-    ahead = one.next_weights_ahead if last else one.weights_ahead
+    spent = words * (grid.next_weight_pace if last else grid.weight_pace)
+    ahead = grid.next_weights_ahead if last else grid.weights_ahead
     iterations = most(feeds, words)
     there = most(state.weights_at + spent, began + spent - ahead, state.ddr)
     there = np.where(some, there, state.weights_at)
@@ -86,23 +86,29 @@ def _share(spent: Times, iterations: Times, feeds: Times) -> Times:
 
 
 def move(
-    one: Shape, before: State, state: State, start: Times, size: tuple[int, int], rows: Times, weights: Times
+    grid: PassGrid, before: State, state: State, start: Times, size: tuple[int, int], rows: Times, weights: Times
 ) -> State:
     """The DDR during one tile: bytes of rows and of weights that are read, and the chunks that leave. start: of the
     array's first element; size: rows saved and blocks of the tile."""
     saved, blocks = size
-    column = one.column_bytes(saved, blocks)
-    tail = tail_columns(one)
-    chunks = before.pending + (one.columns - tail) * column
-    read = one.map_bytes * (not one.work.from_chip) + one.weight_bytes
-    earliest = start - HELD_WORDS * read / one.rate
-    ddr = most(before.ddr, earliest) + (rows + weights + chunks) / one.rate
-    words = before.left + np.ceil(saved / one.knobs.map_ports) * blocks * one.work.value_words * (one.columns - tail)
-    words = words * (not one.work.to_chip)
-    filled = start + one.knobs.rows + np.minimum(one.columns, one.knobs.chunk) * one.column_cycles
+    column = grid.column_bytes(saved, blocks)
+    tail = tail_columns(grid)
+    chunks = before.pending + (grid.columns - tail) * column
+    read = grid.map_bytes * (not grid.shape.from_chip) + grid.weight_bytes
+    earliest = start - HELD_WORDS * read / grid.rate
+    ddr = most(before.ddr, earliest) + (rows + weights + chunks) / grid.rate
+    words = before.left + np.ceil(saved / grid.arrays.map_ports) * blocks * grid.shape.value_words * (
+        grid.columns - tail
+    )
+    words = words * (not grid.shape.to_chip)
+    filled = start + grid.arrays.rows + np.minimum(grid.columns, grid.arrays.chunk) * grid.column_cycles
     begun = np.where(before.taken > 0, before.arrange, filled)  # nothing leaves before the first chunk is there
-    wrote = most(before.wrote, begun) + words + Shares.of(one).lost(SAVES, words, {ROWS: rows, WEIGHTS: weights})
-    behind = most(wrote - one.written_ahead, ddr - one.written_ahead * one.map_bytes / one.rate)
+    wrote = most(before.wrote, begun) + words + Shares.of(grid).lost(SAVES, words, {ROWS: rows, WEIGHTS: weights})
+    behind = most(wrote - grid.written_ahead, ddr - grid.written_ahead * grid.map_bytes / grid.rate)
     return replace(
-        state, ddr=ddr, wrote=wrote, pending=one.flat(tail * column), arrange=most(state.arrange, behind - state.excess)
+        state,
+        ddr=ddr,
+        wrote=wrote,
+        pending=grid.flat(tail * column),
+        arrange=most(state.arrange, behind - state.excess),
     )

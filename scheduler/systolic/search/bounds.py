@@ -1,67 +1,84 @@
-"""What no candidate of a geometry goes below, from its shape alone: the search prices none that cannot win."""
+"""Lower bounds of a geometry from its shape alone: the search prices no geometry that cannot win."""
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, DdrTiming, milli_cycles
 from scheduler.systolic.model.passes import ROUNDED, least_drain, least_fill, least_weights, program_cycles
 from scheduler.systolic.search.space import Geometry, Space, weight_words
-from scheduler.systolic.search.task import Layers, moved_bytes
-from scheduler.systolic.work import Way, Work, following_steps, staying
+from scheduler.systolic.search.task import NetworkShapes, moved_bytes
+from scheduler.systolic.shape import LayerShape, steps_after, with_maps_on_chip
+from scheduler.systolic.tiling import Tiling
 
 
-def least_cycles(geometry: Geometry, layers: Layers, ddr: DdrTiming, space: Space) -> list[int]:
-    """No candidate of the geometry takes fewer in any layer, frame after frame of a batch. The first weight tile of a
-    layer arrives in the layer before, and the frame's first tile before its first step."""
-    works, pace = staying(layers.works, layers.stays), _weight_pace(geometry, layers, ddr, space)
-    least = []
-    for index, (work, choices) in enumerate(zip(works, layers.cuts, strict=True)):
-        fill = least_fill(work, geometry.rows, max(space.map_ports), min(cut.total_words for cut in choices), ddr)
-        frame = partial(_pass, geometry, work, fill, pace, ddr)
-        first, following = index == 0, following_steps(works, index)
-        if work.repeats == 1:
-            least.append(frame(first, following))
+def least_cycles(geometry: Geometry, network: NetworkShapes, ddr: DdrTiming, space: Space) -> list[int]:
+    """Of each layer the cycles below which no candidate of the geometry comes, frame after frame of a batch. The first
+    weight tile of a layer arrives in the layer before, and the frame's first tile before its first step."""
+    shapes = with_maps_on_chip(network.shapes, network.may_stay)
+    step_pace = _step_pace(geometry, network, ddr, space)
+    bounds = []
+    for index, (shape, cuts) in enumerate(zip(shapes, network.cuts, strict=True)):
+        row_words = min(cut.total_words for cut in cuts)
+        fill = least_fill(shape, geometry.rows, max(space.map_ports), row_words, ddr)
+        bound = _PassBound(geometry, shape, fill, step_pace, ddr)
+        first, next_steps = index == 0, steps_after(shapes, index)
+        if shape.repeats == 1:
+            bounds.append(bound.cycles(first, next_steps))
         else:
-            middle = (work.repeats - 2) * frame(False, work.steps)
-            least.append(frame(first, work.steps) + middle + frame(False, following))
-    return least
+            middle = (shape.repeats - 2) * bound.cycles(False, shape.steps)
+            bounds.append(bound.cycles(first, shape.steps) + middle + bound.cycles(False, next_steps))
+    return bounds
 
 
-def _weight_pace(geometry: Geometry, layers: Layers, ddr: DdrTiming, space: Space) -> int:
+def _step_pace(geometry: Geometry, network: NetworkShapes, ddr: DdrTiming, space: Space) -> int:
     """1/1000 cycles in which the weights of one step arrive, through the best of the space's ports alone."""
-    word = geometry.lanes * layers.bits // 8
+    word_bytes = geometry.lanes * network.bits // 8
 
     def pace(ports: int) -> int:
         words = weight_words(geometry, space, ports)
-        (milli,) = milli_cycles(((ports, words * word, BURST_WORDS),), ddr.milli_bytes)
+        (milli,) = milli_cycles(((ports, words * word_bytes, BURST_WORDS),), ddr.milli_bytes)
         return geometry.columns // (ports * words) * milli
 
     return min(pace(ports) for ports in space.weight_ports)
 
 
-def _pass(geometry: Geometry, work: Work, fill: int, pace: int, ddr: DdrTiming, first: bool, next_steps: int) -> int:
-    """One pass over a whole layer. After its first rows have come the array takes its positions × steps × tiles; it
-    takes the last tile's first position when that tile is there. All tiles but the first, and the next pass's first
-    one, arrive meanwhile. A pass starts, drains and ends once."""
-    tiles = ceil_div(work.filters, geometry.columns)
-    places = ceil_div(work.out_width, work.positions)
-    compute = ceil_div(work.out_height, geometry.rows) * tiles * places * work.steps
-    loaded = (tiles - 1 + first) * work.steps
+@dataclass(frozen=True)
+class _PassBound:
+    """A pass over a whole layer, at its best. fill: cycles before the array's first step; step_pace: 1/1000 cycles in
+    which the weights of one step arrive."""
 
-    def there(steps: int) -> int:
-        return least_weights(steps * pace // 1000, ddr) if steps else 0
+    geometry: Geometry
+    shape: LayerShape
+    fill: int
+    step_pace: int
+    ddr: DdrTiming
 
-    start = max(fill, there(work.steps)) if first else fill
-    array = max(start + compute, there(loaded) + work.steps) + least_drain(work, geometry.rows, ddr)
-    return program_cycles(ddr) + max(array, there(loaded + next_steps) if next_steps else 0) - ROUNDED
+    def cycles(self, first: bool, next_steps: int) -> int:
+        """After its first rows have come the array takes its positions × steps × tiles; it takes the last tile's first
+        position when that tile is there. All tiles but the first, and the next pass's first one, arrive meanwhile. A
+        pass starts, drains and ends once."""
+        geometry, shape = self.geometry, self.shape
+        tiles = ceil_div(shape.filters, geometry.columns)
+        positions = ceil_div(shape.out_width, shape.positions)
+        compute = ceil_div(shape.out_height, geometry.rows) * tiles * positions * shape.steps
+        loaded = (tiles - 1 + first) * shape.steps
+        start = max(self.fill, self._arrival(shape.steps)) if first else self.fill
+        end = max(start + compute, self._arrival(loaded) + shape.steps) + least_drain(shape, geometry.rows, self.ddr)
+        prefetched = self._arrival(loaded + next_steps) if next_steps else 0
+        return program_cycles(self.ddr) + max(end, prefetched) - ROUNDED
+
+    def _arrival(self, steps: int) -> int:
+        """When so many steps of weights are there."""
+        return least_weights(steps * self.step_pace // 1000, self.ddr) if steps else 0
 
 
-def least_bytes(geometry: Geometry, layers: Layers) -> list[int]:
-    """No candidate moves fewer in any layer: every weight, every requantiser and every map that cannot stay crosses
-    once."""
+def least_bytes(geometry: Geometry, network: NetworkShapes) -> list[int]:
+    """Of each layer the bytes below which no candidate comes: every weight, every requantiser and every map that cannot
+    stay crosses once."""
+    shapes = with_maps_on_chip(network.shapes, network.may_stay)
     return [
-        min(moved_bytes(geometry, layers.bits, work, Way(cut, "weights-resident", True)) for cut in choices)
-        for work, choices in zip(staying(layers.works, layers.stays), layers.cuts, strict=True)
+        min(moved_bytes(geometry, network.bits, shape, Tiling(cut, "weights-resident", True)) for cut in cuts)
+        for shape, cuts in zip(shapes, network.cuts, strict=True)
     ]

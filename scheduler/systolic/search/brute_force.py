@@ -1,4 +1,4 @@
-"""The search's answer the slow way: every array and every combination of ways priced by itself, for small spaces."""
+"""The search's answer the slow way: every array and every combination of tilings by itself, for small spaces."""
 
 from __future__ import annotations
 
@@ -10,66 +10,71 @@ from boards.board import Board
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import place
+from scheduler.systolic.area.resources import area
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import layer_cost
-from scheduler.systolic.search.space import Goal, Space, area, geometries
-from scheduler.systolic.search.task import Task, arrays_of, layers_of, map_depths, stays_at, ways_of
-from scheduler.systolic.work import Needs, Work, following_steps, staying
+from scheduler.systolic.search.space import Goal, Request, geometries, space_of
+from scheduler.systolic.search.task import (
+    Task,
+    arrays_of,
+    fits_depths,
+    map_depths,
+    network_shapes,
+    stays_at,
+    tilings_of,
+)
+from scheduler.systolic.shape import LayerShape, steps_after, with_maps_on_chip
+from scheduler.systolic.tiling import BufferNeeds
 
 
-def brute_force(
-    network: QuantizedNetwork, board: Board, ddr: DdrTiming, goal: Goal, space: Space, batch: int = 1
-) -> tuple[int, ...] | None:
-    """The least key over every array and every combination of ways; None where nothing fits."""
-    jobs = lower(network, batch)
-    goal = replace(goal, frames_per_second=goal.frames_per_second / batch)
+def brute_force(network: QuantizedNetwork, board: Board, ddr: DdrTiming, request: Request) -> tuple[int, ...] | None:
+    """The least key over every array and every combination of tilings; None where nothing fits."""
+    space = request.space or space_of(network, board, batch=request.batch)
+    layers = lower(network, request.batch)
+    goal = replace(request.goal, frames_per_second=request.goal.frames_per_second / request.batch)
     best: tuple[int, ...] | None = None
     for geometry in geometries(space, board):
-        layers = layers_of(network, jobs, geometry.columns, geometry.lanes, space.strips, space.bits)
-        task = Task(geometry, layers, board, ddr, goal, space)
+        task = Task(geometry, network_shapes(network, layers, geometry.width, space), board, ddr, goal, space)
         for bare, map_depth in product(arrays_of(task), map_depths(task)):
-            works = staying(layers.works, stays_at(task, map_depth))
-            prices = [_prices(task, bare, works, index) for index in range(len(works))]
+            shapes = with_maps_on_chip(task.network.shapes, stays_at(task, map_depth))
+            costs = [_costs(task, bare, shapes, index) for index in range(len(shapes))]
             for rows, weights, kept in product(space.row_depths, space.weight_depths, space.kept_depths):
                 array = replace(bare, row_depth=rows, weight_depth=weights, kept_depth=kept, map_depth=map_depth)
-                used = place(array, board)[1]
-                if used.fits(board):
-                    keys = list(_keys(task, array, prices, area(used, board)))
+                usage = place(array, board)[1]
+                if usage.fits(board):
+                    keys = list(_keys(task, array, costs, area(usage, board)))
                     best = min([*keys, best] if best else keys, default=best)
     return best
 
 
-def _keys(task: Task, array: Array, prices: Sequence[Sequence[_Price]], size: int) -> Iterator[tuple[int, ...]]:
-    budget = task.goal.most_cycles(task.ddr)
-    fitting = ([price for price in layer if _fits(price.needs, array)] for layer in prices)
-    for picked in product(*fitting):
-        cycles, moved = sum(p.cycles for p in picked), sum(p.bytes for p in picked)
+def _keys(task: Task, array: Array, costs: Sequence[Sequence[_TilingCost]], size: int) -> Iterator[tuple[int, ...]]:
+    """One for every combination of the tilings that the array's buffers hold. size: the area of the array."""
+    budget = task.goal.cycle_budget(task.ddr)
+    depths = (array.row_depth, array.weight_depth, array.kept_depth)
+    fitting = ([tiling for tiling in layer if fits_depths(tiling.needs, depths)] for layer in costs)
+    for combination in product(*fitting):
+        cycles, traffic = sum(tiling.cycles for tiling in combination), sum(tiling.bytes for tiling in combination)
         if cycles <= budget:
-            yield _key(task.goal, cycles, moved, size)
+            yield _key(task.goal, cycles, traffic, size)
 
 
 @dataclass(frozen=True)
-class _Price:
+class _TilingCost:
     cycles: int
     bytes: int
-    needs: Needs
+    needs: BufferNeeds
 
 
-def _fits(need: Needs, array: Array) -> bool:
-    room = (array.row_depth, array.weight_depth, array.kept_depth)
-    return all(n <= r for n, r in zip((need.row_depth, need.weight_depth, need.kept_depth), room, strict=True))
+def _costs(task: Task, array: Array, shapes: Sequence[LayerShape], index: int) -> list[_TilingCost]:
+    """Every tiling of one layer by itself; how deep the buffers are does not change what it costs."""
+    next_steps = steps_after(shapes, index)
+    tilings = tilings_of(task, shapes[index], task.network.cuts[index], next_steps)[0]
+    costs = [layer_cost(array, shapes[index], tiling, next_steps, task.ddr, index == 0) for tiling in tilings]
+    return [_TilingCost(layer.total, layer.traffic.total, layer.needs) for layer in costs]
 
 
-def _prices(task: Task, array: Array, works: Sequence[Work], index: int) -> list[_Price]:
-    """Every way of one layer, each priced by itself; how deep the buffers are does not change what it costs."""
-    following = following_steps(works, index)
-    ways = ways_of(task, works[index], task.layers.cuts[index], following)[0]
-    costs = [layer_cost(array, works[index], way, following, task.ddr, index == 0) for way in ways]
-    return [_Price(one.total, one.traffic.total, one.needs) for one in costs]
-
-
-def _key(goal: Goal, cycles: int, moved: int, size: int) -> tuple[int, ...]:
+def _key(goal: Goal, cycles: int, traffic: int, size: int) -> tuple[int, ...]:
     if goal.objective == "ddr":
-        return (moved, cycles, size)
-    return (size, cycles, moved) if goal.objective == "resources" else (cycles, size, moved)
+        return (traffic, cycles, size)
+    return (size, cycles, traffic) if goal.objective == "resources" else (cycles, size, traffic)

@@ -1,70 +1,69 @@
 """The best array and tilings for a network on a board: every candidate of a stated space is priced or ruled out.
 
 before                      after
-network, board, objective   the schedule whose key is least over the whole space, and what was proven on the way
+network, board, request     the schedule whose key is least over the whole space, and what was proven on the way
 
-A geometry M × N × L is priced as one numpy grid of (knobs × ways) a layer. Layers are independent once the buffers
-are fixed, so the best way of each layer is taken for every size of the buffers at once. Geometries are visited in the
-order of a bound that no candidate of theirs can beat (what a pass takes to begin, compute and end, DSPs of the PEs,
-bytes that have to cross once); when the bound of the next one is above the best found, the search has proven it best.
-``brute_force`` prices every candidate one by one; the tests hold the two against each other.
+A geometry M × N × L is priced as one numpy grid of (arrays × tilings) a layer. Layers are independent once the buffers
+are fixed, so the best tiling of each layer is taken for every size of the buffers at once. Geometries are visited in
+the order of a bound that no candidate of theirs can beat (what a pass takes to begin, compute and end, DSPs of the PEs,
+bytes that have to cross once); when the bound of the next one is above the best candidate, the search has proven it
+best. ``brute_force`` prices every candidate one by one; the tests hold the two against each other.
 """
 
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 from boards.board import Board
-from boards.errors import ScheduleError, SystolicError
+from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DDR_EFFICIENCY, DdrTiming, ddr_timing
-from scheduler.systolic.area.resources import fixed_usage
-from scheduler.systolic.array import Array
-from scheduler.systolic.infeasible import nothing_fits
+from scheduler.systolic.area.resources import area, fixed_usage
 from scheduler.systolic.layers import lower
-from scheduler.systolic.model.clock import NO_WAIT
+from scheduler.systolic.model.clock import IDEAL_DDR
+from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.search.bounds import least_bytes, least_cycles
-from scheduler.systolic.search.price import Candidate, solve
-from scheduler.systolic.search.space import HELD, MOST_FRAMES, Geometry, Goal, Space, area, geometries, space_of
-from scheduler.systolic.search.task import Layers, Task, layers_of
-from scheduler.systolic.tiling import SystolicSchedule
-from scheduler.systolic.work import Way, tiling_of
-
-AT_ONCE = 64
-"""Geometries that workers have at a time, at the most; an executor is not asked how many it has."""
-
-TRIES = 3
-"""Times that a geometry is given to workers before it is priced here."""
-
-_Answer: TypeAlias = "Future[tuple[Candidate | None, int]]"
+from scheduler.systolic.search.infeasible import nothing_fits
+from scheduler.systolic.search.solve import Candidate
+from scheduler.systolic.search.space import (
+    AT_A_RATE,
+    FASTEST,
+    Geometry,
+    Goal,
+    Request,
+    Space,
+    bare_array,
+    geometries,
+    space_of,
+)
+from scheduler.systolic.search.task import NetworkShapes, Task, network_shapes
+from scheduler.systolic.search.workers import ALONE, Visit, Workers, visit_all
 
 
 @dataclass(frozen=True)
 class Proof:
-    """geometries of the space; priced in full; ruled out by a bound. candidates: arrays × ways priced."""
+    """geometries: of the space. priced: in full; ruled_out: by a bound. arrays: that were priced."""
 
     geometries: int
     priced: int
     ruled_out: int
     arrays: int
 
-    def __add__(self, other: Proof) -> Proof:
-        """Of another clock."""
+    def __add__(self, clock: Proof) -> Proof:
+        """With that of another clock."""
         return Proof(
-            self.geometries + other.geometries,
-            self.priced + other.priced,
-            self.ruled_out + other.ruled_out,
-            self.arrays + other.arrays,
+            self.geometries + clock.geometries,
+            self.priced + clock.priced,
+            self.ruled_out + clock.ruled_out,
+            self.arrays + clock.arrays,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
+    """The best schedule of a space. ddr: the memory at the schedule's clock. key: what was least."""
+
     schedule: SystolicSchedule
     ddr: DdrTiming
     goal: Goal
@@ -72,267 +71,126 @@ class Found:
     key: tuple[int, ...] = field(repr=False)
 
 
-@dataclass(frozen=True)
-class _Visit:
-    """bound: no candidate of the geometry has a lesser key."""
-
-    bound: tuple[int, ...]
-    geometry: Geometry
-
-
 def search(
     network: QuantizedNetwork,
     board: Board,
     ddr: DdrTiming | None = None,
-    goal: Goal = MOST_FRAMES,
-    space: Space | None = None,
-    executor: Executor | None = None,
-    tell: Callable[[str], None] = lambda _: None,
-    batch: int = 1,
-) -> Found:
+    request: Request = FASTEST,
+    workers: Workers = ALONE,
+) -> SearchResult:
     """The schedule with the least key over the space, proven by pricing or bounding every geometry.
 
-    ddr: the memory at a clock; the board's highest clock where it is None. executor: any
-    ``concurrent.futures.Executor``; geometries whose worker dies are given again. batch: frames that share the weights'
-    passage. Raises ScheduleError where no candidate fits: with the least geometry that would, and what the board lacks
-    for it.
+    ddr: the memory at a clock; the board's highest clock where it is None. Raises ScheduleError where no candidate
+    fits: with the least geometry that would, and what the board lacks for it.
     """
     ddr = ddr or ddr_timing(board, board.clocks()[-1].mhz)
-    asked = _asked(network, board, goal, space, batch)
-    best, proof = _solve(asked, ddr, None, executor, tell)
+    problem = _problem(network, board, request)
+    best, proof = _solve(problem, ddr, None, workers)
     if best is None:
-        too_slow = _too_slow(network, board, ddr, goal, asked.space, batch)
-        raise ScheduleError(too_slow or nothing_fits(network, board, asked.space, asked.made))
-    return Found(schedule_of(network, best.array, best.ways, batch), ddr, goal, proof, best.key)
+        too_slow = _too_slow(network, board, ddr, replace(request, space=problem.space))
+        raise ScheduleError(too_slow or nothing_fits(network, board, problem.space, problem.networks))
+    return SearchResult(
+        schedule_of(network, best.array, best.tilings, request.batch), ddr, request.goal, proof, best.key
+    )
 
 
 def search_clocks(
     network: QuantizedNetwork,
     board: Board,
-    goal: Goal = MOST_FRAMES,
-    space: Space | None = None,
-    executor: Executor | None = None,
-    tell: Callable[[str], None] = lambda _: None,
-    batch: int = 1,
+    request: Request = FASTEST,
+    workers: Workers = ALONE,
     efficiency: float = DDR_EFFICIENCY,
-) -> Found:
+) -> SearchResult:
     """``search`` over the clocks of the board too, for the least time a frame: docs/explanation/scheduler.md, *Clocks*.
 
-    A clock is left out where the array alone would take longer than the best found; of the others every geometry is
+    A clock is left out where the array alone would take longer than the best so far; of the others every geometry is
     priced or ruled out. Where a rate is to be held, the highest clock is taken. Raises as ``search`` does.
     """
-    highest, *others = [ddr_timing(board, clock.mhz, efficiency) for clock in reversed(board.clocks())]
-    best = search(network, board, highest, goal, space, executor, tell, batch)
-    if goal.objective in HELD:
+    highest, *lower_clocks = [ddr_timing(board, clock.mhz, efficiency) for clock in reversed(board.clocks())]
+    best = search(network, board, highest, request, workers)
+    if request.goal.objective in AT_A_RATE:
         return best
-    asked = _asked(network, board, goal, space, batch)
-    least = min(
-        sum(least_cycles(g, asked.made[g.columns, g.lanes], DdrTiming(1.0, NO_WAIT, 0, 0), asked.space))
-        for g in geometries(asked.space, board)
+    problem = _problem(network, board, request)
+    array_cycles = min(
+        sum(least_cycles(geometry, problem.networks[geometry.width], IDEAL_DDR, problem.space))
+        for geometry in geometries(problem.space, board)
     )
-    for ddr in others:
-        bound = math.ceil(best.key[0] * ddr.clock_mhz / best.ddr.clock_mhz)  # cycles of the same time
-        if least >= bound:
+    for ddr in lower_clocks:
+        same_time = math.ceil(best.key[0] * ddr.clock_mhz / best.ddr.clock_mhz)  # as many cycles of this clock
+        if array_cycles >= same_time:
             break
-        found, proof = _solve(asked, ddr, (bound,), executor, tell)
+        candidate, proof = _solve(problem, ddr, (same_time,), workers)
         proof = best.proof + proof
-        if found is not None:
-            schedule = schedule_of(network, found.array, found.ways, batch)
-            best = Found(schedule, ddr, goal, proof, found.key)
+        if candidate is not None:
+            schedule = schedule_of(network, candidate.array, candidate.tilings, request.batch)
+            best = SearchResult(schedule, ddr, request.goal, proof, candidate.key)
         best = replace(best, proof=proof)
     return best
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
-    """What is the same at every clock. goal: of whole batches."""
+class _Problem:
+    """What is the same at every clock. goal: of whole batches. networks: by the width of an array."""
 
     board: Board
     goal: Goal
     space: Space
-    made: dict[tuple[int, int], Layers]
+    networks: dict[tuple[int, int], NetworkShapes]
 
 
-def _asked(network: QuantizedNetwork, board: Board, goal: Goal, space: Space | None, batch: int) -> _Asked:
-    space = space or space_of(network, board, batch=batch)
-    jobs = lower(network, batch)
-    wanted = replace(goal, frames_per_second=goal.frames_per_second / batch)
-    made = {shape: layers_of(network, jobs, *shape, space.strips, space.bits) for shape in space.shapes}
-    return _Asked(board, wanted, space, made)
+def _problem(network: QuantizedNetwork, board: Board, request: Request) -> _Problem:
+    space = request.space or space_of(network, board, batch=request.batch)
+    layers = lower(network, request.batch)
+    goal = replace(request.goal, frames_per_second=request.goal.frames_per_second / request.batch)
+    networks = {width: network_shapes(network, layers, width, space) for width in space.shapes}
+    return _Problem(board, goal, space, networks)
 
 
 def _solve(
-    asked: _Asked, ddr: DdrTiming, bound: tuple[int, ...] | None, executor: Executor | None, tell: Callable[[str], None]
+    problem: _Problem, ddr: DdrTiming, key_to_beat: tuple[int, ...] | None, workers: Workers
 ) -> tuple[Candidate | None, Proof]:
-    """The best at one clock, None where no key is less than ``bound``."""
-    visits = _visits(asked.space, asked.board, asked.goal, ddr, asked.made)
-    tasks = [
-        (
-            v,
-            Task(
-                v.geometry,
-                asked.made[v.geometry.columns, v.geometry.lanes],
-                asked.board,
-                ddr,
-                asked.goal,
-                asked.space,
-                bound,
-            ),
-        )
-        for v in visits
-    ]
-    best, priced, arrays = _run(tasks, executor, tell, bound)
+    """The best at one clock, None where no key is less than ``key_to_beat``."""
+    visits = _visits(problem, ddr, key_to_beat)
+    best, priced, arrays = visit_all(visits, key_to_beat, workers)
     return best, Proof(len(visits), priced, len(visits) - priced, arrays)
 
 
-def _too_slow(
-    network: QuantizedNetwork, board: Board, ddr: DdrTiming, goal: Goal, space: Space, batch: int
-) -> str | None:
+def _visits(problem: _Problem, ddr: DdrTiming, key_to_beat: tuple[int, ...] | None) -> list[Visit]:
+    """The most promising geometry first; what the frame rate rules out is not visited."""
+    visits = []
+    for geometry in geometries(problem.space, problem.board):
+        network = problem.networks[geometry.width]
+        cycles = sum(least_cycles(geometry, network, ddr, problem.space))
+        if cycles <= problem.goal.cycle_budget(ddr):
+            bound = _bound(geometry, network, problem, cycles)
+            task = Task(geometry, network, problem.board, ddr, problem.goal, problem.space, key_to_beat)
+            visits.append(Visit(bound, task))
+    return sorted(visits, key=lambda visit: (visit.bound, visit.task.geometry.rows, visit.task.geometry.columns))
+
+
+def _bound(geometry: Geometry, network: NetworkShapes, problem: _Problem, cycles: int) -> tuple[int, ...]:
+    """The head of a key that no candidate of the geometry is below."""
+    board, objective = problem.board, problem.goal.objective
+    array_area = area(fixed_usage(bare_array(geometry, board, network.bits), board), board)
+    if objective == "resources":
+        return (array_area, cycles)
+    if objective == "ddr":
+        return (sum(least_bytes(geometry, network)), cycles)
+    return (cycles, array_area)
+
+
+def _too_slow(network: QuantizedNetwork, board: Board, ddr: DdrTiming, request: Request) -> str | None:
     """The sentence where it is only the frame rate that nothing reaches."""
-    if not goal.frames_per_second:
+    asked_rate = request.goal.frames_per_second
+    if not asked_rate:
         return None
     try:
-        fastest = search(network, board, ddr, Goal(), space, batch=batch)
+        fastest = search(network, board, ddr, replace(request, goal=Goal()))
     except ScheduleError:
         return None
-    rate = ddr.clock_mhz * 1e6 * batch / fastest.key[0]
+    rate = ddr.clock_mhz * 1e6 * request.batch / fastest.key[0]
     return (
-        f"{network.name} does not reach {goal.frames_per_second:g} frames/s on {board.title} at {ddr.clock_mhz:g} "
-        f"MHz: the fastest array, {fastest.schedule.array}, is modelled at {rate:.1f}; ask for fewer, or take a larger "
-        "board or a higher clock"
+        f"{network.name} does not reach {asked_rate:g} frames/s on {board.title} at {ddr.clock_mhz:g} MHz: "
+        f"the fastest array, {fastest.schedule.array}, is modelled at {rate:.1f}; ask for fewer, or take a "
+        "larger board or a higher clock"
     )
-
-
-def schedule_of(network: QuantizedNetwork, array: Array, chosen: Sequence[Way], batch: int = 1) -> SystolicSchedule:
-    jobs = lower(network, batch)
-    tilings = tuple(tiling_of(network, job, array, way) for job, way in zip(jobs, chosen, strict=True))
-    return SystolicSchedule(network, array, tilings)
-
-
-def _visits(
-    space: Space, board: Board, goal: Goal, ddr: DdrTiming, made: dict[tuple[int, int], Layers]
-) -> list[_Visit]:
-    """The most promising geometry first; what the frame rate rules out is not visited."""
-    found = []
-    for geometry in geometries(space, board):
-        layers = made[geometry.columns, geometry.lanes]
-        cycles = sum(least_cycles(geometry, layers, ddr, space))
-        if cycles <= goal.most_cycles(ddr):
-            found.append(_Visit(_bound(geometry, layers, board, goal, cycles), geometry))
-    return sorted(found, key=lambda v: (v.bound, v.geometry.rows, v.geometry.columns))
-
-
-def _bound(geometry: Geometry, layers: Layers, board: Board, goal: Goal, cycles: int) -> tuple[int, ...]:
-    array = Array(geometry.rows, geometry.columns, geometry.lanes, 1, 1, 1, dsp=board.dsp.kind, bits=layers.bits)
-    pes = area(fixed_usage(array, board), board)
-    if goal.objective == "resources":
-        return (pes, cycles)
-    if goal.objective == "ddr":
-        return (sum(least_bytes(geometry, layers)), cycles)
-    return (cycles, pes)
-
-
-def _run(
-    tasks: Sequence[tuple[_Visit, Task]],
-    executor: Executor | None,
-    tell: Callable[[str], None],
-    bound: tuple[int, ...] | None = None,
-) -> tuple[Candidate | None, int, int]:
-    """bound: the key to beat."""
-    if executor is not None:
-        return _run_in(executor, tasks, tell, bound)
-    best: Candidate | None = None
-    priced = arrays = 0
-    for visit, task in tasks:
-        if _beaten(visit, bound):
-            break
-        found, count = solve(replace(task, best=bound))
-        priced, arrays = priced + 1, arrays + count
-        if found is not None:
-            best, bound = found, found.key
-            tell(f"{best.array}: {best.key[0]:,}")
-    return best, priced, arrays
-
-
-def _beaten(visit: _Visit, bound: tuple[int, ...] | None) -> bool:
-    """No candidate of the visit, nor of one after it, has a key less than ``bound``."""
-    return bound is not None and visit.bound > bound[: len(visit.bound)]
-
-
-@dataclass(frozen=True, eq=False)
-class _Given:
-    """What a worker has. at: its place among the visits; tries: how many workers have had it."""
-
-    at: int
-    task: Task
-    tries: int = 1
-
-
-@dataclass(frozen=True)
-class _Best:
-    """The key to beat, and the visit that it is of. Of equal keys the first visit's counts, whoever is ready first."""
-
-    bound: tuple[int, ...] | None
-    found: Candidate | None = None
-    at: int = 0
-
-    def with_found(self, found: Candidate | None, at: int) -> _Best:
-        if found is None or (self.found is not None and (found.key, at) > (self.found.key, self.at)):
-            return self
-        return _Best(found.key, found, at)
-
-
-def _run_in(
-    executor: Executor,
-    tasks: Sequence[tuple[_Visit, Task]],
-    tell: Callable[[str], None],
-    bound: tuple[int, ...] | None,
-) -> tuple[Candidate | None, int, int]:
-    """One geometry, and one more at a time for each that has not bettered the key: what is on its way does not know of
-    keys found meanwhile, and the first ones rule most of the others out."""
-    waiting = deque(enumerate(tasks))
-    running: dict[_Answer, _Given] = {}
-    best = _Best(bound)
-    priced = arrays = in_vain = 0
-    while True:
-        while waiting and len(running) < min(1 + in_vain, AT_ONCE) and not _beaten(waiting[0][1][0], best.bound):
-            at, (_, task) = waiting.popleft()
-            given = _Given(at, replace(task, best=best.bound))
-            running[_submit(executor, given.task)] = given
-        if not running:
-            return best.found, priced, arrays
-        for future in wait(list(running), return_when=FIRST_COMPLETED).done:
-            given = running.pop(future)
-            answer = _answer(future, given, executor, running)
-            if answer is None:
-                continue
-            priced, arrays = priced + 1, arrays + answer[1]
-            before, best = best, best.with_found(answer[0], given.at)
-            in_vain = in_vain + 1 if best.bound == before.bound else 0
-            if best.found is not None and best.bound != before.bound:
-                tell(f"{best.found.array}: {best.found.key[0]:,}")
-
-
-def _submit(executor: Executor, task: Task) -> _Answer:
-    """A pool that is broken takes nothing more: then the work is done here."""
-    try:
-        return executor.submit(solve, task)
-    except RuntimeError:
-        done: _Answer = Future()
-        done.set_result(solve(task))
-        return done
-
-
-def _answer(
-    future: _Answer, given: _Given, executor: Executor, running: dict[_Answer, _Given]
-) -> tuple[Candidate | None, int] | None:
-    """None where the worker died and its task was given again."""
-    try:
-        return future.result()
-    except SystolicError:
-        raise
-    except Exception:
-        if given.tries >= TRIES:
-            return solve(given.task)
-        running[_submit(executor, given.task)] = replace(given, tries=given.tries + 1)
-        return None

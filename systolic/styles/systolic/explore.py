@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib import import_module
 from itertools import product
 from typing import Any
@@ -18,21 +18,18 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DDR_EFFICIENCY, DdrTiming, ddr_timing
 from scheduler.systolic.area.fabric import fabric
 from scheduler.systolic.area.placement import place
-from scheduler.systolic.array import Array
-from scheduler.systolic.baselines import named_costs
-from scheduler.systolic.layers import check_batch, lower
+from scheduler.systolic.baselines import baselines
+from scheduler.systolic.layers import check_batch
 from scheduler.systolic.model.clock import lowest_clock
-from scheduler.systolic.model.cost import Cost, LayerCost, cheapest, cost
-from scheduler.systolic.model.cycles import PARTS
+from scheduler.systolic.model.cost import cost
 from scheduler.systolic.rules import check_schedule
+from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.schedule_file import to_json
-from scheduler.systolic.search.bounds import least_cycles
-from scheduler.systolic.search.price import Candidate, solve
-from scheduler.systolic.search.search import Proof, schedule_of, search, search_clocks
-from scheduler.systolic.search.space import Goal, Space, geometries, pin, space_of
-from scheduler.systolic.search.task import Task, layers_of
-from scheduler.systolic.tiling import SystolicSchedule
-from scheduler.systolic.work import cuts, following_steps, needs, ways
+from scheduler.systolic.search.pareto import pareto_front
+from scheduler.systolic.search.runner_up import runners_up
+from scheduler.systolic.search.search import Proof, search, search_clocks
+from scheduler.systolic.search.space import Goal, Request, Space, pin, space_of
+from scheduler.systolic.search.workers import Workers
 from systolic.styles.systolic.explored import Comparison, Holds, PricedSchedule, Row
 from systolic.styles.systolic.flow import given_schedule
 
@@ -73,19 +70,19 @@ def explore(
     """The best schedule.
 
     clock_mhz: where it is None, that of the board which gives the least time a frame, the highest for objectives at a
-    rate. pins: see ``scheduler.space.pin``. batch: frames
-    that share the weights' passage.
+    rate. pins: see scheduler/systolic/search/space.py, ``pin``. batch: frames that
+    share the weights' passage.
     Raises BoardError for a clock that the board does not make, ScheduleError for an unknown objective, an impossible
     pin, and where nothing fits.
     """
     goal = Goal(objective, frames_per_second)
     ddr = None if clock_mhz is None else _ddr(board, clock_mhz, efficiency)
-    space = pin(space_of(network, board, batch=batch), **(pins or {}))
+    request = Request(goal, pin(space_of(network, board, batch=batch), **(pins or {})), batch)
     if ddr is None:
         given = DDR_EFFICIENCY if efficiency is None else efficiency
-        found = search_clocks(network, board, goal, space, executor, tell, batch, given)
+        found = search_clocks(network, board, request, Workers(executor, tell), given)
     else:
-        found = search(network, board, ddr, goal, space, executor, tell, batch)
+        found = search(network, board, ddr, request, Workers(executor, tell))
     priced = price(found.schedule, board, found.ddr, found.proof)
     return replace(priced, holds=_holds(found.schedule, board, goal, efficiency)) if frames_per_second else priced
 
@@ -124,7 +121,7 @@ def price(schedule: SystolicSchedule, board: Board, ddr: DdrTiming, proof: Proof
         priced,
         used,
         fabric(schedule.array),
-        named_costs(schedule.network, schedule.array, ddr),
+        baselines(schedule.network, schedule.array, ddr),
         runners_up(schedule, priced),
         proof,
         placement,
@@ -134,41 +131,6 @@ def price(schedule: SystolicSchedule, board: Board, ddr: DdrTiming, proof: Proof
 def saved(explored: PricedSchedule) -> str:
     """The schedule as JSON, for an editor and ``generate --schedule``."""
     return to_json(explored.schedule)
-
-
-def runners_up(schedule: SystolicSchedule, priced: Cost) -> tuple[str, ...]:
-    """For each layer one line: the next best way on the same array, and what it loses by."""
-    array, works = schedule.array, [layer.work for layer in priced.layers]
-    lines = []
-    for index, (tiling, chosen) in enumerate(zip(schedule.tilings, priced.layers, strict=True)):
-        work, following = chosen.work, following_steps(works, index)
-        every = ways(work, array.rows, cuts(schedule.network, tiling.job, array))
-        others = [
-            way
-            for way in (replace(way, on_chip=tiling.on_chip) for way in every)
-            if way != chosen.way and _fits(array, needs(work, array.rows, array.columns, way, following))
-        ]
-        lines.append(
-            _why(chosen, cheapest(array, work, others, following, priced.ddr, index == 0))
-            if others
-            else "no other way fits the buffers"
-        )
-    return tuple(lines)
-
-
-def _fits(array: Array, need: Any) -> bool:
-    return all(getattr(need, f.name) <= getattr(array, f.name) for f in fields(need))
-
-
-def _why(chosen: LayerCost, second: LayerCost) -> str:
-    more = {name: int(getattr(second.cycles, name)) - int(getattr(chosen.cycles, name)) for name in PARTS}
-    worst = max(more, key=lambda name: more[name])
-    overlap = "" if second.way.overlap or not chosen.way.overlap else ", no overlap"
-    what = f"{second.way.order}, {second.way.cut.count} strip(s){overlap}"
-    moved = second.traffic.total - chosen.traffic.total
-    if second.total == chosen.total:
-        return f"{what}: as fast, {moved:+,} bytes"
-    return f"{what}: {second.total - chosen.total:+,} cycles ({worst} {more[worst]:+,}), {moved:+,} bytes"
 
 
 # --- several -------------------------------------------------------------------------------------------------------
@@ -215,31 +177,10 @@ def front(
 ) -> tuple[ShownSchedule, ...]:
     """The best schedule of every geometry that no other beats in both frames/s and DSPs, the fastest first.
 
-    batch: frames that share the weights' passage; ``space`` is one of the same batch. Few knobs are searched, so that
-    all geometries take seconds: two Savers, even ports.
+    batch: frames that share the weights' passage; ``space`` is one of the same batch.
     """
-    whole = space or space_of(network, board, batch=batch)
-    few = replace(whole, save_rows=(1, 2, 4), chunks=whole.chunks[-1:], map_ports=(2,), weight_ports=(2,), strips=4)
-    jobs = lower(network, batch)
-    made = {shape: layers_of(network, jobs, *shape, few.strips, few.bits) for shape in few.shapes}
-    bounds = {g: sum(least_cycles(g, made[g.columns, g.lanes], ddr, few)) for g in geometries(few, board)}
-    kept: list[Candidate] = []
-    for geometry, bound in sorted(bounds.items(), key=lambda one: one[1]):
-        layers = made[geometry.columns, geometry.lanes]
-        dsps = Array(geometry.rows, geometry.columns, geometry.lanes, dsp=board.dsp.kind, bits=few.bits).mac_dsps
-        least = min((one.key[0] for one in kept if one.array.dsps <= dsps), default=None)  # it is to take fewer cycles
-        if least is not None and least <= bound:
-            continue
-        best, _ = solve(Task(geometry, layers, board, ddr, Goal(), few, None if least is None else (least,)))
-        if best is not None and not any(_beats(one, best) for one in kept):
-            kept = [*(one for one in kept if not _beats(best, one)), best]
-    fastest_first = sorted(kept, key=lambda one: one.key[0])
-    return tuple(price(schedule_of(network, one.array, one.ways, batch), board, ddr) for one in fastest_first)
-
-
-def _beats(one: Candidate, other: Candidate) -> bool:
-    """In both frames/s and DSPs, or as good."""
-    return one.key[0] <= other.key[0] and one.array.dsps <= other.array.dsps
+    schedules = pareto_front(network, board, ddr, Request(space=space, batch=batch))
+    return tuple(price(schedule, board, ddr) for schedule in schedules)
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from boards.board import Board
 from scheduler.systolic.area.fabric import SOURCE, Fabric
 from scheduler.systolic.area.placement import Placement
 from scheduler.systolic.area.resources import PRIMITIVES, Usage, built
-from scheduler.systolic.baselines import NamedCost
+from scheduler.systolic.baselines import Baseline
 from scheduler.systolic.model.cost import Cost, LayerCost
 from scheduler.systolic.model.cycles import PARTS
+from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.search.search import Proof
-from scheduler.systolic.tiling import SystolicSchedule
 from systolic.report.tables import Cell, table
 
 
@@ -38,7 +38,7 @@ class PricedSchedule:
     cost: Cost
     usage: Usage
     fabric: Fabric
-    named: tuple[NamedCost, ...]
+    baselines: tuple[Baseline, ...]
     runners: tuple[str, ...]
     proof: Proof | None
     placement: Placement
@@ -82,7 +82,7 @@ class PricedSchedule:
             "layers": [
                 _layer_values(self, layer, why) for layer, why in zip(self.cost.layers, self.runners, strict=True)
             ],
-            "named": [
+            "baselines": [
                 {
                     "name": n.name,
                     "source": n.source,
@@ -90,19 +90,19 @@ class PricedSchedule:
                     "ddr_bytes": n.bytes,
                     "weights_on_chip": n.on_chip,
                 }
-                for n in self.named
+                for n in self.baselines
             ],
         }
 
 
 def _layer_values(explored: PricedSchedule, layer: LayerCost, why: str) -> dict[str, Any]:
     return {
-        "name": layer.work.name,
-        "order": layer.way.order,
-        "strips": layer.way.cut.count,
-        "strip_columns": layer.way.cut.width,
-        "overlap": layer.way.overlap,
-        "on_chip": layer.way.on_chip,
+        "name": layer.shape.name,
+        "order": layer.tiling.order,
+        "column_tiles": layer.tiling.columns.count,
+        "tile_columns": layer.tiling.columns.width,
+        "overlap": layer.tiling.overlap,
+        "on_chip": layer.tiling.on_chip,
         "cycles": layer.total,
         "parts": {name: int(getattr(layer.cycles, name)) for name in PARTS},
         "efficiency": explored.cost.efficiency(layer),
@@ -142,23 +142,23 @@ class Comparison:
 
 # --- text ----------------------------------------------------------------------------------------------------------
 
-LAYER_HEAD = ("layer", "order", "strips", "cycles", "PEs busy", "DDR bytes", "result", "bound by", "runner-up")
+LAYER_HEAD = ("layer", "order", "column tiles", "cycles", "PEs busy", "DDR bytes", "result", "bound by", "runner-up")
 
 
 def rows_of(explored: PricedSchedule) -> list[list[Cell]]:
     """A line a layer for ``systolic.tables.table``."""
     lines: list[list[Cell]] = []
     for layer, why in zip(explored.cost.layers, explored.runners, strict=True):
-        strips = f"{layer.way.cut.count} × {layer.way.cut.width}"
+        columns = f"{layer.tiling.columns.count} × {layer.tiling.columns.width}"
         lines.append(
             [
-                layer.work.name,
-                layer.way.order,
-                strips,
+                layer.shape.name,
+                layer.tiling.order,
+                columns,
                 layer.total,
                 f"{explored.cost.efficiency(layer):.0%}",
                 layer.traffic.total,
-                "on chip" if layer.way.on_chip else "DDR",
+                "on chip" if layer.tiling.on_chip else "DDR",
                 layer.bound_by,
                 why,
             ]
@@ -173,7 +173,7 @@ def explored_text(explored: PricedSchedule) -> str:
             table(LAYER_HEAD, rows_of(explored)),
             totals(explored),
             table(BUDGET_HEAD, budget(explored)),
-            _named(explored),
+            _baselines(explored),
         ]
     )
 
@@ -216,23 +216,23 @@ def budget(explored: PricedSchedule) -> list[list[Cell]]:
     return [[name, a, b, f"{a / b:.0%}", source] for name, a, b, source in rows]
 
 
-NAMED_HEAD = ("schedule", "cycles", "frames/s", "DDR MB", "weights on chip KiB", "source")
+BASELINE_HEAD = ("schedule", "cycles", "frames/s", "DDR MB", "weights on chip KiB", "source")
 
 
-def named_rows(explored: PricedSchedule) -> list[list[Cell]]:
-    """The chosen schedule and the named ones, on the same MACs."""
+def baseline_rows(explored: PricedSchedule) -> list[list[Cell]]:
+    """The chosen schedule and the baselines, on the same MACs."""
     clock = explored.clock_mhz * 1e6
     own = explored.cost
     rows: list[list[Cell]] = [
         ["this", own.cycles_per_frame, own.frames_per_second, own.bytes_per_frame / 1e6, None, "modelled, engine"]
     ]
-    for one in explored.named:
+    for one in explored.baselines:
         rows.append([one.name, one.cycles, clock / one.cycles, one.bytes / 1e6, one.on_chip // 1024, one.source])
     return rows
 
 
-def _named(explored: PricedSchedule) -> str:
-    return table(NAMED_HEAD, named_rows(explored))
+def _baselines(explored: PricedSchedule) -> str:
+    return table(BASELINE_HEAD, baseline_rows(explored))
 
 
 COMPARE_HEAD = (
@@ -251,11 +251,11 @@ COMPARE_HEAD = (
 
 
 def comparison_rows(comparison: Comparison) -> list[list[Cell]]:
-    """What was asked for, and under each what the named schedules come to on the same array."""
-    return [line for row in comparison.rows for line in (_compared(row), *_named_beside(row.explored))]
+    """What was asked for, and under each what the baselines come to on the same array."""
+    return [line for row in comparison.rows for line in (_compared(row), *_baselines_beside(row.explored))]
 
 
-def _named_beside(explored: PricedSchedule | None) -> list[list[Cell]]:
+def _baselines_beside(explored: PricedSchedule | None) -> list[list[Cell]]:
     if explored is None:
         return []
     array, clock = str(explored.schedule.array), explored.clock_mhz
@@ -270,7 +270,7 @@ def _named_beside(explored: PricedSchedule | None) -> list[list[Cell]]:
             one.bytes / 1e6,
             one.source,
         ]
-        for one in explored.named
+        for one in explored.baselines
     ]
 
 
@@ -290,7 +290,7 @@ def _compared(row: Row) -> list[Cell]:
         one.usage.uram,
         one.usage.lut,
         one.cost.bytes_per_frame / 1e6,
-        f"{worst.work.name}: {worst.bound_by}",
+        f"{worst.shape.name}: {worst.bound_by}",
     ]
 
 

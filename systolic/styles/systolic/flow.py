@@ -11,9 +11,9 @@ from host.vision.picture import FITS, load_picture
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.model.cost import Cost, cost
 from scheduler.systolic.rules import check_schedule
+from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.schedule_file import from_json
 from scheduler.systolic.search.choose import choose
-from scheduler.systolic.tiling import SystolicSchedule
 from systolic.files import DesignFiles
 from systolic.model import Calibration, Model, Progress, quantise_model
 from systolic.styles.systolic.generate import generate

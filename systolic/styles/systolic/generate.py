@@ -42,8 +42,9 @@ from scheduler.systolic.area.resources import FIFOS, PRIMITIVES, Buffer, built, 
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.layers import MAX_STRIDE
 from scheduler.systolic.model.cost import cost
-from scheduler.systolic.program import PASS_FIELDS, PASS_WORDS, Program, emit
-from scheduler.systolic.tiling import SystolicSchedule
+from scheduler.systolic.program.emit import Program, emit
+from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
+from scheduler.systolic.schedule import SystolicSchedule
 from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads
@@ -132,14 +133,14 @@ def images(program: Program) -> dict[str, bytes]:
 def systolic_values(schedule: SystolicSchedule, program: Program, board: Board, clock: Clock) -> SystolicValues:
     array = schedule.array
     reasons = [f"{board.title}, array {array}, target clock {clock.mhz:g} MHz"]
-    for tiling in schedule.tilings:
-        reasons += tiling.reasons(array)
+    for scheduled in schedule.layers:
+        reasons += scheduled.reasons()
     bounds = {
         "maps": program.maps_words,
         "weights": program.weights[0].shape[0],
         "requantisers": program.requantisers.shape[0],
         "program": program.words.size,
-        "passes": len(program.pass_job),
+        "passes": len(program.pass_layer),
     }
     placement = place(array, board)[0]
     memories = tuple(_memory(buffer, placement[buffer.name], array, board) for buffer in built(array))
@@ -217,7 +218,7 @@ def manifest(
         estimate=Estimate(**asdict(place(array, board)[1])),
         burst_words=BURST_WORDS,
         outstanding=OUTSTANDING,
-        passes=len(program.pass_job),
+        passes=len(program.pass_layer),
         batch=schedule.batch,
         input=SystolicInput(
             **manifest_region(schedule, program, 0),
@@ -225,7 +226,7 @@ def manifest(
             row_bytes=program.maps[0].row_words * array.word_bytes,
         ),
         layers=tuple(_layer(schedule, program, index, layer.running) for index, layer in enumerate(costs)),
-        heads=heads(network, {tiling.job.output: i for i, tiling in enumerate(schedule.tilings)}),
+        heads=heads(network, {scheduled.layer.output: i for i, scheduled in enumerate(schedule.layers)}),
         array=SystolicArray(**asdict(array)),
         word_bytes=array.word_bytes,
         weight_word_bytes=array.word_bytes * array.weight_words,
@@ -243,20 +244,20 @@ def _described(files: Mapping[str, bytes]) -> SystolicImages:
 
 
 def _layer(schedule: SystolicSchedule, program: Program, index: int, modelled_cycles: int) -> SystolicLayer:
-    tiling = schedule.tilings[index]
-    job = tiling.job
-    passes = [i for i, j in enumerate(program.pass_job) if j == index]
+    scheduled = schedule.layers[index]
+    layer = scheduled.layer
+    passes = [number for number, owner in enumerate(program.pass_layer) if owner == index]
     return SystolicLayer(
-        name=job.name,
-        source=schedule.network.nodes[job.node].source,
-        node=job.output,
-        macs=job.macs,
+        name=layer.name,
+        source=schedule.network.nodes[layer.node].source,
+        node=layer.output,
+        macs=layer.macs,
         modelled_cycles=modelled_cycles,
-        output=SystolicRegion(**manifest_region(schedule, program, job.output)),
-        input_node=job.input,
+        output=SystolicRegion(**manifest_region(schedule, program, layer.output)),
+        input_node=layer.input,
         first_pass=passes[0],
         last_pass=passes[-1],
-        compute_cycles=tiling.cycles,
+        compute_cycles=scheduled.cycles,
     )
 
 

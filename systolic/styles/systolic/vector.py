@@ -14,8 +14,9 @@ from hls_templates.vendor.ports import Output
 from host.contract.layout import fill_pixels
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.formats import pack_values
-from scheduler.systolic.program import Map, Program
-from scheduler.systolic.tiling import SystolicSchedule
+from scheduler.systolic.program.emit import Program
+from scheduler.systolic.program.maps import MapRegion
+from scheduler.systolic.schedule import SystolicSchedule
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,26 +39,27 @@ def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArr
     """
     array = schedule.array
     pictures = [np.roll(picture, frame, axis=2) for frame in range(schedule.batch)]
-    golden = [run_integer(schedule.network, one) for one in pictures]
+    golden = [run_integer(schedule.network, shifted) for shifted in pictures]
     arena = np.zeros(program.maps_words * array.word_bytes, np.int8)
-    pixels = program.maps[0]
-    start = pixels.base * array.word_bytes
-    frames = np.concatenate([pack_pixels(pixels, array, one) for one in pictures])
-    arena[start : start + pixels.words * array.word_bytes] = frames
-    read = {tiling.job.input for tiling in schedule.tilings}
-    ends = [tiling.job for tiling in schedule.tilings if tiling.job.output not in read]
+    source = program.maps[0]
+    start = source.base * array.word_bytes
+    frames = np.concatenate([pack_pixels(source, array, shifted) for shifted in pictures])
+    arena[start : start + source.words * array.word_bytes] = frames
+    layers = [scheduled.layer for scheduled in schedule.layers]
+    inputs = {layer.input for layer in layers}
+    ends = [layer for layer in layers if layer.output not in inputs]
     outputs, expected = [], []
-    for job in ends:
-        region = program.maps[job.output]
-        outputs.append(Output(job.name, region.base, region.words))
+    for layer in ends:
+        region = program.maps[layer.output]
+        outputs.append(Output(layer.name, region.base, region.words))
         for frame in golden:
-            integers = frame[job.output]
-            assert integers is not None  # only the host's tail has no integers, and no job gives it
+            integers = frame[layer.output]
+            assert integers is not None  # only the host's tail has no integers, and no layer gives it
             expected.append(pack_map(region, array, integers))
     files = {
         "data/maps.bin": arena.tobytes(),
         "data/expected.bin": np.concatenate(expected).tobytes(),
-        "data/layers.bin": b"".join(_layer_integers(golden[0], t.job.output) for t in schedule.tilings),
+        "data/layers.bin": b"".join(_layer_integers(golden[0], layer.output) for layer in layers),
     }
     return Vector(files, tuple(outputs))
 
@@ -68,14 +70,14 @@ def _layer_integers(golden: Sequence[Integers | None], node: int) -> bytes:
     return np.ascontiguousarray(integers, integers.dtype.newbyteorder("<")).tobytes()
 
 
-def pack_pixels(region: Map, array: Array, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.int8]:
+def pack_pixels(region: MapRegion, array: Array, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.int8]:
     """uint8 [channels, height, width] → the bytes of the input map: rows of PIXEL_BYTES wide pixels."""
     rows = np.zeros((picture.shape[1], region.row_words * array.word_bytes), np.uint8)
     fill_pixels(picture, rows, PIXEL_BYTES)
     return rows.reshape(-1).view(np.int8)
 
 
-def pack_map(region: Map, array: Array, integers: Integers) -> npt.NDArray[np.int8]:
+def pack_map(region: MapRegion, array: Array, integers: Integers) -> npt.NDArray[np.int8]:
     """[channels, height, width] → the bytes of a map, [row][block][column][lane]; lanes without a channel are 0.
 
     The inverse of ``host.layout.unpack_map``.

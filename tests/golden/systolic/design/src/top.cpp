@@ -1,9 +1,9 @@
 // tiny on a 6×8×8 systolic array
 // Top function: walks the layer program, one DATAFLOW region a pass. Generated; its processes are the fixed headers beside it.
 //   PYNQ-Z2, array 6×8×8, target clock 100 MHz
-//   conv1: 16×16×16 in 3 row tile(s) × 2 channel tile(s) × 1 strip(s), 6 cycles a position
+//   conv1: 16×16×16 in 3 row tile(s) × 2 channel tile(s) × 1 column tile(s), 6 cycles a position
 //   kernel columns × channels unrolled over the lanes; weights resident: 12 steps in the buffer, read once a pass; next rows load during compute; max pool 2/2 fused; its result stays on chip
-//   conv2: 14×8×8 in 2 row tile(s) × 2 channel tile(s) × 1 strip(s), 2 cycles a position
+//   conv2: 14×8×8 in 2 row tile(s) × 2 channel tile(s) × 1 column tile(s), 2 cycles a position
 //   input channels over the lanes; weights resident: 4 steps in the buffer, read once a pass; next rows load during compute
 //   rows: 12 × 512 words of 64 bits in 12 BRAM36
 //   weights: 8 × 512 words of 64 bits in 8 BRAM36

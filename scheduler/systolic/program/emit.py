@@ -1,0 +1,70 @@
+"""The program of a schedule: everything that DDR holds before a frame starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler.systolic.array import Array
+from scheduler.systolic.formats import check_format
+from scheduler.systolic.program.images import Bytes, requantiser_image, weight_image
+from scheduler.systolic.program.maps import MapRegion, place_maps
+from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS, Pass, pass_fields
+from scheduler.systolic.schedule import SystolicSchedule
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """words: uint32 [passes, PASS_WORDS]. weights: one image a port, bytes [port words, bytes of a port word].
+    requantisers: uint32 [channels, 4] (bias, multiplier | negative << 16, shift, 0). maps_words: of all maps together.
+    maps: node index → its region. pass_layer: pass → index of its layer.
+    """
+
+    words: npt.NDArray[np.uint32]
+    weights: tuple[Bytes, ...]
+    requantisers: npt.NDArray[np.uint32]
+    maps_words: int
+    maps: dict[int, MapRegion]
+    pass_layer: tuple[int, ...]
+
+    def last_pass(self, layer: int) -> int:
+        """The pass after which the layer's map is whole."""
+        return max(index for index, owner in enumerate(self.pass_layer) if owner == layer)
+
+
+def emit(schedule: SystolicSchedule) -> Program:
+    """ScheduleError where a sum would not fit the array's 32-bit accumulators, or a value its lanes."""
+    network, array = schedule.network, schedule.array
+    check_format(network, [scheduled.layer for scheduled in schedule.layers], array)
+    maps, maps_words = place_maps(schedule)
+    rows: list[list[int]] = []
+    pass_layer: list[int] = []
+    weights, requantisers = [], []
+    weights_base = requantiser_base = 0
+    for index, scheduled in enumerate(schedule.layers):
+        image = weight_image(scheduled.layer, array)
+        channels = requantiser_image(scheduled, network)
+        source, target = maps[scheduled.layer.input], maps[scheduled.layer.output]
+        for frame, tile in product(range(scheduled.layer.repeats), scheduled.tiling.columns.tiles):
+            read, written = source.from_frame(frame), target.from_frame(frame)
+            fields = pass_fields(Pass(network, scheduled, tile, read, written, weights_base, requantiser_base))
+            rows.append([fields[name] for name in PASS_FIELDS])
+            pass_layer.append(index)
+        weights.append(image)
+        requantisers.append(channels)
+        weights_base += image.shape[0] // (array.weight_ports * array.weight_words)
+        requantiser_base += channels.shape[0]
+    words = np.zeros((len(rows), PASS_WORDS), np.uint32)
+    words[:, : len(PASS_FIELDS)] = np.array(rows, np.int64).astype(np.uint32)
+    ports = _deal(np.concatenate(weights), array)
+    return Program(words, ports, np.concatenate(requantisers), maps_words, maps, tuple(pass_layer))
+
+
+def _deal(image: Bytes, array: Array) -> tuple[Bytes, ...]:
+    """``weight_words`` words to each port in turn, so that the ports together give one step after the other."""
+    width = array.weight_words * array.word_bytes
+    dealt = image.reshape(-1, array.weight_ports, width)
+    return tuple(np.ascontiguousarray(dealt[:, port]) for port in range(array.weight_ports))

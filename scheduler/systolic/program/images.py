@@ -1,0 +1,102 @@
+"""Images of weights and requantisers, in the order in which they stream into the array."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import ScheduleError
+from cnn.accumulator import magnitude
+from cnn.quantized import QuantizedNetwork
+from scheduler.systolic.array import PIXEL_BYTES, Array
+from scheduler.systolic.formats import pack_values
+from scheduler.systolic.layers import Layer
+from scheduler.systolic.schedule import ScheduledLayer
+
+Bytes = npt.NDArray[np.int8]
+Weights = npt.NDArray[np.signedinteger]
+
+
+def weight_image(layer: Layer, array: Array) -> Bytes:
+    """[channel tiles · steps · columns, bytes of a word]: the flat values of a step are [lane][column]."""
+    if layer.reads_pixels:
+        steps = _pixel_steps(layer, array)
+    elif layer.depthwise:
+        steps = _depthwise_steps(layer, array)
+    else:
+        steps = _channel_steps(layer, array)
+    return pack_values(np.ascontiguousarray(steps).reshape(-1, array.lanes), array.bits)
+
+
+def _pad_axis(array: Weights, axis: int, multiple: int) -> Weights:
+    widths = [(0, 0)] * array.ndim
+    widths[axis] = (0, -array.shape[axis] % multiple)
+    return np.pad(array, widths)
+
+
+def _channel_steps(layer: Layer, array: Array) -> Weights:
+    """[tile, ky, kx, block, lane, column]; where rows are joined [tile, kx, ky, block, lane, column]."""
+    weights = _pad_axis(_pad_axis(layer.weights, 0, array.columns), 1, array.lanes)
+    height, width = weights.shape[2:]
+    split = weights.reshape(-1, array.columns, weights.shape[1] // array.lanes, array.lanes, height, width)
+    return np.transpose(split, (0, 5, 4, 2, 3, 1) if layer.joined > 1 else (0, 4, 5, 2, 3, 1))
+
+
+def _pixel_steps(layer: Layer, array: Array) -> Weights:
+    """[tile, ky, group of kernel columns, pixel, channel, column]: pixel and channel together are the lane.
+
+    At 4 bits a channel is two lanes, its low and its high nibble, under the same weight: the array counts the odd
+    lanes of a pixel 16 times (systolic/load.h, systolic/pe_array.h).
+    """
+    weights = _pad_axis(_pad_axis(layer.weights, 0, array.columns), 1, PIXEL_BYTES)
+    weights = np.repeat(weights, array.pixel_lanes // PIXEL_BYTES, axis=1)
+    pixels = array.step_pixels
+    weights = _pad_axis(weights, 3, pixels)
+    split = weights.reshape(-1, array.columns, array.pixel_lanes, layer.kernel[0], weights.shape[3] // pixels, pixels)
+    return np.transpose(split, (0, 3, 4, 5, 2, 1))
+
+
+def _depthwise_steps(layer: Layer, array: Array) -> Weights:
+    """[tile, ky, kx, block, lane, column], non-zero only where block · lanes + lane = column."""
+    weights = _pad_axis(layer.weights, 0, array.columns)
+    height, width = layer.kernel
+    tiles = weights.reshape(-1, array.columns, height, width).transpose(0, 2, 3, 1)
+    out = np.zeros((*tiles.shape[:3], array.columns, array.columns), tiles.dtype)
+    column = np.arange(array.columns)
+    out[..., column, column] = tiles
+    return out
+
+
+PIXEL_OFFSETS = {4: 136, 8: 128, 16: 0}
+"""By bits: what is missing in a pixel as the array takes it (systolic/load.h), made good by the bias."""
+
+
+def requantiser_image(scheduled: ScheduledLayer, network: QuantizedNetwork) -> npt.NDArray[np.uint32]:
+    """uint32 [channel tiles · columns, 4]; filters that do not exist give 0. ScheduleError where a sum would not fit
+    the array's accumulators."""
+    layer, array, requantiser = scheduled.layer, scheduled.array, scheduled.layer.requantiser
+    bias = requantiser.bias.astype(np.int64)
+    highest = magnitude(network.nodes[layer.input].type.datatype)
+    if layer.reads_pixels:
+        offset = PIXEL_OFFSETS[array.bits]
+        highest = max(offset, 255 - offset)
+        bias = bias + offset * layer.weights.astype(np.int64).sum(axis=(1, 2, 3))
+    _check_sums(layer, bias, highest)
+    image = np.zeros((scheduled.channel_tiles * array.columns, 4), np.uint32)
+    image[:, 2] = 1
+    count = len(bias)
+    image[:count, 0] = bias.astype(np.int32).view(np.uint32)
+    image[:count, 1] = (requantiser.multiplier | (requantiser.negative << 16)).astype(np.uint32)
+    image[:count, 2] = requantiser.shift.astype(np.uint32)
+    return image
+
+
+def _check_sums(layer: Layer, bias: npt.NDArray[np.int64], highest: int) -> None:
+    """Exact sums fit int32 whatever the map holds: Σ|w| · highest + |bias| < 2^31."""
+    largest = np.abs(layer.weights.astype(np.int64)).sum(axis=(1, 2, 3)) * highest + np.abs(bias)
+    if int(largest.max()) >= 1 << 31:
+        channel = int(largest.argmax())
+        raise ScheduleError(
+            f"{layer.name}: the array's accumulators are 32 bits, but channel {channel} may reach "
+            f"{int(largest.max())}; check the layer's bias, or quantise it to fewer bits"
+        )

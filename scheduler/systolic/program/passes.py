@@ -1,0 +1,210 @@
+"""The words of one pass of the engine: its addresses, counts and flags, by the names of hls_templates/systolic/pass.h.
+
+A pass is one column tile of one layer, in one frame of a batch where the layer is executed frame by frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cnn.quantized import QuantizedNetwork
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.systolic.program.maps import MapRegion
+from scheduler.systolic.schedule import ScheduledLayer
+from scheduler.systolic.shape import step_blocks
+from scheduler.systolic.tiling import ColumnTile, input_columns, row_slots, row_words
+
+PASS_WORDS = 64
+"""32-bit words of one pass in the program; hls_templates/systolic/pass.h has the same."""
+
+PASS_FIELDS = (
+    "in_base",
+    "in_row_pitch",
+    "in_block_pitch",
+    "burst_words",
+    "bursts",
+    "row_words",
+    "block_words",
+    "in_blocks",
+    "in_width",
+    "in_height",
+    "in_buffer",
+    "in_lap",
+    "in_turn",
+    "pixel_input",
+    "kernel_height",
+    "kernel_groups",
+    "group_pixels",
+    "stride",
+    "pad_top",
+    "pad_left",
+    "diagonal",
+    "tile_blocks",
+    "steps",
+    "out_height",
+    "out_width",
+    "row_tiles",
+    "channel_tiles",
+    "phases",
+    "row_strides",
+    "ahead",
+    "positions",
+    "slot_words",
+    "last_slot",
+    "first_loads",
+    "first_moves",
+    "overlap",
+    "inputs_resident",
+    "row_feeds",
+    "weight_feeds",
+    "array_steps",
+    "weights_base",
+    "resident",
+    "tile_beats",
+    "tile_uses",
+    "tile_loads",
+    "load_beats",
+    "requantiser_base",
+    "channels",
+    "pool_size",
+    "pool_stride",
+    "save_width",
+    "out_base",
+    "out_row_pitch",
+    "out_block_pitch",
+    "out_blocks",
+    "value_words",
+    "out_buffer",
+    "out_turn",
+    "chunks",
+    "low",
+    "high",
+)
+"""Order of the fields; a test compares it with hls_templates/systolic/pass.h."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """One pass: what it computes, and where that lies. source, target: the maps that it reads and writes.
+    weights_base, requantiser_base: where the layer's begin, in steps of all ports and in channels."""
+
+    network: QuantizedNetwork
+    scheduled: ScheduledLayer
+    tile: ColumnTile
+    source: MapRegion
+    target: MapRegion
+    weights_base: int
+    requantiser_base: int
+
+
+def pass_fields(one_pass: Pass) -> dict[str, int]:
+    """A number for each of PASS_FIELDS."""
+    scheduled, tile = one_pass.scheduled, one_pass.tile
+    layer, shape, tiling, array = scheduled.layer, scheduled.shape, scheduled.tiling, scheduled.array
+    tile_blocks = step_blocks(one_pass.network, layer, array)
+    return {
+        **_input_fields(one_pass),
+        **_output_fields(one_pass),
+        **_feed_fields(scheduled, tile),
+        **_weight_fields(scheduled),
+        "kernel_height": layer.kernel[0],
+        "kernel_groups": shape.steps // (layer.kernel[0] * tile_blocks),
+        "group_pixels": array.step_pixels if layer.reads_pixels else 1,
+        "stride": layer.stride,
+        "pad_top": layer.padding.top,
+        "diagonal": int(layer.depthwise),
+        "tile_blocks": tile_blocks,
+        "steps": shape.steps,
+        "out_height": layer.out.height,
+        "out_width": tile.columns,
+        "row_tiles": scheduled.row_tiles,
+        "channel_tiles": scheduled.channel_tiles,
+        "phases": shape.phases,
+        "row_strides": scheduled.row_tiles * array.rows + shape.ahead,
+        "ahead": shape.ahead,
+        "positions": shape.positions,
+        "overlap": int(tiling.overlap),
+        "inputs_resident": int(tiling.inputs_resident),
+        "weights_base": one_pass.weights_base,
+        "requantiser_base": one_pass.requantiser_base,
+        "pool_size": layer.pool_size,
+        "pool_stride": layer.pool_stride,
+    }
+
+
+def _feed_fields(scheduled: ScheduledLayer, tile: ColumnTile) -> dict[str, int]:
+    """Steps that the array takes from one tile of rows, with one tile of weights, in the whole pass."""
+    tile_steps = ceil_div(tile.columns, scheduled.shape.positions) * scheduled.shape.steps
+    inputs_resident = scheduled.tiling.inputs_resident
+    return {
+        "row_feeds": tile_steps * (1 if inputs_resident else scheduled.channel_tiles),
+        "weight_feeds": tile_steps * (scheduled.row_tiles if inputs_resident else 1),
+        "array_steps": tile_steps * scheduled.row_tiles * scheduled.channel_tiles,
+    }
+
+
+def _weight_fields(scheduled: ScheduledLayer) -> dict[str, int]:
+    """Tiles of weights that are fed and loaded, and how much of them a port gives."""
+    tiling, array = scheduled.tiling, scheduled.array
+    uses = scheduled.channel_tiles * (1 if tiling.inputs_resident else scheduled.row_tiles)
+    loads = scheduled.channel_tiles if tiling.weights_resident else uses
+    beats = scheduled.shape.steps * array.columns // (array.weight_ports * array.weight_words)
+    return {
+        "resident": int(tiling.weights_resident),
+        "tile_beats": beats,
+        "tile_uses": uses,
+        "tile_loads": loads,
+        "load_beats": loads * beats,
+        "channels": scheduled.channel_tiles * array.columns,
+    }
+
+
+def _input_fields(one_pass: Pass) -> dict[str, int]:
+    """Where the rows of the column tile lie, and how they fill the row buffer."""
+    scheduled, tile, region = one_pass.scheduled, one_pass.tile, one_pass.source
+    layer, shape, array = scheduled.layer, scheduled.shape, scheduled.array
+    first, end = input_columns(layer, tile, region.shape.width, shape.pixels)
+    words = row_words(one_pass.network, layer, array, tile)
+    whole_row = layer.reads_pixels or end - first == region.shape.width
+    slot, first_strides = shape.phases * words, array.rows + shape.ahead
+    return {
+        "in_base": region.start + first // shape.pixels,
+        "in_row_pitch": region.row_words * layer.joined,
+        "in_block_pitch": region.block_pitch,
+        "burst_words": words if whole_row else end - first,
+        "bursts": 1 if whole_row else region.blocks,
+        "row_words": words,
+        "block_words": words // (region.blocks * layer.joined),
+        "in_blocks": region.blocks * layer.joined,
+        "in_width": end - first,
+        "in_height": region.shape.height // layer.joined * layer.stacked,
+        "in_buffer": region.buffer,
+        "in_lap": layer.padding.top // array.rows,
+        "in_turn": layer.padding.top % array.rows,
+        "slot_words": slot,
+        "last_slot": (row_slots(shape, array.rows, scheduled.tiling) - 1) * slot,
+        "first_loads": ceil_div(first_strides, array.map_ports) * slot,
+        "first_moves": ceil_div(first_strides, array.rows) * slot,
+        "pixel_input": int(layer.reads_pixels),
+        "pad_left": layer.padding.left - (tile.first * layer.stride - first),
+    }
+
+
+def _output_fields(one_pass: Pass) -> dict[str, int]:
+    """Where the results go, and between what they are saturated."""
+    scheduled, tile, region = one_pass.scheduled, one_pass.tile, one_pass.target
+    layer, datatype = scheduled.layer, one_pass.network.nodes[scheduled.layer.output].type.datatype
+    width = ceil_div(tile.columns, layer.pool_stride)
+    return {
+        "save_width": width,
+        "out_base": region.start + tile.first // layer.pool_stride * region.value_words,
+        "out_row_pitch": region.row_words,
+        "out_block_pitch": region.block_pitch,
+        "out_blocks": region.blocks,
+        "value_words": region.value_words,
+        "out_buffer": region.buffer,
+        "out_turn": region.turn,
+        "chunks": scheduled.row_tiles * scheduled.channel_tiles * ceil_div(width, scheduled.array.chunk),
+        "low": datatype.low,
+        "high": datatype.high,
+    }

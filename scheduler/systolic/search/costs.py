@@ -1,0 +1,86 @@
+"""Cycles and bytes of every tiling of every layer, on all arrays of one geometry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scheduler.systolic.array import Array
+from scheduler.systolic.model.arrays import ArrayGrid, Numbers, array_column
+from scheduler.systolic.model.cost import layer_cycles
+from scheduler.systolic.search.bounds import least_bytes, least_cycles
+from scheduler.systolic.search.task import Task, moved_bytes, tilings_of
+from scheduler.systolic.shape import LayerShape, steps_after, with_maps_on_chip
+from scheduler.systolic.tiling import BufferNeeds, Tiling
+
+
+@dataclass(frozen=True, eq=False)
+class LayerCosts:
+    """One layer's tilings on one geometry. needs: of each tiling; cycles: [arrays, tilings]; bytes: [tilings]."""
+
+    tilings: tuple[Tiling, ...]
+    needs: tuple[BufferNeeds, ...]
+    cycles: Numbers
+    bytes: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class GeometryCosts:
+    """Prices layers on ``count`` arrays of a geometry; each once, wherever the layer's maps lie. priced: by the layer's
+    index, and whether the maps that it reads and writes are on chip."""
+
+    task: Task
+    arrays: ArrayGrid
+    count: int
+    priced: dict[tuple[int, bool, bool], LayerCosts]
+
+    def layers(self, on_chip: tuple[bool, ...], best: tuple[int, ...] | None) -> list[LayerCosts]:
+        """Every layer where these maps stay on chip; none where no tiling of a layer fits, or where they cannot beat
+        ``best``. That often shows after the layers of few tilings: the others count with what they cannot go below."""
+        task, network = replace(self.task, best=best), replace(self.task.network, may_stay=on_chip)
+        shapes = with_maps_on_chip(network.shapes, on_chip)
+        cycles = least_cycles(task.geometry, network, task.ddr, task.space)
+        traffic = least_bytes(task.geometry, network)
+        costs: dict[int, LayerCosts] = {}
+        for index in sorted(range(len(shapes)), key=lambda index: (len(network.cuts[index]), -cycles[index])):
+            layer = self._layer(index, shapes[index])
+            if not layer.tilings:
+                return []
+            cycles[index], traffic[index] = int(layer.cycles.min()), int(layer.bytes.min())
+            if _cannot_beat(task, sum(cycles), sum(traffic)):
+                return []
+            costs[index] = layer
+        return [costs[index] for index in range(len(shapes))]
+
+    def _layer(self, index: int, shape: LayerShape) -> LayerCosts:
+        key = (index, shape.from_chip, shape.to_chip)
+        if key not in self.priced:
+            self.priced[key] = self._price(index, shape)
+        return self.priced[key]
+
+    def _price(self, index: int, shape: LayerShape) -> LayerCosts:
+        task = self.task
+        next_steps = steps_after(task.network.shapes, index)
+        tilings, needs = tilings_of(task, shape, task.network.cuts[index], next_steps)
+        if not tilings:
+            return LayerCosts((), (), np.zeros((self.count, 0), np.int64), np.zeros(0, np.int64))
+        cycles = layer_cycles(self.arrays, shape, tilings, next_steps, task.ddr, index == 0).total
+        grid = np.broadcast_to(cycles, (self.count, len(tilings)))
+        traffic = [moved_bytes(task.geometry, task.network.bits, shape, tiling) for tiling in tilings]
+        return LayerCosts(tilings, needs, grid, np.array(traffic, np.int64))
+
+
+def geometry_costs(task: Task, arrays: Sequence[Array]) -> GeometryCosts:
+    """``arrays`` of the task's geometry, of which no layer is priced yet."""
+    return GeometryCosts(task, array_column(arrays), len(arrays), {})
+
+
+def _cannot_beat(task: Task, cycles: int, traffic: int) -> bool:
+    """Not where every layer by itself takes the fewest cycles, or moves the fewest bytes."""
+    if cycles > task.goal.cycle_budget(task.ddr):
+        return True
+    if task.best is None or task.goal.objective == "resources":
+        return False
+    return (traffic if task.goal.objective == "ddr" else cycles) > task.best[0]

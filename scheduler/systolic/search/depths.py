@@ -1,0 +1,124 @@
+"""Depths of the buffers that matter for one geometry, and the area that arrays of these depths take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from boards.board import Board
+from scheduler.hardware.arithmetic import NEVER
+from scheduler.systolic.area.placement import least_areas
+from scheduler.systolic.array import Array
+from scheduler.systolic.model.arrays import PERIPHERALS, Numbers
+from scheduler.systolic.search.costs import LayerCosts
+from scheduler.systolic.search.space import Space
+from scheduler.systolic.search.task import Task, fits_depths, map_depths, stays_at, tilings_of
+from scheduler.systolic.shape import steps_after, with_maps_on_chip
+from scheduler.systolic.tiling import BufferNeeds
+
+
+@dataclass(frozen=True, eq=False)
+class Depths:
+    """Steps of the three depths that a search varies. A cell is (array, row depth, weight depth, kept depth), indices
+    of the arrays and of these steps."""
+
+    rows: tuple[int, ...]
+    weights: tuple[int, ...]
+    kept: tuple[int, ...]
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        return len(self.rows), len(self.weights), len(self.kept)
+
+    def sized(self, array: Array, cell: tuple[int, ...]) -> Array:
+        """``array`` with the depths of ``cell``."""
+        rows, weights, kept = self._at(cell)
+        return replace(array, row_depth=rows, weight_depth=weights, kept_depth=kept)
+
+    def _at(self, cell: tuple[int, ...]) -> tuple[int, int, int]:
+        return self.rows[cell[1]], self.weights[cell[2]], self.kept[cell[3]]
+
+    def cell_of(self, needs: BufferNeeds) -> tuple[int, int, int]:
+        """Indices of the least steps that hold ``needs``."""
+        return (
+            int(np.searchsorted(self.rows, needs.row_depth)),
+            int(np.searchsorted(self.weights, needs.weight_depth)),
+            int(np.searchsorted(self.kept, needs.kept_depth)),
+        )
+
+    def fitting(self, layer: LayerCosts, cell: tuple[int, ...]) -> list[int]:
+        """Indices of the layer's tilings that the depths of ``cell`` hold."""
+        depths = self._at(cell)
+        return [index for index, needs in enumerate(layer.needs) if fits_depths(needs, depths)]
+
+
+def useful_depths(space: Space, layers: Sequence[LayerCosts]) -> Depths:
+    """The depths of the space up to the first that holds every tiling."""
+
+    def up_to(depths: tuple[int, ...], name: str) -> tuple[int, ...]:
+        deepest = max(getattr(needs, name) for layer in layers for needs in layer.needs)
+        enough = next((index for index, depth in enumerate(depths) if depth >= deepest), len(depths) - 1)
+        return depths[: enough + 1]
+
+    return Depths(
+        up_to(space.row_depths, "row_depth"),
+        up_to(space.weight_depths, "weight_depth"),
+        up_to(space.kept_depths, "kept_depth"),
+    )
+
+
+def areas(arrays: Sequence[Array], depths: Depths, board: Board) -> Numbers:
+    """[arrays, depths…]: the least area of any placement, NEVER where the board holds none."""
+
+    def along(axis: int, numbers: Iterable[int]) -> Any:
+        return np.array(list(numbers), np.int64).reshape([-1 if dimension == axis else 1 for dimension in range(4)])
+
+    varied = {name: along(0, (getattr(array, name) for array in arrays)) for name in PERIPHERALS}
+    grid = replace(
+        arrays[0],
+        **varied,
+        row_depth=along(1, depths.rows),
+        weight_depth=along(2, depths.weights),
+        kept_depth=along(3, depths.kept),
+    )
+    return least_areas(grid, board)
+
+
+def arrays_within(task: Task, arrays: list[Array]) -> list[Array]:
+    """Those that the board holds with the least buffers in which every layer runs; for least resources, those that
+    take no more than the best then."""
+    if not arrays:
+        return []
+    limit = task.best[0] if task.best is not None and task.goal.objective == "resources" else NEVER - 1
+    least = np.full(len(arrays), NEVER, np.int64)
+    for map_depth in map_depths(task):
+        depths = _least_depths(task, stays_at(task, map_depth))
+        if depths is not None:
+            sized = [replace(array, map_depth=map_depth) for array in arrays]
+            least = np.minimum(least, areas(sized, depths, task.board).reshape(-1))
+    return [array for array, area in zip(arrays, least, strict=True) if area <= limit]
+
+
+def _least_depths(task: Task, on_chip: Sequence[bool]) -> Depths | None:
+    """Of each buffer the least depth of the space that holds some tiling of every layer; None where a layer has
+    none."""
+    shapes, space = with_maps_on_chip(task.network.shapes, on_chip), task.space
+    layers = []
+    for index, (shape, cuts) in enumerate(zip(shapes, task.network.cuts, strict=True)):
+        _, needs = tilings_of(task, shape, cuts, steps_after(shapes, index))
+        if not needs:
+            return None
+        layers.append(needs)
+
+    def least(depths: tuple[int, ...], name: str) -> tuple[int, ...]:
+        required = max(min(getattr(needs, name) for needs in layer) for layer in layers)
+        return (next(depth for depth in depths if depth >= required),)
+
+    return Depths(
+        least(space.row_depths, "row_depth"),
+        least(space.weight_depths, "weight_depth"),
+        least(space.kept_depths, "kept_depth"),
+    )

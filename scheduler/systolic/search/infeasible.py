@@ -1,0 +1,171 @@
+"""Why nothing fits: the least array that would, and what the board lacks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from boards.board import Board
+from cnn.quantized import QuantizedNetwork
+from scheduler.systolic.area.placement import excess, place
+from scheduler.systolic.area.resources import Usage
+from scheduler.systolic.array import RULES, Array
+from scheduler.systolic.search.space import Geometry, Space, ports_fit
+from scheduler.systolic.search.task import NetworkShapes
+from scheduler.systolic.shape import LayerShape, steps_after
+from scheduler.systolic.tiling import BufferNeeds, Tiling, buffer_needs, tilings
+
+_Needed = tuple[LayerShape, tuple[tuple[Tiling, BufferNeeds], ...]]
+
+
+def nothing_fits(
+    network: QuantizedNetwork, board: Board, space: Space, networks: dict[tuple[int, int], NetworkShapes]
+) -> str:
+    """The sentence for a board on which no candidate fits. networks: by every width of the space."""
+    nearest = _nearest(board, space, networks)
+    if nearest is None:
+        return f"{network.name} does not fit {board.title}: {_too_large(network.name, space, networks)}"
+    array, usage = nearest
+    return (
+        f"{network.name} does not fit {board.title}: the least array that holds it, {array} with row_depth="
+        f"{array.row_depth} and weight_depth={array.weight_depth}, needs {', '.join(shortfalls(array, usage, board))}; "
+        f"{_advice(space)}"
+    )
+
+
+def _advice(space: Space) -> str:
+    """A pinned array is what a user gives up before the board."""
+    if len(space.rows) == len(space.shapes) == 1:
+        return "leave out --array, which pins it, or pin a smaller one"
+    return "take a larger board, or a smaller input"
+
+
+def shortfalls(array: Array, usage: Usage, board: Board) -> list[str]:
+    """What ``array`` needs and the board does not have, a phrase each."""
+    resources = board.resources
+    rows = (
+        ("DSP", usage.dsp, resources.dsp),
+        ("BRAM36", usage.bram36, resources.bram36),
+        ("URAM", usage.uram, resources.uram),
+        ("LUT", usage.lut, resources.lut),
+        ("LUT as memory", usage.lutram, resources.lutram),
+    )
+    phrases = [f"{count} {name} of {limit} ({count - limit} too many)" for name, count, limit in rows if count > limit]
+    if not ports_fit(array, board):
+        phrases.append(
+            f"{array.map_ports + array.weight_ports} AXI ports for maps and weights and one for the program "
+            f"of {len(board.ports)}"
+        )
+    return phrases
+
+
+def _needs(network: NetworkShapes, geometry: Geometry) -> Iterator[_Needed]:
+    """Of every layer its tilings, and what each needs."""
+    for index, (shape, cuts) in enumerate(zip(network.shapes, network.cuts, strict=True)):
+        next_steps = steps_after(network.shapes, index)
+        yield (
+            shape,
+            tuple(
+                (tiling, buffer_needs(shape, geometry.rows, geometry.columns, tiling, next_steps))
+                for tiling in tilings(shape, geometry.rows, cuts)
+            ),
+        )
+
+
+# --- the board is too small ----------------------------------------------------------------------------------------
+
+
+def _nearest(board: Board, space: Space, networks: dict[tuple[int, int], NetworkShapes]) -> tuple[Array, Usage] | None:
+    """Of the least buffers of every geometry those that exceed the board least."""
+    nearest: list[tuple[float, Array, Usage]] = []
+    for width in space.shapes:
+        for rows in space.rows:
+            array = _least_array(Geometry(rows, *width), board, space, networks[width])
+            if array is not None:
+                usage = place(array, board)[1]
+                nearest.append((excess(usage, board), array, usage))
+    if not nearest:
+        return None
+    _, array, usage = min(nearest, key=lambda candidate: candidate[0])
+    return array, usage
+
+
+def _least_array(geometry: Geometry, board: Board, space: Space, network: NetworkShapes) -> Array | None:
+    """The smallest buffers in which every layer has one tiling: that of the fewest rows, then of the fewest weights."""
+    least = [
+        min((needs for _, needs in tilings), key=lambda needs: (needs.row_depth, needs.weight_depth))
+        for _, tilings in _needs(network, geometry)
+    ]
+    rows = _step(space.row_depths, max(needs.row_depth for needs in least))
+    weights = _step(space.weight_depths, max(needs.weight_depth for needs in least))
+    kept = _step(space.kept_depths, max(needs.kept_depth for needs in least))
+    if rows is None or weights is None or kept is None:
+        return None
+    array = Array(
+        geometry.rows,
+        geometry.columns,
+        geometry.lanes,
+        space.save_rows[0],
+        space.map_ports[0],
+        space.weight_ports[0],
+        rows,
+        weights,
+        kept,
+        space.chunks[0],
+        max(needs.channel_tiles for needs in least),
+        board.dsp.kind,
+        space.bits,
+        map_depth=min(space.map_depths or (0,)),
+    )
+    return array if all(rule.holds(array) for rule in RULES) else None
+
+
+def _step(depths: tuple[int, ...], depth: int) -> int | None:
+    """The first of ``depths`` that is deep enough; None where none is."""
+    return next((step for step in depths if step >= depth), None)
+
+
+# --- the space's buffers are too small -----------------------------------------------------------------------------
+
+
+def _too_large(name: str, space: Space, networks: dict[tuple[int, int], NetworkShapes]) -> str:
+    """The layers that the deepest buffers of the space do not hold: which buffer, by how much, what would."""
+    width = max(space.shapes, key=lambda shape: (shape[1], -shape[0]))
+    geometry = Geometry(space.rows[-1], *width)
+    problems = [
+        sentence
+        for shape, tilings in _needs(networks[width], geometry)
+        if (sentence := _layer_too_large(shape, tilings, geometry, space))
+    ]
+    if not problems:
+        return (
+            f"no row buffer of {space.row_depths[-1]} words and weight buffer of {space.weight_depths[-1]} steps "
+            "hold every layer; allow deeper ones"
+        )
+    return f"{len(problems)} layer(s) of {name} do not fit the array {geometry}:\n  " + "\n  ".join(problems)
+
+
+def _layer_too_large(
+    shape: LayerShape, tilings: tuple[tuple[Tiling, BufferNeeds], ...], geometry: Geometry, space: Space
+) -> str | None:
+    """The first buffer that, at its deepest, holds the layer under no tiling; None where each holds it under some."""
+    rows, narrowest = min((needs.row_depth, tiling.columns.width) for tiling, needs in tilings)
+    kept, weights = (min(getattr(n, name) for _, n in tilings) for name in ("kept_depth", "weight_depth"))
+    row_depth, kept_depth, weight_depth = space.row_depths[-1], space.kept_depths[-1], space.weight_depths[-1]
+    if rows > row_depth:
+        return (
+            f"{shape.name}: the row buffer holds {row_depth} words a bank, but the narrowest column tile "
+            f"({narrowest} column(s)) needs {rows} ({rows - row_depth} too many); "
+            f"row_depth={rows + rows % 2} would fit, or more rows"
+        )
+    if kept > kept_depth:
+        return (
+            f"{shape.name}: {kept} sums wait for the tile below, but the Saver keeps {kept_depth} "
+            f"({kept - kept_depth} too many); kept_depth={kept} would fit, or an even number of rows"
+        )
+    if weights > weight_depth:
+        return (
+            f"{shape.name}: the weight buffer holds {weight_depth} steps of {geometry.columns}×{geometry.lanes} "
+            f"weights, but this layer's tile of {shape.steps} and the one that follows need {weights} "
+            f"({weights - weight_depth} too many); weight_depth={weights} would fit, or more lanes"
+        )
+    return None

@@ -1,0 +1,54 @@
+"""The Pareto front of frames/s and DSPs: the best schedule of every geometry that no other beats in both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from boards.board import Board
+from cnn.quantized import QuantizedNetwork
+from scheduler.hardware.ddr import DdrTiming
+from scheduler.systolic.layers import lower
+from scheduler.systolic.schedule import SystolicSchedule, schedule_of
+from scheduler.systolic.search.bounds import least_cycles
+from scheduler.systolic.search.solve import Candidate, solve
+from scheduler.systolic.search.space import FASTEST, Goal, Request, Space, bare_array, geometries, space_of
+from scheduler.systolic.search.task import Task, network_shapes
+
+
+def pareto_front(
+    network: QuantizedNetwork, board: Board, ddr: DdrTiming, request: Request = FASTEST
+) -> tuple[SystolicSchedule, ...]:
+    """The front, the fastest first; the request's goal is not looked at.
+
+    Few arrays of a geometry are searched, so that all geometries take seconds: three Savers, two ports of each kind.
+    """
+    space = _coarse(request.space or space_of(network, board, batch=request.batch))
+    layers = lower(network, request.batch)
+    networks = {width: network_shapes(network, layers, width, space) for width in space.shapes}
+    bounds = {
+        geometry: sum(least_cycles(geometry, networks[geometry.width], ddr, space))
+        for geometry in geometries(space, board)
+    }
+    front: list[Candidate] = []
+    for geometry, bound in sorted(bounds.items(), key=lambda entry: entry[1]):
+        dsps = bare_array(geometry, board, space.bits).mac_dsps
+        cycles = min((point.key[0] for point in front if point.array.dsps <= dsps), default=None)
+        if cycles is not None and cycles <= bound:
+            continue
+        key_to_beat = None if cycles is None else (cycles,)
+        best, _ = solve(Task(geometry, networks[geometry.width], board, ddr, Goal(), space, key_to_beat))
+        if best is not None and not any(_dominates(point, best) for point in front):
+            front = [*(point for point in front if not _dominates(best, point)), best]
+    points = sorted(front, key=lambda point: point.key[0])
+    return tuple(schedule_of(network, point.array, point.tilings, request.batch) for point in points)
+
+
+def _coarse(space: Space) -> Space:
+    return replace(
+        space, save_rows=(1, 2, 4), chunks=space.chunks[-1:], map_ports=(2,), weight_ports=(2,), column_tiles=4
+    )
+
+
+def _dominates(point: Candidate, other: Candidate) -> bool:
+    """Better in both frames/s and DSPs, or as good."""
+    return point.key[0] <= other.key[0] and point.array.dsps <= other.array.dsps

@@ -1,0 +1,50 @@
+"""Why a layer is tiled as it is: the next best tiling on the same array, and what it loses by."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from scheduler.systolic.array import Array
+from scheduler.systolic.model.cost import Cost, LayerCost, cheapest
+from scheduler.systolic.model.cycles import PARTS
+from scheduler.systolic.schedule import SystolicSchedule
+from scheduler.systolic.shape import steps_after
+from scheduler.systolic.tiling import BufferNeeds, buffer_needs, column_cuts, tilings
+
+
+def runners_up(schedule: SystolicSchedule, costs: Cost) -> tuple[str, ...]:
+    """A line for each layer. costs: of the schedule."""
+    array, shapes = schedule.array, [scheduled.shape for scheduled in schedule.layers]
+    lines = []
+    for index, (scheduled, chosen) in enumerate(zip(schedule.layers, costs.layers, strict=True)):
+        shape, next_steps = scheduled.shape, steps_after(shapes, index)
+        rivals = [
+            replace(tiling, on_chip=scheduled.tiling.on_chip)
+            for tiling in tilings(shape, array.rows, column_cuts(schedule.network, scheduled.layer, array))
+        ]
+        rivals = [
+            tiling
+            for tiling in rivals
+            if tiling != chosen.tiling
+            and _fits(array, buffer_needs(shape, array.rows, array.columns, tiling, next_steps))
+        ]
+        if rivals:
+            lines.append(_comparison(chosen, cheapest(array, shape, rivals, next_steps, costs.ddr, index == 0)))
+        else:
+            lines.append("no other way fits the buffers")
+    return tuple(lines)
+
+
+def _fits(array: Array, needs: BufferNeeds) -> bool:
+    return all(getattr(needs, f.name) <= getattr(array, f.name) for f in fields(needs))
+
+
+def _comparison(chosen: LayerCost, rival: LayerCost) -> str:
+    lost = {name: int(getattr(rival.cycles, name)) - int(getattr(chosen.cycles, name)) for name in PARTS}
+    worst = max(lost, key=lambda name: lost[name])
+    overlap = "" if rival.tiling.overlap or not chosen.tiling.overlap else ", no overlap"
+    tiling = f"{rival.tiling.order}, {rival.tiling.columns.count} column tile(s){overlap}"
+    traffic = rival.traffic.total - chosen.traffic.total
+    if rival.total == chosen.total:
+        return f"{tiling}: as fast, {traffic:+,} bytes"
+    return f"{tiling}: {rival.total - chosen.total:+,} cycles ({worst} {lost[worst]:+,}), {traffic:+,} bytes"

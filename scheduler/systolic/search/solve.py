@@ -1,0 +1,190 @@
+"""One geometry solved whole: every array, every depth of its buffers and every tiling of every layer in numpy grids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler.hardware.arithmetic import NEVER
+from scheduler.systolic.array import Array
+from scheduler.systolic.model.arrays import Numbers
+from scheduler.systolic.search.costs import LayerCosts, geometry_costs
+from scheduler.systolic.search.depths import Depths, areas, arrays_within, useful_depths
+from scheduler.systolic.search.task import Task, arrays_of, map_depths, stays_at
+from scheduler.systolic.tiling import Tiling
+
+_BYTES = 32  # bits of the byte count in a combined key: cycles first, bytes where they tie
+_LARGEST_BYTES = (1 << _BYTES) - 1
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A frozen answer: key (least is best), array, and each layer's tiling."""
+
+    key: tuple[int, ...]
+    array: Array
+    tilings: tuple[Tiling, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Arrays that differ in nothing but PERIPHERALS and in ``depths``. areas: [arrays, depths…], NEVER where the board
+    has no room."""
+
+    task: Task
+    arrays: Sequence[Array]
+    layers: Sequence[LayerCosts]
+    depths: Depths
+    areas: Numbers
+
+    def candidate(self, key: tuple[int, ...], cell: tuple[int, ...], tilings: tuple[Tiling, ...]) -> Candidate:
+        """The answer that ``cell`` is."""
+        return Candidate(key, self.depths.sized(self.arrays[cell[0]], cell), tilings)
+
+    def least(self, layer: LayerCosts, keys: Numbers) -> Numbers:
+        """[arrays, depths…]: the least of keys, [arrays, tilings], of the tilings that fit; NEVER where none does."""
+        table = np.full((keys.shape[0], *self.depths.counts), NEVER, np.int64)
+        for index, needs in enumerate(layer.needs):
+            row, weight, kept = self.depths.cell_of(needs)
+            cell = table[:, row, weight, kept]
+            np.minimum(cell, keys[:, index], out=cell)
+        for axis in (1, 2, 3):
+            np.minimum.accumulate(table, axis=axis, out=table)
+        return table
+
+
+def solve(task: Task) -> tuple[Candidate | None, int]:
+    """The best candidate of one geometry that beats ``task.best``, and how many arrays were priced."""
+    arrays = arrays_within(task, arrays_of(task))
+    if not arrays:
+        return None, 0
+    costs = geometry_costs(task, arrays)
+    best, count = None, 0
+    for map_depth in map_depths(task):
+        layers = costs.layers(stays_at(task, map_depth), task.best)
+        if not layers:
+            continue
+        candidate, priced = _solve_with(task, [replace(array, map_depth=map_depth) for array in arrays], layers)
+        count += priced
+        if candidate is not None:
+            best, task = candidate, replace(task, best=candidate.key)
+    return best, count
+
+
+def _solve_with(task: Task, arrays: Sequence[Array], layers: Sequence[LayerCosts]) -> tuple[Candidate | None, int]:
+    """The same for arrays that differ in nothing but PERIPHERALS."""
+    depths = useful_depths(task.space, layers)
+    cells = _Cells(task, arrays, layers, depths, areas(arrays, depths, task.board))
+    count = int((cells.areas < NEVER).sum())
+    if count == 0:
+        return None, 0
+    return (_fewest_bytes if task.goal.objective == "ddr" else _fewest_cycles)(cells), count
+
+
+def _fewest_cycles(cells: _Cells) -> Candidate | None:
+    """fps, latency, resources: in every cell each layer takes its fewest cycles."""
+    task = cells.task
+    cycles, traffic = np.zeros(cells.areas.shape, np.int64), np.zeros(cells.areas.shape, np.int64)
+    possible = cells.areas < NEVER
+    for layer in cells.layers:
+        best = cells.least(layer, (layer.cycles << _BYTES) | np.minimum(layer.bytes, _LARGEST_BYTES)[None, :])
+        possible &= best < NEVER
+        cycles += best >> _BYTES
+        traffic += best & _LARGEST_BYTES
+    possible &= cycles <= task.goal.cycle_budget(task.ddr)
+    if not possible.any():
+        return None
+    by_area = task.goal.objective == "resources"
+    parts = (cells.areas, cycles, traffic) if by_area else (cycles, cells.areas, traffic)
+    cell = _first(possible, parts)
+    key = tuple(int(part[cell]) for part in parts)
+    if task.best is not None and key >= task.best:
+        return None
+    return cells.candidate(key, cell, _fastest_tilings(cells, cell))
+
+
+def _first(possible: npt.NDArray[np.bool_], parts: Sequence[Numbers]) -> tuple[int, ...]:
+    """The cell in which the parts of the key are least, one after the other."""
+    mask = possible
+    for part in parts:
+        mask = mask & (part == part[mask].min())
+    return tuple(int(index) for index in np.argwhere(mask)[0])
+
+
+def _fastest_tilings(cells: _Cells, cell: tuple[int, ...]) -> tuple[Tiling, ...]:
+    chosen = []
+    for layer in cells.layers:
+        cycles = layer.cycles[cell[0]]
+        fitting = cells.depths.fitting(layer, cell)
+        chosen.append(layer.tilings[min(fitting, key=lambda index: (int(cycles[index]), int(layer.bytes[index])))])
+    return tuple(chosen)
+
+
+# --- least bytes at a frame rate: layers trade cycles against bytes -----------------------------------------------
+
+
+def _fewest_bytes(cells: _Cells) -> Candidate | None:
+    """Cells in the order of the bytes that they cannot go below; in each the exact Pareto front of (cycles, bytes)."""
+    task, budget = cells.task, cells.task.goal.cycle_budget(cells.task.ddr)
+    traffic, cycles = np.zeros(cells.areas.shape, np.int64), np.zeros(cells.areas.shape, np.int64)
+    for layer in cells.layers:
+        layer_bytes = np.broadcast_to(layer.bytes, layer.cycles.shape)
+        traffic = np.minimum(NEVER, traffic + cells.least(layer, layer_bytes))
+        cycles = np.minimum(NEVER, cycles + cells.least(layer, layer.cycles))
+    possible = (cells.areas < NEVER) & (traffic < NEVER) & (cycles <= budget)
+    best: Candidate | None = None
+    bound = task.best
+    order = sorted(map(tuple, np.argwhere(possible).tolist()), key=lambda cell: (int(traffic[cell]), int(cycles[cell])))
+    for cell in order:
+        if bound is not None and (int(traffic[cell]), int(cycles[cell])) > bound[:2]:
+            break
+        point = _front_point(cells, cell, budget)
+        if point is None:
+            continue
+        key = (point.bytes, point.cycles, int(cells.areas[cell]))
+        if bound is None or key < bound:
+            bound, best = key, cells.candidate(key, cell, point.tilings)
+    return best
+
+
+@dataclass(frozen=True)
+class _Point:
+    """What the layers so far move and take with these tilings."""
+
+    bytes: int
+    cycles: int
+    tilings: tuple[Tiling, ...]
+
+
+def _front_point(cells: _Cells, cell: tuple[int, ...], budget: int) -> _Point | None:
+    """The least (bytes, cycles) within the budget: Pareto fronts of the layers, merged one after the other."""
+    front = [_Point(0, 0, ())]
+    for layer in cells.layers:
+        cycles = layer.cycles[cell[0]]
+        undominated = _undominated(layer, cycles, cells.depths.fitting(layer, cell))
+        points = [
+            _Point(
+                point.bytes + int(layer.bytes[index]),
+                point.cycles + int(cycles[index]),
+                (*point.tilings, layer.tilings[index]),
+            )
+            for point in front
+            for index in undominated
+        ]
+        front = []
+        for point in sorted(points, key=lambda point: (point.bytes, point.cycles)):
+            if point.cycles <= budget and (not front or point.cycles < front[-1].cycles):
+                front.append(point)
+    return front[0] if front else None
+
+
+def _undominated(layer: LayerCosts, cycles: Numbers, fitting: Sequence[int]) -> list[int]:
+    """Indices of the tilings that no other beats in both bytes and cycles, the fewest bytes first."""
+    front: list[int] = []
+    for index in sorted(fitting, key=lambda index: (int(layer.bytes[index]), int(cycles[index]))):
+        if not front or cycles[index] < cycles[front[-1]]:
+            front.append(index)
+    return front

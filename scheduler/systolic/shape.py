@@ -1,0 +1,139 @@
+"""A layer as numbers: all that its cost and the rules ask of it, on arrays of one width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cnn.quantized import QuantizedNetwork
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.systolic.array import Array
+from scheduler.systolic.layers import Layer
+
+
+@dataclass(frozen=True)
+class LayerShape:
+    """One layer on arrays of certain columns and lanes; numbers alone, so that it is cheap to send to a process.
+
+    out_height, out_width: of the convolution; saved_height, saved_width: after the pool. Both count the frames of a
+    batch that lie one under the other.
+    blocks, out_blocks: words of one input and of one output position. value_words: words of a block of results (more
+    than 1 where they are wider than a lane). pixels: input pixels in a word, 1 where the input is a map.
+    steps: cycles that the array takes for one position, or for so many ``positions`` of a row at once.
+    repeats: frames of a batch that are executed one after the other.
+    from_chip, to_chip: whether the map that is read, and the one that is written, stays in a map buffer.
+    """
+
+    name: str
+    filters: int
+    in_channels: int
+    in_height: int
+    in_width: int
+    blocks: int
+    out_blocks: int
+    kernel_height: int
+    kernel_width: int
+    stride: int
+    pad_top: int
+    out_height: int
+    out_width: int
+    saved_height: int
+    saved_width: int
+    pool_size: int
+    pool_stride: int
+    depthwise: bool
+    pixels: int
+    value_words: int
+    steps: int
+    macs: int
+    positions: int
+    repeats: int = 1
+    from_chip: bool = False
+    to_chip: bool = False
+
+    @property
+    def phases(self) -> int:
+        """Rows of a stride that are read."""
+        return min(self.stride, self.kernel_height)
+
+    @property
+    def ahead(self) -> int:
+        """Row strides that the kernel reaches below its first."""
+        return (self.kernel_height - 1) // self.stride
+
+
+def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShape:
+    """The numbers of ``layer`` on arrays with the columns and lanes of ``array``."""
+    read = network.nodes[layer.input].shape
+    result = network.nodes[layer.output].type.datatype
+    return LayerShape(
+        name=layer.name,
+        filters=int(layer.weights.shape[0]),
+        in_channels=read.channels * layer.joined,
+        in_height=read.height // layer.joined * layer.stacked,
+        in_width=read.width,
+        blocks=1 if layer.reads_pixels else read_blocks(network, layer, array),
+        out_blocks=blocks(int(layer.weights.shape[0]), array),
+        kernel_height=layer.kernel[0],
+        kernel_width=layer.kernel[1],
+        stride=layer.stride,
+        pad_top=layer.padding.top,
+        out_height=layer.out.height,
+        out_width=layer.out.width,
+        saved_height=layer.saved.height,
+        saved_width=layer.saved.width,
+        pool_size=layer.pool_size,
+        pool_stride=layer.pool_stride,
+        depthwise=layer.depthwise,
+        pixels=array.word_pixels if layer.reads_pixels else 1,
+        value_words=1 if result.bits <= array.bits else array.result_words,
+        steps=_steps(network, layer, array),
+        macs=layer.macs,
+        positions=_positions(layer, array),
+        repeats=layer.repeats,
+    )
+
+
+def _steps(network: QuantizedNetwork, layer: Layer, array: Array) -> int:
+    """Kernel rows × groups of kernel columns × channel blocks."""
+    height, width = layer.kernel
+    if layer.reads_pixels:
+        return height * ceil_div(width, array.step_pixels)
+    return height * width * step_blocks(network, layer, array)
+
+
+def _positions(layer: Layer, array: Array) -> int:
+    """Columns of the output that are computed together. Two share DSPs at 4 bits, where their inputs are neighbours: a
+    bank of the row buffer gives two neighbouring words a cycle."""
+    return array.packing.positions if layer.stride == 1 else 1
+
+
+def blocks(channels: int, array: Array) -> int:
+    """Words that hold the channels of one position."""
+    return ceil_div(channels, array.lanes)
+
+
+def read_blocks(network: QuantizedNetwork, layer: Layer, array: Array) -> int:
+    """Words of one position of the rows that a layer reads."""
+    return layer.joined * blocks(network.nodes[layer.input].shape.channels, array)
+
+
+def step_blocks(network: QuantizedNetwork, layer: Layer, array: Array) -> int:
+    """Of these, the words that a channel tile computes with: its own channels' where the layer is depthwise."""
+    if layer.reads_pixels:
+        return 1
+    return array.tile_blocks if layer.depthwise else read_blocks(network, layer, array)
+
+
+def with_maps_on_chip(shapes: Sequence[LayerShape], on_chip: Sequence[bool]) -> tuple[LayerShape, ...]:
+    """The same layers, of which these leave their maps on chip, and the next ones read them there."""
+    read_on_chip = (False, *on_chip[:-1])
+    return tuple(
+        replace(shape, from_chip=from_chip, to_chip=to_chip)
+        for shape, from_chip, to_chip in zip(shapes, read_on_chip, on_chip, strict=True)
+    )
+
+
+def steps_after(shapes: Sequence[LayerShape], index: int) -> int:
+    """Steps of the layer after ``index``, whose first weight tile arrives during this one; 0 after the last."""
+    return shapes[index + 1].steps if index + 1 < len(shapes) else 0

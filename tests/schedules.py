@@ -1,0 +1,61 @@
+"""Schedules for tests that need one and do not ask which: each layer takes the first tiling that the array holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from boards.errors import ScheduleError
+from cnn.quantized import QuantizedNetwork
+from scheduler.systolic.array import Array, check
+from scheduler.systolic.layers import Layer, lower
+from scheduler.systolic.on_chip import may_stay
+from scheduler.systolic.rules import check_schedule
+from scheduler.systolic.schedule import SystolicSchedule, schedule_of
+from scheduler.systolic.shape import shape_of, steps_after
+from scheduler.systolic.tiling import ORDERS, Tiling, buffer_needs, column_cuts, map_words, tilings
+
+MOST_COLUMN_TILES = 64
+"""More than the search looks at: arrays of tests have small row buffers."""
+
+
+def first_fit(network: QuantizedNetwork, array: Array, batch: int = 1) -> SystolicSchedule:
+    """The fewest column tiles, overlapped where that is possible; the order that streams least. ScheduleError where a
+    layer has no tiling that fits, or the network is not of the array's format."""
+    check(array)
+    layers = lower(network, batch)
+    shapes = [shape_of(network, layer, array) for layer in layers]
+    chosen = []
+    for index, (layer, shape) in enumerate(zip(layers, shapes, strict=True)):
+        cuts = column_cuts(network, layer, array, MOST_COLUMN_TILES)
+        fitting = []
+        for tiling in tilings(shape, array.rows, cuts):
+            needs = buffer_needs(shape, array.rows, array.columns, tiling, steps_after(shapes, index))
+            if all(getattr(needs, name) <= getattr(array, name) for name in needs.__dataclass_fields__):
+                fitting.append(tiling)
+        if not fitting:
+            raise ScheduleError(f"{layer.name} of {network.name} has no tiling on the array {array}")
+        chosen.append(_first(fitting, array.rows < shape.out_height))
+    return check_schedule(schedule_of(network, array, chosen, batch))
+
+
+def _first(fitting: Sequence[Tiling], several_row_tiles: bool) -> Tiling:
+    """Overlapped where that fits, with the fewest column tiles; of these the order that streams least, but no more than
+    twice as many column tiles so that inputs stay."""
+    overlapped = [tiling for tiling in fitting if tiling.overlap == several_row_tiles] or list(fitting)
+    fewest = min(tiling.columns.count for tiling in overlapped)
+    few = [tiling for tiling in overlapped if tiling.columns.count <= 2 * fewest]
+    return min(few, key=lambda tiling: (ORDERS.index(tiling.order), tiling.columns.count))
+
+
+def with_on_chip(schedule: SystolicSchedule, on_chip: Sequence[bool]) -> SystolicSchedule:
+    """The same tilings, with these maps on chip."""
+    pairs = zip(schedule.tilings, on_chip, strict=True)
+    chosen = [replace(tiling, on_chip=stays) for tiling, stays in pairs]
+    return schedule_of(schedule.network, schedule.array, chosen, schedule.batch)
+
+
+def staying(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) -> tuple[bool, ...]:
+    """Of each layer's map whether it stays in the map buffers of ``array``: all stay that may and fit."""
+    sizes = [map_words(shape_of(network, layer, array), array.rows) for layer in layers]
+    return tuple(may and size <= array.map_depth for may, size in zip(may_stay(network, layers), sizes, strict=True))
