@@ -10,8 +10,9 @@ import ast
 import importlib
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -208,6 +209,41 @@ def _schema_value(value: Mapping[str, Any]) -> str:
     return f"{value['type']}{bounds}"
 
 
+def fields_tables(module: str, name: str) -> str:
+    """A dataclass and every dataclass in its fields: docstring and keys, the class itself first."""
+    wanted, done = [getattr(importlib.import_module(module), name)], {}
+    while wanted:
+        kind = wanted.pop(0)
+        if kind not in done:
+            hints = get_type_hints(kind)
+            done[kind] = {field.name: hints[field.name] for field in fields(kind)}
+            wanted += [part for hint in done[kind].values() for part in _dataclasses_in(hint)]
+    return "\n\n".join(_fields_table(kind, hints) for kind, hints in done.items())
+
+
+def _dataclasses_in(hint: Any) -> list[type]:
+    parts = [part for argument in get_args(hint) for part in _dataclasses_in(argument)]
+    return [hint, *parts] if is_dataclass(hint) and isinstance(hint, type) else parts
+
+
+def _fields_table(kind: type, hints: Mapping[str, Any]) -> str:
+    rows = [f"| `{key}` | {_type_name(hint)} |" for key, hint in hints.items()]
+    text = re.sub(r"(?<=[.\]]) (?=\w+(?:, \w+)*: )", "\n\n", " ".join((kind.__doc__ or "").split()))
+    text = re.sub(r"((?:\[\w+\]){2,})", r"`\1`", text.replace("``", "`"))
+    return "\n".join([f"### {kind.__name__}", "", text, "", "| key | type |", "| --- | --- |", *rows])
+
+
+def _type_name(hint: Any) -> str:
+    arguments = [argument for argument in get_args(hint) if argument not in (Ellipsis, type(None))]
+    if get_origin(hint) is tuple:
+        return f"list of {' and '.join(dict.fromkeys(map(_type_name, arguments)))}"
+    if len(arguments) == 1:
+        return f"{_type_name(arguments[0])}, or absent"
+    if len(arguments) > 1:
+        return " or ".join(map(_type_name, arguments))
+    return f"[{hint.__name__}](#{hint.__name__.lower()})" if is_dataclass(hint) else f"{hint.__name__}"
+
+
 def modules_table(package: str) -> str:
     """The modules of a package and of the packages inside it, each with the first sentence of its docstring."""
     inside = [name for name in packages() if name == package or name.startswith(f"{package}.")]
@@ -225,6 +261,7 @@ def first_sentence(module: str) -> str:
 
 GENERATED: Mapping[str, Callable[..., str]] = {
     "boards": boards_table,
+    "fields": fields_tables,
     "manifest": manifest_example,
     "modules": modules_table,
     "schema": schema_table,
