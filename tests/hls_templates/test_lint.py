@@ -710,7 +710,7 @@ def test_streams_are_followed_through_parameter_packs() -> None:
         ("first.write(value);", "", "channel-writers"),
         ("write_all(count, a, b)", "write_all(count, a)", "channel-writers"),
         ("ins.read(), sum", "0, sum", "channel-readers"),
-        ("out.write(sum)", "(void)out", "channel-writers"),
+        ("out.write(sum)", "", "channel-writers"),
     ):
         assert right in PACKS
         assert {finding.rule for finding in lint({"top.cpp": PACKS.replace(right, wrong)}, "accelerate")} == {rule}

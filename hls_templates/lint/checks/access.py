@@ -56,8 +56,9 @@ class Accesses:
         """Accesses whose roots are parameters, members and globals."""
         key = function.node.id
         if key not in self._cache:
-            self._cache[key] = frozenset()  # recursion adds nothing
-            self._cache[key] = frozenset(self.of_node(function.body, self._scope(function)))
+            self._cache[key] = frozenset()
+            for _ in range(2):  # again for a function that calls itself, which passes its pack on
+                self._cache[key] = frozenset(self.of_node(function.body, self._scope(function)))
         return self._cache[key]
 
     def region_scope(self, function: Function) -> Scope:
