@@ -1,6 +1,6 @@
-"""The one error tree. Every room can reach this ground floor.
+"""All errors that the project raises on purpose; every room imports them from here.
 
-A sentence says what was required, what came, where, and what to do.
+The sentence of an error says what was required, what came, where, and what to do.
 """
 
 

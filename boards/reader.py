@@ -23,26 +23,32 @@ _LARGEST_FILE = 1 << 20
 
 
 class Table:
-    """One table of a file. ``done`` tells of keys that nobody asked for."""
+    """One table of a file. ``finish`` tells of keys that nobody asked for.
+
+    All methods raise BoardError where a key is missing or its value is of another kind.
+    """
 
     def __init__(self, path: Path, name: str, values: dict[str, Any]) -> None:
         self._path = path
         self._name = name
-        self._left = dict(values)
+        self._unasked = dict(values)
 
     def text(self, key: str) -> str:
+        """A text of printable characters that is not empty."""
         value = self._take(key, str, "a text")
         if not value.strip() or not value.isprintable():
             raise self._wrong(key, "a text of printable characters", value)
         return str(value)
 
     def choice(self, key: str, allowed: Sequence[str]) -> str:
+        """One of ``allowed``."""
         value = self.text(key)
         if value not in allowed:
-            raise self._wrong(key, " or ".join(repr(one) for one in allowed), value)
+            raise self._wrong(key, " or ".join(repr(value) for value in allowed), value)
         return value
 
     def boolean(self, key: str) -> bool:
+        """true or false."""
         return bool(self._take(key, bool, "true or false"))
 
     def integer(self, key: str, low: int, high: int) -> int:
@@ -64,6 +70,7 @@ class Table:
         return float(value)
 
     def table(self, key: str) -> Table:
+        """A table inside this one (``[key]``)."""
         return Table(self._path, self._full(key), self._take(key, dict, "a table"))
 
     def tables(self, key: str) -> list[Table]:
@@ -73,29 +80,29 @@ class Table:
             raise self._wrong(key, "a list of at least one table", values)
         return [Table(self._path, f"{self._full(key)}[{i}]", value) for i, value in enumerate(values)]
 
-    def done(self) -> None:
-        """BoardError where a key is left that is none of ours."""
-        if self._left:
-            key = sorted(self._left)[0]
+    def finish(self) -> None:
+        """BoardError where the table has a key that nobody asked for."""
+        if self._unasked:
+            key = sorted(self._unasked)[0]
             raise BoardError(f"{self._path}: {self._full(key)} is no key of a board file; check its spelling")
 
-    def _take(self, key: str, kind: type | tuple[type, ...], wanted: str) -> Any:
-        if key not in self._left:
-            raise BoardError(f"{self._path}: {self._full(key)} is missing, it must be {wanted}")
-        value = self._left.pop(key)
+    def _take(self, key: str, kind: type | tuple[type, ...], required: str) -> Any:
+        if key not in self._unasked:
+            raise BoardError(f"{self._path}: {self._full(key)} is missing, it must be {required}")
+        value = self._unasked.pop(key)
         if not isinstance(value, kind):
-            raise self._wrong(key, wanted, value)
+            raise self._wrong(key, required, value)
         return value
 
     def _full(self, key: str) -> str:
         return f"{self._name}.{key}" if self._name else key
 
-    def _wrong(self, key: str, wanted: str, value: object) -> BoardError:
-        return BoardError(f"{self._path}: {self._full(key)} must be {wanted}, not {value!r}")
+    def _wrong(self, key: str, required: str, value: object) -> BoardError:
+        return BoardError(f"{self._path}: {self._full(key)} must be {required}, not {value!r}")
 
 
 def parse(path: Path) -> Table:
-    """The root table of a TOML file; BoardError where it cannot be read or is no TOML."""
+    """The root table of a TOML file; BoardError where the file cannot be read, is too large, or is no TOML."""
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST_FILE + 1)

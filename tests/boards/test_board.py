@@ -1,4 +1,4 @@
-"""boards/board.py: the facts of every board, and what a wrong board file says."""
+"""The facts of every board, and what a wrong board file says."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ import pytest
 
 from boards import board as boards
 from boards.errors import BoardError
+from boards.facts import Resources
 
 FOLDER = Path(boards.__file__).parent
 ZCU104 = (FOLDER / "zcu104.toml").read_text(encoding="utf-8")
-
-
-@pytest.fixture(params=boards.names())
-def any_board(request: pytest.FixtureRequest) -> boards.Board:
-    return boards.load(request.param)
 
 
 def message(text: str, tmp_path: Path) -> str:
@@ -41,7 +37,7 @@ def test_the_five_boards_are_there() -> None:
 def test_zcu104_is_what_its_data_sheet_says() -> None:
     board = boards.load("ZCU104")
     assert board.part == "xczu7ev-ffvc1156-2-e"
-    assert board.resources == boards.Resources(lut=230_400, lutram=101_760, ff=460_800, bram36=312, uram=96, dsp=1728)
+    assert board.resources == Resources(lut=230_400, lutram=101_760, ff=460_800, bram36=312, uram=96, dsp=1728)
     assert (board.dsp.kind, board.dsp.a_bits, board.dsp.b_bits) == ("DSP48E2", 27, 18)
     assert board.ddr.peak_gbps == pytest.approx(19.2)
     assert board.ddr.preset_gbps == pytest.approx(17.064)
@@ -93,63 +89,6 @@ def test_every_group_of_facts_names_its_source() -> None:
                 seen.add(heading[1])
                 sourced = False
         assert seen == {"resources", "dsp", "ddr", "port", "control", "ps", "pll", "fmax"}
-
-
-def test_clocks_of_the_zcu104() -> None:
-    made = [round(clock.mhz, 1) for clock in boards.load("zcu104").clocks(300)]
-    assert made == sorted(made)
-    assert made[-8:] == [125.0, 136.4, 150.0, 166.7, 187.5, 214.3, 250.0, 300.0]
-    assert 100.0 in made
-
-
-def test_clocks_are_what_the_divisors_give(any_board: boards.Board) -> None:
-    frequency = {pll.name: pll.mhz for pll in any_board.plls}
-    for clock in any_board.clocks():
-        assert 1 <= clock.divisor0 <= 63
-        assert 1 <= clock.divisor1 <= 63
-        assert clock.mhz == pytest.approx(frequency[clock.pll] / (clock.divisor0 * clock.divisor1))
-        assert clock.mhz <= any_board.fmax.lowest
-
-
-@pytest.mark.parametrize("mhz", [100, 150, 187.5, 250, 300])
-def test_nearest_clock_is_the_exact_one(mhz: float) -> None:
-    for name in ("zcu104", "zcu102", "ultra96-v2"):
-        assert boards.load(name).nearest_clock(mhz).mhz == pytest.approx(mhz, rel=2e-4)
-
-
-def test_slow_clocks_need_both_divisors() -> None:
-    clock = boards.load("zcu104").nearest_clock(10)
-    assert clock.divisor0 * clock.divisor1 == 150
-    assert min(one.mhz for one in boards.load("zcu104").clocks()) == pytest.approx(1500 / 63**2)
-
-
-def test_a_clock_between_two_names_both() -> None:
-    with pytest.raises(BoardError) as caught:
-        boards.load("zcu104").nearest_clock(200)
-    assert str(caught.value) == (
-        "200 MHz is not produced by the PS of ZCU104 (IOPLL 1500 MHz / integers); nearest are 187.5 and 214.3"
-    )
-
-
-def test_a_clock_above_the_silicon_names_the_slowest_block() -> None:
-    with pytest.raises(BoardError) as caught:
-        boards.load("zcu104").nearest_clock(900)
-    assert str(caught.value) == (
-        "900 MHz is above what xczu7ev-ffvc1156-2-e can be clocked at: its slowest block (AXI) is limited to 333 MHz"
-    )
-
-
-@pytest.mark.parametrize("mhz", [0.0, -100.0, float("nan"), float("inf")])
-def test_a_clock_is_a_positive_number(mhz: float) -> None:
-    with pytest.raises(BoardError, match="a clock is a positive number of MHz, not"):
-        boards.load("zcu104").nearest_clock(mhz)
-
-
-def test_kv260_divides_1000_mhz() -> None:
-    board = boards.load("kv260")
-    assert board.nearest_clock(200).divisor0 == 5
-    with pytest.raises(BoardError, match=r"IOPLL 1000 MHz / integers\); nearest is 250.0"):
-        board.nearest_clock(300)
 
 
 def test_an_unknown_board_names_close_ones() -> None:

@@ -21,7 +21,7 @@ from cnn.quantized import QConvolution, QuantizedNetwork, Requantiser, Threshold
 from cnn.quantized_file import from_npz, to_npz
 from cnn.quantized_reader import FORMAT, HEADER
 from tests.cnn import networks
-from tests.cnn.test_thresholds import binary
+from tests.cnn.quantisation.test_thresholds import binary
 from tests.kinds import as_kind
 
 MAKERS = [networks.tiny_yolo, networks.branches, networks.classifier]

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from boards.board import Board, Port, load
+from boards.board import Board, load
 from boards.errors import GenerateError
+from boards.facts import Port
 from cnn.datatype import INT8, UINT8, DataType
 from cnn.integer_model import run_integer
 from cnn.network import Padding, Shape

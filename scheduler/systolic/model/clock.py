@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from boards.board import Board, Clock
+from boards.board import Board
+from boards.facts import Clock
 from scheduler.hardware.ddr import DDR_EFFICIENCY, DdrTiming, ddr_timing
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.schedule import SystolicSchedule

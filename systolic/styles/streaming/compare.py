@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from boards.board import Board, Clock
+from boards.board import Board
 from boards.errors import ScheduleError
+from boards.facts import Clock
 from scheduler.streaming import graph as g
 from systolic.styles.streaming.compared import Comparison, Row
 from systolic.styles.streaming.flow import FOLDERS, StreamingOptions, fold_network

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from boards.board import Board, Clock
+from boards.board import Board
 from boards.errors import ScheduleError
+from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from host.vision.picture import FITS, load_picture
 from scheduler.streaming import graph as g

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.board import Board, Clock
+from boards.board import Board
+from boards.facts import Clock
 from cnn.integer_model import run_integer
 from cnn.network import Shape
 from cnn.quantized import QuantizedNetwork

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from boards.board import Board, Clock
+from boards.board import Board
 from boards.errors import ScheduleError
+from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from host.vision.picture import FITS, load_picture
 from scheduler.hardware.ddr import ddr_timing

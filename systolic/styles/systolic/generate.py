@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.board import Board, Clock
+from boards.board import Board
+from boards.facts import Clock
 from cnn.quantized_file import to_npz
 from hls_templates.systolic.sources import (
     TOP,

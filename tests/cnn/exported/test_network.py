@@ -27,8 +27,8 @@ from cnn.quantisation.fidelity import fidelity
 from cnn.quantisation.thresholds import thresholds_of
 from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork, Requantiser, Requantising, Thresholds
 from cnn.quantized_file import from_npz, to_npz
+from tests.cnn.exported.test_topology_file import convolution, described, parsed
 from tests.cnn.networks import picture as waves
-from tests.cnn.test_topology import convolution, described, parsed
 from tests.kinds import as_kind
 
 HEAD = {"type": "one_object", "anchors": [[20, 20], [10, 30]], "classes": 1}

@@ -144,7 +144,7 @@ def test_kernels_are_numbered_in_the_order_of_the_file() -> None:
 
 
 def test_the_example_of_the_documentation() -> None:
-    text = (Path(__file__).resolve().parents[2] / "docs/reference/exported.md").read_text("utf-8")
+    text = (Path(__file__).resolve().parents[3] / "docs/reference/exported.md").read_text("utf-8")
     example = text.split("```json\n")[1].split("```")[0]
     topology = parse_topology(example, "example.json")
     assert topology.layers[-1].shape == Shape(36, 80, 160)

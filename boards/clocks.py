@@ -1,0 +1,46 @@
+"""Which PL clocks the processing system can make: a PLL's frequency over two whole divisors.
+
+Source: UG1085 and UG1087 (PL0_REF_CTRL) for Zynq UltraScale+, UG585 (FPGA0_CLK_CTRL) for Zynq-7000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from boards.facts import Clock, Pll
+
+LARGEST_DIVISOR = 63
+"""Both dividers behind a PLL have 6 bits."""
+
+
+def clocks_up_to(plls: Iterable[Pll], limit_mhz: float) -> tuple[Clock, ...]:
+    """Every clock of ``plls`` up to ``limit_mhz``, ascending.
+
+    Where two PLLs make the same clock, it is that of the PLL declared first: the board's preset uses that one.
+    """
+    clocks: dict[Fraction, Clock] = {}
+    for pll in plls:
+        for divisor0, divisor1 in _divisor_pairs():
+            ratio = _nominal(pll) / (divisor0 * divisor1)
+            if ratio <= limit_mhz:
+                clocks.setdefault(ratio, _clock(pll, divisor0, divisor1))
+    return tuple(clocks[ratio] for ratio in sorted(clocks))
+
+
+def _divisor_pairs() -> list[tuple[int, int]]:
+    """For every product of two 6-bit divisors the pair with the smallest second one."""
+    pairs: dict[int, tuple[int, int]] = {}
+    for divisor1 in range(1, LARGEST_DIVISOR + 1):
+        for divisor0 in range(1, LARGEST_DIVISOR + 1):
+            pairs.setdefault(divisor0 * divisor1, (divisor0, divisor1))
+    return list(pairs.values())
+
+
+def _nominal(pll: Pll) -> Fraction:
+    """PLL frequency to 0.5 MHz, so that 1499.85 and 1500 from two PLLs are one clock."""
+    return Fraction(round(pll.mhz * 2), 2)
+
+
+def _clock(pll: Pll, divisor0: int, divisor1: int) -> Clock:
+    return Clock(pll.mhz / (divisor0 * divisor1), pll.name, divisor0, divisor1)

@@ -1,0 +1,100 @@
+"""Sections become nodes with shapes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cnn.network import (
+    Add,
+    AveragePool,
+    Concat,
+    Convolution,
+    Dense,
+    Detection,
+    MaxPool,
+    Padding,
+    Reorg,
+    Shape,
+    Slice,
+    Softmax,
+    Upsample,
+)
+from tests.cnn.darknet.cfgs import CONV, NET, NORMED, POOL, topology
+
+
+def test_every_layer_has_its_shape_name_and_line(tmp_path: Path) -> None:
+    text = NET + NORMED + POOL + CONV + "[route]\nlayers=-1,1\n[reorg]\nstride=2\n[avgpool]\n"
+    network = topology(tmp_path, text + "[connected]\noutput=5\nactivation=linear\n[softmax]\n")
+    found = [(node.name, type(node.op), str(node.shape), node.source) for node in network.nodes[1:]]
+    assert found == [
+        ("conv1", Convolution, "8×12×16", "net.cfg:6"),
+        ("pool1", MaxPool, "8×6×8", "net.cfg:13"),
+        ("conv2", Convolution, "8×6×8", "net.cfg:16"),
+        ("route1", Concat, "16×6×8", "net.cfg:22"),
+        ("reorg1", Reorg, "64×3×4", "net.cfg:24"),
+        ("average1", AveragePool, "64×1×1", "net.cfg:26"),
+        ("dense1", Dense, "5×1×1", "net.cfg:27"),
+        ("softmax1", Softmax, "5×1×1", "net.cfg:30"),
+    ]
+    assert network.nodes[4].inputs == (3, 2)
+    assert network.input_shape == Shape(4, 12, 16)
+
+
+def test_dropout_computes_nothing_but_counts_for_routes(tmp_path: Path) -> None:
+    network = topology(tmp_path, NET + CONV + "[dropout]\nprobability=.5\n" + POOL + "[route]\nlayers=1\n" + CONV)
+    assert [node.name for node in network.nodes] == ["input", "conv1", "pool1", "conv2"]
+    assert network.nodes[3].inputs == (1,)
+
+
+def test_route_groups_take_a_slice(tmp_path: Path) -> None:
+    text = NET + CONV + CONV + "[route]\nlayers=-1,-2\ngroups=4\ngroup_id=3\n" + "[shortcut]\nfrom=-1\n"
+    network = topology(tmp_path, text)
+    assert [type(node.op) for node in network.nodes[3:]] == [Concat, Slice, Add]
+    assert network.nodes[4].op == Slice(12, 4)
+    assert network.nodes[5].inputs == (4, 4)
+
+
+def test_upsample_and_shortcut(tmp_path: Path) -> None:
+    text = NET + CONV + POOL + "[upsample]\nstride=2\nscale=.5\n[shortcut]\nfrom=0\nactivation=relu\n"
+    network = topology(tmp_path, text)
+    assert network.nodes[3].op == Upsample(2, 0.5)
+    assert network.nodes[4].inputs == (3, 1)
+    assert network.nodes[4].op == Add("relu")
+
+
+@pytest.mark.parametrize(
+    ("options", "shape", "padding"),
+    [
+        ("size=2\nstride=2", "4×6×8", Padding()),
+        ("size=2\nstride=1", "4×12×16", Padding(0, 0, 1, 1)),
+        ("size=3\nstride=1", "4×12×16", Padding(1, 1, 1, 1)),
+        ("size=3\nstride=2", "4×6×8", Padding(1, 1, 0, 0)),
+        ("size=3\nstride=2\npadding=0", "4×5×7", Padding()),
+        ("size=4\nstride=1", "4×12×16", Padding(1, 1, 2, 2)),
+        ("stride=4", "4×3×4", Padding(1, 1, 0, 0)),
+    ],
+)
+def test_max_pool_pads_as_darknet(tmp_path: Path, options: str, shape: str, padding: Padding) -> None:
+    node = topology(tmp_path, NET + "[maxpool]\n" + options).nodes[1]
+    assert isinstance(node.op, MaxPool)
+    assert (str(node.shape), node.op.padding) == (shape, padding)
+
+
+def test_a_convolution_keeps_only_padding_that_is_read(tmp_path: Path) -> None:
+    node = topology(tmp_path, NET + "[convolutional]\nfilters=2\nsize=3\nstride=2\npad=1\nactivation=relu").nodes[1]
+    assert isinstance(node.op, Convolution)
+    assert (str(node.shape), node.op.padding) == ("2×6×8", Padding(1, 1, 0, 0))
+
+
+def test_yolo_keeps_the_anchors_of_its_mask(tmp_path: Path) -> None:
+    head = "[conv]\nfilters=14\nactivation=linear\n[yolo]\nmask=2,0\nanchors=1,2, 3,4, 5,6\nnum=3\nclasses=2\n"
+    network = topology(tmp_path, NET + head)
+    assert network.nodes[-1].op == Detection("yolo", ((5, 6), (1, 2)), 2, False)
+
+
+def test_region(tmp_path: Path) -> None:
+    head = "[conv]\nfilters=14\nactivation=linear\n[region]\nanchors=1,2,3.5,4,\nnum=2\nclasses=2\nsoftmax=1\n"
+    network = topology(tmp_path, NET + head)
+    assert network.nodes[-1].op == Detection("region", ((1, 2), (3.5, 4)), 2, True)
