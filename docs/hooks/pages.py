@@ -1,4 +1,4 @@
-"""Pages that are generated, so that they cannot drift: the commands, the headers, and a page a package.
+"""Pages and tables that are generated from the code, so that they cannot drift.
 
 MkDocs calls ``on_config`` and ``on_files``; tests/test_docs.py calls the rest.
 """
@@ -37,7 +37,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     from mkdocs.structure.files import File
 
     pages = {page_of(package): package_page(package) for package in packages()}
-    pages |= {"reference/commands.md": commands_page(), "reference/headers.md": headers_page()}
     pages |= {f"{name.lower()}.md": root_page(name) for name in ("CONTRIBUTING", "CHANGELOG")}
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
@@ -70,14 +69,12 @@ def package_page(package: str) -> str:
     return "\n\n".join([f"# {package}", f"::: {package}\n{options}", *(f"::: {name}" for name in modules(package)[1:])])
 
 
-def commands_page() -> str:
+def commands_list() -> str:
     """Every command with its options, as argparse has them."""
     from systolic.cli.main import parser
 
-    top = parser()
-    lines = ["# Commands", "", f"`{top.prog}`: {top.description}", ""]
-    lines += ["Exit codes: 0 done, 1 mismatches found, 2 unusable input (the sentence goes to standard error).", ""]
-    for name, command in subcommands(top).items():
+    lines: list[str] = []
+    for name, command in subcommands(parser()).items():
         lines += [f"## systolic {name}", "", _sentence(command.description or ""), ""]
         example = re.sub(r"^examples?:\s*", "", command.epilog or "")
         lines += ["```sh", *(line.strip() for line in example.splitlines()), "```", ""]
@@ -124,9 +121,9 @@ def root_page(name: str) -> str:
     return (ROOT / f"{name}.md").read_text("utf-8").replace("](docs/", "](")
 
 
-def headers_page() -> str:
+def headers_list() -> str:
     """Every C++ header of hls_templates/ with the comment at its head."""
-    lines = ["# Headers", "", "The fixed C++ of the hardware and of its simulation, file by file.", ""]
+    lines: list[str] = []
     for folder in sorted({path.parent for path in headers()}):
         lines += [f"## {folder.relative_to(ROOT).as_posix()}", "", "| file | what it is |", "| --- | --- |"]
         lines += [f"| `{path.name}` | {_cell(head_comment(path))} |" for path in headers() if path.parent == folder]
@@ -261,7 +258,9 @@ def first_sentence(module: str) -> str:
 
 GENERATED: Mapping[str, Callable[..., str]] = {
     "boards": boards_table,
+    "commands": commands_list,
     "fields": fields_tables,
+    "headers": headers_list,
     "manifest": manifest_example,
     "modules": modules_table,
     "schema": schema_table,
