@@ -64,12 +64,13 @@ SCHEMA: Mapping[str, Any] = {
 
 
 def to_json(folding: g.StreamingFolding) -> str:
-    deep = {(index, port): depth for index, port, depth in folding.depths}
+    """The file's text, a block a line; what changes nothing is left out."""
+    set_depths = {(index, port): depth for index, port, depth in folding.depths}
     blocks = []
     for index, (block, fold) in enumerate(zip(folding.graph.blocks, folding.folds, strict=True)):
-        depths = [deep.get((index, port), 0) for port in range(len(block.inputs))]
-        kept = {key: value for key, value in asdict(fold).items() if value != getattr(g.Fold(), key)}
-        blocks.append({"name": block.name, **kept, **({"depths": depths} if any(depths) else {})})
+        depths = [set_depths.get((index, port), 0) for port in range(len(block.inputs))]
+        changed = {key: value for key, value in asdict(fold).items() if value != getattr(g.Fold(), key)}
+        blocks.append({"name": block.name, **changed, **({"depths": depths} if any(depths) else {})})
     head = {"format": FORMAT, "version": VERSION, "network": folding.graph.name}
     lines = ",\n  ".join(json.dumps(block, ensure_ascii=False) for block in blocks)
     return json.dumps(head, ensure_ascii=False)[:-1] + f',\n "blocks": [\n  {lines}\n]}}\n'
@@ -92,23 +93,23 @@ def from_json(text: str, graph: g.StreamGraph, name: str = "folding") -> g.Strea
         raise ScheduleError(f"{name}: {error}") from error
 
 
-def _fold(block: dict[str, Any], where: str) -> g.Fold:
-    check_keys(block, ["name"], _BLOCK, where)
+def _fold(block: dict[str, Any], place: str) -> g.Fold:
+    check_keys(block, ["name"], _BLOCK, place)
     values = {key: block[key] for key in _FOLD if key in block}
     for key, value in values.items():
         if key in _CHOICES:
             if value not in _CHOICES[key]:
-                raise ScheduleError(f"{where}: {key} is one of {', '.join(_CHOICES[key])}, not {value!r}")
+                raise ScheduleError(f"{place}: {key} is one of {', '.join(_CHOICES[key])}, not {value!r}")
         elif type(value) is not int or not _LEAST.get(key, 1) <= value <= MOST:
-            raise ScheduleError(f"{where}: {key} is an integer of {_LEAST.get(key, 1)}…{MOST}, not {value!r}")
+            raise ScheduleError(f"{place}: {key} is an integer of {_LEAST.get(key, 1)}…{MOST}, not {value!r}")
     return g.Fold(**values)
 
 
-def _depths(values: dict[str, Any], block: g.Block, where: str) -> list[int]:
+def _depths(values: dict[str, Any], block: g.Block, place: str) -> list[int]:
     depths = values.get("depths", [0] * len(block.inputs))
-    whole = isinstance(depths, list) and all(type(d) is int and 0 <= d <= DEEPEST for d in depths)
-    if not whole or len(depths) != len(block.inputs):
+    are_depths = isinstance(depths, list) and all(type(d) is int and 0 <= d <= DEEPEST for d in depths)
+    if not are_depths or len(depths) != len(block.inputs):
         raise ScheduleError(
-            f"{where}: depths are {len(block.inputs)} integers of 0…{DEEPEST}, one an input, not {depths!r}"
+            f"{place}: depths are {len(block.inputs)} integers of 0…{DEEPEST}, one an input, not {depths!r}"
         )
     return list(depths)

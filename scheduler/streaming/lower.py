@@ -44,11 +44,11 @@ def lower(network: QuantizedNetwork) -> g.StreamGraph:
         raise ScheduleError(
             f"the streaming style cannot map {len(refused)} layer(s) of {network.name} yet:\n  " + "\n  ".join(refused)
         )
-    made = _Lowering(network)
+    lowering = _Lowering(network)
     for index, node in enumerate(network.nodes):
         if not on_host(node.op):
-            made.layer(index, node)
-    return _connect(network.name, made.blocks, made.leaving())
+            lowering.layer(index, node)
+    return _connect(network.name, lowering.blocks, lowering.leaving())
 
 
 def _resolve(network: QuantizedNetwork, index: int) -> int:
@@ -59,29 +59,34 @@ def _resolve(network: QuantizedNetwork, index: int) -> int:
 
 
 def _refusal(network: QuantizedNetwork, node: QNode) -> str | None:
+    """Why a layer cannot be mapped; None where it can."""
     if isinstance(node.op, QInput) or on_host(node.op):
         return None
-    before = [network.nodes[_resolve(network, i)] for i in node.inputs]
-    above = [b.name for b in before if on_host(b.op)]
-    if above:
-        return f"reads {above[0]}, which runs on the host"
-    op = node.op
-    if isinstance(op, QConvolution):
-        return _refuse_convolution(op, before[0].type.datatype)
-    if isinstance(op, MaxPool):
-        return _refuse_padding(op.padding, (op.size, op.size))
-    if isinstance(op, QAdd) and len(before) > MOST_STREAMS:
-        return f"adds {len(before)} maps, at most {MOST_STREAMS} can be added together; add them in steps"
-    if isinstance(op, Concat) and len({b.type.datatype for b in before}) > 1:
-        return f"joins {' and '.join(b.type.datatype.name for b in before)}; all inputs have to be of one datatype"
+    inputs = [network.nodes[_resolve(network, i)] for i in node.inputs]
+    for source in inputs:
+        if on_host(source.op):
+            return f"reads {source.name}, which runs on the host"
+    if isinstance(node.op, QConvolution):
+        return _refuse_convolution(node.op, inputs[0].type.datatype)
+    if isinstance(node.op, MaxPool):
+        return _refuse_padding(node.op.padding, (node.op.size, node.op.size))
+    return _refuse_join(node, inputs)
+
+
+def _refuse_join(node: QNode, inputs: list[QNode]) -> str | None:
+    if isinstance(node.op, QAdd) and len(inputs) > MOST_STREAMS:
+        return f"adds {len(inputs)} maps, at most {MOST_STREAMS} can be added together; add them in steps"
+    if isinstance(node.op, Concat) and len({source.type.datatype for source in inputs}) > 1:
+        names = " and ".join(source.type.datatype.name for source in inputs)
+        return f"joins {names}; all inputs have to be of one datatype"
     return None
 
 
 def _refuse_padding(padding: Padding, kernel: tuple[int, int]) -> str | None:
-    high, wide = kernel
-    if max(padding.top, padding.bottom) < high and max(padding.left, padding.right) < wide:
+    rows, columns = kernel
+    if max(padding.top, padding.bottom) < rows and max(padding.left, padding.right) < columns:
         return None
-    return f"pads as much as its kernel of {high}×{wide} or more, so that a window would see nothing but padding"
+    return f"pads as much as its kernel of {rows}×{columns} or more, so that a window would see nothing but padding"
 
 
 def _refuse_convolution(op: QConvolution, datatype: DataType) -> str | None:
@@ -113,9 +118,9 @@ class _Lowering:
         """Port → node of the maps that the host reads, or nobody."""
         nodes = self.network.nodes
         read = {i for node in nodes for i in node.inputs}
-        wanted = {i for node in nodes if on_host(node.op) for i in node.inputs if not on_host(nodes[i].op)}
-        wanted |= {i for i, node in enumerate(nodes) if i not in read and not on_host(node.op)}
-        return {self.ports[i]: _resolve(self.network, i) for i in sorted(wanted)}
+        unread = {i for i, node in enumerate(nodes) if i not in read and not on_host(node.op)}
+        by_host = {i for node in nodes if on_host(node.op) for i in node.inputs if not on_host(nodes[i].op)}
+        return {self.ports[i]: _resolve(self.network, i) for i in sorted(unread | by_host)}
 
     def _add(
         self,
@@ -138,38 +143,41 @@ class _Lowering:
 
     def _join(self, node: QNode, ports: tuple[g.Port, ...]) -> g.Port:
         """A concat of the first inputs of one that has too many."""
-        kinds = [self.blocks[port.block].outputs[port.output] for port in ports]
+        kinds = [self._type(port) for port in ports]
         shape = replace(node.shape, channels=sum(kind.shape.channels for kind in kinds))
         out = replace(kinds[0], shape=shape)
         return self._add(f"{node.name}_join{len(self.blocks)}", g.Concat(), ports, (out,), None, node.source)
 
     def _convolution(self, index: int, node: QNode) -> g.Port:
         op, port = node.op, self.ports[node.inputs[0]]
-        before = self.blocks[port.block].outputs[port.output]
         if isinstance(op, QDense):
-            s = before.shape
-            weights = op.weights.reshape(-1, s.channels, s.height, s.width)
+            shape = self._type(port).shape
+            weights = op.weights.reshape(-1, shape.channels, shape.height, shape.width)
             unit: g.BlockOp = g.MatrixVector(weights, op.weight_type, op.requantiser)
         else:
             assert isinstance(op, QConvolution)
-            port = self._gather(node, op, port, before)
+            port = self._gather(node, op, port)
             kind = g.VectorVector if _depthwise(op) else g.MatrixVector
             unit = kind(op.weights, op.weight_type, op.requantiser)
         out = g.StreamType(node.shape, node.type.datatype)
         return self._add(node.name, unit, (port,), (out,), index, node.source)
 
-    def _gather(self, node: QNode, op: QConvolution, port: g.Port, before: g.StreamType) -> g.Port:
+    def _type(self, port: g.Port) -> g.StreamType:
+        return self.blocks[port.block].outputs[port.output]
+
+    def _gather(self, node: QNode, op: QConvolution, port: g.Port) -> g.Port:
         """What brings the values of each output position together; nothing for a 1×1 convolution of stride 1."""
+        read = self._type(port)
         kernel = (int(op.weights.shape[2]), int(op.weights.shape[3]))
         if kernel == (1, 1) and not _depthwise(op):
             if op.stride == 1:
                 return port
-            out = Shape(before.shape.channels, node.shape.height, node.shape.width)
+            out = Shape(read.shape.channels, node.shape.height, node.shape.width)
             name, sample = f"{node.name}_sample", g.DownSample(op.stride)
-            return self._add(name, sample, (port,), (replace(before, shape=out),), None, node.source)
+            return self._add(name, sample, (port,), (replace(read, shape=out),), None, node.source)
         window = g.Window(kernel, op.stride, op.padding, _depthwise(op))
-        out = Shape(before.shape.channels * kernel[0] * kernel[1], node.shape.height, node.shape.width)
-        return self._add(f"{node.name}_window", window, (port,), (replace(before, shape=out),), None, node.source)
+        out = Shape(read.shape.channels * kernel[0] * kernel[1], node.shape.height, node.shape.width)
+        return self._add(f"{node.name}_window", window, (port,), (replace(read, shape=out),), None, node.source)
 
     def _slice(self, index: int) -> None:
         """All slices of one map are cut by one split, where they do not overlap."""
@@ -179,37 +187,36 @@ class _Lowering:
         together = self._slices_of(source)
         if _overlap([op for _, op in together]):
             together = [(i, op) for i, op in together if i == index]
-        before = self.blocks[source.block].outputs[source.output]
-        parts, owners = _parts(together, before.shape.channels)
+        parts, owners = _parts(together, self._type(source).shape.channels)
         self._split(self.network.nodes[index], source, parts, owners)
 
     def _split(
         self, first: QNode, source: g.Port, parts: tuple[int, ...], owners: tuple[int | None, ...], level: int = 0
     ) -> None:
         """first: of the slices. owners: whose each part is; more parts than fit are split again."""
-        before = self.blocks[source.block].outputs[source.output]
+        read = self._type(source)
         fit = len(parts) if len(parts) <= MOST_STREAMS else MOST_STREAMS - 1
         sizes = (*parts[:fit], sum(parts[fit:])) if fit < len(parts) else parts
-        outs = tuple(replace(before, shape=replace(before.shape, channels=size)) for size in sizes)
-        more = f"{level}" * (level > 0)
-        port = self._add(f"{first.name}_split{more}", g.Split(sizes), (source,), outs, owners[0], first.source)
+        outs = tuple(replace(read, shape=replace(read.shape, channels=size)) for size in sizes)
+        suffix = f"{level}" * (level > 0)
+        port = self._add(f"{first.name}_split{suffix}", g.Split(sizes), (source,), outs, owners[0], first.source)
         for output, owner in enumerate(owners[:fit]):
-            here = g.Port(port.block, output)
+            part = g.Port(port.block, output)
             if owner is None:
-                self._add(f"{first.name}_drop{more}{output}", g.Discard(), (here,), (), None, first.source)
+                self._add(f"{first.name}_drop{suffix}{output}", g.Discard(), (part,), (), None, first.source)
             else:
-                self.ports[owner] = here
+                self.ports[owner] = part
         if fit < len(parts):
             self._split(first, g.Port(port.block, fit), parts[fit:], owners[fit:], level + 1)
 
     def _slices_of(self, source: g.Port) -> list[tuple[int, Slice]]:
         """Slices that read ``source``, by their first channel."""
-        found = [
+        slices = [
             (i, node.op)
             for i, node in enumerate(self.network.nodes)
             if isinstance(node.op, Slice) and self.ports.get(node.inputs[0]) == source
         ]
-        return sorted(found, key=lambda pair: pair[1].first)
+        return sorted(slices, key=lambda pair: pair[1].first)
 
 
 def _weighs(node: QNode) -> bool:
@@ -246,11 +253,11 @@ def _overlap(slices: list[Slice]) -> bool:
 def _parts(slices: list[tuple[int, Slice]], channels: int) -> tuple[tuple[int, ...], tuple[int | None, ...]]:
     """Consecutive parts of all channels, and whose each is: a slice's, or nobody's."""
     parts: list[tuple[int, int | None]] = []
-    at = 0
+    end = 0
     for owner, op in slices:
-        parts += [(op.first - at, None)] * (op.first > at) + [(op.channels, owner)]
-        at = op.first + op.channels
-    parts += [(channels - at, None)] * (channels > at)
+        parts += [(op.first - end, None)] * (op.first > end) + [(op.channels, owner)]
+        end = op.first + op.channels
+    parts += [(channels - end, None)] * (channels > end)
     return tuple(size for size, _ in parts), tuple(owner for _, owner in parts)
 
 
@@ -261,31 +268,31 @@ def _connect(name: str, blocks: list[g.Block], leaving: dict[g.Port, int]) -> g.
     for block in blocks:
         for port in block.inputs:
             readers[port] = readers.get(port, 0) + 1
-    done: list[g.Block] = []
-    free: dict[g.Port, list[g.Port]] = {}
-    for old, block in enumerate(blocks):
-        done.append(replace(block, inputs=tuple(free[port].pop(0) for port in block.inputs)))
-        at = len(done) - 1
+    connected: list[g.Block] = []
+    unread: dict[g.Port, list[g.Port]] = {}  # of every port of ``blocks``, one a reader that is to come
+    for number, block in enumerate(blocks):
+        connected.append(replace(block, inputs=tuple(unread[port].pop(0) for port in block.inputs)))
+        index = len(connected) - 1
         for output, kind in enumerate(block.outputs):
-            here, copies = g.Port(at, output), readers.get(g.Port(old, output), 0)
+            port, copies = g.Port(index, output), readers.get(g.Port(number, output), 0)
+            ports = [port]
             if copies > 1:
                 label = f"{block.name}_copy" + f"{output}" * (output > 0)
-                free[g.Port(old, output)] = _copies(done, label, here, kind, copies, block.source)
-            else:
-                free[g.Port(old, output)] = [here]
-    return g.StreamGraph(name, tuple(done))
+                ports = _copies(connected, label, port, kind, copies, block.source)
+            unread[g.Port(number, output)] = ports
+    return g.StreamGraph(name, tuple(connected))
 
 
 def _copies(
-    done: list[g.Block], label: str, port: g.Port, kind: g.StreamType, copies: int, source: str
+    connected: list[g.Block], label: str, port: g.Port, kind: g.StreamType, copies: int, source: str
 ) -> list[g.Port]:
-    """Duplicates behind ``port``, appended to ``done``; their outputs, one a reader."""
+    """Duplicates behind ``port``, appended to ``connected``; their outputs, one a reader."""
     fit = min(copies, MOST_STREAMS)
-    done.append(g.Block(label, g.Duplicate(fit), (port,), (kind,) * fit, None, source))
-    ports = [g.Port(len(done) - 1, i) for i in range(fit)]
+    connected.append(g.Block(label, g.Duplicate(fit), (port,), (kind,) * fit, None, source))
+    ports = [g.Port(len(connected) - 1, i) for i in range(fit)]
     if copies <= MOST_STREAMS:
         return ports
-    return ports[:-1] + _copies(done, f"{label}_more", ports[-1], kind, copies - fit + 1, source)
+    return ports[:-1] + _copies(connected, f"{label}_more", ports[-1], kind, copies - fit + 1, source)
 
 
 def _sink(producer: g.Block, port: g.Port, node: int) -> g.Block:

@@ -6,13 +6,14 @@ our blocks and the width converters between them can do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from boards.errors import ScheduleError
-from cnn.network import MaxPool, Shape
+from cnn.network import MaxPool
 from scheduler.streaming import graph as g
-from scheduler.streaming.lanes import in_lanes, in_shape, out_lanes, out_pixels, positions, preserves, taps
+from scheduler.streaming.lanes import positions, preserves
+from scheduler.streaming.site import Site
 
 STYLES = ("default", "parallel")
 MEMORIES = ("embedded", "decoupled", "external")
@@ -27,102 +28,6 @@ PADDED = (g.Window, g.MatrixVector, g.VectorVector, MaxPool, g.GlobalPool, g.Act
 
 
 @dataclass(frozen=True)
-class Site:
-    """A block with its fold, where a rule is asked."""
-
-    graph: g.StreamGraph
-    folds: Sequence[g.Fold] | Mapping[int, g.Fold]
-    index: int
-
-    @property
-    def block(self) -> g.Block:
-        return self.graph.blocks[self.index]
-
-    @property
-    def op(self) -> g.BlockOp:
-        return self.block.op
-
-    @property
-    def fold(self) -> g.Fold:
-        return self.folds[self.index]
-
-    @property
-    def before(self) -> Shape:
-        return in_shape(self.graph, self.index)
-
-    @property
-    def channels(self) -> int:
-        """Channels that the block works on, padding included: of what it reads, of what a source gives."""
-        if isinstance(self.op, g.Source):
-            return self.block.outputs[0].shape.channels
-        return self.before.channels // self._gathered + self.fold.pad_in
-
-    @property
-    def _gathered(self) -> int:
-        return taps(self.block) if isinstance(self.writer.op, g.Window) else 1
-
-    @property
-    def rows(self) -> int:
-        """MH, padding included."""
-        return self.block.outputs[0].shape.channels + self.fold.pad_out
-
-    @property
-    def columns(self) -> int:
-        """MW, padding included."""
-        return self.channels * taps(self.block)
-
-    @property
-    def taps(self) -> int:
-        return taps(self.block)
-
-    @property
-    def widths(self) -> str:
-        """Of the maps that come and go."""
-        found = {self.graph.type_of(p).shape.width for p in self.block.inputs}
-        return " and ".join(str(w) for w in sorted(found | {o.shape.width for o in self.block.outputs}))
-
-    @property
-    def even(self) -> bool:
-        """Whether whole words of M pixels make a row, before and after."""
-        comes = all(self.graph.type_of(p).shape.width % self.fold.m == 0 for p in self.block.inputs)
-        return comes and all(o.shape.width % out_pixels(self.block, self.fold) == 0 for o in self.block.outputs)
-
-    @property
-    def bits(self) -> int:
-        """Of the widest word that comes or leaves."""
-        block = self.block
-        comes = [
-            in_lanes(block, self.fold, i) * self.graph.type_of(p).datatype.bits for i, p in enumerate(block.inputs)
-        ]
-        return max(comes + [out_lanes(block, self.fold, i) * o.datatype.bits for i, o in enumerate(block.outputs)])
-
-    @property
-    def stride(self) -> int:
-        return self.op.stride if isinstance(self.op, (g.Window, MaxPool, g.Reorg)) else 1
-
-    @property
-    def writer(self) -> g.Block:
-        return self.graph.blocks[self.block.inputs[0].block]
-
-    @property
-    def writer_fold(self) -> g.Fold:
-        return self.folds[self.block.inputs[0].block]
-
-    @property
-    def parts(self) -> tuple[int, ...]:
-        """Channels of each input of a concat, of each part of a split."""
-        if isinstance(self.op, g.Split):
-            return self.op.parts
-        return tuple(self.graph.type_of(port).shape.channels for port in self.block.inputs)
-
-    def near(self, value: int, whole: int) -> str:
-        """The divisors of ``whole`` on both sides of ``value``."""
-        found = [d for d in range(1, whole + 1) if whole % d == 0]
-        near = [*[d for d in found if d < value][-1:], *[d for d in found if d > value][:1]]
-        return " and ".join(str(d) for d in near)
-
-
-@dataclass(frozen=True)
 class Constraint:
     """``sentence`` follows the block's name; it is asked only where ``holds`` says no."""
 
@@ -132,18 +37,27 @@ class Constraint:
     sentence: Callable[[Site], str]
 
 
+def _neighbours(value: int, dividend: int) -> str:
+    """The divisors of ``dividend`` on both sides of ``value``."""
+    divisors = [divisor for divisor in range(1, dividend + 1) if dividend % divisor == 0]
+    below, above = ([d for d in divisors if d < value][-1:], [d for d in divisors if d > value][:1])
+    return " and ".join(str(divisor) for divisor in (*below, *above))
+
+
 def _divides(
-    name: str, ops: tuple[type, ...], key: str, of: str, whole: Callable[[Site], int], hint: str = ""
+    name: str, ops: tuple[type, ...], key: str, noun: str, dividend: Callable[[Site], int], hint: str = ""
 ) -> Constraint:
-    """``key`` of the fold has to divide ``whole``, which is called ``of``."""
+    """``key`` of the fold has to divide ``dividend``, which is called ``noun``."""
 
     def holds(s: Site) -> bool:
         value = int(getattr(s.fold, key))
-        return value >= 1 and whole(s) % value == 0
+        return value >= 1 and dividend(s) % value == 0
 
     def sentence(s: Site) -> str:
-        value, total = getattr(s.fold, key), whole(s)
-        return f"{key} has to divide {of} ({total}), and {value} does not; nearest are {s.near(value, total)}{hint}"
+        value, total = getattr(s.fold, key), dividend(s)
+        return (
+            f"{key} has to divide {noun} ({total}), and {value} does not; nearest are {_neighbours(value, total)}{hint}"
+        )
 
     return Constraint(name, ops, holds, sentence)
 
@@ -186,7 +100,7 @@ BLOCKS: tuple[Constraint, ...] = (
     Constraint(
         "width % M",
         (object,),
-        lambda s: s.fold.m >= 1 and s.even,
+        lambda s: s.fold.m >= 1 and s.has_whole_rows,
         lambda s: f"m has to divide the width of its maps ({s.widths}), and {s.fold.m} does not",
     ),
     Constraint(
@@ -236,10 +150,10 @@ BLOCKS: tuple[Constraint, ...] = (
     Constraint(
         "rows of darknet's reorg",
         (g.Reorg,),
-        lambda s: not _darknet(s.op) or s.fold.simd == 1 or s.before.height % s.stride**2 == 0,
+        lambda s: not _darknet(s.op) or s.fold.simd == 1 or s.read.height % s.stride**2 == 0,
         lambda s: (
             f"darknet's order takes simd {s.fold.simd} only where stride² ({s.stride**2}) divides the height "
-            f"({s.before.height}); take simd 1"
+            f"({s.read.height}); take simd 1"
         ),
     ),
     _one_of("style", STYLES),
@@ -357,7 +271,7 @@ def check(folding: g.StreamingFolding) -> g.StreamingFolding:
     graph, folds = folding.graph, folding.folds
     if len(folds) != len(graph.blocks):
         raise ScheduleError(f"{graph.name} has {len(graph.blocks)} blocks, and the folding has {len(folds)} folds")
-    found = list(broken(graph, folds))
-    if found:
-        raise ScheduleError(f"the folding of {graph.name} is not legal:\n  " + "\n  ".join(found))
+    sentences = list(broken(graph, folds))
+    if sentences:
+        raise ScheduleError(f"the folding of {graph.name} is not legal:\n  " + "\n  ".join(sentences))
     return folding

@@ -16,7 +16,8 @@ from cnn.network import MaxPool
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.rules import WIDEST_WORD, Site
+from scheduler.streaming.rules import WIDEST_WORD
+from scheduler.streaming.site import Site
 
 
 @dataclass(frozen=True)
@@ -37,191 +38,198 @@ class Options:
 
 @lru_cache(maxsize=4096)
 def divisors(value: int) -> tuple[int, ...]:
-    return tuple(d for d in range(1, value + 1) if value % d == 0)
+    """Ascending."""
+    return tuple(divisor for divisor in range(1, value + 1) if value % divisor == 0)
 
 
 @lru_cache(maxsize=4096)
 def lanes_of(channels: int, max_padding: int) -> tuple[tuple[int, int], ...]:
     """(lanes, padding) that fold ``channels``."""
-    found = {(d, 0) for d in divisors(channels)}
+    pairs = {(divisor, 0) for divisor in divisors(channels)}
     for folds in range(1, channels + 1):
-        taken = ceil_div(channels, folds)
-        padding = folds * taken - channels
+        count = ceil_div(channels, folds)
+        padding = folds * count - channels
         if 0 < padding <= max_padding:
-            found.add((taken, padding))
-    return tuple(sorted(found))
+            pairs.add((count, padding))
+    return tuple(sorted(pairs))
 
 
 @lru_cache(maxsize=4096)
 def paddings(channels: int, max_padding: int) -> tuple[int, ...]:
+    """Channels that it is of use to add, none among them."""
     return tuple(sorted({padding for _, padding in lanes_of(channels, max_padding)}))
+
+
+def takes_lanes(graph: g.StreamGraph, index: int, simd: int) -> bool:
+    """False for a reorg of darknet's order whose rows do not come in whole groups: it takes one value at a time."""
+    op = graph.blocks[index].op
+    if not isinstance(op, g.Reorg) or op.order != "darknet" or simd == 1:
+        return True
+    return lanes.in_shape(graph, index).height % op.stride**2 == 0
 
 
 def candidates(graph: g.StreamGraph, index: int, board: Board, options: Options) -> list[g.Fold]:
     """Folds of block ``index`` that keep every row of the constraint table that looks at one block."""
-    return [fold for fold in _folds(graph, index, board, options) if _narrow(graph, index, fold)]
+    place = _Place(graph, index, board, options)
+    return [fold for fold in _folds(place) if Site(graph, {index: fold}, index).bits <= WIDEST_WORD]
 
 
-def _narrow(graph: g.StreamGraph, index: int, fold: g.Fold) -> bool:
-    """No word is wider than the table allows."""
-    return Site(graph, {index: fold}, index).bits <= WIDEST_WORD
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A block of a graph on a board, and what a search may use."""
+
+    graph: g.StreamGraph
+    index: int
+    board: Board
+    options: Options
+
+    @property
+    def block(self) -> g.Block:
+        return self.graph.blocks[self.index]
+
+    @property
+    def channels(self) -> int:
+        """Of the map that is read."""
+        return lanes.in_shape(self.graph, self.index).channels
+
+    @property
+    def read_padding(self) -> int:
+        """max_padding of what is read: none behind the source, unless the ends may be padded."""
+        if self.options.pad_ends:
+            return self.options.max_padding
+        is_picture = any(_is_picture(self.graph, port) for port in self.block.inputs)
+        return 0 if is_picture else self.options.max_padding
+
+    @property
+    def leaves(self) -> bool:
+        """Whether a sink reads the block, and the ends may not be padded."""
+        sinks = (block for block in self.graph.blocks if isinstance(block.op, g.Sink))
+        return not self.options.pad_ends and any(sink.inputs[0].block == self.index for sink in sinks)
+
+    def pixel_counts(self, stride: int = 1) -> list[int]:
+        """M that divide the widths of what comes and of what leaves."""
+        counts, m = [1], 2
+        while m <= self.options.max_pixels:
+            read = all(self.graph.type_of(port).shape.width % m == 0 for port in self.block.inputs)
+            left = all(out.shape.width % max(1, m // stride) == 0 for out in self.block.outputs)
+            if read and left and m % stride == 0:
+                counts.append(m)
+            m *= 2
+        return counts
+
+    @property
+    def map_rams(self) -> list[str]:
+        """RAM of rows of maps."""
+        return ["lutram", "bram"] + ["uram"] * (self.board.resources.uram > 0)
+
+    @property
+    def weight_memories(self) -> list[tuple[str, str]]:
+        """(memory, ram) of weights; in DDR, the RAM is that of the vectors which wait for them (model/cycles.py)."""
+        has_uram = self.board.resources.uram > 0
+        if self.block.name in self.options.external:
+            return [("external", "auto")] + [("external", "uram")] * has_uram
+        on_chip = [("embedded", "lutram"), ("embedded", "bram"), ("decoupled", "bram")]
+        return on_chip + [("decoupled", "uram")] * (has_uram and self.options.uram_weights)
+
+    def multipliers(self, weight_bits: int) -> list[str]:
+        """One-bit operands select: they need no DSP."""
+        value_bits = self.graph.type_of(self.block.inputs[0]).datatype.bits
+        return ["dsp", "lut"] if min(weight_bits, value_bits) > 1 else ["lut"]
 
 
-def _folds(graph: g.StreamGraph, index: int, board: Board, options: Options) -> Iterator[g.Fold]:
-    op = graph.blocks[index].op
-    if isinstance(op, g.Window):
-        yield from _windows(graph, index, op, board, options)
-    elif isinstance(op, g.MatrixVector):
-        yield from _matrix_vectors(graph, index, op, board, options)
-    elif isinstance(op, g.VectorVector):
-        yield from _vector_vectors(graph, index, options)
-    elif isinstance(op, (MaxPool, g.GlobalPool, g.Activate, g.Add, g.Duplicate)):
-        yield from _elementwise(graph, index, op, options)
-    else:
-        yield from _movers(graph, index, op, options)
-
-
-def _ms(graph: g.StreamGraph, index: int, options: Options, stride: int = 1) -> list[int]:
-    """M that divide the widths of what comes and of what leaves."""
-    block = graph.blocks[index]
-    found, m = [1], 2
-    while m <= options.max_pixels:
-        comes = all(graph.type_of(port).shape.width % m == 0 for port in block.inputs)
-        leaves = all(out.shape.width % max(1, m // stride) == 0 for out in block.outputs)
-        if comes and leaves and m % stride == 0:
-            found.append(m)
-        m *= 2
-    return found
-
-
-def _pads(graph: g.StreamGraph, index: int, options: Options) -> int:
-    """max_padding of what block ``index`` reads: none behind the source, unless the ends may be padded."""
-    block = graph.blocks[index]
-    if options.pad_ends:
-        return options.max_padding
-    return 0 if any(_from_source(graph, port) for port in block.inputs) else options.max_padding
-
-
-def _from_source(graph: g.StreamGraph, port: g.Port) -> bool:
+def _is_picture(graph: g.StreamGraph, port: g.Port) -> bool:
     """Whether the map is the picture, as it came or gathered."""
     block = graph.blocks[port.block]
     if isinstance(block.op, g.Source):
         return True
-    return isinstance(block.op, (g.Window, g.Duplicate, g.DownSample)) and _from_source(graph, block.inputs[0])
+    return isinstance(block.op, (g.Window, g.Duplicate, g.DownSample)) and _is_picture(graph, block.inputs[0])
 
 
-def _to_sink(graph: g.StreamGraph, index: int) -> bool:
-    return any(isinstance(b.op, g.Sink) and b.inputs[0].block == index for b in graph.blocks)
+def _folds(place: _Place) -> Iterator[g.Fold]:
+    op = place.block.op
+    if isinstance(op, g.Window):
+        return _windows(place, op)
+    if isinstance(op, g.MatrixVector):
+        return _matrix_vectors(place, op)
+    if isinstance(op, g.VectorVector):
+        return _vector_vectors(place, op)
+    if isinstance(op, (MaxPool, g.GlobalPool, g.Activate, g.Add, g.Duplicate)):
+        return _elementwise(place, op)
+    return _movers(place, op)
 
 
-def _rams(board: Board, options: Options) -> list[tuple[str, str]]:
-    """(memory, ram) of weights."""
-    found = [("embedded", "lutram"), ("embedded", "bram"), ("decoupled", "bram")]
-    return found + [("decoupled", "uram")] * (board.resources.uram > 0 and options.uram_weights)
-
-
-def _far(board: Board) -> list[tuple[str, str]]:
-    """(memory, ram) of weights in DDR: the RAM is that of the vectors which wait for them (resident)."""
-    return [("external", "auto")] + [("external", "uram")] * (board.resources.uram > 0)
-
-
-def _maps(board: Board) -> list[str]:
-    """RAM of rows of maps."""
-    return ["lutram", "bram"] + ["uram"] * (board.resources.uram > 0)
-
-
-def _windows(graph: g.StreamGraph, index: int, op: g.Window, board: Board, options: Options) -> Iterator[g.Fold]:
-    channels = lanes.in_shape(graph, index).channels
-    ms = _ms(graph, index, options, op.stride)
-    for pad in paddings(channels, _pads(graph, index, options)):
-        for simd, ram in product(divisors(channels + pad), _maps(board)):
+def _windows(place: _Place, op: g.Window) -> Iterator[g.Fold]:
+    pixels = place.pixel_counts(op.stride)
+    for pad in paddings(place.channels, place.read_padding):
+        for simd, ram in product(divisors(place.channels + pad), place.map_rams):
             yield g.Fold(simd=simd, ram=ram, pad_in=pad, pad_out=pad)
-            for m in ms:
+            for m in pixels:
                 yield g.Fold(simd=simd, ram=ram, style="parallel", m=m, pad_in=pad, pad_out=pad)
 
 
-def _matrix_vectors(
-    graph: g.StreamGraph, index: int, op: g.MatrixVector, board: Board, options: Options
-) -> Iterator[g.Fold]:
-    block = graph.blocks[index]
+def _matrix_vectors(place: _Place, op: g.MatrixVector) -> Iterator[g.Fold]:
     filters, channels = op.weights.shape[:2]
     bipolar = op.weight_type.few == "BIPOLAR"
-    pads_in = (0,) if bipolar else paddings(channels, _pads(graph, index, options))
-    pads_out = 0 if _to_sink(graph, index) and not options.pad_ends else options.max_padding
-    multipliers = (
-        ["dsp", "lut"] if min(op.weight_type.bits, graph.type_of(block.inputs[0]).datatype.bits) > 1 else ["lut"]
-    )
-    rams = _far(board) if block.name in options.external else _rams(board, options)
-    pixels = list(_pixels(graph, index, options))
-    for pad_in, (pe, pad_out) in product(pads_in, lanes_of(filters, pads_out)):
-        columns = lanes.taps(block) * (channels + pad_in)
-        for simd, (m, share), (memory, ram), by in product(divisors(columns), pixels, rams, multipliers):
-            yield g.Fold(pe, simd, share, "default", memory, ram, by, m, pad_in, pad_out)
+    pads_in = (0,) if bipolar else paddings(channels, place.read_padding)
+    rows = lanes_of(filters, 0 if place.leaves else place.options.max_padding)
+    kinds = list(product(_shared(place), place.weight_memories, place.multipliers(op.weight_type.bits)))
+    for pad_in, (pe, pad_out) in product(pads_in, rows):
+        columns = lanes.taps(place.block) * (channels + pad_in)
+        for simd, ((m, pixels), (memory, ram), multiplier) in product(divisors(columns), kinds):
+            yield g.Fold(pe, simd, pixels, "default", memory, ram, multiplier, m, pad_in, pad_out)
 
 
-def _pixels(graph: g.StreamGraph, index: int, options: Options) -> Iterator[tuple[int, int]]:
-    """(m, pixels)."""
-    block = graph.blocks[index]
-    spots = lanes.positions(block)
-    if lanes.in_shape(graph, index).width == block.outputs[0].shape.width:
-        yield from ((m, m) for m in _ms(graph, index, options))
+def _shared(place: _Place) -> Iterator[tuple[int, int]]:
+    """(m, pixels): pixels of a word, pixels that one pass over the weights serves."""
+    block = place.block
+    if lanes.in_shape(place.graph, place.index).width == block.outputs[0].shape.width:
+        yield from ((m, m) for m in place.pixel_counts())
     else:
         yield 1, 1
-    shares = (2**k for k in range(1, 5))
-    yield from ((1, p) for p in shares if p <= options.max_pixels and spots % p == 0)
+    gathered = (pixels for pixels in (2, 4, 8, 16) if pixels <= place.options.max_pixels)
+    yield from ((1, pixels) for pixels in gathered if lanes.positions(block) % pixels == 0)
 
 
-def _vector_vectors(graph: g.StreamGraph, index: int, options: Options) -> Iterator[g.Fold]:
-    block = graph.blocks[index]
-    assert isinstance(block.op, g.VectorVector)
-    channels = block.outputs[0].shape.channels
-    bits = block.op.weight_type.bits, graph.type_of(block.inputs[0]).datatype.bits
-    multipliers = ["dsp", "lut"] if min(bits) > 1 else ["lut"]
-    shapes = product(
-        paddings(channels, _pads(graph, index, options)),
-        divisors(lanes.taps(block)),
-        _ms(graph, index, options),
-    )
-    for pad, simd, m in shapes:
-        for pe, ram, by in product(divisors(channels + pad), ("lutram", "bram"), multipliers):
-            yield g.Fold(pe, simd, m, "default", "embedded", ram, by, m, pad, pad)
+def _vector_vectors(place: _Place, op: g.VectorVector) -> Iterator[g.Fold]:
+    channels = place.block.outputs[0].shape.channels
+    pads, taps = paddings(channels, place.read_padding), divisors(lanes.taps(place.block))
+    kinds = list(product(("lutram", "bram"), place.multipliers(op.weight_type.bits)))
+    for pad, simd, m in product(pads, taps, place.pixel_counts()):
+        for pe, (ram, multiplier) in product(divisors(channels + pad), kinds):
+            yield g.Fold(pe, simd, m, "default", "embedded", ram, multiplier, m, pad, pad)
 
 
-def _elementwise(graph: g.StreamGraph, index: int, op: g.BlockOp, options: Options) -> Iterator[g.Fold]:
-    channels = lanes.in_shape(graph, index).channels
-    ms = (
-        [1] if isinstance(op, g.GlobalPool) else _ms(graph, index, options, op.stride if isinstance(op, MaxPool) else 1)
-    )
+def _elementwise(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
+    stride = op.stride if isinstance(op, MaxPool) else 1
+    pixels = [1] if isinstance(op, g.GlobalPool) else place.pixel_counts(stride)
     rams = ("lutram", "bram") if isinstance(op, MaxPool) else ("auto",)
-    most = 0 if _to_sink(graph, index) and not options.pad_ends else _pads(graph, index, options)
-    for pad, m, ram in product(paddings(channels, most), ms, rams):
-        for pe in divisors(channels + pad):
+    pads = paddings(place.channels, 0 if place.leaves else place.read_padding)
+    for pad, m, ram in product(pads, pixels, rams):
+        for pe in divisors(place.channels + pad):
             yield g.Fold(pe=pe, m=m, ram=ram, pad_in=pad, pad_out=pad)
 
 
-def _movers(graph: g.StreamGraph, index: int, op: g.BlockOp, options: Options) -> Iterator[g.Fold]:
-    block = graph.blocks[index]
-    whole = block.outputs[0].shape.channels if isinstance(op, g.Source) else lanes.in_shape(graph, index).channels
-    sizes = _parts(graph, index, op) or (whole,)
-    for simd in divisors(min(sizes)):
-        if any(size % simd for size in sizes) or not _darknet(graph, index, op, simd):
-            continue
-        by_pe = isinstance(op, g.LabelSelect)
-        for ram in ("lutram", "bram") if isinstance(op, (g.Reorg, g.Upsample)) else ("auto",):
-            yield g.Fold(pe=simd if by_pe else 1, simd=1 if by_pe else simd, ram=ram)
+def _movers(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
+    rams = ("lutram", "bram") if isinstance(op, (g.Reorg, g.Upsample)) else ("auto",)
+    for simd, ram in product(_moved_lanes(place, op), rams):
+        yield g.Fold(pe=simd, ram=ram) if isinstance(op, g.LabelSelect) else g.Fold(simd=simd, ram=ram)
     if isinstance(op, (g.Source, g.Sink)):
-        yield from (g.Fold(simd=whole, m=m) for m in _ms(graph, index, options) if m > 1)
+        (channels,) = _parts(place, op)
+        yield from (g.Fold(simd=channels, m=m) for m in place.pixel_counts() if m > 1)
 
 
-def _parts(graph: g.StreamGraph, index: int, op: g.BlockOp) -> tuple[int, ...]:
+def _moved_lanes(place: _Place, op: g.BlockOp) -> Iterator[int]:
+    """Lanes that divide every part."""
+    parts = _parts(place, op)
+    for simd in divisors(min(parts)):
+        if all(part % simd == 0 for part in parts) and takes_lanes(place.graph, place.index, simd):
+            yield simd
+
+
+def _parts(place: _Place, op: g.BlockOp) -> tuple[int, ...]:
+    """Channels of each input of a concat, of each part of a split, of the one map of all others."""
     if isinstance(op, g.Split):
         return op.parts
     if isinstance(op, g.Concat):
-        return tuple(kind.shape.channels for kind in graph.inputs_of(graph.blocks[index]))
-    return ()
-
-
-def _darknet(graph: g.StreamGraph, index: int, op: g.BlockOp, simd: int) -> bool:
-    if not isinstance(op, g.Reorg) or op.order != "darknet" or simd == 1:
-        return True
-    return lanes.in_shape(graph, index).height % op.stride**2 == 0
+        return tuple(kind.shape.channels for kind in place.graph.inputs_of(place.block))
+    return (place.block.outputs[0].shape.channels if isinstance(op, g.Source) else place.channels,)

@@ -17,8 +17,9 @@ from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
-from scheduler.streaming.rules import WIDEST_WORD, Site
-from scheduler.streaming.search.candidates import divisors
+from scheduler.streaming.rules import WIDEST_WORD
+from scheduler.streaming.search.candidates import divisors, takes_lanes
+from scheduler.streaming.site import Site
 
 WIDEST_WEIGHTS = 36
 """Bits of a PE's weights beyond which SIMD is not raised (mvau_wwidth_max)."""
@@ -81,23 +82,17 @@ def _parts(graph: g.StreamGraph, index: int) -> int:
     return max(d for d in common if all(size % d == 0 for size in sizes))
 
 
-def _raise(graph: g.StreamGraph, index: int, fold: g.Fold, key: str, most: int, meets: Meets) -> g.Fold:
+def _raise(graph: g.StreamGraph, index: int, fold: g.Fold, key: str, dividend: int, meets: Meets) -> g.Fold:
     """FINN's optimize_attribute_val: the first divisor that meets the target, or the last that is legal."""
-    taken = fold
-    for value in divisors(most):
+    highest = fold
+    for value in divisors(dividend):
         tried = replace(fold, **{key: value})  # type: ignore[arg-type]
-        if Site(graph, {index: tried}, index).bits > WIDEST_WORD or not _reorg_legal(graph, index, tried):
+        if Site(graph, {index: tried}, index).bits > WIDEST_WORD or not takes_lanes(graph, index, tried.simd):
             break
-        taken = tried
-        if meets(index, taken):
+        highest = tried
+        if meets(index, highest):
             break
-    return taken
-
-
-def _reorg_legal(graph: g.StreamGraph, index: int, fold: g.Fold) -> bool:
-    op = graph.blocks[index].op
-    darknet = isinstance(op, g.Reorg) and op.order == "darknet"
-    return not darknet or fold.simd == 1 or lanes.in_shape(graph, index).height % op.stride**2 == 0  # type: ignore[union-attr]
+    return highest
 
 
 def _matrix_vector(graph: g.StreamGraph, index: int, op: g.MatrixVector, meets: Meets, fold: g.Fold) -> g.Fold:
@@ -125,7 +120,7 @@ def _window(graph: g.StreamGraph, index: int, meets: Meets, target: int) -> g.Fo
     channels = lanes.in_shape(graph, index).channels
     fold = _raise(graph, index, g.Fold(), "simd", channels, meets)
     parallel = replace(fold, style="parallel")
-    wide = Site(graph, {index: parallel}, index).bits > WIDEST_WORD
-    if fold.simd == channels and block_cycles(graph, index, fold) > target and not wide:
+    too_wide = Site(graph, {index: parallel}, index).bits > WIDEST_WORD
+    if fold.simd == channels and block_cycles(graph, index, fold) > target and not too_wide:
         return parallel
     return fold

@@ -1,0 +1,103 @@
+"""A block with its fold: what the rules of a folding ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cnn.network import MaxPool, Shape
+from scheduler.streaming import graph as g
+from scheduler.streaming.lanes import in_lanes, in_shape, out_lanes, out_pixels, taps
+
+
+@dataclass(frozen=True)
+class Site:
+    """A block with its fold, where a rule is asked."""
+
+    graph: g.StreamGraph
+    folds: Sequence[g.Fold] | Mapping[int, g.Fold]
+    index: int
+
+    @property
+    def block(self) -> g.Block:
+        return self.graph.blocks[self.index]
+
+    @property
+    def op(self) -> g.BlockOp:
+        return self.block.op
+
+    @property
+    def fold(self) -> g.Fold:
+        return self.folds[self.index]
+
+    @property
+    def read(self) -> Shape:
+        """The map at the first input."""
+        return in_shape(self.graph, self.index)
+
+    @property
+    def channels(self) -> int:
+        """Channels that the block works on, padding included: of what it reads, of what a source gives."""
+        if isinstance(self.op, g.Source):
+            return self.block.outputs[0].shape.channels
+        return self.read.channels // self._gathered + self.fold.pad_in
+
+    @property
+    def _gathered(self) -> int:
+        return taps(self.block) if isinstance(self.writer.op, g.Window) else 1
+
+    @property
+    def rows(self) -> int:
+        """MH, padding included."""
+        return self.block.outputs[0].shape.channels + self.fold.pad_out
+
+    @property
+    def columns(self) -> int:
+        """MW, padding included."""
+        return self.channels * taps(self.block)
+
+    @property
+    def taps(self) -> int:
+        return taps(self.block)
+
+    @property
+    def widths(self) -> str:
+        """Of the maps that come and go."""
+        read = {self.graph.type_of(port).shape.width for port in self.block.inputs}
+        return " and ".join(str(width) for width in sorted(read | {out.shape.width for out in self.block.outputs}))
+
+    @property
+    def has_whole_rows(self) -> bool:
+        """Whether whole words of M pixels make a row, before and after."""
+        read = all(self.graph.type_of(port).shape.width % self.fold.m == 0 for port in self.block.inputs)
+        pixels = out_pixels(self.block, self.fold)
+        return read and all(out.shape.width % pixels == 0 for out in self.block.outputs)
+
+    @property
+    def bits(self) -> int:
+        """Of the widest word that comes or leaves."""
+        block = self.block
+        read = [
+            in_lanes(block, self.fold, i) * self.graph.type_of(port).datatype.bits
+            for i, port in enumerate(block.inputs)
+        ]
+        return max(read + [out_lanes(block, self.fold, i) * out.datatype.bits for i, out in enumerate(block.outputs)])
+
+    @property
+    def stride(self) -> int:
+        return self.op.stride if isinstance(self.op, (g.Window, MaxPool, g.Reorg)) else 1
+
+    @property
+    def writer(self) -> g.Block:
+        return self.graph.blocks[self.block.inputs[0].block]
+
+    @property
+    def writer_fold(self) -> g.Fold:
+        return self.folds[self.block.inputs[0].block]
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Channels of each input of a concat, of each part of a split."""
+        if isinstance(self.op, g.Split):
+            return self.op.parts
+        return tuple(self.graph.type_of(port).shape.channels for port in self.block.inputs)
