@@ -34,8 +34,8 @@ class Function:
 
     def takes(self, count: int, expands: bool) -> bool:
         """Whether a call with ``count`` arguments can mean it; expands: one of them is a pack of any size."""
-        most = count if self.pack is not None else len(self.params)
-        return count - 1 <= most if expands else self.required <= count <= most
+        limit = count if self.pack is not None else len(self.params)
+        return count - 1 <= limit if expands else self.required <= count <= limit
 
     def bound(self, index: int, count: int, expanded: int | None) -> tuple[Variable, ...]:
         """The parameters that argument ``index`` of ``count`` may be bound to; expanded: which of them is a pack."""

@@ -1,12 +1,12 @@
 # small as a streaming pipeline
 # IP -> bitstream for Ultra96-V2. Generated. Run run_hls.tcl first.
 #
-#   vivado -mode batch -source build_vivado.tcl                        the whole way
+#   vivado -mode batch -source build_vivado.tcl                        all steps, up to the bitstream
 #   vivado -mode batch -source build_vivado.tcl -tclargs design        stop at the validated block design
 #   vivado -mode batch -source build_vivado.tcl -tclargs synth jobs=8  stop after synthesis, eight processes
 #
 # Vivado 2022.1 to 2024.2, of the same release as the Vitis HLS that exported the IP. The result is
-# systolic.bit with systolic.hwh beside it: pynq takes the registers' addresses from the latter.
+# systolic.bit with systolic.hwh beside it, from which pynq takes the registers' addresses.
 
 set here [file dirname [file normalize [info script]]]
 set name systolic
@@ -40,8 +40,8 @@ set dma_config {
     CONFIG.c_m_axis_mm2s_tdata_width 64
 }
 
-# What the board's preset does not say, or says otherwise. A port that is enabled and has no clock does not validate,
-# so those that are not used are switched off.
+# Settings beside those of the board's preset. A port that is enabled but has no clock does not validate, so ports that
+# are not used are switched off.
 set ps_config {
     CONFIG.PSU__FPGA_PL0_ENABLE {1}
     CONFIG.PSU__USE__FABRIC__RST {1}
@@ -91,14 +91,14 @@ proc open_design {here name} {
     create_bd_design system
 }
 
-# The PS as the board's preset has it (DDR, clocks, pins), then our own settings.
+# The PS with the board's preset (DDR, clocks, pins), then with the settings of this design.
 proc add_ps {ps config} {
     create_bd_cell -type ip -vlnv {xilinx.com:ip:zynq_ultra_ps_e} $ps
     apply_bd_automation -rule xilinx.com:bd_rule:zynq_ultra_ps_e -config {apply_board_preset {1}} [get_bd_cells $ps]
     set_property -dict $config [get_bd_cells $ps]
 }
 
-# The PS divides a PLL by integers: what it cannot make it rounds, and the design would run at another clock.
+# The PS divides a PLL by integers and rounds a clock that it cannot make: the design would run at another one.
 proc check_clock {ps wanted_mhz} {
     set made [expr {[get_property CONFIG.FREQ_HZ [get_bd_pins $ps/pl_clk0]] / 1.0e6}]
     if {abs($made - $wanted_mhz) > 0.001 * $wanted_mhz} {
@@ -139,7 +139,7 @@ proc add_accelerator {ps accelerator} {
     reset_pin $accelerator/ap_rst_n
 }
 
-# Vitis HLS appends _r to names that a hardware language keeps for itself, as VHDL does in and out.
+# Vitis HLS appends _r to names that a hardware language reserves, as VHDL does in and out.
 proc stream_pin {accelerator name} {
     foreach pin [list $accelerator/${name}_r $accelerator/$name] {
         if {[llength [get_bd_intf_pins -quiet $pin]] == 1} { return $pin }
@@ -147,7 +147,7 @@ proc stream_pin {accelerator name} {
     error "the IP has no stream '$name': run vitis_hls -f run_hls.tcl again, this folder's"
 }
 
-# A frame is a packet each way.
+# A frame is one packet in and one packet out.
 proc add_dma {ps accelerator dma config} {
     create_bd_cell -type ip -vlnv xilinx.com:ip:axi_dma $dma
     set_property -dict $config [get_bd_cells $dma]
@@ -157,7 +157,7 @@ proc add_dma {ps accelerator dma config} {
     connect [stream_pin $accelerator out] $dma/S_AXIS_S2MM
 }
 
-# SmartConnect also where one master has a port to itself: it converts width, protocol and ID width.
+# A SmartConnect for each port, even for a single master: it converts width, protocol and ID width.
 proc add_memory_ports {ps ports} {
     foreach entry $ports {
         lassign $entry port clock masters
@@ -182,7 +182,7 @@ proc add_control {ps accelerator dma} {
     clock_pin $ps $ps/maxihpm0_fpd_aclk
 }
 
-# Fixed addresses for the registers. Of what lies behind a memory port the masters get DDR and nothing else.
+# Fixed addresses for the registers. Behind a memory port the masters reach DDR and nothing else.
 proc assign_addresses {ps accelerator dma ports} {
     set cpu [get_bd_addr_spaces $ps/Data]
     assign_bd_address -offset 0xA0000000 -range 0x10000 -target_address_space $cpu [get_bd_addr_segs $accelerator/s_axi_control/Reg] -force
@@ -221,7 +221,7 @@ proc run_to_end {run} {
     }
 }
 
-# A design that misses its clock may work on a cold day: it is not copied.
+# A design that misses its timing may fail at some temperature or voltage: its files are not copied.
 proc check_timing {run} {
     foreach {check property} {setup STATS.WNS hold STATS.WHS} {
         set slack [get_property $property [get_runs $run]]
@@ -234,9 +234,9 @@ proc copy_results {here name} {
     foreach {suffix pattern} [list \
             bit $here/vivado/$name.runs/impl_1/system_wrapper.bit \
             hwh $here/vivado/$name.gen/sources_1/bd/system/hw_handoff/system.hwh] {
-        set found [glob -nocomplain $pattern]
-        if {[llength $found] != 1} { error "Vivado has not written $pattern" }
-        file copy -force [lindex $found 0] $here/$name.$suffix
+        set files [glob -nocomplain $pattern]
+        if {[llength $files] != 1} { error "Vivado has not written $pattern" }
+        file copy -force [lindex $files 0] $here/$name.$suffix
         puts "wrote $here/$name.$suffix"
     }
 }

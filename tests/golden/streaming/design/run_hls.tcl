@@ -3,10 +3,10 @@
 #
 #   vitis_hls -f run_hls.tcl                          Vitis HLS 2022.1 to 2024.1; steps: csim synth export
 #   vitis_hls -f run_hls.tcl -tclargs synth cosim     only these steps
-#   vitis-run --mode hls --tcl run_hls.tcl            2024.2, which passes no arguments on:
+#   vitis-run --mode hls --tcl run_hls.tcl            2024.2; it passes no arguments on, so:
 #   SYSTOLIC_STEPS="synth cosim" vitis-run --mode hls --tcl run_hls.tcl
 #
-# Steps: csim    runs test_bench.cpp on the C++; the answer is PASS or the first word that differs
+# Steps: csim    runs test_bench.cpp on the C++; prints PASS or the first word that differs
 #        synth   C++ -> RTL; the report has cycles and resources as the tool estimates them
 #        cosim   runs test_bench.cpp on the RTL (a whole frame of a large network takes days: use a small one)
 #        export  the IP systolic:cnn:streaming_top:1.0, which build_vivado.tcl takes from hls/solution/impl/ip
@@ -35,7 +35,7 @@ proc run_steps {here steps} {
     if {[regexp {\s} $here]} { error "Vitis HLS does not work in a path with spaces: move the folder out of '$here'" }
     cd $here
 
-    # Synthesis starts from nothing; the other steps work on what an earlier run left.
+    # Synthesis starts an empty project; the other steps go on with that of an earlier run.
     if {"synth" in $steps} {
         open_project -reset hls
     } else {
@@ -65,7 +65,7 @@ proc run_steps {here steps} {
     close_project
 }
 
-# Without an exit the tool stays in its shell; with it a makefile sees what happened.
+# Without an exit the tool would stay in its shell; the status tells a makefile whether a step failed.
 if {[catch {run_steps $here [wanted_steps $known]} message]} {
     puts stderr "run_hls.tcl: $message"
     exit 1

@@ -5,7 +5,7 @@
 //
 //   test_bench [data]    data/in.bin and data/expected.bin are packets as the DMA carries them
 //
-// Answers PASS and 0, the first byte that differs and 1, or what is wrong with the files and 2.
+// Prints PASS and exits with 0; or the first byte that differs, with 1; or what is wrong with the files, with 2.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -15,8 +15,8 @@
 
 #include "top.h"
 
-// The top function calls both ends of the DMA, and shows its streams, where a computer executes it; here the test
-// bench is the DMA, and only what leaves counts.
+// On a computer the top function also calls both ends of the DMA and shows its streams. Here the test bench is the DMA
+// and looks at the outgoing packet alone.
 void dma_read(int, hls::stream<beat_t<IN_BEAT> > &) {}
 void dma_write(int, hls::stream<beat_t<OUT_BEAT> > &) {}
 void take_tap(int, const int32_t *, size_t) {}
@@ -42,7 +42,7 @@ static std::vector<T> load(const std::string &path, size_t count) {
     return data;
 }
 
-// The last beat is filled up with zeros, and has TLAST.
+// The last beat is padded with zeros and has TLAST.
 static void send(const std::vector<uint8_t> &packet, hls::stream<beat_t<IN_BEAT> > &in) {
     for (int beat = 0; beat < IN_BEATS; ++beat) {
         uint8_t bytes[IN_BEAT] = {0};
@@ -64,7 +64,7 @@ static int compare(int beat, const beat_t<OUT_BEAT> &found, const std::vector<ui
     return wrong;
 }
 
-// The packet that leaves: its bytes, TLAST at its end and nowhere else, and nothing behind it. Returns what is wrong.
+// Checks the outgoing packet: its bytes, TLAST at its end and nowhere else, no beat after it. Returns the count of faults.
 static int receive(const std::vector<uint8_t> &expected, hls::stream<beat_t<OUT_BEAT> > &out) {
     int wrong = 0, misplaced = 0, beat = 0;
     for (; beat < OUT_BEATS && !out.empty(); ++beat) {

@@ -3,12 +3,12 @@
 //
 // The same file serves three tools: csim and cosim of Vitis HLS, and g++ with the headers in simulation/.
 //
-//   test_bench [data]          one start, all passes: as on the board
-//   test_bench data apart      a start a pass, every port on a copy of its own: for cosim, whose memory model
-//                              gives each pointer a memory to itself, so that a port would not read what
-//                              another one wrote
+//   test_bench [data]          one start for all passes, as on the board
+//   test_bench data apart      one start for each pass, with a copy of the memory for every port: for cosim, whose
+//                              memory model gives each pointer a memory of its own, so that a port would not read
+//                              what another one wrote
 //
-// Answers PASS and 0, the first word that differs and 1, or what is wrong with the files and 2.
+// Prints PASS and exits with 0; or the first word that differs, with 1; or what is wrong with the files, with 2.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,7 +18,7 @@
 
 #include "top.h"
 
-// The engine calls it after each pass; here only the end counts.
+// The engine calls this after each pass; the test bench looks at the outputs alone.
 void after_pass(uint32_t) {}
 
 static const size_t MAPS_WORDS = 512;
@@ -70,7 +70,7 @@ static size_t compare(const region &out, const word_t *found, const word_t *expe
     return wrong;
 }
 
-// What is in DDR beside the maps.
+// The contents of DDR beside the maps.
 struct images {
     std::vector<weight_word_t> weights_0;
     std::vector<requantiser_t> requantisers;
@@ -97,7 +97,7 @@ static uint32_t run_at_once(images &ddr, std::vector<word_t> &maps) {
     return current;
 }
 
-// Takes over what a port changed.
+// Copies the words that a port changed.
 static void merge(std::vector<word_t> &maps, const std::vector<word_t> &before, const std::vector<word_t> &written) {
     for (size_t word = 0; word < maps.size(); ++word) {
         if (std::memcmp(&before[word], &written[word], sizeof(word_t)) != 0) maps[word] = written[word];
@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
     size_t expected_words = 0;
     for (const region &out : OUTPUTS) expected_words += out.words;
 
-    // The input picture lies in its region already.
+    // The input picture is in its region already.
     std::vector<word_t> maps = load<word_t>(folder + "/maps.bin", MAPS_WORDS);
     const std::vector<word_t> expected = load<word_t>(folder + "/expected.bin", expected_words);
     images ddr(folder);

@@ -23,7 +23,7 @@ void take_tap(int number, const int32_t *values, size_t count) {
         throw std::runtime_error("whoever started it asked it to stop");
 }
 
-// The DMA gives a beat a cycle: its 64-bit side at the clock of the pipeline.
+// The DMA gives one beat a cycle: its 64-bit side runs at the clock of the pipeline.
 void dma_read(int frames, hls::stream<beat_t<IN_BEAT> > &in) {
     SYSTOLIC_PROCESS("dma_read");
     SYSTOLIC_ENTER;
@@ -51,8 +51,8 @@ void dma_write(int frames, hls::stream<beat_t<OUT_BEAT> > &out) {
     }
 }
 
-// ``in`` and ``out`` hold ``frames`` packets of IN_BYTES and OUT_BYTES. images: what the external weights point to,
-// sizes in words. ``take`` is called with every layer's stream and stops the execution where it gives anything but 0.
+// ``in`` and ``out`` hold ``frames`` packets of IN_BYTES and OUT_BYTES. images: the weights that stay in DDR,
+// their sizes in words. ``take`` is called with every layer's stream and stops the execution where it gives anything but 0.
 // Returns 0, or 1 with a sentence in ``message``.
 extern "C" __attribute__((visibility("default"))) int systolic_stream(
     const uint8_t *in, uint8_t *out, void *const *images, const size_t *image_words, int frames,

@@ -1,7 +1,7 @@
 // small as a streaming pipeline
-// Top function: every layer its own hardware, all at work at once. Generated; the blocks are fixed headers beside it.
-// A process does one frame after the other and keeps nothing between them, so that a frame leaves whole whether or not
-// another one follows: with frames = 1 and AUTO_RESTART the host sends frames as they come.
+// Top function: each layer has hardware of its own, and all of them work at the same time. Generated; the blocks are
+// fixed headers beside it. A process handles one frame after the other and keeps no data between them, so that a frame
+// leaves complete even if none follows: with frames = 1 and AUTO_RESTART the host sends frames as they come.
 //   Ultra96-V2, target clock 300 MHz
 //   a frame every 13,824 cycles at best: first_window is the slowest (closed formula)
 //   input: one value a cycle, 1,536 cycles a frame

@@ -6,7 +6,7 @@
 
 #include "dma.h"
 
-// A frame is one packet each way: so many bytes, in beats of so many.
+// A frame is one packet in and one packet out: bytes of a packet, bytes of a beat, beats of a packet.
 static const int IN_BYTES = 1536, IN_BEAT = 8, IN_BEATS = 192;
 static const int OUT_BYTES = 9216, OUT_BEAT = 8, OUT_BEATS = 1152;
 
@@ -14,7 +14,7 @@ void streaming_top(hls::stream<beat_t<IN_BEAT> > &in, hls::stream<beat_t<OUT_BEA
                    int frames);
 
 #ifndef __SYNTHESIS__
-// The two ends of the DMA as processes beside the pipeline, so that a trace has their time too.
+// Both ends of the DMA as processes beside the pipeline, so that a trace counts their time too.
 void dma_read(int frames, hls::stream<beat_t<IN_BEAT> > &in);
 void dma_write(int frames, hls::stream<beat_t<OUT_BEAT> > &out);
 #endif

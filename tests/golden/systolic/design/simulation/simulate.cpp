@@ -21,8 +21,8 @@ void after_pass(uint32_t index) {
         throw std::runtime_error("whoever started it asked it to stop");
 }
 
-// Every pointer is to whole words; sizes are counts of words. ``callback`` is called after each pass and stops the
-// execution where it gives anything but 0. Returns 0, or 1 with a sentence in ``message``.
+// Pointers are to whole words, and sizes count words. ``callback`` is called after each pass; if it returns anything but
+// 0, the execution stops. Returns 0, or 1 with a sentence in ``message``.
 extern "C" __attribute__((visibility("default"))) int systolic_simulate(
     int8_t *maps, size_t maps_words, int8_t *const *weights, size_t weights_words, uint32_t *requantisers,
     size_t requantisers_words, uint32_t *program, size_t program_words, uint32_t first, uint32_t count,

@@ -25,7 +25,7 @@ static const int CHANNEL_TILES = 2;  // channel tiles whose requantisers are kep
 static const int OUTSTANDING = 8;  // bursts on their way at a port
 static const int MAX_STRIDE = 4;  // largest stride of a convolution
 
-// Primitives of the buffers (BIND_STORAGE impl=…): of all choices that the board holds the one of least area.
+// Primitives of the buffers (BIND_STORAGE impl=…): the choice of least area among those that fit the board.
 #define ROW_MEMORY bram  // 12 × 512 words of 64 bits in 12 BRAM36
 #define WEIGHT_MEMORY bram  // 8 × 512 words of 64 bits in 8 BRAM36
 #define KEPT_MEMORY bram  // 1 × 512 words of 256 bits in 4 BRAM36

@@ -97,7 +97,7 @@ void systolic_top(
     static map_buffer_t map_buffer_2;
 #pragma HLS ARRAY_PARTITION variable=map_buffer_2 complete dim=2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = map_buffer_2 type = ram_s2p impl = MAP_MEMORY)
-    // One region serves both ways round: its memories are chosen before it starts.
+    // One region serves both directions: the buffers that it reads and writes are chosen before it starts.
 #pragma HLS ALLOCATION function instances=run_pass limit=1
 #ifndef __SYNTHESIS__
     map_buffers[0] = map_buffer_1;
@@ -109,7 +109,7 @@ void systolic_top(
     for (uint32_t i = 0; i < count; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=2
         const bool last = i + 1 == count;
-        // Where the program counter stands, for a host that waits too long.
+        // The program counter, for a host that has waited too long.
         *current = first + i;
         pass_t next = pass;
         if (!last) {
