@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image
 
 from boards.board import load
-from host import Accelerator
+from host import Accelerator, Options
 from host.pipeline import Measured
 from host.vision.frame import STAGES
 from host.vision.picture import FITS
@@ -87,7 +87,7 @@ def streamed(folder: Path, fit: str, picture: Path) -> list[tuple[int, Measured]
     values = json.loads((folder / "manifest.json").read_text("utf-8"))
     (folder / "manifest.json").write_text(json.dumps(values | {"fit": fit}))
     found = []
-    with Accelerator(folder, library=executed_once(folder, fit), time_scale=1.0, threshold=0.9) as yolo:
+    with Accelerator(folder, Options(library=executed_once(folder, fit), time_scale=1.0, threshold=0.9)) as yolo:
         list(yolo.stream([picture] * 20))
         yolo.device.overruns = 0
         for workers in WORKERS:

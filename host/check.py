@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from boards.errors import HostError
-from host.contract.parts import Layer, read_image
-from host.contract.systolic import SystolicManifest, SystolicRegion
-
-Integers = npt.NDArray[np.signedinteger[Any]]
+from host.contract.parts import Layer, Manifest
+from host.contract.tensors import Integers, Pixels
+from host.styles import STYLES, CheckFrame
 
 
 @dataclass(frozen=True)
@@ -87,35 +84,19 @@ def compare(network: str, layers: Iterable[tuple[Layer, Integers]], wanted: Iter
     return Check(network, tuple(done))
 
 
-def check_picture(manifest: SystolicManifest, folder: Path) -> npt.NDArray[np.uint8]:
+def check_frame(manifest: Manifest, folder: Path) -> CheckFrame:
+    """The design's test frame; HostError where the folder holds none, or not the one of its manifest."""
+    return STYLES[manifest.style].check_frame(manifest, folder)
+
+
+def check_picture(manifest: Manifest, folder: Path) -> Pixels:
     """The network input uint8 [channels, height, width] of the design's test frame."""
-    to = manifest.input
-    arena = np.frombuffer(read_image(folder, manifest.check.maps), np.uint8)
-    if arena.size != manifest.maps_bytes:
-        raise HostError(
-            f"{manifest.check.maps.path} holds {arena.size} bytes, not {manifest.maps_bytes}; copy it again"
-        )
-    rows = arena[to.offset : to.offset + to.bytes].reshape(to.height, to.row_bytes)
-    pixels = rows[:, : to.width * to.pixel_bytes].reshape(to.height, to.width, to.pixel_bytes)
-    return np.ascontiguousarray(pixels[:, :, : to.channels].transpose(2, 0, 1))
+    return check_frame(manifest, folder)[0]
 
 
-def golden_maps(manifest: SystolicManifest, folder: Path) -> Iterator[Integers]:
-    """The golden model's integers [channels, height, width] of each layer for the design's test frame."""
-    data = read_image(folder, manifest.check.layers)
-    sizes = [_size(layer.output) for layer in manifest.layers]
-    if sum(sizes) != len(data):
-        raise HostError(f"{manifest.check.layers.path} holds {len(data)} bytes, not {sum(sizes)}; copy it again")
-    at = 0
-    for layer, size in zip(manifest.layers, sizes, strict=True):
-        to = layer.output
-        integers = np.frombuffer(data, f"<i{to.value_bytes}", size // to.value_bytes, at)
-        yield integers.reshape(to.channels, to.height, to.width)
-        at += size
-
-
-def _size(region: SystolicRegion) -> int:
-    return region.channels * region.height * region.width * region.value_bytes
+def golden_maps(manifest: Manifest, folder: Path) -> Iterator[Integers]:
+    """The golden model's integers [channels, height, width] of each layer that is compared, for the test frame."""
+    return check_frame(manifest, folder)[1]
 
 
 def _compare(layer: Layer, found: Integers, wanted: Integers) -> LayerCheck:

@@ -19,6 +19,7 @@ from typing import Any
 from boards.errors import HostError
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.simulation_library import find_library
+from host.options import Options
 from host.simulated.pace import pace
 
 BOARD_TIMEOUT_S = 5.0  # a frame
@@ -29,19 +30,11 @@ SIMULATED_TIMEOUT_S = 300.0
 class LoadedOverlay:
     """Nothing is loaded before ``load``; ``close`` may be called on every path, and twice.
 
-    device: of pynq; None for the board this runs on or, where there is none, a simulated one. library, time_scale:
-    of a simulated board, see ``Accelerator``. timeout_s: for a start. HostError says what is missing.
+    device: of pynq; None for the board this runs on or, where there is none, a simulated one. options: of them
+    library, time_scale and timeout_s. HostError says what is missing.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        manifest: Manifest,
-        device: Any = None,
-        library: Path | str | None = None,
-        timeout_s: float | None = None,
-        time_scale: float | str | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, options: Options, device: Any = None) -> None:
         require_pynq()
         self.folder, self.manifest = folder, manifest
         self.broken = ""
@@ -50,10 +43,10 @@ class LoadedOverlay:
         self._stack = contextlib.ExitStack()
         try:
             self._loop = self._stack.enter_context(_loop())
-            self.device = device or self._find_device(library, time_scale)
+            self.device = device or self._find_device(options)
             self.simulated = hasattr(self.device, "faults")
             frame_s = SIMULATED_TIMEOUT_S if self.simulated else BOARD_TIMEOUT_S
-            self.timeout_s = timeout_s or frame_s * manifest.batch
+            self.timeout_s = options.timeout_s or frame_s * manifest.batch
             self._bit = self._bitstream()
         except BaseException:
             self.close()
@@ -62,8 +55,6 @@ class LoadedOverlay:
     def load(self) -> None:
         """The bitstream, whether or not one is loaded: what ran before is stopped, and writes nowhere any more."""
         import pynq
-
-        import host.board.driver  # noqa: F401 (registers the drivers for the IPs)
 
         try:
             self.overlay = pynq.Overlay(str(self._bit), device=self.device)
@@ -134,23 +125,23 @@ class LoadedOverlay:
 
     async def _driver(self) -> Any:
         """In the loop's own thread: there pynq attaches the interrupt."""
-        found = [name for name, entry in self.overlay.ip_dict.items() if entry["type"] == self.manifest.vlnv]
-        if len(found) != 1:
+        names = [name for name, entry in self.overlay.ip_dict.items() if entry["type"] == self.manifest.vlnv]
+        if len(names) != 1:
             others = ", ".join(entry["type"] for entry in self.overlay.ip_dict.values())
             raise HostError(
-                f"{self._bit.with_suffix('.hwh')} must hold one IP {self.manifest.vlnv}, it holds {len(found)} "
+                f"{self._bit.with_suffix('.hwh')} must hold one IP {self.manifest.vlnv}, it holds {len(names)} "
                 f"(there are: {others}); copy .bit, .hwh and {MANIFEST} of one design"
             )
-        return getattr(self.overlay, found[0])
+        return getattr(self.overlay, names[0])
 
-    def _find_device(self, library: Path | str | None, time_scale: float | str | None) -> Any:
+    def _find_device(self, options: Options) -> Any:
         board = board_device()
-        if board is not None and library is None:
+        if board is not None and options.library is None:
             return board
         from host.simulated.device import SimulatedBoard
 
-        path = find_library(self.folder, library)
-        board = SimulatedBoard(self.manifest, path, pace(self.folder, self.manifest, time_scale))
+        path = find_library(self.folder, options.library)
+        board = SimulatedBoard(self.manifest, path, pace(self.folder, self.manifest, options.scale))
         self._stack.callback(board.close)
         return board
 
@@ -175,8 +166,8 @@ def board_device() -> Any:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = Device.devices
-    return found[0] if found else None
+        devices = Device.devices
+    return devices[0] if devices else None
 
 
 @contextlib.contextmanager
@@ -203,8 +194,8 @@ def require_pynq() -> None:
 
 
 def _one(folder: Path, pattern: str, what: str) -> Path:
-    found = sorted([*folder.glob(pattern), *folder.glob(f"*/{pattern}")])
-    if len(found) != 1:
-        names = ", ".join(str(path.relative_to(folder)) for path in found) or "none"
+    paths = sorted([*folder.glob(pattern), *folder.glob(f"*/{pattern}")])
+    if len(paths) != 1:
+        names = ", ".join(str(path.relative_to(folder)) for path in paths) or "none"
         raise HostError(f"{folder} must hold one {pattern} ({what}), there is {names}")
-    return found[0]
+    return paths[0]

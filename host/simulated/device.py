@@ -28,23 +28,21 @@ from pynq.ps import Clocks
 from pynqmetadata.frontends import Metadata
 
 from host.contract.parts import Manifest
-from host.contract.streaming import StreamingManifest
-from host.contract.systolic import SystolicManifest
 from host.simulated.ddr import CPU_PATTERN, DDR_BASE, BusError, Ddr
 from host.simulated.dma import DmaModel, Stream
-from host.simulated.execution import Execution, pointer
+from host.simulated.fabric import pointer
 from host.simulated.faults import Fault, Faults
 from host.simulated.pace import Pace
-from host.simulated.registers import AcceleratorModel, InterruptController, Registers, Slave
-from host.simulated.stream import PacketExecution, StreamingModel
+from host.simulated.registers import InterruptController, Registers, Slave
+from host.styles import STYLES
 
 
 class SimulatedBoard(Device):
     """One board with one design. ``close`` gives back what it took of pynq's global state.
 
     manifest: of the design. library: its simulation library. pace: how long frames take, None for as fast as
-    they are executed. ddr_bytes: what ``allocate`` may give. faults: what goes wrong; see ``host.faults``.
-    stream: the streaming accelerator behind an AXI DMA, if the description has one.
+    they are executed. ddr_bytes: what ``allocate`` may give. faults: what goes wrong; see ``host.simulated.faults``.
+    stream: what an AXI DMA sends its packets through, where it is not the design's own accelerator.
     """
 
     def __init__(
@@ -61,19 +59,13 @@ class SimulatedBoard(Device):
         self.arch = "aarch64"
         self.capabilities = {"REGISTER_RW": True}
         self.manifest, self.pace = manifest, pace
-        self._stream: Stream | None = stream
         self.faults = faults or Faults()
         self.trouble = ""
         self.overruns = 0
         self.register_writes: dict[str, int] = defaultdict(int)
-        self._memory = Ddr(ddr_bytes)
-        if isinstance(manifest, StreamingManifest):
-            self._packets = PacketExecution(library, manifest, self._memory)
-            self._stream = self._packet
-        else:
-            assert isinstance(manifest, SystolicManifest)
-            self._execution = Execution(library, manifest, self._memory)
-        self._frames = 0
+        self.memory = Ddr(ddr_bytes)
+        self._fabric = STYLES[manifest.style].fabric(self, manifest, library)
+        self._stream = stream or self._fabric.stream
         self._slaves: list[tuple[int, int, str, Slave]] = []
         self._irqs: list[int] = []
         self._loaded = False
@@ -92,7 +84,7 @@ class SimulatedBoard(Device):
         """The .hwh beside the .bit, read by pynq's own parser; no cache, so never a stale one."""
         description = Path(name).with_suffix(".hwh")
         self.arch = "armv7l" if "processing_system7" in description.read_text("utf-8") else "aarch64"
-        self._memory.base = DDR_BASE[self.arch]
+        self.memory.base = DDR_BASE[self.arch]
         _forget_clocks(self)
         return RuntimeMetadataParser(Metadata(input=description))
 
@@ -121,36 +113,36 @@ class SimulatedBoard(Device):
     def allocate(self, shape: Any, dtype: Any, cacheable: int = 0, **_: Any) -> Any:
         if not self._loaded:
             raise RuntimeError("BO allocation failed: no bitstream is loaded")
-        wanted = np.dtype(dtype)
-        size = int(np.prod(shape)) * wanted.itemsize
+        element = np.dtype(dtype)
+        size = int(np.prod(shape)) * element.itemsize
         if self.faults.allocation():
             raise RuntimeError("BO allocation failed: injected")
-        offset = self._memory.take(size)
+        offset = self.memory.take(size)
         # Without a cache the CPU sees DDR itself.
-        cpu = np.full(size, CPU_PATTERN, np.uint8) if cacheable else self._memory.data[offset : offset + size]
+        cpu = np.full(size, CPU_PATTERN, np.uint8) if cacheable else self.memory.data[offset : offset + size]
         buffer = PynqBuffer(
-            shape, wanted, buffer=cpu, device=self, device_address=self._memory.base + offset, bo=offset, coherent=False
+            shape, element, buffer=cpu, device=self, device_address=self.memory.base + offset, bo=offset, coherent=False
         )
-        weakref.finalize(buffer, self._memory.give_back, offset)
+        weakref.finalize(buffer, self.memory.give_back, offset)
         return buffer
 
     def flush(self, bo: int, offset: int, address: int, count: int) -> None:
         if not self.faults.flush():
-            ctypes.memmove(self._memory.data.ctypes.data + bo + offset, address, count)
+            ctypes.memmove(self.memory.data.ctypes.data + bo + offset, address, count)
 
     def invalidate(self, bo: int, offset: int, address: int, count: int) -> None:
-        ctypes.memmove(address, self._memory.data.ctypes.data + bo + offset, count)
+        ctypes.memmove(address, self.memory.data.ctypes.data + bo + offset, count)
 
     # --- what tests and notebooks ask
 
     @property
     def allocations(self) -> int:
         """Buffers that live."""
-        return len(self._memory.taken)
+        return len(self.memory.taken)
 
     def ddr(self, address: int, count: int) -> npt.NDArray[np.uint8]:
         """What a master in the fabric sees; BusError outside what is allocated."""
-        return self._memory.view(address, count)
+        return self.memory.view(address, count)
 
     def inject(self, *faults: Fault) -> None:
         self.faults.inject(*faults)
@@ -179,12 +171,12 @@ class SimulatedBoard(Device):
     def _models(self, parser: Any) -> list[tuple[int, int, str, Slave]]:
         controller = InterruptController()
         self._connect(parser, controller)
-        found = []
+        slaves = []
         for name, entry in parser.ip_dict.items():
             if "phys_addr" in entry:
                 model = self._model(name, entry, parser, controller)
-                found.append((int(entry["phys_addr"]), int(entry["addr_range"]), name, model))
-        return found
+                slaves.append((int(entry["phys_addr"]), int(entry["addr_range"]), name, model))
+        return slaves
 
     def _connect(self, parser: Any, controller: InterruptController) -> None:
         for entry in parser.interrupt_controllers.values():
@@ -199,9 +191,7 @@ class SimulatedBoard(Device):
             return DmaModel(self.ddr, self._stream)
         if entry["type"] != self.manifest.vlnv:
             return Registers()
-        offsets = {key: int(one["address_offset"]) for key, one in entry["registers"].items()}
-        if isinstance(self.manifest, StreamingManifest):
-            return StreamingModel(offsets)
+        offsets = {key: int(register["address_offset"]) for key, register in entry["registers"].items()}
         pins = [pin for path, pin in parser.interrupt_pins.items() if path.startswith(f"{name}/")]
         number = pins[0]["index"] if pins else None
 
@@ -209,49 +199,23 @@ class SimulatedBoard(Device):
             if number is not None:
                 controller.line(number, level)
 
-        return AcceleratorModel(offsets, self._execute, self.faults, irq)
+        return self._fabric.slave(offsets, irq)
 
-    def _execute(self, model: AcceleratorModel, registers: Mapping[str, int]) -> bool:
-        """One start; False where it does not end, as with a decode error or a program that makes no sense."""
-        began = time.perf_counter()
-        number = model.starts - 1
-        for fault in self.faults.corruptions(number):
-            self._corrupt(registers, fault)
-        hang = self.faults.take("hang", number)
-        self.trouble = self._execution.run(model, registers, hang)
-        if self.trouble or (hang and model.stopped.wait()):
-            return False
-        return self._keep_pace(model.stopped, registers["first"], registers["count"], began)
+    # --- what the accelerator in the fabric asks
 
-    def _keep_pace(self, stopped: threading.Event, first: int, count: int, began: float) -> bool:
+    def keep_pace(self, stopped: threading.Event, passes: range, began: float) -> bool:
+        """Waits until so many passes would have taken their time; False where it was stopped meanwhile."""
         if self.pace is not None:
-            left = began + self.pace.seconds(first, count) - time.perf_counter()
-            self.overruns += left < 0
-            stopped.wait(max(left, 0))
+            remaining = began + self.pace.seconds(passes.start, len(passes)) - time.perf_counter()
+            self.overruns += remaining < 0
+            stopped.wait(max(remaining, 0))
         return not stopped.is_set()
 
-    def _packet(self, packet: bytes) -> bytes | None:
-        """What leaves the pipeline for what comes; None where it stalls, not started for instance."""
-        (model,) = (one for _, _, _, one in self._slaves if isinstance(one, StreamingModel))
-        if not model.running:
-            return None
-        began, number, registers = time.perf_counter(), self._frames, model.named()
-        self._frames += 1
-        for fault in self.faults.corruptions(number):
-            self._corrupt(registers, fault)
-        if self.faults.take("hang", number):
-            model.stalled = True
-            return None
-        out, self.trouble = self._packets.run(registers, packet)
-        model.stalled = bool(self.trouble)
-        if model.stalled or not self._keep_pace(model.stopped, 0, 1, began):
-            return None
-        model.frame_done()
-        return out
-
-    def _corrupt(self, registers: Mapping[str, int], fault: Fault) -> None:
-        word = self.ddr(pointer(registers, fault.buffer) + 4 * fault.word, 4)
-        word ^= 0xFF
+    def corrupt(self, registers: Mapping[str, int], start: int) -> None:
+        """Spoils the words of DDR that the faults name for this start."""
+        for fault in self.faults.corruptions(start):
+            word = self.ddr(pointer(registers, fault.buffer) + 4 * fault.word, 4)
+            word ^= 0xFF
 
 
 def _forget_clocks(device: Device | None) -> None:

@@ -1,4 +1,5 @@
-"""Many pictures through the host code, on the board or the simulated one; and the traced time that it can take."""
+"""Many pictures through the host code, on the board, a simulated one or by the simulation library alone; and the
+traced time that a simulated board can take."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boards.errors import HostError, SimulationError
-from host import Accelerator
+from host import Options, open_detector
 from host.pipeline import Measured
 from host.simulated.pace import CYCLES
 from host.vision.frame import Result
@@ -53,13 +54,13 @@ def run_frames(
     results: list[Result] = []
     if output is not None:
         _make(output)
-    with Accelerator(design, threshold=threshold, overlap=overlap) as accelerator:
-        for result in accelerator.stream(paths):
+    with open_detector(design, Options(threshold=threshold, overlap=overlap)) as detector:
+        for result in detector.stream(paths):
             progress(f"picture {result.index + 1} of {len(paths)}")
             results.append(result)
             if output is not None:
                 result.save(output / f"{paths[result.index].stem}.png")
-        return Frames(paths, tuple(results), accelerator.measured)
+        return Frames(paths, tuple(results), detector.measured)
 
 
 def _make(output: Path) -> None:

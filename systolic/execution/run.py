@@ -10,7 +10,7 @@ from PIL import Image
 
 from boards.errors import HostError
 from cnn.integer_model import Integers
-from host.contract.layout import to_floats
+from host.contract.tensors import to_floats
 from host.vision.detection import OVERLAP, THRESHOLD, Detection, detect
 from host.vision.drawing import draw
 from host.vision.picture import FITS, Pixels, load_picture

@@ -32,12 +32,12 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def accelerator() -> Iterator[Open]:
     """Accelerators that are closed at the end, and must then have given everything back."""
     pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
-    from host import Accelerator
+    from host import Accelerator, Options
 
     opened: list[Any] = []
 
     def give(folder: Path, **options: Any) -> Any:
-        opened.append(Accelerator(folder, **options))
+        opened.append(Accelerator(folder, Options(**options)))
         return opened[-1]
 
     yield give

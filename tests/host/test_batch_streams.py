@@ -71,7 +71,7 @@ def test_every_frame_in_order_bit_for_bit_and_a_start_a_batch(
     writes: dict[str, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("host.board.driver._LOOK_SECONDS", 60)  # no interrupt is taken for lost, however late it is
+    monkeypatch.setattr("host.systolic.ip._LOOK_SECONDS", 60)  # no interrupt is taken for lost, however late it is
     yolo = accelerator(batches, wait=wait, threshold=SELDOM)
     yolo.detect(frames[0])
     yolo.device.register_writes.clear()
@@ -103,14 +103,14 @@ def test_one_picture_fills_the_batch(batches: Path, accelerator: Open, tmp_path:
     assert one.detections == found.detections
     pixels = FITS[yolo.manifest.fit](load_picture(picture), 14, 18)[0]
     assert np.array_equal(yolo.run(pixels)[0], right)
-    everywhere = yolo.collect(yolo.buffers.sets[0], BATCH)
+    everywhere = yolo._backend.collect(yolo.buffers.batches[0], BATCH)
     assert [np.array_equal(maps[0], right) for maps in everywhere] == [True] * BATCH
     report = yolo.check()
     assert report.passed
     assert [one.values for one in report.layers] == [BATCH * 8 * 7 * 9, BATCH * 16 * 7 * 9]
     for count in (0, BATCH + 1):
         with pytest.raises(HostError, match=rf"a start takes 1…3 pictures, not {count}; give as many at a time"):
-            yolo.load(yolo.buffers.sets[0], [pixels] * count)
+            yolo._backend.load(yolo.buffers.batches[0], [pixels] * count)
 
 
 @pytest.mark.parametrize("bad", [0, 4, 5, 6])
@@ -196,7 +196,7 @@ def test_the_time_of_a_start_is_that_of_its_frames(batches: Path, tiny: Path, ac
     batch, alone = accelerator(batches), accelerator(tiny)
     assert (batch.manifest.batch, alone.manifest.batch) == (BATCH, 1)
     assert batch._loaded.timeout_s == BATCH * alone._loaded.timeout_s
-    for one, result in zip(batch.buffers.sets, alone.buffers.sets, strict=True):
+    for one, result in zip(batch.buffers.batches, alone.buffers.batches, strict=True):
         assert (one.input.nbytes, one.results[0].nbytes) == (
             BATCH * result.input.nbytes,
             BATCH * result.results[0].nbytes,

@@ -55,6 +55,6 @@ def test_free_gives_all_back_and_may_be_called_twice(tiny: Path, accelerator: Op
 
 def test_sets_have_programs_of_their_own(tiny: Path, accelerator: Open) -> None:
     yolo = accelerator(tiny, sets=3)
-    assert [one.first_pass for one in yolo.buffers.sets] == [0, 2, 4]
+    assert [one.first_pass for one in yolo.buffers.batches] == [0, 2, 4]
     assert yolo.buffers.shown_pass == 6
     assert yolo.buffers.program.nbytes == (3 + 1) * 2 * 64 * 4

@@ -120,7 +120,7 @@ def test_one_slow_frame_does_not_slow_the_next_ones(
     tiny: Path, accelerator: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ip, clock = accelerator(tiny).ip, Clock()
-    monkeypatch.setattr("host.board.driver.time", clock)
+    monkeypatch.setattr("host.systolic.ip.time", clock)
     monkeypatch.setattr(type(ip), "idle", property(lambda ip: clock.now >= clock.end))
     slept = []
     for takes in (0.4, 0.001, 0.001, 0.001, 0.4, 0.4):
@@ -137,7 +137,7 @@ def test_an_end_that_was_slept_through_is_no_timeout(
 ) -> None:
     """The process is stopped between its look and its look at the clock, and the accelerator ends meanwhile."""
     yolo, clock = accelerator(tiny, wait="interrupt"), Clock()
-    monkeypatch.setattr("host.board.driver.time", clock)
+    monkeypatch.setattr("host.systolic.ip.time", clock)
     looks: list[bool] = []
 
     def idle(_: object) -> bool:

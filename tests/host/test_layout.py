@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from boards.errors import HostError
-from host.contract.layout import Addresses, map_base, pack_input, place_program, to_floats, unpack_map
 from host.contract.manifest import of_style, read_manifest
 from host.contract.systolic import SystolicManifest, SystolicRegion
+from host.contract.tensors import to_floats
+from host.systolic.layout import Addresses, map_base, pack_input, place_program, unpack_map
 
 
 @pytest.fixture(scope="module")

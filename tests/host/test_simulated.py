@@ -86,7 +86,7 @@ def test_registers_clear_on_read_and_toggle_on_write(board: Any) -> None:
 
 def test_the_buffers_of_an_accelerator_are_cached(tiny: Path, accelerator: Open) -> None:
     yolo = accelerator(tiny)
-    for one in (yolo.buffers.inner, yolo.buffers.program, *yolo.buffers.weights, yolo.buffers.sets[0].input):
+    for one in (yolo.buffers.inner, yolo.buffers.program, *yolo.buffers.weights, yolo.buffers.batches[0].input):
         before = yolo.device.ddr(one.device_address, 1)[0]
         one[0] = before ^ 0xFF
         assert yolo.device.ddr(one.device_address, 1)[0] == before

@@ -14,7 +14,7 @@ import pytest
 
 from boards.errors import HostError
 from cnn.integer_model import run_integer
-from host.contract.layout import pack_input
+from host.systolic.layout import pack_input
 from systolic.styles.systolic.simulate import open_folder
 from tests.host.hardware import SELDOM, Open, faulty, through
 
@@ -72,7 +72,7 @@ def test_a_frame_costs_at_most_five_register_writes(
     writes: dict[str, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("host.board.driver._LOOK_SECONDS", 60)  # no interrupt is taken for lost, however late it is
+    monkeypatch.setattr("host.systolic.ip._LOOK_SECONDS", 60)  # no interrupt is taken for lost, however late it is
     yolo = accelerator(tiny, wait=wait, threshold=SELDOM)
     yolo.detect(frames[0])
     yolo.device.register_writes.clear()
@@ -88,7 +88,7 @@ def test_pynqs_own_wait_for_the_interrupt_works_beside_ours(
     wanted: list[np.ndarray],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("host.board.driver._LOOK_SECONDS", 1)  # none is taken for lost because it is late
+    monkeypatch.setattr("host.systolic.ip._LOOK_SECONDS", 1)  # none is taken for lost because it is late
     yolo = accelerator(tiny, wait="interrupt", threshold=SELDOM)
     yolo.detect(frames[0])
     before = yolo.ip.missed_interrupts

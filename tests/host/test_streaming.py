@@ -12,7 +12,7 @@ import pytest
 
 from boards.errors import HostError
 from host.contract.manifest import read_manifest
-from host.streaming import StreamChannel
+from host.streaming.dma import StreamChannel
 from tests.host.hardware import streaming_description
 
 pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
@@ -91,7 +91,7 @@ class Stopped:
 def test_an_end_that_was_slept_through_is_no_timeout(channel: StreamChannel, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, kind = Stopped(), type(channel.dma.recvchannel)
     idle = kind.idle.fget
-    monkeypatch.setattr("host.streaming.time", clock)
+    monkeypatch.setattr("host.streaming.dma.time", clock)
     monkeypatch.setattr(kind, "idle", property(lambda one: clock.look(idle, one)))
     sent, received = buffers()
     assert channel.exchange(sent, received) == 512

@@ -16,7 +16,7 @@ import pytest
 from boards.board import load
 from boards.errors import HostError
 from cnn.integer_model import run_integer
-from host.contract.layout import to_floats
+from host.contract.tensors import to_floats
 from host.vision.detection import Head, detect
 from host.vision.placement import Placement
 from systolic.execution.build import build
@@ -119,7 +119,7 @@ def test_the_real_pynq_is_what_runs(design: Path, accelerator: Open) -> None:
     assert type(yolo.overlay.axi_dma_0) is pynq.lib.dma.DMA
     assert type(yolo.ip).__mro__[2] is pynq.DefaultIP
     assert not yolo.has_interrupt
-    assert all(type(one.sent) is type(one.received) is pynq.buffer.PynqBuffer for one in yolo.buffers.sets)
+    assert all(type(one.sent) is type(one.received) is pynq.buffer.PynqBuffer for one in yolo.buffers.batches)
     weights = yolo.buffers.weights[0].device_address
     assert weights >> 32 > 0
     assert yolo.ip.read(yolo.ip.offset("weights_centre_1")) == weights & 0xFFFFFFFF

@@ -12,10 +12,10 @@ import host.vision.drawing
 import host.vision.frame
 from boards.errors import HostError
 from host.check import check_picture, golden_maps
-from host.contract.layout import to_floats
 from host.contract.manifest import of_style, read_manifest
 from host.contract.parts import read_image
 from host.contract.systolic import SystolicManifest
+from host.contract.tensors import to_floats
 from host.designs import find_design, installed
 from host.vision.detection import detect
 from host.vision.picture import resize

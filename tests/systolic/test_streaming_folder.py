@@ -106,4 +106,4 @@ def test_its_wheel_holds_what_the_host_reads(folder: Path, tmp_path: Path) -> No
     with zipfile.ZipFile(package(folder, tmp_path, without_bitstream=True)) as wheel:
         names = set(wheel.namelist())
     data = {f"systolic_shapes/data/{name}.bin" for name in ("in", "expected", "weights_conv7")}
-    assert {"systolic_shapes/manifest.json", "systolic_shapes/shapes.hwh", "host/streaming.py", *data} <= names
+    assert {"systolic_shapes/manifest.json", "systolic_shapes/shapes.hwh", "host/streaming/driver.py", *data} <= names

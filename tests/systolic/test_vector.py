@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cnn.quantized import QuantizedNetwork
-from host.contract.layout import unpack_map
 from host.contract.systolic import SystolicRegion
+from host.systolic.layout import unpack_map
 from scheduler.systolic.array import Array
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.schedule import SystolicSchedule

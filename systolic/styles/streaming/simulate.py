@@ -18,7 +18,7 @@ from host.contract.libraries import StreamingLibrary
 from host.contract.manifest import of_style, read_manifest
 from host.contract.parts import Manifest
 from host.contract.streaming import StreamingLayer, StreamingManifest
-from host.streaming import pack_packet, unpack_packet
+from host.streaming.layout import pack_packet, unpack_packet
 from systolic.execution.build import Variant, build
 from systolic.execution.simulation import (
     Simulation,

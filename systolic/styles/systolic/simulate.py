@@ -13,11 +13,11 @@ from boards.errors import SimulationError
 from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import from_npz
-from host.contract.layout import pack_input, unpack_map
 from host.contract.libraries import SystolicLibrary, SystolicMemory
 from host.contract.manifest import of_style, read_manifest
 from host.contract.parts import Manifest
 from host.contract.systolic import SystolicLayer, SystolicManifest
+from host.systolic.layout import pack_input, unpack_map
 from systolic.execution.build import Variant, build
 from systolic.execution.simulation import (
     Simulation,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cnn.integer_model import Integers, run_integer
 from hls_templates.vendor.ports import Output
-from host.contract.layout import fill_pixels
+from host.contract.tensors import fill_pixels
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.formats import pack_values
 from scheduler.systolic.program.emit import Program
@@ -80,7 +80,7 @@ def pack_pixels(region: MapRegion, array: Array, picture: npt.NDArray[np.uint8])
 def pack_map(region: MapRegion, array: Array, integers: Integers) -> npt.NDArray[np.int8]:
     """[channels, height, width] → the bytes of a map, [row][block][column][lane]; lanes without a channel are 0.
 
-    The inverse of ``host.layout.unpack_map``.
+    The inverse of ``host.systolic.layout.unpack_map``.
     """
     channels, height, width = integers.shape
     padded: npt.NDArray[Any] = np.zeros((region.blocks * array.lanes, height, width), integers.dtype)

@@ -24,7 +24,7 @@ from cnn.quantized import (
 )
 from hls_templates.lint import lint
 from host.contract.libraries import StreamingLibrary
-from host.streaming import unpack_packet
+from host.streaming.layout import unpack_packet
 from systolic.execution.build import Variant, build
 from systolic.styles.streaming.fifos import FIXED_DEPTH, size_fifos
 from systolic.styles.streaming.measure import measure_pipeline, trace_pipeline

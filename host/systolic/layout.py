@@ -20,11 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import HostError
-from host.contract.parts import TensorMap
 from host.contract.systolic import SystolicManifest, SystolicRegion
+from host.contract.tensors import Integers, Pixels, check_input, fill_pixels
 
-Pixels = npt.NDArray[np.uint8]
-Integers = npt.NDArray[np.signedinteger[Any]]
 Words = npt.NDArray[np.uint32]
 
 
@@ -38,7 +36,7 @@ class Addresses:
 
 def map_base(inner: int, sets: Sequence[Addresses]) -> int:
     """What all map pointers of the accelerator are set to: the lowest of the buffers' addresses."""
-    return min([inner, *(address for one in sets for address in (one.input, *one.results))])
+    return min([inner, *(address for batch in sets for address in (batch.input, *batch.results))])
 
 
 def place_program(manifest: SystolicManifest, program: Words, inner: int, sets: Sequence[Addresses]) -> Words:
@@ -48,7 +46,7 @@ def place_program(manifest: SystolicManifest, program: Words, inner: int, sets: 
     HostError where a buffer does not start at a whole word from the lowest, or is too far away to be addressed.
     """
     base = map_base(inner, sets)
-    copies = [_moved(manifest, program, base, inner, one) for one in sets]
+    copies = [_moved(manifest, program, base, inner, batch) for batch in sets]
     return np.concatenate([*copies, _moved(manifest, _all_in_ddr(manifest, program), base, inner, sets[0])])
 
 
@@ -78,26 +76,26 @@ def _ends(manifest: SystolicManifest) -> Iterator[tuple[int, tuple[tuple[int, in
             )
 
 
-def _moved(manifest: SystolicManifest, program: Words, base: int, inner: int, one: Addresses) -> Words:
-    at = _node_addresses(manifest, one)
+def _moved(manifest: SystolicManifest, program: Words, base: int, inner: int, batch: Addresses) -> Words:
+    starts = _node_addresses(manifest, batch)
     moved = program.astype(np.int64)
     for index, ends in _ends(manifest):
         for field, buffer, node in ends:
             if program[index, buffer] == 0:
-                moved[index, field] += _words(manifest, at.get(node, inner) - base)
+                moved[index, field] += _words(manifest, starts.get(node, inner) - base)
     return (moved & 0xFFFFFFFF).astype(np.uint32)
 
 
-def _node_addresses(manifest: SystolicManifest, one: Addresses) -> dict[int, int]:
+def _node_addresses(manifest: SystolicManifest, batch: Addresses) -> dict[int, int]:
     """node → where its arena would start, were it only this map's: its buffer's address less its offset."""
-    kept = [manifest.layers[index] for index in manifest.output_layers]
-    own = {layer.node: address - layer.output.offset for layer, address in zip(kept, one.results, strict=True)}
-    return {0: one.input - manifest.input.offset, **own}
+    outputs = [manifest.layers[index] for index in manifest.output_layers]
+    starts = {layer.node: address - layer.output.offset for layer, address in zip(outputs, batch.results, strict=True)}
+    return {0: batch.input - manifest.input.offset, **starts}
 
 
 def _words(manifest: SystolicManifest, distance: int) -> int:
-    words, rest = divmod(distance, manifest.word_bytes)
-    if rest or not -(1 << 31) <= words < 1 << 31:
+    words, remainder = divmod(distance, manifest.word_bytes)
+    if remainder or not -(1 << 31) <= words < 1 << 31:
         raise HostError(
             f"the map buffers must be whole words of {manifest.word_bytes} bytes and less than 2^31 words apart, "
             f"not {distance} bytes; free other buffers or restart the kernel"
@@ -105,35 +103,25 @@ def _words(manifest: SystolicManifest, distance: int) -> int:
     return words
 
 
-def pack_batch(manifest: SystolicManifest, pictures: Sequence[Pixels], to: Pixels) -> None:
-    """1…batch pictures, see ``pack_input`` → ``to`` uint8 [batch · bytes of the input]; the last picture fills it."""
-    given = len(pictures)
-    if not 1 <= given <= manifest.batch:
-        raise HostError(f"a start takes 1…{manifest.batch} pictures, not {given}; give as many at a time")
-    maps = to.reshape(manifest.batch, manifest.input.bytes)
-    for picture, one in zip(pictures, maps, strict=False):
-        pack_input(manifest, picture, one)
-    maps[given:] = maps[given - 1]
+def pack_batch(manifest: SystolicManifest, pictures: Sequence[Pixels], buffer: Pixels) -> None:
+    """1…batch pictures, see ``pack_input`` → ``buffer`` uint8 [batch · bytes of the input]; the last one fills it."""
+    count = len(pictures)
+    if not 1 <= count <= manifest.batch:
+        raise HostError(f"a start takes 1…{manifest.batch} pictures, not {count}; give as many at a time")
+    maps = buffer.reshape(manifest.batch, manifest.input.bytes)
+    for picture, rows in zip(pictures, maps, strict=False):
+        pack_input(manifest, picture, rows)
+    maps[count:] = maps[count - 1]
 
 
-def pack_input(manifest: SystolicManifest, picture: Pixels, to: Pixels) -> None:
-    """uint8 [channels, height, width] → ``to`` uint8 [bytes]: rows of ``pixel_bytes`` wide pixels.
+def pack_input(manifest: SystolicManifest, picture: Pixels, buffer: Pixels) -> None:
+    """uint8 [channels, height, width] → ``buffer`` uint8 [bytes]: rows of ``pixel_bytes`` wide pixels.
 
     Bytes of a pixel beyond its channels, and of a row beyond its pixels, are left as they are: no weight meets them.
     """
     region = manifest.input
-    shape = (region.channels, region.height, region.width)
-    if picture.shape != shape or picture.dtype != np.uint8:
-        raise HostError(f"the input is uint8 of shape {shape}, not {picture.dtype} of shape {picture.shape}")
-    fill_pixels(picture, to.reshape(region.height, region.row_bytes), region.pixel_bytes)
-
-
-def fill_pixels(picture: Pixels, rows: Pixels, pixel_bytes: int) -> None:
-    """uint8 [channels, height, width] → ``rows`` uint8 [height, bytes of a row]; see ``pack_input``."""
-    channels, height, width = picture.shape
-    pixels = rows[:, : width * pixel_bytes].reshape(height, width, pixel_bytes)
-    for channel in range(channels):
-        pixels[:, :, channel] = picture[channel]
+    check_input(picture, region)
+    fill_pixels(picture, buffer.reshape(region.height, region.row_bytes), region.pixel_bytes)
 
 
 def unpack_map(region: SystolicRegion, lanes: int, data: npt.NDArray[Any]) -> Integers:
@@ -141,14 +129,14 @@ def unpack_map(region: SystolicRegion, lanes: int, data: npt.NDArray[Any]) -> In
     kind = "u" if region.datatype.startswith("U") else "i"
     values = _values(np.asarray(data).reshape(-1).view(np.uint8)[: region.bytes], region.value_bits, kind)
     blocks = values.reshape(region.height, region.blocks, region.width, lanes)
-    whole = blocks.transpose(1, 3, 0, 2).reshape(-1, region.height, region.width)[: region.channels]
-    return np.array(whole, np.dtype(f"{kind}{region.value_bytes}"), order="C")
+    integers = blocks.transpose(1, 3, 0, 2).reshape(-1, region.height, region.width)[: region.channels]
+    return np.array(integers, np.dtype(f"{kind}{region.value_bytes}"), order="C")
 
 
 def unpack_batch(region: SystolicRegion, lanes: int, data: npt.NDArray[Any], frames: int) -> tuple[Integers, ...]:
     """``unpack_map`` of the first ``frames`` frames of a batch."""
     maps = np.asarray(data).reshape(-1).view(np.uint8)[: frames * region.bytes].reshape(frames, region.bytes)
-    return tuple(unpack_map(region, lanes, one) for one in maps)
+    return tuple(unpack_map(region, lanes, rows) for rows in maps)
 
 
 def _values(data: Pixels, bits: int, kind: str) -> npt.NDArray[Any]:
@@ -157,8 +145,3 @@ def _values(data: Pixels, bits: int, kind: str) -> npt.NDArray[Any]:
         return data.view(np.dtype(f"<{kind}{bits // 8}"))
     halves: Pixels = np.stack([data & 15, data >> 4], axis=1).reshape(-1)
     return np.asarray((halves ^ 8).astype(np.int8) - np.int8(8))
-
-
-def to_floats(region: TensorMap, integers: Integers) -> npt.NDArray[np.float32]:
-    """integer × scale, rounded once to float32."""
-    return np.asarray(integers.astype(np.float64) * region.scale, np.float32)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from host.contract.libraries import StoppedError, StreamingLibrary
+from host.contract.manifest import of_style
+from host.contract.parts import Manifest
 from host.contract.streaming import StreamingManifest
-from host.simulated.ddr import BusError, Ddr
-from host.simulated.execution import pointer
+from host.simulated.ddr import BusError
+from host.simulated.fabric import FabricBoard, pointer
 from host.simulated.registers import Registers
 
 _CTRL = 0x00
@@ -68,21 +71,46 @@ class StreamingModel(Registers):
         self._left = self.named()["frames"]
 
 
-class PacketExecution:
-    """A streaming design's simulation library, over a board's DDR. SimulationError where it cannot be loaded."""
+class StreamingFabric:
+    """``host.simulated.fabric.Fabric`` over a simulation library. SimulationError where that cannot be loaded."""
 
-    def __init__(self, library: Path, manifest: StreamingManifest, ddr: Ddr) -> None:
-        self._library = StreamingLibrary(library, manifest)
-        self._manifest, self._ddr = manifest, ddr
+    def __init__(self, board: FabricBoard, manifest: Manifest, library: Path) -> None:
+        self._board, self._manifest = board, of_style(StreamingManifest, manifest)
+        self._library = StreamingLibrary(library, self._manifest)
+        self._model: StreamingModel | None = None
+        self._frames = 0
 
-    def run(self, registers: Mapping[str, int], packet: bytes) -> tuple[bytes, str]:
+    def slave(self, offsets: Mapping[str, int], irq: Callable[[bool], None]) -> StreamingModel:
+        """A new one, as after a bitstream; it raises no interrupt."""
+        self._model = StreamingModel(offsets)
+        return self._model
+
+    def stream(self, packet: bytes) -> bytes | None:
+        """What leaves the pipeline for what comes; None where it stalls, not started for instance."""
+        model = self._model
+        if model is None or not model.running:
+            return None
+        began, frame, registers = time.perf_counter(), self._frames, model.named()
+        self._frames += 1
+        self._board.corrupt(registers, frame)
+        if self._board.faults.take("hang", frame):
+            model.stalled = True
+            return None
+        sent, self._board.trouble = self._run(registers, packet)
+        model.stalled = bool(self._board.trouble)
+        if model.stalled or not self._board.keep_pace(model.stopped, range(1), began):
+            return None
+        model.frame_done()
+        return sent
+
+    def _run(self, registers: Mapping[str, int], packet: bytes) -> tuple[bytes, str]:
         """The generated code on one frame: the packet that leaves, in whole beats; or what stopped it."""
         packet_in, packet_out = self._manifest.packet_in, self._manifest.packet_out
         if len(packet) not in (packet_in.bytes, packet_in.beat_bytes):
             return b"", f"a packet of {len(packet)} bytes came, a frame has {packet_in.bytes}"
         frame = np.frombuffer(packet, np.uint8)[: packet_in.bytes]
         try:
-            images = [self._ddr.rest(pointer(registers, image.port)) for image in self._manifest.images]
+            images = [self._board.memory.rest(pointer(registers, image.port)) for image in self._manifest.images]
             (sent,) = self._library.run(images, frame[np.newaxis])
         except BusError as error:
             return b"", str(error)

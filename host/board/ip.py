@@ -1,0 +1,75 @@
+"""Registers of a generated IP, as a driver of the real pynq. Importing this needs pynq."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pynq import DefaultIP
+
+from boards.errors import HostError
+from host.board.interrupt import line_of
+
+AP_START, AP_DONE, AP_IDLE, AP_READY, AUTO_RESTART = 1, 2, 4, 8, 0x80
+CTRL, GIER, IER, ISR = 0x00, 0x04, 0x08, 0x0C
+_LOW = 0xFFFFFFFF
+
+
+class GeneratedIP(DefaultIP):
+    """A generated IP, ap_ctrl_hs on s_axilite. Offsets come from the .hwh by name.
+
+    A register that holds the wanted value already is not written: a frame costs as few writes as possible.
+    """
+
+    scalars: tuple[str, ...] = ()
+
+    def __init__(self, description: Mapping[str, Any]) -> None:
+        super().__init__(description)
+        registers = description.get("registers") or {}
+        self._offsets = {name: int(entry["address_offset"]) for name, entry in registers.items()}
+        self._values: dict[int, int] = {}
+        self.line = line_of(getattr(self, "interrupt", None))
+
+    # --- registers
+
+    def offset(self, name: str) -> int:
+        """Vitis HLS appends _r to names that a hardware language keeps for itself."""
+        stem, _, half = name.rpartition("_")
+        for candidate in (name, f"{name}_r", f"{stem}_r_{half}"):
+            if candidate in self._offsets:
+                return self._offsets[candidate]
+        raise HostError(
+            f"the .hwh has no register {name!r} for the accelerator, only {', '.join(sorted(self._offsets))}; "
+            "it belongs to another design: copy .bit, .hwh and manifest.json of one folder"
+        )
+
+    def put(self, offset: int, value: int) -> None:
+        """Writes where another value stands."""
+        if self._values.get(offset) != value:
+            self.write(offset, value & _LOW)
+            self._values[offset] = value
+
+    def put_pointer(self, name: str, address: int) -> None:
+        """Both halves: buffers may lie above 4 GB."""
+        self.put(self.offset(f"{name}_1"), address & _LOW)
+        self.put(self.offset(f"{name}_2"), address >> 32)
+
+    @property
+    def idle(self) -> bool:
+        """Neither runs nor is about to. Reading clears AP_DONE, so that AP_IDLE is what is looked at."""
+        return bool(self.read(CTRL) & (AP_IDLE | AP_START) == AP_IDLE)
+
+    @property
+    def hopeless(self) -> bool:
+        """A simulated board knows when a start will not end; a board does not say."""
+        return bool(getattr(self.device, "trouble", ""))
+
+    def state(self) -> str:
+        """The registers that tell where it stands, for a person."""
+        control = self.read(CTRL)
+        bits = {"AP_START": AP_START, "AP_DONE": AP_DONE, "AP_IDLE": AP_IDLE, "AP_READY": AP_READY}
+        bits["AUTO_RESTART"] = AUTO_RESTART
+        names = [name for name, bit in bits.items() if control & bit] or ["no bit set"]
+        scalars = ", ".join(f"{name} {self.read(self.offset(name))}" for name in self.scalars)
+        enabled, pending = self.read(IER), self.read(ISR)
+        return f"CTRL {control:#04x} ({' '.join(names)}), {scalars}, IP_IER {enabled:#x}, IP_ISR {pending:#x}"

@@ -1,0 +1,36 @@
+"""Integers of a network's input and outputs on the host, whatever carries them to the accelerator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import HostError
+from host.contract.parts import TensorMap
+
+Pixels = npt.NDArray[np.uint8]
+Integers = npt.NDArray[np.signedinteger[Any]]
+
+
+def check_input(picture: Pixels, region: TensorMap) -> None:
+    """HostError where the picture is not uint8 of the shape of the network's input."""
+    if picture.shape != region.shape or picture.dtype != np.uint8:
+        raise HostError(f"the input is uint8 of shape {region.shape}, not {picture.dtype} of shape {picture.shape}")
+
+
+def fill_pixels(picture: Pixels, rows: Pixels, pixel_bytes: int) -> None:
+    """uint8 [channels, height, width] → ``rows`` uint8 [height, bytes of a row]: pixels of ``pixel_bytes``.
+
+    What a pixel holds beyond its channels, and a row beyond its pixels, is left as it is.
+    """
+    channels, height, width = picture.shape
+    pixels = rows[:, : width * pixel_bytes].reshape(height, width, pixel_bytes)
+    for channel in range(channels):
+        pixels[:, :, channel] = picture[channel]
+
+
+def to_floats(region: TensorMap, integers: Integers) -> npt.NDArray[np.float32]:
+    """integer × scale, rounded once to float32."""
+    return np.asarray(integers.astype(np.float64) * region.scale, np.float32)

@@ -1,0 +1,207 @@
+"""Pictures → detections on a design, whatever executes it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from boards.errors import HostError
+from host.backend import Backend
+from host.contract.parts import Manifest
+from host.contract.tensors import Integers, Pixels, to_floats
+from host.options import Options
+from host.pipeline import Channel, Measured, Stage, measure, stream
+from host.vision.detection import Detection, detect
+from host.vision.frame import Result, Span, Timing
+from host.vision.picture import FITS, load_picture
+from host.vision.placement import Placement
+
+T = TypeVar("T")
+Self = TypeVar("Self", bound="Detector")
+Frame = Path | str | Pixels
+
+
+class Detector:
+    """Prepares pictures, has them executed by ``backend``, and decodes what comes back."""
+
+    def __init__(self, folder: Path, manifest: Manifest, backend: Backend, options: Options) -> None:
+        self.folder, self.manifest, self.options = folder, manifest, options
+        self.wait = options.wait
+        self._backend = backend
+        self._busy = threading.Lock()
+        self._spans: list[tuple[Span, ...]] = []
+        self._workers: dict[str, int] = {}
+
+    @property
+    def label(self) -> str:
+        """What kind of numbers the times of this accelerator are."""
+        return self._backend.label
+
+    # --- one picture
+
+    def detect(self, picture: Frame) -> Result:
+        """The objects on a picture: a file, or uint8 [height, width, 3]. It fills the batch of a design of batches."""
+        with self._alone():
+            return self._detect(picture, self.wait)
+
+    def run(self, pixels: Pixels) -> tuple[Integers, ...]:
+        """Network input uint8 [channels, height, width] → integers [channels, height, width] of each output."""
+        with self._alone():
+            batch = self._backend.batches[0]
+            self._backend.load(batch, (pixels,))
+            self._backend.execute(batch, self.wait)
+            return self._backend.collect(batch)[0]
+
+    def _detect(self, picture: Frame, wait: str) -> Result:
+        clock, backend = _Clock(), self._backend
+        image, pixels, placement = clock("resize", lambda: self.prepare(picture))
+        batch = backend.batches[0]
+        clock("load", lambda: backend.load(batch, (pixels,)))
+        clock("accelerate", lambda: backend.execute(batch, wait))
+        outputs, detections = clock("decode", lambda: self.decode(backend.collect(batch)[0], image, placement))
+        return Result(image, placement, outputs, detections, Timing(tuple(clock.spans)), self.manifest.labels)
+
+    # --- many pictures
+
+    def stream(self, frames: Iterable[Frame], *, workers: int = 2, verify_every: int | None = None) -> Iterator[Result]:
+        """Results in the order of the frames, while resize, load, accelerator and decode work at once.
+
+        A design of batches takes as many frames a start as its manifest says; the last one fills up what is left of
+        the last batch. workers: frames that are resized at once. verify_every: after so many frames everything in DDR
+        is read back and compared. A frame that fails raises ``FrameError`` after all results before it. ``measured``
+        tells what bounded it.
+        """
+        if workers < 1 or (verify_every is not None and verify_every < 1):
+            raise HostError(f"workers and verify_every are at least 1, not {workers} and {verify_every}")
+        with self._alone():
+            self._spans = []
+            self._workers = {"resize": workers, "accelerate": self._backend.at_once}
+            batches = self._backend.batches
+            free: Channel[Any] = Channel(len(batches))
+            for batch in batches:
+                free.put(batch)
+            flow = stream(frames, self._stages(free, workers, verify_every))
+            try:
+                with contextlib.closing(flow):
+                    for job in flow:
+                        self._spans.append(job.spans)
+                        yield replace(job.value, timing=Timing(job.spans), index=job.index)
+            finally:
+                self._backend.settle()
+
+    @property
+    def measured(self) -> Measured:
+        """Of the last stream: stage times, throughput, latency, and which stage bounds."""
+        return measure(self._spans, self._workers, self.label)
+
+    def _stages(self, free: Channel[Any], workers: int, verify_every: int | None) -> tuple[Stage, ...]:
+        def load(prepared: tuple[Any, Sequence[tuple[Pixels, Pixels, Placement]]]) -> list[tuple[Any, ...]]:
+            batch, pictures = prepared
+            self._backend.load(batch, [pixels for _, pixels, _ in pictures])
+            return [(batch, *picture) for picture in pictures]
+
+        executed_frames = itertools.count(1)
+
+        def accelerate(loaded: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+            batch = loaded[0][0]
+            self._backend.execute(batch, self.wait)
+            if verify_every is not None and 0 in [next(executed_frames) % verify_every for _ in loaded]:
+                self._backend.verify(batch, [pixels for _, _, pixels, _ in loaded])
+            outputs = cache(lambda: self._collect(batch, len(loaded), free))
+            return [(outputs, frame, image, placement) for frame, (_, image, _, placement) in enumerate(loaded)]
+
+        def decode(executed: tuple[Any, ...]) -> Result:
+            collected, frame, image, placement = executed
+            outputs, detections = self.decode(collected()[frame], image, placement)
+            return Result(image, placement, outputs, detections, Timing(()), self.manifest.labels)
+
+        together = self.manifest.batch
+        return (
+            Stage("resize", self.prepare, workers),
+            Stage("load", load, claim=free, together=together),
+            Stage("accelerate", accelerate, self._backend.at_once, together=together),
+            Stage("decode", decode),
+        )
+
+    def _collect(self, batch: Any, frames: int, free: Channel[Any]) -> tuple[tuple[Integers, ...], ...]:
+        """What ``collect`` gives; from here on the memory is another batch's."""
+        outputs = self._backend.collect(batch, frames)
+        free.put(batch)
+        return outputs
+
+    # --- before and after the accelerator
+
+    def prepare(self, picture: Frame) -> tuple[Pixels, Pixels, Placement]:
+        """→ picture uint8 [h, w, 3], network input uint8 [channels, height, width], where it lies there."""
+        image = picture if isinstance(picture, np.ndarray) else load_picture(picture)
+        region = self.manifest.input
+        pixels, placement = FITS[self.manifest.fit](image, region.height, region.width)
+        return image, pixels, placement
+
+    def decode(
+        self, outputs: tuple[Integers, ...], image: Pixels, placement: Placement
+    ) -> tuple[tuple[Integers, ...], tuple[Detection, ...]]:
+        """Boxes in pixels of the picture; none where the network has no detection head."""
+        return outputs, decode_outputs(self.manifest, outputs, image, placement, self.options)
+
+    # --- its life
+
+    def close(self) -> None:
+        """Gives back what it holds."""
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        if not self._busy.acquire(blocking=False):
+            raise HostError("the accelerator is at work already; finish or close that stream first")
+        try:
+            yield
+        finally:
+            self._busy.release()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def decode_outputs(
+    manifest: Manifest, outputs: Sequence[Integers], image: Pixels, placement: Placement, options: Options
+) -> tuple[Detection, ...]:
+    """The maps that the host reads → boxes in pixels of the picture uint8 [h, w, 3], clipped to its edges.
+
+    outputs: in the order of the manifest's ``output_layers``. None where the network has no detection head.
+    """
+    if not manifest.heads:
+        return ()
+    place = {layer: index for index, layer in enumerate(manifest.output_layers)}
+    values = [to_floats(manifest.layers[head.layer].output, outputs[place[head.layer]]) for head in manifest.heads]
+    heads = [head.head for head in manifest.heads]
+    detections = detect(values, heads, placement, manifest.labels, options.threshold, options.overlap)
+    height, width = image.shape[:2]
+    return tuple(detection.clipped(width, height) for detection in detections)
+
+
+class _Clock:
+    """Calls a stage and notes when."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+
+    def __call__(self, stage: str, work: Callable[[], T]) -> T:
+        begin = time.perf_counter()
+        value = work()
+        self.spans.append(Span(stage, begin, time.perf_counter()))
+        return value

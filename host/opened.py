@@ -1,0 +1,37 @@
+"""A design opened by whatever is here: pynq, or the simulation library alone."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from host.contract.manifest import read_manifest
+from host.contract.simulation_library import find_library
+from host.designs import design_folder
+from host.detector import Detector
+from host.options import Options
+from host.styles import STYLES
+
+
+def open_detector(folder: Path | str, options: Options = Options()) -> Detector:  # noqa: B008 (frozen)
+    """An ``Accelerator`` where pynq is installed, else the design executed by its simulation library.
+
+    Both take a picture the same way: prepare, load, execute, collect, decode. HostError says what is missing.
+    """
+    if importlib.util.find_spec("pynq") is not None:
+        from host.accelerator import Accelerator
+
+        return Accelerator(folder, options)
+    return open_executed(folder, options)
+
+
+def open_executed(folder: Path | str, options: Options = Options()) -> Detector:  # noqa: B008 (frozen)
+    """The design executed by its simulation library, ``options.library`` or the one in its folder; no board, no pynq.
+
+    HostError where there is none. Of the options those of a board do not matter.
+    """
+    path = design_folder(folder)
+    manifest = read_manifest(path)
+    library = find_library(path, options.library)
+    backend = STYLES[manifest.style].execution(path, manifest, library, options.sets)
+    return Detector(path, manifest, backend, options)

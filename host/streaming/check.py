@@ -1,0 +1,35 @@
+"""A streaming design's test frame, and the maps that the golden model says leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from boards.errors import HostError
+from host.contract.manifest import of_style
+from host.contract.parts import Image, Manifest, read_image
+from host.contract.streaming import Packet, StreamingManifest
+from host.contract.tensors import Integers, Pixels
+from host.streaming.layout import unpack_packet
+
+
+def check_frame(manifest: Manifest, folder: Path) -> tuple[Pixels, Iterator[Integers]]:
+    """The network input uint8 [channels, height, width], and the integers of each layer that leaves."""
+    described = of_style(StreamingManifest, manifest)
+    frame = described.check
+    if frame is None:
+        raise HostError(f"{folder} holds no test frame to compare with; generate the design again")
+    sent = _packet(folder, frame.packet_in, described.packet_in)
+    expected = _packet(folder, frame.packet_out, described.packet_out)
+    region = described.input
+    pixels = sent.reshape(region.height, region.width, region.channels).transpose(2, 0, 1)
+    return np.ascontiguousarray(pixels), iter(unpack_packet(described, expected))
+
+
+def _packet(folder: Path, image: Image, packet: Packet) -> Pixels:
+    data = np.frombuffer(read_image(folder, image), np.uint8)
+    if data.size != packet.bytes:
+        raise HostError(f"{image.path} holds {data.size} bytes, not {packet.bytes}; copy it again")
+    return data

@@ -1,0 +1,144 @@
+"""Packets through AXI DMA by pynq's own driver, whose ``wait`` asks for ever: here a packet has its time."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from boards.errors import HostError
+
+_NAP_SECONDS = 20e-6
+_STATUS = 0x04, 0x34  # MM2S_DMASR, S2MM_DMASR (PG021)
+_BITS = {0x1: "halted", 0x2: "idle", 0x10: "internal error", 0x20: "slave error", 0x40: "decode error"}
+
+
+class StreamChannel:
+    """One ``pynq.lib.dma.DMA`` between DDR and a streaming accelerator."""
+
+    def __init__(self, dma: Any, timeout_s: float = 5.0) -> None:
+        if dma.sendchannel is None or dma.recvchannel is None:
+            raise HostError("a streaming design needs a DMA that sends and receives; the .hwh has one direction only")
+        self.dma, self.timeout_s = dma, timeout_s
+        self._sending: Any = None
+        self._sends = threading.Lock()
+
+    def exchange(self, sent: Any, received: Any) -> int:
+        """One frame: ``sent`` (flushed by pynq) through the accelerator into ``received`` (invalidated by pynq).
+
+        Returns the bytes that came. HostError where it takes longer than the timeout, where the DMA reports an
+        error, or where a buffer is larger than its length register can say; call ``reset`` after either.
+        """
+        self._check_size(sent, received)
+        self.dma.recvchannel.transfer(received)
+        self.send(sent)
+        self._wait_received(received)
+        self.finish(sent)
+        return int(self.dma.recvchannel.transferred)
+
+    def send(self, sent: Any) -> None:
+        """Half of ``exchange``: begun when the packet before is through, and left to itself then.
+
+        It ends only when somebody receives: a pipeline stands still while what leaves it has nowhere to go.
+        """
+        self._check_size(sent)
+        with self._sends:
+            self._finish()
+            self.dma.sendchannel.transfer(sent)
+            self._sending = sent
+
+    def finish(self, sent: Any) -> None:
+        """Until the DMA reads ``sent`` no more."""
+        with self._sends:
+            if self._sending is sent:
+                self._finish()
+
+    def receive(self, received: Any) -> None:
+        """The other half, for a thread of its own: the next packet that leaves."""
+        self._check_size(received)
+        self.dma.recvchannel.transfer(received)
+        self._wait_received(received)
+
+    def _finish(self) -> None:
+        if self._sending is not None:
+            self._wait(
+                self.dma.sendchannel,
+                "the accelerator did not take a packet",
+                "it stalls, or nobody receives what leaves it",
+            )
+            self._sending = None
+
+    def _wait_received(self, received: Any) -> None:
+        self._wait(
+            self.dma.recvchannel,
+            "the stream did not end",
+            f"{received.nbytes} bytes and TLAST with the last of them are waited for, so either fewer came or the "
+            "accelerator stalls",
+        )
+
+    def reset(self) -> None:
+        """Soft reset of both channels (PG021, DMACR.Reset), and started again."""
+        for offset, channel in zip((0x00, 0x30), (self.dma.sendchannel, self.dma.recvchannel), strict=True):
+            self.dma.write(offset, 0x4)
+            channel.start()
+        self._sending = None
+
+    def state(self) -> str:
+        """The status registers, for a person."""
+        return ", ".join(
+            f"{name} {self._status(offset)}" for name, offset in zip(("MM2S", "S2MM"), _STATUS, strict=True)
+        )
+
+    def _check_size(self, *buffers: Any) -> None:
+        largest = int(self.dma.buffer_max_size)
+        for buffer in buffers:
+            if not 0 < buffer.nbytes <= largest:
+                raise HostError(
+                    f"a packet has 1…{largest} bytes by the width of this DMA's length register, not {buffer.nbytes}; "
+                    "build it with c_sg_length_width = 26"
+                )
+
+    def _wait(self, channel: Any, what: str, why: str) -> None:
+        deadline = time.perf_counter() + self.timeout_s
+        while not channel.idle:
+            if channel.error:
+                raise HostError(f"the DMA reports an error: {self.state()}; call reset()")
+            trouble = getattr(self.dma.device, "trouble", "")
+            if trouble:
+                raise HostError(f"the accelerator stopped, the simulated board says: {trouble}; call reset()")
+            if time.perf_counter() > deadline and not channel.idle:  # this process may not have been running
+                raise HostError(f"{what} within {self.timeout_s:g} s: {self.state()}; {why}; call reset()")
+            time.sleep(_NAP_SECONDS)
+        channel.wait()
+
+    def _status(self, offset: int) -> str:
+        value = int(self.dma.read(offset))
+        names = [name for bit, name in _BITS.items() if value & bit] or ["busy"]
+        return f"{value:#x} ({', '.join(names)})"
+
+
+class Turns:
+    """Threads come one at a time and in the order of their numbers, from 0; once ``broken`` none comes any more."""
+
+    def __init__(self, broken: Callable[[], bool]) -> None:
+        self._broken, self._next = broken, 0
+        self._changed = threading.Condition()
+
+    @contextlib.contextmanager
+    def take(self, number: int) -> Iterator[None]:
+        """HostError where something broke meanwhile."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._next == number or self._broken())
+            if self._broken():
+                raise HostError("an earlier frame did not end; call reset()")
+        yield
+        with self._changed:
+            self._next += 1
+            self._changed.notify_all()
+
+    def wake(self) -> None:
+        """Whoever waits looks again whether something is broken."""
+        with self._changed:
+            self._changed.notify_all()

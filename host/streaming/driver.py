@@ -1,0 +1,126 @@
+"""The streaming accelerator under pynq: packets through AXI DMA, two frames at once."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from boards.errors import HostError
+from host.board.overlay import LoadedOverlay
+from host.contract.manifest import of_style
+from host.contract.parts import MANIFEST, Manifest
+from host.contract.streaming import StreamingLayer, StreamingManifest
+from host.contract.tensors import Integers, Pixels
+from host.streaming.buffers import StreamingBatch, StreamingBuffers
+from host.streaming.dma import StreamChannel, Turns
+from host.streaming.layout import pack_packet, unpack_packet
+
+
+class StreamingDriver:
+    """``host.backend.Driver``: the pipeline is started once and restarts itself; a frame is a packet each way."""
+
+    at_once = 2
+    """Frames that are executed together: one leaves the pipeline while the next comes in."""
+
+    def __init__(self, loaded: LoadedOverlay, manifest: Manifest) -> None:
+        self._loaded, self._manifest = loaded, of_style(StreamingManifest, manifest)
+        self.buffers: StreamingBuffers | None = None
+        self._channel: StreamChannel | None = None
+        self.settle()
+
+    def open(self, count: int) -> None:
+        """Uploads the external weights, tells the accelerator where they lie, and starts it."""
+        loaded = self._loaded
+        self._channel = StreamChannel(self._dma(), loaded.timeout_s)
+        self.buffers = StreamingBuffers(self._manifest, loaded.folder, count, loaded.allocate)
+        for image, buffer in zip(self._manifest.images, self.buffers.weights, strict=True):
+            loaded.ip.put_pointer(image.port, buffer.device_address)
+        self.settle()
+        loaded.ip.run(self._manifest.frames_per_start)
+
+    def free(self) -> None:
+        """Gives every buffer back."""
+        buffers, self.buffers, self._channel = self.buffers, None, None
+        if buffers is not None:
+            buffers.free()
+
+    # --- the stages of a frame
+
+    def load(self, batch: StreamingBatch, pictures: Sequence[Pixels]) -> None:
+        """One picture into the packet, and next in turn; pynq flushes it when it is sent."""
+        (pixels,) = pictures
+        self._turn_of[batch.index] = self._loads
+        self._loads += 1
+        pack_packet(self._manifest, pixels, np.asarray(batch.sent))
+
+    def execute(self, batch: StreamingBatch, wait: str) -> None:
+        """One frame, in and out. There is no interrupt: ``wait`` makes no difference.
+
+        From several threads at once frames follow each other into the pipeline while others are in it, in the order
+        in which they were loaded.
+        """
+        turn = self._turn_of[batch.index]
+        with self._whole() as channel:
+            with self._sending.take(turn):
+                channel.send(batch.sent)
+            with self._receiving.take(turn):
+                channel.receive(batch.received)
+            channel.finish(batch.sent)
+
+    def settle(self) -> None:
+        """After a stream: frames that were loaded and not executed have no turn any more."""
+        self._loads = 0
+        self._turn_of: dict[int, int] = {}
+        self._sending, self._receiving = Turns(self._broken), Turns(self._broken)
+
+    def _broken(self) -> bool:
+        return bool(self._loaded.broken)
+
+    def collect(self, batch: StreamingBatch, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
+        """Of the one frame a copy of each map in the packet."""
+        return (unpack_packet(self._manifest, np.asarray(batch.received)),)
+
+    def arrived(self, batch: StreamingBatch, pictures: Sequence[Pixels]) -> bool:
+        """Whether DDR holds this picture."""
+        (pixels,) = pictures
+        expected = np.zeros(self._manifest.packet_in.beat_bytes, np.uint8)
+        pack_packet(self._manifest, pixels, expected)
+        batch.sent.invalidate()
+        return bool(np.array_equal(np.asarray(batch.sent), expected))
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[StreamChannel]:
+        """After an exchange that failed nobody knows where in a frame the pipeline stands."""
+        self._loaded.check_whole()
+        assert self._channel is not None
+        try:
+            yield self._channel
+        except Exception as error:  # pynq raises RuntimeError for what its channels do not like
+            self._loaded.broken = self._loaded.broken or str(error).partition(":")[0]
+            self._sending.wake()
+            self._receiving.wake()
+            raise HostError(f"{error}; the accelerator: {self._loaded.ip.state()}") from error
+
+    # --- layer by layer
+
+    def layers(self, pixels: Pixels, wait: str, frames: int = 1) -> Iterator[tuple[StreamingLayer, Integers]]:
+        """Only the layers whose maps leave, [1, channels, height, width]: the others never lie anywhere."""
+        assert self.buffers is not None
+        batch = self.buffers.batches[0]
+        self.load(batch, (pixels,))
+        self.execute(batch, wait)
+        for layer, integers in zip(self._manifest.output_layers, self.collect(batch)[0], strict=True):
+            yield self._manifest.layers[layer], integers[np.newaxis]
+
+    def _dma(self) -> Any:
+        overlay = self._loaded.overlay
+        names = [name for name, entry in overlay.ip_dict.items() if ":axi_dma:" in entry["type"]]
+        if len(names) != 1:
+            raise HostError(
+                f"a streaming design has one AXI DMA, the .hwh holds {len(names)}; copy .bit, .hwh and {MANIFEST} of "
+                "one design"
+            )
+        return getattr(overlay, names[0])

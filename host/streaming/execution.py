@@ -1,0 +1,58 @@
+"""A streaming design executed by its simulation library alone: no pynq, no board, memory of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from host.contract.libraries import StreamingLibrary
+from host.contract.manifest import of_style
+from host.contract.parts import Manifest, read_image
+from host.contract.streaming import StreamingManifest
+from host.contract.tensors import Integers, Pixels
+from host.streaming.layout import pack_packet, unpack_packet
+
+
+@dataclass(frozen=True, eq=False)
+class ExecutedFrame:
+    """The packets of a frame in flight, uint8 [1, bytes] each."""
+
+    sent: npt.NDArray[np.uint8]
+    received: npt.NDArray[np.uint8]
+
+
+class StreamingExecution:
+    """``host.backend.Backend``: a frame is one call of the generated code."""
+
+    at_once = 1
+    label = "executed by the simulation library: not the design's speed"
+
+    def __init__(self, folder: Path, manifest: Manifest, library: Path, count: int) -> None:
+        described = of_style(StreamingManifest, manifest)
+        self._manifest, self._library = described, StreamingLibrary(library, described)
+        self._images = tuple(np.frombuffer(read_image(folder, image), np.uint8) for image in described.images)
+        sizes = (described.packet_in.bytes, described.packet_out.bytes)
+        self.batches = tuple(ExecutedFrame(*(np.zeros((1, size), np.uint8) for size in sizes)) for _ in range(count))
+
+    def load(self, batch: ExecutedFrame, pictures: Sequence[Pixels]) -> None:
+        """One picture into the packet."""
+        (pixels,) = pictures
+        pack_packet(self._manifest, pixels, batch.sent[0])
+
+    def execute(self, batch: ExecutedFrame, wait: str) -> None:
+        """One frame, in and out."""
+        batch.received[:] = self._library.run(self._images, batch.sent)
+
+    def collect(self, batch: ExecutedFrame, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
+        """Of the one frame a copy of each map in the packet."""
+        return (unpack_packet(self._manifest, batch.received[0]),)
+
+    def verify(self, batch: ExecutedFrame, pictures: Sequence[Pixels]) -> None:
+        """Nothing lies between this process and its own memory."""
+
+    def settle(self) -> None:
+        """A frame ends with its call, and nothing is left of it."""

@@ -1,0 +1,79 @@
+"""A systolic design executed by its simulation library alone: no pynq, no board, memory of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from host.contract.libraries import SystolicLibrary, SystolicMemory
+from host.contract.manifest import of_style
+from host.contract.parts import Image, Manifest, read_image
+from host.contract.systolic import SystolicManifest
+from host.contract.tensors import Integers, Pixels
+from host.systolic.layout import pack_batch, unpack_batch
+
+UNWRITTEN = 0x55
+"""What lies in an arena that nobody wrote: nothing may rely on zeros."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExecutedBatch:
+    """The arena of a batch in flight. outputs: of each frame, the maps that the host reads, by layer."""
+
+    maps: npt.NDArray[np.uint8]
+    outputs: dict[int, tuple[Integers, ...]] = field(default_factory=dict)
+
+
+class SystolicExecution:
+    """``host.backend.Backend``: a batch is one call of the generated code."""
+
+    at_once = 1
+    label = "executed by the simulation library: not the design's speed"
+
+    def __init__(self, folder: Path, manifest: Manifest, library: Path, count: int) -> None:
+        described = of_style(SystolicManifest, manifest)
+        self._manifest, self._library = described, SystolicLibrary(library, described)
+
+        def data(image: Image) -> npt.NDArray[np.uint8]:
+            return np.frombuffer(read_image(folder, image), np.uint8)
+
+        images = described.images
+        self._images = (tuple(map(data, images.weights)), data(images.requantisers), data(images.program))
+        self.batches = tuple(ExecutedBatch(np.full(described.maps_bytes, UNWRITTEN, np.uint8)) for _ in range(count))
+
+    def load(self, batch: ExecutedBatch, pictures: Sequence[Pixels]) -> None:
+        """Into the arena; the last picture fills the batch."""
+        region = self._manifest.input
+        end = region.offset + self._manifest.batch * region.bytes
+        pack_batch(self._manifest, pictures, batch.maps[region.offset : end])
+
+    def execute(self, batch: ExecutedBatch, wait: str) -> None:
+        """One batch; a map that the host reads is copied before a later layer may take its place."""
+        layer_ending = {self._manifest.layers[index].last_pass: index for index in self._manifest.output_layers}
+
+        def after_pass(number: int) -> None:
+            if number in layer_ending:
+                batch.outputs[layer_ending[number]] = self._maps(batch, layer_ending[number])
+
+        memory = SystolicMemory(batch.maps, *self._images)
+        self._library.run(memory, 0, self._manifest.passes, after_pass)
+
+    def _maps(self, batch: ExecutedBatch, index: int) -> tuple[Integers, ...]:
+        region = self._manifest.layers[index].output
+        data = batch.maps[region.offset : region.offset + self._manifest.batch * region.bytes]
+        return unpack_batch(region, self._manifest.lanes, data, self._manifest.batch)
+
+    def collect(self, batch: ExecutedBatch, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
+        """Of each of the first ``frames`` frames each map that the host reads."""
+        maps = [batch.outputs[index] for index in self._manifest.output_layers]
+        return tuple(zip(*maps, strict=True))[:frames]
+
+    def verify(self, batch: ExecutedBatch, pictures: Sequence[Pixels]) -> None:
+        """Nothing lies between this process and its own memory."""
+
+    def settle(self) -> None:
+        """A batch ends with its call, and nothing is left of it."""

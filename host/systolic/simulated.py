@@ -1,0 +1,163 @@
+"""The systolic accelerator of the simulated board: registers, interrupt, and the generated C++ over what DDR holds."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from host.contract.libraries import StoppedError, SystolicLibrary, SystolicMemory
+from host.contract.manifest import of_style
+from host.contract.parts import Manifest
+from host.contract.systolic import SystolicManifest
+from host.simulated.ddr import BusError
+from host.simulated.fabric import FabricBoard, pointer
+from host.simulated.faults import Fault, Faults
+from host.simulated.registers import Registers
+
+Kernel = Callable[["SystolicModel", Mapping[str, int]], bool]
+"""Runs what the registers say; False where it hangs."""
+
+
+class SystolicModel(Registers):
+    """ap_ctrl_hs on s_axilite with its interrupt; ``run`` is called in a thread of its own on AP_START."""
+
+    CTRL, GIER, IER, ISR = 0x00, 0x04, 0x08, 0x0C
+    START, DONE, IDLE, READY = 1, 2, 4, 8
+
+    def __init__(self, offsets: Mapping[str, int], run: Kernel, faults: Faults, irq: Callable[[bool], None]) -> None:
+        super().__init__({self.CTRL: self.IDLE})
+        self.offsets = dict(offsets)
+        self.stopped = threading.Event()
+        self.starts = 0
+        self._run, self._faults, self._irq = run, faults, irq
+        self._lock = threading.RLock()
+        self._threads: list[threading.Thread] = []
+
+    def read(self, offset: int) -> int:
+        with self._lock:
+            value = self.values[offset]
+            if offset == self.CTRL:
+                self.values[offset] &= ~(self.DONE | self.READY)
+                value |= int(self._line) << 9
+            return value
+
+    def write(self, offset: int, value: int) -> None:
+        with self._lock:
+            if offset == self.CTRL:
+                self._control(value)
+            elif offset == self.ISR:
+                self.values[offset] ^= value  # toggle on write
+            else:
+                self.values[offset] = value
+            self._irq(self._line)
+
+    def show(self, name: str, value: int) -> None:
+        """A register that the accelerator writes and the host reads."""
+        with self._lock:
+            self.values[self.offsets[name]] = value
+
+    def stop(self) -> None:
+        self.stopped.set()
+        for thread in self._threads:
+            thread.join()
+
+    @property
+    def _line(self) -> bool:
+        return bool(self.values[self.GIER] & 1 and self.values[self.ISR])
+
+    def _control(self, value: int) -> None:
+        if value & self.START and self.values[self.CTRL] & self.IDLE:
+            self.values[self.CTRL] = self.START
+            registers = {name: self.values[offset] for name, offset in self.offsets.items()}
+            thread = threading.Thread(target=self._execute, args=(registers, self.starts), daemon=True)
+            self.starts += 1
+            self._threads = [earlier for earlier in self._threads if earlier.is_alive()] + [thread]
+            thread.start()
+
+    def _execute(self, registers: Mapping[str, int], number: int) -> None:
+        if not self._run(self, registers) or self.stopped.is_set():
+            return
+        lost, late, twice = (self._faults.take(f"{what} interrupt", number) for what in ("lost", "late", "double"))
+        with self._lock:
+            self.values[self.CTRL] = self.DONE | self.IDLE | self.READY
+            if not (lost or late):
+                self._raise_interrupt()
+        for again in (late, twice):
+            if again:
+                self.stopped.wait(again.seconds)
+                self._raise_interrupt()
+
+    def _raise_interrupt(self) -> None:
+        with self._lock:
+            self.values[self.ISR] |= self.values[self.IER] & 3
+            self._irq(self._line)
+
+
+class SystolicFabric:
+    """``host.simulated.fabric.Fabric`` over a simulation library. SimulationError where that cannot be loaded."""
+
+    stream = None
+
+    def __init__(self, board: FabricBoard, manifest: Manifest, library: Path) -> None:
+        self._board, self._manifest = board, of_style(SystolicManifest, manifest)
+        self._library = SystolicLibrary(library, self._manifest)
+
+    def slave(self, offsets: Mapping[str, int], irq: Callable[[bool], None]) -> SystolicModel:
+        """A new one, as after a bitstream."""
+        return SystolicModel(offsets, self._start, self._board.faults, irq)
+
+    def _start(self, model: SystolicModel, registers: Mapping[str, int]) -> bool:
+        """One start; False where it does not end, as with a decode error or a program that makes no sense."""
+        began, start = time.perf_counter(), model.starts - 1
+        self._board.corrupt(registers, start)
+        hang = self._board.faults.take("hang", start)
+        self._board.trouble = self._run(model, registers, hang)
+        if self._board.trouble or (hang and model.stopped.wait()):
+            return False
+        first = registers["first"]
+        return self._board.keep_pace(model.stopped, range(first, first + registers["count"]), began)
+
+    def _run(self, model: SystolicModel, registers: Mapping[str, int], hang: Fault | None) -> str:
+        """The generated code over DDR; an empty sentence, or what stopped it."""
+
+        def after_pass(index: int) -> None:
+            model.show("current", index)
+            if hang and index - registers["first"] >= hang.in_pass:
+                model.stopped.wait()
+
+        try:
+            memory = self._memory(registers)
+            current = self._library.run(memory, registers["first"], registers["count"], after_pass)
+        except BusError as error:
+            return str(error)
+        except StoppedError as error:
+            model.show("current", error.current)
+            return error.sentence
+        model.show("current", current)
+        return ""
+
+    def _memory(self, registers: Mapping[str, int]) -> SystolicMemory:
+        """Where the registers point, to the end of what is allocated there."""
+        ports = self._manifest.array.weight_ports
+        weights = tuple(self._board.memory.rest(pointer(registers, f"weights_{port}")) for port in range(ports))
+        requantisers = self._board.memory.rest(pointer(registers, "requantisers"))
+        return SystolicMemory(
+            self._map_arena(registers), weights, requantisers, self._board.memory.rest(pointer(registers, "program"))
+        )
+
+    def _map_arena(self, registers: Mapping[str, int]) -> npt.NDArray[np.uint8]:
+        """From the map pointers, which must agree, to the end of what is allocated."""
+        addresses = {
+            pointer(registers, f"maps_{way}_{port}")
+            for port in range(self._manifest.array.map_ports)
+            for way in ("read", "write")
+        }
+        if len(addresses) != 1:
+            named = ", ".join(f"{address:#x}" for address in sorted(addresses))
+            raise BusError(f"the map pointers are {named}, not one address")
+        return self._board.memory.from_here(addresses.pop())
