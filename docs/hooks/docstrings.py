@@ -8,7 +8,7 @@ from typing import Any
 from griffe import Extension, Object
 
 CODE = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
-FIELD = re.compile(r"\n(?=[\w, ]{1,40}: )")
+FIELD = re.compile(r"\n(?=[\w, ]{1,40}: )|(?<=\.)\s(?=[a-z]\w*(?:, \w+)*: )")
 ROLE = re.compile(r":(?:mod|func|class|meth):`~?([^`]+)`")
 
 
@@ -22,7 +22,8 @@ class PlainDocstrings(Extension):
 
 def escaped(text: str) -> str:
     """Code spans and indented blocks stay as they are, and a line ``field: meaning`` stays a line."""
-    parts = CODE.split(FIELD.sub("  \n", ROLE.sub(r"``\1``", text)))
+    text = re.sub(r"(\n *)?::$", ":", ROLE.sub(r"``\1``", text), flags=re.MULTILINE)
+    parts = CODE.split(FIELD.sub("  \n", text))
     return "".join(part if part.startswith("`") else _escape_lines(part) for part in parts)
 
 

@@ -153,6 +153,23 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return MARK.sub(lambda mark: GENERATED[mark[1]](*mark[2].split()), markdown)
 
 
+def api_list() -> str:
+    """The public names of ``systolic``: functions, classes, errors."""
+    names = [name for name in getattr(importlib.import_module("systolic"), "__all__", ()) if not name.startswith("_")]
+    errors = [name for name in names if name.endswith("Error")]
+    functions = [name for name in names if name.islower()]
+    sections = {
+        "Functions": functions,
+        "Classes": [name for name in names if name not in (*functions, *errors)],
+        "Errors": sorted(errors, key=lambda name: name != "SystolicError"),
+    }
+    return "\n\n".join(
+        "\n\n".join([f"## {title}", *(f"::: systolic.{name}\n    options: {{heading_level: 3}}" for name in listed)])
+        for title, listed in sections.items()
+        if listed
+    )
+
+
 def boards_table() -> str:
     """The boards' facts, read from their TOML files."""
     from boards.board import load, names
@@ -257,6 +274,7 @@ def first_sentence(module: str) -> str:
 
 
 GENERATED: Mapping[str, Callable[..., str]] = {
+    "api": api_list,
     "boards": boards_table,
     "commands": commands_list,
     "fields": fields_tables,
