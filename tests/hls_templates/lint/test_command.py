@@ -1,0 +1,53 @@
+"""The linter's command: findings, exit codes, rules and their examples."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
+
+from hls_templates.lint.__main__ import main
+from tests.hls_templates.lint.designs import DESIGN, TYPES
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_command_prints_findings_and_tells_by_its_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "top.cpp").write_text(DESIGN.replace("HLS UNROLL", "HLS UNROL"))
+    (tmp_path / "types.h").write_text(TYPES)
+    command = [
+        sys.executable,
+        "-m",
+        "hls_templates.lint",
+        str(tmp_path / "top.cpp"),
+        str(tmp_path / "types.h"),
+    ]
+    done = subprocess.run([*command, "--top", "accelerate"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout.startswith("top.cpp:8: unknown-directive: ")
+
+
+def test_the_command_says_clean_and_unusable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "top.cpp").write_text(DESIGN)
+    (tmp_path / "types.h").write_text(TYPES)
+    files = [str(tmp_path / "top.cpp"), str(tmp_path / "types.h")]
+    assert main([*files, "--top", "accelerate"]) == 0
+    assert main([*files, "--top", "missing"]) == 2
+    assert "missing is not" in capsys.readouterr().err
+
+
+def test_the_command_explains_a_rule_by_its_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--explain", "goto"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("5.10 goto: `goto`\nSource: UG1399, Unsupported C/C++ Constructs\n")
+    assert "if (data[1]) goto again;" in text
+
+
+def test_the_document_has_the_table_of_rules_that_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--rules"]) == 0
+    document = ROOT / "docs/reference/lint.md"
+    assert capsys.readouterr().out in document.read_text("utf-8")

@@ -1,0 +1,62 @@
+"""Directives that the manual documents are clean, and data of the manual is in order."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
+
+from hls_templates.lint.documented.directives import DIRECTIVES
+from tests.hls_templates.lint.designs import LAST, faults
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for (int i = 0; i < LANES * 2 - 1; i += 2) {\n    }",
+        "for (int i = LANES - 1; i >= 0; --i) {\n    }",
+        "do {\n    } while (0);",
+        "const int most = DEPTH / 2;\n    for (int i = 0; i < most; ++i) {\n    }",
+        "for (int i = 0; i < LANES; ++i) {\n#pragma HLS UNROLL\n"
+        "        for (int j = 0; j < i; ++j) {\n        }\n    }",
+        "for (int i = 0; i < 9; ++i) {\n#pragma HLS PIPELINE II=DEPTH\n"
+        "        for (int j = 0; j < LANES; ++j)\n"
+        "            for (int k = j; k < LANES; ++k) words += k;\n    }",
+    ],
+)
+def test_loops_with_constant_bounds_are_clean(text: str) -> None:
+    assert faults(LAST, f"{LAST}    {text}\n") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INTERFACE mode=ap_ctrl_chain port=return",
+        "PIPELINE off",
+        "ALLOCATION operation instances=mul limit=2",
+        "ALLOCATION function instances=run limit=1",
+        "LATENCY min=1 max=4",
+        "STABLE variable=words",
+        "EXPRESSION_BALANCE off",
+        "CACHE port=source lines=8 depth=128",
+        "ALIAS ports=source,sink distance=1024",
+        "PERFORMANCE target_ti=3000 unit=cycle",
+    ],
+)
+def test_documented_directives_are_clean_in_a_function(text: str) -> None:
+    assert faults("port=return\n", f"port=return\n#pragma HLS {text}\n") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["II=2 style=flp", "II=DEPTH", "II=sizeof(word_t)/4", "ii=2*LANES rewind", "rewind=true", "off=false"],
+)
+def test_documented_pipelines_are_clean_in_a_loop(text: str) -> None:
+    assert faults("        SYSTOLIC_PIPELINE(1, 2);\n", f"#pragma HLS PIPELINE {text}\n") == ()
+
+
+def test_every_directive_has_a_scope_and_only_known_needs() -> None:
+    for name, directive in DIRECTIVES.items():
+        assert directive.scopes <= {"function", "loop", "region", "conditional"}, name
+        assert set(directive.needs) <= set(directive.options), name
+        assert all(set(options) <= set(directive.options) for options in directive.modes.values()), name

@@ -1,0 +1,65 @@
+"""A fault is found at its own line; notes silence it; what cannot be linted is told."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
+
+from boards.errors import GenerateError
+from hls_templates.lint import lint
+from tests.hls_templates.lint.designs import DESIGN, KEPT, TYPES, faults
+
+
+def test_a_fault_is_found_at_its_own_line_behind_macros_and_includes() -> None:
+    (found,) = faults("SYSTOLIC_PIPELINE(1, 5)", "SYSTOLIC_PIPELINE(-1, 5)")
+    line = DESIGN.splitlines().index("        SYSTOLIC_PIPELINE(1, 5);") + 1
+    assert (found.file, found.line, found.rule) == ("top.cpp", line, "bad-value")
+
+
+def test_a_fault_in_a_header_is_found_once_in_the_header() -> None:
+    header = TYPES.replace("value_t lane[4];", "float lane[4];")
+    (found,) = lint({"a.cpp": DESIGN, "b.cpp": '#include "types.h"\n', "types.h": header}, "accelerate")
+    assert (found.file, found.line, found.rule) == ("types.h", 7, "floating-point")
+
+
+def test_a_note_with_a_reason_silences_its_rule_only() -> None:
+    line = "    static int seen;"
+    note = "// lint: allow(static-local) the row survives from pass to pass"
+    assert faults(KEPT, f"{KEPT}{line}  {note}\n") == ()
+    assert faults(KEPT, f"{KEPT}    {note}\n{line}\n") == ()
+    assert [f.rule for f in faults(KEPT, f"{KEPT}{line}  // lint: allow(static-local)\n")] == ["static-local"]
+    assert [f.rule for f in faults(KEPT, f"{KEPT}{line}  // lint: allow(goto) other\n")] == ["static-local"]
+
+
+def test_names_that_the_hardware_reserves_are_found_at_the_top_alone() -> None:
+    text = "static void signal(int *out) { out[0] = 1; }\nvoid design(int *data,\n            int *program) {\n}\n"
+    findings = lint({"a.cpp": text}, "design")
+    assert [(f.line, f.rule, f.sentence.split("but ")[1].split(";")[0]) for f in findings] == [
+        (2, "reserved-name", "design is one of Verilog"),
+        (3, "reserved-name", "program is one of SystemVerilog"),
+    ]
+    noted = text.replace("            int *program", "    // lint: allow(reserved-name) renamed\n    int *program")
+    assert [f.line for f in lint({"a.cpp": noted}, "design")] == [2]
+
+
+def test_the_top_function_must_be_there() -> None:
+    with pytest.raises(GenerateError, match="the top function must be defined in the sources, but other is not"):
+        faults(top="other")
+
+
+def test_names_outside_the_project_are_refused() -> None:
+    with pytest.raises(GenerateError, match=r"named by a path inside the project, not '\.\./x\.h'"):
+        lint({"../x.h": ""}, "")
+
+
+def test_what_the_preprocessor_refuses_is_told() -> None:
+    with pytest.raises(GenerateError, match=r"the preprocessor must accept the sources, but: .*too small"):
+        lint({"a.h": '#error "too small"\n'}, "")
+
+
+def test_constants_of_an_absent_header_are_believed_only_without_it() -> None:
+    text = '#include "parameters.h"\nvoid top(int *p) {\n    for (int i = 0; i < ROWS; ++i) p[i] = 0;\n}\n'
+    assert lint({"a.cpp": text}, "top") == ()
+    (found,) = lint({"a.cpp": text, "parameters.h": ""}, "top")
+    assert found.rule == "unbounded-loop"
