@@ -1,7 +1,13 @@
-"""Shares of the DDR: ports that are busy at the same time are served a chunk each, in turn (simulation/memory.cpp).
+"""Shares of the DDR: how much slower ports are while others are busy too (hls_templates/simulation/memory.cpp).
 
-A chunk is 64 bytes, or what is left of a burst: ports of short bursts get less. Where the ports ask for more than the
-DDR gives, a turn takes as long as all their chunks; a port whose own chunk takes longer than that is not slowed down.
+Ports that are busy at the same time are served a chunk each, in turn:
+
+    DDR     rows 0 │ rows 1 │ weights 0 │ weights 1 │ rows 0 │ …        chunks of 64 bytes, or what is left of a burst
+            └──────────────── one turn ─────────────┘
+
+Ports of short bursts get less in a turn. Where the ports ask for more than the DDR gives, a turn takes as long as all
+its chunks; a port whose own chunk takes longer than that is not slowed down. ``milli_cycles`` of
+scheduler/hardware/ddr.py counts it for one set of ports; here it is looked up for a grid of them.
 """
 
 from __future__ import annotations
@@ -13,43 +19,45 @@ import numpy as np
 
 from scheduler.hardware.ddr import BURST_WORDS, DDR_CHUNK, milli_cycles
 from scheduler.systolic.model.arrays import Numbers
-from scheduler.systolic.model.grid import PassGrid, Times, most
+from scheduler.systolic.model.grid import PassGrid, Times, latest
 
 MANY_CHUNKS = 8
 """Chunks of a burst of which a last, smaller one does not matter."""
 
 ROWS, WEIGHTS, SAVES = "rows", "weights", "saves"
+"""Kinds of ports: those that read rows, read weights, write results."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ports:
-    """Of one kind. width: bytes a word; part: words of a burst, which is served in chunks."""
+    """The ports of one kind. width: bytes a word; burst: words, which are served in chunks."""
 
     number: Numbers
     width: Numbers
-    part: Numbers
+    burst: Numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Cycles a word of each kind of port, by who else is busy."""
+    """Cycles a word of each kind of port in one pass, by who else is busy."""
 
     grid: PassGrid
 
     @staticmethod
     @lru_cache(maxsize=2)
     def of(grid: PassGrid) -> Shares:
+        """Of a pass; what is looked up once is kept with it."""
         return Shares(grid)
 
     @cached_property
     def ports(self) -> dict[str, Ports]:
         grid, arrays, tilings = self.grid, self.grid.arrays, self.grid.tilings
-        word, wide, whole = np.int64(arrays.word_bytes), arrays.port_bytes, np.int64(BURST_WORDS)
-        left = np.minimum(grid.columns, arrays.chunk).astype(np.int64) * grid.shape.value_words
+        word = np.int64(arrays.word_bytes)
+        saved = np.minimum(grid.columns, arrays.chunk).astype(np.int64) * grid.shape.value_words
         return {
             ROWS: _ports(arrays.map_ports, word, tilings.words // tilings.bursts),
-            SAVES: _ports(arrays.map_ports, word, left),
-            WEIGHTS: _ports(arrays.weight_ports, wide, whole),
+            SAVES: _ports(arrays.map_ports, word, saved),
+            WEIGHTS: _ports(arrays.weight_ports, arrays.port_bytes, np.int64(BURST_WORDS)),
         }
 
     @cached_property
@@ -57,35 +65,47 @@ class Shares:
         return {}
 
     def paces(self, *busy: str) -> dict[str, Times]:
-        """Of every busy kind of ports."""
+        """Cycles a word of each of these kinds of ports, while exactly these are busy."""
         key = frozenset(busy)
         if key not in self._paces:
             self._paces[key] = self._simulated(busy)
         return self._paces[key]
 
     def _simulated(self, busy: tuple[str, ...]) -> dict[str, Times]:
-        numbers = [n for kind in busy for n in (self.ports[kind].number, self.ports[kind].width, self.ports[kind].part)]
+        """Each distinct set of ports on the grid is simulated once."""
+        kinds = [self.ports[kind] for kind in busy]
+        numbers = [number for kind in kinds for number in (kind.number, kind.width, kind.burst)]
         grid = np.broadcast_arrays(*numbers)
-        _, firsts, where = np.unique(_keys(numbers), return_index=True, return_inverse=True)
-        cases = np.stack([n.ravel()[firsts] for n in grid], axis=1).tolist()
+        _, firsts, places = np.unique(_keys(numbers), return_index=True, return_inverse=True)
+        cases = np.stack([number.ravel()[firsts] for number in grid], axis=1).tolist()
         milli = [
             milli_cycles(tuple(zip(case[0::3], case[1::3], case[2::3], strict=True)), self.grid.ddr.milli_bytes)
             for case in cases
         ]
-        paces = np.asarray(milli, np.float64)[where.ravel()] / 1000
-        return {kind: paces[:, at].reshape(grid[0].shape) for at, kind in enumerate(busy)}
+        paces = np.asarray(milli, np.float64)[places.ravel()] / 1000
+        return {kind: paces[:, index].reshape(grid[0].shape) for index, kind in enumerate(busy)}
 
-    def lost(self, kind: str, words: Times, others: dict[str, Times]) -> Times:
-        """Cycles that ports of ``kind`` lose on ``words`` each while two others move so many bytes, and by themselves
-        where they ask for more than the DDR gives."""
-        (first, its), (second, bytes_) = others.items()
-        a, b = (self._words(first, its), self._words(second, bytes_))
-        both, left, right = self.paces(kind, first, second), self.paces(kind, first), self.paces(kind, second)
-        together = np.minimum(a * both[first], b * both[second])
-        alone_a, alone_b = (a - together / both[first]) * left[first], (b - together / both[second]) * right[second]
-        most_ = words * (np.where((a > 0) & (b > 0), both[kind], np.where(a > 0, left[kind], right[kind])) - 1)
-        spent = sum(t * (1 - 1 / p[kind]) for t, p in ((together, both), (alone_a, left), (alone_b, right)))
-        return most(np.minimum(spent, most_), words * (self.paces(kind)[kind] - 1))
+    def lost(self, kind: str, words: Times, rivals: dict[str, Times]) -> Times:
+        """Cycles that ports of ``kind`` lose on ``words`` each while two other kinds move so many bytes, and by
+        themselves where they ask for more than the DDR gives.
+
+        For a while both rivals are busy, then the one with more to move, then none:
+
+            rival a    ├───────────────┤
+            rival b    ├────────┤
+            pace       │  both  │ a    │ alone
+        """
+        (kind_a, bytes_a), (kind_b, bytes_b) = rivals.items()
+        words_a, words_b = self._words(kind_a, bytes_a), self._words(kind_b, bytes_b)
+        both, with_a, with_b = self.paces(kind, kind_a, kind_b), self.paces(kind, kind_a), self.paces(kind, kind_b)
+        together = np.minimum(words_a * both[kind_a], words_b * both[kind_b])
+        alone_a = (words_a - together / both[kind_a]) * with_a[kind_a]
+        alone_b = (words_b - together / both[kind_b]) * with_b[kind_b]
+        one_rival = np.where(words_a > 0, with_a[kind], with_b[kind])
+        limit = words * (np.where((words_a > 0) & (words_b > 0), both[kind], one_rival) - 1)
+        phases = ((together, both), (alone_a, with_a), (alone_b, with_b))
+        lost = sum(cycles * (1 - 1 / paces[kind]) for cycles, paces in phases)
+        return latest(np.minimum(lost, limit), words * (self.paces(kind)[kind] - 1))
 
     def _words(self, kind: str, bytes_: Times) -> Times:
         ports = self.ports[kind]
@@ -95,14 +115,14 @@ class Shares:
 def _keys(numbers: list[Numbers]) -> Numbers:
     """One number for each combination on the grid: plain integers sort much faster than columns."""
     key = np.zeros((), np.int64)
-    for n in numbers:
-        values, ranks = np.unique(n, return_inverse=True)
-        key = key * len(values) + ranks.reshape(np.shape(n))
+    for number in numbers:
+        values, ranks = np.unique(number, return_inverse=True)
+        key = key * len(values) + ranks.reshape(np.shape(number))
     return np.asarray(key, np.int64)
 
 
 def _ports(number: Numbers, width: Numbers, burst: Numbers) -> Ports:
-    """Bursts of many or of whole chunks are one case."""
-    part = np.minimum(burst, BURST_WORDS)
-    whole = (part * width % DDR_CHUNK == 0) | (part * width > MANY_CHUNKS * DDR_CHUNK)
-    return Ports(number, width, np.asarray(np.where(whole, BURST_WORDS, part), np.int64))
+    """Bursts of many chunks, and those of whole chunks, are one case."""
+    words = np.minimum(burst, BURST_WORDS)
+    whole = (words * width % DDR_CHUNK == 0) | (words * width > MANY_CHUNKS * DDR_CHUNK)
+    return Ports(number, width, np.asarray(np.where(whole, BURST_WORDS, words), np.int64))

@@ -1,9 +1,14 @@
-"""pool, requantise and arrange (include/pool.h, requantise.h, save.h): one channel tile of one row tile, by chunks.
+"""The output stage: pool, requantise and arrange (systolic/pool.h, requantise.h, save.h), chunk by chunk of a tile.
 
-arrange takes a chunk of results while the chunk before leaves, in one loop of max(fills, leaves) iterations: where more
-leaves than comes, the excess runs after the last result. The array is ahead of it by what the FIFOs and the pipelines
-between them hold, then it waits. Pipelines that get nothing hold results back: what stands in them when the array
-pauses comes when it goes on.
+arrange is one loop that takes the results of a chunk while the chunk before leaves. It runs max(fills, leaves)
+iterations; where more leaves than comes, the excess runs after the last result, and nothing is taken meanwhile:
+
+    chunk k       ├── fills ──┤
+    chunk k−1     ├────── leaves ──────┤
+    arrange       takes results        │ excess │ bubble │ chunk k+1 …
+
+The array is ahead of arrange by what the FIFOs and the pipelines between them hold, and waits when they are full. A
+pipeline that gets nothing moves nothing: results that stand in it when the array pauses come when the array goes on.
 """
 
 from __future__ import annotations
@@ -14,14 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
-from scheduler.systolic.model.grid import PART_BUBBLE, PassGrid, Times, most, up
+from scheduler.systolic.model.grid import PART_BUBBLE, PassGrid, Times, ceiling, latest
 from scheduler.systolic.model.state import State
 
 ARRAY_STAGES = 11
 """pe_array: from an iteration to the write of its sums, before the skew of the rows."""
 
 SAVER_STAGES = 24
-"""From the last row's sum to its result in arrange: pe_array 12, pool 4, requantise 8, less grid."""
+"""From the last row's sum to its result in arrange: pe_array 12, pool 4, requantise 8, less one."""
 
 FROZEN_GROUPS = 10
 """Groups that stand in the pipelines of pool (3) and requantise (7) where nothing follows."""
@@ -29,164 +34,184 @@ FROZEN_GROUPS = 10
 HELD_GROUPS = 17
 """Groups between pool's reads and arrange's: those, and two FIFOs of 4, less the one that waits."""
 
-WAIT = 4
-"""Depth of the FIFOs between processes in step (systolic.generate); sums have ``rows`` more."""
+FIFO_WORDS = 4
+"""Depth of the FIFOs between processes in step; that of sums has ``rows`` more."""
 
 CHUNK_BUBBLE = 4
 """arrange: between two chunks its pipeline (depth 4) drains and the next one is entered."""
 
 
 @dataclass(frozen=True, eq=False)
-class Saver:
-    """One channel tile of one row tile. groups: of rows, a column; position: iterations of pool a column; leaves:
-    words a column and port. lag: from a position of the array to its last result in arrange."""
+class TileSave:
+    """How one channel tile of one row tile is saved.
+
+    groups: of rows, a column. pool_cycles: iterations of pool a column. port_words: words a column and port. lag:
+    cycles from a position of the array to its last result in arrange. frozen_cycles: pool's iterations for what stands
+    in the pipelines when the tile begins.
+    """
 
     groups: Times
-    position: Times
-    leaves: Times
+    pool_cycles: Times
+    port_words: Times
     lag: Times
-    stuck: Times
+    frozen_cycles: Times
 
 
 @dataclass(frozen=True, eq=False)
 class _Flow:
-    """The State's part that a chunk changes. came: when arrange has taken the last result of the chunk before."""
+    """The part of a State that a chunk changes. last_result: when arrange has taken the last result of the chunk
+    before."""
 
     array: Times
-    arrange: Times
-    came: Times
+    arrange_done: Times
+    last_result: Times
     excess: Times
-    left: Times
-    filled: Times
+    chunk_leaves: Times
+    chunk_results: Times
     gap: Times
-    taken: Times
-    pooled: Times
-    pool: Times
+    results: Times
+    pool_free: Times
+    pool_done: Times
     wait_saver: Times
 
 
 _NAMES = tuple(f.name for f in fields(_Flow))
-_SAME = ("excess", "left", "filled", "gap")
+_LEVELS = ("excess", "chunk_leaves", "chunk_results", "gap")
 
 
-def saver_of(grid: PassGrid, saved: int, blocks: int, last: bool) -> Saver:
-    """``last``: of the pass, after which all pipelines drain."""
+def tile_save(grid: PassGrid, saved_rows: int, blocks: int, last: bool) -> TileSave:
+    """How a tile that writes ``saved_rows`` rows of ``blocks`` words is saved. last: of the pass, after which all
+    pipelines drain."""
     arrays, shape = grid.arrays, grid.shape
-    groups = up(saved / arrays.save_rows)
-    position = groups + (shape.pool_stride - 1)
-    frozen = 0 if last else np.minimum(up(FROZEN_GROUPS / groups) * grid.column_cycles, grid.feeds)
+    groups = ceiling(saved_rows / arrays.save_rows)
+    pool_cycles = groups + (shape.pool_stride - 1)
+    frozen = 0 if last else np.minimum(ceiling(FROZEN_GROUPS / groups) * grid.column_cycles, grid.feeds)
     skew = arrays.rows - 1
-    held = (skew + ARRAY_STAGES) / shape.steps * shape.positions / shape.pool_stride + FROZEN_GROUPS / groups
-    return Saver(
+    standing = (skew + ARRAY_STAGES) / shape.steps * shape.positions / shape.pool_stride + FROZEN_GROUPS / groups
+    return TileSave(
         groups,
-        position,
-        up(saved / _together(grid)) * blocks * shape.value_words,
+        pool_cycles,
+        ceiling(saved_rows / _leaving_rows(grid)) * blocks * shape.value_words,
         skew + SAVER_STAGES + groups + frozen,
-        np.minimum(held, grid.columns) * position,
+        np.minimum(standing, grid.columns) * pool_cycles,
     )
 
 
-def _together(grid: PassGrid) -> Times:
-    """include/save.h, leave_together: rows of a chunk that leave in an iteration."""
+def _leaving_rows(grid: PassGrid) -> Times:
+    """systolic/save.h, leave_together: rows of a chunk that leave in an iteration."""
     arrays = grid.arrays
-    both = np.maximum(arrays.save_rows, arrays.map_ports) if grid.shape.to_chip else arrays.map_ports
-    return np.asarray(both, np.float64)
+    rows = np.maximum(arrays.save_rows, arrays.map_ports) if grid.shape.to_chip else arrays.map_ports
+    return np.asarray(rows, np.float64)
 
 
-def save(grid: PassGrid, state: State, start: Times, saver: Saver) -> State:
+def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
     """The array takes the positions of a tile from ``start`` on, as far as the Saver lets it."""
     chunk = np.asarray(grid.arrays.chunk, np.float64)
-    count = up(grid.columns / chunk)
-    full = chunk * grid.column_cycles
-    resumed = most(state.arrange, start + most(saver.lag, WAIT + saver.stuck))
-    came = np.where(state.taken > 0, resumed, state.arrange)
-    flow = _Flow(start, came=came, **{n: getattr(state, n) for n in _NAMES if n not in ("array", "came")})
-    flow = _chunk(grid, saver, flow, np.minimum(grid.columns, chunk), np.where(count == 1, grid.feeds, full))
-    for at in (2, 3):
-        flow = _next(grid, saver, flow, count > at, chunk, full)
-    before = flow
-    flow = _next(grid, saver, flow, count > 4, chunk, full)
+    count = ceiling(grid.columns / chunk)
+    full_cycles = chunk * grid.column_cycles
+    resumed = latest(state.arrange_done, start + latest(tile.lag, FIFO_WORDS + tile.frozen_cycles))
+    last_result = np.where(state.results > 0, resumed, state.arrange_done)
+    unchanged = {name: getattr(state, name) for name in _NAMES if name not in ("array", "last_result")}
+    flow = _Flow(start, last_result=last_result, **unchanged)
+    first_columns, first_cycles = np.minimum(grid.columns, chunk), np.where(count == 1, grid.feeds, full_cycles)
+    flow = _chunk(grid, tile, flow, first_columns, first_cycles)
+    # Chunks 2 to 4 are stepped through, further ones are like the fourth, and the last one may be shorter.
+    for number in (2, 3):
+        flow = _next_chunk(grid, tile, flow, count > number, (chunk, full_cycles))
+    third = flow
+    flow = _next_chunk(grid, tile, flow, count > 4, (chunk, full_cycles))
     if (count > 5).any():
-        flow = _grown(before, flow, most(0, count - 5))
+        flow = _repeated(third, flow, latest(0, count - 5))
     tail = grid.columns - (count - 1) * chunk
-    flow = _next(grid, saver, flow, count > 1, tail, grid.feeds - (count - 1) * full)
-    return replace(state, **{n: getattr(flow, n) for n in _NAMES if n != "came"})
+    flow = _next_chunk(grid, tile, flow, count > 1, (tail, grid.feeds - (count - 1) * full_cycles))
+    return replace(state, **{name: getattr(flow, name) for name in _NAMES if name != "last_result"})
 
 
 def tail_columns(grid: PassGrid) -> Times:
     """Columns of the last chunk of a tile."""
     chunk = np.asarray(grid.arrays.chunk, np.float64)
-    return grid.columns - (up(grid.columns / chunk) - 1) * chunk
+    return grid.columns - (ceiling(grid.columns / chunk) - 1) * chunk
 
 
-def _next(
-    grid: PassGrid, saver: Saver, flow: _Flow, there: npt.NDArray[np.bool_], columns: Times, cycles: Times
+def _next_chunk(
+    grid: PassGrid, tile: TileSave, flow: _Flow, exists: npt.NDArray[np.bool_], size: tuple[Times, Times]
 ) -> _Flow:
-    """Another chunk of the tile, where there is grid."""
-    if not there.any():
+    """Another chunk of the tile, where it exists. size: its columns, and the array's cycles for them."""
+    if not exists.any():
         return flow
-    after = _chunk(grid, saver, replace(flow, came=most(flow.came, flow.array + saver.lag)), columns, cycles)
-    return _Flow(*(np.where(there, getattr(after, n), getattr(flow, n)) for n in _NAMES))
+    begun = replace(flow, last_result=latest(flow.last_result, flow.array + tile.lag))
+    chunk = _chunk(grid, tile, begun, *size)
+    return _Flow(*(np.where(exists, getattr(chunk, name), getattr(flow, name)) for name in _NAMES))
 
 
-def _grown(before: _Flow, after: _Flow, times: Times) -> _Flow:
-    """So many chunks like the last one more."""
+def _repeated(start: _Flow, end: _Flow, chunks: Times) -> _Flow:
+    """``end``, and so many more chunks like the one from ``start`` to ``end``."""
 
-    def more(name: str) -> Times:
-        value: Times = getattr(after, name)
-        return value if name in _SAME else value + (value - getattr(before, name)) * times
+    def repeat(name: str) -> Times:
+        value: Times = getattr(end, name)
+        return value if name in _LEVELS else value + (value - getattr(start, name)) * chunks
 
-    return _Flow(*(more(name) for name in _NAMES))
+    return _Flow(*(repeat(name) for name in _NAMES))
 
 
-def _chunk(grid: PassGrid, saver: Saver, flow: _Flow, columns: Times, cycles: Times) -> _Flow:
-    groups, position, shape = saver.groups, saver.position, grid.shape
+def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: Times) -> _Flow:
+    """One chunk of ``columns``, for which the array takes ``cycles`` where nothing blocks it."""
+    groups, shape, rows = tile.groups, grid.shape, grid.arrays.rows
     fills = columns * groups
-    begin = flow.came + flow.excess + CHUNK_BUBBLE
-    unhindered = flow.array + cycles
-    # The array takes the last element when all but this many columns of the chunk have left the sums' FIFOs.
-    places = np.floor((cycles - ARRAY_STAGES) / shape.steps) - grid.arrays.rows - WAIT - 1
-    ahead = places * shape.positions / shape.pool_stride
-    pool_begins = most(flow.pooled, flow.array + grid.arrays.rows + ARRAY_STAGES + 1)
-    stall = most(
-        _behind_arrange(grid, saver, flow, begin, np.floor(ahead) * groups - HELD_GROUPS) - unhindered,
-        np.where(flow.taken + ahead * groups > 0, np.where(ahead > 0, pool_begins, flow.pool) + ahead * position, 0)
-        - unhindered,
+    begin = flow.last_result + flow.excess + CHUNK_BUBBLE
+    unblocked = flow.array + cycles
+    # When the array takes its last element, all columns but those that the FIFOs of sums hold have left them.
+    positions_left = np.floor((cycles - ARRAY_STAGES) / shape.steps) - rows - FIFO_WORDS - 1
+    columns_left = positions_left * shape.positions / shape.pool_stride
+    pool_begin = latest(flow.pool_free, flow.array + rows + ARRAY_STAGES + 1)
+    blocked = latest(
+        _arrange_took(grid, tile, flow, begin, np.floor(columns_left) * groups - HELD_GROUPS) - unblocked,
+        _pool_took(tile, flow, pool_begin, columns_left) - unblocked,
         0,
     )
-    array, pool = unhindered + stall, pool_begins + columns * position
-    # Between chunks arrange takes nothing: pool is ahead of it by what is held, and what is frozen has to be followed.
-    paced = begin + most(0, fills - HELD_GROUPS + FROZEN_GROUPS) * position / groups
-    arrange = most(begin + fills, pool + 2 * WAIT, paced)
-    held = np.where(fills > HELD_GROUPS, arrange, flow.arrange + fills) - HELD_GROUPS
+    array, pool_done = unblocked + blocked, pool_begin + columns * tile.pool_cycles
+    # Between chunks arrange takes nothing: pool is ahead of it by what the FIFOs hold, and what stands in the pipelines
+    # comes only when more follows.
+    at_pool_pace = begin + latest(0, fills - HELD_GROUPS + FROZEN_GROUPS) * tile.pool_cycles / groups
+    arrange_done = latest(begin + fills, pool_done + 2 * FIFO_WORDS, at_pool_pace)
+    released = np.where(fills > HELD_GROUPS, arrange_done, flow.arrange_done + fills) - HELD_GROUPS
     return _Flow(
         array=array,
-        arrange=arrange,
-        came=arrange,
-        excess=most(0, flow.left - fills),
-        left=_leaves(grid, saver, columns),
-        filled=fills,
+        arrange_done=arrange_done,
+        last_result=arrange_done,
+        excess=latest(0, flow.chunk_leaves - fills),
+        chunk_leaves=_leaves(grid, tile, columns),
+        chunk_results=fills,
         gap=flow.excess + CHUNK_BUBBLE,
-        taken=flow.taken + fills,
-        pooled=most(pool, array + grid.arrays.rows + ARRAY_STAGES, held),
-        pool=pool,
-        wait_saver=flow.wait_saver + stall,
+        results=flow.results + fills,
+        pool_free=latest(pool_done, array + rows + ARRAY_STAGES, released),
+        pool_done=pool_done,
+        wait_saver=flow.wait_saver + blocked,
     )
 
 
-def _behind_arrange(grid: PassGrid, saver: Saver, flow: _Flow, begin: Times, needed: Times) -> Times:
-    """When arrange has taken ``needed`` groups of the chunk; of the one before where that is negative."""
-    own = begin + needed * most(saver.position, grid.column_cycles) / saver.groups
-    earlier = flow.arrange - np.where(-needed >= flow.filled, flow.gap, 0) + needed * saver.position / saver.groups
-    return np.where(flow.taken + needed > 0, np.where(needed > 0, own, earlier) + 3, 0)
+def _pool_took(tile: TileSave, flow: _Flow, begin: Times, columns: Times) -> Times:
+    """When pool has taken ``columns`` of the chunk that it begins at ``begin``; of the one before where that is
+    negative. 0 before the pass's first column."""
+    end = np.where(columns > 0, begin, flow.pool_done) + columns * tile.pool_cycles
+    return np.where(flow.results + columns * tile.groups > 0, end, 0)
 
 
-def _leaves(grid: PassGrid, saver: Saver, columns: Times) -> Times:
+def _arrange_took(grid: PassGrid, tile: TileSave, flow: _Flow, begin: Times, groups: Times) -> Times:
+    """The same of arrange, in groups."""
+    in_chunk = begin + groups * latest(tile.pool_cycles, grid.column_cycles) / tile.groups
+    gap = np.where(-groups >= flow.chunk_results, flow.gap, 0)
+    in_chunk_before = flow.arrange_done - gap + groups * tile.pool_cycles / tile.groups
+    return np.where(flow.results + groups > 0, np.where(groups > 0, in_chunk, in_chunk_before) + 3, 0)
+
+
+def _leaves(grid: PassGrid, tile: TileSave, columns: Times) -> Times:
     """Iterations in which a chunk leaves: words a port; short bursts wait for the answer to the one before the last
-    that may be open (include/save.h, write_rows)."""
-    if grid.shape.to_chip:
-        return columns * saver.leaves
-    burst = columns * grid.shape.value_words
-    bursts = saver.leaves / grid.shape.value_words * up(burst / BURST_WORDS)
+    that may be open (systolic/save.h, write_rows)."""
+    shape = grid.shape
+    if shape.to_chip:
+        return columns * tile.port_words
+    burst = columns * shape.value_words
+    bursts = tile.port_words / shape.value_words * ceiling(burst / BURST_WORDS)
     answered = (grid.ddr.write_latency + PART_BUBBLE + np.minimum(burst, BURST_WORDS)) / OUTSTANDING
-    return most(columns * saver.leaves, (bursts - OUTSTANDING) * answered)
+    return latest(columns * tile.port_words, (bursts - OUTSTANDING) * answered)

@@ -1,4 +1,14 @@
-"""Where the processes of a pass stand after a tile, and how many equal tiles are taken in one step."""
+"""Where the processes of a pass stand after a tile, and how tiles that are alike are taken in one step.
+
+A pass is priced by carrying a State from tile to tile. Most tiles of a pass do the same work, so only a few are stepped
+through and the rest follow from how much one turn of them adds:
+
+    tile     0  1  2  3  4 │ 5 … n−3              │ n−2  n−1
+             stepped       │ one jump: n−7 turns   │ stepped
+                           │ like the last one     │
+
+The tiles before the jump are stepped until two turns take the array equally long.
+"""
 
 from __future__ import annotations
 
@@ -14,43 +24,48 @@ from scheduler.systolic.model.grid import Times
 class State:
     """Cycles from the start of the pass, [arrays, tilings].
 
-    array: when it has taken its last element. rows, weights: when the first element of the phase that comes can be
-    taken from load and from feed_weights; rows_late, weights_late: of these, by how much words and not loops are late.
-    rows_at, weights_at: when the last word asked for is there. ddr, wrote: when the memory, and a port that writes,
-    have moved what was asked for.
+    array: when the array has taken its last element.
+    rows_ready, weights_ready: when load and feed_weights can give the first element of the phase that comes.
+    rows_late, weights_late: the part of that which is due to late words, and not to the loops.
+    rows_arrived, weights_arrived: when the last word that was asked for is there.
+    ddr_done, writes_done: when the memory, and a port that writes, have moved what was asked for.
 
-    arrange: when the Saver alone would have taken the last result. pooled: the same of pool with its FIFOs, pool of
-    pool alone. taken: groups of results so far; filled: of the last chunk; left: iterations in which that chunk leaves;
-    excess: of these, more than were hidden when it was filled; gap: the excess before it; pending: its bytes.
-    wait_…: what the array waited for so far.
+    arrange_done: when arrange has taken the last result. pool_done: when pool has; pool_free: when it can begin the
+    next chunk, which may be later because results stand in the FIFOs behind it.
+    results: groups that arrange has taken so far. chunk_results: of the last chunk; chunk_leaves: iterations in which
+    that chunk leaves; excess: of these, those that did not hide behind the chunk that came meanwhile; gap: cycles in
+    which arrange took nothing before the last chunk; pending_bytes: of the chunk that has yet to leave.
+
+    wait_rows, wait_weights, wait_saver, wait_ddr: what the array waited for so far.
     """
 
     array: Times
-    rows: Times
-    weights: Times
+    rows_ready: Times
+    weights_ready: Times
     rows_late: Times
     weights_late: Times
-    rows_at: Times
-    weights_at: Times
-    ddr: Times
-    wrote: Times
-    arrange: Times
-    pooled: Times
-    pool: Times
-    taken: Times
-    filled: Times
-    left: Times
+    rows_arrived: Times
+    weights_arrived: Times
+    ddr_done: Times
+    writes_done: Times
+    arrange_done: Times
+    pool_free: Times
+    pool_done: Times
+    results: Times
+    chunk_results: Times
+    chunk_leaves: Times
     excess: Times
     gap: Times
-    pending: Times
+    pending_bytes: Times
     wait_rows: Times
     wait_weights: Times
     wait_saver: Times
     wait_ddr: Times
 
 
-HELD = ("rows_late", "weights_late", "filled", "left", "excess", "gap", "pending")
-"""What equal tiles leave as it is; all else grows by the same each."""
+LEVELS = ("rows_late", "weights_late", "chunk_results", "chunk_leaves", "excess", "gap", "pending_bytes")
+"""Fields that are the same after each of equal tiles. All others are times or counts, and grow by the same amount with
+each of them."""
 
 LOAD_STAGES, FEED_STAGES = 8, 4
 """Depths of the pipelines of load and of feed_weights, which drain between two row tiles, two weight tiles."""
@@ -62,19 +77,19 @@ SETTLED = 3
 """Tiles of a row that are stepped through before the rest is taken by their growth."""
 
 LAST = 2
-"""Tiles at its end that are, too: the one before the last brings what is left of the map."""
+"""Tiles at the end that are stepped through too: the one before the last loads the map's last rows, fewer."""
 
 UNEQUAL = 16
 """Turns that are stepped through at most until two of them grow alike."""
 
 
 def sweep(state: State, count: int, period: int, step: Callable[[State, int], State]) -> State:
-    """``step`` for 0 … count − 1. Tiles between the first ones and the last are alike, in turns of ``period``."""
+    """``step`` for tiles 0 … count − 1. Tiles between the first ones and the last are alike, in turns of ``period``."""
     states, least = [state], SETTLED + 2 * period
     for index in range(count - LAST):
-        turns, begun = divmod(index - least, period)
-        if turns >= 0 and begun == 0 and (turns >= UNEQUAL or _alike(states, period)):
-            states.append(grown(states[-1 - period], states[-1], (count - LAST - index) / period))
+        turns, offset = divmod(index - least, period)
+        if turns >= 0 and offset == 0 and (turns >= UNEQUAL or _alike(states, period)):
+            states.append(extrapolated(states[-1 - period], states[-1], (count - LAST - index) / period))
             break
         states.append(step(states[-1], index))
     state = states[-1]
@@ -89,21 +104,23 @@ def _alike(states: list[State], period: int) -> bool:
     return bool(np.all(np.abs(last - 2 * middle + first) < 1))
 
 
-def grown(before: State, after: State, times: float) -> State:
-    """``after``, and so many turns like the one from ``before`` more.
+def extrapolated(start: State, end: State, turns: float) -> State:
+    """``end``, and so many more turns like the one from ``start`` to ``end``.
 
-    An array that shapes off a backlog of the Saver was blocked for longer than it will be: it goes on at its own pace,
-    or at the Saver's.
+    Two things do not go on as they were. An array that the Saver blocked while it worked off a backlog is blocked no
+    longer when the backlog is gone: it goes on at its own pace, or at the Saver's. And words that were far ahead of
+    their loop come no faster than their ports give them.
     """
-    more = {f.name: getattr(after, f.name) - getattr(before, f.name) for f in fields(State) if f.name not in HELD}
-    free = more["array"] - more["wait_saver"]
-    over = np.maximum(0, more["array"] - np.maximum(free, more["arrange"]))
-    for name in ("array", "weights", "wait_saver"):
-        more[name] = np.maximum(0, more[name] - over)
-    far = replace(after, **{name: getattr(after, name) + value * times for name, value in more.items()})
-    # Words come no faster than their ports give them, however far ahead of its loop they were at first.
+    growth = {f.name: getattr(end, f.name) - getattr(start, f.name) for f in fields(State) if f.name not in LEVELS}
+    unblocked = growth["array"] - growth["wait_saver"]
+    backlog = np.maximum(0, growth["array"] - np.maximum(unblocked, growth["arrange_done"]))
+    for name in ("array", "weights_ready", "wait_saver"):
+        growth[name] = np.maximum(0, growth[name] - backlog)
+    far = replace(end, **{name: getattr(end, name) + value * turns for name, value in growth.items()})
+    rows_lead = np.minimum(end.rows_ready - end.rows_arrived, ROWS_TAKEN)
+    weights_lead = np.minimum(end.weights_ready - end.weights_arrived, WEIGHTS_TAKEN)
     return replace(
         far,
-        rows=np.maximum(far.rows, far.rows_at + np.minimum(after.rows - after.rows_at, ROWS_TAKEN)),
-        weights=np.maximum(far.weights, far.weights_at + np.minimum(after.weights - after.weights_at, WEIGHTS_TAKEN)),
+        rows_ready=np.maximum(far.rows_ready, far.rows_arrived + rows_lead),
+        weights_ready=np.maximum(far.weights_ready, far.weights_arrived + weights_lead),
     )

@@ -1,114 +1,151 @@
-"""What moves beside the array: rows of the next tile (include/read.h, load.h), weights (feed.h), results (save.h).
+"""What moves beside the array: rows of the next tile (systolic/read.h, load.h), weights (feed.h), results (save.h).
 
-A loop loads while the array takes what came before, in max(feeds, loads) iterations; words are late where their port or
-the DDR gives them more slowly. The DDR serves bytes in their order; where ports ask for more than it gives, they share
-it (scheduler/systolic/model/ddr_shares.py), and a port without a pause falls behind for good.
+load is one loop that does two things: it feeds the array with the rows of this tile, and puts those of the next tile
+into free slots of the row buffer. Where loading takes more iterations than feeding, the array waits at the end:
+
+    cycles           0 ─────────── feeds ──────── iterations = max(feeds, loads)
+    array            takes this tile's elements │ waits
+    load             ├──── loads the next tile's words, spread over the phase ────┤
+    words from DDR   ─ ─ ─ a late word stalls the loop, and the array with it ─ ─ ─
+
+feed_weights is the same for weights, a weight tile at a time. The DDR serves bytes in the order of their requests;
+where ports ask for more than it gives they share it (ddr_shares.py), and a port that is never idle falls behind for
+good.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, Shares
-from scheduler.systolic.model.grid import HELD_WORDS, PassGrid, Rows, Times, most
+from scheduler.systolic.model.grid import HELD_WORDS, PassGrid, RowLoad, Times, latest
 from scheduler.systolic.model.saver import tail_columns
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State
 
 LEAD = 2
-"""Cycles by which a loop that waits for the array ends before it: a FIFO of 4, less entering the next grid."""
+"""Cycles by which a loop that waits for the array ends before it: a FIFO of 4, less entering the next one."""
 
 
-def load_rows(
-    grid: PassGrid,
-    state: State,
-    began: Times,
-    feeds: Times,
-    rows: Rows,
-    others: tuple[Times, Times],
-    leaves: Times | float = 0.0,
-) -> State:
-    """The end of a phase of load that began to give at ``began``: the array took ``feeds`` elements, ``rows`` came.
-    others: bytes of results and of weights that moved meanwhile; leaves: when the first results do, where these rows
-    were asked for before."""
-    loads, words = rows.loads, rows.words
-    beside = grid.tilings.overlap > 0
-    some = words > 0
-    ahead = np.minimum((leaves - state.rows_at) / grid.row_pace, grid.read_ahead)  # nothing leaves yet
-    shared = np.clip(words - most(0, ahead), 0, None)
-    spent = words * grid.row_pace + Shares.of(grid).lost(ROWS, shared, {SAVES: others[0], WEIGHTS: others[1]})
-    iterations = np.where(beside, most(feeds, loads), feeds)
-    held = HELD_WORDS * grid.row_pace
-    came = most(state.rows_at + spent, np.where(beside, began, state.array) + spent - held)
-    there = np.where(some, most(came, state.ddr), state.rows_at)
-    array = most(state.array, np.where(some & beside, there - _share(spent, iterations, feeds), 0))
-    looped = most(began + iterations, array - LEAD + iterations - feeds) + LOAD_STAGES
-    looped = looped + np.where((loads > 0) & ~beside, loads + LOAD_STAGES, 0)
-    padded = came + rows.padding * np.where(beside, iterations / most(1, loads), 1)
-    ready = most(looped, np.where(some, most(there, padded) + ROWS_TAKEN, 0))
+@dataclass(frozen=True, eq=False)
+class RowPhase:
+    """A phase of load: the array takes the rows of one tile while those of the next one come.
+
+    start: when load begins to feed. feeds: elements that the array takes. rows: what is loaded. saved_bytes,
+    weight_bytes: what else the DDR moves meanwhile. first_write: when the first results of the pass leave; rows that
+    were asked for before then have the DDR to themselves.
+    """
+
+    start: Times
+    feeds: Times
+    rows: RowLoad
+    saved_bytes: Times
+    weight_bytes: Times
+    first_write: Times | float = 0.0
+
+
+def load_rows(grid: PassGrid, state: State, phase: RowPhase) -> State:
+    """The state when the phase is over. Without overlap loading begins when the array has taken its last element."""
+    start, feeds, loads, words = phase.start, phase.feeds, phase.rows.loads, phase.rows.words
+    overlapped = grid.tilings.overlap > 0
+    any_words = words > 0
+    # Words: a port's own pace, and what it loses to ports that are busy at the same time.
+    unshared = np.minimum((phase.first_write - state.rows_arrived) / grid.row_pace, grid.read_ahead)
+    shared = np.clip(words - latest(0, unshared), 0, None)
+    lost = Shares.of(grid).lost(ROWS, shared, {SAVES: phase.saved_bytes, WEIGHTS: phase.weight_bytes})
+    transfer = words * grid.row_pace + lost
+    iterations = np.where(overlapped, latest(feeds, loads), feeds)
+    prefetched = HELD_WORDS * grid.row_pace
+    last_word = latest(state.rows_arrived + transfer, np.where(overlapped, start, state.array) + transfer - prefetched)
+    arrived = np.where(any_words, latest(last_word, state.ddr_done), state.rows_arrived)
+    # The array: with overlap it waits for words that come while it still takes elements.
+    waited_for = np.where(any_words & overlapped, arrived - _after_feeds(transfer, iterations, feeds), 0)
+    array = latest(state.array, waited_for)
+    # The loop: its iterations and its pipeline; without overlap the loads come after the feeds.
+    loop = latest(start + iterations, array - LEAD + iterations - feeds) + LOAD_STAGES
+    loop = loop + np.where((loads > 0) & ~overlapped, loads + LOAD_STAGES, 0)
+    padded = last_word + phase.rows.padding * np.where(overlapped, iterations / latest(1, loads), 1)
+    ready = latest(loop, np.where(any_words, latest(arrived, padded) + ROWS_TAKEN, 0))
     return replace(
         state,
         array=array,
-        rows=ready,
-        rows_late=ready - looped,
-        rows_at=there,
+        rows_ready=ready,
+        rows_late=ready - loop,
+        rows_arrived=arrived,
         wait_ddr=state.wait_ddr + array - state.array,
     )
 
 
-def load_weights(grid: PassGrid, state: State, began: Times, feeds: Times, words: Times, last: bool) -> State:
-    """The same of feed_weights, which loads the next tile while this one is used. last: that of the next pass."""
-    some = words > 0
-    spent = words * (grid.next_weight_pace if last else grid.weight_pace)
+def load_weights(grid: PassGrid, state: State, start: Times, feeds: Times, words: Times, last: bool) -> State:
+    """The same of feed_weights, which loads ``words`` a port of the next tile while the array takes ``feeds`` elements
+    with this one. last: the words are the next pass's first tile."""
+    any_words = words > 0
+    transfer = words * (grid.next_weight_pace if last else grid.weight_pace)
     ahead = grid.next_weights_ahead if last else grid.weights_ahead
-    iterations = most(feeds, words)
-    there = most(state.weights_at + spent, began + spent - ahead, state.ddr)
-    there = np.where(some, there, state.weights_at)
+    iterations = latest(feeds, words)
+    last_word = latest(state.weights_arrived + transfer, start + transfer - ahead, state.ddr_done)
+    arrived = np.where(any_words, last_word, state.weights_arrived)
     # One loop feeds and loads: until the first word is there it feeds nothing more.
-    first = state.weights_at + feeds - iterations / most(1, words)
-    array = most(state.array, np.where(some, most(first, there - _share(spent, iterations, feeds)), 0))
-    looped = most(began + iterations, array - LEAD + iterations - feeds) + FEED_STAGES
-    ready = most(looped, np.where(some, there + WEIGHTS_TAKEN, 0))
+    first_word = state.weights_arrived + feeds - iterations / latest(1, words)
+    waited_for = latest(first_word, arrived - _after_feeds(transfer, iterations, feeds))
+    array = latest(state.array, np.where(any_words, waited_for, 0))
+    loop = latest(start + iterations, array - LEAD + iterations - feeds) + FEED_STAGES
+    ready = latest(loop, np.where(any_words, arrived + WEIGHTS_TAKEN, 0))
     return replace(
         state,
         array=array,
-        weights=ready,
-        weights_late=ready - looped,
-        weights_at=there,
+        weights_ready=ready,
+        weights_late=ready - loop,
+        weights_arrived=arrived,
         wait_ddr=state.wait_ddr + array - state.array,
     )
 
 
-def _share(spent: Times, iterations: Times, feeds: Times) -> Times:
-    """Loads are spread over a phase: the part of their time that is left when the array has taken its last element."""
-    return spent * (iterations - feeds) / iterations
+def _after_feeds(transfer: Times, iterations: Times, feeds: Times) -> Times:
+    """Words are spread over a phase: the part of their transfer that comes after the array's last element."""
+    return transfer * (iterations - feeds) / iterations
 
 
-def move(
-    grid: PassGrid, before: State, state: State, start: Times, size: tuple[int, int], rows: Times, weights: Times
-) -> State:
-    """The DDR during one tile: bytes of rows and of weights that are read, and the chunks that leave. start: of the
-    array's first element; size: rows saved and blocks of the tile."""
-    saved, blocks = size
-    column = grid.column_bytes(saved, blocks)
+@dataclass(frozen=True, eq=False)
+class TileTraffic:
+    """What moves during one channel tile of one row tile. saved_rows: that leave it; blocks: words of a position that
+    it writes. row_bytes, weight_bytes: that are read meanwhile."""
+
+    saved_rows: int
+    blocks: int
+    row_bytes: Times
+    weight_bytes: Times
+
+
+def move(grid: PassGrid, before: State, saved: State, start: Times, traffic: TileTraffic) -> State:
+    """``saved``, with what the DDR has moved during the tile: rows, weights, and the chunks that leave. before: the
+    state when the tile began; start: of the array's first element.
+
+    All chunks of the tile but the last leave during it, and the last one of the tile before. Where writes are so far
+    behind that the ports and FIFOs are full, arrange waits for them.
+    """
+    shape = grid.shape
+    column_bytes = grid.column_bytes(traffic.saved_rows, traffic.blocks)
     tail = tail_columns(grid)
-    chunks = before.pending + (grid.columns - tail) * column
-    read = grid.map_bytes * (not grid.shape.from_chip) + grid.weight_bytes
-    earliest = start - HELD_WORDS * read / grid.rate
-    ddr = most(before.ddr, earliest) + (rows + weights + chunks) / grid.rate
-    words = before.left + np.ceil(saved / grid.arrays.map_ports) * blocks * grid.shape.value_words * (
-        grid.columns - tail
-    )
-    words = words * (not grid.shape.to_chip)
-    filled = start + grid.arrays.rows + np.minimum(grid.columns, grid.arrays.chunk) * grid.column_cycles
-    begun = np.where(before.taken > 0, before.arrange, filled)  # nothing leaves before the first chunk is there
-    wrote = most(before.wrote, begun) + words + Shares.of(grid).lost(SAVES, words, {ROWS: rows, WEIGHTS: weights})
-    behind = most(wrote - grid.written_ahead, ddr - grid.written_ahead * grid.map_bytes / grid.rate)
+    left_bytes = before.pending_bytes + (grid.columns - tail) * column_bytes
+    read_bytes = grid.map_bytes * (not shape.from_chip) + grid.weight_bytes
+    earliest = start - HELD_WORDS * read_bytes / grid.rate
+    moved = (traffic.row_bytes + traffic.weight_bytes + left_bytes) / grid.rate
+    ddr_done = latest(before.ddr_done, earliest) + moved
+    column_words = np.ceil(traffic.saved_rows / grid.arrays.map_ports) * traffic.blocks * shape.value_words
+    words = before.chunk_leaves + column_words * (grid.columns - tail)
+    words = words * (not shape.to_chip)
+    first_chunk = start + grid.arrays.rows + np.minimum(grid.columns, grid.arrays.chunk) * grid.column_cycles
+    begin = np.where(before.results > 0, before.arrange_done, first_chunk)  # nothing leaves before the first chunk
+    lost = Shares.of(grid).lost(SAVES, words, {ROWS: traffic.row_bytes, WEIGHTS: traffic.weight_bytes})
+    writes_done = latest(before.writes_done, begin) + words + lost
+    port_behind = writes_done - grid.written_ahead
+    ddr_behind = ddr_done - grid.written_ahead * grid.map_bytes / grid.rate
     return replace(
-        state,
-        ddr=ddr,
-        wrote=wrote,
-        pending=grid.flat(tail * column),
-        arrange=most(state.arrange, behind - state.excess),
+        saved,
+        ddr_done=ddr_done,
+        writes_done=writes_done,
+        pending_bytes=grid.flat(tail * column_bytes),
+        arrange_done=latest(saved.arrange_done, latest(port_behind, ddr_behind) - saved.excess),
     )
