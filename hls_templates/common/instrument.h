@@ -1,16 +1,18 @@
-// Where the pragmas stand, the clock is declared: one macro is the HLS pragma for synthesis, nothing in a
-// plain C++ build, and the tick of a process's clock in a traced one. docs/explanation/cycles.md tells what each costs.
+// Macros that stand where the pragmas of a process stand. What a macro becomes depends on the build:
 //
-//   __SYNTHESIS__                  the pragma and nothing more
-//   genuine hls_stream.h, g++      nothing
-//   our simulation/hls_stream.h    names for error sentences (once a process, region and stream, never in a loop)
-//   the same with SYSTOLIC_TRACE   events for the cycle solver
+//   __SYNTHESIS__                   the HLS pragma, and nothing more
+//   g++, the vendor's hls_stream.h  nothing
+//   g++, simulation/hls_stream.h    names for error messages, set once for a process, region or stream, never in a loop
+//   the same with SYSTOLIC_TRACE    events for the cycle solver: SYSTOLIC_PIPELINE(ii, depth) is a tick of the process's clock
+//
+// So the cycle trace follows the code that is synthesised, and not a second model of it. docs/explanation/cycles.md tells
+// what each macro costs.
 #ifndef SYSTOLIC_INSTRUMENT_H
 #define SYSTOLIC_INSTRUMENT_H
 
 #include "hls_stream.h"
 
-// Two steps, so that a macro given as the interval is replaced before it becomes text.
+// Two macros, so that an argument that is a macro itself is replaced before it becomes text.
 #define SYSTOLIC_PRAGMA_TEXT(text) _Pragma(#text)
 #define SYSTOLIC_PRAGMA(text) SYSTOLIC_PRAGMA_TEXT(text)
 
@@ -49,7 +51,7 @@
 
 #else
 
-// Not evaluated, but used: a bundle or a depth that only a trace needs is no warning of the compiler.
+// sizeof does not evaluate, but it uses: the compiler does not warn of a bundle or depth that only a trace needs.
 #define SYSTOLIC_UNUSED(value) static_cast<void>(sizeof(value))
 #if defined(SYSTOLIC_SIMULATION_STREAM)
 #define SYSTOLIC_DATAFLOW(label) ::systolic::Region systolic_region_(static_cast<long>(label))

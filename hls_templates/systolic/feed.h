@@ -1,5 +1,7 @@
-// Loader of weights: owns the circular weight buffer and feeds the array one step's weights every cycle,
-// while the next tile's weights arrive, in the same pipelined loop.
+// Loader of weights: the process that owns the weight buffer, a circular buffer of steps.
+//
+// Each cycle (II 1) it writes the weights of one step to the array, LANES · COLUMNS of them, and, while the next tile of
+// weights arrives, reads a word from every weight port into the buffer. Both happen in one loop.
 #ifndef SYSTOLIC_FEED_H
 #define SYSTOLIC_FEED_H
 
@@ -10,30 +12,32 @@
 #include "read.h"
 #include "types.h"
 
-// Takes what every weight port gives; ``beat`` and ``step`` say where in the tile it goes.
+// Where the next words go: the step, that is the address in the buffer, and the beat within it.
 struct weight_cursor_t {
     int step, beat;
 };
 
-inline void take_weights(weight_cursor_t &at, lanes_t buffer[WEIGHT_DEPTH][BEATS],
-                         hls::stream<weight_beat_t> ports[WEIGHT_PORTS]) {
+// Reads one beat, WEIGHT_WORDS words, from every port into the buffer.
+inline void store_weights(weight_cursor_t &cursor, lanes_t buffer[WEIGHT_DEPTH][BEATS],
+                          hls::stream<weight_beat_t> ports[WEIGHT_PORTS]) {
 #pragma HLS INLINE
     for (int port = 0; port < WEIGHT_PORTS; ++port) {
 #pragma HLS UNROLL
-        const weight_beat_t taken = ports[port].read();
+        const weight_beat_t beat = ports[port].read();
         for (int w = 0; w < WEIGHT_WORDS; ++w) {
 #pragma HLS UNROLL
-            buffer[at.step][at.beat + port * WEIGHT_WORDS + w] = taken.word[w];
+            buffer[cursor.step][cursor.beat + port * WEIGHT_WORDS + w] = beat.word[w];
         }
     }
-    at.beat += WEIGHT_PORTS * WEIGHT_WORDS;
-    if (at.beat == BEATS) {
-        at.beat = 0;
-        at.step = at.step + 1 == WEIGHT_DEPTH ? 0 : at.step + 1;
+    cursor.beat += WEIGHT_PORTS * WEIGHT_WORDS;
+    if (cursor.beat == BEATS) {
+        cursor.beat = 0;
+        cursor.step = cursor.step + 1 == WEIGHT_DEPTH ? 0 : cursor.step + 1;
     }
 }
 
-inline weights_t give_weights(int step, lanes_t buffer[WEIGHT_DEPTH][BEATS]) {
+// The weights of a step, as the array takes them.
+inline weights_t read_step(int step, lanes_t buffer[WEIGHT_DEPTH][BEATS]) {
 #pragma HLS INLINE
     weights_t out;
     for (int beat = 0; beat < BEATS; ++beat) {
@@ -46,7 +50,8 @@ inline weights_t give_weights(int step, lanes_t buffer[WEIGHT_DEPTH][BEATS]) {
     return out;
 }
 
-// One phase: feed the tile at ``base``, ``feeds`` steps with it, and take ``loads`` words a port.
+// One phase of the loop, max(feeds, loads) cycles: feeds ``feeds`` steps, over and over the ``steps`` steps of the tile that
+// begins at ``base``, and stores ``loads`` beats of each port, spread evenly over the phase.
 inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_t &cursor,
                        lanes_t buffer[WEIGHT_DEPTH][BEATS], hls::stream<weight_beat_t> ports[WEIGHT_PORTS],
                        hls::stream<weights_t> &weights) {
@@ -61,10 +66,10 @@ inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_
         credit += loads;
         if (credit >= cycles) {
             credit -= cycles;
-            take_weights(cursor, buffer, ports);
+            store_weights(cursor, buffer, ports);
         }
         if (i < feeds) {
-            weights.write(give_weights(wrap_once(base + step, WEIGHT_DEPTH), buffer));
+            weights.write(read_step(wrap_once(base + step, WEIGHT_DEPTH), buffer));
             step = step + 1 == steps ? 0 : step + 1;
         }
     }
@@ -73,13 +78,13 @@ inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_
 static inline void feed_weights(pass_t pass, weight_plan_t plan, hls::stream<weight_beat_t> ports[WEIGHT_PORTS],
                                 hls::stream<weights_t> &weights) {
     SYSTOLIC_PROCESS("feed_weights");
-    // lint: allow(static-local) holds the next pass's first tile when a pass ends
+    // lint: allow(static-local) holds the first tile of the next pass when a pass ends
     static lanes_t buffer[WEIGHT_DEPTH][BEATS];
 #pragma HLS ARRAY_PARTITION variable = buffer complete dim = 2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = buffer type = ram_s2p impl = WEIGHT_MEMORY)
     // lint: allow(static-local) the first tile of this pass was loaded during the one before
     static weight_cursor_t cursor = {0, 0};
-    // lint: allow(static-local) where that tile starts
+    // lint: allow(static-local) the address at which that tile begins
     static int base = 0;
     if (plan.first) {
         cursor.step = cursor.beat = 0;

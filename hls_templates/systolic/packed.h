@@ -1,7 +1,6 @@
-// Several multiply-accumulates in one DSP: PACK_COLUMNS weights (of neighbouring columns) times POSITIONS activations
-// (of neighbouring
-// positions of a row) in one multiplication. Weight c stands at bit c · POSITIONS · PACK_SHIFT, activation r at bit
-// r · PACK_SHIFT, so that their product stands in a field of PACK_SHIFT bits of its own:
+// Several multiply-accumulates in one DSP: one multiplication of PACK_COLUMNS weights (of neighbouring columns) by POSITIONS
+// activations (of neighbouring positions of a row). Weight c stands at bit c · POSITIONS · PACK_SHIFT, activation r at bit
+// r · PACK_SHIFT, so that each product has a field of PACK_SHIFT bits of its own:
 //
 //   8 bits, two products     (w1 · 2^18 + w0) · a                   = w1·a · 2^18 + w0·a
 //   4 bits, four products    (w1 · 2^22 + w0) · (a1 · 2^11 + a0)    = w1·a1 · 2^33 + w1·a0 · 2^22 + w0·a1 · 2^11 + w0·a0

@@ -1,8 +1,8 @@
-// The run-time layer program: an array of passes in DDR, PASS_WORDS 32-bit words each.
+// The layer program, which the engine reads at run time: an array of passes in DDR, PASS_WORDS words of 32 bits each.
 //
-// A pass is one convolution (or what is expressed as one: a fully connected layer, a pool) with its
-// fused pool, over one strip of columns. What a division or a large product would be needed for comes from
-// the scheduler, so that the engine only counts. "Word" is lanes_t; addresses count words.
+// A pass is one convolution with its fused pool over one column tile; fully connected layers and pools are expressed as
+// convolutions. The scheduler computes whatever would need a division or a large product, so that the engine only counts.
+// A "word" of maps and weights is a lanes_t (types.h); addresses count words.
 #ifndef SYSTOLIC_PASS_H
 #define SYSTOLIC_PASS_H
 
@@ -10,7 +10,7 @@
 
 #include "parameters.h"
 
-// X(field): the order is the layout of the program, shared with scheduler/systolic/program.py (a test compares).
+// X(field): the order is the layout of the program, shared with scheduler/systolic/program (a test compares).
 // clang-format off: a table, a line a field with what it means
 #define SYSTOLIC_PASS_FIELDS(X)                                                                             \
     /* input map: [row][block][column] of words */                                                          \
@@ -21,44 +21,44 @@
     X(block_words)   /* words between channel blocks of a row in the row buffer */                          \
     X(in_blocks) X(in_width) X(in_height)                                                                   \
     X(in_buffer)     /* 0: the map lies in DDR; 1, 2: in that map buffer (map_buffer.h) */                  \
-    X(in_lap)        /* pad_top / ROWS */                                                                   \
-    X(in_turn)       /* its rest: row y lies in bank (y + in_turn) mod ROWS of the buffer */                \
+    X(in_lap)        /* ⌊pad_top / ROWS⌋ */                                                                 \
+    X(in_turn)       /* pad_top mod ROWS: row y lies in bank (y + in_turn) mod ROWS of the buffer */        \
     X(pixel_input)   /* 1: uint8 pixels, WORD_PIXELS to a word, a window of STEP_PIXELS a cycle */          \
     /* window */                                                                                            \
     X(kernel_height) X(kernel_groups) X(group_pixels) X(stride) X(pad_top) X(pad_left)                      \
-    X(diagonal)      /* 1: a channel tile reads only its own channel blocks (depthwise, pools) */           \
+    X(depthwise)     /* 1: a channel tile reads only its own channel blocks (depthwise, pools) */           \
     X(tile_blocks)   /* channel blocks a tile reads */                                                      \
     X(steps)         /* cycles a position: kernel_height · kernel_groups · tile_blocks */                   \
     /* tiles */                                                                                             \
     X(out_height) X(out_width) X(row_tiles) X(channel_tiles)                                                \
     X(phases)        /* rows of a stride that are read: min(stride, kernel_height) */                       \
-    X(row_strides)   /* that the whole pass reads: row_tiles · ROWS + ahead */                              \
-    X(ahead)         /* (kernel_height − 1) / stride */                                                     \
+    X(row_strides)   /* row strides that the pass reads: row_tiles · ROWS + ahead */                        \
+    X(ahead)         /* row strides that the last window reaches further: ⌊(kernel_height − 1) / stride⌋ */  \
     X(positions)     /* columns computed together: POSITIONS, or 1 where the stride is above 1 */           \
     X(slot_words)    /* words of a slot, the rows of one stride in a bank: phases · row_words */            \
     X(last_slot)     /* the last slot's first word in its bank */                                           \
-    X(first_loads)   /* words that a port gives until the first tile is there, */                           \
-    X(first_moves)   /* and words of each bank of a map buffer, of padding too */                           \
+    X(first_loads)   /* words that each port brings before the first tile is complete */                    \
+    X(first_moves)   /* the same where a map buffer is read: words of each bank, those of padding too */    \
     X(overlap)       /* 1: the next tile's rows are loaded while this one is computed */                    \
     X(inputs_resident) /* 1: all rows stay in the row buffer, channel tiles are the outer loop */           \
-    X(row_feeds)     /* steps that the array takes from the rows of a tile before other rows are fed */     \
-    X(weight_feeds)  /* and with the weights of a tile before other weights are fed */                      \
-    X(array_steps)   /* and in the whole pass */                                                            \
+    X(row_feeds)     /* steps of the array between two changes of its row tile */                           \
+    X(weight_feeds)  /* steps between two changes of its weight tile */                                     \
+    X(array_steps)   /* steps of the whole pass */                                                          \
     /* weights: [channel tile][step][beat] of words, dealt beat by beat to the ports */                     \
     X(weights_base)                                                                                         \
     X(resident)      /* 1: all tiles stay in the weight buffer over the row tiles */                        \
-    X(tile_beats)    /* words of a tile that a port gives */                                                \
-    X(tile_uses)     /* tiles that are fed, one after the other */                                          \
-    X(tile_loads)    /* tiles that are loaded */                                                            \
-    X(load_beats)    /* words of them that a port gives */                                                  \
+    X(tile_beats)    /* words of a tile that come from each port */                                        \
+    X(tile_uses)     /* weight tiles that are fed in this pass, each as often as it is used */              \
+    X(tile_loads)    /* weight tiles that are loaded for this pass */                                       \
+    X(load_beats)    /* words of those that come from each port */                                          \
     X(requantiser_base) X(channels) /* requantisers of all channel tiles */                                 \
     /* fused pool and output map: [row][block][column] of words */                                          \
     X(pool_size) X(pool_stride) X(save_width)                                                               \
     X(out_base) X(out_row_pitch) X(out_block_pitch) X(out_blocks)                                           \
     X(value_words)   /* words of LANES results: 1, or RESULT_WORDS where they leave as int16 */             \
     X(out_buffer)    /* as in_buffer; never the same one */                                                 \
-    X(out_turn)      /* in_turn of the pass that reads it */                                                \
-    X(chunks)        /* of the Saver, in the whole pass */                                                  \
+    X(out_turn)      /* in_turn of the pass that reads the output map */                                    \
+    X(chunks)        /* chunks of columns that the Saver arranges in this pass (save.h) */                  \
     X(low) X(high)   /* saturation */
 // clang-format on
 
@@ -76,20 +76,21 @@ static const int PASS_WORDS = 64;
 inline pass_t decode_pass(const uint32_t words[PASS_WORDS]) {
 #pragma HLS INLINE
     pass_t pass;
-    int at = 0;
-#define SYSTOLIC_TAKE(field) pass.field = static_cast<int32_t>(words[at++]);
+    int index = 0;
+#define SYSTOLIC_TAKE(field) pass.field = static_cast<int32_t>(words[index++]);
     SYSTOLIC_PASS_FIELDS(SYSTOLIC_TAKE)
 #undef SYSTOLIC_TAKE
     return pass;
 }
 
-// The order of the tiles: every channel tile over one row tile, or, where all rows stay on chip, every row
-// tile under one channel tile. False after the last.
+// A tile of the output: ROWS rows of a channel tile. rows_above = row · ROWS.
 struct tile_t {
     int row, channel;
-    int rows_above;  // of all row tiles above it: row · ROWS
+    int rows_above;
 };
 
+// Goes to the next tile; false after the last. Channel tiles are the inner loop; where the pass keeps all its input rows on
+// chip (inputs_resident), row tiles are.
 inline bool next_tile(const pass_t &pass, tile_t &tile) {
 #pragma HLS INLINE
     if (!pass.inputs_resident) {
@@ -108,12 +109,12 @@ inline int maximum(int a, int b) { return a > b ? a : b; }
 inline int within(int low, int value, int high) { return maximum(low, minimum(value, high)); }
 inline int wrap_once(int value, int limit) { return value >= limit ? value - limit : value; }
 
-// Of rows of a tile, blocks of a tile, ports and padding, all below 512: rules of scheduler/systolic/array.py, and padding is
-// below 256.
+// Bits of a count that addresses are multiplied by: rows or blocks of a tile, ports, rows of padding. All are below 512, the
+// padding below 256 (rules of scheduler/systolic/array.py).
 static const int COUNT_BITS = 9;
 
-// value · count. The one multiplier of addresses, in LUTs because the array has the DSPs (scheduler/systolic/area/fabric.py counts
-// them), and narrow. All else is counted up.
+// value · count, the only product of addresses; all others are counted up. It is narrow, and made of LUTs because the array
+// needs the DSPs. scheduler/systolic/area/fabric.py counts where it is called.
 inline int times(int value, int count) {
 #pragma HLS INLINE
     int product;

@@ -1,9 +1,9 @@
-// The PE array: ROWS output rows × COLUMNS output channels × LANES input channels, output-stationary.
+// The PE array: ROWS output rows × COLUMNS output channels × LANES input channels a cycle (II 1), output-stationary: a sum
+// stays in its PE until it is complete.
 //
-// Data moves from register to register: weights and their control enter row 0 and go one row down a
-// cycle, so no weight bit drives more than one row; the words of row m are delayed by m cycles to meet
-// them. A word is shared by the DSP columns of its row. At 4 bits two
-// positions, neighbours in the row, share every DSP.
+// Data moves from register to register. Weights and their control signals enter row 0 and go down one row a cycle, so that no
+// weight bit drives more than one row; the activations of row m are delayed by m cycles, so that they meet. All columns of a
+// row share its activations. At 4 bits two neighbouring positions of a row share every DSP.
 #ifndef SYSTOLIC_PE_ARRAY_H
 #define SYSTOLIC_PE_ARRAY_H
 
@@ -14,19 +14,20 @@
 #include "pass.h"
 #include "types.h"
 
+// What goes down beside the weights: whether they are weights at all, of the first step of a position, of the last.
 struct control_t {
     bool valid, first, last;
 };
 
-// Lane ``l`` of chain ``chain``. 4 bits: even lanes and odd lanes in chains of their own, because the odd ones of a
-// pixel are its high nibbles (load.h), worth 16 of the even ones.
+// The lane that is number ``l`` of chain ``chain``: a chain of products is summed inside the DSPs (packed.h). At 4 bits even
+// and odd lanes have chains of their own, because the odd lanes of a pixel are its high nibbles (load.h), which count 16 times.
 inline int chain_lane(int chain, int l) {
 #pragma HLS INLINE
     if (VALUE_BITS == 4) return (chain / 2 * PACK_CHAIN + l) * 2 + chain % 2;
     return chain * PACK_CHAIN + l;
 }
 
-// One row of PEs for one cycle: position[p].column[n] (+)= Σ over lanes of weight · activation.
+// One cycle of a row of PEs: sums.position[p].column[n] += Σ over lanes of weight · activation, from 0 where ``first``.
 inline void pe_row(const words_t &words, const weights_t &weights, bool first, bool nibbles, positions_t &sums) {
 #pragma HLS INLINE
 #if SYSTOLIC_PACKED
@@ -57,8 +58,8 @@ inline void pe_row(const words_t &words, const weights_t &weights, bool first, b
             packed_chain(w, a, part);
             for (int f = 0; f < FIELDS; ++f) {
 #pragma HLS UNROLL
-                const sum_t one = part[f / PACK_COLUMNS][f % PACK_COLUMNS];
-                sum[f / PACK_COLUMNS][f % PACK_COLUMNS] += nibbles && chain % 2 == 1 ? sum_t(one * 16) : one;
+                const sum_t products = part[f / PACK_COLUMNS][f % PACK_COLUMNS];
+                sum[f / PACK_COLUMNS][f % PACK_COLUMNS] += nibbles && chain % 2 == 1 ? sum_t(products * 16) : products;
             }
         }
         for (int f = 0; f < FIELDS; ++f) {
@@ -67,7 +68,7 @@ inline void pe_row(const words_t &words, const weights_t &weights, bool first, b
         }
     }
 #else
-    // The same sums in the order that a CPU's vector unit likes.
+    // The same sums, in an order that a compiler vectorises.
     for (int p = 0; p < POSITIONS; ++p) {
         sum_t sum[COLUMNS];
         for (int n = 0; n < COLUMNS; ++n) sum[n] = first ? 0 : sums.position[p].column[n];
@@ -83,7 +84,7 @@ inline void pe_row(const words_t &words, const weights_t &weights, bool first, b
 inline void pe_array(pass_t pass, hls::stream<activations_t> &activations, hls::stream<weights_t> &weights,
                      hls::stream<positions_t> sums[ROWS]) {
     SYSTOLIC_PROCESS("pe_array");
-    words_t delay[ROWS][ROWS];  // delay[m][0 … m]: the skew of row m
+    words_t delay[ROWS][ROWS];  // delay[m][0 … m]: row m's activations, delayed by m cycles
     weights_t weight[ROWS];
     control_t control[ROWS];
     positions_t accumulator[ROWS];
@@ -95,7 +96,7 @@ inline void pe_array(pass_t pass, hls::stream<activations_t> &activations, hls::
 #pragma HLS UNROLL
         control[m].valid = control[m].first = control[m].last = false;
     }
-    // Pixels of 4-bit engines come as nibbles.
+    // An array of 4 bits takes a pixel of 8 bits as two nibbles.
     const bool nibbles = VALUE_BITS == 4 && pass.pixel_input;
     int step = 0;
     SYSTOLIC_ENTER;

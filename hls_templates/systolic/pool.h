@@ -1,6 +1,9 @@
-// Saver, first part: max pool on the exact sums. Requantising never decreases with the sum (multipliers
-// are not negative), so the maximum may be taken before it: a quarter of the requantisers do for a 2 × 2
-// pool, and the bits are the same.
+// Saver, first part: the max pool, on exact sums. A larger sum never requantises to a smaller value (multipliers are not
+// negative), so that the maximum may be taken before requantising: the bits are the same, and a 2 × 2 pool needs a quarter of
+// the requantisers.
+//
+// Process ``pool`` reads a position of every row each time a window begins, and writes SAVE_ROWS rows of pooled sums a cycle
+// (II 1). Without a pool it only regroups the rows.
 #ifndef SYSTOLIC_POOL_H
 #define SYSTOLIC_POOL_H
 
@@ -10,12 +13,12 @@
 #include "pass.h"
 #include "types.h"
 
-// Rows that a row tile gives to the Saver. ``kept`` is 1 when the last row of the tile above waits for
-// its partner, which happens where ROWS is odd or the pool's stride is 1.
+// Rows of a row tile. The last row of the tile above is kept where its window reaches into this tile, which happens where
+// ROWS is odd or the pool's stride is 1.
 struct tile_rows_t {
-    int kept;   // rows from the tile above: 0 or 1
+    int kept;   // rows kept from the tile above: 0 or 1
     int rows;   // rows of the convolution in this tile
-    int saved;  // rows that leave
+    int saved;  // rows after the pool
 };
 
 inline tile_rows_t rows_of_tile(const pass_t &pass, const tile_t &tile) {
@@ -31,7 +34,7 @@ inline tile_rows_t rows_of_tile(const pass_t &pass, const tile_t &tile) {
     return out;
 }
 
-// Groups of SAVE_ROWS rows in which a position's results leave.
+// Cycles in which ``rows`` rows of a position leave, SAVE_ROWS a cycle.
 inline int groups_of(int rows) {
 #pragma HLS INLINE
     return (rows + SAVE_ROWS - 1) / SAVE_ROWS;
@@ -45,7 +48,7 @@ inline void keep_larger(sums_t &into, const sums_t &other) {
     }
 }
 
-// The rows that pool together: row i of the window list is the kept row or a row of the tile.
+// Pooled row ``row`` of the tile: the larger of its two input rows, of which the first may be the kept one.
 inline sums_t pooled_row(const pass_t &pass, const tile_rows_t &tile, int row, const sums_t &kept,
                          const sums_t sums[ROWS]) {
 #pragma HLS INLINE
@@ -57,7 +60,7 @@ inline sums_t pooled_row(const pass_t &pass, const tile_rows_t &tile, int row, c
 
 static inline void pool(pass_t pass, hls::stream<positions_t> sums[ROWS], hls::stream<group_t> &groups) {
     SYSTOLIC_PROCESS("pool");
-    // [channel tile][column]: last rows that wait for the tile below.
+    // [channel tile][column]: the last row of a tile, until the tile below it comes.
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
     static sums_t kept[KEPT_DEPTH];
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = kept type = ram_s2p impl = KEPT_MEMORY)
@@ -67,14 +70,14 @@ static inline void pool(pass_t pass, hls::stream<positions_t> sums[ROWS], hls::s
 #pragma HLS ARRAY_PARTITION variable = column complete
 #pragma HLS ARRAY_PARTITION variable = before complete
 #pragma HLS ARRAY_PARTITION variable = window complete
-    // A pool of stride 1 gives column x − 1 when column x arrives, and its last one step later.
+    // A pool of stride 1 gives column x − 1 when column x arrives, and its last column one step after the last arrived.
     const bool lagging = pass.pool_size == 2 && pass.pool_stride == 1;
     const int columns = pass.out_width + (lagging ? 1 : 0);
-    // Windows straddle row tiles where ROWS is odd or the pool's stride is 1; only then are sums kept.
+    // Windows reach over two row tiles where ROWS is odd or the pool's stride is 1; only then are sums kept.
     const bool keeps = pass.pool_size == 2 && pass.row_tiles > 1 && (pass.pool_stride == 1 || ROWS % 2 == 1);
-    int x = 0, group = 0, kept_at = 0;
-    tile_t at = {0, 0, 0};
-    tile_rows_t tile = rows_of_tile(pass, at);
+    int x = 0, group = 0, kept_address = 0;
+    tile_t tile = {0, 0, 0};
+    tile_rows_t rows = rows_of_tile(pass, tile);
     bool more = true;
     sums_t kept_row;
     SYSTOLIC_ENTER;
@@ -97,31 +100,31 @@ static inline void pool(pass_t pass, hls::stream<positions_t> sums[ROWS], hls::s
                 if (pair) keep_larger(window[m], lagging ? column[m] : before[m]);
             }
         }
-        // A window is whole: at every column without a pool, from the second on with stride 1, at every
-        // second (and at a lonely last one) with stride 2.
-        const bool whole = pass.pool_size == 1 ? true : lagging ? x > 0 : odd || x == pass.out_width - 1;
-        const int count = whole ? groups_of(tile.saved) : 0;
-        if (keeps && whole && group == 0) {
-            kept_row = kept[kept_at];
-            kept[kept_at] = window[ROWS - 1];
+        // A window is complete: without a pool at every column; with stride 1 from the second column on; with stride 2 at
+        // every second column, and at the last one of an odd width.
+        const bool complete = pass.pool_size == 1 ? true : lagging ? x > 0 : odd || x == pass.out_width - 1;
+        const int count = complete ? groups_of(rows.saved) : 0;
+        if (keeps && complete && group == 0) {
+            kept_row = kept[kept_address];
+            kept[kept_address] = window[ROWS - 1];
         }
         if (group < count) {
             group_t out;
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
-                out.row[r] = pooled_row(pass, tile, group * SAVE_ROWS + r, kept_row, window);
+                out.row[r] = pooled_row(pass, rows, group * SAVE_ROWS + r, kept_row, window);
             }
             groups.write(out);
         }
         if (++group >= count) {
             group = 0;
-            if (keeps && whole) ++kept_at;
+            if (keeps && complete) ++kept_address;
             if (++x == columns) {
                 x = 0;
-                const int row_tile = at.row;
-                more = next_tile(pass, at);
-                if (at.row != row_tile) kept_at = 0;
-                tile = rows_of_tile(pass, at);
+                const int row_tile = tile.row;
+                more = next_tile(pass, tile);
+                if (tile.row != row_tile) kept_address = 0;
+                rows = rows_of_tile(pass, tile);
             }
         }
     }

@@ -1,4 +1,8 @@
-// Readers: one process a port turns DDR bursts into a stream of words, requests running ahead of data.
+// Readers: for each port a process that reads DDR in bursts and writes the words to a stream, one a cycle. It requests bursts
+// before it takes the data of earlier ones, so that DDR's latency is hidden.
+//
+//   read_rows      rows of the input map, for the Loader of maps (load.h)
+//   read_weights   tiles of weights, for the Loader of weights (feed.h)
 #ifndef SYSTOLIC_READ_H
 #define SYSTOLIC_READ_H
 
@@ -10,15 +14,15 @@
 #include "pass.h"
 #include "types.h"
 
-// Row pieces requested before the data of the first is taken: hides the DDR's latency.
+// Pieces of rows, and tiles of weights, that are requested before the data of the first is taken.
 static const int BURSTS_AHEAD = OUTSTANDING;
 static const int TILES_AHEAD = 2;
 
-// Where the next row piece of a port starts. Rows are numbered with their padding; a port owns the row
-// strides q ≡ PORT (mod MAP_PORTS), so that the rows which arrive together go to different banks.
+// The piece of a row that a port requests next. Rows are numbered with the padding above the map. Port p reads row strides p,
+// p + MAP_PORTS, …, so that rows which arrive together go to different banks of the row buffer.
 struct row_cursor_t {
-    int row, phase, burst;
-    int row_at, at;  // words: where the row starts, and the piece of it
+    int row, phase, burst;           // padded row, row within its stride, piece of the row
+    int row_address, piece_address;  // where the row and its piece begin, in words
 };
 
 inline bool row_exists(const pass_t &pass, int row) {
@@ -30,33 +34,34 @@ template <int PORT>
 row_cursor_t first_burst(const pass_t &pass) {
 #pragma HLS INLINE
     const int row = times(pass.stride, PORT);
-    const int at = pass.in_base + times(pass.in_row_pitch, row) - times(pass.in_row_pitch, pass.pad_top);
-    const row_cursor_t first = {row, 0, 0, at, at};
+    const int address = pass.in_base + times(pass.in_row_pitch, row) - times(pass.in_row_pitch, pass.pad_top);
+    const row_cursor_t first = {row, 0, 0, address, address};
     return first;
 }
 
-// From the last row of a stride to the first of the port's next one.
+// Rows from the last one that is read of a row stride to the first of the port's next row stride.
 inline int rows_between(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_PORTS * pass.stride - pass.phases;
 }
 
-// ``skip``: words of the rows between.
+// ``skip``: rows_between in words.
 inline void next_burst(const pass_t &pass, int skip, row_cursor_t &cursor) {
 #pragma HLS INLINE
-    cursor.at += pass.in_block_pitch;
+    cursor.piece_address += pass.in_block_pitch;
     if (++cursor.burst < pass.bursts) return;
     cursor.burst = 0;
     ++cursor.row;
-    cursor.row_at += pass.in_row_pitch;
+    cursor.row_address += pass.in_row_pitch;
     if (++cursor.phase == pass.phases) {
         cursor.phase = 0;
         cursor.row += rows_between(pass);
-        cursor.row_at += skip;
+        cursor.row_address += skip;
     }
-    cursor.at = cursor.row_at;
+    cursor.piece_address = cursor.row_address;
 }
 
+// What a port reads in a whole pass.
 struct count_t {
     int bursts, words;
 };
@@ -94,9 +99,9 @@ void read_rows(pass_t pass, hls::burst_maxi<word_t> maps, hls::stream<lanes_t> &
     while (requested < minimum(count.bursts, BURSTS_AHEAD)) {
         SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 32
-        // Padding above the map has no bytes: step over it without a request. Below it nothing is wanted.
+        // Padding above the map has no bytes and is stepped over. The count ends before the padding below it.
         if (row_exists(pass, cursor.row)) {
-            maps.read_request(cursor.at, pass.burst_words);
+            maps.read_request(cursor.piece_address, pass.burst_words);
             ++requested;
         }
         next_burst(pass, skip, cursor);
@@ -110,7 +115,7 @@ void read_rows(pass_t pass, hls::burst_maxi<word_t> maps, hls::stream<lanes_t> &
         if (++word == pass.burst_words) {
             word = 0;
             if (requested < count.bursts) {
-                maps.read_request(cursor.at, pass.burst_words);
+                maps.read_request(cursor.piece_address, pass.burst_words);
                 next_burst(pass, skip, cursor);
                 ++requested;
             }
@@ -118,13 +123,13 @@ void read_rows(pass_t pass, hls::burst_maxi<word_t> maps, hls::stream<lanes_t> &
     }
 }
 
-// Weight tiles in the order in which feed_weights takes them: the tiles of this pass that are not in the
-// buffer yet, then the first of the next pass, so that no pass begins by waiting for weights.
+// Which weight tiles a pass loads, in the order in which feed_weights takes them: those of this pass that are not yet in the
+// buffer, then the first one of the next pass, so that no pass begins by waiting for weights.
 struct weight_plan_t {
-    int first;       // tiles to load before the first is used: 1 at the start of a frame, else 0
-    int loads;       // tiles loaded during this pass, the next pass's first not counted
-    int next_steps;  // steps of the next pass's first tile, 0 where there is no next pass
-    int next_beats;  // words of it that a port gives
+    int first;       // 1 at the start of a frame: the first tile of the pass is not in the buffer yet; else 0
+    int loads;       // further tiles of this pass
+    int next_steps;  // steps of the next pass's first tile; 0 where there is no next pass
+    int next_beats;  // beats of that tile that each port brings
 };
 
 inline weight_plan_t plan_weights(const pass_t &pass, const pass_t &next, bool is_first, bool is_last) {
@@ -137,19 +142,21 @@ inline weight_plan_t plan_weights(const pass_t &pass, const pass_t &next, bool i
     return plan;
 }
 
-static const int BEATS = COLUMNS;  // words of one step's weights
+static const int BEATS = COLUMNS;  // words in which the weights of one step come
 
+// The tile that is requested next, where it begins in words from weights_base, and how many were requested.
 struct tile_cursor_t {
-    int tile, at, requested;  // at: words from weights_base
+    int tile, offset, requested;
 };
 
+// ``own``: tiles of this pass; the one after them is the next pass's first.
 inline void request_tile(const pass_t &pass, const pass_t &next, const weight_plan_t &plan, int own,
                          hls::burst_maxi<weight_word_t> &weights, tile_cursor_t &cursor) {
 #pragma HLS INLINE
-    if (cursor.requested < own) weights.read_request(pass.weights_base + cursor.at, pass.tile_beats);
+    if (cursor.requested < own) weights.read_request(pass.weights_base + cursor.offset, pass.tile_beats);
     else weights.read_request(next.weights_base, plan.next_beats);
-    cursor.at += pass.tile_beats;
-    if (++cursor.tile == pass.channel_tiles) cursor.tile = cursor.at = 0;
+    cursor.offset += pass.tile_beats;
+    if (++cursor.tile == pass.channel_tiles) cursor.tile = cursor.offset = 0;
     ++cursor.requested;
 }
 
@@ -159,7 +166,7 @@ inline void read_weights(pass_t pass, pass_t next, weight_plan_t plan, hls::burs
     const int own = plan.first + plan.loads;
     const int total = own + (plan.next_steps > 0 ? 1 : 0);
     const int words = pass.load_beats - (plan.first ? 0 : pass.tile_beats) + plan.next_beats;
-    // The first tile is there but at the start of a frame.
+    // But for the start of a frame, the pass before has loaded the first tile.
     const bool skips = !plan.first && pass.channel_tiles > 1;
     tile_cursor_t cursor = {skips ? 1 : 0, skips ? pass.tile_beats : 0, 0};
     SYSTOLIC_ENTER;

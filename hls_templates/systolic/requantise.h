@@ -1,4 +1,6 @@
-// Saver, second part: y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), m = negative where sum + bias < 0.
+// Saver, second part: y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), with m = ``negative`` where sum + bias < 0, else
+// ``multiplier``. Process ``requantise`` first reads the constants of all output channels of the pass, then turns SAVE_ROWS
+// rows of a position into results each cycle (II 1).
 #ifndef SYSTOLIC_REQUANTISE_H
 #define SYSTOLIC_REQUANTISE_H
 
@@ -10,7 +12,7 @@
 #include "pool.h"
 #include "types.h"
 
-// What is kept of a requantiser: 72 bits, the width of a BRAM36 (a shift is at most 47).
+// What is kept of a requantiser: 72 bits, the width of a BRAM36.
 struct channel_t {
     int32_t bias;
     uint16_t multiplier;
@@ -40,8 +42,8 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
         SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 4096
         const requantiser_t from = requantisers.read();
-        const channel_t taken = {from.bias, from.multiplier, from.negative, uint8_t(from.shift)};
-        channel[channel_tile][n] = taken;
+        const channel_t constants = {from.bias, from.multiplier, from.negative, uint8_t(from.shift)};
+        channel[channel_tile][n] = constants;
         if (++n == COLUMNS) {
             n = 0;
             ++channel_tile;

@@ -1,5 +1,6 @@
-// Saver, last part: results come column by column, DDR wants rows. A chunk of columns is arranged in one
-// half of a buffer while the chunk before leaves the other half row by row, each row piece one burst.
+// Saver, last part: results come column by column, but DDR wants rows. Process ``arrange`` writes the results of a *chunk*, up
+// to CHUNK columns of a tile, into one half of a buffer, while the chunk before leaves the other half row by row: ping-pong,
+// in one loop with II 1. Process ``write_rows``, one for each port, writes each piece of a row to DDR as one burst.
 #ifndef SYSTOLIC_SAVE_H
 #define SYSTOLIC_SAVE_H
 
@@ -13,19 +14,19 @@
 #include "types.h"
 
 static const int TILE_BLOCKS = COLUMNS / LANES;  // channel blocks of the map that one channel tile fills
-static const int SAVED_ROWS = ROWS + 1;          // a stride-1 pool may leave one row more than the tile has
+static const int SAVED_ROWS = ROWS + 1;          // a pool of stride 1 may give one row more than the tile has
 static const int ROW_BANKS = SAVE_ROWS > MAP_PORTS ? SAVE_ROWS : MAP_PORTS;
 static const int BANK_ROWS = (SAVED_ROWS + ROW_BANKS - 1) / ROW_BANKS;
 static const int RESULT_WORDS = 16 / VALUE_BITS;  // words that hold LANES int16 results
 
-// A chunk: up to CHUNK columns of one channel tile of one row tile. Where it lies in the map is counted up, in words.
+// A chunk of the pass. Addresses are counted up, in words of the output map.
 struct chunk_t {
     tile_t tile;
-    int x;  // its first column
-    int columns, rows, blocks;
-    int first_block;  // of its channel tile
-    int bank, lap;    // of its first row in a map buffer: (y + out_turn) mod ROWS, and words to (y + out_turn) / ROWS
-    int row_at, block_at, x_at;  // words to its first row in DDR, its first block, its first column
+    int x;                                        // first column
+    int columns, rows, blocks;                    // how many, blocks of channels
+    int first_block;                              // of the channel tile
+    int bank, lap;                                // in a map buffer: the first row's bank, and where its lap begins
+    int row_offset, block_offset, column_offset;  // in DDR: of the first row, block and column
 };
 
 inline void measure_chunk(const pass_t &pass, chunk_t &chunk) {
@@ -45,22 +46,22 @@ inline chunk_t first_chunk(const pass_t &pass) {
 inline void next_chunk(const pass_t &pass, chunk_t &chunk) {
 #pragma HLS INLINE
     chunk.x += CHUNK;
-    chunk.x_at += times(CHUNK, pass.value_words);
+    chunk.column_offset += times(CHUNK, pass.value_words);
     if (chunk.x >= pass.save_width) {
         const tile_t before = chunk.tile;
         next_tile(pass, chunk.tile);
-        chunk.x = chunk.x_at = 0;
-        if (chunk.tile.channel < before.channel) chunk.first_block = chunk.block_at = 0;
+        chunk.x = chunk.column_offset = 0;
+        if (chunk.tile.channel < before.channel) chunk.first_block = chunk.block_offset = 0;
         if (chunk.tile.channel > before.channel) {
             chunk.first_block += TILE_BLOCKS;
-            chunk.block_at += times(pass.out_block_pitch, TILE_BLOCKS);
+            chunk.block_offset += times(pass.out_block_pitch, TILE_BLOCKS);
         }
         if (chunk.tile.row < before.row) {
-            chunk.row_at = chunk.lap = 0;
+            chunk.row_offset = chunk.lap = 0;
             chunk.bank = pass.out_turn;
         }
         if (chunk.tile.row > before.row) {
-            chunk.row_at += times(pass.out_row_pitch, chunk.rows);
+            chunk.row_offset += times(pass.out_row_pitch, chunk.rows);
             chunk.bank += chunk.rows;  // at most ROWS; after the last row tile it is not used
             if (chunk.bank >= ROWS) {
                 chunk.bank -= ROWS;
@@ -71,10 +72,11 @@ inline void next_chunk(const pass_t &pass, chunk_t &chunk) {
     measure_chunk(pass, chunk);
 }
 
+// [half][row / ROW_BANKS][row mod ROW_BANKS][column][channel block][word of the results]
 typedef lanes_t arranged_t[2][BANK_ROWS][ROW_BANKS][CHUNK][TILE_BLOCKS][RESULT_WORDS];
 
-// One row of results becomes words: LANES values of VALUE_BITS a word, or LANES int16 in RESULT_WORDS words, the
-// lowest bits first.
+// The results of one row and column as words: LANES values of VALUE_BITS in a word or, where results leave as int16, LANES
+// values in RESULT_WORDS words, the lowest bits first.
 inline void arrange_row(const result_t values[COLUMNS], int value_words, lanes_t words[TILE_BLOCKS][RESULT_WORDS]) {
 #pragma HLS INLINE
     for (int block = 0; block < TILE_BLOCKS; ++block) {
@@ -89,64 +91,67 @@ inline void arrange_row(const result_t values[COLUMNS], int value_words, lanes_t
     }
 }
 
+// The words of a chunk that leave next: of several rows together, from ``row`` on. bank, lap, block_offset: as of a chunk.
 struct place_t {
     int row, block, x, word;
-    int bank, lap, block_at;  // as of a chunk
+    int bank, lap, block_offset;
 };
 
 inline place_t first_place(const chunk_t &chunk) {
 #pragma HLS INLINE
-    const place_t place = {0, 0, 0, 0, chunk.bank, chunk.lap, chunk.block_at};
+    const place_t place = {0, 0, 0, 0, chunk.bank, chunk.lap, chunk.block_offset};
     return place;
 }
 
-// Rows that leave together: one a port to DDR, one a bank of the chunk into a map buffer.
+// Rows that leave in the same cycle: to DDR one for each port, into a map buffer one for each bank of the chunk.
 inline int leave_together(const pass_t &pass) {
 #pragma HLS INLINE
     return writes_buffer(pass) ? ROW_BANKS : MAP_PORTS;
 }
 
 // False after the last.
-inline bool next_place(const pass_t &pass, const chunk_t &chunk, place_t &at) {
+inline bool next_place(const pass_t &pass, const chunk_t &chunk, place_t &place) {
 #pragma HLS INLINE
-    if (++at.word < pass.value_words) return true;
-    at.word = 0;
-    if (++at.x < chunk.columns) return true;
-    at.x = 0;
-    at.block_at += pass.out_block_pitch;
-    if (++at.block < chunk.blocks) return true;
-    at.block = 0;
-    at.block_at = chunk.block_at;
-    at.row += leave_together(pass);
-    at.bank += leave_together(pass);
-    if (at.bank >= ROWS) {
-        at.bank -= ROWS;
-        at.lap += pass.out_row_pitch;
+    if (++place.word < pass.value_words) return true;
+    place.word = 0;
+    if (++place.x < chunk.columns) return true;
+    place.x = 0;
+    place.block_offset += pass.out_block_pitch;
+    if (++place.block < chunk.blocks) return true;
+    place.block = 0;
+    place.block_offset = chunk.block_offset;
+    place.row += leave_together(pass);
+    place.bank += leave_together(pass);
+    if (place.bank >= ROWS) {
+        place.bank -= ROWS;
+        place.lap += pass.out_row_pitch;
     }
-    return at.row < chunk.rows;
+    return place.row < chunk.rows;
 }
 
-// The words that leave a cycle, a row each, into a map buffer.
-inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &at, const lanes_t words[ROW_BANKS],
+// The words of one cycle, one of each row, into a map buffer.
+inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &place, const lanes_t words[ROW_BANKS],
                        map_buffer_t to) {
 #pragma HLS INLINE
-    const int piece = pass.out_base + at.lap + at.block_at + chunk.x + at.x;
+    const int piece = pass.out_base + place.lap + place.block_offset + chunk.x + place.x;
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
-        const bool wraps = bank < at.bank;
-        const int next = bank - at.bank + (wraps ? ROWS : 0);
-        if (next < ROW_BANKS && at.row + next < chunk.rows) {
+        const bool wraps = bank < place.bank;
+        const int next = bank - place.bank + (wraps ? ROWS : 0);
+        if (next < ROW_BANKS && place.row + next < chunk.rows) {
             to[piece + row_in_bank(pass.out_row_pitch, wraps, bank, pass.out_turn)][bank] =
                 words[minimum(next, ROW_BANKS - 1)];
         }
     }
 }
 
+// One phase: where ``fill``, takes the results of chunk ``in`` into half ``half`` of the buffer, SAVE_ROWS rows of a column a
+// cycle; where ``empty``, sends chunk ``out`` from the other half to the ports or the map buffer. Ends when both are done.
 inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk_t &out, bool empty, int half,
                           arranged_t buffer, hls::stream<results_t> &results, hls::stream<lanes_t> ports[MAP_PORTS],
                           map_buffer_t to) {
 #pragma HLS INLINE off
-    const int groups = groups_of(in.rows);  // a tile leaves at least one row
+    const int groups = groups_of(in.rows);  // at least 1: every tile gives a row
     int x = 0, group = 0;
     place_t place = first_place(out);
     SYSTOLIC_ENTER;
@@ -154,14 +159,15 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
         SYSTOLIC_PIPELINE(1, 4);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 4096
 #pragma HLS DEPENDENCE variable = buffer type = inter false
-        // Every bank is written in one place and read in one: a tool cannot see that banks chosen at run time differ.
+        // Every bank is written in one place of the code and read in one: a tool cannot see that banks which are chosen at
+        // run time differ.
         if (fill) {
-            const results_t taken = results.read();
+            const results_t column = results.read();
             for (int bank = 0; bank < ROW_BANKS; ++bank) {
 #pragma HLS UNROLL
                 const int r = bank % SAVE_ROWS, row = group * SAVE_ROWS + r;
                 if (row % ROW_BANKS == bank && row < in.rows) {
-                    arrange_row(taken.value[r], pass.value_words, buffer[half][row / ROW_BANKS][bank][x]);
+                    arrange_row(column.value[r], pass.value_words, buffer[half][row / ROW_BANKS][bank][x]);
                 }
             }
             if (++group == groups) {
@@ -211,7 +217,7 @@ static inline void arrange(pass_t pass, hls::stream<results_t> &results, hls::st
     }
 }
 
-static const int RESPONSES_OPEN = OUTSTANDING;  // bursts written before the oldest must be acknowledged
+static const int RESPONSES_OPEN = OUTSTANDING;  // bursts that may wait for DDR's response
 
 template <int PORT>
 void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<word_t> maps) {
@@ -223,8 +229,9 @@ void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<word_t
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1024
         const int length = times(chunk.columns, pass.value_words);
         int row = PORT, block = 0, word = 0;
-        int row_at = pass.out_base + chunk.row_at + chunk.block_at + chunk.x_at + times(pass.out_row_pitch, PORT);
-        int at = row_at;
+        int row_offset = pass.out_base + chunk.row_offset + chunk.block_offset + chunk.column_offset +
+                         times(pass.out_row_pitch, PORT);
+        int address = row_offset;
         SYSTOLIC_ENTER;
         while (row < chunk.rows) {
             SYSTOLIC_PIPELINE(1, 3);
@@ -232,23 +239,23 @@ void write_rows(pass_t pass, hls::stream<lanes_t> &words, hls::burst_maxi<word_t
             if (word == 0) {
                 if (open == RESPONSES_OPEN) maps.write_response();
                 else ++open;
-                maps.write_request(at, length);
+                maps.write_request(address, length);
             }
             maps.write(word_of(words.read()));
             if (++word == length) {
                 word = 0;
-                at += pass.out_block_pitch;
+                address += pass.out_block_pitch;
                 if (++block == chunk.blocks) {
                     block = 0;
                     row += MAP_PORTS;
-                    row_at += MAP_PORTS * pass.out_row_pitch;
-                    at = row_at;
+                    row_offset += MAP_PORTS * pass.out_row_pitch;
+                    address = row_offset;
                 }
             }
         }
         next_chunk(pass, chunk);
     }
-    // The next pass reads what was written: it may not start before DDR has answered.
+    // The next pass may read what this one wrote: it must not start before DDR has answered all bursts.
     for (int i = 0; i < open; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 16
         maps.write_response();
