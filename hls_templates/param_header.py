@@ -83,11 +83,13 @@ def _word(lanes: Sequence[int], bits: int) -> int:
 def _check(layer: LayerParameters) -> None:
     identifier(layer.name)
     filters, channels, *kernel = layer.weights.shape
-    whole = filters * channels * kernel[0] * kernel[1] // filters
+    filter_weights = filters * channels * kernel[0] * kernel[1] // filters
     if layer.pe < 1 or filters % layer.pe:
         raise GenerateError(f"{layer.name}: PE must divide its {filters} filters, {layer.pe} does not")
-    if layer.simd < 1 or whole % layer.simd:
-        raise GenerateError(f"{layer.name}: SIMD must divide the {whole} weights of a filter, {layer.simd} does not")
+    if layer.simd < 1 or filter_weights % layer.simd:
+        raise GenerateError(
+            f"{layer.name}: SIMD must divide the {filter_weights} weights of a filter, {layer.simd} does not"
+        )
     if (layer.inc is None) != (layer.bias is None):
         raise GenerateError(f"{layer.name}: inc and bias come together, or neither")
     high = 1 if layer.weight_bits == 1 else (1 << (layer.weight_bits - 1)) - 1
@@ -122,12 +124,12 @@ def _by_channel(layer: LayerParameters, name: str, values: Integers) -> dict[str
 
 
 def _signed_bits(values: Integers) -> int:
-    """Of ± the greatest magnitude, as UltraNet counts."""
+    """Enough for ± the greatest magnitude, as UltraNet counts."""
     return int(np.abs(values.astype(np.int64)).max()).bit_length() + 1
 
 
 def _defines(layer: LayerParameters) -> Mapping[str, int]:
-    """By the names that UltraNet's blocks read."""
+    """Numbers of the layer, by the names that UltraNet's blocks read."""
     activation = {}
     if layer.inc is not None and layer.bias is not None:
         l_shift = layer.shift - (layer.weight_bits - 1) - layer.in_bits

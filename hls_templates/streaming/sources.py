@@ -18,7 +18,7 @@ _LINE, _SHORT_ROW = 110, 8
 
 @dataclass(frozen=True)
 class Element:
-    """What a stream carries a cycle: ``lanes`` integers of ``bits``; with 0 lanes a beat of ``bits`` of the DMA."""
+    """What a stream carries in a cycle: ``lanes`` integers of ``bits`` bits; with 0 lanes, a beat of the DMA."""
 
     bits: int
     signed: bool
@@ -26,6 +26,7 @@ class Element:
 
     @property
     def value(self) -> str:
+        """The C++ type of one lane."""
         return f"integer<{self.bits}, {'true' if self.signed else 'false'}>"
 
     @property
@@ -35,17 +36,18 @@ class Element:
 
     @property
     def bits_wide(self) -> int:
-        """Of a whole word."""
+        """Width of a whole word."""
         return self.bits * max(1, self.lanes)
 
     @property
     def text(self) -> str:
+        """The C++ type of the whole word or beat."""
         return f"word<{self.value}, {self.lanes}>" if self.lanes else f"beat_t<{self.bits // 8}>"
 
 
 @dataclass(frozen=True)
 class Wire:
-    """A stream of the pipeline, and why it is as deep as it is."""
+    """A stream of the pipeline. depth: of its FIFO, in words."""
 
     name: str
     element: Element
@@ -62,7 +64,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Tap:
-    """Layer ``number``'s integers pass through ``stream``."""
+    """``stream`` carries the integers of layer ``number``, for who compares them in a simulation."""
 
     number: int
     stream: str
@@ -81,8 +83,8 @@ class WeightPort:
 class Instance:
     """One block: ``function``<arguments>(frames, ports…, constants…, weight ports…).
 
-    per_frame: called once a frame; otherwise once a start, for what is kept from frame to frame. storage: (constant,
-    primitive) where the folding chose one: lutram or bram.
+    per_frame: its process calls it once for each frame; otherwise once for each start, so that it can keep weights from
+    frame to frame. storage: (constant, primitive) for constants whose primitive the folding chose: lutram or bram.
     """
 
     name: str
@@ -111,7 +113,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Packet:
-    """One frame on the DMA: ``bytes`` in beats of ``beat`` bytes."""
+    """One frame on the DMA: ``bytes`` bytes, in beats of ``beat`` bytes."""
 
     bytes: int
     beat: int
@@ -123,7 +125,7 @@ class Packet:
 
 @dataclass(frozen=True, eq=False)
 class StreamingValues:
-    """What the pipeline's templates need."""
+    """What the pipeline's templates need. burst_words, outstanding: of the m_axi ports of weights."""
 
     title: str
     reasons: Sequence[str]
@@ -137,7 +139,8 @@ class StreamingValues:
 
     @property
     def external(self) -> tuple[WeightPort, ...]:
-        return tuple(memory for instance in self.instances for memory in instance.weight_ports)
+        """The ports of all weights that stay in DDR, in the order of the top function's arguments."""
+        return tuple(port for instance in self.instances for port in instance.weight_ports)
 
 
 def streaming_sources(values: StreamingValues) -> dict[str, str]:

@@ -22,7 +22,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class BufferPrimitive:
-    """The primitive of one buffer: ``name`` is what its BIND_STORAGE has for impl (bram, uram, lutram)."""
+    """The primitive of one buffer. name: the macro in its BIND_STORAGE; impl: its value, bram, uram or lutram."""
 
     name: str
     impl: str
@@ -33,9 +33,9 @@ class BufferPrimitive:
 class SystolicValues:
     """What the engine's templates need.
 
-    depths: FIFO depth of every stream of the DATAFLOW region. bounds: co-simulation depths of the m_axi ports
-    in words. memories: of every buffer, whose BIND_STORAGE asks for it. map_depth: words of a bank of a map buffer, 0
-    where there is none.
+    depths: FIFO depth of every stream of the DATAFLOW region. bounds: words that co-simulation models behind each m_axi
+    port, and the most passes. memories: the primitive of every buffer. map_depth: words of a bank of a map buffer; 0
+    without map buffers.
     """
 
     title: str
