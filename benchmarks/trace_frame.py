@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 
 def timed(name: str, action: Callable[[], T]) -> T:
+    """What the action gives; prints its seconds."""
     start = time.perf_counter()
     result = action()
     print(f"{name:<28}{time.perf_counter() - start:8.3f} s")
@@ -27,6 +28,7 @@ def timed(name: str, action: Callable[[], T]) -> T:
 
 
 def main(path: Path) -> None:
+    """Compiles, executes, solves and sizes the FIFOs of the design in ``path``."""
     folder = open_folder(path)
     path = timed("compile (or find)", lambda: build(folder.path, Variant(trace=True)))
     library = SystolicLibrary(path, folder.manifest)

@@ -83,7 +83,7 @@ def _word(lanes: Sequence[int], bits: int) -> int:
 def _check(layer: LayerParameters) -> None:
     identifier(layer.name)
     filters, channels, *kernel = layer.weights.shape
-    filter_weights = filters * channels * kernel[0] * kernel[1] // filters
+    filter_weights = channels * kernel[0] * kernel[1]
     if layer.pe < 1 or filters % layer.pe:
         raise GenerateError(f"{layer.name}: PE must divide its {filters} filters, {layer.pe} does not")
     if layer.simd < 1 or filter_weights % layer.simd:

@@ -99,8 +99,8 @@ def _type(datatype: DataType) -> GoldenType:
 
 def _layer(index: int, node: QNode) -> GoldenLayer:
     multipliers = node.op.multipliers if isinstance(node.op, QAdd) else ()
-    deep = isinstance(node.op, Reorg) and node.op.order == "block"
-    operation = "space_to_depth" if deep else _OPERATIONS[type(node.op)]
+    by_block = isinstance(node.op, Reorg) and node.op.order == "block"
+    operation = "space_to_depth" if by_block else _OPERATIONS[type(node.op)]
     form = _FORMS[type(node.op.requantiser)] if isinstance(node.op, _Computing) else _FORMS[Requantiser]
     type_name = node.type.datatype.name
     return GoldenLayer(index, node.name, operation, node.inputs, type_name, _values(node.op), multipliers, form)
@@ -108,8 +108,8 @@ def _layer(index: int, node: QNode) -> GoldenLayer:
 
 def _values(op: QOp) -> dict[str, int]:
     if isinstance(op, QConvolution):
-        high, wide = op.weights.shape[2:]
-        window = {"height": high, "width": wide, "stride": op.stride, "groups": op.groups}
+        height, width = op.weights.shape[2:]
+        window = {"height": height, "width": width, "stride": op.stride, "groups": op.groups}
         return {**window, **_sides(op.padding), **_counts(op)}
     if isinstance(op, MaxPool):
         return {"height": op.size, "width": op.size, "stride": op.stride, **_sides(op.padding)}
@@ -192,9 +192,9 @@ def checksums(network: QuantizedNetwork, outputs: Sequence[Integers | None]) -> 
     return {node.name: checksum(output) for node, output in pairs if output is not None}
 
 
-def first_difference(expected: Mapping[str, int], found: Mapping[str, int]) -> str | None:
-    """The first layer of ``expected`` that ``found`` lacks or has another checksum for; None where all agree."""
-    return next((name for name, value in expected.items() if found.get(name) != value), None)
+def first_difference(expected: Mapping[str, int], program: Mapping[str, int]) -> str | None:
+    """The first layer of ``expected`` that ``program`` lacks or has another checksum for; None where all agree."""
+    return next((name for name, value in expected.items() if program.get(name) != value), None)
 
 
 # ---------------------------------------------------------------- running
@@ -209,10 +209,10 @@ def build_golden(folder: Path, flags: Sequence[str] = FLAGS) -> Path:
     if not source.is_file():
         raise SimulationError(f"{folder} holds no {SOURCE}; generate the design first")
     command = [compiler(), *flags]
-    kept = kept_in(folder) / f"golden-{sources_key([source])}-{command_key(command)}"
-    if not kept.is_file():
-        compile_to([*command, str(source)], kept)
-    return kept
+    program = kept_in(folder) / f"golden-{sources_key([source])}-{command_key(command)}"
+    if not program.is_file():
+        compile_to([*command, str(source)], program)
+    return program
 
 
 def run_golden(folder: Path, picture: npt.NDArray[np.uint8], dump: Path | None = None) -> dict[str, int]:
@@ -236,12 +236,12 @@ def run_golden(folder: Path, picture: npt.NDArray[np.uint8], dump: Path | None =
 
 def _execute(command: list[str]) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired as error:
         raise SimulationError(
             f"the golden program did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?"
         ) from error
-    if done.returncode != 0:
-        said = done.stderr.strip() or f"it ended with code {done.returncode}"
-        raise SimulationError(f"the golden program stopped: {said[:1000]}")
-    return done.stdout
+    if process.returncode != 0:
+        reason = process.stderr.strip() or f"it ended with code {process.returncode}"
+        raise SimulationError(f"the golden program stopped: {reason[:1000]}")
+    return process.stdout

@@ -59,10 +59,10 @@ class FoldingResult:
 def evaluate(graph: g.StreamGraph, folds: Sequence[g.Fold], board: Board, goal: Goal) -> FoldingResult:
     """``folds`` as they are, checked and counted; ScheduleError where they break a rule."""
     folding = check(g.StreamingFolding(graph, tuple(folds), depths(graph, folds)))
-    used = usage(folding, board)
+    total = usage(folding, board)
     cycles = frame_cycles(graph, folds)
-    within = fits(used, limits(board, goal.budget)) and used.ddr_bits <= ddr_limit(board, goal, cycles)
-    return FoldingResult(folding, used, area(used, board), cycles, within)
+    within = fits(total, limits(board, goal.budget)) and total.ddr_bits <= ddr_limit(board, goal, cycles)
+    return FoldingResult(folding, total, area(total, board), cycles, within)
 
 
 def ddr_limit(board: Board, goal: Goal, cycles: int) -> int:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from boards.errors import ScheduleError
 from cnn.network import MaxPool
 from scheduler.streaming import graph as g
+from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.lanes import positions, preserves
-from scheduler.streaming.site import Site
 
 STYLES = ("default", "parallel")
 MEMORIES = ("embedded", "decoupled", "external")
@@ -33,8 +33,8 @@ class Constraint:
 
     name: str
     ops: tuple[type, ...]
-    holds: Callable[[Site], bool]
-    sentence: Callable[[Site], str]
+    holds: Callable[[FoldedBlock], bool]
+    sentence: Callable[[FoldedBlock], str]
 
 
 def _neighbours(value: int, dividend: int) -> str:
@@ -45,15 +45,15 @@ def _neighbours(value: int, dividend: int) -> str:
 
 
 def _divides(
-    name: str, ops: tuple[type, ...], key: str, noun: str, dividend: Callable[[Site], int], hint: str = ""
+    name: str, ops: tuple[type, ...], key: str, noun: str, dividend: Callable[[FoldedBlock], int], hint: str = ""
 ) -> Constraint:
     """``key`` of the fold has to divide ``dividend``, which is called ``noun``."""
 
-    def holds(s: Site) -> bool:
+    def holds(s: FoldedBlock) -> bool:
         value = int(getattr(s.fold, key))
         return value >= 1 and dividend(s) % value == 0
 
-    def sentence(s: Site) -> str:
+    def sentence(s: FoldedBlock) -> str:
         value, total = getattr(s.fold, key), dividend(s)
         return (
             f"{key} has to divide {noun} ({total}), and {value} does not; nearest are {_neighbours(value, total)}{hint}"
@@ -236,11 +236,11 @@ STREAMS: tuple[Constraint, ...] = (
 CONSTRAINTS: tuple[Constraint, ...] = (*DIVISORS, *BLOCKS, *STREAMS)
 
 
-def _gathers(site: Site) -> bool:
-    fold = site.fold
-    if fold.pixels == fold.m or isinstance(site.op, g.VectorVector):
+def _gathers(place: FoldedBlock) -> bool:
+    fold = place.fold
+    if fold.pixels == fold.m or isinstance(place.op, g.VectorVector):
         return fold.pixels == fold.m
-    return fold.m == 1 and fold.pixels >= 1 and positions(site.block) % fold.pixels == 0
+    return fold.m == 1 and fold.pixels >= 1 and positions(place.block) % fold.pixels == 0
 
 
 def _darknet(op: g.BlockOp) -> bool:
@@ -254,16 +254,16 @@ def _bipolar(op: g.BlockOp) -> bool:
 def broken(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[str]:
     """The sentence of every row that does not hold, with the block's name."""
     for index, block in enumerate(graph.blocks):
-        site = Site(graph, folds, index)
+        place = FoldedBlock(graph, folds, index)
         for row in CONSTRAINTS:
-            if isinstance(block.op, row.ops) and not row.holds(site):
-                yield f"{block.name}: {row.sentence(site)}"
+            if isinstance(block.op, row.ops) and not row.holds(place):
+                yield f"{block.name}: {row.sentence(place)}"
 
 
 def legal(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int, rows: Sequence[Constraint] = BLOCKS) -> bool:
     """Whether block ``index`` keeps ``rows``."""
-    site = Site(graph, folds, index)
-    return all(row.holds(site) for row in rows if isinstance(site.op, row.ops))
+    place = FoldedBlock(graph, folds, index)
+    return all(row.holds(place) for row in rows if isinstance(place.op, row.ops))
 
 
 def check(folding: g.StreamingFolding) -> g.StreamingFolding:

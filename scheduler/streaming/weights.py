@@ -1,4 +1,7 @@
-"""Weights as a streamer reads them from DDR (hls_templates/streaming/ends/weights.h): tiles of whole beats."""
+"""Weights as units read them: columns in the order of the stream, tiles of PE × SIMD, and beats of DDR.
+
+The beats are those of a streamer (hls_templates/streaming/ends/weights.h): each tile begins with one.
+"""
 
 from __future__ import annotations
 

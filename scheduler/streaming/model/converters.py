@@ -151,8 +151,8 @@ def _regrouped(pixels: int, written: Words, read: Words) -> Iterator[Converter]:
     """Lanes and channels change between words of one pixel only. pixels: of a frame."""
     channels_in, channels_out = written.values, read.values
     alike = channels_in == channels_out and written.lanes == read.lanes
-    least, most = sorted((written.pixels, read.pixels))
-    if alike and most % least == 0:
+    fewer, more_pixels = sorted((written.pixels, read.pixels))
+    if alike and more_pixels % fewer == 0:
         yield Converter(written.size, read.size, channels_in, channels_out, pixels, written.pixels, read.pixels)
         return
     if written.pixels > 1:

@@ -65,9 +65,9 @@ def _walked(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
     width W, max(H, S · (OH − 1) + 1) · max(W, S · (OW − 1) + 1) / M pixels of C / SIMD words each."""
     block = graph.blocks[index]
     assert isinstance(block.op, (g.Window, MaxPool))
-    before, after, stride = in_shape(graph, index), block.outputs[0].shape, block.op.stride
-    rows = max(before.height, stride * (after.height - 1) + 1)
-    columns = ceil_div(max(before.width, stride * (after.width - 1) + 1), fold.m)
+    shape, out, stride = in_shape(graph, index), block.outputs[0].shape, block.op.stride
+    rows = max(shape.height, stride * (out.height - 1) + 1)
+    columns = ceil_div(max(shape.width, stride * (out.width - 1) + 1), fold.m)
     return rows * columns * (fold.m * in_values(graph, index, fold) // in_lanes(block, fold))
 
 
@@ -77,7 +77,7 @@ def _words(shape: Shape, values: int, lanes: int) -> int:
 
 def bottleneck(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[str, int]:
     """Name and cycles a frame of the slowest block or converter."""
-    slowest, most = "", 0
+    slowest, cycles = "", 0
     by_block: dict[int, list[int]] = {}
     for edge in edges(graph, folds):
         by_block.setdefault(edge.reader, []).extend(converter.cycles for converter in edge.converters)
@@ -85,8 +85,8 @@ def bottleneck(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[str, int]
         named = [(block.name, block_cycles(graph, index, folds[index]))]
         named += [(f"the width converter before {block.name}", count) for count in by_block.get(index, [])]
         for name, count in named:
-            slowest, most = (name, count) if count > most else (slowest, most)
-    return slowest, most
+            slowest, cycles = (name, count) if count > cycles else (slowest, cycles)
+    return slowest, cycles
 
 
 def frame_cycles(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> int:

@@ -16,8 +16,8 @@ from cnn.network import MaxPool
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
+from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.rules import WIDEST_WORD
-from scheduler.streaming.site import Site
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def takes_lanes(graph: g.StreamGraph, index: int, simd: int) -> bool:
 def candidates(graph: g.StreamGraph, index: int, board: Board, options: Options) -> list[g.Fold]:
     """Folds of block ``index`` that keep every row of the constraint table that looks at one block."""
     place = _Place(graph, index, board, options)
-    return [fold for fold in _folds(place) if Site(graph, {index: fold}, index).bits <= WIDEST_WORD]
+    return [fold for fold in _folds(place) if FoldedBlock(graph, {index: fold}, index).bits <= WIDEST_WORD]
 
 
 @dataclass(frozen=True, eq=False)

@@ -126,9 +126,9 @@ class _Targets:
         """What the greedy search or the bisection found, where it fits: nothing of more area has to be looked at."""
         graph, board, goal = self.space.graph, self.space.board, replace(self.goal, cycles=cycles)
         external = self.options.external
-        known = [greedy.fold(graph, board, goal, strict=strict, external=external) for strict in (False, True)]
-        known += [evaluate(graph, folds, board, goal) for folds in self.foldings]
-        fitting = [result for result in known if result.fits and result.cycles <= cycles]
+        results = [greedy.fold(graph, board, goal, strict=strict, external=external) for strict in (False, True)]
+        results += [evaluate(graph, folds, board, goal) for folds in self.foldings]
+        fitting = [result for result in results if result.fits and result.cycles <= cycles]
         best = min(fitting, key=lambda result: result.area, default=None)
         return Solution("feasible", best.folding.folds, best.area) if best else Solution("unknown")
 
@@ -138,11 +138,11 @@ class _Targets:
         graph, board = self.space.graph, self.space.board
         if state != "infeasible":
             return f"no folding of {graph.name} was found in {self.deadline or 0:g} s; allow more time"
-        least = self.space.cycle_counts()[0]
-        if least > cycles:
+        fastest = self.space.cycle_counts()[0]
+        if fastest > cycles:
             return (
                 f"{graph.name} has no folding of {cycles:,} cycles a frame or less: unfolded as far as its words allow "
-                f"it takes {least:,}; ask for fewer frames, or allow more pixels a word"
+                f"it takes {fastest:,}; ask for fewer frames, or allow more pixels a word"
             )
         return f"{graph.name} does not fit {board.title} at {cycles:,} cycles a frame: {self._excess(cycles)}"
 

@@ -15,11 +15,11 @@ from boards.board import Board
 from cnn.network import MaxPool
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
+from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
 from scheduler.streaming.rules import WIDEST_WORD
 from scheduler.streaming.search.candidates import divisors, takes_lanes
-from scheduler.streaming.site import Site
 
 WIDEST_WEIGHTS = 36
 """Bits of a PE's weights beyond which SIMD is not raised (mvau_wwidth_max)."""
@@ -87,7 +87,7 @@ def _raise(graph: g.StreamGraph, index: int, fold: g.Fold, key: str, dividend: i
     highest = fold
     for value in divisors(dividend):
         tried = replace(fold, **{key: value})  # type: ignore[arg-type]
-        if Site(graph, {index: tried}, index).bits > WIDEST_WORD or not takes_lanes(graph, index, tried.simd):
+        if FoldedBlock(graph, {index: tried}, index).bits > WIDEST_WORD or not takes_lanes(graph, index, tried.simd):
             break
         highest = tried
         if meets(index, highest):
@@ -120,7 +120,7 @@ def _window(graph: g.StreamGraph, index: int, meets: Meets, target: int) -> g.Fo
     channels = lanes.in_shape(graph, index).channels
     fold = _raise(graph, index, g.Fold(), "simd", channels, meets)
     parallel = replace(fold, style="parallel")
-    too_wide = Site(graph, {index: parallel}, index).bits > WIDEST_WORD
+    too_wide = FoldedBlock(graph, {index: parallel}, index).bits > WIDEST_WORD
     if fold.simd == channels and block_cycles(graph, index, fold) > target and not too_wide:
         return parallel
     return fold

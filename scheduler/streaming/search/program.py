@@ -90,9 +90,9 @@ def program_of(space: Space, goal: Goal, cycles: int) -> Program | None:
 
 def resource_limits(space: Space, goal: Goal, cycles: int) -> Vectors:
     """The most of every resource that a folding of ``cycles`` a frame may take."""
-    most = np.array(vector(limits(space.board, goal.budget)), np.float64)
-    most[RESOURCES.index("ddr_bits")] = ddr_limit(space.board, goal, cycles)
-    return most
+    most_of_each = np.array(vector(limits(space.board, goal.budget)), np.float64)
+    most_of_each[RESOURCES.index("ddr_bits")] = ddr_limit(space.board, goal, cycles)
+    return most_of_each
 
 
 def _one_of(start: int, count: int) -> Row:

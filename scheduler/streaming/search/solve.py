@@ -117,13 +117,13 @@ def relax(program: Program) -> Relaxation | None:
     columns = np.concatenate([row.columns for row in program.rows])
     factors = np.concatenate([row.factors for row in program.rows]).astype(float)
     equal = sparse.csr_matrix((factors, (rows, columns)), shape=(len(program.rows), program.columns))
-    used = np.flatnonzero(program.usage.any(axis=0))
-    scale = np.maximum(program.limits[used], 1.0)
+    resources = np.flatnonzero(program.usage.any(axis=0))
+    scale = np.maximum(program.limits[resources], 1.0)
     unit = max(1.0, float(program.area.max()))
     solved = optimize.linprog(
         program.area / unit,
-        sparse.csr_matrix((program.usage[:, used] / scale).T),
-        program.limits[used] / scale,
+        sparse.csr_matrix((program.usage[:, resources] / scale).T),
+        program.limits[resources] / scale,
         equal,
         np.array([row.right for row in program.rows], float),
         (0, None),
@@ -156,10 +156,10 @@ def search_among(program: Program, columns: Numbers, stop: Stop, best: Solution)
     state = solver.status_name(solver.solve(model)).lower()
     if state not in ("optimal", "feasible"):
         return Solution(state)
-    taken = np.zeros(program.columns, np.int64)
-    taken[[column for column, variable in variables.items() if solver.boolean_value(variable)]] = 1
+    chosen = np.zeros(program.columns, np.int64)
+    chosen[[column for column, variable in variables.items() if solver.boolean_value(variable)]] = 1
     bound = 0.0 if stop.at_first else solver.best_objective_bound
-    return Solution(state, program.folds(taken), float(program.area @ taken), bound)
+    return Solution(state, program.folds(chosen), float(program.area @ chosen), bound)
 
 
 def _add_rows(model: Any, program: Program, variables: dict[int, Any]) -> bool:

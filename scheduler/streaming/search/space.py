@@ -171,11 +171,11 @@ Keys = tuple[Numbers, list[int]]
 
 def _keys(graph: g.StreamGraph, index: int, folds: Sequence[g.Fold]) -> list[Keys]:
     block = graph.blocks[index]
-    taken = [_numbered([in_key(graph, index, port, fold) for fold in folds]) for port in range(len(block.inputs))]
+    reading = [_numbered([in_key(graph, index, port, fold) for fold in folds]) for port in range(len(block.inputs))]
     leaving = [
         _numbered([out_key(graph, index, output, fold) for fold in folds]) for output in range(len(block.outputs))
     ]
-    return taken + leaving
+    return reading + leaving
 
 
 def _numbered(keys: list[Key]) -> Keys:

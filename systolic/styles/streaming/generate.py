@@ -40,9 +40,9 @@ from scheduler.streaming.model.cycles import block_cycles, bottleneck
 from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads
-from systolic.styles.streaming.ends import value_bytes
 from systolic.styles.streaming.parameters import can_be_written, parameter_files
-from systolic.styles.streaming.wiring import Wiring, wire_up
+from systolic.styles.streaming.wiring.ends import value_bytes
+from systolic.styles.streaming.wiring.wire_up import Wiring, wire_up
 
 CHECK = {"packet_in": "data/in.bin", "packet_out": "data/expected.bin"}
 """The test bench's frame, with which the host compares a board."""

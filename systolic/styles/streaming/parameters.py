@@ -32,17 +32,17 @@ def parameter_files(network: QuantizedNetwork, folding: StreamingFolding) -> dic
     for block, fold in zip(graph.blocks, folding.folds, strict=True):
         if isinstance(block.op, (MatrixVector, VectorVector)):
             assert block.node is not None  # units end a layer
-            before = graph.blocks[block.inputs[0].block]
-            layers.append(_layer(network, network.nodes[block.node], block, before, fold))
+            gatherer = graph.blocks[block.inputs[0].block]
+            layers.append(_layer(network, network.nodes[block.node], block, gatherer, fold))
     return header_files(layers)
 
 
-def _layer(network: QuantizedNetwork, node: QNode, block: Block, before: Block, fold: Fold) -> LayerParameters:
+def _layer(network: QuantizedNetwork, node: QNode, block: Block, gatherer: Block, fold: Fold) -> LayerParameters:
     unit = block.op
     assert isinstance(unit, (MatrixVector, VectorVector))
     source = network.nodes[node.inputs[0]]
-    stride = before.op.stride if isinstance(before.op, (Window, DownSample)) else 1
-    padding = before.op.padding.top if isinstance(before.op, Window) else 0
+    stride = gatherer.op.stride if isinstance(gatherer.op, (Window, DownSample)) else 1
+    padding = gatherer.op.padding.top if isinstance(gatherer.op, Window) else 0
     by = unit.activation if isinstance(unit.activation, MultiplyShift) else None
     if by is not None and len(set(by.shift.tolist())) > 1:
         by = None

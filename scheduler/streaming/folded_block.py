@@ -11,8 +11,8 @@ from scheduler.streaming.lanes import in_lanes, in_shape, out_lanes, out_pixels,
 
 
 @dataclass(frozen=True)
-class Site:
-    """A block with its fold, where a rule is asked."""
+class FoldedBlock:
+    """Block ``index`` of a graph with its fold; of a window's reader also the window's."""
 
     graph: g.StreamGraph
     folds: Sequence[g.Fold] | Mapping[int, g.Fold]

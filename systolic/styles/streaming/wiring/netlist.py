@@ -14,13 +14,16 @@ from hls_templates.streaming.sources import Connection, Constant, Element, Insta
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from systolic.styles.streaming import constants as c
+from systolic.styles.streaming.wiring import constants as c
 
 LEAST_BEAT = 8
 """Bytes of a beat of AXI DMA: what a high-performance port takes, and the least."""
 
 RAM = {"auto": "RAM_AUTO", "lutram": "RAM_LUTRAM", "bram": "RAM_BRAM", "uram": "RAM_URAM"}
 """A fold's memory → enum of ram.h."""
+
+Ends = list[tuple[str, str]]
+"""(port of a function, stream of the pipeline)."""
 
 
 def map_wire(graph: g.StreamGraph, port: g.Port) -> str:
@@ -36,18 +39,41 @@ def carrier(datatype: DataType, lanes: int) -> Element:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a block is put: taken, the streams before its inputs, behind all converters; given, those it writes."""
+    """Where a block is put. reads: the streams before its inputs, behind all converters; writes: those it fills."""
 
     index: int
     block: g.Block
     fold: g.Fold
-    taken: tuple[str, ...]
-    given: tuple[str, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
 
     @property
-    def ends(self) -> list[tuple[str, str]]:
+    def ends(self) -> Ends:
         """Of a block with one input and one output."""
-        return [("in", self.taken[0]), ("out", self.given[0])]
+        return [("in", self.reads[0]), ("out", self.writes[0])]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of hls_templates/streaming, the header that has it, and its template arguments."""
+
+    function: str
+    header: str
+    arguments: tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Store:
+    """What a function keeps besides its streams: constants by name, the primitives that the folding chose for them,
+    ports of weights from DDR. per_frame: False where it is called once a start, and keeps it from frame to frame."""
+
+    constants: tuple[str, ...] = ()
+    primitives: tuple[tuple[str, str], ...] = ()
+    weight_ports: tuple[WeightPort, ...] = ()
+    per_frame: bool = True
+
+
+NOTHING = Store()
 
 
 @dataclass
@@ -73,42 +99,32 @@ class Netlist:
     # --- what grows ------------------------------------------------------------------------------------------
 
     def wire(self, name: str, element: Element) -> str:
+        """A new stream; its name."""
         self.wires[name] = Wire(name, element, max(LEAST_FIFO_DEPTH, self.depths.get(name, LEAST_FIFO_DEPTH)))
         return name
 
-    def add(
-        self,
-        name: str,
-        function: str,
-        header: str,
-        arguments: tuple[object, ...],
-        ports: list[tuple[str, str]],
-        *reasons: str,
-        constants: tuple[str, ...] = (),
-        weight_ports: tuple[WeightPort, ...] = (),
-        per_frame: bool = True,
-        storage: tuple[tuple[str, str], ...] = (),
-    ) -> None:
+    def add(self, name: str, call: Call, ends: Ends, reason: str, store: Store = NOTHING) -> None:
+        """An instance of a function between streams."""
         self.instances.append(
             Instance(
                 name=name,
-                function=function,
-                header=header,
-                arguments=tuple(_argument(one) for one in arguments),
-                ports=tuple(Connection(*port) for port in ports),
-                reasons=reasons,
-                constants=constants,
-                weight_ports=weight_ports,
-                per_frame=per_frame,
-                storage=storage,
+                function=call.function,
+                header=call.header,
+                arguments=tuple(_argument(value) for value in call.arguments),
+                ports=tuple(Connection(*end) for end in ends),
+                reasons=(reason,),
+                constants=store.constants,
+                per_frame=store.per_frame,
+                storage=store.primitives,
+                weight_ports=store.weight_ports,
             )
         )
 
-    def activation(self, at: Site, of: Requantising | None, channels: int) -> str:
-        """The constant's name."""
-        name = f"{at.block.name}_activation"
-        functor = c.activation(of, at.block.outputs[0].datatype, at.fold.pe, channels)
-        self.constants.append(functor.constant(name, f"{at.block.name}: what a sum becomes"))
+    def activation(self, site: Site, requantising: Requantising | None, channels: int) -> str:
+        """A new constant; its name."""
+        name = f"{site.block.name}_activation"
+        functor = c.activation(requantising, site.block.outputs[0].datatype, site.fold.pe, channels)
+        self.constants.append(functor.constant(name, f"{site.block.name}: what a sum becomes"))
         return name
 
     def tap(self, node: int, stream: str) -> None:
@@ -118,13 +134,14 @@ class Netlist:
 
     # --- what a block reads ----------------------------------------------------------------------------------
 
-    def datatype_in(self, at: Site) -> DataType:
-        return self.graph.type_of(at.block.inputs[0]).datatype
+    def datatype_in(self, site: Site) -> DataType:
+        """Of the first map that the block reads."""
+        return self.graph.type_of(site.block.inputs[0]).datatype
 
-    def map_in(self, at: Site) -> tuple[int, int, int]:
+    def map_in(self, site: Site) -> tuple[int, int, int]:
         """Channels (padding included), height and width of the map that the block reads."""
-        shape = lanes.in_shape(self.graph, at.index)
-        return lanes.in_values(self.graph, at.index, at.fold), shape.height, shape.width
+        shape = lanes.in_shape(self.graph, site.index)
+        return lanes.in_values(self.graph, site.index, site.fold), shape.height, shape.width
 
 
 def _argument(value: object) -> str:

@@ -21,8 +21,8 @@ from cnn.network import MaxPool
 from hls_templates.streaming.sources import Constant, Instance, Packet, Wire
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from systolic.styles.streaming import ends, moving, units
-from systolic.styles.streaming.netlist import Netlist, Site, carrier, map_wire
+from systolic.styles.streaming.wiring import ends, moving, units
+from systolic.styles.streaming.wiring.netlist import Netlist, Site, carrier, map_wire
 
 _MAKERS: Mapping[type[Any], Callable[[Netlist, Site], None]] = {
     g.Source: ends.source,
@@ -85,13 +85,13 @@ def wire_up(folding: g.StreamingFolding, depths: Mapping[str, int], dsp: str) ->
 
 def _block(net: Netlist, index: int) -> None:
     block, fold = net.graph.blocks[index], net.folding.folds[index]
-    taken = tuple(moving.arriving(net, index, port) for port in range(len(block.inputs)))
-    given = tuple(_output(net, index, output) for output in range(len(block.outputs)))
+    reads = tuple(moving.arriving(net, index, port) for port in range(len(block.inputs)))
+    writes = tuple(_output(net, index, output) for output in range(len(block.outputs)))
     if type(block.op) not in _MAKERS:
         raise GenerateError(f"{block.source}: {block.name}: {type(block.op).__name__} has no streaming block")
-    _MAKERS[type(block.op)](net, Site(index, block, fold, taken, given))
+    _MAKERS[type(block.op)](net, Site(index, block, fold, reads, writes))
     if block.node is not None and block.node not in net.layers and not isinstance(block.op, (g.Source, g.Sink)):
-        net.tap(block.node, given[0])
+        net.tap(block.node, writes[0])
 
 
 def _output(net: Netlist, index: int, output: int) -> str:

@@ -6,34 +6,31 @@ from boards.errors import GenerateError
 from cnn.datatype import DataType
 from hls_templates.streaming.sources import Element, Packet
 from scheduler.streaming import lanes
-from systolic.styles.streaming.netlist import LEAST_BEAT, Netlist, Site, carrier
+from systolic.styles.streaming.wiring.netlist import LEAST_BEAT, Call, Netlist, Site, carrier
 
 WIDEST_BEAT = 128
 """Bytes of a beat of AXI DMA: 1024 bits (PG021)."""
 
 
-def source(net: Netlist, at: Site) -> None:
-    kind = at.block.outputs[0]
-    word = lanes.out_lanes(at.block, at.fold)
+def source(net: Netlist, site: Site) -> None:
+    """Beats of the picture unpacked into words."""
+    kind = site.block.outputs[0]
+    word = lanes.out_lanes(site.block, site.fold)
     net.packet_in = Packet(kind.shape.values, _beat_bytes(word))
-    net.add(
-        at.block.name,
-        "unpack_beats",
-        "dma.h",
-        (net.packet_in.beat, word, kind.shape.values // word, carrier(kind.datatype, 1).value),
-        [("in", "in"), ("out", at.given[0])],
-        f"{kind.shape} pixels from the DMA, {word} values a cycle",
-    )
+    arguments = (net.packet_in.beat, word, kind.shape.values // word, carrier(kind.datatype, 1).value)
+    ends = [("in", "in"), ("out", site.writes[0])]
+    text = f"{kind.shape} pixels from the DMA, {word} values a cycle"
+    net.add(site.block.name, Call("unpack_beats", "dma.h", arguments), ends, text)
 
 
-def sink(net: Netlist, at: Site) -> None:
+def sink(net: Netlist, site: Site) -> None:
     """Only remembered: how wide a beat is, is known when all sinks are."""
-    if net.datatype_in(at).few == "BIPOLAR":
+    if net.datatype_in(site).few == "BIPOLAR":
         raise GenerateError(
-            f"{at.block.source}: {at.block.name}: a BIPOLAR map cannot leave the pipeline, a packet holds whole "
+            f"{site.block.source}: {site.block.name}: a BIPOLAR map cannot leave the pipeline, a packet holds whole "
             "numbers; let the last layer give its sums or TERNARY values"
         )
-    net.sinks[at.index] = at.taken[0]
+    net.sinks[site.index] = site.reads[0]
 
 
 def leave(net: Netlist) -> None:
@@ -44,36 +41,25 @@ def leave(net: Netlist) -> None:
     total = 0
     for (index, stream), (word, size, words, element) in zip(net.sinks.items(), widths, strict=True):
         name = net.graph.blocks[index].name
-        last = len(net.sinks) == 1
+        is_alone = len(net.sinks) == 1
         beats = -(-words * word * size // beat)
-        out = "out" if last else net.wire(f"beats_{name}", Element(8 * beat, False, 0))
-        net.add(
-            name,
-            "pack_beats",
-            "dma.h",
-            (beat, size, word, words, last, element.value),
-            [("in", stream), ("out", out)],
-            f"{name} to the DMA, {size} byte(s) a value",
-        )
+        out = "out" if is_alone else net.wire(f"beats_{name}", Element(8 * beat, False, 0))
+        call = Call("pack_beats", "dma.h", (beat, size, word, words, is_alone, element.value))
+        net.add(name, call, [("in", stream), ("out", out)], f"{name} to the DMA, {size} byte(s) a value")
         streams.append((out, beats))
-        total += beats * beat if not last else words * word * size
+        total += beats * beat if not is_alone else words * word * size
     _append(net, streams, beat)
     net.packet_out = Packet(total, beat)
 
 
 def _append(net: Netlist, streams: list[tuple[str, int]], beat: int) -> None:
     while len(streams) > 1:
-        (first, a), (second, b), *rest = streams
-        out = net.wire(f"joined_{len(rest)}", Element(8 * beat, False, 0)) if rest else "out"
-        net.add(
-            f"join_{len(rest)}",
-            "append_beats",
-            "dma.h",
-            (beat, a, b, not rest),
-            [("first", first), ("second", second), ("out", out)],
-            "one packet of two",
-        )
-        streams = [(out, a + b), *rest]
+        (first, first_beats), (second, second_beats), *others = streams
+        out = net.wire(f"joined_{len(others)}", Element(8 * beat, False, 0)) if others else "out"
+        call = Call("append_beats", "dma.h", (beat, first_beats, second_beats, not others))
+        ends = [("first", first), ("second", second), ("out", out)]
+        net.add(f"join_{len(others)}", call, ends, "one packet of two")
+        streams = [(out, first_beats + second_beats), *others]
 
 
 def _sink_word(net: Netlist, index: int) -> tuple[int, int, int, Element]:

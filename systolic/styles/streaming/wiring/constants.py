@@ -32,8 +32,8 @@ def weight_type(datatype: DataType) -> str:
 
 def sum_bits(weights: IntArray, values: DataType) -> int:
     """Bits of every partial sum of one output channel: Σ|w| · max|a|, and a sign."""
-    most = int(np.abs(weights.reshape(weights.shape[0], -1).astype(np.int64)).sum(axis=1).max()) * magnitude(values)
-    return max(2, most.bit_length() + 1)
+    rows = np.abs(weights.reshape(weights.shape[0], -1).astype(np.int64)).sum(axis=1)
+    return max(2, (int(rows.max()) * magnitude(values)).bit_length() + 1)
 
 
 def carried(weights: IntArray, datatype: DataType) -> Integers:
@@ -52,31 +52,36 @@ class Activation:
         return Constant(name, self.type, self.fields, (), reason)
 
 
-def activation(of: Requantising | None, out: DataType, pe: int, channels: int) -> Activation:
+def activation(requantising: Requantising | None, out: DataType, pe: int, channels: int) -> Activation:
     """The functor for ``channels`` (those beyond the network's give zeros) on ``pe`` PEs."""
-    if of is None:
+    if requantising is None:
         return Activation(f"identity_t<{out.bits}>", ())
     signed = "true" if out.signed and out.few != "BIPOLAR" else "false"
     nf = channels // pe
     shape = f"{out.bits}, {signed}"
     saturated = f"{shape}, {pe}, {nf}" + (", true" if out.few == "TERNARY" else "")  # narrow: −2 is no value of it
 
-    def fold(values: Integers, rest: int) -> Integers:
-        padded = np.full((channels, *values.shape[1:]), rest, np.int64)
+    def fold(values: Integers, padding: int) -> Integers:
+        padded = np.full((channels, *values.shape[1:]), padding, np.int64)
         padded[: len(values)] = values
         folded: Integers = padded.reshape(nf, pe, *values.shape[1:]).swapaxes(0, 1)
         return folded
 
     fields: tuple[Integers, ...]
-    if isinstance(of, Requantiser):
-        fields = fold(of.bias, 0), fold(of.multiplier, 1), fold(of.negative, 0), fold(of.shift, 1)
+    if isinstance(requantising, Requantiser):
+        fields = (
+            fold(requantising.bias, 0),
+            fold(requantising.multiplier, 1),
+            fold(requantising.negative, 0),
+            fold(requantising.shift, 1),
+        )
         return Activation(f"requantise_t<{saturated}>", fields)
-    if isinstance(of, MultiplyShift):
-        fields = fold(of.multiplier, 0), fold(of.bias, 0), fold(of.shift, 1)
+    if isinstance(requantising, MultiplyShift):
+        fields = fold(requantising.multiplier, 0), fold(requantising.bias, 0), fold(requantising.shift, 1)
         return Activation(f"multiply_shift_t<{saturated}>", fields)
-    assert isinstance(of, Thresholds)
+    assert isinstance(requantising, Thresholds)
     low = 0 if out.few == "BIPOLAR" else out.low
-    thresholds = fold(np.clip(of.thresholds, -NEVER - 1, NEVER), NEVER)
+    thresholds = fold(np.clip(requantising.thresholds, -NEVER - 1, NEVER), NEVER)
     bits = max(int(np.abs(thresholds).max()).bit_length() + 1, 2)
-    fields = thresholds, fold(of.flip.astype(np.int64), 0)
+    fields = thresholds, fold(requantising.flip.astype(np.int64), 0)
     return Activation(f"thresholds_t<{shape}, {low}, {out.levels}, {bits}, {pe}, {nf}>", fields)

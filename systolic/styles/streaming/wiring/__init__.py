@@ -1,0 +1,1 @@
+"""Folding → functions and streams: each block becomes a function of hls_templates/streaming, or a few."""

@@ -1,0 +1,147 @@
+"""Units that compute: matrix-vector and vector-vector with their weights, activations, global pools and additions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cnn.accumulator import magnitude
+from cnn.datatype import DataType
+from hls_templates.streaming.sources import Constant, WeightPort
+from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
+from scheduler.streaming import graph as g
+from scheduler.streaming import lanes
+from scheduler.streaming.model.cycles import resident
+from scheduler.streaming.weights import weight_image, weight_matrix, weight_tiles
+from systolic.styles.streaming.wiring import constants as c
+from systolic.styles.streaming.wiring.moving import PixelWords, convert_pixels
+from systolic.styles.streaming.wiring.netlist import RAM, Call, Ends, Netlist, Site, Store, carrier
+
+# --- units with weights ----------------------------------------------------------------------------------------
+
+
+def matrix_vector(net: Netlist, site: Site) -> None:
+    """The unit with its weights; pixels that share these are gathered before it and scattered behind it."""
+    block, fold = site.block, site.fold
+    height, width = lanes.matrix(net.graph, site.index, fold)
+    positions = lanes.positions(block)
+    sizes = (positions, width, height, fold.simd, fold.pe, fold.pixels)
+    if fold.pixels == fold.m:
+        _unit(net, site, Call("matrix_vector", "matrix_vector.h", sizes), site.ends)
+        return
+    gathered = net.wire(f"gathered_{block.name}", carrier(net.datatype_in(site), fold.pixels * fold.simd))
+    scattered = net.wire(f"scattered_{block.name}", carrier(block.outputs[0].datatype, fold.pixels * fold.pe))
+    words = PixelWords(fold.simd, width, fold.m, fold.pixels, positions)
+    convert_pixels(net, f"gather_{block.name}", words, site.reads[0], gathered)
+    _unit(net, site, Call("matrix_vector", "matrix_vector.h", sizes), [("in", gathered), ("out", scattered)])
+    words = PixelWords(fold.pe, height, fold.pixels, fold.m, positions)
+    convert_pixels(net, f"scatter_{block.name}", words, scattered, site.writes[0])
+
+
+def vector_vector(net: Netlist, site: Site) -> None:
+    """The depthwise unit with its weights."""
+    channels, taps = lanes.matrix(net.graph, site.index, site.fold)
+    sizes = (lanes.positions(site.block), channels, taps, site.fold.simd, site.fold.pe, site.fold.pixels)
+    _unit(net, site, Call("vector_vector", "vector_vector.h", sizes), site.ends)
+
+
+def _unit(net: Netlist, site: Site, call: Call, ends: Ends) -> None:
+    """call: with the sizes alone."""
+    block, fold, op = site.block, site.fold, site.block.op
+    assert isinstance(op, (g.MatrixVector, g.VectorVector))
+    values = net.datatype_in(site)
+    tiles = weight_tiles(weight_matrix(net.graph, net.folding.folds, site.index), fold.pe, fold.simd)
+    stored = c.carried(tiles, op.weight_type)
+    activation = net.activation(site, op.activation, op.weights.shape[0] + fold.pad_out)
+    multiplier = net.dsp if fold.multiplier == "dsp" else "LUT"
+    types = (c.weight_type(op.weight_type), c.value_type(values), c.sum_bits(op.weights, values), multiplier)
+    call = replace(call, arguments=(*call.arguments, *types))
+    if fold.memory == "embedded":
+        weights = _weights(net, block, stored, op.weight_type)
+        primitives = ((weights, fold.ram),) if fold.ram != "auto" else ()
+        store = Store((weights, activation), primitives)
+    else:
+        call, groups = _streamed(call, block, fold)
+        stream = _streamer(net, site, stored, op.weight_type, groups)
+        ends, store = [ends[0], ("weights", stream), ends[1]], Store((activation,))
+    reason = (
+        f"{block.name}: {stored.size:,} weights, PE {fold.pe}, SIMD {fold.simd}, {fold.pixels} pixel(s) a weight, "
+        f"multipliers: {fold.multiplier}, weights {fold.memory}"
+    )
+    net.add(block.name, call, ends, reason, store)
+
+
+def _streamed(call: Call, block: g.Block, fold: g.Fold) -> tuple[Call, int]:
+    """The same unit with weights from a stream, and how often all of them pass in a frame."""
+    if resident(block, fold):
+        function = "matrix_vector_resident"
+        return Call(function, f"{function}.h", (*call.arguments, RAM[fold.ram])), 1
+    return replace(call, function=f"{call.function}_streamed"), lanes.positions(block) // fold.pixels
+
+
+def _weights(net: Netlist, block: g.Block, stored: c.Integers, weight_type: DataType) -> str:
+    """A new constant; its name."""
+    name = f"{block.name}_weights"
+    text = f"{block.name}: weights by PE, tile and SIMD lane"
+    element = carrier(weight_type, 1)
+    net.constants.append(Constant(name, element.constant, (stored,), stored.shape, text))
+    return name
+
+
+def _streamer(net: Netlist, site: Site, stored: c.Integers, weight_type: DataType, groups: int) -> str:
+    """Weights beside the unit: on chip in a memory of their own, or fetched from DDR. The stream's name."""
+    block, fold = site.block, site.fold
+    stream = net.wire(f"weights_of_{block.name}", carrier(weight_type, stored.shape[0] * stored.shape[2]))
+    sizes = (groups, stored.shape[1], stored.shape[0], stored.shape[2], c.weight_type(weight_type))
+    name, ends = f"stream_{block.name}", [("out", stream)]
+    if fold.memory == "decoupled" and fold.ram != "uram":
+        call = Call("stream_weights", "weights.h", (*sizes, RAM[fold.ram]))
+        store = Store((_weights(net, block, stored, weight_type),))
+        net.add(name, call, ends, f"weights of {block.name} from {fold.ram} memory", store)
+        return stream
+    image = weight_image(stored, weight_type.bits, WEIGHT_BEAT_BYTES)
+    net.images.append(image)
+    beats = image.size // WEIGHT_BEAT_BYTES
+    port = WeightPort(f"weights_{block.name}", f"memory_beat_t<{WEIGHT_BEAT_BYTES}>", beats)
+    once = fold.memory == "decoupled"
+    call = Call("load_weights" if once else "fetch_weights", "weights.h", (*sizes, WEIGHT_BEAT_BYTES))
+    reason = f"weights of {block.name} from DDR, once a {'start' if once else 'frame'}"
+    net.add(name, call, ends, reason, Store(weight_ports=(port,), per_frame=not once))
+    return stream
+
+
+# --- units without weights -------------------------------------------------------------------------------------
+
+
+def activate(net: Netlist, site: Site) -> None:
+    """An activation alone."""
+    assert isinstance(site.block.op, g.Activate)
+    channels, height, width = net.map_in(site)
+    store = Store((net.activation(site, site.block.op.activation, channels),))
+    sizes = (height * width, channels, site.fold.pe, site.fold.m, c.value_type(net.datatype_in(site)))
+    net.add(site.block.name, Call("activate", "activate.h", sizes), site.ends, "an activation alone", store)
+
+
+def global_pool(net: Netlist, site: Site) -> None:
+    """The sum over the map, and its activation."""
+    assert isinstance(site.block.op, g.GlobalPool)
+    channels, height, width = net.map_in(site)
+    datatype, fold = net.datatype_in(site), site.fold
+    bits = max(2, (height * width * magnitude(datatype)).bit_length() + 1)
+    store = Store((net.activation(site, site.block.op.activation, channels),))
+    sizes = (height * width, channels, fold.pe, fold.m, c.value_type(datatype), bits, RAM[fold.ram])
+    net.add(site.block.name, Call("global_pool", "global_pool.h", sizes), site.ends, "the sum over the map", store)
+
+
+def join(net: Netlist, site: Site) -> None:
+    """Maps added value by value, each with its multiplier."""
+    op, fold = site.block.op, site.fold
+    assert isinstance(op, g.Add)
+    channels, height, width = net.map_in(site)
+    datatypes = [kind.datatype for kind in net.graph.inputs_of(site.block)]
+    terms = list(zip(datatypes, op.multipliers, strict=True))
+    greatest = sum(magnitude(datatype) * factor for datatype, factor in terms)
+    store = Store((net.activation(site, op.activation, channels),))
+    texts = (f"term_t<{c.value_type(datatype)}, {factor}>" for datatype, factor in terms)
+    sizes = (height * width, channels, fold.pe, fold.m, max(2, greatest.bit_length() + 1), *texts)
+    ends = [*((f"in{i}", name) for i, name in enumerate(site.reads)), ("out", site.writes[0])]
+    net.add(site.block.name, Call("add", "elementwise.h", sizes), ends, "maps added value by value", store)
