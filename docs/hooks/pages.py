@@ -255,7 +255,8 @@ def _type_name(hint: Any) -> str:
         return f"{_type_name(arguments[0])}, or absent"
     if len(arguments) > 1:
         return " or ".join(map(_type_name, arguments))
-    return f"[{hint.__name__}](#{hint.__name__.lower()})" if is_dataclass(hint) else f"{hint.__name__}"
+    name = str(hint.__name__)
+    return f"[{name}](#{name.lower()})" if is_dataclass(hint) else name
 
 
 def modules_table(package: str) -> str:
