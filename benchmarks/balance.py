@@ -8,11 +8,11 @@ once for each set of buffers; later frames are the same picture, whose results l
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,8 @@ from PIL import Image
 
 from boards.board import load
 from host import Accelerator, Options
+from host.contract.manifest import manifest_text, read_manifest
+from host.contract.parts import MANIFEST
 from host.pipeline import Measured
 from host.vision.frame import STAGES
 from host.vision.picture import FITS
@@ -84,8 +86,7 @@ def executed_once(folder: Path, name: str) -> Path:
 
 def streamed(folder: Path, fit: str, picture: Path) -> list[tuple[int, Measured]]:
     """Measured for each number of workers."""
-    values = json.loads((folder / "manifest.json").read_text("utf-8"))
-    (folder / "manifest.json").write_text(json.dumps(values | {"fit": fit}))
+    (folder / MANIFEST).write_text(manifest_text(replace(read_manifest(folder), fit=fit)), "utf-8")
     found = []
     with Accelerator(folder, Options(library=executed_once(folder, fit), time_scale=1.0, threshold=0.9)) as yolo:
         list(yolo.stream([picture] * 20))
