@@ -62,22 +62,25 @@ def networks(bits: int) -> dict[str, QuantizedNetwork]:
 
 def vgg16() -> QuantizedNetwork:
     """138 million weights, 90 % of them in three fully connected layers."""
-    made = Builder(3, 224, 224)
+    builder = Builder(3, 224, 224)
     for number, filters in ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)):
         for _ in range(number):
-            made.conv(filters, 3)
-        made.pool()
-    return made.dense(4096).dense(4096).dense(1000).network("vgg16")
+            builder.conv(filters, 3)
+        builder.pool()
+    return builder.dense(4096).dense(4096).dense(1000).network("vgg16")
 
 
 @dataclass(frozen=True)
 class Machine:
+    """An array on a board, at a target clock."""
+
     board: str
     mhz: float
     array: Array
 
 
 def machines() -> tuple[Machine, ...]:
+    """Small and large arrays, of 4, 8 and 16 bits, with one, two and four ports."""
     return (
         Machine("zcu104", 300, Array(13, 16, 16, row_depth=2048, weight_depth=8192, kept_depth=512, chunk=16)),
         Machine("zcu104", 250, Array(6, 32, 16, row_depth=4096, weight_depth=8192, kept_depth=1024)),
@@ -100,7 +103,9 @@ def machines() -> tuple[Machine, ...]:
 
 @dataclass(frozen=True)
 class Error:
-    where: str
+    """Cycles of a layer, traced and modelled. case: network, board, array, format."""
+
+    case: str
     layer: str
     traced: int
     modelled: int
@@ -111,21 +116,24 @@ class Error:
 
     @property
     def cells(self) -> list[Cell]:
-        return [self.percent, self.traced, self.layer, self.where]
+        return [self.percent, self.traced, self.layer, self.case]
 
 
 def compare(name: str, schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -> list[Error]:
+    """The error of each layer; the design is generated and traced in ``folder``."""
     opened, trace = traced(schedule, board, mhz, folder)
     report = measure(opened, trace, board_memory(opened))
     modelled = cost(schedule, ddr_timing(board, board.nearest_clock(mhz).mhz)).layers
-    where = f"{name}, {board.name}, {schedule.array}, int{schedule.array.bits}"
+    case = f"{name}, {board.name}, {schedule.array}, int{schedule.array.bits}"
     return [
-        Error(where, layer.name, layer.cycles, one.running) for one, layer in zip(modelled, report.layers, strict=True)
+        Error(case, layer.name, layer.cycles, model.running)
+        for model, layer in zip(modelled, report.layers, strict=True)
     ]
 
 
 def errors(fast: bool, work: Path) -> list[list[Error]]:
-    found = []
+    """Those of every network on every machine, each with maps in DDR and on chip; traced in folders of ``work``."""
+    cases = []
     for number, machine in enumerate(machines()[: 2 if fast else None]):
         board = load(machine.board)
         for name, network in networks(machine.array.bits).items():
@@ -134,9 +142,9 @@ def errors(fast: bool, work: Path) -> list[list[Error]]:
             except ScheduleError as error:
                 print(f"  {name} on {machine.array}: {str(error).splitlines()[-1].strip()}", file=sys.stderr)
                 continue
-            found.append(compare(name, schedule, board, machine.mhz, work / str(number)))
-            found.append(compare(f"{name}, on chip", kept(schedule), board, machine.mhz, work / f"{number}-on-chip"))
-    return found
+            cases.append(compare(name, schedule, board, machine.mhz, work / str(number)))
+            cases.append(compare(f"{name}, on chip", kept(schedule), board, machine.mhz, work / f"{number}-on-chip"))
+    return cases
 
 
 def searched(
@@ -144,7 +152,7 @@ def searched(
 ) -> tuple[list[list[Cell]], list[list[Error]]]:
     """A line a board, and the errors of what was found on each; none where there is no folder to trace in."""
     rows: list[list[Cell]] = []
-    found: list[list[Error]] = []
+    cases: list[list[Error]] = []
     for name in boards:
         board = load(name)
         mhz = 300.0 if name == "zcu104" else board.clocks()[-1].mhz
@@ -156,8 +164,8 @@ def searched(
             continue
         seconds = time.perf_counter() - start
         if work is not None:
-            found.append(compare(network.name, best.schedule, board, mhz, work / name))
-        rate = mhz * 1e6 / sum(error.traced for error in found[-1]) if found else None
+            cases.append(compare(network.name, best.schedule, board, mhz, work / name))
+        rate = mhz * 1e6 / sum(error.traced for error in cases[-1]) if cases else None
         rows.append(
             [
                 network.name,
@@ -172,34 +180,36 @@ def searched(
                 best.proof.arrays,
             ]
         )
-    return rows, found
+    return rows, cases
 
 
 def main() -> None:
+    """Prints the searches' table, then the model's errors."""
     fast = "--fast" in sys.argv[1:]
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     with tempfile.TemporaryDirectory() as text:
         work = Path(text)
-        rows, found = searched(tiny_yolo(208 if fast else 416), ["zcu104"] if fast else names(), work)
+        rows, cases = searched(tiny_yolo(208 if fast else 416), ["zcu104"] if fast else names(), work)
         if not fast:
             rows += searched(vgg16(), names(), None)[0]
         head = ("network", "board", "MHz", "seconds", "array", "frames/s", "traced", "priced", "ruled out", "arrays")
         print(table(head, rows))
-        found += errors(fast, work)
-    lines = [line(some) for some in found]
+        cases += errors(fast, work)
+    lines = [line(case) for case in cases]
     print()
     print(table(("network, board, array, format", "layers", "frame %", "worst %", "layer", "its cycles"), lines))
-    every = [error for some in found for error in some]
+    every = [error for case in cases for error in case]
     outside = sorted((e for e in every if abs(e.percent) > 3), key=lambda error: -abs(error.percent))
-    print(f"\n{len(found)} combinations; {len(every) - len(outside)} of {len(every)} layers within 3 %; the others:\n")
-    print(table(("%", "traced", "layer", "network, board, array, format"), [one.cells for one in outside]))
+    print(f"\n{len(cases)} combinations; {len(every) - len(outside)} of {len(every)} layers within 3 %; the others:\n")
+    print(table(("%", "traced", "layer", "network, board, array, format"), [error.cells for error in outside]))
 
 
-def line(some: list[Error]) -> list[Cell]:
-    frame = 100 * (sum(e.modelled for e in some) / sum(e.traced for e in some) - 1)
-    worst = max(some, key=lambda error: abs(error.percent))
-    return [some[0].where, len(some), frame, worst.percent, worst.layer, worst.traced]
+def line(case: list[Error]) -> list[Cell]:
+    """Of all layers of a case: the error of a frame, and the worst layer."""
+    frame = 100 * (sum(e.modelled for e in case) / sum(e.traced for e in case) - 1)
+    worst = max(case, key=lambda error: abs(error.percent))
+    return [case[0].case, len(case), frame, worst.percent, worst.layer, worst.traced]
 
 
 if __name__ == "__main__":
