@@ -65,6 +65,19 @@ def test_every_block_gives_the_golden_models_bits(whole: Made, variant: Variant)
     assert len(result.layers) > 10
 
 
+def test_several_maps_leave_each_from_a_whole_beat_on(tmp_path: Path) -> None:
+    """Maps of 250 and 75 bytes: behind each of them some bytes of its last beat are no value."""
+    layers = Layers(3, 5, 5).conv(6, 3)
+    stem = layers.last
+    layers.conv(5, 1).wide().conv(3, 1, 1, None, False, stem).conv(4, 1, 1, None, False, stem).dense(7).wide()
+    network = layers.network("three")
+    made = make(network, folded(network, 20_000), tmp_path / "design")
+    outputs = made.pipeline.manifest.outputs
+    assert [output.bytes for output in outputs] == [250, 75, 14]
+    assert [output.offset for output in outputs] == [0, 256, 336]
+    assert simulate_pipeline(made.pipeline, made.picture).mismatches == 0
+
+
 def test_ternary_values_with_packed_and_plain_multipliers(tmp_path: Path) -> None:
     network = bipolar()
     made = make(network, folded(network, 3000), tmp_path / "design")
