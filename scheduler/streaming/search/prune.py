@@ -1,8 +1,8 @@
 """Leaving out what no best folding needs, before a solver sees it.
 
 A choice is left out where another one of its block takes no more of any resource, whatever its neighbours choose: its
-own resources, and the most that its words may cost more than the other's in converters and FIFOs, stream by stream.
-What stands between words K and the neighbour's words P is B[K, P]; instead of K, K' costs at most the greatest
+own resources, and the most that its words may take more than the other's in converters and FIFOs, stream by stream.
+What stands between words K and the neighbour's words P takes B[K, P]; instead of K, K' takes at most the greatest
 B[K', P] − B[K, P] more. Such bounds add up along a chain of replacements, so that choices may be left out one by one.
 """
 
@@ -26,7 +26,7 @@ class Side:
     between: Vectors
 
     def extra(self) -> Vectors:
-        """[K', K, resource]: how much more K' may cost than K."""
+        """[K', K, resource]: how much more K' may take than K."""
         count = len(self.between)
         extra = np.zeros((count, count, self.between.shape[2]))
         meets: npt.NDArray[np.bool_] = np.asarray(np.isfinite(self.between).all(axis=2))
