@@ -47,11 +47,11 @@ def uram(bits: int, depth: int) -> int:
 
 def distributed_luts(bits: int, depth: int, family: str) -> int:
     """LUTs of a memory of ``depth`` words of ``bits`` that is written. family: of the board."""
-    luts, wide, narrow = (8, 14, 7) if family == ULTRASCALE else (4, 6, 3)
+    luts, shallow_bits, deep_bits = (8, 14, 7) if family == ULTRASCALE else (4, 6, 3)
     if depth <= 32:
-        return luts * ceil_div(bits, wide) * min(depth, 1)
+        return luts * ceil_div(bits, shallow_bits) * min(depth, 1)
     banks = ceil_div(depth, 64)
-    return banks * luts * ceil_div(bits, narrow) + bits * ceil_div(banks - 1, 3)
+    return banks * luts * ceil_div(bits, deep_bits) + bits * ceil_div(banks - 1, 3)
 
 
 def constant_luts(bits: int, depth: int, family: str) -> int:

@@ -21,7 +21,7 @@ RESULT_BITS = 16
 class Packing:
     """How products share a DSP: weights of ``columns`` filters × activations of ``positions`` neighbours of a row in
     one multiplication, each product in a field of ``shift`` bits; ``chain`` of them are summed before the fields are
-    taken apart. include/packed.h has the arithmetic, the tests the proof that it is exact for narrow weights (−7…7,
+    taken apart. systolic/packed.h has the arithmetic, the tests the proof that it is exact for narrow weights (−7…7,
     −127…127)."""
 
     columns: int
@@ -153,7 +153,7 @@ class Rule:
 
 
 COUNT_BITS = 9
-"""Of rows, blocks and padding where an address is multiplied by them (include/pass.h)."""
+"""Of rows, blocks and padding where an address is multiplied by them (systolic/pass.h)."""
 
 
 def _power_of_two(value: int) -> bool:
@@ -211,8 +211,8 @@ def check(array: Array) -> Array:
 
     The first rule alone where that is broken: the others divide by what it asks for.
     """
-    first, *others = RULES
-    broken = [rule.sentence for rule in (others if first.holds(array) else [first]) if not rule.holds(array)]
+    positive, *relations = RULES
+    broken = [rule.sentence for rule in (relations if positive.holds(array) else [positive]) if not rule.holds(array)]
     if broken:
         raise ScheduleError(f"the array {array} is not legal: " + "; ".join(broken))
     return array

@@ -38,15 +38,15 @@ def check_format(network: QuantizedNetwork, layers: Sequence[Layer], array: Arra
 
     Weights are narrow (−7…7 at 4 bits): the least value would break the bound of packed products.
     """
-    wide = [
+    too_wide = [
         f"{layer.name}: {kind} of {bits} bits"
         for layer in layers
         for kind, bits in (("weights", _weight_bits(layer)), ("an input", _map_bits(network, layer)))
         if bits > array.bits
     ]
-    if wide:
+    if too_wide:
         raise ScheduleError(
-            f"the array {array} has lanes of {array.bits} bits, but {network.name} has {'; '.join(wide)}; "
+            f"the array {array} has lanes of {array.bits} bits, but {network.name} has {'; '.join(too_wide)}; "
             f"quantise it to {array.bits} bits, or take an array of {lane_bits(network, layers)}"
         )
 

@@ -210,8 +210,8 @@ def _refuse_groups(op: QConvolution) -> str | None:
 
 def _refuse_pool(op: MaxPool, source: Shape, pooled: Shape) -> str | None:
     if op.padding.top or op.padding.left or (op.size, op.stride) not in ((2, 2), (2, 1)):
-        wanted = "size 2 with stride 2, or stride 1 padded right and bottom"
-        return f"max pool of size {op.size} stride {op.stride} ({wanted})"
+        required = "size 2 with stride 2, or stride 1 padded right and bottom"
+        return f"max pool of size {op.size} stride {op.stride} ({required})"
     if op.stride == 1 and (pooled.height, pooled.width) != (source.height, source.width):
         return "max pool of size 2 stride 1 that is not padded right and bottom"
     return None
@@ -273,5 +273,5 @@ def _layer(network: QuantizedNetwork, index: int, node: QNode) -> Layer:
         return replace(plain, weights=op.weights, stride=op.stride, padding=op.padding, depthwise=grouped)
     if isinstance(op, QDense):
         return replace(plain, weights=op.weights.reshape(-1, shape.channels, shape.height, shape.width))
-    ones = np.ones((shape.channels, 1, shape.height, shape.width), np.int8)
-    return replace(plain, weights=ones, depthwise=True)
+    averaged = np.ones((shape.channels, 1, shape.height, shape.width), np.int8)
+    return replace(plain, weights=averaged, depthwise=True)

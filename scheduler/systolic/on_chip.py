@@ -1,4 +1,4 @@
-"""Which maps stay on chip between two layers: the rules, and where a map buffer has their rows (include/map_buffer.h).
+"""Which maps stay on chip between two layers: the rules, and where a map buffer has their rows (systolic/map_buffer.h).
 
 There are two buffers. A pass reads one and writes the other, so that any number of maps in a row may stay, one after
 the other:

@@ -139,13 +139,13 @@ def _array(values: object, name: str) -> Array:
 
 
 def _tiling(network: QuantizedNetwork, layer: Layer, array: Array, row: dict[str, Any], name: str) -> Tiling:
-    where = f"{name}: {layer.name}"
+    place = f"{name}: {layer.name}"
     row = {**LATER_KEYS, **row}
-    check_keys(row, list(_LAYER_KEYS), list(_LAYER_KEYS), where)
+    check_keys(row, list(_LAYER_KEYS), list(_LAYER_KEYS), place)
     for key, kind in _LAYER_KEYS.items():
         if type(row[key]) is not kind:
-            raise ScheduleError(f"{where}: {key} is of type {kind.__name__}, not {row[key]!r}")
+            raise ScheduleError(f"{place}: {key} is of type {kind.__name__}, not {row[key]!r}")
     width, total = int(row["tile_columns"]), layer.out.width
     if not 1 <= width <= total:
-        raise ScheduleError(f"{where}: tile_columns is 1…{total}, not {width}")
+        raise ScheduleError(f"{place}: tile_columns is 1…{total}, not {width}")
     return Tiling(column_tiles(network, layer, array, width), row["order"], row["overlap"], row["on_chip"])

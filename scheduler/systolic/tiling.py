@@ -186,7 +186,7 @@ def buffer_needs(shape: LayerShape, rows: int, columns: int, tiling: Tiling, nex
 
 
 def map_words(shape: LayerShape, rows: int) -> int:
-    """Words of one bank that the result takes in a map buffer, [row][block][column]; include/map_buffer.h."""
+    """Words of one bank that the result takes in a map buffer, [row][block][column]; systolic/map_buffer.h."""
     return ceil_div(shape.saved_height, rows) * shape.out_blocks * shape.saved_width
 
 

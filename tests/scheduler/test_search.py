@@ -19,9 +19,8 @@ from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.schedule_file import to_json
 from scheduler.systolic.search.brute_force import brute_force
-from scheduler.systolic.search.choose import choose
 from scheduler.systolic.search.costs import GeometryCosts, LayerCosts
-from scheduler.systolic.search.search import search
+from scheduler.systolic.search.search import choose, search
 from scheduler.systolic.search.solve import Candidate, solve
 from scheduler.systolic.search.space import Geometry, Goal, Request, Space, geometries, pin, space_of
 from scheduler.systolic.search.task import Task, network_shapes

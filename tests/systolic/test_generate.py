@@ -22,7 +22,7 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.program.maps import place_maps
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
-from scheduler.systolic.search.choose import choose
+from scheduler.systolic.search.search import choose
 from systolic.files import DesignFiles
 from tests.schedules import first_fit
 from tests.systolic.accelerators import GEOMETRIES, HOSTILE, design_of, networks, start

@@ -18,7 +18,7 @@ from scheduler.systolic.array import COUNT_BITS, Array
 SUM_BITS, FIELD_BITS = 32, 30
 
 ADDRESS_BITS = 32
-"""Of the wider operand of ``times`` in include/pass.h; constants among the narrower ones are counted as numbers."""
+"""Of the wider operand of ``times`` in systolic/pass.h; constants among the narrower ones are counted as numbers."""
 PASS_PRODUCTS, PORT_PRODUCTS = 8, 10
 """Places that call it: in load and arrange; in read_rows and write_rows of each port of maps. A test counts them."""
 
@@ -32,6 +32,7 @@ class Fabric:
 
 
 def fabric(array: Array) -> Fabric:
+    """The logic of ``array``; its numbers may be grids."""
     word = 8 * array.word_bytes
     shared = array.rows * array.columns // array.packing.columns
     chains, fields = ceil_div(array.lanes, array.pack_chain), array.packing.products

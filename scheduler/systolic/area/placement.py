@@ -2,8 +2,8 @@
 
 The area of a design is the sum of its parts' (``area`` of scheduler/systolic/area/resources.py), and the buffers meet
 only in the board's budget. So where every buffer's own least fits the board, that is the least of all choices, and only
-where it does not are choices enumerated, the most demanding buffer first; what already exceeds the board or the least
-found is left. ``place`` is the same by every choice, for one array.
+where it does not are choices enumerated: the most demanding buffer first, and a choice is left as soon as it exceeds
+the board or the least so far. ``place`` is the same by every choice, for one array.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from scheduler.systolic.array import Array
 Numbers = npt.NDArray[np.int64]
 
 Placement = Mapping[str, str]
-"""bram, uram or lutram by the name of each of ``scheduler.resources.BUFFERS``: the impl of its BIND_STORAGE."""
+"""bram, uram or lutram by the name of each of BUFFERS: the impl of its BIND_STORAGE."""
 
 
 # --- one array -----------------------------------------------------------------------------------------------------
@@ -62,16 +62,18 @@ def placed_usage(array: Array, board: Board, placement: Placement) -> Usage:
 
 
 def place(array: Array, board: Board) -> tuple[Placement, Usage]:
-    """The placement of least area that fits; where none does, the one that exceeds the board least."""
-    every: list[tuple[tuple[str, ...], Usage]] = [((), fixed_usage(array, board))]
+    """The placement of least area that fits, and all that the array takes with it; where none fits, the one that
+    exceeds the board least."""
+    choices: list[tuple[tuple[str, ...], Usage]] = [((), fixed_usage(array, board))]
     for buffer in BUFFERS:
-        made = [(impl, used_by(buffer, array, impl, board)) for impl in impls(buffer, board)]
-        every = [((*chosen, impl), used + more) for chosen, used in every for impl, more in made]
-    fitting = [one for one in every if one[1].fits(board)]
-    best = min(fitting, key=lambda one: area(one[1], board), default=None) or min(
-        every, key=lambda one: (excess(one[1], board), area(one[1], board))
-    )
-    return {buffer.name: impl for buffer, impl in zip(BUFFERS, best[0], strict=True)}, best[1]
+        usages = [(impl, used_by(buffer, array, impl, board)) for impl in impls(buffer, board)]
+        choices = [((*chosen, impl), total + usage) for chosen, total in choices for impl, usage in usages]
+    fitting = [(chosen, usage) for chosen, usage in choices if usage.fits(board)]
+    if fitting:
+        chosen, usage = min(fitting, key=lambda choice: area(choice[1], board))
+    else:
+        chosen, usage = min(choices, key=lambda choice: (excess(choice[1], board), area(choice[1], board)))
+    return {buffer.name: impl for buffer, impl in zip(BUFFERS, chosen, strict=True)}, usage
 
 
 def holds_maps(array: Array, board: Board) -> bool:
@@ -79,11 +81,17 @@ def holds_maps(array: Array, board: Board) -> bool:
     return any(used_by(MAP_BUFFERS, array, impl, board).fits(board) for impl in impls(MAP_BUFFERS, board))
 
 
-def excess(used: Usage, board: Board) -> float:
+def excess(usage: Usage, board: Board) -> float:
     """The largest share of a resource, above 1 where a board does not hold it."""
-    have = board.resources
-    pairs = ((used.dsp, have.dsp), (used.bram36, have.bram36), (used.uram, have.uram), (used.lut, have.lut))
-    return max(need / max(1, got) for need, got in (*pairs, (used.lutram, have.lutram)))
+    resources = board.resources
+    pairs = (
+        (usage.dsp, resources.dsp),
+        (usage.bram36, resources.bram36),
+        (usage.uram, resources.uram),
+        (usage.lut, resources.lut),
+        (usage.lutram, resources.lutram),
+    )
+    return max(count / max(1, limit) for count, limit in pairs)
 
 
 # --- a grid of arrays ----------------------------------------------------------------------------------------------
@@ -91,10 +99,10 @@ def excess(used: Usage, board: Board) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """One primitive for one buffer. taken: units of each of ``resources``; area: of them."""
+    """One primitive for one buffer. count: units of each of ``resources``; area: of them."""
 
     resources: tuple[str, ...]
-    taken: Numbers
+    count: Numbers
     area: Numbers
 
 
@@ -104,8 +112,8 @@ _RESOURCES = {"bram": ("bram36",), "uram": ("uram",), "lutram": ("lut", "lutram"
 def _choice(buffer: Buffer, grid: Array, impl: str, board: Board) -> _Choice:
     resources = _RESOURCES[impl]
     size = np.frompyfunc(lambda bits, depth: units(impl, int(bits), int(depth), board.family), 2, 1)
-    taken = np.asarray(size(buffer.bits(grid), buffer.depth(grid)) * np.asarray(buffer.count(grid)), np.int64)
-    return _Choice(resources, taken, taken * getattr(unit_areas(board), resources[0]))
+    count = np.asarray(size(buffer.bits(grid), buffer.depth(grid)) * np.asarray(buffer.count(grid)), np.int64)
+    return _Choice(resources, count, count * getattr(unit_areas(board), resources[0]))
 
 
 def _choices(buffer: Buffer, grid: Array, board: Board) -> list[_Choice]:
@@ -116,15 +124,15 @@ def least_areas(grid: Array, board: Board) -> Numbers:
     """The least area of any placement, NEVER where the board holds none. grid: an array whose numbers are integers or
     grids of them that broadcast together."""
     room = _fixed_room(grid, board)
-    one = unit_areas(board)
-    fixed = np.asarray(grid.dsps * one.dsp + fabric(grid).lut * one.lut, np.int64)
+    unit = unit_areas(board)
+    fixed = np.asarray(grid.dsps * unit.dsp + fabric(grid).lut * unit.lut, np.int64)
     for buffer in PORT_BUFFERS + FIFOS:
         fixed = fixed + _choice(buffer, grid, buffer.impls[0], board).area
     options = [_choices(buffer, grid, board) for buffer in BUFFERS]
-    least = [np.minimum.reduce(np.broadcast_arrays(*(c.area for c in choices))) for choices in options]
-    total = np.asarray(sum(least, fixed), np.int64)
-    left = {name: np.broadcast_to(n, total.shape) for name, n in _after_least(room, options).items()}
-    fits = np.logical_and.reduce([n >= 0 for n in left.values()])
+    smallest = [np.minimum.reduce(np.broadcast_arrays(*(c.area for c in choices))) for choices in options]
+    total = np.asarray(sum(smallest, fixed), np.int64)
+    remaining = {name: np.broadcast_to(n, total.shape) for name, n in _room_after_smallest(room, options).items()}
+    fits = np.logical_and.reduce([n >= 0 for n in remaining.values()])
     best = np.where(fits, total, NEVER)
     _enumerate(options, {name: np.broadcast_to(n, total.shape) for name, n in room.items()}, fixed, best)
     return best
@@ -132,31 +140,34 @@ def least_areas(grid: Array, board: Board) -> Numbers:
 
 def _fixed_room(grid: Array, board: Board) -> dict[str, Numbers]:
     """What of each resource the buffers may take."""
-    have = board.resources
-    room: dict[str, Any] = {"dsp": have.dsp - grid.dsps, "lut": have.lut - fabric(grid).lut}
-    room |= {"bram36": have.bram36, "uram": have.uram, "lutram": have.lutram}
+    resources = board.resources
+    room: dict[str, Any] = {"dsp": resources.dsp - grid.dsps, "lut": resources.lut - fabric(grid).lut}
+    room |= {"bram36": resources.bram36, "uram": resources.uram, "lutram": resources.lutram}
     for buffer in PORT_BUFFERS + FIFOS:
         choice = _choice(buffer, grid, buffer.impls[0], board)
-        room |= {name: room[name] - choice.taken for name in choice.resources}
+        room |= {name: room[name] - choice.count for name in choice.resources}
     return {name: np.asarray(n, np.int64) for name, n in room.items()}
 
 
-def _after_least(room: Mapping[str, Numbers], options: Sequence[Sequence[_Choice]]) -> dict[str, Numbers]:
-    """What is left of each resource where every buffer takes the least area of its own."""
-    left = dict(room)
+def _room_after_smallest(room: Mapping[str, Numbers], options: Sequence[Sequence[_Choice]]) -> dict[str, Numbers]:
+    """What remains of each resource where every buffer takes the least area of its own."""
+    remaining = dict(room)
     for choices in options:
         areas = np.stack(np.broadcast_arrays(*(c.area for c in choices)))
-        chosen = areas.argmin(axis=0)
+        smallest = areas.argmin(axis=0)
         for index, choice in enumerate(choices):
             for name in choice.resources:
-                left[name] = left[name] - np.where(chosen == index, choice.taken, 0)
-    return left
+                remaining[name] = remaining[name] - np.where(smallest == index, choice.count, 0)
+    return remaining
+
+
+# --- branch and bound where the smallest do not fit ----------------------------------------------------------------
 
 
 def _enumerate(
     options: Sequence[Sequence[_Choice]], room: Mapping[str, Numbers], fixed: Numbers, best: Numbers
 ) -> None:
-    """Into ``best``: the least of all choices where the least of every buffer by itself does not fit."""
+    """Into ``best``: the least of all choices in the cells where the least of every buffer by itself does not fit."""
     cells = np.nonzero((best == NEVER) & np.logical_and.reduce([n >= 0 for n in room.values()]))
     if not cells[0].size:
         return
@@ -164,33 +175,42 @@ def _enumerate(
     def flat(numbers: Numbers) -> Numbers:
         return np.asarray(np.broadcast_to(numbers, best.shape)[cells], np.int64)
 
-    here = [[_Choice(c.resources, flat(c.taken), flat(c.area)) for c in choices] for choices in options]
-    here.sort(key=lambda choices: -int(min(c.area.sum() for c in choices)))
-    least = [np.minimum.reduce([c.area for c in choices]) for choices in here]
-    beyond = [np.asarray(sum(least[index + 1 :], np.int64(0)) + np.zeros_like(least[0])) for index in range(len(least))]
-    found = np.full(cells[0].size, NEVER, np.int64)
-    left = {name: flat(n) for name, n in room.items()}
-    _branch(list(zip(here, beyond, strict=True)), left, flat(fixed), np.arange(found.size), found)
-    best[cells] = found
+    demands = [[_Choice(c.resources, flat(c.count), flat(c.area)) for c in choices] for choices in options]
+    demands.sort(key=lambda choices: -int(min(c.area.sum() for c in choices)))
+    smallest = [np.minimum.reduce([c.area for c in choices]) for choices in demands]
+    areas_after = [sum(smallest[index + 1 :], np.zeros_like(smallest[0])) for index in range(len(smallest))]
+    stages = [_Stage(choices, np.asarray(area)) for choices, area in zip(demands, areas_after, strict=True)]
+    areas = np.full(cells[0].size, NEVER, np.int64)
+    _branch(stages, {name: flat(n) for name, n in room.items()}, flat(fixed), np.arange(areas.size), areas)
+    best[cells] = areas
+
+
+@dataclass(frozen=True, eq=False)
+class _Stage:
+    """One buffer of the enumeration. area_after: the least area of the buffers after it."""
+
+    choices: Sequence[_Choice]
+    area_after: Numbers
 
 
 def _branch(
-    options: Sequence[tuple[Sequence[_Choice], Numbers]],
+    stages: Sequence[_Stage],
     room: Mapping[str, Numbers],
     spent: Numbers,
-    at: npt.NDArray[np.intp],
-    found: Numbers,
+    cells: npt.NDArray[np.intp],
+    areas: Numbers,
 ) -> None:
-    """Cells ``at`` have ``room`` left and ``spent`` so much; each of options stands beside the least of those after."""
-    if not options:
-        found[at] = np.minimum(found[at], spent)
+    """Into ``areas`` of ``cells``: the least with every choice for ``stages``, where so much ``room`` remains and so
+    much area is spent."""
+    if not stages:
+        areas[cells] = np.minimum(areas[cells], spent)
         return
-    (choices, beyond), *others = options
-    for choice in sorted(choices, key=lambda c: int(c.area[at].sum())):
-        taken, area_ = choice.taken[at], spent + choice.area[at]
-        kept = area_ + beyond[at] < found[at]
+    stage, *later = stages
+    for choice in sorted(stage.choices, key=lambda c: int(c.area[cells].sum())):
+        count, area_so_far = choice.count[cells], spent + choice.area[cells]
+        promising = area_so_far + stage.area_after[cells] < areas[cells]
         for name in choice.resources:
-            kept &= taken <= room[name]
-        if kept.any():
-            left = {name: (n - taken if name in choice.resources else n)[kept] for name, n in room.items()}
-            _branch(others, left, area_[kept], at[kept], found)
+            promising &= count <= room[name]
+        if promising.any():
+            remaining = {name: (n - count if name in choice.resources else n)[promising] for name, n in room.items()}
+            _branch(later, remaining, area_so_far[promising], cells[promising], areas)

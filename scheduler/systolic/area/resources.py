@@ -16,7 +16,7 @@ from scheduler.systolic.area.fabric import SUM_BITS, fabric
 from scheduler.systolic.array import RESULT_BITS, Array
 
 REQUANTISER_BITS = 72
-"""include/requantise.h, channel_t: bias 32, two multipliers 16 each, shift 8."""
+"""systolic/requantise.h, channel_t: bias 32, two multipliers 16 each, shift 8."""
 
 FIFO_DEPTH = 16
 """Words of the FIFOs between DDR ports and buffers: shift registers. The trace shows that no more is gained, because
@@ -37,23 +37,23 @@ class Usage:
     lut: int = 0
     lutram: int = 0
 
-    def __add__(self, other: Usage) -> Usage:
+    def __add__(self, part: Usage) -> Usage:
         return Usage(
-            self.dsp + other.dsp,
-            self.bram36 + other.bram36,
-            self.uram + other.uram,
-            self.lut + other.lut,
-            self.lutram + other.lutram,
+            self.dsp + part.dsp,
+            self.bram36 + part.bram36,
+            self.uram + part.uram,
+            self.lut + part.lut,
+            self.lutram + part.lutram,
         )
 
     def fits(self, board: Board) -> bool:
-        have = board.resources
+        limit = board.resources
         return (
-            self.dsp <= have.dsp
-            and self.bram36 <= have.bram36
-            and self.uram <= have.uram
-            and self.lut <= have.lut
-            and self.lutram <= have.lutram
+            self.dsp <= limit.dsp
+            and self.bram36 <= limit.bram36
+            and self.uram <= limit.uram
+            and self.lut <= limit.lut
+            and self.lutram <= limit.lutram
         )
 
 
@@ -113,7 +113,7 @@ def _sums(array: Array) -> int:
 
 
 def save_banks(array: Array) -> int:
-    """include/save.h, ROW_BANKS."""
+    """systolic/save.h, ROW_BANKS."""
     return np.maximum(array.save_rows, array.map_ports)  # type: ignore[no-any-return]
 
 
@@ -173,15 +173,14 @@ FIFOS = (
 
 def fixed_usage(array: Array, board: Board) -> Usage:
     """What has no choice: DSPs, the logic of scheduler/systolic/area/fabric.py, ports and FIFOs."""
-    used = Usage(dsp=array.dsps, lut=fabric(array).lut)
-    for buffer in PORT_BUFFERS + FIFOS:
-        used += used_by(buffer, array, buffer.impls[0], board)
-    return used
+    parts = (used_by(buffer, array, buffer.impls[0], board) for buffer in PORT_BUFFERS + FIFOS)
+    return sum(parts, Usage(dsp=array.dsps, lut=fabric(array).lut))
 
 
 def used_by(buffer: Buffer, array: Array, impl: str, board: Board) -> Usage:
-    one = units(impl, int(buffer.bits(array)), int(buffer.depth(array)), board.family)
-    return used_as(impl, int(buffer.count(array)) * one)
+    """What ``buffer`` of ``array`` takes in this primitive."""
+    memory = units(impl, int(buffer.bits(array)), int(buffer.depth(array)), board.family)
+    return used_as(impl, int(buffer.count(array)) * memory)
 
 
 # --- area ----------------------------------------------------------------------------------------------------------
@@ -192,13 +191,13 @@ WHOLE = 10**12
 
 def unit_areas(board: Board) -> Usage:
     """The area of one DSP, BRAM36, URAM and LUT; a LUT that is memory is counted as the LUT that it is."""
-    have = board.resources
-    kinds = 4 if have.uram else 3
+    total = board.resources
+    kinds = 4 if total.uram else 3
     return Usage(
-        WHOLE // (kinds * have.dsp),
-        WHOLE // (kinds * have.bram36),
-        WHOLE // (kinds * have.uram) if have.uram else 0,
-        WHOLE // (kinds * have.lut),
+        WHOLE // (kinds * total.dsp),
+        WHOLE // (kinds * total.bram36),
+        WHOLE // (kinds * total.uram) if total.uram else 0,
+        WHOLE // (kinds * total.lut),
     )
 
 

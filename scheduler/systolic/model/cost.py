@@ -70,10 +70,10 @@ def _passes_of(
     width = column([tiling.columns.width for tiling in tilings])
     last_width = column([tiling.columns.last_width for tiling in tilings])
     bursts = np.where(count > 1, shape.blocks, 1)
-    own = np.full(len(tilings), shape.steps, np.int64)
+    same_layer = np.full(len(tilings), shape.steps, np.int64)
     after_layer = np.full(len(tilings), next_steps, np.int64)
-    head = PassTilings(width, words[:, 0], bursts, np.where(count > 1, own, next_steps), *flags)
-    middle = PassTilings(width, words[:, 1], bursts, own, *flags)
+    head = PassTilings(width, words[:, 0], bursts, np.where(count > 1, same_layer, next_steps), *flags)
+    middle = PassTilings(width, words[:, 1], bursts, same_layer, *flags)
     tail = PassTilings(last_width, words[:, 2], bursts, after_layer, *flags)
     return head, middle, tail, count
 

@@ -32,8 +32,8 @@ class Cycles:
         """Numbers of the whole layer."""
         return np.asarray(sum(getattr(self, f.name) for f in fields(self)), np.int64)
 
-    def __add__(self, other: Cycles) -> Cycles:
-        return Cycles(*(getattr(self, name) + getattr(other, name) for name in PARTS))
+    def __add__(self, part: Cycles) -> Cycles:
+        return Cycles(*(getattr(self, name) + getattr(part, name) for name in PARTS))
 
     def times(self, count: Numbers) -> Cycles:
         return Cycles(*(getattr(self, name) * count for name in PARTS))
@@ -63,5 +63,5 @@ class Traffic:
     def total(self) -> int:
         return sum(getattr(self, f.name) for f in fields(self))
 
-    def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+    def __add__(self, layer: Traffic) -> Traffic:
+        return Traffic(*(getattr(self, f.name) + getattr(layer, f.name) for f in fields(self)))

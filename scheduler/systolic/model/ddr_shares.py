@@ -43,12 +43,6 @@ class Shares:
 
     grid: PassGrid
 
-    @staticmethod
-    @lru_cache(maxsize=2)
-    def of(grid: PassGrid) -> Shares:
-        """Of a pass; what is looked up once is kept with it."""
-        return Shares(grid)
-
     @cached_property
     def ports(self) -> dict[str, Ports]:
         grid, arrays, tilings = self.grid, self.grid.arrays, self.grid.tilings
@@ -112,6 +106,12 @@ class Shares:
         return np.asarray(bytes_ / (ports.number * ports.width), np.float64)
 
 
+@lru_cache(maxsize=2)
+def shares_of(grid: PassGrid) -> Shares:
+    """The shares of a pass; what is looked up once is kept with them."""
+    return Shares(grid)
+
+
 def _keys(numbers: list[Numbers]) -> Numbers:
     """One number for each combination on the grid: plain integers sort much faster than columns."""
     key = np.zeros((), np.int64)
@@ -124,5 +124,5 @@ def _keys(numbers: list[Numbers]) -> Numbers:
 def _ports(number: Numbers, width: Numbers, burst: Numbers) -> Ports:
     """Bursts of many chunks, and those of whole chunks, are one case."""
     words = np.minimum(burst, BURST_WORDS)
-    whole = (words * width % DDR_CHUNK == 0) | (words * width > MANY_CHUNKS * DDR_CHUNK)
-    return Ports(number, width, np.asarray(np.where(whole, BURST_WORDS, words), np.int64))
+    whole_chunks = (words * width % DDR_CHUNK == 0) | (words * width > MANY_CHUNKS * DDR_CHUNK)
+    return Ports(number, width, np.asarray(np.where(whole_chunks, BURST_WORDS, words), np.int64))

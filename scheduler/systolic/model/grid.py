@@ -41,10 +41,10 @@ def ceiling(numbers: Times) -> Times:
     return np.asarray(np.ceil(numbers), np.float64)
 
 
-def latest(first: Times | float, *others: Times | float) -> Times:
+def latest(first: Times | float, *further: Times | float) -> Times:
     """The largest of each place: of times, the latest."""
     result = np.asarray(first, np.float64)
-    for times in others:
+    for times in further:
         result = np.maximum(result, times)
     return result
 
@@ -53,13 +53,13 @@ def rows_by_port(shape: LayerShape, rows: int, tiles: int, ports: int) -> list[i
     """systolic/read.h, row_exists: of each port, the map rows among the row strides that the first ``tiles`` row tiles
     read. Row strides go round the ports; those above and below the map are padding and are not read."""
     strides = tiles * rows + shape.ahead
-    inside = [0] * ports
+    rows_of = [0] * ports
     for phase in range(shape.phases):
         low = max(0, ceil_div(shape.pad_top - phase, shape.stride))
         high = max(low, min(strides, ceil_div(shape.pad_top + shape.in_height - phase, shape.stride)))
         for port in range(ports):
-            inside[port] += ceil_div(high - port, ports) - ceil_div(low - port, ports)
-    return inside
+            rows_of[port] += ceil_div(high - port, ports) - ceil_div(low - port, ports)
+    return rows_of
 
 
 def rows_in(shape: LayerShape, rows: int, tiles: int) -> int:
@@ -189,12 +189,12 @@ class PassGrid:
         arrays = self.arrays
         milli = sum(
             np.where(
-                (arrays.weight_ports == ports) & (arrays.port_bytes == wide),
-                milli_cycles(((ports, int(wide), BURST_WORDS),), self.ddr.milli_bytes)[0],
+                (arrays.weight_ports == ports) & (arrays.port_bytes == width),
+                milli_cycles(((ports, int(width), BURST_WORDS),), self.ddr.milli_bytes)[0],
                 0,
             )
             for ports in (1, 2, 4)
-            for wide in np.unique(arrays.port_bytes)
+            for width in np.unique(arrays.port_bytes)
         )
         part = np.clip(tile, 1, BURST_WORDS)
         return latest(np.asarray(milli) / 1000, (self.ddr.read_latency + part) / (OUTSTANDING * part))
@@ -315,19 +315,19 @@ class PassGrid:
         """systolic/pool.h, rows_of_tile: rows that leave a row tile. Where a pool window reaches into the next tile,
         its upper row waits and leaves with that tile."""
         shape, rows = self.shape, self.arrays.rows
-        inside, last = min(rows, shape.out_height - tile * rows), tile == self.row_tiles - 1
+        computed, last = min(rows, shape.out_height - tile * rows), tile == self.row_tiles - 1
         if shape.pool_size == 1:
-            return inside
+            return computed
         if shape.pool_stride == 1:
-            return inside + (tile > 0) - (not last)
+            return computed + (tile > 0) - (not last)
         waiting = tile * rows % 2
-        return (waiting + inside + last) // 2
+        return (waiting + computed + last) // 2
 
     def blocks(self, tile: int) -> int:
         """Words of a position of the map that a channel tile fills; the last one may fill fewer."""
-        whole = self.arrays.columns // self.arrays.lanes
+        tile_blocks = self.arrays.columns // self.arrays.lanes
         every = ceil_div(self.shape.filters, self.arrays.lanes)
-        return every - (self.channel_tiles - 1) * whole if tile == self.channel_tiles - 1 else whole
+        return every - (self.channel_tiles - 1) * tile_blocks if tile == self.channel_tiles - 1 else tile_blocks
 
     def column_bytes(self, saved: int, blocks: int) -> int:
         """Bytes that a column writes to DDR."""

@@ -26,7 +26,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, DdrTiming
 from scheduler.systolic.model.arrays import ArrayGrid
 from scheduler.systolic.model.cycles import PARTS, Cycles
-from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, Shares
+from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import (
     HELD_WORDS,
     PASS_BYTES,
@@ -187,7 +187,7 @@ def _rows_from_ddr(grid: PassGrid, request: Times, first_word: Times, iterations
     weights = latest(0, np.minimum(HELD_WORDS, _requested_weights(grid)) * grid.weight_bytes - head_start)
     requantisers = np.minimum(grid.channel_tiles * arrays.columns, words) * REQUANTISER_BYTES
     answer = request + grid.ddr.read_latency + READ_STAGES
-    lost = Shares.of(grid).lost(ROWS, words, {WEIGHTS: weights, SAVES: grid.flat(0.0)})
+    lost = shares_of(grid).lost(ROWS, words, {WEIGHTS: weights, SAVES: grid.flat(0.0)})
     lost = lost + np.where(lost > 0, requantisers / grid.rate, 0)
     transferred = answer + grid.first_bytes / grid.rate
     slowest = answer + _slowest_port(grid, np.minimum(weights, words * grid.weight_bytes) + requantisers)
@@ -199,13 +199,13 @@ def _rows_from_ddr(grid: PassGrid, request: Times, first_word: Times, iterations
 def _requested_weights(grid: PassGrid) -> Times:
     """Words of weights that a port is asked for before the array begins: two tiles, and a third when the first of a
     frame is there."""
-    tile, own, ahead = grid.shape.steps * grid.step_words, grid.tiles_loaded, 3 if grid.first else 2
-    return np.minimum(ahead, own) * tile + np.where(own < ahead, grid.tilings.next_steps * grid.step_words, 0)
+    tile, tiles, ahead = grid.shape.steps * grid.step_words, grid.tiles_loaded, 3 if grid.first else 2
+    return np.minimum(ahead, tiles) * tile + np.where(tiles < ahead, grid.tilings.next_steps * grid.step_words, 0)
 
 
 def _weights_left(grid: PassGrid, start: Times) -> Times:
     """Words of weights requested ahead that a port has not moved at ``start``, when the first rows are there."""
-    pace = Shares.of(grid).paces(ROWS, WEIGHTS)[WEIGHTS]
+    pace = shares_of(grid).paces(ROWS, WEIGHTS)[WEIGHTS]
     requested = np.minimum(HELD_WORDS, _requested_weights(grid))
     return latest(0, requested - (start - grid.ddr.read_latency) / pace)
 
@@ -217,7 +217,7 @@ def _slowest_port(grid: PassGrid, other_bytes: Times) -> Times:
 
     def moved_words(ports: int) -> Times:
         rows = rows_by_port(grid.shape, grid.arrays.rows, 1, ports)
-        words = [np.minimum(max(rows) * grid.tilings.words, own * grid.tilings.words + ahead) for own in rows]
+        words = [np.minimum(max(rows) * grid.tilings.words, count * grid.tilings.words + ahead) for count in rows]
         return np.asarray(sum(words), np.float64)
 
     cycles = (grid.by_ports(moved_words) * grid.arrays.word_bytes + other_bytes) / grid.rate
@@ -329,5 +329,5 @@ def _end(grid: PassGrid, state: State) -> Times:
         return latest(begin + state.chunk_leaves, state.weights_ready) + REGION
     burst = np.minimum(np.minimum(grid.columns, arrays.chunk) * shape.value_words, BURST_WORDS)
     answer = ddr.write_latency + ANSWER
-    moved = latest(state.ddr_done, begin) + state.pending_bytes / grid.rate
-    return latest(begin + state.chunk_leaves + burst + answer, moved + answer, state.weights_ready) + REGION
+    transferred = latest(state.ddr_done, begin) + state.pending_bytes / grid.rate
+    return latest(begin + state.chunk_leaves + burst + answer, transferred + answer, state.weights_ready) + REGION

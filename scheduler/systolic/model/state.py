@@ -85,9 +85,9 @@ UNEQUAL = 16
 
 def sweep(state: State, count: int, period: int, step: Callable[[State, int], State]) -> State:
     """``step`` for tiles 0 … count − 1. Tiles between the first ones and the last are alike, in turns of ``period``."""
-    states, least = [state], SETTLED + 2 * period
+    states, settled = [state], SETTLED + 2 * period
     for index in range(count - LAST):
-        turns, offset = divmod(index - least, period)
+        turns, offset = divmod(index - settled, period)
         if turns >= 0 and offset == 0 and (turns >= UNEQUAL or _alike(states, period)):
             states.append(extrapolated(states[-1 - period], states[-1], (count - LAST - index) / period))
             break

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, Shares
+from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import HELD_WORDS, PassGrid, RowLoad, Times, latest
 from scheduler.systolic.model.saver import tail_columns
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State
@@ -53,7 +53,7 @@ def load_rows(grid: PassGrid, state: State, phase: RowPhase) -> State:
     # Words: a port's own pace, and what it loses to ports that are busy at the same time.
     unshared = np.minimum((phase.first_write - state.rows_arrived) / grid.row_pace, grid.read_ahead)
     shared = np.clip(words - latest(0, unshared), 0, None)
-    lost = Shares.of(grid).lost(ROWS, shared, {SAVES: phase.saved_bytes, WEIGHTS: phase.weight_bytes})
+    lost = shares_of(grid).lost(ROWS, shared, {SAVES: phase.saved_bytes, WEIGHTS: phase.weight_bytes})
     transfer = words * grid.row_pace + lost
     iterations = np.where(overlapped, latest(feeds, loads), feeds)
     prefetched = HELD_WORDS * grid.row_pace
@@ -66,12 +66,12 @@ def load_rows(grid: PassGrid, state: State, phase: RowPhase) -> State:
     loop = latest(start + iterations, array - LEAD + iterations - feeds) + LOAD_STAGES
     loop = loop + np.where((loads > 0) & ~overlapped, loads + LOAD_STAGES, 0)
     padded = last_word + phase.rows.padding * np.where(overlapped, iterations / latest(1, loads), 1)
-    ready = latest(loop, np.where(any_words, latest(arrived, padded) + ROWS_TAKEN, 0))
+    next_element = latest(loop, np.where(any_words, latest(arrived, padded) + ROWS_TAKEN, 0))
     return replace(
         state,
         array=array,
-        rows_ready=ready,
-        rows_late=ready - loop,
+        rows_ready=next_element,
+        rows_late=next_element - loop,
         rows_arrived=arrived,
         wait_ddr=state.wait_ddr + array - state.array,
     )
@@ -91,12 +91,12 @@ def load_weights(grid: PassGrid, state: State, start: Times, feeds: Times, words
     waited_for = latest(first_word, arrived - _after_feeds(transfer, iterations, feeds))
     array = latest(state.array, np.where(any_words, waited_for, 0))
     loop = latest(start + iterations, array - LEAD + iterations - feeds) + FEED_STAGES
-    ready = latest(loop, np.where(any_words, arrived + WEIGHTS_TAKEN, 0))
+    next_element = latest(loop, np.where(any_words, arrived + WEIGHTS_TAKEN, 0))
     return replace(
         state,
         array=array,
-        weights_ready=ready,
-        weights_late=ready - loop,
+        weights_ready=next_element,
+        weights_late=next_element - loop,
         weights_arrived=arrived,
         wait_ddr=state.wait_ddr + array - state.array,
     )
@@ -118,28 +118,28 @@ class TileTraffic:
     weight_bytes: Times
 
 
-def move(grid: PassGrid, before: State, saved: State, start: Times, traffic: TileTraffic) -> State:
-    """``saved``, with what the DDR has moved during the tile: rows, weights, and the chunks that leave. before: the
+def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: TileTraffic) -> State:
+    """``saved``, with what the DDR has moved during the tile: rows, weights, and the chunks that leave. begun: the
     state when the tile began; start: of the array's first element.
 
-    All chunks of the tile but the last leave during it, and the last one of the tile before. Where writes are so far
+    All chunks of the tile but the last leave during it, and the last one of the tile begun. Where writes are so far
     behind that the ports and FIFOs are full, arrange waits for them.
     """
     shape = grid.shape
     column_bytes = grid.column_bytes(traffic.saved_rows, traffic.blocks)
     tail = tail_columns(grid)
-    left_bytes = before.pending_bytes + (grid.columns - tail) * column_bytes
+    left_bytes = begun.pending_bytes + (grid.columns - tail) * column_bytes
     read_bytes = grid.map_bytes * (not shape.from_chip) + grid.weight_bytes
     earliest = start - HELD_WORDS * read_bytes / grid.rate
-    moved = (traffic.row_bytes + traffic.weight_bytes + left_bytes) / grid.rate
-    ddr_done = latest(before.ddr_done, earliest) + moved
+    read_and_written = (traffic.row_bytes + traffic.weight_bytes + left_bytes) / grid.rate
+    ddr_done = latest(begun.ddr_done, earliest) + read_and_written
     column_words = np.ceil(traffic.saved_rows / grid.arrays.map_ports) * traffic.blocks * shape.value_words
-    words = before.chunk_leaves + column_words * (grid.columns - tail)
+    words = begun.chunk_leaves + column_words * (grid.columns - tail)
     words = words * (not shape.to_chip)
     first_chunk = start + grid.arrays.rows + np.minimum(grid.columns, grid.arrays.chunk) * grid.column_cycles
-    begin = np.where(before.results > 0, before.arrange_done, first_chunk)  # nothing leaves before the first chunk
-    lost = Shares.of(grid).lost(SAVES, words, {ROWS: traffic.row_bytes, WEIGHTS: traffic.weight_bytes})
-    writes_done = latest(before.writes_done, begin) + words + lost
+    begin = np.where(begun.results > 0, begun.arrange_done, first_chunk)  # nothing leaves before the first chunk
+    lost = shares_of(grid).lost(SAVES, words, {ROWS: traffic.row_bytes, WEIGHTS: traffic.weight_bytes})
+    writes_done = latest(begun.writes_done, begin) + words + lost
     port_behind = writes_done - grid.written_ahead
     ddr_behind = ddr_done - grid.written_ahead * grid.map_bytes / grid.rate
     return replace(

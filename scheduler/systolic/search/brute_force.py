@@ -39,8 +39,8 @@ def brute_force(network: QuantizedNetwork, board: Board, ddr: DdrTiming, request
         for bare, map_depth in product(arrays_of(task), map_depths(task)):
             shapes = with_maps_on_chip(task.network.shapes, stays_at(task, map_depth))
             costs = [_costs(task, bare, shapes, index) for index in range(len(shapes))]
-            for rows, weights, kept in product(space.row_depths, space.weight_depths, space.kept_depths):
-                array = replace(bare, row_depth=rows, weight_depth=weights, kept_depth=kept, map_depth=map_depth)
+            for rows, weights, sums in product(space.row_depths, space.weight_depths, space.kept_depths):
+                array = replace(bare, row_depth=rows, weight_depth=weights, kept_depth=sums, map_depth=map_depth)
                 usage = place(array, board)[1]
                 if usage.fits(board):
                     keys = list(_keys(task, array, costs, area(usage, board)))

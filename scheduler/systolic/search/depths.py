@@ -22,31 +22,31 @@ from scheduler.systolic.tiling import BufferNeeds
 
 @dataclass(frozen=True, eq=False)
 class Depths:
-    """Steps of the three depths that a search varies. A cell is (array, row depth, weight depth, kept depth), indices
-    of the arrays and of these steps."""
+    """Steps of the three depths that a search varies. A cell is (array, row depth, weight depth, depth of kept
+    sums): indices of the arrays and of these steps."""
 
     rows: tuple[int, ...]
     weights: tuple[int, ...]
-    kept: tuple[int, ...]
+    sums: tuple[int, ...]
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        return len(self.rows), len(self.weights), len(self.kept)
+        return len(self.rows), len(self.weights), len(self.sums)
 
     def sized(self, array: Array, cell: tuple[int, ...]) -> Array:
         """``array`` with the depths of ``cell``."""
-        rows, weights, kept = self._at(cell)
-        return replace(array, row_depth=rows, weight_depth=weights, kept_depth=kept)
+        rows, weights, sums = self._at(cell)
+        return replace(array, row_depth=rows, weight_depth=weights, kept_depth=sums)
 
     def _at(self, cell: tuple[int, ...]) -> tuple[int, int, int]:
-        return self.rows[cell[1]], self.weights[cell[2]], self.kept[cell[3]]
+        return self.rows[cell[1]], self.weights[cell[2]], self.sums[cell[3]]
 
     def cell_of(self, needs: BufferNeeds) -> tuple[int, int, int]:
         """Indices of the least steps that hold ``needs``."""
         return (
             int(np.searchsorted(self.rows, needs.row_depth)),
             int(np.searchsorted(self.weights, needs.weight_depth)),
-            int(np.searchsorted(self.kept, needs.kept_depth)),
+            int(np.searchsorted(self.sums, needs.kept_depth)),
         )
 
     def fitting(self, layer: LayerCosts, cell: tuple[int, ...]) -> list[int]:
@@ -82,7 +82,7 @@ def areas(arrays: Sequence[Array], depths: Depths, board: Board) -> Numbers:
         **varied,
         row_depth=along(1, depths.rows),
         weight_depth=along(2, depths.weights),
-        kept_depth=along(3, depths.kept),
+        kept_depth=along(3, depths.sums),
     )
     return least_areas(grid, board)
 
@@ -93,13 +93,13 @@ def arrays_within(task: Task, arrays: list[Array]) -> list[Array]:
     if not arrays:
         return []
     limit = task.best[0] if task.best is not None and task.goal.objective == "resources" else NEVER - 1
-    least = np.full(len(arrays), NEVER, np.int64)
+    smallest = np.full(len(arrays), NEVER, np.int64)
     for map_depth in map_depths(task):
         depths = _least_depths(task, stays_at(task, map_depth))
         if depths is not None:
             sized = [replace(array, map_depth=map_depth) for array in arrays]
-            least = np.minimum(least, areas(sized, depths, task.board).reshape(-1))
-    return [array for array, area in zip(arrays, least, strict=True) if area <= limit]
+            smallest = np.minimum(smallest, areas(sized, depths, task.board).reshape(-1))
+    return [array for array, area in zip(arrays, smallest, strict=True) if area <= limit]
 
 
 def _least_depths(task: Task, on_chip: Sequence[bool]) -> Depths | None:
@@ -113,12 +113,12 @@ def _least_depths(task: Task, on_chip: Sequence[bool]) -> Depths | None:
             return None
         layers.append(needs)
 
-    def least(depths: tuple[int, ...], name: str) -> tuple[int, ...]:
+    def shallowest(depths: tuple[int, ...], name: str) -> tuple[int, ...]:
         required = max(min(getattr(needs, name) for needs in layer) for layer in layers)
         return (next(depth for depth in depths if depth >= required),)
 
     return Depths(
-        least(space.row_depths, "row_depth"),
-        least(space.weight_depths, "weight_depth"),
-        least(space.kept_depths, "kept_depth"),
+        shallowest(space.row_depths, "row_depth"),
+        shallowest(space.weight_depths, "weight_depth"),
+        shallowest(space.kept_depths, "kept_depth"),
     )

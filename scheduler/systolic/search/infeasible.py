@@ -91,14 +91,14 @@ def _nearest(board: Board, space: Space, networks: dict[tuple[int, int], Network
 
 def _least_array(geometry: Geometry, board: Board, space: Space, network: NetworkShapes) -> Array | None:
     """The smallest buffers in which every layer has one tiling: that of the fewest rows, then of the fewest weights."""
-    least = [
+    needs = [
         min((needs for _, needs in tilings), key=lambda needs: (needs.row_depth, needs.weight_depth))
         for _, tilings in _needs(network, geometry)
     ]
-    rows = _step(space.row_depths, max(needs.row_depth for needs in least))
-    weights = _step(space.weight_depths, max(needs.weight_depth for needs in least))
-    kept = _step(space.kept_depths, max(needs.kept_depth for needs in least))
-    if rows is None or weights is None or kept is None:
+    rows = _step(space.row_depths, needs, "row_depth")
+    weights = _step(space.weight_depths, needs, "weight_depth")
+    sums = _step(space.kept_depths, needs, "kept_depth")
+    if rows is None or weights is None or sums is None:
         return None
     array = Array(
         geometry.rows,
@@ -109,9 +109,9 @@ def _least_array(geometry: Geometry, board: Board, space: Space, network: Networ
         space.weight_ports[0],
         rows,
         weights,
-        kept,
+        sums,
         space.chunks[0],
-        max(needs.channel_tiles for needs in least),
+        max(layer.channel_tiles for layer in needs),
         board.dsp.kind,
         space.bits,
         map_depth=min(space.map_depths or (0,)),
@@ -119,8 +119,9 @@ def _least_array(geometry: Geometry, board: Board, space: Space, network: Networ
     return array if all(rule.holds(array) for rule in RULES) else None
 
 
-def _step(depths: tuple[int, ...], depth: int) -> int | None:
-    """The first of ``depths`` that is deep enough; None where none is."""
+def _step(depths: tuple[int, ...], layers: list[BufferNeeds], name: str) -> int | None:
+    """The first of ``depths`` that every layer's need of this name fits in; None where none is."""
+    depth = max(getattr(needs, name) for needs in layers)
     return next((step for step in depths if step >= depth), None)
 
 
@@ -149,7 +150,7 @@ def _layer_too_large(
 ) -> str | None:
     """The first buffer that, at its deepest, holds the layer under no tiling; None where each holds it under some."""
     rows, narrowest = min((needs.row_depth, tiling.columns.width) for tiling, needs in tilings)
-    kept, weights = (min(getattr(n, name) for _, n in tilings) for name in ("kept_depth", "weight_depth"))
+    sums, weights = (min(getattr(n, name) for _, n in tilings) for name in ("kept_depth", "weight_depth"))
     row_depth, kept_depth, weight_depth = space.row_depths[-1], space.kept_depths[-1], space.weight_depths[-1]
     if rows > row_depth:
         return (
@@ -157,10 +158,10 @@ def _layer_too_large(
             f"({narrowest} column(s)) needs {rows} ({rows - row_depth} too many); "
             f"row_depth={rows + rows % 2} would fit, or more rows"
         )
-    if kept > kept_depth:
+    if sums > kept_depth:
         return (
-            f"{shape.name}: {kept} sums wait for the tile below, but the Saver keeps {kept_depth} "
-            f"({kept - kept_depth} too many); kept_depth={kept} would fit, or an even number of rows"
+            f"{shape.name}: {sums} sums wait for the tile below, but the Saver keeps {kept_depth} "
+            f"({sums - kept_depth} too many); kept_depth={sums} would fit, or an even number of rows"
         )
     if weights > weight_depth:
         return (

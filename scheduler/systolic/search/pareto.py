@@ -31,16 +31,25 @@ def pareto_front(
     }
     front: list[Candidate] = []
     for geometry, bound in sorted(bounds.items(), key=lambda entry: entry[1]):
-        dsps = bare_array(geometry, board, space.bits).mac_dsps
-        cycles = min((point.key[0] for point in front if point.array.dsps <= dsps), default=None)
-        if cycles is not None and cycles <= bound:
-            continue
-        key_to_beat = None if cycles is None else (cycles,)
-        best, _ = solve(Task(geometry, networks[geometry.width], board, ddr, Goal(), space, key_to_beat))
-        if best is not None and not any(_dominates(point, best) for point in front):
-            front = [*(point for point in front if not _dominates(best, point)), best]
+        cycles = _cycles_to_beat(front, bare_array(geometry, board, space.bits).mac_dsps)
+        if cycles is None or cycles > bound:
+            key_to_beat = None if cycles is None else (cycles,)
+            task = Task(geometry, networks[geometry.width], board, ddr, Goal(), space, key_to_beat)
+            front = _with_point(front, solve(task)[0])
     points = sorted(front, key=lambda point: point.key[0])
     return tuple(schedule_of(network, point.array, point.tilings, request.batch) for point in points)
+
+
+def _cycles_to_beat(front: list[Candidate], dsps: int) -> int | None:
+    """The fewest cycles of the points of at most so many DSPs; None where there is none."""
+    return min((point.key[0] for point in front if point.array.dsps <= dsps), default=None)
+
+
+def _with_point(front: list[Candidate], best: Candidate | None) -> list[Candidate]:
+    """The front with a point more, and without those that it dominates; as it was where it dominates the point."""
+    if best is None or any(_dominates(point, best) for point in front):
+        return front
+    return [*(point for point in front if not _dominates(best, point)), best]
 
 
 def _coarse(space: Space) -> Space:
@@ -49,6 +58,6 @@ def _coarse(space: Space) -> Space:
     )
 
 
-def _dominates(point: Candidate, other: Candidate) -> bool:
+def _dominates(point: Candidate, rival: Candidate) -> bool:
     """Better in both frames/s and DSPs, or as good."""
-    return point.key[0] <= other.key[0] and point.array.dsps <= other.array.dsps
+    return point.key[0] <= rival.key[0] and point.array.dsps <= rival.array.dsps

@@ -128,6 +128,15 @@ def search_clocks(
     return best
 
 
+def choose(network: QuantizedNetwork, board: Board, clock_mhz: float | None = None, batch: int = 1) -> SearchResult:
+    """The schedule that ``generate`` takes where the user gives none: the most frames a second, at ``clock_mhz``
+    or, where it is None, at the best clock of the board. Raises as ``search`` does."""
+    request = Request(batch=batch)
+    if clock_mhz is None:
+        return search_clocks(network, board, request)
+    return search(network, board, ddr_timing(board, clock_mhz), request)
+
+
 @dataclass(frozen=True, eq=False)
 class _Problem:
     """What is the same at every clock. goal: of whole batches. networks: by the width of an array."""

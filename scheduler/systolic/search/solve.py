@@ -44,12 +44,12 @@ class _Cells:
         """The answer that ``cell`` is."""
         return Candidate(key, self.depths.sized(self.arrays[cell[0]], cell), tilings)
 
-    def least(self, layer: LayerCosts, keys: Numbers) -> Numbers:
+    def least_keys(self, layer: LayerCosts, keys: Numbers) -> Numbers:
         """[arrays, depths…]: the least of keys, [arrays, tilings], of the tilings that fit; NEVER where none does."""
         table = np.full((keys.shape[0], *self.depths.counts), NEVER, np.int64)
         for index, needs in enumerate(layer.needs):
-            row, weight, kept = self.depths.cell_of(needs)
-            cell = table[:, row, weight, kept]
+            row, weight, sums = self.depths.cell_of(needs)
+            cell = table[:, row, weight, sums]
             np.minimum(cell, keys[:, index], out=cell)
         for axis in (1, 2, 3):
             np.minimum.accumulate(table, axis=axis, out=table)
@@ -90,7 +90,7 @@ def _fewest_cycles(cells: _Cells) -> Candidate | None:
     cycles, traffic = np.zeros(cells.areas.shape, np.int64), np.zeros(cells.areas.shape, np.int64)
     possible = cells.areas < NEVER
     for layer in cells.layers:
-        best = cells.least(layer, (layer.cycles << _BYTES) | np.minimum(layer.bytes, _LARGEST_BYTES)[None, :])
+        best = cells.least_keys(layer, (layer.cycles << _BYTES) | np.minimum(layer.bytes, _LARGEST_BYTES)[None, :])
         possible &= best < NEVER
         cycles += best >> _BYTES
         traffic += best & _LARGEST_BYTES
@@ -132,8 +132,8 @@ def _fewest_bytes(cells: _Cells) -> Candidate | None:
     traffic, cycles = np.zeros(cells.areas.shape, np.int64), np.zeros(cells.areas.shape, np.int64)
     for layer in cells.layers:
         layer_bytes = np.broadcast_to(layer.bytes, layer.cycles.shape)
-        traffic = np.minimum(NEVER, traffic + cells.least(layer, layer_bytes))
-        cycles = np.minimum(NEVER, cycles + cells.least(layer, layer.cycles))
+        traffic = np.minimum(NEVER, traffic + cells.least_keys(layer, layer_bytes))
+        cycles = np.minimum(NEVER, cycles + cells.least_keys(layer, layer.cycles))
     possible = (cells.areas < NEVER) & (traffic < NEVER) & (cycles <= budget)
     best: Candidate | None = None
     bound = task.best

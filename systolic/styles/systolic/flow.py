@@ -14,7 +14,7 @@ from scheduler.systolic.model.cost import Cost, cost
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.schedule_file import from_json
-from scheduler.systolic.search.choose import choose
+from scheduler.systolic.search.search import choose
 from systolic.files import DesignFiles
 from systolic.model import Calibration, Model, Progress, quantise_model
 from systolic.styles.systolic.generate import generate
