@@ -64,8 +64,8 @@ extern "C" int systolic_simulate(int8_t *maps, size_t maps_words, int8_t *const 
 
 def make(folder: Path) -> None:
     """The design, its libraries, and the traced cycles of each pass."""
-    made = make_design(load_model("tiny-yolov2-voc", seed=1), load("zcu104"), None, Calibration(sample_pictures()[:1]))
-    write(made.design, folder)
+    model, calibration = load_model("tiny-yolov2-voc", seed=1), Calibration(sample_pictures()[:1])
+    write(make_design(model, load("zcu104"), None, calibration).design, folder)
     opened = open_folder(folder)
     shape = opened.network.input_shape
     build(folder, Variant(trace=True))
@@ -87,23 +87,25 @@ def executed_once(folder: Path, name: str) -> Path:
 def streamed(folder: Path, fit: str, picture: Path) -> list[tuple[int, Measured]]:
     """Measured for each number of workers."""
     (folder / MANIFEST).write_text(manifest_text(replace(read_manifest(folder), fit=fit)), "utf-8")
-    found = []
+    results = []
     with Accelerator(folder, Options(library=executed_once(folder, fit), time_scale=1.0, threshold=0.9)) as yolo:
         list(yolo.stream([picture] * 20))
         yolo.device.overruns = 0
         for workers in WORKERS:
             runs = [once(yolo, [picture] * FRAMES, workers) for _ in range(REPEATS)]
-            found.append((workers, max(runs, key=lambda took: took.throughput)))
-    return found
+            results.append((workers, max(runs, key=lambda took: took.throughput)))
+    return results
 
 
 def once(yolo: Accelerator, pictures: list[Path], workers: int) -> Measured:
+    """A whole stream with so many workers, measured."""
     for _ in yolo.stream(pictures, workers=workers):
         pass
     return yolo.measured
 
 
 def main() -> None:
+    """Prints a table: how a picture is brought to size, workers, and what each stage takes."""
     small = Image.open(sample_pictures()[0])
     rows: list[list[Cell]] = []
     with tempfile.TemporaryDirectory() as work:
@@ -121,6 +123,7 @@ def main() -> None:
 
 
 def processor() -> str:
+    """The name of this machine's CPU."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:

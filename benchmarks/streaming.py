@@ -63,19 +63,21 @@ class Clocked:
 
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def run(self, step: str, what: Callable[[], T]) -> T:
+    def run(self, step: str, action: Callable[[], T]) -> T:
         start = time.perf_counter()
-        found = what()
+        result = action()
         self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
-        return found
+        return result
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
+    """A case as folded and traced. interval, latency: cycles; queues: what its FIFOs take."""
+
     case: str
     board: Board
     clock_mhz: float
-    found: FoldingResult
+    folded: FoldingResult
     fifos: Fifos
     interval: int
     latency: int
@@ -86,48 +88,52 @@ class Measured:
 
 
 def main() -> None:
+    """Prints a table for each case; ends with an error where one is wrong or slower than its slowest block."""
     parser = argparse.ArgumentParser()
     for case in CASES:
         parser.add_argument(f"--{case}", action="store_true")
     parser.add_argument("--ap-int", action="store_true", help="execute with the vendor's ap_int too")
-    given = vars(parser.parse_args())
-    made = [measure(case, given["ap_int"]) for case in CASES if given[case] or not any(given[one] for one in CASES)]
-    wrong = [f"{one.case}: {one.mismatches} mismatches" for one in made if one.mismatches]
-    wrong += [f"{one.case}: traced {one.interval}" for one in made if one.interval > (1 + WITHIN) * one.found.cycles]
+    options = vars(parser.parse_args())
+    cases = [case for case in CASES if options[case]] or list(CASES)
+    results = [measure(case, options["ap_int"]) for case in cases]
+    wrong = [f"{result.case}: {result.mismatches} mismatches" for result in results if result.mismatches]
+    slow = [result for result in results if result.interval > (1 + WITHIN) * result.folded.cycles]
+    wrong += [f"{result.case}: traced {result.interval}" for result in slow]
     if wrong:
         sys.exit("\n".join(wrong))
 
 
 def measure(case: str, ap_int: bool) -> Measured:
+    """Folds, generates, traces and executes one of CASES, and prints its table."""
     name, cycles = CASES[case]
     board, model = load(name), load_model("ultranet", seed=1)
     network = model.quantized
     assert network is not None
     clock, clocked = board.clocks()[-1], Clocked()
     goal, options = Goal(cycles, clock.mhz), Options(uram_weights=False)
-    found = clocked.run("folding", lambda: exact.fold(lower(network), board, goal, options, DEADLINE))
+    folded = clocked.run("folding", lambda: exact.fold(lower(network), board, goal, options, DEADLINE))
     shape = network.input_shape
     picture, _ = FITS[model.fit](load_picture(sample_pictures()[0]), shape.height, shape.width)
-    first = Streaming(network, found.folding, board, clock, model.fit)
+    shallow = Streaming(network, folded.folding, board, clock, model.fit)
     with tempfile.TemporaryDirectory() as work:
-        rough = clocked.run("generating", lambda: _opened(first, found, picture, Path(work) / "rough"))
+        rough = clocked.run("generating", lambda: _opened(shallow, folded, picture, Path(work) / "rough"))
         trace = clocked.run("compiling and tracing", lambda: trace_pipeline(rough, picture))
         memory, widths = board_memory(rough), rough.fifo_bits
         fifos = clocked.run("sizing FIFOs", lambda: size_fifos(trace, memory, clock.mhz, widths))
         report = measure_pipeline(rough, trace, memory, depths=fifos.depths)
         queues = sum((fifo(widths[name], depth) for name, depth in fifos.depths.items()), NOTHING)
-        deep = replace(first, depths=fifos.depths)
-        pipeline = clocked.run("generating", lambda: _opened(deep, found, picture, Path(work) / "design"))
+        sized = replace(shallow, depths=fifos.depths)
+        pipeline = clocked.run("generating", lambda: _opened(sized, folded, picture, Path(work) / "design"))
         result = clocked.run("compiling and simulating", lambda: simulate_pipeline(pipeline, picture))
-        wrong, values = result.mismatches, sum(one.size for one in result.outputs)
+        wrong, values = result.mismatches, sum(output.size for output in result.outputs)
         if ap_int:
             bits = clocked.run("the same, ap_int", lambda: simulate_pipeline(pipeline, picture, Variant(ap_int=True)))
             wrong += bits.mismatches
-    done = Measured(
+    measured = Measured(
         case,
         board,
         clock.mhz,
-        found,
+        folded,
         fifos,
         report.cycles_per_frame,
         report.latency_cycles,
@@ -136,12 +142,12 @@ def measure(case: str, ap_int: bool) -> Measured:
         values,
         clocked,
     )
-    show(done)
-    return done
+    show(measured)
+    return measured
 
 
-def _opened(made: Streaming, found: FoldingResult, picture: npt.NDArray[np.uint8], folder: Path) -> StreamingDesign:
-    write(generate_pipeline(made, {}, picture, estimate(found)), folder)
+def _opened(values: Streaming, folded: FoldingResult, picture: npt.NDArray[np.uint8], folder: Path) -> StreamingDesign:
+    write(generate_pipeline(values, {}, picture, estimate(folded)), folder)
     return open_pipeline(folder)
 
 
@@ -155,39 +161,44 @@ def bounds(board: Board, work: int) -> dict[str, float]:
     return {"DSPs": work / dsps, "DSPs, and every LUT of the budget": work / (dsps + products)}
 
 
-def show(done: Measured) -> None:
-    found, have, used = done.found, done.board.resources, done.found.usage
-    work = macs(found.folding.graph)
-    proof = "proven least" if found.state == "optimal" else f"within {found.gap:.1%}"
+def show(measured: Measured) -> None:
+    """Prints the table of a case: quantity, value, and where the value comes from."""
+    folded, limit, usage = measured.folded, measured.board.resources, measured.folded.usage
+    work = macs(folded.folding.graph)
+    proof = "proven least" if folded.state == "optimal" else f"within {folded.gap:.1%}"
     rows = [
-        ("cycles a frame", f"{found.cycles:,}", "modelled, closed formulas"),
-        ("", f"{done.interval:,} ({done.interval / found.cycles - 1:+.2%})", "traced, steady state of three frames"),
-        ("latency, cycles", f"{done.latency:,}", "traced"),
+        ("cycles a frame", f"{folded.cycles:,}", "modelled, closed formulas"),
+        (
+            "",
+            f"{measured.interval:,} ({measured.interval / folded.cycles - 1:+.2%})",
+            "traced, steady state of three frames",
+        ),
+        ("latency, cycles", f"{measured.latency:,}", "traced"),
         (
             "frames/s",
-            f"{done.clock_mhz * 1e6 / done.interval:,.0f}",
-            f"traced, at a target of {done.clock_mhz:.0f} MHz",
+            f"{measured.clock_mhz * 1e6 / measured.interval:,.0f}",
+            f"traced, at a target of {measured.clock_mhz:.0f} MHz",
         ),
-        ("LUT", f"{used.lut:,} of {have.lut:,}", f"estimate; {proof} by the exact search"),
-        ("DSP", f"{used.dsp} of {have.dsp}", "counted from structure"),
-        ("BRAM36, URAM", f"{used.bram36} of {have.bram36}, {used.uram} of {have.uram}", "counted from structure"),
-        ("FIFO bits", f"{done.fifos.bits:,}", "least depths of the trace that lose nothing"),
+        ("LUT", f"{usage.lut:,} of {limit.lut:,}", f"estimate; {proof} by the exact search"),
+        ("DSP", f"{usage.dsp} of {limit.dsp}", "counted from structure"),
+        ("BRAM36, URAM", f"{usage.bram36} of {limit.bram36}, {usage.uram} of {limit.uram}", "counted from structure"),
+        ("FIFO bits", f"{measured.fifos.bits:,}", "least depths of the trace that lose nothing"),
         (
             "these in BRAM36, LUT",
-            f"{done.queues.bram36}, {done.queues.lut:,}",
+            f"{measured.queues.bram36}, {measured.queues.lut:,}",
             "counted; the estimate above has others",
         ),
-        ("", f"{done.fifos.fixed_bits:,}", f"all {max(1024, *done.fifos.depths.values()):,} words deep"),
+        ("", f"{measured.fifos.fixed_bits:,}", f"all {max(1024, *measured.fifos.depths.values()):,} words deep"),
         *(
-            (f"bound: {what}", f"{cycles:,.0f} cycles: {cycles / done.interval:.0%} reached", f"{work:,} MACs")
-            for what, cycles in bounds(done.board, work).items()
+            (f"bound: {resource}", f"{cycles:,.0f} cycles: {cycles / measured.interval:.0%} reached", f"{work:,} MACs")
+            for resource, cycles in bounds(measured.board, work).items()
         ),
-        ("mismatches", f"{done.mismatches} in {done.values:,} values", "executed against the golden model"),
-        *((f"{step}, s", f"{seconds:.1f}", "measured here") for step, seconds in done.clocked.seconds.items()),
+        ("mismatches", f"{measured.mismatches} in {measured.values:,} values", "executed against the golden model"),
+        *((f"{step}, s", f"{seconds:.1f}", "measured here") for step, seconds in measured.clocked.seconds.items()),
     ]
-    goal = CASES[done.case][1]
-    asked = "the highest rate" if goal is None else f"{goal:,} cycles a frame"
-    print(f"\n| UltraNet, {done.board.title}, {asked} | | |\n| --- | --- | --- |")
+    goal = CASES[measured.case][1]
+    target = "the highest rate" if goal is None else f"{goal:,} cycles a frame"
+    print(f"\n| UltraNet, {measured.board.title}, {target} | | |\n| --- | --- | --- |")
     for row in rows:
         print("| " + " | ".join(row) + " |")
     sys.stdout.flush()
