@@ -171,6 +171,14 @@ def test_what_is_generated_into_a_page_leaves_no_mark() -> None:
         assert "<!-- generated" not in pages.on_page_markdown(page.read_text("utf-8")), name_of(page)
 
 
+def test_the_site_fetches_nothing() -> None:
+    """Neither fonts nor scripts; Material would fetch mermaid where a page has a diagram of that kind."""
+    settings = (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert "font: false" in settings
+    assert "http" not in settings
+    assert [name_of(page) for page in PAGES if "```mermaid" in page.read_text("utf-8")] == []
+
+
 def test_the_code_is_not_worse_than_the_architecture_page_says() -> None:
     """Loosely, by a tenth: numbers move with every change, and the page is not written anew each time."""
     page = (ROOT / "docs/architecture.md").read_text("utf-8")
