@@ -241,10 +241,21 @@ def _dataclasses_in(hint: Any) -> list[type]:
 
 
 def _fields_table(kind: type, hints: Mapping[str, Any]) -> str:
-    rows = [f"| `{key}` | {_type_name(hint)} |" for key, hint in hints.items()]
-    text = re.sub(r"(?<=[.\]]) (?=\w+(?:, \w+)*: )", "\n\n", " ".join((kind.__doc__ or "").split()))
-    text = re.sub(r"((?:\[\w+\]){2,})", r"`\1`", text.replace("``", "`"))
-    return "\n".join([f"### {kind.__name__}", "", text, "", "| key | type |", "| --- | --- |", *rows])
+    meanings = {name: text for base in reversed(kind.__mro__) for name, text in _meanings(base).items()}
+    rows = [f"| `{key}` | {_type_name(hint)} | {_plain(meanings.get(key, ''))} |" for key, hint in hints.items()]
+    head = [f"### {kind.__name__}", "", _plain(FIELDS.split(" ".join((kind.__doc__ or "").split()))[0]), ""]
+    return "\n".join([*head, "| key | type | meaning |", "| --- | --- | --- |", *rows])
+
+
+def _meanings(kind: type) -> dict[str, str]:
+    """Field → what the docstring says of it, written as ``field, field: meaning.``"""
+    _, *parts = FIELDS.split(" ".join((kind.__doc__ or "").split()))
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return {name: text.rstrip(".;") for names, text in pairs for name in names.split(", ")}
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"((?:\[\w+\]){2,})", r"`\1`", text.replace("``", "`")).replace("|", "\\|")
 
 
 def _type_name(hint: Any) -> str:
@@ -285,4 +296,6 @@ GENERATED: Mapping[str, Callable[..., str]] = {
     "schema": schema_table,
 }
 """What may stand in a mark, with its arguments behind the name."""
+FIELDS = re.compile(r"(?<=[.;]) (?=[a-z]\w*(?:, \w+)*: )([a-z]\w*(?:, \w+)*): ")
+"""Where a docstring begins to tell of a field."""
 MARK = re.compile(r"<!-- generated: (\w+) ?(.*?) -->")
