@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boards.errors import HostError, SimulationError
-from host import Options, open_detector
+from host import Options
 from host.pipeline import Measured
 from host.simulated.pace import CYCLES
 from host.vision.frame import Result
-from systolic.execution.build import build
+from systolic.execution.detection import detector_of
 from systolic.styles.streaming.measure import StreamingReport
 from systolic.styles.systolic.measure import SystolicReport
 
@@ -47,14 +47,12 @@ def run_frames(
     output: Path | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Frames:
-    """Streams a folder of pictures; writes each with its boxes into ``output``. HostError as of ``Accelerator``."""
+    """Streams a folder of pictures; writes each with its boxes into ``output``. HostError as of ``detector_of``."""
     paths = pictures_in(pictures)
-    progress("compiling")
-    build(design)
     results: list[Result] = []
     if output is not None:
         _make(output)
-    with open_detector(design, Options(threshold=threshold, overlap=overlap)) as detector:
+    with detector_of(design, Options(threshold=threshold, overlap=overlap), tell=progress) as detector:
         for result in detector.stream(paths):
             progress(f"picture {result.index + 1} of {len(paths)}")
             results.append(result)

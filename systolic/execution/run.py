@@ -9,20 +9,22 @@ from pathlib import Path
 from PIL import Image
 
 from boards.errors import HostError
-from cnn.integer_model import Integers
-from host.contract.tensors import to_floats
-from host.vision.detection import OVERLAP, THRESHOLD, Detection, detect
+from cnn.integer_model import run_integer
+from host import Options
+from host.vision.detection import OVERLAP, THRESHOLD, Detection
 from host.vision.drawing import draw
-from host.vision.picture import FITS, Pixels, load_picture
+from host.vision.picture import FITS, Pixels
 from host.vision.placement import Placement
 from systolic.execution.build import Variant
-from systolic.execution.simulation import Simulation
-from systolic.styles.style import Opened, execute
+from systolic.execution.detection import detector_of
+from systolic.execution.simulation import Simulation, compared
+from systolic.styles.style import Opened
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """picture: uint8 [height, width, 3]. detections: in its pixels, clipped to its edges."""
+    """picture: uint8 [height, width, 3]. detections: in its pixels, clipped to its edges. simulation: of the layers
+    whose maps the host reads."""
 
     picture: Pixels
     detections: tuple[Detection, ...]
@@ -43,31 +45,18 @@ def run(
     variant: Variant | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Run:
-    """Executes the design on one picture and decodes its heads. HostError where it has none."""
-    if not folder.manifest.heads:
-        raise HostError(
-            f"{folder.manifest.network} has no detection head to decode; systolic simulate shows its layers"
-        )
-    picture = load_picture(path)
-    pixels, placement = fit_picture(folder, picture)
-    simulation = execute(folder, pixels, variant or Variant(), progress)
-    found = decode(folder, simulation.outputs, placement, threshold, overlap)
-    height, width = picture.shape[:2]
-    return Run(picture, tuple(one.clipped(width, height) for one in found), simulation)
+    """One picture through the host's own code, and what the host reads compared with the golden model.
 
-
-def decode(
-    folder: Opened,
-    outputs: tuple[Integers, ...],
-    placement: Placement,
-    threshold: float = THRESHOLD,
-    overlap: float = OVERLAP,
-) -> tuple[Detection, ...]:
-    """Boxes from the integers of every layer, by the heads of the manifest."""
-    manifest = folder.manifest
-    heads = [one.head for one in manifest.heads]
-    values = [to_floats(manifest.layers[one.layer].output, outputs[one.layer]) for one in manifest.heads]
-    return detect(values, heads, placement, manifest.labels, threshold, overlap)
+    HostError where the network has no head, PictureError for a file that is no picture.
+    """
+    tell, built = progress or (lambda _: None), variant or Variant()
+    with detector_of(folder.path, Options(threshold=threshold, overlap=overlap), built, tell) as detector:
+        tell("executing")
+        result = detector.detect(path)
+    tell("golden model")
+    golden = run_integer(folder.network, fit_picture(folder, result.picture)[0])
+    layers = [folder.manifest.layers[index] for index in folder.manifest.output_layers]
+    return Run(result.picture, result.detections, compared(golden, layers, result.outputs, built))
 
 
 def save_annotated(result: Run, labels: Sequence[str], path: Path) -> None:

@@ -1,0 +1,35 @@
+"""The one way of pictures through a design, one of them or many: the host's detector over the freshly built library.
+
+Where pynq is installed the accelerator runs under it, on the board or a simulated one; elsewhere the simulation library
+is executed by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from boards.errors import HostError
+from host import Options, open_detector
+from host.contract.manifest import read_manifest
+from host.detector import Detector
+from systolic.execution.build import Variant, build
+
+
+def detector_of(
+    folder: Path,
+    options: Options = Options(),  # noqa: B008 (frozen)
+    variant: Variant = Variant(),  # noqa: B008 (frozen)
+    tell: Callable[[str], None] = lambda _: None,
+) -> Detector:
+    """A detector on a generated folder, compiled first; to be closed. HostError where the network has no head.
+
+    variant: another than the native library is executed on a simulated board, or by itself, and never on a board.
+    """
+    manifest = read_manifest(folder)
+    if not manifest.heads:
+        raise HostError(f"{manifest.network} has no detection head to decode; systolic simulate shows its layers")
+    tell(f"compiling ({variant.name})")
+    library = build(folder, variant)
+    return open_detector(folder, options if variant == Variant() else replace(options, library=library))
