@@ -54,7 +54,9 @@ def advise(trace: Traced, options: SolverOptions, slack: float) -> Advice:
         raise SimulationError(f"the slack of FIFO advice must be at least 0, not {slack}")
     regions = [_Region(trace, number, options) for number in range(len(trace.regions))]
     best = [region.best() for region in regions]
-    depths = greatest(region.least(int(cycles * (1 + slack))) for region, cycles in zip(regions, best, strict=True))
+    depths = greatest(
+        region.least_depths(int(cycles * (1 + slack))) for region, cycles in zip(regions, best, strict=True)
+    )
     return Advice(
         depths=depths,
         declared=greatest({stream.group: stream.depth for stream in region.facts.streams} for region in regions),
@@ -116,7 +118,7 @@ class _Region:
             )
         return cycles
 
-    def least(self, limit: int) -> dict[str, int]:
+    def least_depths(self, limit: int) -> dict[str, int]:
         """Depths that cost at most ``limit`` cycles."""
 
         def keeps_pace(depths: Depths) -> bool:

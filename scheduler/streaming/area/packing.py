@@ -1,4 +1,4 @@
-"""Products a DSP, and what multipliers of logic cost: hls_templates/streaming/arithmetic/packing.h in Python.
+"""Products a DSP, as hls_templates/streaming/arithmetic/packing.h in Python.
 
     two weights     (w0 + w1·2^f) · a                  two PEs share an activation
     two pixels      w · (a0 + a1·2^f)                  two pixels share a weight

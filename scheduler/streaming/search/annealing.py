@@ -135,16 +135,16 @@ class _Annealing:
                 self._anneal(part, rows)
 
     def _anneal(self, part: list[int], rows: Rows) -> None:
-        best, least = self.chosen.copy(), self.energy(self.chosen)
+        best, lowest = self.chosen.copy(), self.energy(self.chosen)
 
         def energy(point: Vectors) -> float:
-            nonlocal best, least
+            nonlocal best, lowest
             candidate = self.chosen.copy()
             for place, index in zip(point, part, strict=True):
                 candidate[index] = rows[index][min(max(round(float(place)), 0), len(rows[index]) - 1)]
             value = self.energy(candidate)
-            if value < least:
-                best, least = candidate, value
+            if value < lowest:
+                best, lowest = candidate, value
             return value
 
         bounds = [(-0.499, len(rows[i]) - 0.501) for i in part]

@@ -111,8 +111,8 @@ class _Place:
         counts, m = [1], 2
         while m <= self.options.max_pixels:
             read = all(self.graph.type_of(port).shape.width % m == 0 for port in self.block.inputs)
-            left = all(out.shape.width % max(1, m // stride) == 0 for out in self.block.outputs)
-            if read and left and m % stride == 0:
+            written = all(out.shape.width % max(1, m // stride) == 0 for out in self.block.outputs)
+            if read and written and m % stride == 0:
                 counts.append(m)
             m *= 2
         return counts

@@ -59,13 +59,13 @@ class Program:
         """[column], in 10⁻⁹ boards."""
         return np.asarray(self.usage @ self.space.unit_areas, np.float64)
 
-    def folds(self, taken: Numbers) -> tuple[g.Fold, ...]:
-        """The folds of the columns that are 1 in ``taken``."""
-        chosen = (
-            choices[np.flatnonzero(taken[first : first + len(choices)])[0]]
+    def folds(self, chosen: Numbers) -> tuple[g.Fold, ...]:
+        """The folds of the columns that are 1 in ``chosen``."""
+        by_block = (
+            choices[np.flatnonzero(chosen[first : first + len(choices)])[0]]
             for first, choices in zip(self.first, self.choices, strict=True)
         )
-        return tuple(block.folds[int(choice)] for block, choice in zip(self.space.blocks, chosen, strict=True))
+        return tuple(block.folds[int(choice)] for block, choice in zip(self.space.blocks, by_block, strict=True))
 
 
 def program_of(space: Space, goal: Goal, cycles: int) -> Program | None:
@@ -123,13 +123,13 @@ def _pairs(space: Space, choices: list[Numbers], number: int, cycles: int) -> _P
     stream = space.streams[number]
     written = space.words(number, True)[choices[stream.writer]]
     read = space.words(number, False)[choices[stream.reader]]
-    leaving, taken = np.unique(written), np.unique(read)
-    between = space.between(number, cycles)[np.ix_(leaving, taken)]
+    leaving, arriving = np.unique(written), np.unique(read)
+    between = space.between(number, cycles)[np.ix_(leaving, arriving)]
     writers, readers = np.nonzero(np.isfinite(between).all(axis=2))
     return _Pairs(
         between[writers, readers],
         _End(stream.writer, leaving, written, writers),
-        _End(stream.reader, taken, read, readers),
+        _End(stream.reader, arriving, read, readers),
     )
 
 

@@ -45,10 +45,10 @@ def needed(usage: Vectors, area: Numbers, sides: list[Side]) -> list[int]:
     count = 0
     for choice in order:
         rivals = staying[:count]
-        most = usage[rivals]
+        bound = usage[rivals]  # what a rival takes at most, beside any neighbour
         for side, extra in zip(sides, extras, strict=True):
-            most = most + extra[side.words[rivals], side.words[choice]]
-        if not (most <= usage[choice]).all(axis=1).any():
+            bound = bound + extra[side.words[rivals], side.words[choice]]
+        if not (bound <= usage[choice]).all(axis=1).any():
             staying[count] = choice
             count += 1
     return sorted(int(choice) for choice in staying[:count])

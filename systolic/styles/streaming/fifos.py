@@ -45,7 +45,7 @@ def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str
     bits: of a word of each stream inside of the pipeline; others, the DMA's, stay as they are. SimulationError where no
     depth frees a deadlock.
     """
-    frames = _TracedFrames.of(trace, memory, clock_mhz, bits)
+    frames = _TracedFrames(trace, _two_runs(trace), memory, clock_mhz, bits)
     unbounded = frames.unbounded()
     best = frames.pace(unbounded)
     if best is None:
@@ -56,7 +56,11 @@ def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str
 
     def keeps_pace(depths: Depths) -> bool:
         pace = frames.pace(depths)
-        return pace is not None and pace.more <= best.more and pace.all_frames <= best.all_frames + best.slack
+        return (
+            pace is not None
+            and pace.later_frames <= best.later_frames
+            and pace.all_frames <= best.all_frames + best.slack
+        )
 
     fifos = TracedFifos(unbounded, keeps_pace, lambda name, depth: bits[name] * depth, frames.fullest)
     depths, solved = least_depths(fifos, SEARCH)
@@ -82,17 +86,17 @@ class _Pace:
     all_frames: int
 
     @property
-    def more(self) -> int:
+    def later_frames(self) -> int:
         """Cycles of the frames after the first."""
         return self.all_frames - self.first_frame
 
     @property
     def interval(self) -> int:
-        return -(-self.more // (FRAMES - 1))
+        return -(-self.later_frames // (FRAMES - 1))
 
     @property
     def slack(self) -> int:
-        return int(self.more / (FRAMES - 1) * LATENCY_SLACK)
+        return int(self.later_frames / (FRAMES - 1) * LATENCY_SLACK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +108,6 @@ class _TracedFrames:
     memory: Memory
     clock_mhz: float
     bits: Mapping[str, int]
-
-    @staticmethod
-    def of(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str, int]) -> _TracedFrames:
-        regions = [number for number, region in enumerate(trace.regions) if not region.top]
-        if len(regions) != 2:
-            raise SimulationError(f"FIFOs are sized from two traced runs of the pipeline, not {len(regions)}")
-        return _TracedFrames(trace, (regions[0], regions[1]), memory, clock_mhz, bits)
 
     def unbounded(self) -> dict[str, int]:
         streams = self.trace.regions[self.regions[1]].streams
@@ -134,3 +131,11 @@ class _TracedFrames:
                 return None
             cycles.append(solved)
         return _Pace(*cycles)
+
+
+def _two_runs(trace: Trace) -> tuple[int, int]:
+    """The traced regions of one frame and of FRAMES."""
+    regions = [number for number, region in enumerate(trace.regions) if not region.top]
+    if len(regions) != 2:
+        raise SimulationError(f"FIFOs are sized from two traced runs of the pipeline, not {len(regions)}")
+    return regions[0], regions[1]
