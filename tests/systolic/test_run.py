@@ -20,7 +20,8 @@ from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.systolic.flow import make_design
 from systolic.styles.systolic.simulate import SystolicDesign, open_folder, simulate
 from tests.detectors import LABELS
-from tests.systolic.accelerators import design_of, locked, start
+from tests.shared_builds import locked
+from tests.systolic.accelerators import design_of, start
 
 AP_INT = Variant(ap_int=True)
 
