@@ -18,21 +18,19 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from boards.board import load
 from host import Accelerator, Options
 from host.contract.manifest import manifest_text, read_manifest
 from host.contract.parts import MANIFEST
 from host.pipeline import Measured
 from host.vision.frame import STAGES
 from host.vision.picture import FITS
+from systolic.designs import design as design_of
 from systolic.execution.build import Variant, build, compiler
 from systolic.execution.frames import save_cycles
-from systolic.files import write
-from systolic.model import Calibration, load_model, sample_pictures
+from systolic.model import load_model, sample_pictures
 from systolic.report.tables import Cell, table
-from systolic.styles.systolic.flow import make_design
-from systolic.styles.systolic.measure import measure, trace_frame
-from systolic.styles.systolic.simulate import open_folder
+from systolic.styles.systolic.measure import measure, trace_design
+from systolic.styles.systolic.simulate import open_design
 from systolic.trace.report import board_memory
 
 FRAMES = 60
@@ -64,12 +62,12 @@ extern "C" int systolic_simulate(int8_t *maps, size_t maps_words, int8_t *const 
 
 def make(folder: Path) -> None:
     """The design, its libraries, and the traced cycles of each pass."""
-    model, calibration = load_model("tiny-yolov2-voc", seed=1), Calibration(sample_pictures()[:1])
-    write(make_design(model, load("zcu104"), None, calibration).design, folder)
-    opened = open_folder(folder)
+    network = load_model("tiny-yolov2-voc", seed=1)
+    design_of(network, "zcu104", calibrate=sample_pictures()[:1]).write(folder)
+    opened = open_design(folder)
     shape = opened.network.input_shape
     build(folder, Variant(trace=True))
-    trace = trace_frame(opened, np.zeros((shape.channels, shape.height, shape.width), np.uint8))
+    trace = trace_design(opened, np.zeros((shape.channels, shape.height, shape.width), np.uint8))
     save_cycles(folder, measure(opened, trace, board_memory(opened)))
 
 

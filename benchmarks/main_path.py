@@ -23,13 +23,12 @@ import numpy as np
 from boards.board import load
 from cnn.integer_model import run_integer
 from host.contract.libraries import SystolicLibrary
+from systolic.designs import design as design_of
 from systolic.execution.build import Variant, build
-from systolic.files import write
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.report.tables import Cell, table
-from systolic.styles.systolic.flow import make_design
-from systolic.styles.systolic.measure import trace_frame
-from systolic.styles.systolic.simulate import arena, open_folder, place_picture
+from systolic.styles.systolic.measure import trace_design
+from systolic.styles.systolic.simulate import arena, open_design, place_picture
 from systolic.trace.report import board_memory
 from systolic.trace.solver import Memory
 
@@ -56,10 +55,10 @@ def main() -> None:
         folder_path = Path(work) / "design"
 
         def generate() -> None:
-            write(make_design(model, board, None, calibration).design, folder_path, replace=True)
+            design_of(model, board, calibrate=calibration).write(folder_path, replace=True)
 
         rows.append(["generation, without compiling", best(generate), 10.0])
-        folder = open_folder(folder_path)
+        folder = open_design(folder_path)
         shape = folder.network.input_shape
         picture = np.random.default_rng(0).integers(0, 256, (shape.channels, shape.height, shape.width), dtype=np.uint8)
         rows.append(["numpy golden model", best(lambda: run_integer(folder.network, picture)), 0.5])
@@ -73,7 +72,7 @@ def main() -> None:
         rows.append(["native simulation of a frame", best(frame), 2.0])
         build(folder.path, Variant(trace=True))
         start = time.perf_counter()
-        trace = trace_frame(folder, picture)
+        trace = trace_design(folder, picture)
         traced = time.perf_counter() - start
         first = best(lambda: trace.solve(board_memory(folder), 300.0), 1)
         rows.append(["traced execution and solving", traced + first, 60.0])

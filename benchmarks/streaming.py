@@ -15,12 +15,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
-
-import numpy as np
-import numpy.typing as npt
 
 from boards.board import Board, load
 from host.vision.picture import FITS, load_picture
@@ -34,13 +31,14 @@ from scheduler.streaming.result import FoldingResult, Goal
 from scheduler.streaming.search import exact
 from scheduler.streaming.search.candidates import Options
 from systolic.execution.build import Variant
-from systolic.files import write
-from systolic.model import load_model, sample_pictures
+from systolic.files import DesignFiles, write
+from systolic.model import DesignInputs, load_model, sample_pictures
 from systolic.styles.streaming.fifos import Fifos, size_fifos
-from systolic.styles.streaming.flow import estimate
-from systolic.styles.streaming.generate import Streaming, generate_pipeline
-from systolic.styles.streaming.measure import measure_pipeline, trace_pipeline
-from systolic.styles.streaming.simulate import StreamingDesign, open_pipeline, simulate_pipeline
+from systolic.styles.streaming.generate import FoldedNetwork, parts
+from systolic.styles.streaming.mapping import StreamingMapping
+from systolic.styles.streaming.measure import measure as measure_cycles
+from systolic.styles.streaming.measure import trace_design
+from systolic.styles.streaming.simulate import StreamingDesign, open_design, simulate
 from systolic.trace.report import board_memory
 
 BALANCE = 102_400
@@ -114,20 +112,21 @@ def measure(case: str, ap_int: bool) -> Measured:
     folded = clocked.run("folding", lambda: exact.fold(lower(network), board, goal, options, DEADLINE))
     shape = network.input_shape
     picture, _ = FITS[model.fit](load_picture(sample_pictures()[0]), shape.height, shape.width)
-    shallow = Streaming(network, folded.folding, board, clock, model.fit)
+    mapping, inputs = StreamingMapping(network, board, clock, folded), DesignInputs({}, picture, model.fit)
+    parts_of = clocked.run("building", lambda: parts(FoldedNetwork(network, folded.folding, board, clock), inputs))
     with tempfile.TemporaryDirectory() as work:
-        rough = clocked.run("generating", lambda: _opened(shallow, folded, picture, Path(work) / "rough"))
-        trace = clocked.run("compiling and tracing", lambda: trace_pipeline(rough, picture))
+        rough = clocked.run("generating", lambda: _opened(parts_of.files(mapping.estimate), Path(work) / "rough"))
+        trace = clocked.run("compiling and tracing", lambda: trace_design(rough, picture))
         memory, widths = board_memory(rough), rough.fifo_bits
         fifos = clocked.run("sizing FIFOs", lambda: size_fifos(trace, memory, clock.mhz, widths))
-        report = measure_pipeline(rough, trace, memory, depths=fifos.depths)
+        report = measure_cycles(rough, trace, memory, depths=fifos.depths)
         queues = sum((fifo(widths[name], depth) for name, depth in fifos.depths.items()), NOTHING)
-        sized = replace(shallow, depths=fifos.depths)
-        pipeline = clocked.run("generating", lambda: _opened(sized, folded, picture, Path(work) / "design"))
-        result = clocked.run("compiling and simulating", lambda: simulate_pipeline(pipeline, picture))
+        sized = parts_of.files(mapping.estimate, fifos.depths)
+        pipeline = clocked.run("generating", lambda: _opened(sized, Path(work) / "design"))
+        result = clocked.run("compiling and simulating", lambda: simulate(pipeline, picture))
         wrong, values = result.mismatches, sum(output.size for output in result.outputs)
         if ap_int:
-            bits = clocked.run("the same, ap_int", lambda: simulate_pipeline(pipeline, picture, Variant(ap_int=True)))
+            bits = clocked.run("the same, ap_int", lambda: simulate(pipeline, picture, Variant(ap_int=True)))
             wrong += bits.mismatches
     measured = Measured(
         case,
@@ -146,9 +145,9 @@ def measure(case: str, ap_int: bool) -> Measured:
     return measured
 
 
-def _opened(values: Streaming, folded: FoldingResult, picture: npt.NDArray[np.uint8], folder: Path) -> StreamingDesign:
-    write(generate_pipeline(values, {}, picture, estimate(folded)), folder)
-    return open_pipeline(folder)
+def _opened(files: DesignFiles, folder: Path) -> StreamingDesign:
+    write(files, folder)
+    return open_design(folder)
 
 
 # --- what is printed -------------------------------------------------------------------------------------------

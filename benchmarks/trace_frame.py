@@ -13,7 +13,7 @@ import numpy as np
 
 from host.contract.libraries import SystolicLibrary
 from systolic.execution.build import Variant, build
-from systolic.styles.systolic.simulate import arena, open_folder, place_picture
+from systolic.styles.systolic.simulate import arena, open_design, place_picture
 from systolic.trace.solver import Memory, Trace
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ def timed(name: str, action: Callable[[], T]) -> T:
 
 def main(path: Path) -> None:
     """Compiles, executes, solves and sizes the FIFOs of the design in ``path``."""
-    folder = open_folder(path)
+    folder = open_design(path)
     path = timed("compile (or find)", lambda: build(folder.path, Variant(trace=True)))
     library = SystolicLibrary(path, folder.manifest)
     maps = arena(folder)

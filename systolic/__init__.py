@@ -1,1 +1,129 @@
-"""systolic."""
+"""From a trained CNN to an FPGA accelerator that is proven before a vendor tool is opened.
+
+::
+
+    import systolic
+
+    network = systolic.load("yolo.cfg", weights="yolo.weights", names="voc.names")
+    design = systolic.design(network, board="zcu104", calibrate=["a.jpg", "b.jpg"])
+    design.report()                            # what it is, modelled
+    design.simulate("dog.jpg").mismatches      # every integer of every layer against the golden model: 0
+    design.cycles("dog.jpg")                   # cycles of the generated code, traced
+    design.write("DIR")
+    systolic.open("DIR").run("dog.jpg").draw()
+
+Names are looked up when they are used, so that ``import systolic`` takes no time.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from boards.board import Board as Board
+    from boards.board import load as board
+    from boards.errors import BoardError as BoardError
+    from boards.errors import GenerateError as GenerateError
+    from boards.errors import HostError as HostError
+    from boards.errors import NetworkError as NetworkError
+    from boards.errors import PictureError as PictureError
+    from boards.errors import QuantiseError as QuantiseError
+    from boards.errors import ScheduleError as ScheduleError
+    from boards.errors import SimulationError as SimulationError
+    from boards.errors import SystolicError as SystolicError
+    from systolic.designs import Design as Design
+    from systolic.designs import GeneratedDesign as GeneratedDesign
+    from systolic.designs import design as design
+    from systolic.designs import open_folder as open
+    from systolic.explorations import ParetoFront as ParetoFront
+    from systolic.explorations import compare as compare
+    from systolic.explorations import compare_foldings as compare_foldings
+    from systolic.explorations import fold as fold
+    from systolic.explorations import pareto_front as pareto_front
+    from systolic.explorations import schedule as schedule
+    from systolic.model import Calibration as Calibration
+    from systolic.model import Model as Model
+    from systolic.model import boards as boards
+    from systolic.model import load_model as load
+    from systolic.model import networks as networks
+    from systolic.model import sample_pictures as samples
+    from systolic.styles.streaming.options import StreamingOptions as StreamingOptions
+    from systolic.styles.systolic.options import SystolicOptions as SystolicOptions
+    from systolic.trace.timing import DeadlockError as DeadlockError
+
+__version__ = "0.1.0"
+
+_PLACES = {
+    **dict.fromkeys(
+        (
+            "BoardError",
+            "GenerateError",
+            "HostError",
+            "NetworkError",
+            "PictureError",
+            "QuantiseError",
+            "ScheduleError",
+            "SimulationError",
+            "SystolicError",
+        ),
+        "boards.errors",
+    ),
+    **dict.fromkeys(("Board", "board"), "boards.board"),
+    **dict.fromkeys(("Design", "GeneratedDesign", "design", "open"), "systolic.designs"),
+    **dict.fromkeys(
+        ("ParetoFront", "compare", "compare_foldings", "fold", "pareto_front", "schedule"), "systolic.explorations"
+    ),
+    **dict.fromkeys(("Calibration", "Model", "boards", "load", "networks", "samples"), "systolic.model"),
+    "DeadlockError": "systolic.trace.timing",
+    "StreamingOptions": "systolic.styles.streaming.options",
+    "SystolicOptions": "systolic.styles.systolic.options",
+}
+"""Public name → the module that has it."""
+
+_OTHERWISE = {"board": "load", "open": "open_folder", "load": "load_model", "samples": "sample_pictures"}
+"""Public names that are others in their modules."""
+
+__all__ = [
+    "Board",
+    "BoardError",
+    "Calibration",
+    "DeadlockError",
+    "Design",
+    "GenerateError",
+    "GeneratedDesign",
+    "HostError",
+    "Model",
+    "NetworkError",
+    "ParetoFront",
+    "PictureError",
+    "QuantiseError",
+    "ScheduleError",
+    "SimulationError",
+    "StreamingOptions",
+    "SystolicError",
+    "SystolicOptions",
+    "__version__",
+    "board",
+    "boards",
+    "compare",
+    "compare_foldings",
+    "design",
+    "fold",
+    "load",
+    "networks",
+    "open",
+    "pareto_front",
+    "samples",
+    "schedule",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), _OTHERWISE.get(name, name))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -7,10 +7,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
+from boards import board as board_room
+from boards.board import Board
 from boards.errors import NetworkError, QuantiseError
 from cnn import zoo
 from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
@@ -46,6 +50,13 @@ class Model:
     files: Mapping[str, bytes]
     quantized: QuantizedNetwork | None = None
 
+    def _repr_html_(self) -> str:
+        shape, labels = self.network.input_shape, ", ".join(self.network.labels)
+        return (
+            f"<p><b>{escape(self.network.name)}</b>: {len(self.network.nodes)} layers, {shape.width} × {shape.height} "
+            f"pixels of {shape.channels} channels; labels: {escape(labels) or 'none'}</p>"
+        )
+
 
 @dataclass(frozen=True)
 class Calibration:
@@ -61,10 +72,23 @@ class Calibration:
     bits: int | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class DesignInputs:
+    """What a design carries beside its mapping.
+
+    files: the network in the form it came in. picture: uint8 [channels, height, width], the frame of the test bench.
+    fit: how pictures are brought to size.
+    """
+
+    files: Mapping[str, bytes]
+    picture: npt.NDArray[np.uint8]
+    fit: str = "plain"
+
+
 def load_model(
     name: str,
-    weights: Path | None = None,
-    names: Path | None = None,
+    weights: Path | str | None = None,
+    names: Path | str | None = None,
     seed: int | None = None,
     size: tuple[int, int] | None = None,
 ) -> Model:
@@ -73,6 +97,7 @@ def load_model(
     names: labels of a cfg; a JSON file has its own. size: (width, height) of the input instead of the file's: a fully
     convolutional network takes any.
     """
+    weights, names = _path(weights), _path(names)
     if weights is not None and seed is not None:
         raise NetworkError("--weights and --seed exclude each other: trained numbers, or random ones")
     given = name.endswith((".cfg", ".json"))
@@ -87,6 +112,20 @@ def load_model(
         network = read_darknet(sized, weights, names, weight_source=source)
         files = {"model/network.cfg": sized.read_bytes(), "model/network.weights": write_darknet_weights(network)}
     return Model(network, TRAINED_FIT.get(name, "plain"), files)
+
+
+def _path(named: Path | str | None) -> Path | None:
+    return None if named is None else Path(named)
+
+
+def networks() -> tuple[str, ...]:
+    """The built-in networks, by name."""
+    return tuple(zoo.names())
+
+
+def boards() -> tuple[Board, ...]:
+    """Every board that is known."""
+    return tuple(board_room.load(name) for name in board_room.names())
 
 
 def _load_exported(
@@ -145,7 +184,14 @@ def calibration_inputs(network: Network, pictures: Sequence[Path], fit: str) -> 
     ]
 
 
-def quantise_model(model: Model, calibration: Calibration, fit: str, tell: Progress) -> QuantizedNetwork:
+def inputs_of(model: Model, calibration: Calibration) -> DesignInputs:
+    """The first picture of the calibration is the test bench's frame. PictureError where it cannot be read."""
+    shape, fit = model.network.input_shape, calibration.fit or model.fit
+    picture, _ = FITS[fit](load_picture(calibration.pictures[0]), shape.height, shape.width)
+    return DesignInputs(model.files, picture, fit)
+
+
+def quantise_model(model: Model, calibration: Calibration, tell: Progress = lambda _: None) -> QuantizedNetwork:
     """The model's integers: its own, or those that calibration gives. QuantiseError for bits that are neither."""
     if model.quantized is not None:
         if calibration.bits is not None:
@@ -155,7 +201,7 @@ def quantise_model(model: Model, calibration: Calibration, fit: str, tell: Progr
             )
         return model.quantized
     network, bits = model.network, 8 if calibration.bits is None else calibration.bits
-    inputs = calibration_inputs(network, calibration.pictures, fit)
+    inputs = calibration_inputs(network, calibration.pictures, calibration.fit or model.fit)
     total = len(inputs)
     ranges = calibrate(
         network,

@@ -14,8 +14,8 @@ import host
 from boards.errors import GenerateError
 from host.contract.manifest import read_manifest
 from host.contract.parts import MANIFEST, Manifest
+from systolic import __version__
 
-VERSION = "0.1.0"
 NEEDS = ("numpy", "pillow")
 """What the board's image has, beside pynq, which pip need not know of."""
 
@@ -33,10 +33,10 @@ def package(folder: Path, to: Path, *, without_bitstream: bool = False) -> Path:
     manifest = read_manifest(folder)
     name = _identifier(manifest.network)
     files = _host_files() | _design_files(folder, manifest, name, without_bitstream)
-    info = f"systolic_{name}-{VERSION}.dist-info"
+    info = f"systolic_{name}-{__version__}.dist-info"
     files |= _metadata(info, name, manifest)
     files[f"{info}/RECORD"] = _record(files, info)
-    wheel = to / f"systolic_{name}-{VERSION}-py3-none-any.whl"
+    wheel = to / f"systolic_{name}-{__version__}-py3-none-any.whl"
     try:
         to.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -93,7 +93,7 @@ def _metadata(info: str, name: str, manifest: Manifest) -> dict[str, bytes]:
     needs = "".join(f"Requires-Dist: {one}\n" for one in NEEDS)
     summary = json.dumps(f"{manifest.network} on {manifest.board}", ensure_ascii=True)[1:-1]
     described = (
-        f"Metadata-Version: 2.1\nName: systolic_{name}\nVersion: {VERSION}\nSummary: {summary}\n"
+        f"Metadata-Version: 2.1\nName: systolic_{name}\nVersion: {__version__}\nSummary: {summary}\n"
         f"Requires-Python: >=3.10\n{needs}"
     )
     points = (

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from boards.board import load
-from systolic.files import write
+from systolic.designs import design as design_of
 from systolic.model import Calibration, load_model, sample_pictures
-from systolic.styles.systolic.flow import make_design
 
 SIZE = (36, 28)
 LABELS = ("cat", 'a "dog"', "${bird} [x]")
@@ -65,5 +64,4 @@ def write_tiny_design(
     """With random weights, not compiled; the network's files come beside ``folder``."""
     cfg, names = tiny_files(folder.parent, size, labels)
     model = load_model(str(cfg), None, names, 1)
-    made = make_design(model, load(board), None, Calibration(sample_pictures()[:2], bits=bits), batch=batch)
-    write(made.design, folder)
+    design_of(model, load(board), calibrate=Calibration(sample_pictures()[:2], bits=bits), batch=batch).write(folder)

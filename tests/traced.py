@@ -8,11 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from boards.board import Board
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from systolic.files import DesignFiles, write
+from systolic.model import DesignInputs
 from systolic.styles.systolic.generate import generate
-from systolic.styles.systolic.measure import trace_frame
-from systolic.styles.systolic.simulate import SystolicDesign, open_folder
+from systolic.styles.systolic.mapping import price
+from systolic.styles.systolic.measure import trace_design
+from systolic.styles.systolic.simulate import SystolicDesign, open_design
 from systolic.trace.solver import Trace
 from tests.schedules import staying, with_on_chip
 
@@ -37,12 +40,12 @@ def load_into(folder: Path, design: DesignFiles) -> SystolicDesign:
     for file, data in design.files.items():
         if not file.startswith(("src/", "simulation/")):
             (folder / file).write_bytes(data)
-    return open_folder(folder)
+    return open_design(folder)
 
 
 def traced(schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -> tuple[SystolicDesign, Trace]:
     """One frame of zeros, on the accelerator of ``folder``."""
     shape = schedule.network.input_shape
     picture = np.zeros((shape.channels, shape.height, shape.width), np.uint8)
-    opened = load_into(folder, generate(schedule, board, board.nearest_clock(mhz), {}, picture))
-    return opened, trace_frame(opened, picture)
+    opened = load_into(folder, generate(price(schedule, board, ddr_timing(board, mhz)), DesignInputs({}, picture)))
+    return opened, trace_design(opened, picture)

@@ -1,4 +1,4 @@
-"""What every command reads and gives: one JSON object or a text, files with their sentence."""
+"""How every command answers: one JSON object or a text, files with their sentence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from boards.errors import GenerateError, ScheduleError
+from boards.errors import GenerateError
 
 
 def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> None:
@@ -22,21 +22,8 @@ def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> N
 
 
 def write_text(path: Path, text: str) -> None:
+    """GenerateError where the file cannot be written."""
     try:
         path.write_text(text, "utf-8")
     except OSError as error:
-        raise GenerateError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def read_text(path: str | Path, what: str, made_by: str) -> str:
-    """ScheduleError where the file cannot be read, with the command that writes one."""
-    try:
-        return Path(path).read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise ScheduleError(f"the {what} {path} is no text; write one with {made_by}") from error
-    except OSError as error:
-        raise ScheduleError(f"the {what} {path} cannot be read: {error}; write one with {made_by}") from error
-
-
-def read_schedule(path: Path) -> str:
-    return read_text(path, "schedule", "systolic schedule --save FILE")
+        raise GenerateError(f"{path} cannot be written: {error.strerror}; choose another file") from error

@@ -8,14 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from boards.errors import HostError, SimulationError
+from boards.errors import HostError
 from host import Options
 from host.pipeline import Measured
 from host.simulated.pace import CYCLES
 from host.vision.frame import Result
 from systolic.execution.detection import detector_of
-from systolic.styles.streaming.measure import StreamingReport
-from systolic.styles.systolic.measure import SystolicReport
+from systolic.styles.style import CycleReport
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".tif", ".tiff", ".webp")
 
@@ -68,23 +67,15 @@ def _make(output: Path) -> None:
         raise HostError(f"{output} cannot be made: {error.strerror}; choose another -o FOLDER") from error
 
 
-def save_cycles(design: Path, report: SystolicReport | StreamingReport) -> Path | None:
+def save_cycles(design: Path, report: CycleReport) -> Path | None:
     """Keeps the traced cycles of each pass beside the manifest, for the simulated board's ``time_scale``.
 
-    A pipeline has one pass a frame: what lies between two frames. None where the folder cannot be written, which
-    hinders nothing else.
+    None where the folder cannot be written, which hinders nothing else.
     """
-    cycles = [report.cycles_per_frame] if isinstance(report, StreamingReport) else _of_passes(report)
     path = design / CYCLES
+    text = json.dumps({"pass_cycles": report.pass_cycles}) + "\n"
     try:
-        path.write_text(json.dumps({"pass_cycles": cycles}) + "\n", "utf-8")
+        path.write_text(text, "utf-8")
     except OSError:
         return None
     return path
-
-
-def _of_passes(report: SystolicReport) -> list[int]:
-    by_pass = {label: cycles for label, cycles in report.timing.cycles_by_label.items() if label >= 0}
-    if sorted(by_pass) != list(range(len(by_pass))):
-        raise SimulationError(f"the trace holds passes {sorted(by_pass)}, not 0…{len(by_pass) - 1}; trace it again")
-    return [by_pass[i] for i in range(len(by_pass))]

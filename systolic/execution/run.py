@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -18,50 +21,99 @@ from host.vision.placement import Placement
 from systolic.execution.build import Variant
 from systolic.execution.detection import detector_of
 from systolic.execution.simulation import Simulation, compared
-from systolic.styles.style import Opened
+from systolic.report.tables import Cell, table
+from systolic.styles.style import OpenedDesign
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """picture: uint8 [height, width, 3]. detections: in its pixels, clipped to its edges. simulation: of the layers
-    whose maps the host reads."""
+    """picture: uint8 [height, width, 3]. detections: in its pixels, clipped to its edges. labels: of the classes.
+    simulation: of the layers whose maps the host reads."""
 
     picture: Pixels
     detections: tuple[Detection, ...]
     simulation: Simulation
+    labels: tuple[str, ...] = ()
+
+    @property
+    def mismatches(self) -> int:
+        """Integers of all layers that differ from the golden model."""
+        return self.simulation.mismatches
+
+    def draw(self) -> Image.Image:
+        """The picture with its boxes; a notebook shows it."""
+        return Image.fromarray(draw(self.picture, self.detections, self.labels))
+
+    def save(self, path: Path | str) -> None:
+        """As PNG or by the file's ending. HostError where it cannot be written."""
+        try:
+            self.draw().save(path)
+        except (OSError, ValueError) as error:
+            raise HostError(f"{path} cannot be written: {error}; choose another -o FILE.png") from error
+
+    def values(self) -> dict[str, Any]:
+        """{width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}"""
+        height, width = self.picture.shape[:2]
+        boxes = detection_values(self.detections)
+        return {"width": width, "height": height, "detections": boxes, "mismatches": self.mismatches}
+
+    def text(self) -> str:
+        """A table for a terminal."""
+        rows: list[list[Cell]] = [
+            [seen.label, seen.probability, *(round(edge) for edge in seen.box)] for seen in self.detections
+        ]
+        return table(("label", "probability", "x0", "y0", "x1", "y1"), rows) if rows else "no object found"
+
+    def _repr_png_(self) -> bytes:
+        data = BytesIO()
+        self.draw().save(data, "PNG")
+        return data.getvalue()
+
+    def _repr_html_(self) -> str:
+        from base64 import b64encode
+
+        picture = b64encode(self._repr_png_()).decode()
+        names = ", ".join(f"{escape(seen.label)} {seen.probability:.1%}" for seen in self.detections)
+        return f'<img src="data:image/png;base64,{picture}"><p>{names or "no object found"}</p>'
 
 
-def fit_picture(folder: Opened, picture: Pixels) -> tuple[Pixels, Placement]:
+def detection_values(detections: tuple[Detection, ...]) -> list[dict[str, Any]]:
+    """A JSON object a detection; boxes in pixels of the picture."""
+    return [
+        {
+            "label": seen.label,
+            "probability": round(seen.probability, 4),
+            "box": [round(edge, 1) for edge in seen.box],
+        }
+        for seen in detections
+    ]
+
+
+def fit_picture(design: OpenedDesign, picture: Pixels) -> tuple[Pixels, Placement]:
     """uint8 [channels, height, width] at the size and with the fit that the design was generated for."""
-    to = folder.manifest.input
-    return FITS[folder.manifest.fit](picture, to.height, to.width)
+    shape = design.manifest.input
+    return FITS[design.manifest.fit](picture, shape.height, shape.width)
 
 
 def run(
-    folder: Opened,
-    path: Path,
+    design: OpenedDesign,
+    picture: Path | Pixels,
     threshold: float = THRESHOLD,
     overlap: float = OVERLAP,
     variant: Variant | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Run:
-    """One picture through the host's own code, and what the host reads compared with the golden model.
+    """One picture, a file or uint8 [height, width, 3], through the host's own code, and what the host reads compared
+    with the golden model.
 
     HostError where the network has no head, PictureError for a file that is no picture.
     """
-    tell, built = progress or (lambda _: None), variant or Variant()
-    with detector_of(folder.path, Options(threshold=threshold, overlap=overlap), built, tell) as detector:
-        tell("executing")
-        result = detector.detect(path)
-    tell("golden model")
-    golden = run_integer(folder.network, fit_picture(folder, result.picture)[0])
-    layers = [folder.manifest.layers[index] for index in folder.manifest.output_layers]
-    return Run(result.picture, result.detections, compared(golden, layers, result.outputs, built))
-
-
-def save_annotated(result: Run, labels: Sequence[str], path: Path) -> None:
-    """The picture with its boxes, as PNG or by the file's ending. HostError where it cannot be written."""
-    try:
-        Image.fromarray(draw(result.picture, result.detections, labels)).save(path)
-    except (OSError, ValueError) as error:
-        raise HostError(f"{path} cannot be written: {error}; choose another -o FILE.png") from error
+    manifest, built = design.manifest, variant or Variant()
+    with detector_of(design.path, Options(threshold=threshold, overlap=overlap), built, progress) as detector:
+        progress("executing")
+        result = detector.detect(picture)
+    progress("golden model")
+    golden = run_integer(design.network, fit_picture(design, result.picture)[0])
+    layers = [manifest.layers[index] for index in manifest.output_layers]
+    simulation = compared(golden, layers, result.outputs, built)
+    return Run(result.picture, result.detections, simulation, tuple(manifest.labels))

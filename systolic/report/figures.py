@@ -1,16 +1,12 @@
-"""Pictures of schedules, as matplotlib figures: what an architect would put on a slide."""
+"""What all pictures have alike: their size, colours and bars."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-
-from scheduler.systolic.model.cycles import PARTS
-from systolic.styles.systolic.explored import PricedSchedule
 
 COLOURS = {
     "compute": "#2f6fb0",
@@ -48,119 +44,11 @@ def svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def roofline(explored: PricedSchedule) -> Figure:
-    """Operations a second against operations a DDR byte: a point a layer under the array's and the memory's roof."""
-    figure, axes = blank("Roofline (modelled)")
-    clock = explored.clock_mhz * 1e6
-    peak = 2 * explored.schedule.array.macs_per_cycle * clock / 1e9
-    memory = explored.cost.ddr.milli_bytes / 1000 * clock / 1e9
-    points = [
-        (2 * layer.shape.macs / layer.traffic.total, 2 * layer.shape.macs * clock / layer.total / 1e9, layer.shape.name)
-        for layer in explored.cost.layers
-        if layer.shape.macs
-    ]
-    low, high = min(p[0] for p in points) / 3, max(max(p[0] for p in points), peak / memory) * 3
-    axes.plot([low, peak / memory, high], [low * memory, peak, peak], color="#333333", lw=1.2)
-    axes.text(high, peak * 1.06, f"array {peak:,.0f} GOPS", ha="right", fontsize=8)
-    axes.text(low * 1.1, low * memory * 1.6, f"DDR {memory:.1f} GB/s", fontsize=8, rotation=25)
-    for number, (x, y, name) in enumerate(sorted(points)):
-        axes.plot(x, y, "o", color=COLOURS["compute"], ms=5)
-        below = 10 + 9 * (number % 4)  # layers of one network crowd at the roof: their names take turns
-        line = {"arrowstyle": "-", "lw": 0.4, "color": "#999999"}
-        axes.annotate(name, (x, y), textcoords="offset points", xytext=(4, -below), fontsize=7, arrowprops=line)
-    axes.set(xscale="log", yscale="log", xlabel="operations a DDR byte", ylabel="GOPS")
-    return figure
-
-
-def stacked(explored: PricedSchedule) -> Figure:
-    """Cycles of every layer by what they are spent on."""
-    layers = explored.cost.layers
-    batch = explored.schedule.batch
-    whole = f", {batch} frames" if batch > 1 else ""
-    figure, axes = blank(f"Cycles a layer{whole} (modelled)", max(2.0, 0.6 + 0.3 * len(layers)))
-    names = [layer.shape.name for layer in layers]
-    left = [0] * len(layers)
-    for part in sorted(PARTS, key=lambda p: p != "compute"):
-        values = [int(getattr(layer.cycles, part)) for layer in layers]
-        if sum(values):
-            axes.barh(names, values, left=left, color=COLOURS[part], label=part)
-            left = [a + b for a, b in zip(left, values, strict=True)]
-    axes.invert_yaxis()
-    axes.set_xlabel("cycles")
-    axes.legend(fontsize=7, frameon=False)
-    return figure
-
-
-def buffers(explored: PricedSchedule) -> Figure:
-    """How much of the row, weight, kept-sum and map buffers each layer uses."""
-    array, layers = explored.schedule.array, explored.cost.layers
-    figure, axes = blank("Buffer occupancy (share of the depth)", max(2.2, 0.6 + 0.42 * len(layers)))
-    shades = [("row_depth", COLOURS["rows"]), ("weight_depth", COLOURS["weights"]), ("kept_depth", COLOURS["saver"])]
-    shades += [("map_depth", COLOURS["ddr"])] if array.map_depth else []
-    for offset, (name, colour) in enumerate(shades):
-        used = [100 * getattr(layer.needs, name) / getattr(array, name) for layer in layers]
-        at = [i + 0.8 / len(shades) * (offset + 0.5 - len(shades) / 2) for i in range(len(layers))]
-        axes.barh(at, used, height=0.72 / len(shades), color=colour, label=f"{name} {getattr(array, name)}")
-    axes.set_yticks(range(len(layers)), [layer.shape.name for layer in layers])
-    axes.invert_yaxis()
-    axes.set(xlabel="% used", xlim=(0, 105))
-    axes.legend(fontsize=7, frameon=False)
-    return figure
-
-
-def tiling(explored: PricedSchedule, layer: int) -> Figure:
-    """The row tiles and column tiles of one layer over its convolution's output, the first row tile filled."""
-    one, array = explored.cost.layers[layer], explored.schedule.array
-    shape, chosen = one.shape, one.tiling
-    figure, axes = blank(
-        f"{shape.name}: {shape.out_height} × {shape.out_width} × {shape.filters}, {chosen.order}, "
-        f"{chosen.columns.count} column tile(s)"
-    )
-    for tile in chosen.columns.tiles:
-        for top in range(0, shape.out_height, array.rows):
-            rows = min(array.rows, shape.out_height - top)
-            colour = COLOURS["compute"] if top == 0 else "none"
-            axes.add_patch(
-                Rectangle(
-                    (tile.first, top), tile.columns, rows, facecolor=colour, edgecolor="#333333", lw=0.6, alpha=0.7
-                )
-            )
-    axes.set(xlim=(0, shape.out_width), ylim=(shape.out_height, 0), xlabel="column", ylabel="row", aspect="equal")
-    return figure
-
-
-def pareto(points: Sequence[PricedSchedule], chosen: PricedSchedule | None = None) -> Figure:
-    """Frames a second against DSP, BRAM36 and DDR bytes: the best schedule of every geometry that is on the front."""
-    figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
-    kinds: tuple[tuple[str, Callable[[PricedSchedule], float]], ...] = (
-        ("DSP", lambda e: e.usage.dsp),
-        ("BRAM36", lambda e: e.usage.bram36),
-        ("DDR MB a frame", _megabytes),
-    )
-    for number, (name, value) in enumerate(kinds, 1):
-        axes = figure.add_subplot(1, 3, number)
-        axes.plot([value(e) for e in points], [e.cost.frames_per_second for e in points], "o", ms=4, color="#2f6fb0")
-        for e in points[:1]:
-            axes.annotate(str(e.schedule.array), (value(e), e.cost.frames_per_second), fontsize=7)
-        if chosen is not None:
-            axes.plot(value(chosen), chosen.cost.frames_per_second, "s", ms=6, color="#c8553d")
-        axes.set_xlabel(name, fontsize=8)
-        axes.tick_params(labelsize=7)
-        axes.spines[["top", "right"]].set_visible(False)
-        if number == 1:
-            axes.set_ylabel("frames/s (modelled)", fontsize=8)
-    return figure
-
-
-def _megabytes(explored: PricedSchedule) -> float:
-    return explored.cost.bytes_per_frame / 1e6
-
-
-def bars(explored: Sequence[tuple[str, float]], what: str) -> Figure:
+def bars(rates: Sequence[tuple[str, float]], what: str) -> Figure:
     """One bar an alternative."""
-    figure, axes = blank(what, max(1.6, 0.6 + 0.3 * len(explored)))
-    axes.barh([name for name, _ in explored], [value for _, value in explored], color=COLOURS["compute"])
-    for at, (_, value) in enumerate(explored):
-        axes.text(value, at, f" {value:,.1f}", va="center", fontsize=8)
+    figure, axes = blank(what, max(1.6, 0.6 + 0.3 * len(rates)))
+    axes.barh([name for name, _ in rates], [value for _, value in rates], color=COLOURS["compute"])
+    for row, (_, value) in enumerate(rates):
+        axes.text(value, row, f" {value:,.1f}", va="center", fontsize=8)
     axes.invert_yaxis()
     return figure

@@ -1,27 +1,15 @@
-"""What was explored, as one self-contained HTML page (no script, no other file)."""
+"""One self-contained HTML page (no script, no other file), and its tables and pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
-from systolic.report import figures
 from systolic.report.tables import Cell
-from systolic.styles.systolic.explored import (
-    BASELINE_HEAD,
-    BUDGET_HEAD,
-    COMPARE_HEAD,
-    LAYER_HEAD,
-    Comparison,
-    PricedSchedule,
-    baseline_rows,
-    budget,
-    comparison_rows,
-    rows_of,
-    totals,
-)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STYLE = """
 :root { color-scheme: light; }
@@ -60,38 +48,9 @@ def _cell(cell: Cell) -> str:
 
 def picture(figure: Figure) -> str:
     """What is too small to read on a telephone is moved sideways in its own box."""
-    return f'<div class="wide">{figures.svg(figure)}</div>'
+    from systolic.report.figures import svg
 
-
-def explored_html(explored: PricedSchedule) -> str:
-    """A part of a page: tables and pictures of one schedule."""
-    return f"<h2>{escape(explored.title)}</h2>{_explored(explored)}"
-
-
-def _explored(explored: PricedSchedule) -> str:
-    slowest = max(range(len(explored.cost.layers)), key=lambda i: explored.cost.layers[i].total)
-    pictures = (
-        figures.stacked(explored),
-        figures.roofline(explored),
-        figures.buffers(explored),
-        figures.tiling(explored, 0),
-        figures.tiling(explored, slowest),
-    )
-    note = escape(totals(explored)).replace("\n", "<br>")
-    parts = [
-        f"<p>{note}</p>",
-        html_table(LAYER_HEAD, rows_of(explored)),
-        html_table(BUDGET_HEAD, budget(explored)),
-        html_table(BASELINE_HEAD, baseline_rows(explored)),
-        *map(picture, pictures),
-    ]
-    return "".join(parts)
-
-
-def comparison_html(comparison: Comparison) -> str:
-    rates = [(r.asked, r.explored.cost.frames_per_second) for r in comparison.rows if r.explored]
-    chart = picture(figures.bars(rates, "frames/s (modelled)")) if rates else ""
-    return html_table(COMPARE_HEAD, comparison_rows(comparison)) + chart
+    return f'<div class="wide">{svg(figure)}</div>'
 
 
 def page(title: str, *parts: str) -> str:
@@ -104,19 +63,3 @@ def page(title: str, *parts: str) -> str:
         "generated code checks them (systolic simulate --cycles).</p>"
         f"{''.join(parts)}</body></html>\n"
     )
-
-
-def report(comparison: Comparison, front: Sequence[PricedSchedule] = ()) -> str:
-    """The page of ``systolic compare --report``. front: see ``systolic.explore.front``."""
-    found = [row.explored for row in comparison.rows if row.explored]
-    best = max(found, key=lambda e: e.cost.frames_per_second, default=None)
-    parts = [comparison_html(comparison)]
-    if front:
-        parts.append("<h2>Geometries</h2>" + picture(figures.pareto(front, best)))
-    return page(f"{comparison.network}: schedules compared", *parts, *map(explored_html, found))
-
-
-def schedule_page(explored: PricedSchedule, front: Sequence[PricedSchedule] = ()) -> str:
-    """The page of ``systolic schedule --report``."""
-    more = "<h2>Geometries</h2>" + picture(figures.pareto(front, explored)) if front else ""
-    return page(explored.title, _explored(explored), more)

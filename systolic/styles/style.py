@@ -1,37 +1,198 @@
-"""Both accelerator styles behind one set of functions: what is opened, executed and timed."""
+"""One face for every accelerator style: what each implementation gives, and all that other code may ask of one.
+
+A network goes through a style hop by hop::
+
+    map        a quantised network on a board → a priced mapping (a schedule, a folding)
+    generate   a mapping → a plan: every file of the design, in memory
+    open       a written folder → a design
+    execute    a design and pictures → every integer of every layer, compared with the golden model
+    trace      a design and a picture → when everything happened: cycles, stalls, FIFO depths
+
+The implementations are in ``styles/systolic`` and ``styles/streaming``; ``styles/registry.py`` lists them by the names
+that manifests use.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import argparse
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
-from host.contract.manifest import read_manifest
+from boards.board import Board
+from boards.facts import Clock
+from cnn.quantized import QuantizedNetwork
+from host.contract.parts import Manifest
+from host.vision.picture import Pixels
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
-from systolic.styles.streaming.simulate import StreamingDesign, open_pipeline, simulate_pipeline
-from systolic.styles.systolic.simulate import SystolicDesign, open_folder, simulate
+from systolic.files import DesignFiles
+from systolic.model import DesignInputs
+from systolic.styles.options import Argument
+from systolic.trace.report import LayerTime
+from systolic.trace.timing import Timing
 
-Opened: TypeAlias = SystolicDesign | StreamingDesign
-"""A generated folder, read."""
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Progress = Callable[[str], None]
 
 
-def open_design(path: Path) -> Opened:
-    """HostError where ``path`` is not a generated design, SimulationError where it is not whole."""
-    manifest = read_manifest(path)
-    return open_pipeline(path, manifest) if manifest.style == "streaming" else open_folder(path, manifest)
+class Told(Protocol):
+    """What can be shown: as one JSON object, as text for a terminal, and in a notebook."""
+
+    def values(self) -> dict[str, Any]: ...
+
+    def text(self) -> str: ...
+
+    def _repr_html_(self) -> str: ...
 
 
-def execute(
-    design: Opened,
-    picture: npt.NDArray[np.uint8],
-    variant: Variant = Variant(),  # noqa: B008 (frozen)
-    progress: Callable[[str], None] | None = None,
-) -> Simulation:
-    """One frame, uint8 [channels, height, width], through the generated code and the golden model."""
-    if isinstance(design, StreamingDesign):
-        return simulate_pipeline(design, picture, variant, progress)
-    return simulate(design, picture, variant, progress)
+class NetworkMapping(Told, Protocol):
+    """A network on a board, priced once. Cycles and rates are modelled, at the target clock."""
+
+    @property
+    def network(self) -> QuantizedNetwork: ...
+
+    @property
+    def board(self) -> Board: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def fits(self) -> bool: ...
+
+    @property
+    def cycles_per_frame(self) -> int: ...
+
+    @property
+    def frames_per_second(self) -> float: ...
+
+    def page(self) -> str:
+        """One self-contained HTML file."""
+
+    def to_json(self) -> str:
+        """What a user edits by hand, and gives back."""
+
+    def figure(self, kind: str) -> Figure:
+        """A picture of it; ScheduleError names the kinds."""
+
+
+class Plan(Told, Protocol):
+    """A design that was generated, in memory."""
+
+    @property
+    def mapping(self) -> NetworkMapping: ...
+
+    @property
+    def files(self) -> DesignFiles: ...
+
+
+class OpenedDesign(Protocol):
+    """A generated folder, read."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def manifest(self) -> Manifest: ...
+
+    @property
+    def network(self) -> QuantizedNetwork: ...
+
+
+class CycleReport(Told, Protocol):
+    """Traced cycles of a design. pass_cycles: of each start's passes, for a simulated board that takes its time."""
+
+    @property
+    def network(self) -> str: ...
+
+    @property
+    def clock_mhz(self) -> float: ...
+
+    @property
+    def cycles_per_frame(self) -> int: ...
+
+    @property
+    def frames_per_second(self) -> float: ...
+
+    @property
+    def layers(self) -> tuple[LayerTime, ...]: ...
+
+    @property
+    def timing(self) -> Timing: ...
+
+    @property
+    def pass_cycles(self) -> list[int]: ...
+
+    def timeline(self, layer: str | None = None) -> Figure:
+        """A lane a process, over a frame or over one layer."""
+
+
+class DesignTrace(Protocol):
+    """One traced execution, to be solved for any clock, memory and FIFO depths without another."""
+
+    def report(
+        self,
+        clock_mhz: float | None = None,
+        ddr_efficiency: float | None = None,
+        depths: Mapping[str, int] | None = None,
+    ) -> CycleReport:
+        """clock_mhz: the target where it is None. depths: of FIFOs by name, where they are not the design's."""
+
+    def fifos(self, clock_mhz: float | None = None, ddr_efficiency: float | None = None) -> Told:
+        """The least FIFO depths that lose nothing."""
+
+
+OptionsT = TypeVar("OptionsT")
+MappingT = TypeVar("MappingT", bound=NetworkMapping)
+DesignT = TypeVar("DesignT", bound=OpenedDesign)
+
+
+class Style(Protocol[OptionsT, MappingT, DesignT]):
+    """One way to build an accelerator."""
+
+    @property
+    def name(self) -> str:
+        """As manifests and ``--style`` have it."""
+
+    @property
+    def summary(self) -> str:
+        """A line of help."""
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Its own of ``systolic generate``."""
+
+    @property
+    def options(self) -> Callable[..., OptionsT]:
+        """The class of what a user may ask of a mapping."""
+
+    def options_from(self, options: argparse.Namespace) -> OptionsT:
+        """Those of the parsed command line."""
+
+    def map(
+        self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: OptionsT, tell: Progress
+    ) -> MappingT:
+        """The best mapping that the options ask for. clock_mhz: the style chooses where it is None."""
+
+    def generate(self, mapping: MappingT, inputs: DesignInputs, options: OptionsT, tell: Progress) -> Plan:
+        """Every file of the design; the same arguments give the same bytes."""
+
+    def open(self, path: Path, manifest: Manifest) -> DesignT:
+        """manifest: of the folder ``path``, which is of this style. SimulationError where the folder is not whole."""
+
+    def execute(
+        self, design: DesignT, pictures: Sequence[Pixels], variant: Variant, tell: Progress
+    ) -> tuple[Simulation, ...]:
+        """One start: pictures, uint8 [channels, height, width], through the generated code; one result a frame.
+
+        The last picture fills a batch. SimulationError for more pictures than the design takes at a time.
+        """
+
+    def trace(self, design: DesignT, picture: Pixels, tell: Progress) -> DesignTrace:
+        """One start with every process's clock recorded; the picture fills a batch."""
+
+    def check_timeline(self, design: DesignT, layer: str | None) -> None:
+        """SimulationError where no timeline can be drawn of ``layer`` alone."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from boards import board as board_room
 from host.contract.parts import Manifest
 from scheduler.hardware.ddr import DDR_EFFICIENCY
-from systolic.trace.timing import Memory
+from systolic.trace.timing import Memory, ProcessTiming
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,6 @@ class LayerTime:
     cycles: int
     macs: int
     efficiency: float
-    bound_by: str
     modelled_cycles: int
 
 
@@ -41,3 +40,15 @@ def board_memory(design: Described, efficiency: float | None = None, peak_gbps: 
         write_outstanding=design.manifest.outstanding,
         max_burst_beats=design.manifest.burst_words,
     )
+
+
+def process_values(process: ProcessTiming) -> dict[str, Any]:
+    """Cycles of one process, by what it did."""
+    return {
+        "name": process.name,
+        "busy": process.busy,
+        "wait_input": process.wait_input,
+        "wait_space": process.wait_space,
+        "wait_memory": process.wait_memory,
+        "idle": process.idle,
+    }

@@ -139,17 +139,9 @@ def _mark(axes: Axes, marks: Mapping[int, str]) -> None:
         axes.text(cycle, 0, f"{name} ", ha="right", va="bottom", fontsize=7)
 
 
-def save(
-    timing: Timing,
-    path: Path,
-    label: int | None = None,
-    title: str = "",
-    names: Mapping[int, str] | None = None,
-    marks: Mapping[int, str] | None = None,
-) -> None:
+def save(figure: Figure, path: Path) -> None:
     """Writes the picture; the suffix of ``path`` (.png, .svg, .pdf) chooses the format. SimulationError where that
     cannot be."""
-    figure = draw(timing, label, title, names, marks)
     try:
         figure.savefig(path, dpi=150)
     except (OSError, ValueError) as error:

@@ -34,12 +34,14 @@ from hls_templates.systolic.sources import (
     systolic_simulation,
     systolic_sources,
 )
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import BUFFERS, IMPLS, PRIMITIVES
 from scheduler.systolic.array import PACKINGS, Array, Packing
 from scheduler.systolic.program.emit import emit
 from systolic.execution.build import ap_int_folder
 from systolic.styles.systolic.generate import systolic_values
+from systolic.styles.systolic.mapping import price
 from tests.schedules import first_fit
 
 KERNEL = Path(__file__).parent / "kernels" / "packed.cpp"
@@ -60,7 +62,7 @@ def values(array: Array = SMALL, board: Board | None = None) -> SystolicValues:
     network = QuantizedNetwork("net", (pixels, QNode("conv1", op, (0,), shape, TensorType(INT8, 1.0), "net:2")))
     board = board or load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
     schedule = first_fit(network, array)
-    return systolic_values(schedule, emit(schedule), board, board.clocks()[-1])
+    return systolic_values(price(schedule, board, ddr_timing(board, board.clocks()[-1].mhz)), emit(schedule))
 
 
 GEOMETRIES = {

@@ -29,11 +29,13 @@ from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, Ports, StreamingPorts, SystolicPorts
 from hls_templates.vendor.registers import bundles
 from hls_templates.vendor.values import Figure, VendorValues, word
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.program.emit import Program, emit
 from scheduler.systolic.program.maps import MapRegion
 from systolic.execution.build import ap_int_folder
 from systolic.styles.systolic.generate import systolic_values
+from systolic.styles.systolic.mapping import price
 from tests.hls_templates.tcl import dictionary, hls, interfaces, option, run_tcl, vivado
 from tests.kinds import as_kind
 from tests.schedules import first_fit
@@ -558,7 +560,7 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
     net, board = network(), load("zcu104")
     schedule = first_fit(net, ARRAY)
     program = emit(schedule)
-    engine = systolic_values(schedule, program, board, board.nearest_clock(300))
+    engine = systolic_values(price(schedule, board, ddr_timing(board, 300)), program)
     sources = systolic_sources(engine)
     region = program.maps[2]
     of = replace(

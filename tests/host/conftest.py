@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from boards.board import load
+from systolic.designs import design as design_of
 from systolic.execution.build import build
-from systolic.files import write
 from systolic.model import Calibration, load_model, sample_pictures
-from systolic.styles.systolic.flow import make_design
 from tests.detectors import write_tiny_design
 from tests.host.hardware import Open, described
 
@@ -22,8 +21,8 @@ from tests.host.hardware import Open, described
 def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The embedded network on a ZCU104, compiled. To be read only."""
     folder = tmp_path_factory.mktemp("designs") / "shapes"
-    made = make_design(load_model("shapes"), load("zcu104"), None, Calibration(sample_pictures()))
-    write(made.design, folder)
+    made = design_of(load_model("shapes"), load("zcu104"), calibrate=Calibration(sample_pictures()))
+    made.write(folder)
     build(folder)
     return described(folder)
 

@@ -13,18 +13,17 @@ import pytest
 
 from boards.board import load
 from boards.errors import HostError
+from systolic.designs import design as design_of
 from systolic.execution.build import build
 from systolic.execution.run import run
-from systolic.files import write
 from systolic.model import Calibration, load_model, sample_pictures
-from systolic.styles.systolic.flow import make_design
-from systolic.styles.systolic.simulate import open_folder
+from systolic.styles.systolic.simulate import open_design
 from tests.host.hardware import Open, described, description
 
 
 def test_detects_what_the_golden_model_does_in_every_bit(shapes: Path, accelerator: Open) -> None:
     picture = sample_pictures()[0]
-    wanted = run(open_folder(shapes), picture)
+    wanted = run(open_design(shapes), picture)
     yolo = accelerator(shapes)
     for wait in ("poll", "interrupt"):
         yolo.wait = wait
@@ -43,9 +42,9 @@ def test_the_shared_network_finds_the_same_dog(shared: Path, tmp_path: Path, acc
         data / "networks/voc.names",
     )
     picture = data / "pictures/dog.jpg"
-    made = make_design(model, load("zcu104"), None, Calibration((picture,)))
-    write(made.design, tmp_path / "design")
-    wanted = run(open_folder(tmp_path / "design"), picture)
+    made = design_of(model, load("zcu104"), calibrate=Calibration((picture,)))
+    made.write(tmp_path / "design")
+    wanted = run(open_design(tmp_path / "design"), picture)
     found = accelerator(described(tmp_path / "design")).detect(picture)
     assert found.detections == wanted.detections
     assert "dog" in {one.label for one in found.detections}
@@ -181,14 +180,14 @@ def test_pictures_and_boxes_need_no_pynq(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_zynq_7000_where_pynq_can(tmp_path: Path, accelerator: Open) -> None:
     import pynq
 
-    made = make_design(load_model("shapes"), load("pynq-z2"), None, Calibration(sample_pictures()[:1]))
-    write(made.design, tmp_path / "design")
+    made = design_of(load_model("shapes"), load("pynq-z2"), calibrate=Calibration(sample_pictures()[:1]))
+    made.write(tmp_path / "design")
     build(tmp_path / "design")
     if pynq.__version__.startswith("4.0"):
         with pytest.raises(HostError, match=r"pynq 4.0.0 .*finds no PL clock in the description of a Zynq-7000"):
             accelerator(tmp_path / "design")
         return
-    wanted = run(open_folder(tmp_path / "design"), sample_pictures()[0])
+    wanted = run(open_design(tmp_path / "design"), sample_pictures()[0])
     yolo = accelerator(tmp_path / "design")
     assert yolo.buffers.map_base < 1 << 32
     assert yolo.detect(sample_pictures()[0]).detections == wanted.detections

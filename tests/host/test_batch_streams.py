@@ -18,7 +18,7 @@ from boards.errors import HostError
 from cnn.integer_model import run_integer
 from host.vision.picture import FITS, load_picture
 from systolic.execution.run import run
-from systolic.styles.systolic.simulate import open_folder
+from systolic.styles.systolic.simulate import open_design
 from tests.host.hardware import SELDOM, Open, faulty, through
 
 pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
@@ -43,7 +43,7 @@ def wanted(batches: Path, frames: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def golden(design: Path, frame: np.ndarray) -> np.ndarray:
-    folder = open_folder(design)
+    folder = open_design(design)
     node = folder.manifest.layers[-1].node
     return np.asarray(run_integer(folder.network, FITS[folder.manifest.fit](frame, 14, 18)[0])[node])
 
@@ -94,7 +94,7 @@ def test_one_picture_fills_the_batch(batches: Path, accelerator: Open, tmp_path:
     picture = tmp_path / "one.png"
     Image.fromarray(np.random.default_rng(1).integers(0, 256, (40, 50, 3), np.uint8)).save(picture)
     yolo = accelerator(batches, threshold=0.2)
-    found, alone = yolo.detect(picture), run(open_folder(batches), picture, 0.2)
+    found, alone = yolo.detect(picture), run(open_design(batches), picture, 0.2)
     assert found.detections == alone.detections
     assert len(found.detections) > 0
     right = golden(batches, load_picture(picture))
@@ -205,7 +205,7 @@ def test_the_time_of_a_start_is_that_of_its_frames(batches: Path, tiny: Path, ac
 
 def test_pace_takes_the_traced_cycles_of_a_batch(batches: Path, tmp_path: Path, accelerator: Open) -> None:
     folder = shutil.copytree(batches, tmp_path / "design")
-    passes = open_folder(folder).program.shape[0]
+    passes = open_design(folder).program.shape[0]
     (folder / "cycles.json").write_text(f'{{"pass_cycles": {[300_000] * passes}}}')
     yolo = accelerator(folder, time_scale=20.0)
     wanted = 20 * passes * 0.3 / yolo.manifest.clock_mhz

@@ -15,7 +15,7 @@ from cnn.integer_model import run_integer
 from host.check import check_picture
 from scheduler.systolic.program.passes import PASS_FIELDS
 from systolic.execution.build import build
-from systolic.styles.systolic.simulate import open_folder
+from systolic.styles.systolic.simulate import open_design
 from tests.detectors import write_tiny_design
 from tests.host.hardware import Open, described
 
@@ -24,7 +24,7 @@ pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -
 
 def test_every_layer_started_on_its_own_is_the_golden_models(shapes: Path, accelerator: Open) -> None:
     yolo = accelerator(shapes)
-    folder = open_folder(shapes)
+    folder = open_design(shapes)
     pixels = check_picture(yolo.manifest, shapes)
     golden = run_integer(folder.network, pixels)
     seen = 0
@@ -49,7 +49,7 @@ def test_designs_of_other_formats_are_right_in_every_bit(bits: int, tmp_path: Pa
     assert opened.manifest.word_bytes == opened.manifest.lanes * bits // 8
     assert opened.manifest.layers[0].output.value_bits == bits
     pixels = np.random.default_rng(bits).integers(0, 256, (3, 14, 18), np.uint8)
-    golden = run_integer(open_folder(tmp_path / "design").network, pixels)
+    golden = run_integer(open_design(tmp_path / "design").network, pixels)
     seen = [np.array_equal(integers, golden[layer.node]) for layer, integers in opened.layers(pixels)]
     assert seen == [True] * len(opened.manifest.layers)
     assert opened.check().passed

@@ -17,7 +17,7 @@ from host.detector import Detector
 from host.opened import open_executed
 from host.options import Options
 from host.pipeline import FrameError
-from systolic.styles.systolic.simulate import open_folder
+from systolic.styles.systolic.simulate import open_design
 from tests.host.pipelines import golden, make_by_hand
 
 
@@ -34,7 +34,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def expected(folder: Path, detector: Detector, frame: np.ndarray) -> np.ndarray:
     """What the golden model says of the last layer."""
-    design = open_folder(folder)
+    design = open_design(folder)
     integers = run_integer(design.network, detector.prepare(frame)[1])[design.manifest.layers[-1].node]
     assert integers is not None
     return integers

@@ -12,13 +12,13 @@ from host.contract.libraries import StoppedError, StreamingLibrary, SystolicLibr
 from host.contract.manifest import of_style, read_manifest
 from host.contract.streaming import StreamingManifest
 from systolic.execution.build import build
-from systolic.styles.systolic.simulate import arena, open_folder
+from systolic.styles.systolic.simulate import arena, open_design
 from tests.host.pipelines import make_by_hand
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, ZeroDivisionError, SystemExit])
 def test_what_is_raised_after_a_pass_stops_the_code_and_comes_out(tiny: Path, kind: type[BaseException]) -> None:
-    design = open_folder(tiny)
+    design = open_design(tiny)
     library, memory = SystolicLibrary(build(tiny), design.manifest), design.memory(arena(design))
     seen = []
 

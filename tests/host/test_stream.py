@@ -15,7 +15,7 @@ import pytest
 from boards.errors import HostError
 from cnn.integer_model import run_integer
 from host.systolic.layout import pack_input
-from systolic.styles.systolic.simulate import open_folder
+from systolic.styles.systolic.simulate import open_design
 from tests.host.hardware import SELDOM, Open, faulty, through
 
 pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
@@ -33,7 +33,7 @@ def frames() -> list[np.ndarray]:
 @pytest.fixture(scope="module")
 def wanted(tiny: Path, frames: list[np.ndarray]) -> list[np.ndarray]:
     """The golden model's output for each frame."""
-    folder = open_folder(tiny)
+    folder = open_design(tiny)
     node = folder.manifest.layers[-1].node
     return [np.asarray(run_integer(folder.network, frame.transpose(2, 0, 1))[node]) for frame in frames]
 
@@ -220,7 +220,7 @@ def test_input_is_packed_as_the_generator_expects(tiny: Path, frames: list[np.nd
     from host.contract.systolic import SystolicManifest
     from systolic.styles.systolic import simulate
 
-    folder = open_folder(tiny)
+    folder = open_design(tiny)
     arena = simulate.arena(folder)
     picture = frames[0].transpose(2, 0, 1)
     manifest = of_style(SystolicManifest, read_manifest(tiny))

@@ -13,16 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.board import load
 from boards.errors import HostError
 from cnn.integer_model import run_integer
 from host.contract.tensors import to_floats
 from host.vision.detection import Head, detect
 from host.vision.placement import Placement
+from systolic.designs import design as design_of
 from systolic.execution.build import build
-from systolic.files import write
-from systolic.model import Calibration, load_model, sample_pictures
-from systolic.styles.streaming.flow import StreamingOptions, make_pipeline
+from systolic.model import load_model, sample_pictures
 from tests.host.hardware import Open
 from tests.host.pipelines import HEIGHT, WIDTH, golden, make_by_hand
 
@@ -77,15 +75,14 @@ def test_detects_what_the_golden_integers_say(design: Path, accelerator: Open, f
 
 
 def test_a_generated_network_gives_the_golden_models_integers(tmp_path: Path, accelerator: Open) -> None:
-    asked = StreamingOptions(fps=200, folder="greedy", sized=False)
-    made = make_pipeline(load_model("shapes"), load("zcu104"), None, Calibration(sample_pictures()), asked)
-    write(made.design, tmp_path / "design")
+    made = design_of(load_model("shapes"), "zcu104", "streaming", fps=200, search="greedy", estimated_fifos=True)
+    made.write(tmp_path / "design")
     build(tmp_path / "design")
     yolo = accelerator(tmp_path / "design")
     assert yolo.check().passed
     for picture, found in zip(sample_pictures(), yolo.stream(sample_pictures()), strict=True):
         _, pixels, placement = yolo.prepare(picture)
-        integers = run_integer(made.network, pixels)[yolo.manifest.layers[-1].node]
+        integers = run_integer(made.mapping.network, pixels)[yolo.manifest.layers[-1].node]
         assert integers is not None
         assert np.array_equal(found.outputs[0], integers)
         (head,) = yolo.manifest.heads

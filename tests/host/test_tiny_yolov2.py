@@ -10,11 +10,10 @@ import pytest
 from boards.board import load
 from cnn.integer_model import run_integer
 from host.vision.picture import load_picture, resize
+from systolic.designs import design as design_of
 from systolic.execution.build import build
-from systolic.files import write
 from systolic.model import Calibration, load_model, sample_pictures
-from systolic.styles.systolic.flow import make_design
-from systolic.styles.systolic.simulate import open_folder
+from systolic.styles.systolic.simulate import open_design
 from tests.host.hardware import Open, described
 
 pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
@@ -23,10 +22,10 @@ pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -
 def test_every_integer_of_its_head_is_the_golden_models(tmp_path: Path, accelerator: Open) -> None:
     picture = sample_pictures()[0]
     model = load_model("tiny-yolov2-voc", seed=1)
-    made = make_design(model, load("zcu104"), None, Calibration((picture,)))
-    write(made.design, tmp_path / "design")
+    made = design_of(model, load("zcu104"), calibrate=Calibration((picture,)))
+    made.write(tmp_path / "design")
     build(tmp_path / "design")
-    folder = open_folder(tmp_path / "design")
+    folder = open_design(tmp_path / "design")
     pixels, _ = resize(load_picture(picture), 416, 416)
     golden = run_integer(folder.network, pixels)
     yolo = accelerator(described(tmp_path / "design"))

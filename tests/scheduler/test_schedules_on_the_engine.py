@@ -30,8 +30,10 @@ from scheduler.systolic.shape import shape_of, steps_after
 from scheduler.systolic.tiling import Tiling, buffer_needs, column_cuts, tilings
 from systolic.execution.build import Variant
 from systolic.files import write
+from systolic.model import DesignInputs
 from systolic.styles.systolic.generate import generate
-from systolic.styles.systolic.simulate import open_folder, simulate, simulate_batch
+from systolic.styles.systolic.mapping import price
+from systolic.styles.systolic.simulate import open_design, simulate, simulate_batch
 from tests.scheduler.quantised import Builder
 from tests.schedules import first_fit, staying
 from tests.traced import load_into
@@ -144,7 +146,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         shape = schedule.network.input_shape
         size = (shape.channels, shape.height, shape.width)
         pictures = np.random.default_rng(seed).integers(0, 256, (schedule.batch, *size), np.uint8)
-        design = generate(schedule, BOARD, CLOCK, {}, pictures[0])
+        design = generate(price(schedule, BOARD, ddr_timing(BOARD, CLOCK.mhz)), DesignInputs({}, pictures[0]))
         folder = load_into(compiled / name, design)
         return sum(one.mismatches for one in simulate_batch(folder, tuple(pictures), variant))
 
@@ -281,9 +283,9 @@ def test_what_is_found_for_any_network_and_board_fits_and_is_executed_bit_exactl
     assert ports_fit(schedule.array, board)
     picture = np.random.default_rng(3).integers(0, 256, astuple(network.input_shape), np.uint8)
     with tempfile.TemporaryDirectory() as work:
-        design = generate(schedule, board, clock, {}, picture)
+        design = generate(price(schedule, board, ddr_timing(board, clock.mhz)), DesignInputs({}, picture))
         write(design, Path(work) / "design")
-        opened = open_folder(Path(work) / "design")
+        opened = open_design(Path(work) / "design")
         assert asdict(opened.manifest.estimate) == asdict(used)
         assert simulate(opened, picture).mismatches == 0
 

@@ -24,10 +24,13 @@ from cnn.quantized import (
     Requantiser,
     TensorType,
 )
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from systolic.execution.build import Variant, build
 from systolic.files import DesignFiles, write
+from systolic.model import DesignInputs
 from systolic.styles.systolic.generate import generate
+from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign
 from tests.schedules import first_fit
 from tests.shared_builds import locked
@@ -234,7 +237,8 @@ def design_of(network: QuantizedNetwork, array: Array, batch: int = 1) -> Design
     board = load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
     shape = network.input_shape
     picture = np.random.default_rng(5).integers(0, 256, (shape.channels, shape.height, shape.width), dtype=np.uint8)
-    return generate(first_fit(network, array, batch), board, board.clocks()[-1], {}, picture)
+    ddr = ddr_timing(board, board.clocks()[-1].mhz)
+    return generate(price(first_fit(network, array, batch), board, ddr), DesignInputs({}, picture))
 
 
 @dataclass(frozen=True)

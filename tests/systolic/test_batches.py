@@ -22,8 +22,8 @@ from scheduler.systolic.layers import MAX_BATCH, lower
 from scheduler.systolic.model.cost import cost
 from systolic.execution.build import Variant, build
 from systolic.files import write
-from systolic.styles.systolic.measure import measure, trace_frame
-from systolic.styles.systolic.simulate import fill_batch, open_folder, simulate, simulate_batch
+from systolic.styles.systolic.measure import measure, trace_design
+from systolic.styles.systolic.simulate import fill_batch, open_design, simulate, simulate_batch
 from systolic.trace.report import board_memory
 from systolic.trace.solver import Trace
 from tests.detectors import tiny_files
@@ -125,7 +125,7 @@ def test_connected_weights_cross_once_in_the_trace_too(accelerator: GiveAccelera
     moved = {}
     for batch in (1, ROWS):
         folder = made.load(network, batch)
-        moved[batch] = weight_bytes(trace_frame(folder, picture_for(network)))
+        moved[batch] = weight_bytes(trace_design(folder, picture_for(network)))
         priced = cost(first_fit(network, ARRAY, batch), LINK)
         assert moved[batch] == sum(layer.traffic.weights for layer in priced.layers)
     dense = [layer.traffic.weights for layer in cost(first_fit(network, ARRAY), LINK).layers][1:]
@@ -137,7 +137,7 @@ def test_traced_cycles_a_frame_fall_as_modelled(accelerator: GiveAccelerator) ->
     traced = {}
     for batch in (1, ROWS):
         folder = made.load(NETWORK, batch)
-        traced[batch] = measure(folder, trace_frame(folder, picture_for(NETWORK)), board_memory(folder))
+        traced[batch] = measure(folder, trace_design(folder, picture_for(NETWORK)), board_memory(folder))
     assert traced[ROWS].cycles_per_frame < 0.6 * traced[1].cycles_per_frame
     assert traced[ROWS].frames_per_second == pytest.approx(
         traced[ROWS].clock_mhz * 1e6 * ROWS / traced[ROWS].timing.cycles
@@ -163,7 +163,7 @@ def test_the_test_benchs_batch_ends_as_expected(accelerator: GiveAccelerator) ->
 
 def test_the_last_picture_fills_the_batch(tmp_path: Path) -> None:
     write(design_of(NETWORK, ARRAY, 3), tmp_path / "design")
-    folder = open_folder(tmp_path / "design")
+    folder = open_design(tmp_path / "design")
     first, last = picture_for(NETWORK, 1), picture_for(NETWORK, 2)
     _, frames = fill_batch(folder, (first, last))
     assert [frame.tobytes() for frame in frames] == [one.tobytes() for one in (first, last, last)]
@@ -178,7 +178,7 @@ def test_a_damaged_batch_is_refused(batch: object, tmp_path: Path) -> None:
     manifest = tmp_path / "design" / "manifest.json"
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "batch": batch}))
     with pytest.raises(HostError, match=rf"is not usable: batch is 1…64 frames, not {batch!r}; generate the design"):
-        open_folder(tmp_path / "design")
+        open_design(tmp_path / "design")
 
 
 def test_one_picture_is_every_frame_of_the_batch(accelerator: GiveAccelerator) -> None:

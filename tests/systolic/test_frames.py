@@ -17,8 +17,8 @@ from host.simulated.pace import pace
 from systolic.cli.main import main
 from systolic.execution.frames import pictures_in, run_frames, save_cycles
 from systolic.execution.run import run
-from systolic.styles.systolic.measure import measure, trace_frame
-from systolic.styles.systolic.simulate import open_folder
+from systolic.styles.systolic.measure import measure, trace_design
+from systolic.styles.systolic.simulate import open_design
 from systolic.trace.report import board_memory
 from tests.detectors import write_tiny_design
 
@@ -47,7 +47,7 @@ def test_the_same_boxes_as_one_picture_at_a_time(design: Path, pictures: Path, t
     given = json.loads(out.read_text())
     assert [Path(frame["picture"]).name for frame in given["frames"]] == [f"frame{i:03}.png" for i in range(4)]
     for frame in given["frames"]:
-        alone = run(open_folder(design), Path(frame["picture"]))
+        alone = run(open_design(design), Path(frame["picture"]))
         assert [one["label"] for one in frame["detections"]] == [one.label for one in alone.detections]
         assert [one["box"] for one in frame["detections"]] == [
             [round(v, 1) for v in one.box] for one in alone.detections
@@ -64,7 +64,7 @@ def test_a_folder_of_pictures_in_batches(pictures: Path, tmp_path: Path) -> None
     assert main(["run", str(tmp_path / "design"), str(pictures), "--json", str(out)]) == 0
     given = json.loads(out.read_text())
     assert [Path(frame["picture"]).name for frame in given["frames"]] == [f"frame{i:03}.png" for i in range(4)]
-    folder = open_folder(tmp_path / "design")
+    folder = open_design(tmp_path / "design")
     for frame in given["frames"]:
         alone = run(folder, Path(frame["picture"]))
         assert alone.simulation.mismatches == 0
@@ -105,9 +105,9 @@ def test_pictures_in_the_order_of_their_names(pictures: Path) -> None:
 
 
 def test_traced_cycles_are_kept_for_the_simulated_board(design: Path, tmp_path: Path) -> None:
-    folder = open_folder(design)
+    folder = open_design(design)
     shape = folder.network.input_shape
-    trace = trace_frame(folder, np.zeros((shape.channels, shape.height, shape.width), np.uint8))
+    trace = trace_design(folder, np.zeros((shape.channels, shape.height, shape.width), np.uint8))
     report = measure(folder, trace, board_memory(folder))
     save_cycles(tmp_path, report)
     found = pace(tmp_path, read_manifest(design), 1.0)

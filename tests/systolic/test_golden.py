@@ -339,7 +339,7 @@ def test_no_warning_and_no_undefined_behaviour(folders: dict[str, Path], tmp_pat
 @pytest.mark.parametrize("name", ["shapes", "ultranet-skip", "cnv-w1a1"])
 def test_built_in_networks_without_undefined_behaviour(name: str, tmp_path: Path) -> None:
     model = load_model(name, seed=None if name == "shapes" else 1)
-    network = quantise_model(model, Calibration(sample_pictures()[:1]), model.fit, lambda _: None)
+    network = quantise_model(model, Calibration(sample_pictures()[:1]))
     check_sanitised(network, write(tmp_path / "golden", golden_files(network)), tmp_path / "picture")
 
 

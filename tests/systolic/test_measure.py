@@ -11,20 +11,20 @@ import pytest
 from boards.board import load
 from boards.errors import SimulationError
 from scheduler.hardware.ddr import DDR_EFFICIENCY
-from systolic.styles.systolic.measure import advise, measure, trace_frame
-from systolic.styles.systolic.simulate import SystolicDesign, open_folder
+from systolic.styles.systolic.measure import measure, trace_design
+from systolic.styles.systolic.simulate import SystolicDesign, open_design
 from systolic.trace.report import board_memory
 from systolic.trace.solver import Trace
 
 
 @pytest.fixture(scope="module")
 def folder(tiny_design: Path) -> SystolicDesign:
-    return open_folder(tiny_design)
+    return open_design(tiny_design)
 
 
 @pytest.fixture(scope="module")
 def trace(folder: SystolicDesign) -> Trace:
-    return trace_frame(folder, np.full((3, 28, 36), 77, np.uint8))
+    return trace_design(folder, np.full((3, 28, 36), 77, np.uint8))
 
 
 def test_the_memory_is_the_boards(folder: SystolicDesign) -> None:
@@ -47,7 +47,7 @@ def test_layers_take_at_least_their_compute(folder: SystolicDesign, trace: Trace
 
 
 def test_cycles_do_not_depend_on_the_picture(folder: SystolicDesign, trace: Trace) -> None:
-    other = trace_frame(folder, np.random.default_rng(0).integers(0, 256, (3, 28, 36), np.uint8))
+    other = trace_design(folder, np.random.default_rng(0).integers(0, 256, (3, 28, 36), np.uint8))
     memory = board_memory(folder)
     assert measure(folder, other, memory).cycles_per_frame == measure(folder, trace, memory).cycles_per_frame
 
@@ -66,7 +66,7 @@ def test_a_slower_clock_meets_a_faster_memory(folder: SystolicDesign, trace: Tra
 
 def test_the_declared_fifos_lose_nothing(folder: SystolicDesign, trace: Trace) -> None:
     memory = board_memory(folder)
-    advice = advise(trace, memory, folder.manifest.clock_mhz)
+    advice = trace.advise(memory, folder.manifest.clock_mhz)
     assert set(advice.declared) >= {"rows", "weights", "sums", "results"}
     assert advice.best_cycles <= measure(folder, trace, memory).cycles_per_frame
     assert all(advice.depths[name] <= max(advice.declared[name], 2) for name in ("rows", "beats", "saved"))

@@ -124,7 +124,7 @@ def test_a_built_in_network_that_was_quantised_by_training() -> None:
     assert model.quantized is not None
     assert model.fit == "smooth"
     assert [node.shape for node in model.network.nodes] == [node.shape for node in model.quantized.nodes]
-    assert quantise_model(model, Calibration(()), "smooth", print) is model.quantized
+    assert quantise_model(model, Calibration((), fit="smooth"), print) is model.quantized
     with pytest.raises(NetworkError, match=r"give --weights FILE\.npz, or --seed NUMBER for random ones"):
         load_model("ultranet-skip")
 

@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.board import load
 from boards.errors import HostError, PictureError
 from host.vision.picture import load_picture
 from scheduler.systolic.array import Array
+from systolic.designs import design
 from systolic.execution.build import Variant, build
-from systolic.execution.run import Run, fit_picture, run, save_annotated
+from systolic.execution.run import Run, fit_picture, run
 from systolic.files import write
 from systolic.model import Calibration, load_model, sample_pictures
-from systolic.styles.systolic.flow import make_design
-from systolic.styles.systolic.simulate import SystolicDesign, open_folder, simulate
+from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate
 from tests.detectors import LABELS
 from tests.shared_builds import locked
 from tests.systolic.accelerators import design_of, start
@@ -28,7 +27,7 @@ AP_INT = Variant(ap_int=True)
 
 @pytest.fixture
 def tiny(tiny_design: Path) -> SystolicDesign:
-    return open_folder(tiny_design)
+    return open_design(tiny_design)
 
 
 @pytest.fixture
@@ -132,13 +131,13 @@ def test_a_network_without_a_head(tmp_path: Path, photograph: Path) -> None:
     network = start(3, 8, 8).convolution(8).network("headless")
     write(design_of(network, Array(4, 8, 8)), tmp_path / "design")
     with pytest.raises(HostError) as caught:
-        run(open_folder(tmp_path / "design"), photograph)
+        run(open_design(tmp_path / "design"), photograph)
     assert str(caught.value) == "headless has no detection head to decode; systolic simulate shows its layers"
 
 
 def test_the_annotated_picture_shows_its_boxes(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
     found = run(tiny, photograph)
-    save_annotated(found, list(LABELS), tmp_path / "boxes.png")
+    found.save(tmp_path / "boxes.png")
     drawn = np.asarray(Image.open(tmp_path / "boxes.png"))
     assert drawn.shape == found.picture.shape
     assert not np.array_equal(drawn, found.picture)
@@ -149,7 +148,7 @@ def test_an_annotated_picture_that_cannot_be_written(
     name: str, tiny: SystolicDesign, photograph: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(HostError, match=r"boxes.* cannot be written: .*; choose another -o FILE.png"):
-        save_annotated(run(tiny, photograph), list(LABELS), tmp_path / name)
+        run(tiny, photograph).save(tmp_path / name)
 
 
 # ------------------------------------------------------------------------------------ real networks
@@ -164,9 +163,9 @@ def real_design(shared: Path, build_root: Path, name: str, size: tuple[int, int]
             cfg, weights = networks / f"{name}.cfg", networks / f"{name}.weights"
             model = load_model(str(cfg), weights, networks / "voc.names", None, size)
             calibration = Calibration(tuple(pictures / one for one in ("dog.jpg", "person.jpg")))
-            write(make_design(model, load("zcu104"), None, calibration).design, folder)
+            design(model, "zcu104", calibrate=calibration).write(folder)
             build(folder)
-    return open_folder(folder)
+    return open_design(folder)
 
 
 def overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:

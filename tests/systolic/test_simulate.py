@@ -22,7 +22,7 @@ from scheduler.systolic.program.passes import PASS_FIELDS
 from scheduler.systolic.tiling import ORDERS
 from systolic.execution.build import Variant
 from systolic.execution.simulation import LayerResult, compare
-from systolic.styles.systolic.simulate import arena, open_folder, place_picture, simulate, unpack_output
+from systolic.styles.systolic.simulate import arena, open_design, place_picture, simulate, unpack_output
 from tests.schedules import first_fit
 from tests.systolic.accelerators import GEOMETRIES, Accelerator, Chain, networks, picture_for, start
 
@@ -184,7 +184,7 @@ def test_progress_tells_the_variant_and_every_pass(accelerator: GiveAccelerator)
 
 def broken_layers(made: Accelerator, variant: Variant = NATIVE) -> list[str]:
     """Names of the layers of "pools" that differ, the folder's data taken as they lie there."""
-    found = simulate(open_folder(made.path), picture_for(NETWORKS["pools"]), variant)
+    found = simulate(open_design(made.path), picture_for(NETWORKS["pools"]), variant)
     return [one.name for one in found.layers if one.mismatches]
 
 
@@ -198,7 +198,7 @@ def planted(accelerator: GiveAccelerator, tmp_path: Path) -> Accelerator:
 
 
 def field_of(made: Accelerator, layer: int, name: str) -> int:
-    folder = open_folder(made.path)
+    folder = open_design(made.path)
     return int(folder.program[folder.manifest.layers[layer].first_pass][PASS_FIELDS.index(name)])
 
 
@@ -276,9 +276,9 @@ import sys
 from pathlib import Path
 import numpy as np
 from systolic.execution.build import Variant
-from systolic.styles.systolic.simulate import open_folder, simulate
+from systolic.styles.systolic.simulate import open_design, simulate
 for path in sys.argv[1:]:
-    folder = open_folder(Path(path))
+    folder = open_design(Path(path))
     picture = np.load(Path(path) / "picture.npy")
     print(simulate(folder, picture, Variant(sanitize=True)).mismatches)
 """
@@ -323,17 +323,17 @@ def test_sanitizers_find_nothing_and_would(accelerator: GiveAccelerator, tmp_pat
 def test_a_folder_that_is_no_design(tmp_path: Path) -> None:
     sentence = r"is not a generated design, manifest.json cannot be read .*; run systolic generate first"
     with pytest.raises(HostError, match=sentence):
-        open_folder(tmp_path / "nothing")
+        open_design(tmp_path / "nothing")
     (tmp_path / "manifest.json").write_text('{"format": "another"}')
     with pytest.raises(HostError, match="is no manifest of a generated design; run systolic generate first"):
-        open_folder(tmp_path)
+        open_design(tmp_path)
 
 
 def test_a_design_of_another_version(planted: Accelerator) -> None:
     path = planted.path / "manifest.json"
     path.write_text(path.read_text().replace('"version": 2', '"version": 99'))
     with pytest.raises(HostError, match="has version 99, version 2 is read here; generate the design again"):
-        open_folder(planted.path)
+        open_design(planted.path)
 
 
 @pytest.mark.parametrize(
@@ -347,21 +347,21 @@ def test_a_design_of_another_version(planted: Accelerator) -> None:
 def test_a_file_of_the_design_is_missing(name: str, sentence: str, planted: Accelerator) -> None:
     (planted.path / name).unlink()
     with pytest.raises(SimulationError, match=sentence):
-        open_folder(planted.path)
+        open_design(planted.path)
 
 
 def test_a_file_of_the_design_is_cut_off(planted: Accelerator) -> None:
     path = planted.path / "data" / "requantisers.bin"
     path.write_bytes(path.read_bytes()[:-4])
     with pytest.raises(SimulationError, match=r"is not whole: .*; generate it again"):
-        open_folder(planted.path)
+        open_design(planted.path)
 
 
 def test_a_manifest_without_its_images(planted: Accelerator) -> None:
     path = planted.path / "manifest.json"
     path.write_text(path.read_text().replace('"images"', '"pictures"'))
     with pytest.raises(HostError, match=r"manifest.json is not usable: it lacks 'images'; generate the design again"):
-        open_folder(planted.path)
+        open_design(planted.path)
 
 
 def test_an_arena_beyond_all_memory_is_refused_before_it_is_taken(planted: Accelerator) -> None:
@@ -369,11 +369,11 @@ def test_an_arena_beyond_all_memory_is_refused_before_it_is_taken(planted: Accel
     values = json.loads(path.read_text())
     path.write_text(json.dumps({**values, "maps_bytes": 1 << 50}))
     with pytest.raises(HostError, match=r"maps_bytes is 1…2147483648, not 1125899906842624; generate the design again"):
-        open_folder(planted.path)
+        open_design(planted.path)
 
 
 def test_a_picture_of_another_shape_or_type(planted: Accelerator) -> None:
-    folder = open_folder(planted.path)
+    folder = open_design(planted.path)
     with pytest.raises(HostError, match=r"the input is uint8 of shape \(3, 23, 17\), not uint8 of shape \(3, 17"):
         place_picture(folder, np.zeros((3, 17, 23), np.uint8), arena(folder))
     with pytest.raises(HostError, match=r"the input is uint8 of shape \(3, 23, 17\), not float32"):
@@ -384,7 +384,7 @@ def test_a_library_that_is_none(planted: Accelerator, tmp_path: Path) -> None:
     path = tmp_path / "damaged.so"
     path.write_bytes(b"no library")
     with pytest.raises(SimulationError, match=r"library cannot be loaded \(.*damaged.so.*\); remove it and build"):
-        SystolicLibrary(path, open_folder(planted.path).manifest)
+        SystolicLibrary(path, open_design(planted.path).manifest)
 
 
 def test_compare_counts_and_names_the_first() -> None:

@@ -13,14 +13,12 @@ from typing import Any
 
 import pytest
 
-from boards.board import load
 from host.contract.manifest import read_manifest
 from host.simulated.pace import pace
+from systolic.designs import design
 from systolic.execution.frames import save_cycles
-from systolic.files import write
-from systolic.model import Calibration, load_model, sample_pictures
+from systolic.model import load_model, sample_pictures
 from systolic.package import package
-from systolic.styles.streaming.flow import StreamingOptions, make_pipeline
 from systolic.styles.streaming.measure import StreamingReport
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
@@ -29,15 +27,17 @@ pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The embedded network with one layer's weights in DDR, and its test bench compiled as the README says."""
-    made = make_pipeline(
-        load_model("shapes"),
-        load("ultra96-v2"),
-        None,
-        Calibration(sample_pictures()[:2]),
-        StreamingOptions(fps=200, sized=False, external=("conv7",), deadline=10),
-    )
     folder = tmp_path_factory.mktemp("streaming") / "design"
-    write(made.design, folder)
+    design(
+        load_model("shapes"),
+        "ultra96-v2",
+        "streaming",
+        calibrate=sample_pictures()[:2],
+        fps=200,
+        estimated_fifos=True,
+        external=("conv7",),
+        deadline=10,
+    ).write(folder)
     command = re.search(r"`(g\+\+ [^`]*-o test_bench) && \./test_bench data`", (folder / "README.md").read_text())
     assert command
     words = command[1].replace("-O2", "-O1").split()

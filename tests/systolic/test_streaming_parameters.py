@@ -15,7 +15,8 @@ from cnn.exported.network import read_exported
 from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork
 from scheduler.streaming.graph import Fold, MatrixVector, StreamingFolding, VectorVector
 from scheduler.streaming.lower import lower
-from systolic.styles.streaming.generate import Streaming, generate_pipeline
+from systolic.model import DesignInputs
+from systolic.styles.streaming.generate import FoldedNetwork, generate
 from systolic.styles.streaming.parameters import can_be_written, parameter_files
 
 PE = (16, 8, 8, 4, 2, 2, 2, 2, 2)
@@ -94,8 +95,8 @@ def test_a_design_has_them_beside_its_sources() -> None:
     folding = winners_folding(network)
     picture = np.zeros((3, 160, 320), np.uint8)
     board = load("ultra96-v2")
-    made = Streaming(network, folding, board, board.clocks()[-1])
-    files = generate_pipeline(made, {}, picture, {"dsp": 1}).files
+    source = FoldedNetwork(network, folding, board, board.clocks()[-1])
+    files = generate(source, DesignInputs({}, picture), {"dsp": 1}).files
     expected = parameter_files(network, folding)
     assert {name: files[f"parameters/{name}"].decode() for name in expected} == expected
     assert "const ap_uint<64> conv1_w[8][36] = {" in files["parameters/param.h"].decode()

@@ -49,7 +49,7 @@ def test_bins_grow_with_the_region_and_lose_no_cycle(library: ctypes.CDLL) -> No
 
 
 def test_picture_has_the_colours_of_what_happens(library: ctypes.CDLL, tmp_path: Path) -> None:
-    timeline.save(solved(library, "run_chain", 5000, 7), tmp_path / "chain.png")
+    timeline.save(timeline.draw(solved(library, "run_chain", 5000, 7)), tmp_path / "chain.png")
     pixels = {pixel for _, pixel in Image.open(tmp_path / "chain.png").convert("RGB").getcolors(1 << 24) or []}
     assert (0x56, 0xB4, 0xE9) in pixels
     assert (0xE6, 0x9F, 0x00) in pixels
@@ -72,9 +72,9 @@ def test_marks_say_what_ended_where(library: ctypes.CDLL, tmp_path: Path) -> Non
     dashed = [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == "--"]  # type: ignore[index]
     assert dashed == [20, 35]
     with pytest.raises(SimulationError, match=r"t\.png cannot be written: .*; choose another FILE\.png"):
-        timeline.save(timing, tmp_path / "no" / "t.png")
+        timeline.save(timeline.draw(timing), tmp_path / "no" / "t.png")
     with pytest.raises(SimulationError, match=r"t\.doc cannot be written: Format 'doc' is not supported"):
-        timeline.save(timing, tmp_path / "t.doc")
+        timeline.save(timeline.draw(timing), tmp_path / "t.doc")
 
 
 def test_a_picture_needs_lanes(library: ctypes.CDLL) -> None:

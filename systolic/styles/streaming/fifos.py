@@ -40,7 +40,7 @@ class Fifos:
 
 
 def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str, int]) -> Fifos:
-    """Least depths for the trace of one frame and of FRAMES (systolic.styles.streaming.measure.trace_pipeline).
+    """Least depths for the trace of one frame and of FRAMES (systolic.styles.streaming.measure.trace_design).
 
     bits: of a word of each stream inside of the pipeline; others, the DMA's, stay as they are. SimulationError where no
     depth frees a deadlock.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,12 +34,15 @@ from host.contract.streaming import (
     StreamingOutput,
 )
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, WEIGHT_BEAT_BYTES
+from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.model.cycles import block_cycles, bottleneck
 from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads
+from systolic.model import DesignInputs
+from systolic.styles.streaming.mapping import fold_text
 from systolic.styles.streaming.parameters import can_be_written, parameter_files
 from systolic.styles.streaming.wiring.ends import value_bytes
 from systolic.styles.streaming.wiring.wire_up import Wiring, wire_up
@@ -53,53 +56,87 @@ frame to push its last rows out."""
 
 
 @dataclass(frozen=True, eq=False)
-class Streaming:
-    """What a streaming design is made of. depths: of its FIFOs by name, the least for every other."""
+class FoldedNetwork:
+    """What a pipeline is made of."""
 
     network: QuantizedNetwork
     folding: g.StreamingFolding
     board: Board
     clock: Clock
-    fit: str = "plain"
-    depths: Mapping[str, int] = field(default_factory=dict)
 
 
-def generate_pipeline(
-    made: Streaming, model: Mapping[str, bytes], picture: npt.NDArray[np.uint8], estimate: Mapping[str, Any]
-) -> DesignFiles:
-    """The whole folder; the same arguments give the same bytes.
+@dataclass(frozen=True, eq=False)
+class StreamingParts:
+    """A pipeline but for what is known last: the depths of its FIFOs, and with them what it takes of the board.
 
-    model: files of the network as the user gave it. picture: uint8 [channels, height, width], the frame of the
-    vendor's test bench. estimate: resources, by name.
+    wiring: with FIFOs as deep as the folding estimates. constant: the files that no depth changes.
     """
-    wiring = wire_up(made.folding, made.depths, made.board.dsp.kind)
-    values = streaming_values(made, wiring)
-    files: dict[str, bytes] = {f"src/{name}": text.encode() for name, text in streaming_sources(values).items()}
-    files |= {f"simulation/{name}": text.encode() for name, text in streaming_simulation(values).items()}
-    vendor = vendor_values(made, values, estimate)
-    files |= {name: text.encode() for name, text in vendor_files(vendor).items()}
-    files["systolic.hwh"] = hardware_description(vendor).encode()
-    files |= {f"golden/{name}": data for name, data in golden_files(made.network).items()}
-    files["network.npz"] = to_npz(made.network)
-    files |= model
-    if can_be_written(made.folding):
-        written = parameter_files(made.network, made.folding)
-        files |= {f"parameters/{name}": text.encode() for name, text in written.items()}
-    files |= _frame(made, wiring, picture)
+
+    source: FoldedNetwork
+    wiring: Wiring
+    fit: str
+    constant: Mapping[str, bytes]
+
+    def files(self, estimate: Mapping[str, int], depths: Mapping[str, int] | None = None) -> DesignFiles:
+        """The whole folder. estimate: resources, by name. depths: of FIFOs, where they are not as estimated."""
+        wiring = with_depths(self.wiring, depths or {})
+        values = streaming_values(self.source, wiring)
+        files = {f"src/{name}": text.encode() for name, text in streaming_sources(values).items()}
+        files |= {f"simulation/{name}": text.encode() for name, text in streaming_simulation(values).items()}
+        vendor = vendor_values(self.source, values, estimate)
+        files |= {name: text.encode() for name, text in vendor_files(vendor).items()}
+        files["systolic.hwh"] = hardware_description(vendor).encode()
+        files |= self.constant
+        check = StreamingCheck(**{packet: Image(path, zlib.crc32(files[path])) for packet, path in CHECK.items()})
+        files[MANIFEST] = manifest_text(self._manifest(wiring, estimate, check)).encode()
+        return design_files(files)
+
+    def _manifest(self, wiring: Wiring, estimate: Mapping[str, int], check: StreamingCheck) -> StreamingManifest:
+        return manifest(self.source, wiring, self.fit, estimate, check)
+
+
+def parts(source: FoldedNetwork, inputs: DesignInputs) -> StreamingParts:
+    """Everything that is built once, whatever the FIFOs' depths come to be. GenerateError where a block cannot be
+    wired."""
+    wiring = wire_up(source.folding, {}, source.board.dsp.kind)
+    files = {f"golden/{name}": data for name, data in golden_files(source.network).items()}
+    files["network.npz"] = to_npz(source.network)
+    files |= inputs.files
+    if can_be_written(source.folding):
+        headers = parameter_files(source.network, source.folding)
+        files |= {f"parameters/{name}": text.encode() for name, text in headers.items()}
+    files |= _frame(source, wiring, inputs.picture)
     files |= dict(_images(wiring).values())
-    check = StreamingCheck(**{packet: Image(path, zlib.crc32(files[path])) for packet, path in CHECK.items()})
-    files[MANIFEST] = manifest_text(manifest(made, wiring, estimate, check)).encode()
-    return design_files(files)
+    return StreamingParts(source, wiring, inputs.fit, files)
 
 
-def vendor_values(made: Streaming, values: StreamingValues, estimate: Mapping[str, Any]) -> VendorValues:
+def generate(
+    source: FoldedNetwork,
+    inputs: DesignInputs,
+    estimate: Mapping[str, int],
+    depths: Mapping[str, int] | None = None,
+) -> DesignFiles:
+    """The whole folder at once; the same arguments give the same bytes. See ``StreamingParts.files``."""
+    return parts(source, inputs).files(estimate, depths)
+
+
+def with_depths(wiring: Wiring, depths: Mapping[str, int]) -> Wiring:
+    """The same with FIFOs of these depths, by name, and never less than the least that lets both ends work."""
+    wires = (
+        replace(wire, depth=max(LEAST_FIFO_DEPTH, depths[wire.name])) if wire.name in depths else wire
+        for wire in wiring.wires
+    )
+    return replace(wiring, wires=tuple(wires))
+
+
+def vendor_values(source: FoldedNetwork, values: StreamingValues, estimate: Mapping[str, int]) -> VendorValues:
     """What the Tcl scripts, the test bench, the README and the hardware description are made of."""
-    name, slowest = bottleneck(made.folding.graph, made.folding.folds)
-    resources = made.board.resources
+    name, slowest = bottleneck(source.folding.graph, source.folding.folds)
+    resources = source.board.resources
     figures = (
-        Figure("clock", f"{made.clock.mhz:g} MHz", "target"),
+        Figure("clock", f"{source.clock.mhz:g} MHz", "target"),
         Figure("cycles a frame", f"{slowest:,}, those of {name}", "computed"),
-        Figure("frames a second", f"{made.clock.mhz * 1e6 / slowest:.1f}", "target"),
+        Figure("frames a second", f"{source.clock.mhz * 1e6 / slowest:.1f}", "target"),
         *(
             Figure(kind.upper(), f"{estimate[kind]:,} of {getattr(resources, kind):,}", "estimate")
             for kind in ("lut", "dsp", "bram36", "uram")
@@ -108,8 +145,8 @@ def vendor_values(made: Streaming, values: StreamingValues, estimate: Mapping[st
     )
     return VendorValues(
         title=values.title,
-        board=made.board,
-        clock=made.clock,
+        board=source.board,
+        clock=source.clock,
         ports=StreamingPorts(values.packet_in, values.packet_out, values.external),
         sources=tuple(f"src/{name}" for name in sorted(streaming_sources(values))),
         figures=figures,
@@ -122,17 +159,18 @@ def _images(wiring: Wiring) -> dict[str, tuple[str, bytes]]:
     return {port: (f"data/{port}.bin", image.tobytes()) for port, image in zip(ports, wiring.images, strict=True)}
 
 
-def streaming_values(made: Streaming, wiring: Wiring) -> StreamingValues:
-    graph = made.folding.graph
-    name, slowest = bottleneck(graph, made.folding.folds)
+def streaming_values(source: FoldedNetwork, wiring: Wiring) -> StreamingValues:
+    """What the pipeline's top function and its simulation are made of."""
+    graph = source.folding.graph
+    name, slowest = bottleneck(graph, source.folding.folds)
     return StreamingValues(
         title=f"{graph.name} as a streaming pipeline",
         reasons=(
-            f"{made.board.title}, target clock {made.clock.mhz:g} MHz",
+            f"{source.board.title}, target clock {source.clock.mhz:g} MHz",
             f"a frame every {slowest:,} cycles at best: {name} is the slowest (closed formula)",
             *(
-                f"{block.name}: {folded(fold)}, {block_cycles(graph, index, fold):,} cycles a frame"
-                for index, (block, fold) in enumerate(zip(graph.blocks, made.folding.folds, strict=True))
+                f"{block.name}: {fold_text(fold)}, {block_cycles(graph, index, fold):,} cycles a frame"
+                for index, (block, fold) in enumerate(zip(graph.blocks, source.folding.folds, strict=True))
             ),
         ),
         instances=wiring.instances,
@@ -145,20 +183,13 @@ def streaming_values(made: Streaming, wiring: Wiring) -> StreamingValues:
     )
 
 
-def folded(fold: g.Fold) -> str:
-    """A fold in words: what differs from doing one value at a time."""
-    standard = g.Fold()
-    parts = [f"{name} {value}" for name, value in vars(fold).items() if value != getattr(standard, name)]
-    return ", ".join(parts) or "one value a cycle"
-
-
-def _frame(made: Streaming, wiring: Wiring, picture: npt.NDArray[np.uint8]) -> dict[str, bytes]:
+def _frame(source: FoldedNetwork, wiring: Wiring, picture: npt.NDArray[np.uint8]) -> dict[str, bytes]:
     """data/in.bin and data/expected.bin of the test bench; data/layers.bin: every layer's integers, for the host."""
-    golden = run_integer(made.network, picture)
+    golden = run_integer(source.network, picture)
     sent = np.ascontiguousarray(picture.transpose(1, 2, 0)).tobytes()
     expected = bytearray(wiring.packet_out.bytes)
-    for index, out in zip(wiring.sinks, _outputs(made, wiring), strict=True):
-        block = made.folding.graph.blocks[index]
+    for index, out in zip(wiring.sinks, _outputs(source, wiring), strict=True):
+        block = source.folding.graph.blocks[index]
         assert block.node is not None
         values = golden[block.node]
         assert values is not None
@@ -172,31 +203,34 @@ def _frame(made: Streaming, wiring: Wiring, picture: npt.NDArray[np.uint8]) -> d
 # --- manifest ----------------------------------------------------------------------------------------------
 
 
-def manifest(made: Streaming, wiring: Wiring, estimate: Mapping[str, Any], check: StreamingCheck) -> StreamingManifest:
-    """Everything that whoever opens the folder needs to know. check: the test frame's packets."""
-    network = made.network
+def manifest(
+    source: FoldedNetwork, wiring: Wiring, fit: str, estimate: Mapping[str, int], check: StreamingCheck
+) -> StreamingManifest:
+    """Everything that whoever opens the folder needs to know. fit: how pictures are brought to size. check: the test
+    frame's packets."""
+    network = source.network
     return StreamingManifest(
         network=network.name,
         labels=tuple(network.labels),
-        board=made.board.name,
-        clock_mhz=made.clock.mhz,
+        board=source.board.name,
+        clock_mhz=source.clock.mhz,
         top=TOP,
-        fit=made.fit,
+        fit=fit,
         estimate=Estimate(**estimate),
         burst_words=BURST_WORDS,
         outstanding=OUTSTANDING,
         input=TensorMap(**_shape(network, 0)),
-        layers=tuple(_layers(made, wiring)),
+        layers=tuple(_layers(source, wiring)),
         heads=heads(network, {node: i for i, node in enumerate(wiring.layers)}),
         packet_in=Packet(**asdict(wiring.packet_in)),
         packet_out=Packet(**asdict(wiring.packet_out)),
-        outputs=tuple(_outputs(made, wiring)),
+        outputs=tuple(_outputs(source, wiring)),
         images=tuple(
             ExternalImage(path, zlib.crc32(data), word_bytes=WEIGHT_BEAT_BYTES, port=port)
             for port, (path, data) in _images(wiring).items()
         ),
         frames_per_start=FRAMES_PER_START,
-        blocks=tuple(_blocks(made)),
+        blocks=tuple(_blocks(source)),
         fifos=tuple(StreamingFifo(name=w.name, depth=w.depth, bits=w.element.bits_wide) for w in wiring.wires),
         check=check,
     )
@@ -211,17 +245,17 @@ def _sides(shape: Shape) -> dict[str, int]:
     return {"channels": shape.channels, "height": shape.height, "width": shape.width}
 
 
-def _outputs(made: Streaming, wiring: Wiring) -> Iterator[StreamingOutput]:
+def _outputs(source: FoldedNetwork, wiring: Wiring) -> Iterator[StreamingOutput]:
     """The maps of the outgoing packet; each but a lone one begins at a whole beat."""
-    graph, offset = made.folding.graph, 0
+    graph, offset = source.folding.graph, 0
     for index in wiring.sinks:
-        block, fold = graph.blocks[index], made.folding.folds[index]
+        block, fold = graph.blocks[index], source.folding.folds[index]
         assert block.node is not None
         tensor = graph.type_of(block.inputs[0])
         size, channels = value_bytes(tensor.datatype), lanes.in_values(graph, index, fold)
         count = tensor.shape.height * tensor.shape.width * channels * size
         yield StreamingOutput(
-            **_shape(made.network, block.node),
+            **_shape(source.network, block.node),
             layer=wiring.layers.index(block.node),
             signed=tensor.datatype.signed,
             value_bytes=size,
@@ -232,19 +266,19 @@ def _outputs(made: Streaming, wiring: Wiring) -> Iterator[StreamingOutput]:
         offset += -(-count // wiring.packet_out.beat) * wiring.packet_out.beat
 
 
-def _layers(made: Streaming, wiring: Wiring) -> Iterator[StreamingLayer]:
-    graph, folds = made.folding.graph, made.folding.folds
+def _layers(source: FoldedNetwork, wiring: Wiring) -> Iterator[StreamingLayer]:
+    graph, folds = source.folding.graph, source.folding.folds
     block_of = {block.node: i for i, block in reversed(list(enumerate(graph.blocks))) if block.node is not None}
     for node in wiring.layers:
         index = block_of[node]
         block, fold = graph.blocks[index], folds[index]
         yield StreamingLayer(
-            name=made.network.nodes[node].name,
+            name=source.network.nodes[node].name,
             source=block.source,
             node=node,
             macs=macs(graph, index),
             modelled_cycles=block_cycles(graph, index, fold),
-            output=TensorMap(**_shape(made.network, node)),
+            output=TensorMap(**_shape(source.network, node)),
             pixels=lanes.out_pixels(block, fold),
             lanes=lanes.out_lanes(block, fold),
             stream_channels=lanes.out_values(graph, index, fold),
@@ -259,13 +293,13 @@ def macs(graph: g.StreamGraph, index: int) -> int:
     return int(block.op.weights.size) * lanes.positions(block)
 
 
-def _blocks(made: Streaming) -> Iterator[StreamingBlock]:
-    graph = made.folding.graph
-    for index, (block, fold) in enumerate(zip(graph.blocks, made.folding.folds, strict=True)):
+def _blocks(source: FoldedNetwork) -> Iterator[StreamingBlock]:
+    graph = source.folding.graph
+    for index, (block, fold) in enumerate(zip(graph.blocks, source.folding.folds, strict=True)):
         yield StreamingBlock(
             name=block.name,
             kind=type(block.op).__name__,
-            folding=folded(fold),
+            folding=fold_text(fold),
             macs=macs(graph, index),
             macs_per_cycle=fold.pe * fold.simd * fold.pixels if macs(graph, index) else 0,
             modelled_cycles=block_cycles(graph, index, fold),

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from boards.errors import SimulationError
 from host.contract.libraries import StreamingLibrary
 from systolic.execution.build import Variant, build
+from systolic.report.tables import Cell, table
 from systolic.styles.streaming.simulate import StreamingDesign, pack_picture
-from systolic.trace.report import LayerTime
+from systolic.trace.report import LayerTime, process_values
 from systolic.trace.solver import Memory, Trace
+from systolic.trace.timeline import draw
 from systolic.trace.timing import RegionTiming, Timing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FRAMES = 3
 """In one traced execution: the first fills the pipeline, the others follow at its steady rate."""
+
+
+@dataclass(frozen=True)
+class StreamingLayerTime(LayerTime):
+    """One block. folding: in words."""
+
+    folding: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +46,7 @@ class StreamingReport:
     dsp: int
     cycles_per_frame: int
     latency_cycles: int
-    layers: tuple[LayerTime, ...]
+    layers: tuple[StreamingLayerTime, ...]
     timing: Timing
 
     @property
@@ -54,11 +68,70 @@ class StreamingReport:
         ends = (self.latency_cycles + number * self.cycles_per_frame for number in range(FRAMES))
         return {end: f"frame {number}" for number, end in enumerate(ends, 1)}
 
+    @property
+    def pass_cycles(self) -> list[int]:
+        """A pipeline has one pass a frame: what lies between two frames."""
+        return [self.cycles_per_frame]
+
+    @property
+    def title(self) -> str:
+        """One line, for a timeline."""
+        return (
+            f"{self.network}: a frame every {self.cycles_per_frame:,} cycles traced, "
+            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz (target)"
+        )
+
+    def values(self) -> dict[str, Any]:
+        """{network, clock_mhz, cycles_per_frame, latency_cycles, frames_per_second, bound_by, dsp, dsp_efficiency,
+        memory, layers: [{name, cycles, macs, efficiency, modelled_cycles, folding}], processes: [{name, busy, …}]}"""
+        return {
+            "network": self.network,
+            "clock_mhz": self.clock_mhz,
+            "cycles_per_frame": self.cycles_per_frame,
+            "latency_cycles": self.latency_cycles,
+            "frames_per_second": round(self.frames_per_second, 2),
+            "bound_by": self.slowest.name,
+            "dsp": self.dsp,
+            "dsp_efficiency": round(self.dsp_efficiency, 4),
+            "memory": asdict(self.timing.memory),
+            "layers": [asdict(layer) for layer in self.layers],
+            "processes": [process_values(process) for process in self.timing.regions[0].processes],
+        }
+
+    def text(self) -> str:
+        """A table for a terminal, a line a block."""
+        processes = {process.name: process for process in self.timing.regions[0].processes}
+        rows: list[list[Cell]] = [
+            [
+                block.name,
+                block.cycles,
+                block.modelled_cycles,
+                100 * block.cycles / self.cycles_per_frame,
+                block.macs,
+                processes[block.name].wait_input // FRAMES,
+                processes[block.name].wait_space // FRAMES,
+                block.folding,
+            ]
+            for block in self.layers
+        ]
+        head = ("block", "cycles", "modelled", "busy %", "MACs", "waits for input", "for space", "folding")
+        return (
+            f"{table(head, rows)}\n\n{self.network}: a frame every {self.cycles_per_frame:,} cycles, "
+            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz (target), latency "
+            f"{self.latency_cycles:,} cycles; bound by {self.slowest.name} (cycles traced on the generated code over "
+            f"{FRAMES} frames; modelled: closed formulas)"
+        )
+
+    def timeline(self, layer: str | None = None) -> Figure:
+        """A lane a process over FRAMES frames; SimulationError for a layer alone."""
+        check_timeline(layer)
+        return draw(self.timing, title=self.title, marks=self.frame_ends)
+
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{escape(one.name)}</td><td>{one.cycles:,}</td><td>{one.modelled_cycles:,}</td>"
-            f"<td>{one.macs:,}</td><td>{one.cycles / self.cycles_per_frame:.1%}</td></tr>"
-            for one in self.layers
+            f"<tr><td>{escape(layer.name)}</td><td>{layer.cycles:,}</td><td>{layer.modelled_cycles:,}</td>"
+            f"<td>{layer.macs:,}</td><td>{layer.cycles / self.cycles_per_frame:.1%}</td></tr>"
+            for layer in self.layers
         )
         return (
             f"<p><b>{escape(self.network)}</b>: a frame every {self.cycles_per_frame:,} cycles, "
@@ -68,50 +141,60 @@ class StreamingReport:
         )
 
 
-def trace_pipeline(
-    pipeline: StreamingDesign, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None
+def check_timeline(layer: str | None) -> None:
+    """SimulationError for a layer alone: a pipeline works on all of them at once."""
+    if layer is not None:
+        raise SimulationError(
+            f"--layer {layer}: a pipeline works on all layers at once, in one region of the trace; leave "
+            "--layer out and see every block's lane"
+        )
+
+
+def trace_design(
+    design: StreamingDesign, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None
 ) -> Trace:
     """Executes FRAMES frames of one picture, uint8 [channels, height, width], with every process's clock recorded."""
     tell("compiling (native-trace)")
-    library = StreamingLibrary(build(pipeline.path, Variant(trace=True)), pipeline.manifest)
-    packet = pack_picture(pipeline, picture)
+    library = StreamingLibrary(build(design.path, Variant(trace=True)), design.manifest)
+    packet = pack_picture(design, picture)
     tell("tracing")
     trace = Trace(library.handle)
     trace.begin()
     for frames in (1, FRAMES):  # two regions, one after the other
-        library.run(pipeline.images, np.repeat(packet[None], frames, axis=0))
+        library.run(design.images, np.repeat(packet[None], frames, axis=0))
     trace.end()
     return trace
 
 
-def measure_pipeline(
-    pipeline: StreamingDesign,
+def measure(
+    design: StreamingDesign,
     trace: Trace,
     memory: Memory,
     clock_mhz: float | None = None,
     depths: Mapping[str, int] | None = None,
 ) -> StreamingReport:
     """Solves the trace: no execution. clock_mhz, depths: other than the design's own."""
-    clock = pipeline.manifest.clock_mhz if clock_mhz is None else clock_mhz
+    clock = design.manifest.clock_mhz if clock_mhz is None else clock_mhz
     timing = trace.solve(memory, clock, depths, timeline=True)
     first, more = (region for region in timing.regions if not region.top)
     interval = -(-(more.total - first.total) // (FRAMES - 1))
     return StreamingReport(
-        network=pipeline.manifest.network,
+        network=design.manifest.network,
         clock_mhz=clock,
-        dsp=pipeline.manifest.estimate.dsp,
+        dsp=design.manifest.estimate.dsp,
         cycles_per_frame=interval,
         latency_cycles=first.total,
-        layers=_blocks(pipeline, more),
+        layers=_blocks(design, more),
         timing=Timing(clock, memory, (more,)),
     )
 
 
-def _blocks(pipeline: StreamingDesign, region: RegionTiming) -> tuple[LayerTime, ...]:
+def _blocks(design: StreamingDesign, region: RegionTiming) -> tuple[StreamingLayerTime, ...]:
     busy = {process.name: -(-process.busy // FRAMES) for process in region.processes}
     times = []
-    for block in pipeline.manifest.blocks:
+    for block in design.manifest.blocks:
         cycles, peak = busy[block.name], block.macs_per_cycle
         efficiency = block.macs / (peak * cycles) if peak else 0.0
-        times.append(LayerTime(block.name, cycles, block.macs, efficiency, block.folding, block.modelled_cycles))
+        modelled = block.modelled_cycles
+        times.append(StreamingLayerTime(block.name, cycles, block.macs, efficiency, modelled, block.folding))
     return tuple(times)

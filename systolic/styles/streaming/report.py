@@ -1,22 +1,23 @@
-"""Foldings as one self-contained HTML page, and the same parts for Jupyter."""
+"""Foldings for people: tables for a terminal, and the same on a page with pictures."""
 
 from __future__ import annotations
 
 from dataclasses import astuple
 from html import escape
 
-from boards.board import Board, load
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.area.budget import Budget, available, limits
 from scheduler.streaming.model.cycles import bottleneck
-from scheduler.streaming.result import FoldingResult
 from systolic.report.figures import bars
 from systolic.report.page import html_table, page, picture
-from systolic.report.tables import Cell
+from systolic.report.tables import Cell, table
 from systolic.styles.streaming import figures
-from systolic.styles.streaming.compared import HEAD, Comparison, legend, proof, rows_of
+from systolic.styles.streaming.exploration import Candidate, StreamingComparison
 from systolic.styles.streaming.fifos import Fifos
+from systolic.styles.streaming.mapping import StreamingMapping, fold_text
+
+# --- one folding ---------------------------------------------------------------------------------------------------
 
 BLOCK_HEAD = (
     "block",
@@ -40,27 +41,28 @@ BLOCK_HEAD = (
 UNITS = (g.MatrixVector, g.VectorVector)
 
 
-def block_rows(found: FoldingResult, board: Board) -> list[list[Cell]]:
+def block_rows(mapping: StreamingMapping) -> list[list[Cell]]:
     """A line a block under BLOCK_HEAD; a dash where a block has no such fold."""
-    blocks, folds = found.folding.graph.blocks, found.folding.folds
-    lists = zip(blocks, folds, figures.block_cycles(found), figures.block_usages(found, board), strict=True)
+    folding = mapping.folded.folding
+    cycles, usages = figures.block_cycles(mapping), figures.block_usages(mapping)
+    lists = zip(folding.graph.blocks, folding.folds, cycles, usages, strict=True)
     return [
         [
             block.name,
             type(block.op).__name__,
-            *_folds(block, fold),
-            cycles,
-            f"{cycles / found.cycles:.0%}",
+            *_fold_cells(block, fold),
+            count,
+            f"{count / mapping.cycles_per_frame:.0%}",
             used.lut,
             used.dsp,
             used.bram18,
             used.uram,
         ]
-        for block, fold, cycles, used in lists
+        for block, fold, count, used in lists
     ]
 
 
-def _folds(block: g.Block, fold: g.Fold) -> list[Cell]:
+def _fold_cells(block: g.Block, fold: g.Fold) -> list[Cell]:
     unit, moves = isinstance(block.op, UNITS), isinstance(block.op, lanes.MOVERS)
     return [
         None if moves else fold.pe,
@@ -75,69 +77,168 @@ def _folds(block: g.Block, fold: g.Fold) -> list[Cell]:
 BUDGET_HEAD = ("resource", "used", "budget", "of", "of the board")
 
 
-def budget_rows(found: FoldingResult, board: Board) -> list[list[Cell]]:
+def budget_rows(mapping: StreamingMapping) -> list[list[Cell]]:
     """Totals against what a folding may take of the board, and what the board has."""
     names = ("LUT", "LUT as memory", "DSP", "BRAM18", "URAM")
-    three = (astuple(of) for of in (found.usage, limits(board, Budget()), available(board)))
+    board = mapping.board
+    columns = (astuple(usage) for usage in (mapping.folded.usage, limits(board, Budget()), available(board)))
     return [
-        [name, used, most, all_, f"{used / all_:.1%}"]
-        for name, used, most, all_ in zip(names, *three, strict=False)
-        if all_
+        [name, used, limit, total, f"{used / total:.1%}"]
+        for name, used, limit, total in zip(names, *columns, strict=False)
+        if total
     ]
 
 
-def folded_html(found: FoldingResult, board: Board, clock_mhz: float) -> str:
+def totals(mapping: StreamingMapping) -> str:
+    """A few lines that sum a folding up."""
+    used, board = mapping.folded.usage, mapping.board
+    resources = board.resources
+    text = (
+        f"{mapping.network.name} on {board.title}: a frame every {mapping.cycles_per_frame:,} cycles (modelled), "
+        f"{mapping.frames_per_second:.1f} frames/s at {mapping.clock_mhz:g} MHz (target)\n"
+        f"{used.lut:,} of {resources.lut:,} LUT, {used.dsp} of {resources.dsp} DSP, "
+        f"{-(-used.bram18 // 2)} of {resources.bram36} BRAM36, {used.uram} of {resources.uram} URAM (estimate); "
+        f"folding {mapping.folded.state}, {mapping.proof}, {mapping.folded.seconds:.1f} s"
+    )
+    if not mapping.fits:
+        text += f"\nIT DOES NOT FIT {board.title}: ask for fewer frames with --fps, or for fewer bits"
+    return text
+
+
+def mapping_text(mapping: StreamingMapping) -> str:
+    """A table for a terminal, a line a block."""
+    folding = mapping.folded.folding
+    rows: list[list[Cell]] = [
+        [block.name, type(block.op).__name__, fold_text(fold)]
+        for block, fold in zip(folding.graph.blocks, folding.folds, strict=True)
+    ]
+    return f"{table(('block', 'kind', 'folding'), rows)}\n\n{totals(mapping)}"
+
+
+def mapping_html(mapping: StreamingMapping) -> str:
     """A part of a page: one folding, block by block."""
-    name, _ = bottleneck(found.folding.graph, found.folding.folds)
-    fits = "" if found.fits else " <b>It does not fit the budget of this board.</b>"
+    name, _ = bottleneck(mapping.folded.folding.graph, mapping.folded.folding.folds)
+    fits = "" if mapping.fits else " <b>It does not fit the budget of this board.</b>"
     note = (
-        f"<p>A frame every {found.cycles:,} cycles, {found.frames_per_second(clock_mhz):,.1f} frames/s at "
-        f"{clock_mhz:g} MHz (target): {escape(name)} is the slowest. Cost {found.boards:.3f} boards, {proof(found)}."
-        f"{fits}</p>"
+        f"<p>A frame every {mapping.cycles_per_frame:,} cycles, {mapping.frames_per_second:,.1f} frames/s at "
+        f"{mapping.clock_mhz:g} MHz (target): {escape(name)} is the slowest. Cost {mapping.folded.boards:.3f} "
+        f"boards, {mapping.proof}.{fits}</p>"
     )
     return "".join(
         (
             note,
-            html_table(BUDGET_HEAD, budget_rows(found, board)),
-            html_table(BLOCK_HEAD, block_rows(found, board)),
-            picture(figures.cycles(found)),
-            picture(figures.resources(found, board)),
+            html_table(BUDGET_HEAD, budget_rows(mapping)),
+            html_table(BLOCK_HEAD, block_rows(mapping)),
+            *(picture(draw(mapping)) for draw in figures.OF_MAPPING.values()),
         )
     )
+
+
+def mapping_page(mapping: StreamingMapping) -> str:
+    """The page of one folding."""
+    return page(mapping.title, mapping_html(mapping))
 
 
 def fifos_html(fifos: Fifos) -> str:
     """A part of a page: FIFOs that the trace sized."""
     rows: list[list[Cell]] = [[name, depth] for name, depth in fifos.depths.items()]
-    said = (
+    text = (
         f"FIFOs: {fifos.bits:,} bits ({fifos.fixed_bits:,} at a fixed depth); a frame every "
         f"{fifos.interval:,} cycles, latency {fifos.latency:,} (traced)"
     )
-    return f"<p>{said}</p>{html_table(('stream', 'depth'), rows)}"
+    return f"<p>{text}</p>{html_table(('stream', 'depth'), rows)}"
 
 
-def compared_html(compared: Comparison) -> str:
-    """A part of a page: the folders side by side; a lone one block by block."""
-    board = load(compared.board)
-    found = [(row.folder, row.found) for row in compared.rows if row.found is not None]
-    parts = [html_table(HEAD, rows_of(compared)), f'<p class="note">{escape(legend(compared))}</p>']
-    if len(compared.rows) == 1 and found:
-        return "".join((*parts, folded_html(found[0][1], board, compared.clock_mhz)))
-    if found:
-        rates = [(name, one.frames_per_second(compared.clock_mhz)) for name, one in found]
-        drawn = (bars(rates, "frames/s (modelled)"), figures.shares(found, board), figures.cycles_by_folder(found))
+# --- several -------------------------------------------------------------------------------------------------------
+
+COMPARISON_HEAD = (
+    "search",
+    "cycles",
+    "frames/s",
+    "LUT",
+    "DSP",
+    "BRAM18",
+    "URAM",
+    "converters",
+    "FIFO bits",
+    "cost",
+    "s",
+    "",
+)
+
+
+def comparison_rows(comparison: StreamingComparison) -> list[list[Cell]]:
+    """A line a search, under COMPARISON_HEAD."""
+    return [_candidate_row(comparison, row) for row in comparison.rows]
+
+
+def _candidate_row(comparison: StreamingComparison, row: Candidate) -> list[Cell]:
+    mapping = row.mapping
+    if mapping is None:
+        return [row.search, *([None] * 10), row.reason]
+    used = mapping.folded.usage
+    return [
+        row.search,
+        mapping.cycles_per_frame,
+        mapping.frames_per_second,
+        used.lut,
+        used.dsp,
+        used.bram18,
+        used.uram,
+        mapping.converters,
+        mapping.fifo_bits,
+        mapping.folded.boards,
+        mapping.folded.seconds,
+        _verdict(comparison, mapping),
+    ]
+
+
+def _verdict(comparison: StreamingComparison, mapping: StreamingMapping) -> str:
+    wrong = [] if comparison.reaches(mapping) else ["too slow"]
+    wrong += [] if mapping.fits else ["does not fit"]
+    return ", ".join(wrong) or mapping.folded.state
+
+
+def legend(comparison: StreamingComparison) -> str:
+    """What was asked for, and what the board has."""
+    board = comparison.board
+    total = board.resources
+    asked = "the highest rate" if comparison.fps is None else f"{comparison.fps:g} frames/s with least resources"
+    return (
+        f"asked: {asked}. {board.title} has {total.lut:,} LUT, {total.dsp} DSP, {2 * total.bram36} BRAM18, "
+        f"{total.uram} URAM; frames/s modelled at {comparison.clock.mhz:g} MHz (target), resources estimated, "
+        "cost in boards"
+    )
+
+
+def comparison_text(comparison: StreamingComparison) -> str:
+    """Of ``systolic fold``."""
+    return f"{table(COMPARISON_HEAD, comparison_rows(comparison))}\n\n{legend(comparison)}"
+
+
+def comparison_html(comparison: StreamingComparison) -> str:
+    """A part of a page: the searches side by side; a lone one block by block."""
+    mappings = [(row.search, row.mapping) for row in comparison.rows if row.mapping is not None]
+    parts = [
+        html_table(COMPARISON_HEAD, comparison_rows(comparison)),
+        f'<p class="note">{escape(legend(comparison))}</p>',
+    ]
+    if len(comparison.rows) == 1 and mappings:
+        return "".join((*parts, mapping_html(mappings[0][1])))
+    if mappings:
+        rates = [(search, mapping.frames_per_second) for search, mapping in mappings]
+        drawn = (bars(rates, "frames/s (modelled)"), figures.shares(mappings), figures.cycles_by_search(mappings))
         parts += map(picture, drawn)
     return "".join(parts)
 
 
-def folding_page(compared: Comparison) -> str:
+def comparison_page(comparison: StreamingComparison) -> str:
     """The page of ``systolic fold --report``."""
-    board = load(compared.board)
-    parts = [compared_html(compared)]
-    if len(compared.rows) > 1:
+    parts = [comparison_html(comparison)]
+    if len(comparison.rows) > 1:
         parts += [
-            f"<h2>{escape(row.folder)}</h2>{folded_html(row.found, board, compared.clock_mhz)}"
-            for row in compared.rows
-            if row.found is not None
+            f"<h2>{escape(row.search)}</h2>{mapping_html(row.mapping)}"
+            for row in comparison.rows
+            if row.mapping is not None
         ]
-    return page(f"{compared.network} as a streaming pipeline on {board.title}", *parts)
+    return page(f"{comparison.network} as a streaming pipeline on {comparison.board.title}", *parts)

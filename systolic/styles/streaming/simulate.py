@@ -43,7 +43,7 @@ class StreamingDesign:
         return {fifo.name: fifo.bits for fifo in self.manifest.fifos}
 
 
-def open_pipeline(path: Path, manifest: Manifest | None = None) -> StreamingDesign:
+def open_design(path: Path, manifest: Manifest | None = None) -> StreamingDesign:
     """manifest: of the folder, where it is read already. HostError where that is none of a streaming design,
     SimulationError where the folder is not whole."""
     described = of_style(StreamingManifest, manifest or read_manifest(path))
@@ -75,7 +75,7 @@ def unstream(values: Integers, layer: StreamingLayer) -> Integers:
     return np.ascontiguousarray(integers.astype(DataType.parse(layer.output.datatype).carrier))
 
 
-def simulate_pipeline(
+def simulate(
     pipeline: StreamingDesign,
     picture: npt.NDArray[np.uint8],
     variant: Variant = Variant(),  # noqa: B008 (frozen)

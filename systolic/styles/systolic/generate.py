@@ -8,10 +8,8 @@ from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from boards.board import Board
-from boards.facts import Clock
 from cnn.quantized_file import to_npz
 from hls_templates.systolic.sources import (
     TOP,
@@ -37,81 +35,71 @@ from host.contract.systolic import (
     SystolicManifest,
     SystolicRegion,
 )
-from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, ddr_timing
-from scheduler.systolic.area.placement import place
+from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
 from scheduler.systolic.area.resources import FIFOS, PRIMITIVES, Buffer, built, units
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.layers import MAX_STRIDE
-from scheduler.systolic.model.cost import cost
 from scheduler.systolic.program.emit import Program, emit
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
 from scheduler.systolic.schedule import SystolicSchedule
 from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads
+from systolic.model import DesignInputs
+from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.vector import make_vector
 
 CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
 """What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""
 
 
-def generate(
-    schedule: SystolicSchedule,
-    board: Board,
-    clock: Clock,
-    model: Mapping[str, bytes],
-    picture: npt.NDArray[np.uint8],
-    fit: str = "plain",
-) -> DesignFiles:
+def generate(mapping: SystolicMapping, inputs: DesignInputs) -> DesignFiles:
     """The whole folder; the same arguments give the same bytes.
 
-    model: files of the float network, kept for the float reference. picture: uint8 [channels, height, width], the
-    frame of the vendor's test bench, in a batch shifted by a column a frame. fit: how pictures are brought to size.
+    inputs: of a batch, frame f of the test bench is the picture shifted by f columns.
     """
+    schedule = mapping.schedule
     program = emit(schedule)
-    values = systolic_values(schedule, program, board, clock)
+    values = systolic_values(mapping, program)
     files: dict[str, bytes] = {f"src/{name}": text.encode() for name, text in systolic_sources(values).items()}
-    vector = make_vector(schedule, program, picture)
-    vendor = vendor_values(schedule, program, board, clock, tuple(sorted(files)), vector.outputs)
+    vector = make_vector(schedule, program, inputs.picture)
+    vendor = vendor_values(mapping, program, tuple(sorted(files)), vector.outputs)
     files |= {name: text.encode() for name, text in vendor_files(vendor).items()}
     files["systolic.hwh"] = hardware_description(vendor).encode()
     files |= vector.files
     files |= {f"simulation/{name}": text.encode() for name, text in systolic_simulation(values).items()}
-    files |= images(program)
+    uploads = images(program)
+    files |= uploads
     files |= {f"golden/{name}": data for name, data in golden_files(schedule.network).items()}
     files["network.npz"] = to_npz(schedule.network)
-    files |= model
+    files |= inputs.files
     check = SystolicCheck(**{name: Image(path, zlib.crc32(files[path])) for name, path in CHECK.items()})
-    files[MANIFEST] = manifest_text(manifest(schedule, program, board, clock, fit, check)).encode()
+    described = manifest(mapping, program, inputs.fit, uploads, check)
+    files[MANIFEST] = manifest_text(described).encode()
     return design_files(files)
 
 
 def vendor_values(
-    schedule: SystolicSchedule,
-    program: Program,
-    board: Board,
-    clock: Clock,
-    sources: tuple[str, ...],
-    outputs: tuple[Output, ...],
+    mapping: SystolicMapping, program: Program, sources: tuple[str, ...], outputs: tuple[Output, ...]
 ) -> VendorValues:
     """What the Tcl scripts, the test bench, the README and the hardware description are made of."""
-    array, priced = schedule.array, cost(schedule, ddr_timing(board, clock.mhz))
-    use = place(array, board)[1]
+    schedule, board, usage = mapping.schedule, mapping.board, mapping.usage
+    array, resources = schedule.array, board.resources
     figures = (
         Figure("array", f"{array} (rows × columns × lanes)", "computed"),
-        Figure("clock", f"{clock.mhz:g} MHz", "target"),
+        Figure("clock", f"{mapping.clock.mhz:g} MHz", "target"),
         *((Figure("batch", f"{schedule.batch} frames", "computed"),) if schedule.batch > 1 else ()),
-        Figure("cycles a frame", f"{priced.cycles_per_frame:,}", "computed"),
-        Figure("frames a second", f"{priced.frames_per_second:.1f}", "target"),
-        Figure("DSP", f"{use.dsp} of {board.resources.dsp}", "estimate"),
-        Figure("BRAM36", f"{use.bram36} of {board.resources.bram36}", "estimate"),
-        Figure("URAM", f"{use.uram} of {board.resources.uram}", "estimate"),
-        Figure("LUT", f"{use.lut:,} of {board.resources.lut:,}, {use.lutram:,} of them memory", "estimate"),
+        Figure("cycles a frame", f"{mapping.cycles_per_frame:,}", "computed"),
+        Figure("frames a second", f"{mapping.frames_per_second:.1f}", "target"),
+        Figure("DSP", f"{usage.dsp} of {resources.dsp}", "estimate"),
+        Figure("BRAM36", f"{usage.bram36} of {resources.bram36}", "estimate"),
+        Figure("URAM", f"{usage.uram} of {resources.uram}", "estimate"),
+        Figure("LUT", f"{usage.lut:,} of {resources.lut:,}, {usage.lutram:,} of them memory", "estimate"),
     )
     return VendorValues(
         title=f"{schedule.network.name} on a {array} systolic array",
         board=board,
-        clock=clock,
+        clock=mapping.clock,
         ports=SystolicPorts(array.map_ports, array.weight_ports, program.maps_words, outputs),
         sources=sources,
         figures=figures,
@@ -131,9 +119,11 @@ def images(program: Program) -> dict[str, bytes]:
 # --- engine ------------------------------------------------------------------------------------------------
 
 
-def systolic_values(schedule: SystolicSchedule, program: Program, board: Board, clock: Clock) -> SystolicValues:
+def systolic_values(mapping: SystolicMapping, program: Program) -> SystolicValues:
+    """What the engine's parameters, its top function and the simulation are made of."""
+    schedule, board = mapping.schedule, mapping.board
     array = schedule.array
-    reasons = [f"{board.title}, array {array}, target clock {clock.mhz:g} MHz"]
+    reasons = [f"{board.title}, array {array}, target clock {mapping.clock.mhz:g} MHz"]
     for scheduled in schedule.layers:
         reasons += scheduled.reasons()
     bounds = {
@@ -143,8 +133,7 @@ def systolic_values(schedule: SystolicSchedule, program: Program, board: Board, 
         "program": program.words.size,
         "passes": len(program.pass_layer),
     }
-    placement = place(array, board)[0]
-    memories = tuple(_memory(buffer, placement[buffer.name], array, board) for buffer in built(array))
+    memories = tuple(_memory(buffer, mapping.placement[buffer.name], array, board) for buffer in built(array))
     reasons += [f"{buffer.name}: {memory.reason}" for buffer, memory in zip(built(array), memories, strict=True)]
     return SystolicValues(
         title=f"{schedule.network.name} on a {array} systolic array",
@@ -201,22 +190,22 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
 
 
 def manifest(
-    schedule: SystolicSchedule, program: Program, board: Board, clock: Clock, fit: str, check: SystolicCheck
+    mapping: SystolicMapping, program: Program, fit: str, uploads: Mapping[str, bytes], check: SystolicCheck
 ) -> SystolicManifest:
     """Everything that whoever opens the folder needs to know, and nothing to be looked up elsewhere.
 
-    fit: how pictures are brought to size. check: the test frame's files.
+    fit: how pictures are brought to size. uploads: the program's ``images``. check: the test frame's files.
     """
+    schedule = mapping.schedule
     network, array = schedule.network, schedule.array
-    costs = cost(schedule, ddr_timing(board, clock.mhz)).layers
     return SystolicManifest(
         network=network.name,
         labels=tuple(network.labels),
-        board=board.name,
-        clock_mhz=clock.mhz,
+        board=mapping.board.name,
+        clock_mhz=mapping.clock.mhz,
         top=TOP,
         fit=fit,
-        estimate=Estimate(**asdict(place(array, board)[1])),
+        estimate=Estimate(**asdict(mapping.usage)),
         burst_words=BURST_WORDS,
         outstanding=OUTSTANDING,
         passes=len(program.pass_layer),
@@ -226,13 +215,15 @@ def manifest(
             pixel_bytes=PIXEL_BYTES,
             row_bytes=program.maps[0].row_words * array.word_bytes,
         ),
-        layers=tuple(_layer(schedule, program, index, layer.running) for index, layer in enumerate(costs)),
+        layers=tuple(
+            _layer(schedule, program, index, layer.running) for index, layer in enumerate(mapping.cost.layers)
+        ),
         heads=heads(network, {scheduled.layer.output: i for i, scheduled in enumerate(schedule.layers)}),
         array=SystolicArray(**asdict(array)),
         word_bytes=array.word_bytes,
         weight_word_bytes=array.word_bytes * array.weight_words,
         maps_bytes=program.maps_words * array.word_bytes,
-        images=_described(images(program)),
+        images=_described(uploads),
         pass_words=PASS_WORDS,
         pass_fields=PassFields(**{name.name: PASS_FIELDS.index(name.name) for name in fields(PassFields)}),
         check=check,

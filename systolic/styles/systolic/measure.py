@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +15,31 @@ from host.contract.libraries import SystolicLibrary
 from host.contract.systolic import SystolicLayer
 from scheduler.systolic.array import Array
 from systolic.execution.build import Variant, build
+from systolic.report.tables import Cell, table
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch
-from systolic.trace.advice import Advice
-from systolic.trace.report import LayerTime
+from systolic.trace.report import LayerTime, process_values
 from systolic.trace.solver import Memory, Trace
+from systolic.trace.timeline import draw
 from systolic.trace.timing import RegionTiming, Timing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+WAITS_HEAD = ("process", "computes", "waits for input", "for space", "for DDR", "ended")
+
+
+@dataclass(frozen=True)
+class SystolicLayerTime(LayerTime):
+    """bound_by: the process or port that the layer's longest pass waited for."""
+
+    bound_by: str
 
 
 @dataclass(frozen=True, eq=False)
 class SystolicReport:
     """Traced cycles of one frame, or of one batch of frames. dsp: of the multiply-accumulates, each of so many
-    ``products`` a cycle; frames_per_second at the target clock.
+    ``products`` a cycle; frames_per_second at the target clock. passes: which of them are of which layer.
 
     dsp_efficiency: MACs executed / (products · dsp · cycles).
     """
@@ -33,9 +48,10 @@ class SystolicReport:
     clock_mhz: float
     dsp: int
     products: int
-    layers: tuple[LayerTime, ...]
+    layers: tuple[SystolicLayerTime, ...]
     timing: Timing
     batch: int = 1
+    passes: tuple[SystolicLayer, ...] = ()
 
     @property
     def cycles_per_frame(self) -> int:
@@ -49,11 +65,93 @@ class SystolicReport:
     def dsp_efficiency(self) -> float:
         return sum(layer.macs for layer in self.layers) / (self.products * self.dsp * self.timing.cycles)
 
+    @property
+    def pass_cycles(self) -> list[int]:
+        """Of each pass of the program. SimulationError where the trace holds others."""
+        by_pass = {label: cycles for label, cycles in self.timing.cycles_by_label.items() if label >= 0}
+        if sorted(by_pass) != list(range(len(by_pass))):
+            raise SimulationError(f"the trace holds passes {sorted(by_pass)}, not 0…{len(by_pass) - 1}; trace it again")
+        return [by_pass[number] for number in range(len(by_pass))]
+
+    @property
+    def title(self) -> str:
+        """One line, for a timeline."""
+        batches = f" a frame in batches of {self.batch} (layers: of a batch)" if self.batch > 1 else ""
+        return (
+            f"{self.network}: {self.cycles_per_frame:,} cycles traced{batches}, "
+            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz (target)"
+        )
+
+    def values(self) -> dict[str, Any]:
+        """{network, batch, clock_mhz, cycles_per_frame, frames_per_second, dsp, dsp_efficiency, memory, layers: [{name,
+        cycles, macs, efficiency, bound_by, modelled_cycles}], processes: [{pass, name, busy, …}]}"""
+        return {
+            "network": self.network,
+            "batch": self.batch,
+            "clock_mhz": self.clock_mhz,
+            "cycles_per_frame": self.cycles_per_frame,
+            "frames_per_second": round(self.frames_per_second, 2),
+            "dsp": self.dsp,
+            "dsp_efficiency": round(self.dsp_efficiency, 4),
+            "memory": asdict(self.timing.memory),
+            "layers": [asdict(layer) for layer in self.layers],
+            "processes": [
+                {"pass": region.label, **process_values(process)}
+                for region in self.timing.regions
+                if not region.top
+                for process in region.processes
+            ],
+        }
+
+    def text(self) -> str:
+        """Tables for a terminal: a line a layer, and a line a process."""
+        rows: list[list[Cell]] = [
+            [
+                layer.name,
+                layer.cycles,
+                layer.modelled_cycles,
+                100 * (layer.modelled_cycles / layer.cycles - 1),
+                layer.macs,
+                100 * layer.efficiency,
+                layer.bound_by,
+            ]
+            for layer in self.layers
+        ]
+        head = ("layer", "cycles", "modelled", "error %", "MACs", "PEs busy %", "bound by")
+        memory = self.timing.memory
+        return (
+            f"{table(head, rows)}\n\n{table(WAITS_HEAD, self._waits())}\n\n"
+            f"{self.title}\n{self.dsp} DSPs multiply, {100 * self.dsp_efficiency:.1f} % of what they could; "
+            f"DDR {memory.peak_gbps:g} GB/s × {memory.efficiency:g} (cycles traced on the generated code; "
+            "the clock is a target; modelled: the scheduler's formula at the design's clock and 85 % of the board's "
+            "DDR)"
+        )
+
+    def _waits(self) -> list[list[Cell]]:
+        """A line a process, over all passes."""
+        totals: dict[str, list[int]] = {}
+        for region in self.timing.regions:
+            for process in region.processes if not region.top else ():
+                _, *parts = process_values(process).values()
+                sums = totals.setdefault(process.name, [0] * len(parts))
+                totals[process.name] = [total + part for total, part in zip(sums, parts, strict=True)]
+        return [[name, *counts] for name, counts in totals.items()]
+
+    def timeline(self, layer: str | None = None) -> Figure:
+        """A lane a process over the frame, or over the passes of one layer; SimulationError where there is none."""
+        names = {described.first_pass: described.name for described in self.passes}
+        label = None
+        if layer is not None:
+            label = next((number for number, name in names.items() if name == layer), None)
+            if label is None:
+                raise SimulationError(f"there is no layer {layer!r} to draw; there are {', '.join(names.values())}")
+        return draw(self.timing, label, self.title, names)
+
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{escape(one.name)}</td><td>{one.cycles:,}</td><td>{one.modelled_cycles:,}</td>"
-            f"<td>{one.macs:,}</td><td>{one.efficiency:.1%}</td><td>{escape(one.bound_by)}</td></tr>"
-            for one in self.layers
+            f"<tr><td>{escape(layer.name)}</td><td>{layer.cycles:,}</td><td>{layer.modelled_cycles:,}</td>"
+            f"<td>{layer.macs:,}</td><td>{layer.efficiency:.1%}</td><td>{escape(layer.bound_by)}</td></tr>"
+            for layer in self.layers
         )
         return (
             f"<p><b>{escape(self.network)}</b>: {self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz "
@@ -63,45 +161,54 @@ class SystolicReport:
         )
 
 
-def trace_frame(
-    folder: SystolicDesign, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None
+def trace_design(
+    design: SystolicDesign, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None
 ) -> Trace:
     """Executes one frame, uint8 [channels, height, width], or a batch of it, with every process's clock recorded."""
     tell("compiling (native-trace)")
-    library = SystolicLibrary(build(folder.path, Variant(trace=True)), folder.manifest)
-    maps, _ = fill_batch(folder, (picture,))
+    library = SystolicLibrary(build(design.path, Variant(trace=True)), design.manifest)
+    maps, _ = fill_batch(design, (picture,))
     tell("tracing")
     trace = Trace(library.handle)
     trace.begin()
-    library.run(folder.memory(maps), 0, folder.manifest.passes)
+    library.run(design.memory(maps), 0, design.manifest.passes)
     trace.end()
     return trace
 
 
-def measure(folder: SystolicDesign, trace: Trace, memory: Memory, clock_mhz: float | None = None) -> SystolicReport:
-    """Solves the trace: no execution. clock_mhz: another than the design's target."""
-    clock = folder.manifest.clock_mhz if clock_mhz is None else clock_mhz
-    timing = trace.solve(memory, clock, timeline=True)
+def measure(
+    design: SystolicDesign,
+    trace: Trace,
+    memory: Memory,
+    clock_mhz: float | None = None,
+    depths: Mapping[str, int] | None = None,
+) -> SystolicReport:
+    """Solves the trace: no execution. clock_mhz, depths: other than the design's own."""
+    clock = design.manifest.clock_mhz if clock_mhz is None else clock_mhz
+    timing = trace.solve(memory, clock, depths, timeline=True)
     regions = {region.label: region for region in timing.regions if not region.top}
-    layers = tuple(_layer(folder, layer, regions) for layer in folder.manifest.layers)
-    array = Array(**vars(folder.manifest.array))
+    layers = tuple(_layer(design, layer, regions) for layer in design.manifest.layers)
+    array = Array(**vars(design.manifest.array))
     return SystolicReport(
-        folder.manifest.network, clock, array.mac_dsps, array.packing.products, layers, timing, folder.manifest.batch
+        network=design.manifest.network,
+        clock_mhz=clock,
+        dsp=array.mac_dsps,
+        products=array.packing.products,
+        layers=layers,
+        timing=timing,
+        batch=design.manifest.batch,
+        passes=design.manifest.layers,
     )
 
 
-def advise(trace: Trace, memory: Memory, clock_mhz: float) -> Advice:
-    """Least FIFO depths that lose no throughput, and the curve of depth against cycles."""
-    return trace.advise(memory, clock_mhz)
-
-
-def _layer(folder: SystolicDesign, layer: SystolicLayer, regions: dict[int, RegionTiming]) -> LayerTime:
+def _layer(design: SystolicDesign, layer: SystolicLayer, regions: dict[int, RegionTiming]) -> SystolicLayerTime:
     try:
         own = [regions[index] for index in range(layer.first_pass, layer.last_pass + 1)]
     except KeyError as error:
         raise SimulationError(f"pass {error} of {layer.name} was not traced; generate the design again") from error
-    peak = Array(**vars(folder.manifest.array)).macs_per_cycle
+    peak = Array(**vars(design.manifest.array)).macs_per_cycle
     cycles = sum(region.total for region in own)
     longest = max(own, key=lambda region: region.total)
     efficiency = layer.macs / (peak * cycles)
-    return LayerTime(layer.name, cycles, layer.macs, efficiency, longest.bound_by, layer.modelled_cycles)
+    modelled = layer.modelled_cycles
+    return SystolicLayerTime(layer.name, cycles, layer.macs, efficiency, modelled, longest.bound_by)

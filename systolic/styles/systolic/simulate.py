@@ -43,7 +43,7 @@ class SystolicDesign:
         return SystolicMemory(maps, self.weights, self.requantisers, self.program)
 
 
-def open_folder(path: Path, manifest: Manifest | None = None) -> SystolicDesign:
+def open_design(path: Path, manifest: Manifest | None = None) -> SystolicDesign:
     """manifest: of the folder, where it is read already. HostError where that is none of a systolic design,
     SimulationError where the folder is not whole."""
     described = of_style(SystolicManifest, manifest or read_manifest(path))

@@ -17,8 +17,9 @@ from scheduler.streaming.result import Goal
 from scheduler.streaming.search import exact
 from scheduler.streaming.search.candidates import Options
 from systolic.files import write
-from systolic.styles.streaming.generate import Streaming, generate_pipeline
-from systolic.styles.streaming.simulate import StreamingDesign, open_pipeline
+from systolic.model import DesignInputs
+from systolic.styles.streaming.generate import FoldedNetwork, generate
+from systolic.styles.streaming.simulate import StreamingDesign, open_design
 from tests.low_bit import Layers
 
 BOARD = load("zcu104")
@@ -72,9 +73,9 @@ class Made:
 def make(network: QuantizedNetwork, folding: g.StreamingFolding, folder: Path, **depths: int) -> Made:
     shape = network.input_shape
     picture = np.random.default_rng(1).integers(0, 256, (shape.channels, shape.height, shape.width), np.uint8)
-    design = generate_pipeline(Streaming(network, folding, BOARD, CLOCK, depths=depths), {}, picture, ESTIMATE)
+    design = generate(FoldedNetwork(network, folding, BOARD, CLOCK), DesignInputs({}, picture), ESTIMATE, depths)
     write(design, folder)
-    return Made(network, folding, picture, open_pipeline(folder))
+    return Made(network, folding, picture, open_design(folder))
 
 
 def with_memory(folding: g.StreamingFolding, **memory: tuple[str, str]) -> g.StreamingFolding:

@@ -27,8 +27,8 @@ from host.contract.libraries import StreamingLibrary
 from host.streaming.layout import unpack_packet
 from systolic.execution.build import Variant, build
 from systolic.styles.streaming.fifos import FIXED_DEPTH, size_fifos
-from systolic.styles.streaming.measure import measure_pipeline, trace_pipeline
-from systolic.styles.streaming.simulate import open_pipeline, pack_picture, simulate_pipeline
+from systolic.styles.streaming.measure import measure, trace_design
+from systolic.styles.streaming.simulate import open_design, pack_picture, simulate
 from systolic.trace.report import board_memory
 from systolic.trace.solver import DeadlockError
 from tests.low_bit import Layers
@@ -59,7 +59,7 @@ def test_the_linter_finds_nothing(whole: Made, forked: Made) -> None:
 def test_every_block_gives_the_golden_models_bits(whole: Made, variant: Variant) -> None:
     kinds = {type(block.op).__name__ for block in whole.folding.graph.blocks}
     assert kinds >= {"Window", "MatrixVector", "VectorVector", "MaxPool", "Add", "Split", "Concat", "Upsample"}
-    result = simulate_pipeline(whole.pipeline, whole.picture, variant)
+    result = simulate(whole.pipeline, whole.picture, variant)
     assert [(layer.name, layer.mismatches) for layer in result.layers if layer.mismatches] == []
     assert len(result.layers) == len({b.node for b in whole.folding.graph.blocks if b.node})
     assert len(result.layers) > 10
@@ -75,14 +75,14 @@ def test_several_maps_leave_each_from_a_whole_beat_on(tmp_path: Path) -> None:
     outputs = made.pipeline.manifest.outputs
     assert [output.bytes for output in outputs] == [250, 75, 14]
     assert [output.offset for output in outputs] == [0, 256, 336]
-    assert simulate_pipeline(made.pipeline, made.picture).mismatches == 0
+    assert simulate(made.pipeline, made.picture).mismatches == 0
 
 
 def test_ternary_values_with_packed_and_plain_multipliers(tmp_path: Path) -> None:
     network = bipolar()
     made = make(network, folded(network, 3000), tmp_path / "design")
     for variant in (Variant(), Variant(ap_int=True)):
-        assert simulate_pipeline(made.pipeline, made.picture, variant).mismatches == 0
+        assert simulate(made.pipeline, made.picture, variant).mismatches == 0
 
 
 @pytest.mark.parametrize("form", [MultiplyShift, Requantiser])
@@ -101,7 +101,7 @@ def test_ternary_values_saturate_at_minus_one(form: type[Requantising], tmp_path
     network = replace(drawn, nodes=nodes)
     made = make(network, folded(network, 3000), tmp_path / "design")
     for variant in (Variant(), Variant(ap_int=True)):
-        result = simulate_pipeline(made.pipeline, made.picture, variant)
+        result = simulate(made.pipeline, made.picture, variant)
         assert result.mismatches == 0
         assert set(np.unique(result.outputs[0])) == {-1, 0, 1}
 
@@ -118,11 +118,11 @@ def test_weights_from_the_chip_and_from_ddr(tmp_path: Path) -> None:
     assert text.count("matrix_vector_resident<") == 2
     assert text.count("fetch_weights<1, ") == 2
     for variant in (Variant(), Variant(ap_int=True)):
-        assert simulate_pipeline(made.pipeline, made.picture, variant).mismatches == 0
+        assert simulate(made.pipeline, made.picture, variant).mismatches == 0
     image = tmp_path / "design/data/weights_conv2.bin"
     image.write_bytes(bytes([image.read_bytes()[0] ^ 0xFF]) + image.read_bytes()[1:])
-    broken = open_pipeline(tmp_path / "design")
-    result = simulate_pipeline(broken, made.picture)
+    broken = open_design(tmp_path / "design")
+    result = simulate(broken, made.picture)
     assert next(layer.name for layer in result.layers if layer.mismatches) == "conv2"
 
 
@@ -132,7 +132,7 @@ def test_a_wrong_weight_is_found_in_its_layer(tmp_path: Path) -> None:
     path = tmp_path / "design/src/constants.h"
     head, values = path.read_text().split("conv2_weights", 1)
     path.write_text(head + "conv2_weights" + re.sub(r"\n    -?\d+", "\n    3 - 4 * 1", values, count=1))
-    result = simulate_pipeline(made.pipeline, made.picture)
+    result = simulate(made.pipeline, made.picture)
     assert next(layer.name for layer in result.layers if layer.mismatches) == "conv2"
 
 
@@ -164,28 +164,28 @@ def test_what_is_raised_while_a_layer_is_taken_stops_the_pipeline_and_comes_out(
 
 
 def test_a_skip_deadlocks_with_shallow_fifos_and_the_trace_says_what_frees_it(forked: Made) -> None:
-    trace = trace_pipeline(forked.pipeline, forked.picture)
+    trace = trace_design(forked.pipeline, forked.picture)
     memory = board_memory(forked.pipeline)
     names = forked.pipeline.fifo_bits
     with pytest.raises(DeadlockError, match=r"waits for (data|space|element).*frees it") as caught:
-        measure_pipeline(forked.pipeline, trace, memory, depths=dict.fromkeys(names, 2))
+        measure(forked.pipeline, trace, memory, depths=dict.fromkeys(names, 2))
     assert len(caught.value.ring) >= 2
     sized = size_fifos(trace, memory, CLOCK.mhz, names)
     assert sized.interval == sized.best_interval
     assert 2 < max(sized.depths.values()) < FIXED_DEPTH
     assert sized.bits < sized.fixed_bits / 4
-    report = measure_pipeline(forked.pipeline, trace, memory, depths=sized.depths)
+    report = measure(forked.pipeline, trace, memory, depths=sized.depths)
     assert report.cycles_per_frame == sized.interval
     deepest = max(sized.depths, key=lambda name: sized.depths[name])
     shallower = {**sized.depths, deepest: sized.depths[deepest] // 4}
     with contextlib.suppress(DeadlockError):
-        assert measure_pipeline(forked.pipeline, trace, memory, depths=shallower).cycles_per_frame > sized.interval
+        assert measure(forked.pipeline, trace, memory, depths=shallower).cycles_per_frame > sized.interval
 
 
 def test_the_steady_rate_is_that_of_the_slowest_block(whole: Made) -> None:
-    trace = trace_pipeline(whole.pipeline, whole.picture)
+    trace = trace_design(whole.pipeline, whole.picture)
     deep = {fifo.name: FIXED_DEPTH for fifo in whole.pipeline.manifest.fifos}
-    report = measure_pipeline(whole.pipeline, trace, board_memory(whole.pipeline), depths=deep)
+    report = measure(whole.pipeline, trace, board_memory(whole.pipeline), depths=deep)
     slowest = whole.pipeline.manifest.cycles
     assert slowest <= report.cycles_per_frame <= 1.05 * slowest + 40
     assert report.latency_cycles > report.cycles_per_frame / 2
@@ -206,15 +206,15 @@ def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
     network = skip()
     make(network, folded(network, 20_000), tmp_path / "design")
     with pytest.raises(HostError, match=r"the input is uint8 of shape \(3, 16, 16\), not uint8 of"):
-        pack_picture(open_pipeline(tmp_path / "design"), np.zeros((3, 4, 4), np.uint8))
+        pack_picture(open_design(tmp_path / "design"), np.zeros((3, 4, 4), np.uint8))
     path = tmp_path / "design" / "manifest.json"
     whole = path.read_text()
     path.write_text(whole.replace('"packet_out"', '"packet"'))
     with pytest.raises(HostError, match=r"is not usable: it lacks 'packet_out'; generate the design again"):
-        open_pipeline(tmp_path / "design")
+        open_design(tmp_path / "design")
     path.write_text(whole.replace('"node": 2', '"node": 99'))
     with pytest.raises(SimulationError, match=r"is node 99, network.npz has \d+ nodes; generate it again"):
-        open_pipeline(tmp_path / "design")
+        open_design(tmp_path / "design")
 
 
 def test_a_bipolar_map_cannot_leave(tmp_path: Path) -> None:

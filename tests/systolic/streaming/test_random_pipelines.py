@@ -25,7 +25,7 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.rules import CONSTRAINTS, check, legal
 from scheduler.streaming.search.candidates import Options, candidates
-from systolic.styles.streaming.simulate import simulate_pipeline
+from systolic.styles.streaming.simulate import simulate
 from tests.low_bit import Layers
 from tests.systolic.streaming.small_pipelines import BOARD, make
 
@@ -151,5 +151,5 @@ def test_random_networks_with_random_foldings(
     folding = drawn_folding(lower(network), fold_seed)
     with tempfile.TemporaryDirectory() as work:
         made = make(network, folding, Path(work) / "design")
-        result = simulate_pipeline(made.pipeline, made.picture)
+        result = simulate(made.pipeline, made.picture)
     assert [(layer.name, layer.mismatches) for layer in result.layers if layer.mismatches] == []

@@ -15,12 +15,12 @@ from scheduler.streaming.search.candidates import Options
 from systolic.execution.build import Variant
 from systolic.execution.run import run
 from systolic.files import write
-from systolic.model import load_model
+from systolic.model import DesignInputs, load_model
 from systolic.styles.streaming.fifos import FIXED_DEPTH
-from systolic.styles.streaming.flow import estimate
-from systolic.styles.streaming.generate import Streaming, generate_pipeline
-from systolic.styles.streaming.measure import measure_pipeline, trace_pipeline
-from systolic.styles.streaming.simulate import StreamingDesign, open_pipeline, simulate_pipeline
+from systolic.styles.streaming.generate import FoldedNetwork, generate
+from systolic.styles.streaming.mapping import StreamingMapping
+from systolic.styles.streaming.measure import measure, trace_design
+from systolic.styles.streaming.simulate import StreamingDesign, open_design, simulate
 from systolic.trace.report import board_memory
 
 BALANCE = 102_400
@@ -41,16 +41,12 @@ def pipeline(shared: Path, folded: FoldingResult, tmp_path_factory: pytest.TempP
     model = load_model("ultranet", shared / "data/ultranet/ultranet_4w4a.npz")
     assert model.quantized is not None
     folder = tmp_path_factory.mktemp("ultranet") / "design"
-    made = Streaming(
-        model.quantized,
-        folded.folding,
-        BOARD,
-        BOARD.clocks()[-1],
-        model.fit,
-        dict.fromkeys(("from_pool0", "from_pool1", "from_pool2"), 256),
-    )
-    write(generate_pipeline(made, model.files, _picture(shared), estimate(folded)), folder)
-    return open_pipeline(folder)
+    mapping = StreamingMapping(model.quantized, BOARD, BOARD.clocks()[-1], folded)
+    source = FoldedNetwork(model.quantized, folded.folding, BOARD, mapping.clock)
+    inputs = DesignInputs(model.files, _picture(shared), model.fit)
+    depths = dict.fromkeys(("from_pool0", "from_pool1", "from_pool2"), 256)
+    write(generate(source, inputs, mapping.estimate, depths), folder)
+    return open_design(folder)
 
 
 def _picture(shared: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
@@ -62,7 +58,7 @@ def _picture(shared: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
 @pytest.mark.shared
 @pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
 def test_all_nine_layers_are_those_of_the_contest(shared: Path, pipeline: StreamingDesign, variant: Variant) -> None:
-    result = simulate_pipeline(pipeline, _picture(shared), variant)
+    result = simulate(pipeline, _picture(shared), variant)
     assert result.mismatches == 0
     found = {layer.name: out for layer, out in zip(pipeline.manifest.layers, result.outputs, strict=True)}
     with np.load(shared / "data/ultranet/boat6_0_int_golden.npz") as golden:
@@ -86,8 +82,8 @@ def test_the_rate_of_the_contests_fastest_design_fits(
     assert folded.state == "optimal"
     assert folded.fits
     assert folded.usage.dsp <= BOARD.resources.dsp
-    trace = trace_pipeline(pipeline, _picture(shared))
+    trace = trace_design(pipeline, _picture(shared))
     deep = {fifo.name: FIXED_DEPTH for fifo in pipeline.manifest.fifos}
-    report = measure_pipeline(pipeline, trace, board_memory(pipeline), depths=deep)
+    report = measure(pipeline, trace, board_memory(pipeline), depths=deep)
     assert folded.cycles <= BALANCE
     assert folded.cycles <= report.cycles_per_frame <= 1.02 * folded.cycles

@@ -22,19 +22,12 @@ from scheduler.systolic.model.cost import cost
 from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.search.space import pin, space_of
 from systolic.model import Calibration, load_model, quantise_model, sample_pictures
-from systolic.report import figures
-from systolic.report.page import report, schedule_page
-from systolic.styles.systolic.explore import (
-    ShownComparison,
-    ShownSchedule,
-    compare,
-    explore,
-    explore_given,
-    front,
-    geometry_pins,
-    saved,
-    workers,
-)
+from systolic.report.figures import svg
+from systolic.styles.systolic import figures
+from systolic.styles.systolic.exploration import Alternatives, SystolicComparison, compare, explore, pareto_front
+from systolic.styles.systolic.mapping import SystolicMapping
+from systolic.styles.systolic.options import SystolicOptions, geometry_pins
+from systolic.styles.systolic.workers import workers
 from tests.scheduler.quantised import Builder, tiny_yolo
 from tests.systolic.pages import one_whole_page, readable_at_phone_width
 
@@ -47,16 +40,16 @@ def network() -> QuantizedNetwork:
 
 
 @pytest.fixture(scope="module")
-def explored(network: QuantizedNetwork) -> ShownSchedule:
+def explored(network: QuantizedNetwork) -> SystolicMapping:
     return explore(network, ZCU104, 300)
 
 
 @pytest.fixture(scope="module")
-def comparison(network: QuantizedNetwork) -> ShownComparison:
-    return compare({8: network}, [ZCU104, load("ultra96-v2")], ["8x16x16", "4x8x8"], None)
+def comparison(network: QuantizedNetwork) -> SystolicComparison:
+    return compare({8: network}, Alternatives((ZCU104, load("ultra96-v2")), ("8x16x16", "4x8x8")))
 
 
-def test_the_text_has_a_line_a_layer_and_the_totals(explored: ShownSchedule) -> None:
+def test_the_text_has_a_line_a_layer_and_the_totals(explored: SystolicMapping) -> None:
     text = explored.text()
     for layer in explored.cost.layers:
         assert re.search(rf"(?m)^{layer.shape.name} .*{layer.total:,}", text)
@@ -66,7 +59,7 @@ def test_the_text_has_a_line_a_layer_and_the_totals(explored: ShownSchedule) -> 
     assert "proven best of" in text
 
 
-def test_the_object_is_json_and_adds_up(explored: ShownSchedule) -> None:
+def test_the_object_is_json_and_adds_up(explored: SystolicMapping) -> None:
     values = json.loads(json.dumps(explored.values()))
     assert values["cycles"] == sum(layer["cycles"] for layer in values["layers"])
     for layer in values["layers"]:
@@ -76,15 +69,15 @@ def test_the_object_is_json_and_adds_up(explored: ShownSchedule) -> None:
     assert values["source"] == "modelled"
 
 
-def test_the_runner_up_is_said_with_what_it_loses(explored: ShownSchedule) -> None:
-    for why in explored.runners:
+def test_the_runner_up_is_said_with_what_it_loses(explored: SystolicMapping) -> None:
+    for why in explored.runners_up:
         assert re.search(
             r"column tile\(s\).*: (\+[\d,]+ cycles \(\w+ \+[\d,]+\)|as fast), [+-][\d,]+ bytes|no other way", why
         )
 
 
-def test_a_saved_schedule_is_priced_the_same(explored: ShownSchedule, network: QuantizedNetwork) -> None:
-    again = explore_given(network, ZCU104, saved(explored), "mine.json", 300)
+def test_a_saved_schedule_is_priced_the_same(explored: SystolicMapping, network: QuantizedNetwork) -> None:
+    again = explore(network, ZCU104, 300, SystolicOptions(explored.to_json()))
     assert again.cost.cycles == explored.cost.cycles
     assert again.proof is None
 
@@ -98,7 +91,7 @@ def test_a_clock_that_the_board_does_not_make_is_refused(network: QuantizedNetwo
 
 def test_an_unknown_objective_is_refused(network: QuantizedNetwork) -> None:
     with pytest.raises(ScheduleError, match="an objective is one of fps, latency, ddr, resources, not 'speed'"):
-        explore(network, ZCU104, 300, "speed")
+        explore(network, ZCU104, 300, SystolicOptions(objective="speed"))
 
 
 @pytest.mark.parametrize("text", ["13x16", "axbxc", "13x16x16x2", ""])
@@ -107,8 +100,8 @@ def test_an_array_is_three_numbers(text: str) -> None:
         geometry_pins(text)
 
 
-def test_what_does_not_fit_is_a_row_with_its_sentence(comparison: ShownComparison) -> None:
-    fits = [row.explored is not None for row in comparison.rows]
+def test_what_does_not_fit_is_a_row_with_its_sentence(comparison: SystolicComparison) -> None:
+    fits = [row.mapping is not None for row in comparison.rows]
     assert fits == [True, True, False, True]
     assert (
         "needs 1056 DSP of 360 (696 too many)" in comparison.rows[2].reason or "DSP of 360" in comparison.rows[2].reason
@@ -116,20 +109,20 @@ def test_what_does_not_fit_is_a_row_with_its_sentence(comparison: ShownCompariso
     assert "ultra96-v2, 8x16x16, int8" in comparison.text()
 
 
-def test_the_baselines_are_rows_of_every_comparison(comparison: ShownComparison) -> None:
+def test_the_baselines_are_rows_of_every_comparison(comparison: SystolicComparison) -> None:
     """Under each that fits, with the cycles and bytes of its own array; also at the head of the page."""
-    lines, page = comparison.text().splitlines(), report(comparison)
+    lines, page = comparison.text().splitlines(), comparison.page()
     for row in comparison.rows:
         at = next(i for i, line in enumerate(lines) if line.startswith(row.asked))
         beside = lines[at + 1 : at + 4]
-        if row.explored is None:
+        if row.mapping is None:
             assert not any(line.startswith("  ") for line in beside[:1])
             continue
         assert [line.split()[0] for line in beside] == ["convor", "scale-sim-os", "naive"]
-        for one, line in zip(row.explored.baselines, beside, strict=True):
-            assert f" {row.explored.schedule.array} " in line
+        for one, line in zip(row.mapping.baselines, beside, strict=True):
+            assert f" {row.mapping.schedule.array} " in line
             assert f" {one.cycles:,} " in line
-            assert f" {row.explored.clock_mhz * 1e6 / one.cycles:.2f} " in line
+            assert f" {row.mapping.clock_mhz * 1e6 / one.cycles:.2f} " in line
             assert f" {one.bytes / 1e6:.2f} " in line
             assert line.endswith(one.source)
     assert page.index("convor") < page.index("</table>")
@@ -137,7 +130,7 @@ def test_the_baselines_are_rows_of_every_comparison(comparison: ShownComparison)
 
 def test_the_front_is_a_front(network: QuantizedNetwork) -> None:
     small = replace(pin(space_of(network, ZCU104), lanes=16, columns=16), rows=(4, 7, 8, 12, 13))
-    points = front(network, ZCU104, ddr_timing(ZCU104, 300), small)
+    points = pareto_front(network, ZCU104, ddr_timing(ZCU104, 300), small)
     rates, dsps = [p.cost.frames_per_second for p in points], [p.usage.dsp for p in points]
     assert rates == sorted(rates, reverse=True)
     assert dsps == sorted(dsps, reverse=True)
@@ -147,41 +140,41 @@ def test_the_front_is_a_front(network: QuantizedNetwork) -> None:
 def test_the_front_drops_what_a_later_geometry_beats() -> None:
     """13 rows are looked at first, their bound is lower; 12 take fewer cycles and fewer DSPs."""
     model = load_model("shapes")
-    network = quantise_model(model, Calibration(sample_pictures()[:1]), model.fit, lambda _: None)
+    network = quantise_model(model, Calibration(sample_pictures()[:1]))
     space = replace(pin(space_of(network, ZCU104), lanes=16, columns=16), rows=(12, 13))
-    found = [point.schedule.array.rows for point in front(network, ZCU104, ddr_timing(ZCU104, 300), space)]
+    found = [point.schedule.array.rows for point in pareto_front(network, ZCU104, ddr_timing(ZCU104, 300), space)]
     assert found == [12]
 
 
 def test_a_row_a_batch() -> None:
     """Dense layers take less time and traffic a frame the more frames share their weights, which the row counts."""
     dense = Builder(3, 8, 8).conv(16, 3).pool().dense(256).dense(128).network("dense")
-    found = compare({8: dense}, [ZCU104], ["8x16x16"], 300, batches=(1, 4, 8))
+    found = compare({8: dense}, Alternatives((ZCU104,), ("8x16x16",), (1, 4, 8)), 300)
     assert [row.asked for row in found.rows] == [f"zcu104, 8x16x16, int8, batch {batch}" for batch in (1, 4, 8)]
-    priced = [row.explored.cost for row in found.rows if row.explored]
+    priced = [row.mapping.cost for row in found.rows if row.mapping]
     rates = [one.frames_per_second for one in priced]
     assert rates == sorted(rates)
     assert rates[2] > 2 * rates[0]
     for row, one in zip(found.rows, priced, strict=True):
-        assert row.explored is not None
+        assert row.mapping is not None
         line = next(line for line in found.text().splitlines() if line.startswith(row.asked))
         assert f" {one.cycles_per_frame:,} " in line
         assert f" {one.bytes_per_frame / 1e6:,.2f} " in line
-        assert row.explored.values()["frames_per_second"] == pytest.approx(300e6 * one.batch / one.cycles)
+        assert row.mapping.values()["frames_per_second"] == pytest.approx(300e6 * one.batch / one.cycles)
     values = json.loads(json.dumps(found.values()))
     assert [row["schedule"]["batch"] for row in values["rows"]] == [1, 4, 8]
-    page = report(found)
+    page = found.page()
     assert "batches of 8 frames</h2>" in page
     assert "Cycles a layer, 4 frames (modelled)" in page
     with pytest.raises(ScheduleError, match="a batch is 1…64 frames, not 65"):
-        compare({8: dense}, [ZCU104], batches=(2, 65))
+        Alternatives((ZCU104,), batches=(2, 65))
 
 
 def test_the_front_of_a_batch() -> None:
     dense = Builder(3, 8, 8).conv(16, 3).pool().dense(256).dense(128).network("dense")
     ddr = ddr_timing(ZCU104, 300)
     spaces = {batch: pin(space_of(dense, ZCU104, batch=batch), lanes=16, columns=16) for batch in (1, 8)}
-    alone, batch = (front(dense, ZCU104, ddr, space, count) for count, space in spaces.items())
+    alone, batch = (pareto_front(dense, ZCU104, ddr, space, count) for count, space in spaces.items())
     assert {one.schedule.batch for one in batch} == {8}
     assert batch[0].cost.frames_per_second > 2 * alone[0].cost.frames_per_second
     (axes, _, traffic) = figures.pareto(batch).axes
@@ -206,9 +199,9 @@ def test_dask_says_what_is_missing() -> None:
 
 # --- pictures and pages --------------------------------------------------------------------------------------------
 
-DRAWINGS: dict[str, Callable[[ShownSchedule], Figure]] = {
+DRAWINGS: dict[str, Callable[[SystolicMapping], Figure]] = {
     "roofline": figures.roofline,
-    "stacked": figures.stacked,
+    "cycles": figures.cycles,
     "buffers": figures.buffers,
     "tiling": lambda e: figures.tiling(e, 0),
     "pareto": lambda e: figures.pareto([e], e),
@@ -216,13 +209,13 @@ DRAWINGS: dict[str, Callable[[ShownSchedule], Figure]] = {
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_every_picture_is_an_svg(name: str, explored: ShownSchedule) -> None:
-    text = figures.svg(DRAWINGS[name](explored))
+def test_every_picture_is_an_svg(name: str, explored: SystolicMapping) -> None:
+    text = svg(DRAWINGS[name](explored))
     assert text.startswith("<svg")
     assert text.rstrip().endswith("</svg>")
 
 
-def test_a_point_a_layer_stays_below_the_roof(explored: ShownSchedule) -> None:
+def test_a_point_a_layer_stays_below_the_roof(explored: SystolicMapping) -> None:
     (axes,) = figures.roofline(explored).axes
     roof = np.asarray(axes.lines[0].get_ydata())
     points = [np.asarray(line.get_ydata())[0] for line in axes.lines[1:]]
@@ -230,38 +223,43 @@ def test_a_point_a_layer_stays_below_the_roof(explored: ShownSchedule) -> None:
     assert max(points) <= max(roof)
 
 
-def test_the_tiling_covers_the_map(explored: ShownSchedule) -> None:
+def test_the_tiling_covers_the_map(explored: SystolicMapping) -> None:
     for layer in range(len(explored.cost.layers)):
         (axes,) = figures.tiling(explored, layer).axes
         work = explored.cost.layers[layer].shape
         assert sum(p.get_width() * p.get_height() for p in axes.patches) == work.out_width * work.out_height  # type: ignore[attr-defined]
 
 
-def test_the_page_is_one_file_that_asks_for_nothing(comparison: ShownComparison, explored: ShownSchedule) -> None:
-    text = report(comparison, (explored,))
+def test_the_page_is_one_file_that_asks_for_nothing(comparison: SystolicComparison, explored: SystolicMapping) -> None:
+    text = comparison.page((explored,))
     one_whole_page(text)
     assert text.count("<svg") >= 6
 
 
 def test_names_are_escaped() -> None:
     hostile = Builder(3, 8, 8).conv(8, 3).network("<img src=x onerror=alert(1)>")
-    text = schedule_page(explore(hostile, ZCU104, 300))
+    text = explore(hostile, ZCU104, 300).page()
     assert "<img" not in text
     assert "&lt;img src=x" in text
 
 
-def test_jupyter_shows_the_same(explored: ShownSchedule, comparison: ShownComparison) -> None:
+def test_jupyter_shows_the_same(explored: SystolicMapping, comparison: SystolicComparison) -> None:
     assert "<table>" in explored._repr_html_()
     assert "<svg" in comparison._repr_html_()
 
 
-def test_chromium_renders_it_at_phone_width(tmp_path: Path, comparison: ShownComparison) -> None:
-    seen = readable_at_phone_width(report(comparison), tmp_path)
-    assert seen["pictures"] == 1 + 5 * sum(row.explored is not None for row in comparison.rows)
+def test_chromium_renders_it_at_phone_width(tmp_path: Path, comparison: SystolicComparison) -> None:
+    seen = readable_at_phone_width(comparison.page(), tmp_path)
+    assert seen["pictures"] == 1 + 5 * sum(row.mapping is not None for row in comparison.rows)
 
 
 def test_a_rate_that_is_asked_for_names_the_lowest_clock_that_holds_it() -> None:
-    found = explore(tiny_yolo(96), ZCU104, 300, "resources", 30, {"rows": 3, "columns": 8, "lanes": 8, "map_ports": 1})
+    found = explore(
+        tiny_yolo(96),
+        ZCU104,
+        300,
+        SystolicOptions(objective="resources", fps=30, array="3x8x8", pins={"map_ports": 1}),
+    )
     assert found.holds is not None
     clocks = [clock.mhz for clock in ZCU104.clocks()]
     below = clocks[clocks.index(found.holds.from_mhz) - 1]
@@ -273,7 +271,7 @@ def test_a_rate_that_is_asked_for_names_the_lowest_clock_that_holds_it() -> None
 
 def test_what_stays_on_chip_is_shown() -> None:
     network = Builder(3, 20, 24).conv(16, 3).pool().conv(24, 3).conv(8, 1).network()
-    free, in_ddr = (explore(network, ZCU104, 300, pins={"map_depth": depth}) for depth in (None, 0))
+    free, in_ddr = (explore(network, ZCU104, 300, SystolicOptions(pins={"map_depth": depth})) for depth in (None, 0))
     assert [layer["on_chip"] for layer in free.values()["layers"]] == [True, True, False]
     assert not any(layer["on_chip"] for layer in in_ddr.values()["layers"])
     assert "map buffers" in free.values()["placement"]

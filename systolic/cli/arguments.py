@@ -1,0 +1,116 @@
+"""Options that several commands have, and what is wrong with them: each is refused with what to do."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from boards.errors import GenerateError, ScheduleError
+from cnn import zoo
+from cnn.quantisation.quantise import FORMATS
+
+Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse has no public name for it
+
+BITS_HELP = "bits of weights and activations: 4, 8 or 16, with four, two or one MAC a DSP"
+NETWORK_HELP = "a darknet .cfg, an exported .json, or a built-in network"
+
+
+def command(
+    parsers: Parsers, name: str, run: Callable[[argparse.Namespace], int], text: str, example: str
+) -> argparse.ArgumentParser:
+    """A new command. text: what it does. example: a call that works."""
+    parser = parsers.add_parser(
+        name,
+        help=text,
+        description=text,
+        epilog=f"example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(command=run)
+    return parser
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """``--json FILE``"""
+    parser.add_argument("--json", metavar="FILE", help="write one JSON object to FILE, - for standard output")
+
+
+def add_shapes(parser: argparse.ArgumentParser) -> None:
+    """A network of which shapes alone decide: its numbers may be random."""
+    parser.add_argument("network", metavar="NET", help=NETWORK_HELP)
+    parser.add_argument("--weights", type=Path, help="trained numbers; shapes alone decide, so none are needed")
+    parser.add_argument("--seed", type=int, help="random weights from this seed (default without --weights: 1)")
+    parser.add_argument("--size", type=size, metavar="WxH", help="input size instead of the network's own")
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """What ``schedule`` and ``compare`` ask of a search."""
+    add_shapes(parser)
+    parser.add_argument(
+        "--clock",
+        type=float,
+        metavar="MHZ",
+        help="a clock that the board makes (default: the best; its highest where a rate is to be held)",
+    )
+    parser.add_argument("--objective", default="fps", help="fps, latency, ddr or resources (default: %(default)s)")
+    parser.add_argument(
+        "--fps", type=float, default=0.0, metavar="RATE", help="frame rate that ddr and resources must hold"
+    )
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="search in N processes")
+    parser.add_argument("--dask", metavar="ADDRESS", help="search on a Dask cluster")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="one self-contained HTML file with pictures")
+    add_json(parser)
+
+
+def add_bits(parser: argparse.ArgumentParser) -> None:
+    """``--bits``, once."""
+    parser.add_argument("--bits", type=int, choices=FORMATS, help=f"{BITS_HELP} (default: 8)")
+
+
+def size(text: str) -> tuple[int, int]:
+    """ "416x416" → (width, height)."""
+    width, _, height = text.lower().partition("x")
+    if not (width.isdigit() and height.isdigit()):
+        raise argparse.ArgumentTypeError(f"a size is WIDTHxHEIGHT in pixels, such as 416x416, not {text!r}")
+    if not (int(width) and int(height)):
+        raise argparse.ArgumentTypeError(f"a size is at least 1x1, not {text}")
+    return int(width), int(height)
+
+
+def seed_of(options: argparse.Namespace) -> int | None:
+    """Shapes alone decide; a network without numbers gets random ones."""
+    return 1 if options.weights is None and options.seed is None and options.network != "shapes" else options.seed
+
+
+# --- checks --------------------------------------------------------------------------------------------------------
+
+
+def check_network(name: str) -> None:
+    """GenerateError where NET is a path with another ending than a network file's."""
+    if name in zoo.names() or name.endswith((".cfg", ".json")):
+        return
+    if Path(name).suffix or Path(name).exists():
+        raise GenerateError(
+            f"{name} holds no network: NET is a darknet .cfg, an exported .json, or a built-in name "
+            f"({', '.join(zoo.names())})"
+        )
+
+
+def check_efficiency(share: float | None) -> None:
+    """ScheduleError where it is no share."""
+    if share is not None and not 0 < share <= 1:
+        raise ScheduleError(f"--ddr-efficiency is a share of the DDR's peak, above 0 and at most 1, not {share:g}")
+
+
+def check_search(options: argparse.Namespace) -> None:
+    """ScheduleError where the search cannot start."""
+    check_network(options.network)
+    if options.workers < 1:
+        raise ScheduleError(f"--workers counts processes, 1 or more, not {options.workers}")
+
+
+def named(flags: list[str]) -> str:
+    """ "--a is", "--a, --b are"."""
+    return f"{', '.join(flags)} {'is' if len(flags) == 1 else 'are'}"

@@ -1,0 +1,62 @@
+"""``systolic boards``: the boards and their facts."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from boards import board as board_room
+from boards.board import Board
+from systolic.cli.arguments import Parsers, add_json, command
+from systolic.cli.output import give
+from systolic.model import boards
+from systolic.report.tables import table
+
+
+def add(parsers: Parsers) -> None:
+    """The command's arguments."""
+    parser = command(parsers, "boards", run, "list the boards and their facts", "systolic boards zcu104")
+    parser.add_argument("board", nargs="?", help="all facts of one board")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """JSON: {boards: [every fact of each board]}."""
+    loaded = (board_room.load(options.board),) if options.board else boards()
+    values = {"boards": [{**asdict(board), "clocks_mhz": [clock.mhz for clock in board.clocks()]} for board in loaded]}
+    give(options, values, _facts(loaded[0]) if options.board else _overview(loaded))
+    return 0
+
+
+def _overview(loaded: Sequence[Board]) -> str:
+    rows = [
+        (
+            board.name,
+            board.title,
+            board.part,
+            board.resources.dsp,
+            board.resources.bram36,
+            board.resources.uram,
+            board.resources.lut,
+            board.ddr.preset_gbps,
+            len(board.ports),
+            board.clocks()[-1].mhz,
+        )
+        for board in loaded
+    ]
+    head = ("board", "title", "part", "DSP", "BRAM36", "URAM", "LUT", "DDR GB/s", "ports", "MHz")
+    return table(head, rows) + "\n\nDDR GB/s: peak at the speed the board's preset programs. MHz: highest PL clock."
+
+
+def _facts(board: Board) -> str:
+    clocks = ", ".join(f"{clock.mhz:g}" for clock in board.clocks()[-12:])
+    rows: list[tuple[str, str]] = []
+    for section, facts in asdict(board).items():
+        if isinstance(facts, dict):
+            rows += [(f"{section}.{name}", str(value)) for name, value in facts.items()]
+        elif isinstance(facts, (list, tuple)):
+            rows += [(section, ", ".join(f"{key}={value}" for key, value in entry.items())) for entry in facts]
+        else:
+            rows.append((section, str(facts)))
+    return table(("fact", board.title), [*rows, ("clocks (MHz)", clocks)])

@@ -1,0 +1,60 @@
+"""``systolic fold``: a network as a streaming pipeline, and how several searches fold it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from boards import board as board_room
+from systolic.cli.arguments import Parsers, add_bits, add_json, add_shapes, check_network, command
+from systolic.cli.output import give, write_text
+from systolic.cli.progress import StatusLine
+from systolic.cli.schedule import read_shapes
+from systolic.styles.streaming.exploration import alone, compare, explore
+from systolic.styles.streaming.options import ARGUMENTS, SEARCHES, options_from
+
+
+def add(parsers: Parsers) -> None:
+    """The command's arguments: its own, and the streaming style's."""
+    parser = command(
+        parsers,
+        "fold",
+        run,
+        "fold a network as a streaming pipeline, and compare how it is done",
+        "systolic fold ultranet --board ultra96-v2 --fps 2000 --compare",
+    )
+    add_shapes(parser)
+    parser.add_argument("--board", default="ultra96-v2", help="board (default: %(default)s)")
+    parser.add_argument(
+        "--clock", type=float, metavar="MHZ", help="a clock that the board makes (default: its highest)"
+    )
+    add_bits(parser)
+    parser.add_argument("--compare", action="store_true", help="all searches side by side")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the folding as JSON, to be edited by hand")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="one self-contained HTML file with pictures")
+    group = parser.add_argument_group("folding")
+    for argument in ARGUMENTS:
+        argument.add_to(group)
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """JSON: {network, board, clock_mhz, foldings: [{search, cycles, frames_per_second, lut, dsp, bram18, uram,
+    converters, fifo_bits, price, fits, reached, state, gap, seconds, reason}]}."""
+    check_network(options.network)
+    board = board_room.load(options.board)
+    wishes = options_from(options)
+    with StatusLine() as status:
+        network = read_shapes(options, options.bits, status)
+        if options.compare:
+            comparison = compare(network, board, options.clock, wishes, SEARCHES, status.tell)
+        else:
+            status.tell("folding")
+            comparison = alone(explore(network, board, options.clock, wishes), wishes)
+        if options.save is not None:
+            write_text(options.save, comparison.mapping_of(wishes.label).to_json())
+        if options.report is not None:
+            status.tell("drawing")
+            write_text(options.report, comparison.page())
+    give(options, comparison.values(), comparison.text())
+    return 0

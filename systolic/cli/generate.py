@@ -1,0 +1,116 @@
+"""``systolic generate``: the accelerator of a trained network, in either style."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from boards import board as board_room
+from boards.errors import GenerateError
+from host.vision.picture import FITS
+from systolic.cli.arguments import NETWORK_HELP, Parsers, add_bits, add_json, check_network, command, named, size
+from systolic.cli.output import give
+from systolic.cli.progress import StatusLine
+from systolic.designs import GeneratedDesign, Target, make
+from systolic.files import check_target, write
+from systolic.model import Calibration, load_model, networks, sample_pictures
+from systolic.styles.options import flags_set
+from systolic.styles.registry import STYLES, default_style
+
+EXAMPLE = "systolic generate yolo.cfg --weights yolo.weights --names voc.names --calibrate a.jpg b.jpg -o DIR"
+
+
+def add(parsers: Parsers) -> None:
+    """The command's arguments: its own, and a group a style."""
+    parser = command(parsers, "generate", run, "generate the accelerator of a trained network", EXAMPLE)
+    parser.add_argument("network", metavar="NET", help=f"{NETWORK_HELP}: see systolic generate list")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="new folder for the design")
+    parser.add_argument("--weights", type=Path, help="darknet weights of a .cfg, the .npz of a .json")
+    parser.add_argument("--names", type=Path, help="labels, one a line")
+    parser.add_argument("--seed", type=int, help="random weights from this seed instead of trained ones")
+    parser.add_argument("--size", type=size, metavar="WxH", help="input size instead of the network's own")
+    parser.add_argument("--board", default="zcu104", help="board (default: %(default)s)")
+    parser.add_argument(
+        "--clock",
+        type=float,
+        metavar="MHZ",
+        help="target clock; default: the best for the array that is searched, else the highest that the board makes",
+    )
+    parser.add_argument(
+        "--calibrate",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="PICTURE",
+        help="pictures to measure activation ranges on (default: the embedded samples)",
+    )
+    parser.add_argument("--method", default="mse", choices=("max", "percentile", "mse"), help="how ranges are chosen")
+    parser.add_argument(
+        "--fit", choices=tuple(FITS), help="how pictures are brought to size (default: as the network was trained)"
+    )
+    add_bits(parser)
+    summaries = ", or ".join(f"{name}: {style.summary}" for name, style in STYLES.items())
+    parser.add_argument(
+        "--style", default=default_style(), choices=tuple(STYLES), help=f"{summaries} (default: %(default)s)"
+    )
+    for name, style in STYLES.items():
+        group = parser.add_argument_group(f"of the {name} style")
+        for argument in style.arguments:
+            argument.add_to(group)
+    parser.add_argument("--force", action="store_true", help="replace a design that is in DIR already")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """JSON: {folder, digest} and what the style's plan tells of itself."""
+    if options.network == "list":
+        print("\n".join(networks()))
+        return 0
+    if options.output is None:
+        raise GenerateError("generate needs -o DIR, the new folder for the design")
+    check_network(options.network)
+    check_style(options)
+    board = board_room.load(options.board)
+    check_target(options.output, options.force)
+    calibration = Calibration(tuple(options.calibrate) or sample_pictures(), options.method, options.fit, options.bits)
+    with StatusLine() as status:
+        status.tell("reading the network")
+        model = load_model(options.network, options.weights, options.names, options.seed, options.size)
+        wishes = STYLES[options.style].options_from(options)
+        design = make(model, Target(board, options.clock, options.style), calibration, wishes, status.tell)
+        status.tell("writing")
+        write(design.files, options.output, replace=options.force)
+    if not options.calibrate and model.quantized is None:
+        print(
+            f"systolic: calibrated on the {len(calibration.pictures)} embedded samples; "
+            "for real use give --calibrate PICTURE...",
+            file=sys.stderr,
+        )
+    give(options, values(design, options.output), text(design, options.output))
+    if not design.mapping.fits:
+        print(f"systolic: the design is written, but it does not fit {board.title} as estimated", file=sys.stderr)
+        return 1
+    return 0
+
+
+def check_style(options: argparse.Namespace) -> None:
+    """GenerateError where an option is of another style."""
+    for name, style in STYLES.items():
+        foreign = flags_set(options, style.arguments)
+        if name != options.style and foreign:
+            raise GenerateError(f"{named(foreign)} of the {name} style: add --style {name}, or leave it out")
+
+
+def values(design: GeneratedDesign, folder: Path) -> dict[str, Any]:
+    """What the command says of a design that was written to ``folder``."""
+    return {"folder": str(folder), "digest": design.files.digest, **design.plan.values()}
+
+
+def text(design: GeneratedDesign, folder: Path) -> str:
+    """The same for a terminal."""
+    return (
+        f"{design.plan.text()}\nwritten to {folder}, digest {design.files.digest[:16]}; "
+        "systolic simulate --cycles traces the generated code"
+    )

@@ -1,0 +1,82 @@
+"""``systolic schedule``: the best array and tiling for a network, and why."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from boards import board as board_room
+from cnn.quantized import QuantizedNetwork
+from scheduler.hardware.ddr import DDR_EFFICIENCY
+from systolic.cli.arguments import Parsers, add_bits, add_search, check_efficiency, check_search, command, seed_of
+from systolic.cli.output import give, write_text
+from systolic.cli.progress import StatusLine
+from systolic.explorations import shapes_of
+from systolic.model import load_model
+from systolic.styles.systolic.exploration import explore
+from systolic.styles.systolic.options import PINS, SystolicOptions
+from systolic.styles.systolic.workers import workers
+
+EXAMPLE = "systolic schedule tiny-yolov2-voc --board zcu104 --clock 300 --array 13x16x16"
+
+
+def add(parsers: Parsers) -> None:
+    """The command's arguments."""
+    parser = command(parsers, "schedule", run, "find the best array and tiling for a network, and say why", EXAMPLE)
+    add_search(parser)
+    parser.add_argument("--board", default="zcu104", help="board (default: %(default)s)")
+    parser.add_argument("--array", metavar="MxNxL", help="pin rows × columns × lanes")
+    parser.add_argument("--order", help="pin the loop order: weights-resident, inputs-resident or streamed")
+    for name, what in PINS.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=int, metavar="N", help=f"pin the {what}")
+    add_bits(parser)
+    parser.add_argument(
+        "--ddr-efficiency", type=float, metavar="SHARE", help="share of the DDR's peak that carries data"
+    )
+    parser.add_argument("--schedule", type=Path, metavar="FILE", help="price this schedule instead of searching")
+    parser.add_argument(
+        "--batch",
+        type=int,
+        metavar="B",
+        help="frames that share the weights' passage where that is exact (default: 1)",
+    )
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the schedule as JSON, to be edited by hand")
+
+
+def run(options: argparse.Namespace) -> int:
+    """JSON: ``SystolicMapping.values``."""
+    check_search(options)
+    check_efficiency(options.ddr_efficiency)
+    board = board_room.load(options.board)
+    with StatusLine() as status, workers(options.workers, options.dask) as executor:
+        network = read_shapes(options, options.bits, status)
+        mapping = explore(network, board, options.clock, _wishes(options), executor, status.tell)
+        status.tell("pricing")
+        text = mapping.text()
+        if options.save is not None:
+            write_text(options.save, mapping.to_json())
+        if options.report is not None:
+            write_text(options.report, mapping.page())
+    give(options, mapping.values(), text)
+    return 0
+
+
+def _wishes(options: argparse.Namespace) -> SystolicOptions:
+    efficiency = DDR_EFFICIENCY if options.ddr_efficiency is None else options.ddr_efficiency
+    return SystolicOptions(
+        schedule=options.schedule,
+        batch=options.batch,
+        objective=options.objective,
+        fps=options.fps,
+        array=options.array,
+        order=options.order,
+        pins={name: getattr(options, name) for name in PINS},
+        ddr_efficiency=efficiency,
+    )
+
+
+def read_shapes(options: argparse.Namespace, bits: int | None, status: StatusLine) -> QuantizedNetwork:
+    """The network of a command of which shapes alone decide."""
+    status.tell("reading the network")
+    model = load_model(options.network, options.weights, None, seed_of(options), options.size)
+    return shapes_of(model, bits)

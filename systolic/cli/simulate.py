@@ -1,0 +1,119 @@
+"""``systolic simulate``: the generated code, executed and compared, or traced."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from boards.errors import SimulationError
+from host.vision.picture import Pixels, load_picture
+from systolic.cli.arguments import Parsers, add_json, check_efficiency, command, named
+from systolic.cli.output import give
+from systolic.cli.progress import StatusLine
+from systolic.execution.build import Variant
+from systolic.execution.frames import save_cycles
+from systolic.execution.result import simulate
+from systolic.execution.run import fit_picture
+from systolic.styles.options import Argument, flags_set
+from systolic.styles.registry import open_design, style_of
+from systolic.styles.style import OpenedDesign
+from systolic.trace.timeline import save as save_timeline
+
+NATIVE = (
+    Argument("--ap-int", "with the vendor's ap_int types and packed products", False, {"action": "store_true"}),
+    Argument("--golden", "also compile and run the standalone C++ golden program", False, {"action": "store_true"}),
+)
+TRACED = (
+    Argument("--timeline", "with --cycles: a picture, a lane a process", None, {"type": Path, "metavar": "FILE"}),
+    Argument("--fifos", "with --cycles: the least FIFO depths that lose nothing", False, {"action": "store_true"}),
+    Argument(
+        "--clock", "with --cycles: another clock than the design's target", None, {"type": float, "metavar": "MHZ"}
+    ),
+    Argument(
+        "--ddr-efficiency",
+        "with --cycles: the share of the DDR's peak that carries data (default: 0.85)",
+        None,
+        {"type": float, "metavar": "SHARE"},
+    ),
+)
+
+
+def add(parsers: Parsers) -> None:
+    """The command's arguments."""
+    parser = command(
+        parsers,
+        "simulate",
+        run,
+        "execute the generated code and compare every layer with the golden model",
+        "systolic simulate DIR --picture dog.jpg --ap-int",
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="a generated design")
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        required=True,
+        nargs="+",
+        metavar="P",
+        help="the picture to run; of a design of batches up to as many, the last one fills the batch",
+    )
+    parser.add_argument("--cycles", action="store_true", help="trace the execution: cycles, stalls, frames a second")
+    for argument in (*NATIVE, *TRACED):
+        argument.add_to(parser)
+    parser.add_argument("--layer", metavar="NAME", help="with --timeline: draw this layer instead of the frame")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """JSON: ``SimulationResult.values``; with ``--cycles`` that of the style's report, and fifos."""
+    _check(options)
+    design = open_design(options.folder)
+    frames = [fit_picture(design, load_picture(picture))[0] for picture in options.picture]
+    if len(frames) > 1 and options.cycles:
+        raise SimulationError("--cycles traces one picture, the whole batch of it; give one")
+    if len(frames) > 1 and design.manifest.batch == 1:
+        raise SimulationError(
+            f"{design.path} takes one picture at a time; give one, or generate with --batch (systolic style)"
+        )
+    if options.cycles:
+        return _trace(options, design, frames[0])
+    with StatusLine() as status:
+        result = simulate(design, frames, Variant(ap_int=options.ap_int), options.golden, status.tell)
+    give(options, result.values(), result.text())
+    return 0 if result.right else 1
+
+
+def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) -> int:
+    style = style_of(design)
+    style.check_timeline(design, options.layer)
+    with StatusLine() as status:
+        trace = style.trace(design, pixels, status.tell)
+        status.tell("solving")
+        report = trace.report(options.clock, options.ddr_efficiency)
+        save_cycles(design.path, report)
+        values, text = report.values(), report.text()
+        if options.fifos:
+            status.tell("searching FIFO depths")
+            fifos = trace.fifos(options.clock, options.ddr_efficiency)
+            values["fifos"] = fifos.values()
+            text += f"\n\n{fifos.text()}"
+        if options.timeline is not None:
+            status.tell("drawing")
+            save_timeline(report.timeline(options.layer), options.timeline)
+    give(options, values, text)
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    """SimulationError where an option has no effect."""
+    traced, native = flags_set(options, TRACED), flags_set(options, NATIVE)
+    if traced and not options.cycles:
+        raise SimulationError(f"{named(traced)} of the cycle trace: add --cycles")
+    if options.layer is not None and options.timeline is None:
+        raise SimulationError("--layer chooses what --timeline draws: add --timeline FILE.png")
+    if options.cycles and native:
+        raise SimulationError(
+            f"--cycles traces the native code alone, {named(native)} not of it; leave one out, and run simulate twice"
+        )
+    if options.timeline is not None and options.timeline.is_dir():
+        raise SimulationError(f"--timeline {options.timeline} is a folder; name a FILE.png in it")
+    check_efficiency(options.ddr_efficiency)

@@ -1,0 +1,262 @@
+"""Designs as a user of Python has them: made from a network, or opened from a folder."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boards import board as board_room
+from boards.board import Board
+from boards.errors import PictureError
+from host.designs import design_folder
+from host.vision.detection import OVERLAP, THRESHOLD
+from host.vision.picture import Pixels, load_picture
+from systolic.execution.build import Variant
+from systolic.execution.result import SimulationResult, simulate
+from systolic.execution.run import Run, fit_picture, run
+from systolic.files import DesignFiles, write
+from systolic.model import Calibration, Model, inputs_of, quantise_model, sample_pictures
+from systolic.package import package
+from systolic.styles.registry import default_style, open_design, style_named, style_of
+from systolic.styles.style import CycleReport, DesignTrace, NetworkMapping, OpenedDesign, Plan
+
+Progress = Callable[[str], None]
+Picture = str | Path | Pixels
+"""A file, or uint8 [height, width, 3]."""
+
+
+class Design:
+    """A generated design: what its code computes, how long it takes, and what it sees on a picture."""
+
+    def __init__(self, opened: OpenedDesign) -> None:
+        self._design = opened
+
+    @property
+    def opened(self) -> OpenedDesign:
+        """The folder as the other parts of the project have it: path, manifest, network."""
+        return self._design
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are."""
+        return self.opened.path
+
+    @property
+    def name(self) -> str:
+        """Of its network."""
+        return self.opened.manifest.network
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What its detections are called."""
+        return tuple(self.opened.manifest.labels)
+
+    @property
+    def batch(self) -> int:
+        """Pictures that one start takes."""
+        return self.opened.manifest.batch
+
+    def simulate(
+        self, *pictures: Picture, ap_int: bool = False, golden: bool = False, progress: Progress = lambda _: None
+    ) -> SimulationResult:
+        """The generated code, executed: every integer of every layer against the golden model.
+
+        The last picture fills a batch. ap_int: with the vendor's types and packed products. golden: also compile and
+        run the standalone C++ golden program. SimulationError where the code does not compile or stops.
+        """
+        pixels = [self.pixels(picture) for picture in pictures]
+        return simulate(self.opened, pixels, Variant(ap_int=ap_int), golden, progress)
+
+    def trace(self, picture: Picture, progress: Progress = lambda _: None) -> DesignTrace:
+        """One execution with every process's clock recorded, to be solved for other clocks, memories and FIFO depths
+        without a second one."""
+        return style_of(self.opened).trace(self.opened, self.pixels(picture), progress)
+
+    def cycles(
+        self,
+        picture: Picture,
+        clock_mhz: float | None = None,
+        ddr_efficiency: float | None = None,
+        progress: Progress = lambda _: None,
+    ) -> CycleReport:
+        """Cycles, stalls and frames a second of the generated code, traced.
+
+        clock_mhz: another than the design's target. ddr_efficiency: the share of the DDR's peak that carries data.
+        """
+        return self.trace(picture, progress).report(clock_mhz, ddr_efficiency)
+
+    def run(
+        self,
+        picture: Picture,
+        threshold: float = THRESHOLD,
+        overlap: float = OVERLAP,
+        progress: Progress = lambda _: None,
+    ) -> Run:
+        """What the accelerator sees: ``detections``, ``draw()``, ``save(FILE)``.
+
+        threshold: least probability. overlap: greatest of two boxes of a class. HostError where the network has no
+        detection head.
+        """
+        return run(self.opened, pixels_of(picture), threshold, overlap, progress=progress)
+
+    def package(self, folder: Path | str = ".", without_bitstream: bool = False) -> Path:
+        """One wheel for the board, in ``folder``; its path. GenerateError where the bitstream is not there."""
+        return package(self.folder, Path(folder), without_bitstream=without_bitstream)
+
+    def pixels(self, picture: Picture) -> Pixels:
+        """uint8 [channels, height, width], as the design takes it."""
+        return fit_picture(self.opened, pixels_of(picture))[0]
+
+    def __repr__(self) -> str:
+        manifest = self.opened.manifest
+        return f"<{manifest.network} on {manifest.board}, {manifest.style}, in {self.folder}>"
+
+    def _repr_html_(self) -> str:
+        manifest = self.opened.manifest
+        return (
+            f"<p><b>{escape(manifest.network)}</b> on {escape(manifest.board)}: {escape(manifest.style)} style, "
+            f"target clock {manifest.clock_mhz:g} MHz, in {escape(str(self.folder))}</p>"
+        )
+
+
+class GeneratedDesign(Design):
+    """A design that was made here. Its files are in memory; to be executed they go to a temporary folder, unless
+    ``write`` has put them into one."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._written: OpenedDesign | None = None
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    @property
+    def mapping(self) -> NetworkMapping:
+        """The schedule or the folding, priced."""
+        return self.plan.mapping
+
+    @property
+    def files(self) -> DesignFiles:
+        """Every file, and the digest of all."""
+        return self.plan.files
+
+    @property
+    def opened(self) -> OpenedDesign:
+        """Of the folder it was written to last, or of a temporary one."""
+        if self._written is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="systolic-")
+            self.write(Path(self._temporary.name) / "design")
+        assert self._written is not None
+        return self._written
+
+    def report(self) -> Report:
+        """What it is, modelled: as text, as a page, and in a notebook."""
+        return Report(self.plan)
+
+    def write(self, folder: Path | str, replace: bool = False) -> Design:
+        """Writes the whole folder or nothing, and opens it. GenerateError where the folder is not to be replaced."""
+        write(self.files, Path(folder), replace=replace)
+        self._written = open_design(Path(folder))
+        return Design(self._written)
+
+    def __repr__(self) -> str:
+        mapping = self.mapping
+        return f"<{mapping.network.name} on {mapping.board.name}, {self.files.digest[:16]}>"
+
+    def _repr_html_(self) -> str:
+        return self.plan._repr_html_()
+
+
+class Report:
+    """Of a plan: ``print`` shows the text, a notebook the tables and pictures, ``save`` writes one HTML file."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def values(self) -> dict[str, Any]:
+        """One JSON object."""
+        return self._plan.values()
+
+    def save(self, path: Path | str) -> None:
+        """One self-contained HTML file."""
+        Path(path).write_text(self._plan.mapping.page(), "utf-8")
+
+    def __str__(self) -> str:
+        return self._plan.text()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self._plan._repr_html_()
+
+
+def design(
+    network: Model,
+    board: Board | str = "zcu104",
+    style: str | None = None,
+    clock_mhz: float | None = None,
+    calibrate: Calibration | Sequence[Path | str] = (),
+    progress: Progress = lambda _: None,
+    **options: Any,
+) -> GeneratedDesign:
+    """Everything between a network and the files of its accelerator.
+
+    board: one of ``boards()``, or its name. style: "systolic", the default, or "streaming". clock_mhz: a target that
+    the board makes; the style chooses where it is None. calibrate: pictures that activation ranges are measured on,
+    the embedded samples where there are none, or a ``Calibration``, which also says the bits. options: of the style,
+    fields of ``SystolicOptions`` or ``StreamingOptions``. Errors are those of each step, all SystolicError.
+    """
+    target = Target(board_of(board), clock_mhz, style or default_style())
+    wishes = style_named(target.style).options(**options)
+    return make(network, target, calibration_of(calibrate), wishes, progress)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a network is built for. clock_mhz: the style chooses where it is None."""
+
+    board: Board
+    clock_mhz: float | None
+    style: str
+
+
+def make(
+    network: Model, target: Target, calibration: Calibration, options: Any, progress: Progress = lambda _: None
+) -> GeneratedDesign:
+    """``design`` with everything spelt out. options: of the target's style."""
+    style = style_named(target.style)
+    progress("quantising")
+    quantised = quantise_model(network, calibration, progress)
+    mapping = style.map(quantised, target.board, target.clock_mhz, options, progress)
+    return GeneratedDesign(style.generate(mapping, inputs_of(network, calibration), options, progress))
+
+
+def open_folder(folder: Path | str) -> Design:
+    """The design in ``folder``, or the installed one of that name. HostError where there is none, SimulationError where
+    it is not whole."""
+    return Design(open_design(design_folder(folder)))
+
+
+def calibration_of(calibrate: Calibration | Sequence[Path | str]) -> Calibration:
+    """The embedded samples where there is nothing else."""
+    if isinstance(calibrate, Calibration):
+        return calibrate
+    return Calibration(tuple(map(Path, calibrate)) or sample_pictures())
+
+
+def board_of(board: Board | str) -> Board:
+    """BoardError where there is none of that name."""
+    return board if isinstance(board, Board) else board_room.load(board)
+
+
+def pixels_of(picture: Picture) -> Pixels:
+    """uint8 [height, width, 3]. PictureError where it is no picture."""
+    if isinstance(picture, (str, Path)):
+        return load_picture(picture)
+    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
+        raise PictureError(f"a picture is uint8 [height, width, 3], not {picture.dtype} {list(picture.shape)}")
+    return picture

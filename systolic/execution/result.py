@@ -1,0 +1,193 @@
+"""What executing a design on pictures told, and how far its integers are from the float network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from cnn.float_model import run_float
+from cnn.integer_model import Integers, dequantise, run_integer
+from cnn.quantisation.fidelity import sqnr_db
+from host.vision.picture import Pixels
+from systolic.execution.build import Variant
+from systolic.execution.simulation import LayerResult, Simulation
+from systolic.golden import checksums, first_difference, run_golden
+from systolic.model import reload
+from systolic.report.page import html_table
+from systolic.report.tables import Cell, table
+from systolic.styles.registry import execute
+from systolic.styles.style import OpenedDesign
+
+
+@dataclass(frozen=True)
+class GoldenProgram:
+    """The standalone C++ program beside the numpy model: the first layer in which they differ, None where they agree
+    in all."""
+
+    first_difference: str | None
+
+    @property
+    def agrees(self) -> bool:
+        return self.first_difference is None
+
+
+@dataclass(frozen=True, eq=False)
+class FrameResult:
+    """One frame. noise_db: by layer, the signal-to-noise ratio of the executed integers against the float network, None
+    where a layer is all zeros or exact. golden: None where the standalone program was not run."""
+
+    network: str
+    simulation: Simulation
+    noise_db: tuple[float | None, ...]
+    golden: GoldenProgram | None = None
+
+    @property
+    def mismatches(self) -> int:
+        return self.simulation.mismatches
+
+    @property
+    def right(self) -> bool:
+        """Every bit, and the standalone program says so too."""
+        return self.mismatches == 0 and (self.golden is None or self.golden.agrees)
+
+    def values(self) -> dict[str, Any]:
+        """{network, variant, layers: [{name, values, mismatches, first, sqnr_db}], mismatches, golden_program}"""
+        layers = zip(self.simulation.layers, self.noise_db, strict=True)
+        values: dict[str, Any] = {
+            "network": self.network,
+            "variant": self.simulation.variant.name,
+            "layers": [{**asdict(layer), "sqnr_db": noise} for layer, noise in layers],
+            "mismatches": self.mismatches,
+        }
+        if self.golden is not None:
+            differs = self.golden.first_difference
+            values["golden_program"] = {"agrees": self.golden.agrees, "first_difference": differs}
+        return values
+
+    def rows(self) -> list[list[Cell]]:
+        """A line a layer under HEAD."""
+        return [
+            [layer.name, layer.values, layer.mismatches, noise, _where(layer)]
+            for layer, noise in zip(self.simulation.layers, self.noise_db, strict=True)
+        ]
+
+    def verdict(self) -> str:
+        """A sentence."""
+        total = sum(layer.values for layer in self.simulation.layers)
+        verdict = "every bit equal" if self.mismatches == 0 else "THE DESIGN IS NOT RIGHT"
+        golden = ""
+        if self.golden is not None:
+            said = (
+                "agrees in every layer" if self.golden.agrees else f"DIFFERS, first in {self.golden.first_difference}"
+            )
+            golden = f"\nthe standalone C++ golden program {said}"
+        return (
+            f"{self.mismatches:,} mismatches in {total:,} values: {verdict} (executed {self.simulation.variant.name} "
+            f"code against the golden model; SQNR against the float network){golden}"
+        )
+
+    def text(self) -> str:
+        """A table for a terminal."""
+        return f"{table(HEAD, self.rows())}\n\n{self.verdict()}"
+
+
+HEAD = ("layer", "values", "mismatches", "SQNR dB", "")
+
+
+def _where(layer: LayerResult) -> str:
+    return "" if layer.first is None else "first at channel {}, row {}, column {}".format(*layer.first)
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationResult:
+    """One start of a design: one frame, or those of a batch."""
+
+    network: str
+    frames: tuple[FrameResult, ...]
+
+    @property
+    def mismatches(self) -> int:
+        """Integers of all layers and frames that differ from the golden model."""
+        return sum(frame.mismatches for frame in self.frames)
+
+    @property
+    def right(self) -> bool:
+        """Every bit of every frame."""
+        return all(frame.right for frame in self.frames)
+
+    @property
+    def layers(self) -> tuple[LayerResult, ...]:
+        """Of the first frame."""
+        return self.frames[0].simulation.layers
+
+    @property
+    def outputs(self) -> tuple[Integers, ...]:
+        """Of the first frame: the integers of every layer, [channels, height, width]."""
+        return self.frames[0].simulation.outputs
+
+    def values(self) -> dict[str, Any]:
+        """One JSON object: the frame's, or of a batch {network, batch, frames, mismatches}."""
+        if len(self.frames) == 1:
+            return self.frames[0].values()
+        return {
+            "network": self.network,
+            "batch": len(self.frames),
+            "frames": [frame.values() for frame in self.frames],
+            "mismatches": self.mismatches,
+        }
+
+    def text(self) -> str:
+        """A table a frame."""
+        if len(self.frames) == 1:
+            return self.frames[0].text()
+        count = len(self.frames)
+        return "\n\n".join(f"frame {number} of {count}\n{frame.text()}" for number, frame in enumerate(self.frames, 1))
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{frame.verdict()}</p>{html_table(HEAD, frame.rows())}" for frame in self.frames)
+
+
+def simulate(
+    design: OpenedDesign,
+    pictures: Sequence[Pixels],
+    variant: Variant = Variant(),  # noqa: B008 (frozen)
+    golden: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> SimulationResult:
+    """One start: pictures, uint8 [channels, height, width], through the generated code, compared with the golden model.
+
+    The last picture fills a batch. golden: also compile and run the standalone C++ program. SimulationError as of
+    ``Style.execute``.
+    """
+    simulations = execute(design, pictures, variant, tell)
+    tell("float reference")
+    filled = [*pictures, *[pictures[-1]] * (len(simulations) - len(pictures))]
+    programs = [_golden_program(design, picture, tell) if golden else None for picture in pictures]
+    programs += programs[-1:] * (len(simulations) - len(pictures))
+    frames = zip(filled, simulations, programs, strict=True)
+    return SimulationResult(design.manifest.network, tuple(_frame(design, *frame) for frame in frames))
+
+
+def _frame(design: OpenedDesign, picture: Pixels, simulation: Simulation, golden: GoldenProgram | None) -> FrameResult:
+    return FrameResult(design.manifest.network, simulation, noise_of(design, picture, simulation), golden)
+
+
+def noise_of(design: OpenedDesign, picture: Pixels, simulation: Simulation) -> tuple[float | None, ...]:
+    """SQNR in dB by layer. picture: uint8 [channels, height, width]."""
+    floats = run_float(reload(design.path), picture.astype(np.float32) / np.float32(255))
+    ratios = []
+    for layer, output in zip(design.manifest.layers, simulation.outputs, strict=True):
+        node = design.network.nodes[layer.node]
+        ratio = sqnr_db(floats[layer.node], dequantise(output, node.type))
+        ratios.append(round(ratio, 2) if math.isfinite(ratio) else None)
+    return tuple(ratios)
+
+
+def _golden_program(design: OpenedDesign, picture: Pixels, tell: Callable[[str], None]) -> GoldenProgram:
+    tell("compiling and running the standalone C++ golden program")
+    expected = checksums(design.network, run_integer(design.network, picture))
+    return GoldenProgram(first_difference(expected, run_golden(design.path / "golden", picture)))

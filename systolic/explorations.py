@@ -1,0 +1,130 @@
+"""Schedules and foldings as a user of Python has them: the best one, several side by side, the Pareto front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from boards.board import Board
+from cnn.quantized import QuantizedNetwork
+from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.search.space import pin, space_of
+from systolic.designs import board_of
+from systolic.model import Calibration, Model, quantise_model, sample_pictures
+from systolic.styles.streaming import exploration as streaming
+from systolic.styles.streaming.exploration import StreamingComparison
+from systolic.styles.streaming.mapping import StreamingMapping
+from systolic.styles.streaming.options import SEARCHES, StreamingOptions
+from systolic.styles.systolic import exploration as systolic
+from systolic.styles.systolic.exploration import Alternatives, SystolicComparison
+from systolic.styles.systolic.mapping import SystolicMapping
+from systolic.styles.systolic.options import SystolicOptions
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def schedule(
+    network: Model,
+    board: Board | str = "zcu104",
+    clock_mhz: float | None = None,
+    bits: int | None = None,
+    executor: Executor | None = None,
+    **options: Any,
+) -> SystolicMapping:
+    """The best array and tiling for a network, priced; nothing is generated.
+
+    clock_mhz: where it is None, that of the board which gives the most frames a second. bits: of weights and
+    activations, 4, 8 or 16. executor: what the search runs in. options: fields of ``SystolicOptions``. ScheduleError
+    where nothing fits.
+    """
+    wishes = SystolicOptions(**options)
+    return systolic.explore(shapes_of(network, bits), board_of(board), clock_mhz, wishes, executor)
+
+
+def fold(
+    network: Model,
+    board: Board | str = "ultra96-v2",
+    clock_mhz: float | None = None,
+    bits: int | None = None,
+    **options: Any,
+) -> StreamingMapping:
+    """The folding of a network as a pipeline, priced; nothing is generated.
+
+    clock_mhz: the board's highest where it is None. options: fields of ``StreamingOptions``. ScheduleError where
+    nothing fits.
+    """
+    return streaming.explore(shapes_of(network, bits), board_of(board), clock_mhz, StreamingOptions(**options))
+
+
+def compare(
+    network: Model,
+    boards: Sequence[Board | str] = ("zcu104",),
+    arrays: Sequence[str] = (),
+    bits: Sequence[int] = (8,),
+    batches: Sequence[int] = (1,),
+    **options: Any,
+) -> SystolicComparison:
+    """Every board × array × bits × batch side by side, at the clock of each that gives the most frames a second.
+
+    arrays: "13x16x16"; none searches the geometry. What does not fit is a row that says why. options: fields of
+    ``SystolicOptions``.
+    """
+    networks = {count: shapes_of(network, count) for count in bits}
+    alternatives = Alternatives(tuple(map(board_of, boards)), tuple(arrays), tuple(batches))
+    return systolic.compare(networks, alternatives, None, SystolicOptions(**options))
+
+
+def compare_foldings(
+    network: Model,
+    board: Board | str = "ultra96-v2",
+    clock_mhz: float | None = None,
+    searches: Sequence[str] = SEARCHES,
+    **options: Any,
+) -> StreamingComparison:
+    """What each search makes of the same wish. options: fields of ``StreamingOptions``."""
+    wishes = StreamingOptions(**options)
+    return streaming.compare(shapes_of(network), board_of(board), clock_mhz, wishes, searches)
+
+
+@dataclass(frozen=True, eq=False)
+class ParetoFront:
+    """The schedules that no other beats in both frames/s and DSPs, the fastest first."""
+
+    points: tuple[SystolicMapping, ...]
+
+    def figure(self, chosen: SystolicMapping | None = None) -> Figure:
+        """Frames a second against DSP, BRAM36 and DDR bytes. chosen: a schedule that is marked."""
+        from systolic.styles.systolic.figures import pareto
+
+        return pareto(self.points, chosen)
+
+    def _repr_html_(self) -> str:
+        from systolic.report.page import picture
+
+        return picture(self.figure())
+
+
+def pareto_front(
+    network: Model, board: Board | str = "zcu104", clock_mhz: float | None = None, batch: int = 1, **pins: int
+) -> ParetoFront:
+    """The best schedule of every geometry that is on the front.
+
+    clock_mhz: the board's highest where it is None. pins: numbers of the array, such as lanes=16.
+    """
+    quantised, there = shapes_of(network), board_of(board)
+    clock = there.clocks()[-1] if clock_mhz is None else there.nearest_clock(clock_mhz)
+    space = pin(space_of(quantised, there, batch=batch), **pins)
+    return ParetoFront(systolic.pareto_front(quantised, there, ddr_timing(there, clock.mhz), space, batch))
+
+
+def shapes_of(network: Model, bits: int | None = None) -> QuantizedNetwork:
+    """Shapes and bits decide a mapping, not numbers: one picture is enough to calibrate on.
+
+    bits: 8 where it is None; those of a network that was quantised when it was trained are its own.
+    """
+    if network.quantized is not None and bits == 8:
+        bits = None
+    return quantise_model(network, Calibration(sample_pictures()[:1], bits=bits))

@@ -1,0 +1,57 @@
+"""The accelerator styles by name: data, and the only place that lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from boards.errors import GenerateError, SimulationError
+from host.contract.manifest import read_manifest
+from host.vision.picture import Pixels
+from systolic.execution.build import Variant
+from systolic.execution.simulation import Simulation
+from systolic.styles.streaming.style import StreamingStyle
+from systolic.styles.style import OpenedDesign, Progress, Style
+from systolic.styles.systolic.style import SystolicStyle
+
+AnyStyle: TypeAlias = Style[Any, Any, Any]
+
+STYLES: dict[str, AnyStyle] = {style.name: style for style in (SystolicStyle(), StreamingStyle())}
+"""By the name that a manifest and ``--style`` give; the first is what is taken where none is named."""
+
+
+def default_style() -> str:
+    """Where a user names none."""
+    return next(iter(STYLES))
+
+
+def style_named(name: str) -> AnyStyle:
+    """GenerateError where there is none of that name."""
+    if name not in STYLES:
+        raise GenerateError(f"there is no style {name!r}; take one of {', '.join(STYLES)}")
+    return STYLES[name]
+
+
+def style_of(design: OpenedDesign) -> AnyStyle:
+    """The style that generated ``design``."""
+    return STYLES[design.manifest.style]
+
+
+def open_design(path: Path) -> OpenedDesign:
+    """HostError where ``path`` is not a generated design, SimulationError where it is not whole."""
+    manifest = read_manifest(path)
+    if manifest.style not in STYLES:
+        raise SimulationError(f"{path} is of the style {manifest.style!r}, and known are {', '.join(STYLES)}")
+    design: OpenedDesign = STYLES[manifest.style].open(path, manifest)
+    return design
+
+
+def execute(
+    design: OpenedDesign,
+    pictures: Sequence[Pixels],
+    variant: Variant = Variant(),  # noqa: B008 (frozen)
+    tell: Progress = lambda _: None,
+) -> tuple[Simulation, ...]:
+    """One start of the design, as of ``Style.execute``."""
+    return style_of(design).execute(design, pictures, variant, tell)

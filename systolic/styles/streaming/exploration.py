@@ -1,0 +1,176 @@
+"""Foldings by search: the one that was asked for, and all searches side by side. What ``systolic fold`` calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from boards.board import Board
+from boards.errors import ScheduleError
+from boards.facts import Clock
+from cnn.quantized import QuantizedNetwork
+from scheduler.streaming import graph as g
+from scheduler.streaming.area.budget import Budget
+from scheduler.streaming.folding_file import from_json
+from scheduler.streaming.lower import lower
+from scheduler.streaming.result import FoldingResult, Goal, evaluate
+from scheduler.streaming.search import annealing, exact, greedy
+from scheduler.streaming.search.candidates import Options
+from systolic.styles.options import saved_text
+from systolic.styles.streaming.mapping import StreamingMapping
+from systolic.styles.streaming.options import SEARCHES, StreamingOptions
+
+MADE_BY = f"systolic fold --save FILE, or take {', '.join(SEARCHES)}"
+
+# --- one folding ---------------------------------------------------------------------------------------------------
+
+
+def explore(
+    network: QuantizedNetwork,
+    board: Board,
+    clock_mhz: float | None = None,
+    options: StreamingOptions | None = None,
+) -> StreamingMapping:
+    """The folding that the options ask for: a saved one, or the cheapest, or the fastest.
+
+    clock_mhz: the board's highest where it is None. Raises BoardError for a clock that the board does not make,
+    ScheduleError for what the board lacks, and for the rule that a saved folding breaks.
+    """
+    clock = _clock(board, clock_mhz)
+    options = options or StreamingOptions()
+    return StreamingMapping(network, board, clock, fold(lower(network), board, clock, options))
+
+
+def _clock(board: Board, clock_mhz: float | None) -> Clock:
+    return board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
+
+
+def fold(graph: g.StreamGraph, board: Board, clock: Clock, options: StreamingOptions) -> FoldingResult:
+    """The folding of a graph that was lowered already; errors as of ``explore``."""
+    cycles = None if options.fps is None else int(clock.mhz * 1e6 / options.fps)
+    if cycles == 0:
+        raise ScheduleError(f"{options.fps:g} frames/s leave no cycle for a frame at {clock.mhz:g} MHz; ask for less")
+    _check_external(graph, options.external)
+    goal = Goal(cycles, clock.mhz, Budget())
+    space = Options(options.max_padding, options.pad_ends, options.max_pixels, options.external, uram_weights=False)
+    if options.folding is not None:
+        text, name = saved_text(options.folding, "folding", MADE_BY)
+        return evaluate(graph, from_json(text, graph, name).folds, board, goal)
+    if options.search == "greedy":
+        return greedy.fold(graph, board, goal, external=options.external)
+    if options.search == "annealing":
+        return annealing.fold(graph, board, goal, space, annealing.Effort(options.effort, options.attempts))
+    return exact.fold(graph, board, goal, space, options.deadline)
+
+
+def _check_external(graph: g.StreamGraph, external: tuple[str, ...]) -> None:
+    """A misspelt layer would stay on the chip without a word."""
+    known = [block.name for block in graph.blocks if isinstance(block.op, g.MatrixVector)]
+    unknown = [name for name in external if name not in known]
+    if unknown:
+        raise ScheduleError(
+            f"--external {unknown[0]}: {graph.name} has no such layer whose weights can come from DDR; "
+            f"there are {', '.join(known)}"
+        )
+
+
+# --- several -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """What one search made of it. search: its name, or the file of a saved folding. mapping: None where it found
+    nothing, for ``reason``."""
+
+    search: str
+    mapping: StreamingMapping | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class StreamingComparison:
+    """fps: the frame rate that was asked for, None for the highest."""
+
+    network: str
+    board: Board
+    clock: Clock
+    rows: tuple[Candidate, ...]
+    fps: float | None = None
+
+    def reaches(self, mapping: StreamingMapping) -> bool:
+        """The frame rate that was asked for."""
+        return self.fps is None or mapping.frames_per_second >= self.fps
+
+    def mapping_of(self, search: str) -> StreamingMapping:
+        """ScheduleError where ``search`` found nothing."""
+        (row,) = (row for row in self.rows if row.search == search)
+        if row.mapping is None:
+            raise ScheduleError(f"{search} found nothing to save: {row.reason}")
+        return row.mapping
+
+    def values(self) -> dict[str, Any]:
+        """One JSON object."""
+        return {
+            "network": self.network,
+            "board": self.board.name,
+            "clock_mhz": self.clock.mhz,
+            "foldings": [self._row_values(row) for row in self.rows],
+        }
+
+    def _row_values(self, row: Candidate) -> dict[str, Any]:
+        if row.mapping is None:
+            return {"search": row.search, "reason": row.reason}
+        values = row.mapping.values()
+        for name in ("network", "board", "clock_mhz"):
+            del values[name]
+        return {"search": row.search, **values, "reached": self.reaches(row.mapping)}
+
+    def text(self) -> str:
+        """A table for a terminal."""
+        from systolic.styles.streaming.report import comparison_text
+
+        return comparison_text(self)
+
+    def page(self) -> str:
+        """One self-contained HTML file."""
+        from systolic.styles.streaming.report import comparison_page
+
+        return comparison_page(self)
+
+    def _repr_html_(self) -> str:
+        from systolic.styles.streaming.report import comparison_html
+
+        return comparison_html(self)
+
+
+def compare(
+    network: QuantizedNetwork,
+    board: Board,
+    clock_mhz: float | None = None,
+    options: StreamingOptions | None = None,
+    searches: Sequence[str] = SEARCHES,
+    tell: Callable[[str], None] = lambda _: None,
+) -> StreamingComparison:
+    """What each of ``searches`` makes of the same wish; one that finds nothing says why and stops no other.
+
+    A saved folding among the options is one more.
+    """
+    clock, graph, options = _clock(board, clock_mhz), lower(network), options or StreamingOptions()
+    wishes = [replace(options, search=search, folding=None) for search in searches]
+    wishes += [options] if options.folding is not None else []
+    rows = []
+    for wish in wishes:
+        tell(f"folding: {wish.label}")
+        try:
+            mapping = StreamingMapping(network, board, clock, fold(graph, board, clock, wish))
+            rows.append(Candidate(wish.label, mapping))
+        except ScheduleError as error:
+            rows.append(Candidate(wish.label, None, str(error).splitlines()[0]))
+    return StreamingComparison(graph.name, board, clock, tuple(rows), options.fps)
+
+
+def alone(mapping: StreamingMapping, options: StreamingOptions) -> StreamingComparison:
+    """A comparison of one, as ``systolic fold`` shows it."""
+    rows = (Candidate(options.label, mapping),)
+    return StreamingComparison(mapping.network.name, mapping.board, mapping.clock, rows, options.fps)

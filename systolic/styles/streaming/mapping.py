@@ -1,0 +1,147 @@
+"""A network on a board as a folding, priced once: everything that is told of it, and generated from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from boards.board import Board
+from boards.errors import ScheduleError
+from boards.facts import Clock
+from cnn.quantized import QuantizedNetwork
+from scheduler.streaming.area.total import converter_count, fifo_bits
+from scheduler.streaming.folding_file import to_json
+from scheduler.streaming.graph import Fold
+from scheduler.streaming.result import FoldingResult
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PROOFS = {"optimal": "proven cheapest", "given": "not searched for"}
+
+
+@dataclass(frozen=True, eq=False)
+class StreamingMapping:
+    """One folding on one board. folded: with what it takes of the board, estimated."""
+
+    network: QuantizedNetwork
+    board: Board
+    clock: Clock
+    folded: FoldingResult
+
+    @property
+    def batch(self) -> int:
+        """A pipeline takes frame after frame, and no weights pass."""
+        return 1
+
+    @property
+    def fits(self) -> bool:
+        """The board, as estimated."""
+        return self.folded.fits
+
+    @property
+    def clock_mhz(self) -> float:
+        return self.clock.mhz
+
+    @property
+    def frames_per_second(self) -> float:
+        """Modelled, at the target clock."""
+        return self.folded.frames_per_second(self.clock.mhz)
+
+    @property
+    def cycles_per_frame(self) -> int:
+        """Modelled."""
+        return self.folded.cycles
+
+    @property
+    def title(self) -> str:
+        return f"{self.network.name} as a streaming pipeline on {self.board.title}"
+
+    @property
+    def converters(self) -> int:
+        """Width converters between blocks."""
+        return converter_count(self.folded.folding)
+
+    @property
+    def fifo_bits(self) -> int:
+        """Of all FIFOs, as the search estimates them."""
+        return fifo_bits(self.folded.folding)
+
+    @property
+    def gap(self) -> float | None:
+        """How far from the best it may be, as a share; None where nothing is proven."""
+        return self.folded.gap if math.isfinite(self.folded.gap) else None
+
+    @property
+    def proof(self) -> str:
+        """What the search has proven, in words."""
+        within = f"within {self.folded.gap:.1%} of the best"
+        return within if self.folded.state == "feasible" else PROOFS.get(self.folded.state, "nothing proven")
+
+    @property
+    def estimate(self) -> Mapping[str, int]:
+        """Resources by name, as the manifest has them."""
+        used = self.folded.usage
+        return {
+            "dsp": used.dsp,
+            "lut": used.lut,
+            "lutram": used.lutram,
+            "bram36": -(-used.bram18 // 2),
+            "uram": used.uram,
+        }
+
+    def values(self) -> dict[str, Any]:
+        """One JSON object."""
+        return {
+            "network": self.network.name,
+            "board": self.board.name,
+            "clock_mhz": self.clock_mhz,
+            "cycles": self.cycles_per_frame,
+            "frames_per_second": round(self.frames_per_second, 2),
+            **asdict(self.folded.usage),
+            "converters": self.converters,
+            "fifo_bits": self.fifo_bits,
+            "price": self.folded.boards,
+            "fits": self.fits,
+            "state": self.folded.state,
+            "gap": self.gap,
+            "seconds": round(self.folded.seconds, 3),
+        }
+
+    def text(self) -> str:
+        """A table for a terminal, and what it sums up to."""
+        from systolic.styles.streaming.report import mapping_text
+
+        return mapping_text(self)
+
+    def page(self) -> str:
+        """One self-contained HTML file."""
+        from systolic.styles.streaming.report import mapping_page
+
+        return mapping_page(self)
+
+    def to_json(self) -> str:
+        """The folding alone, for an editor, and for the option ``folding``."""
+        return to_json(self.folded.folding)
+
+    def figure(self, kind: str) -> Figure:
+        """A picture: "cycles" or "resources", a bar a block. ScheduleError for another kind."""
+        from systolic.styles.streaming import figures
+
+        if kind not in figures.OF_MAPPING:
+            raise ScheduleError(f"a picture of a folding is one of {', '.join(figures.OF_MAPPING)}, not {kind!r}")
+        return figures.OF_MAPPING[kind](self)
+
+    def _repr_html_(self) -> str:
+        from systolic.styles.streaming.report import mapping_html
+
+        return mapping_html(self)
+
+
+def fold_text(fold: Fold) -> str:
+    """A fold in words: what differs from doing one value at a time."""
+    standard = Fold()
+    parts = [f"{name} {value}" for name, value in vars(fold).items() if value != getattr(standard, name)]
+    return ", ".join(parts) or "one value a cycle"

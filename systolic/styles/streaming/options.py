@@ -1,0 +1,109 @@
+"""What a user may ask of a folding."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from boards.errors import ScheduleError
+from systolic.styles.options import Argument
+
+SEARCHES = ("exact", "greedy", "annealing")
+"""How a folding is searched for."""
+
+ARGUMENTS = (
+    Argument(
+        "--fps",
+        "frames/s to reach; default: as many as fit the board",
+        settings={"type": float, "metavar": "RATE"},
+    ),
+    Argument(
+        "--folding",
+        f"{', '.join(SEARCHES)}, or a file of systolic fold --save (default: %(default)s)",
+        "exact",
+        {"metavar": "SEARCH|FILE"},
+    ),
+    Argument("--deadline", "seconds to search (%(default)s)", 60.0, {"type": float, "metavar": "S"}),
+    Argument("--effort", "of annealing: evaluations a block (%(default)s)", 200, {"type": int, "metavar": "N"}),
+    Argument("--attempts", "of annealing: times through all blocks (%(default)s)", 2, {"type": int, "metavar": "N"}),
+    Argument("--max-padding", "channels that may be added to a map", 0, {"type": int, "metavar": "N"}),
+    Argument(
+        "--max-pixels",
+        "pixels that may travel in a word (default: %(default)s)",
+        2,
+        {"type": int, "metavar": "M"},
+    ),
+    Argument("--pad-ends", "pad also what the network reads and gives", False, {"action": "store_true"}),
+    Argument("--external", "layers whose weights stay in DDR", [], {"nargs": "+", "metavar": "LAYER"}),
+    Argument(
+        "--estimated-fifos",
+        "take FIFO depths as estimated, trace nothing",
+        False,
+        {"action": "store_true"},
+    ),
+)
+"""The options of ``systolic fold``, and of ``systolic generate`` in this style."""
+
+
+@dataclass(frozen=True)
+class StreamingOptions:
+    """What is wanted of a folding.
+
+    fps: frames a second at the target clock, with least resources; None for the highest rate that fits. search: one of
+    SEARCHES. folding: a saved one, as a file or as its JSON, instead of a search. deadline: seconds that the exact
+    search may take. effort, attempts: of annealing. max_padding: channels that may be added to a map; pad_ends: also to
+    what the network reads and gives. max_pixels: that may travel in a word. external: layers whose weights stay in DDR.
+    estimated_fifos: FIFO depths as the search estimates them, instead of by the cycle trace.
+    """
+
+    fps: float | None = None
+    search: str = "exact"
+    folding: Path | str | None = None
+    deadline: float | None = 60.0
+    effort: int = 200
+    attempts: int = 2
+    max_padding: int = 0
+    max_pixels: int = 2
+    pad_ends: bool = False
+    external: tuple[str, ...] = ()
+    estimated_fifos: bool = False
+
+    def __post_init__(self) -> None:
+        if self.search not in SEARCHES:
+            raise ScheduleError(f"a folding is searched for by {', '.join(SEARCHES)}, not by {self.search!r}")
+        if self.fps is not None and not self.fps > 0:
+            raise ScheduleError(f"a frame rate is above 0, not {self.fps:g}; give --fps RATE, or leave it out")
+        if self.deadline is not None and not self.deadline > 0:
+            raise ScheduleError(f"a search needs more than 0 seconds, not {self.deadline:g}; give --deadline S")
+        if self.max_pixels < 1:
+            raise ScheduleError(f"--max-pixels counts pixels of a word, 1 or more, not {self.max_pixels}")
+        if self.max_padding < 0:
+            raise ScheduleError(f"--max-padding counts channels that are added, 0 or more, not {self.max_padding}")
+        if min(self.effort, self.attempts) < 1:
+            raise ScheduleError(
+                f"annealing needs an effort and attempts of at least 1, not {self.effort} and {self.attempts}"
+            )
+
+    @property
+    def label(self) -> str:
+        """How the folding comes to be: the search, or the file that it is taken from."""
+        return self.search if self.folding is None else str(self.folding)
+
+
+def options_from(options: argparse.Namespace) -> StreamingOptions:
+    """Of ``systolic fold`` and ``systolic generate``: --folding is a search, or a file that fold --save wrote."""
+    searched = options.folding in SEARCHES
+    return StreamingOptions(
+        fps=options.fps,
+        search=options.folding if searched else SEARCHES[0],
+        folding=None if searched else Path(options.folding),
+        deadline=options.deadline,
+        effort=options.effort,
+        attempts=options.attempts,
+        max_padding=options.max_padding,
+        max_pixels=options.max_pixels,
+        pad_ends=options.pad_ends,
+        external=tuple(options.external),
+        estimated_fifos=options.estimated_fifos,
+    )

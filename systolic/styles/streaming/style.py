@@ -1,0 +1,76 @@
+"""The streaming style: every layer has hardware of its own, and all of them work at once."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from boards.board import Board
+from boards.errors import SimulationError
+from cnn.quantized import QuantizedNetwork
+from host.contract.parts import Manifest
+from host.vision.picture import Pixels
+from systolic.execution.build import Variant
+from systolic.execution.simulation import Simulation
+from systolic.model import DesignInputs
+from systolic.styles.streaming.cycles import StreamingTrace
+from systolic.styles.streaming.exploration import explore
+from systolic.styles.streaming.flow import generate_with_fifos
+from systolic.styles.streaming.mapping import StreamingMapping
+from systolic.styles.streaming.measure import check_timeline
+from systolic.styles.streaming.options import ARGUMENTS, StreamingOptions, options_from
+from systolic.styles.streaming.plan import StreamingPlan
+from systolic.styles.streaming.simulate import StreamingDesign, open_design, simulate
+from systolic.styles.style import Progress
+
+
+class StreamingStyle:
+    """See ``systolic.styles.style.Style``."""
+
+    name = "streaming"
+    summary = "a pipeline in which every layer has its own hardware"
+    arguments = ARGUMENTS
+    options = StreamingOptions
+
+    def options_from(self, options: argparse.Namespace) -> StreamingOptions:
+        """Those of the parsed command line."""
+        return options_from(options)
+
+    def map(
+        self,
+        network: QuantizedNetwork,
+        board: Board,
+        clock_mhz: float | None,
+        options: StreamingOptions,
+        tell: Progress,
+    ) -> StreamingMapping:
+        """The folding, at the board's highest clock where none is asked for."""
+        tell("folding")
+        return explore(network, board, clock_mhz, options)
+
+    def generate(
+        self, mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, tell: Progress
+    ) -> StreamingPlan:
+        """The pipeline, its FIFOs sized by its own trace unless the options leave them as estimated."""
+        return generate_with_fifos(mapping, inputs, options, tell)
+
+    def open(self, path: Path, manifest: Manifest) -> StreamingDesign:
+        """SimulationError where the folder is not whole."""
+        return open_design(path, manifest)
+
+    def execute(
+        self, design: StreamingDesign, pictures: Sequence[Pixels], variant: Variant, tell: Progress
+    ) -> tuple[Simulation, ...]:
+        """One frame."""
+        if len(pictures) != 1:
+            raise SimulationError(f"{design.path} takes one picture at a time, not {len(pictures)}; give one")
+        return (simulate(design, pictures[0], variant, tell),)
+
+    def trace(self, design: StreamingDesign, picture: Pixels, tell: Progress) -> StreamingTrace:
+        """A few frames of one picture, one after the other."""
+        return StreamingTrace.of(design, picture, tell)
+
+    def check_timeline(self, design: StreamingDesign, layer: str | None) -> None:
+        """SimulationError for a layer alone."""
+        check_timeline(layer)

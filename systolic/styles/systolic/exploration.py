@@ -1,0 +1,183 @@
+"""Schedules by search: the best one, the Pareto front, and boards, arrays and formats side by side.
+
+What ``systolic schedule`` and ``systolic compare`` call; everything told of it is *modelled* unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from boards.board import Board
+from boards.errors import ScheduleError
+from cnn.quantized import QuantizedNetwork
+from scheduler.hardware.ddr import DdrTiming, ddr_timing
+from scheduler.systolic.layers import check_batch
+from scheduler.systolic.model.clock import lowest_clock
+from scheduler.systolic.schedule import SystolicSchedule
+from scheduler.systolic.schedule_file import from_json
+from scheduler.systolic.search import pareto
+from scheduler.systolic.search.search import search, search_clocks
+from scheduler.systolic.search.space import Request, Space, pin, space_of
+from scheduler.systolic.search.workers import Workers
+from systolic.styles.options import saved_text
+from systolic.styles.systolic.mapping import Holds, SystolicMapping, price
+from systolic.styles.systolic.options import SystolicOptions
+
+Progress = Callable[[str], None]
+
+# --- one schedule --------------------------------------------------------------------------------------------------
+
+
+def explore(
+    network: QuantizedNetwork,
+    board: Board,
+    clock_mhz: float | None = None,
+    options: SystolicOptions | None = None,
+    executor: Executor | None = None,
+    tell: Progress = lambda _: None,
+) -> SystolicMapping:
+    """The schedule that the options ask for: a saved one, or the best.
+
+    clock_mhz: where it is None, that of the board which gives the least time a frame, the highest for objectives at a
+    rate and for a saved schedule. Raises BoardError for a clock that the board does not make, ScheduleError for an
+    unknown objective, an impossible pin, a saved schedule that breaks a rule, and where nothing fits.
+    """
+    options = options or SystolicOptions()
+    if options.schedule is not None:
+        return price(_saved(network, options), board, _ddr(board, clock_mhz, options))
+    space = pin(space_of(network, board, batch=options.frames), **options.pinned)
+    request, workers = Request(options.goal, space, options.frames), Workers(executor, tell)
+    best = (
+        search_clocks(network, board, request, workers, options.ddr_efficiency)
+        if clock_mhz is None
+        else search(network, board, _ddr(board, clock_mhz, options), request, workers)
+    )
+    mapping = price(best.schedule, board, best.ddr, best.proof)
+    return replace(mapping, holds=_holds(best.schedule, board, options)) if options.fps else mapping
+
+
+def _saved(network: QuantizedNetwork, options: SystolicOptions) -> SystolicSchedule:
+    """ScheduleError where another batch than the file's is asked for."""
+    assert options.schedule is not None
+    text, name = saved_text(options.schedule, "schedule", "systolic schedule --save FILE")
+    schedule = from_json(text, network, name)
+    if options.batch not in (None, schedule.batch):
+        raise ScheduleError(
+            f"{name} is a schedule for batches of {schedule.batch} frame(s), --batch asks for {options.batch}; leave "
+            "--batch out, or save a schedule of that batch"
+        )
+    return schedule
+
+
+def _holds(schedule: SystolicSchedule, board: Board, options: SystolicOptions) -> Holds | None:
+    clock = lowest_clock(schedule, board, options.fps, options.ddr_efficiency)
+    return Holds(options.fps, clock.mhz) if clock else None
+
+
+def _ddr(board: Board, clock_mhz: float | None, options: SystolicOptions) -> DdrTiming:
+    clock = board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
+    return ddr_timing(board, clock.mhz, options.ddr_efficiency)
+
+
+# --- several -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """What was asked, and the schedule, or the sentence why there is none."""
+
+    asked: str
+    mapping: SystolicMapping | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class SystolicComparison:
+    """network: its name, or several where they are quantised otherwise."""
+
+    network: str
+    rows: tuple[Candidate, ...]
+
+    def values(self) -> dict[str, Any]:
+        """One JSON object."""
+        return {
+            "network": self.network,
+            "rows": [
+                {"asked": row.asked, "schedule": row.mapping.values() if row.mapping else None, "reason": row.reason}
+                for row in self.rows
+            ],
+        }
+
+    def text(self) -> str:
+        """A table for a terminal."""
+        from systolic.styles.systolic.report import comparison_text
+
+        return comparison_text(self)
+
+    def page(self, front: Sequence[SystolicMapping] = ()) -> str:
+        """One self-contained HTML file. front: see ``pareto_front``."""
+        from systolic.styles.systolic.report import comparison_page
+
+        return comparison_page(self, front)
+
+    def _repr_html_(self) -> str:
+        from systolic.styles.systolic.report import comparison_html
+
+        return comparison_html(self)
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """What is to be compared: every board × array × batch. arrays: "13x16x16"; none searches the geometry too.
+    batches: frames that share the weights' passage."""
+
+    boards: tuple[Board, ...]
+    arrays: tuple[str, ...] = ()
+    batches: tuple[int, ...] = (1,)
+
+    def __post_init__(self) -> None:
+        for batch in self.batches:
+            check_batch(batch)
+
+
+def compare(
+    networks: Mapping[int, QuantizedNetwork],
+    alternatives: Alternatives,
+    clock_mhz: float | None = None,
+    options: SystolicOptions | None = None,
+    executor: Executor | None = None,
+) -> SystolicComparison:
+    """Every alternative for every network. networks: by the bits that it was quantised to.
+
+    A combination that does not fit is a row with its sentence; ScheduleError for what is no array.
+    """
+    options, rows = options or SystolicOptions(), []
+    arrays = alternatives.arrays or (None,)
+    choices = product(networks.items(), alternatives.boards, arrays, alternatives.batches)
+    for (bits, network), board, array, batch in choices:
+        asked = f"{board.name}, {array or 'best'}, int{bits}" + (
+            f", batch {batch}" if alternatives.batches != (1,) else ""
+        )
+        wanted_here = replace(options, array=array, batch=batch)
+        _ = wanted_here.pinned  # what is no array ends the comparison
+        try:
+            rows.append(Candidate(asked, explore(network, board, clock_mhz, wanted_here, executor)))
+        except ScheduleError as error:
+            rows.append(Candidate(asked, None, str(error)))
+    names = {network.name for network in networks.values()}
+    return SystolicComparison(", ".join(sorted(names)), tuple(rows))
+
+
+def pareto_front(
+    network: QuantizedNetwork, board: Board, ddr: DdrTiming, space: Space | None = None, batch: int = 1
+) -> tuple[SystolicMapping, ...]:
+    """The best schedule of every geometry that no other beats in both frames/s and DSPs, the fastest first.
+
+    batch: frames that share the weights' passage; ``space`` is one of the same batch.
+    """
+    schedules = pareto.pareto_front(network, board, ddr, Request(space=space, batch=batch))
+    return tuple(price(schedule, board, ddr) for schedule in schedules)

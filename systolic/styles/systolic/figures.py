@@ -1,0 +1,128 @@
+"""Pictures of schedules, as matplotlib figures: what an architect would put on a slide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from scheduler.systolic.model.cycles import PARTS
+from systolic.report.figures import COLOURS, WIDTH, blank
+from systolic.styles.systolic.mapping import SystolicMapping
+
+
+def roofline(mapping: SystolicMapping) -> Figure:
+    """Operations a second against operations a DDR byte: a point a layer under the array's and the memory's roof."""
+    figure, axes = blank("Roofline (modelled)")
+    clock = mapping.clock_mhz * 1e6
+    peak = 2 * mapping.schedule.array.macs_per_cycle * clock / 1e9
+    memory = mapping.cost.ddr.milli_bytes / 1000 * clock / 1e9
+    points = [
+        (2 * layer.shape.macs / layer.traffic.total, 2 * layer.shape.macs * clock / layer.total / 1e9, layer.shape.name)
+        for layer in mapping.cost.layers
+        if layer.shape.macs
+    ]
+    low, high = min(p[0] for p in points) / 3, max(max(p[0] for p in points), peak / memory) * 3
+    axes.plot([low, peak / memory, high], [low * memory, peak, peak], color="#333333", lw=1.2)
+    axes.text(high, peak * 1.06, f"array {peak:,.0f} GOPS", ha="right", fontsize=8)
+    axes.text(low * 1.1, low * memory * 1.6, f"DDR {memory:.1f} GB/s", fontsize=8, rotation=25)
+    for number, (x, y, name) in enumerate(sorted(points)):
+        axes.plot(x, y, "o", color=COLOURS["compute"], ms=5)
+        below = 10 + 9 * (number % 4)  # layers of one network crowd at the roof: their names take turns
+        line = {"arrowstyle": "-", "lw": 0.4, "color": "#999999"}
+        axes.annotate(name, (x, y), textcoords="offset points", xytext=(4, -below), fontsize=7, arrowprops=line)
+    axes.set(xscale="log", yscale="log", xlabel="operations a DDR byte", ylabel="GOPS")
+    return figure
+
+
+def cycles(mapping: SystolicMapping) -> Figure:
+    """Cycles of every layer by what they are spent on."""
+    layers = mapping.cost.layers
+    batch = mapping.schedule.batch
+    whole = f", {batch} frames" if batch > 1 else ""
+    figure, axes = blank(f"Cycles a layer{whole} (modelled)", max(2.0, 0.6 + 0.3 * len(layers)))
+    names = [layer.shape.name for layer in layers]
+    left = [0] * len(layers)
+    for part in sorted(PARTS, key=lambda p: p != "compute"):
+        values = [int(getattr(layer.cycles, part)) for layer in layers]
+        if sum(values):
+            axes.barh(names, values, left=left, color=COLOURS[part], label=part)
+            left = [a + b for a, b in zip(left, values, strict=True)]
+    axes.invert_yaxis()
+    axes.set_xlabel("cycles")
+    axes.legend(fontsize=7, frameon=False)
+    return figure
+
+
+def buffers(mapping: SystolicMapping) -> Figure:
+    """How much of the row, weight, kept-sum and map buffers each layer uses."""
+    array, layers = mapping.schedule.array, mapping.cost.layers
+    figure, axes = blank("Buffer occupancy (share of the depth)", max(2.2, 0.6 + 0.42 * len(layers)))
+    shades = [("row_depth", COLOURS["rows"]), ("weight_depth", COLOURS["weights"]), ("kept_depth", COLOURS["saver"])]
+    shades += [("map_depth", COLOURS["ddr"])] if array.map_depth else []
+    for offset, (name, colour) in enumerate(shades):
+        used = [100 * getattr(layer.needs, name) / getattr(array, name) for layer in layers]
+        at = [i + 0.8 / len(shades) * (offset + 0.5 - len(shades) / 2) for i in range(len(layers))]
+        axes.barh(at, used, height=0.72 / len(shades), color=colour, label=f"{name} {getattr(array, name)}")
+    axes.set_yticks(range(len(layers)), [layer.shape.name for layer in layers])
+    axes.invert_yaxis()
+    axes.set(xlabel="% used", xlim=(0, 105))
+    axes.legend(fontsize=7, frameon=False)
+    return figure
+
+
+def tiling(mapping: SystolicMapping, layer: int) -> Figure:
+    """The row tiles and column tiles of one layer over its convolution's output, the first row tile filled."""
+    priced, rows = mapping.cost.layers[layer], mapping.schedule.array.rows
+    shape, chosen = priced.shape, priced.tiling
+    figure, axes = blank(
+        f"{shape.name}: {shape.out_height} × {shape.out_width} × {shape.filters}, {chosen.order}, "
+        f"{chosen.columns.count} column tile(s)"
+    )
+    for tile in chosen.columns.tiles:
+        for top in range(0, shape.out_height, rows):
+            height = min(rows, shape.out_height - top)
+            colour = COLOURS["compute"] if top == 0 else "none"
+            axes.add_patch(
+                Rectangle(
+                    (tile.first, top), tile.columns, height, facecolor=colour, edgecolor="#333333", lw=0.6, alpha=0.7
+                )
+            )
+    axes.set(xlim=(0, shape.out_width), ylim=(shape.out_height, 0), xlabel="column", ylabel="row", aspect="equal")
+    return figure
+
+
+def pareto(points: Sequence[SystolicMapping], chosen: SystolicMapping | None = None) -> Figure:
+    """Frames a second against DSP, BRAM36 and DDR bytes: the best schedule of every geometry that is on the front."""
+    figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
+    kinds: tuple[tuple[str, Callable[[SystolicMapping], float]], ...] = (
+        ("DSP", lambda e: e.usage.dsp),
+        ("BRAM36", lambda e: e.usage.bram36),
+        ("DDR MB a frame", _megabytes),
+    )
+    for number, (name, value) in enumerate(kinds, 1):
+        axes = figure.add_subplot(1, 3, number)
+        axes.plot([value(e) for e in points], [e.cost.frames_per_second for e in points], "o", ms=4, color="#2f6fb0")
+        for e in points[:1]:
+            axes.annotate(str(e.schedule.array), (value(e), e.cost.frames_per_second), fontsize=7)
+        if chosen is not None:
+            axes.plot(value(chosen), chosen.cost.frames_per_second, "s", ms=6, color="#c8553d")
+        axes.set_xlabel(name, fontsize=8)
+        axes.tick_params(labelsize=7)
+        axes.spines[["top", "right"]].set_visible(False)
+        if number == 1:
+            axes.set_ylabel("frames/s (modelled)", fontsize=8)
+    return figure
+
+
+def _megabytes(mapping: SystolicMapping) -> float:
+    return mapping.cost.bytes_per_frame / 1e6
+
+
+OF_MAPPING: Mapping[str, Callable[[SystolicMapping], Figure]] = {
+    "cycles": cycles,
+    "roofline": roofline,
+    "buffers": buffers,
+}
+"""The pictures of a whole schedule, by name, as a page shows them."""

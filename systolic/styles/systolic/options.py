@@ -1,0 +1,96 @@
+"""What a user may ask of a schedule."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from boards.errors import ScheduleError
+from scheduler.hardware.ddr import DDR_EFFICIENCY
+from scheduler.systolic.search.space import Goal
+from systolic.styles.options import Argument
+
+PINS: Mapping[str, str] = MappingProxyType(
+    {
+        "save_rows": "rows of a position that the Saver requantises a cycle",
+        "chunk": "columns that it arranges before they leave",
+        "map_ports": "AXI ports for maps",
+        "weight_ports": "AXI ports for weights",
+        "row_depth": "words of a row-buffer bank",
+        "weight_depth": "steps of the weight buffer",
+        "map_depth": "words of a map-buffer bank; with 0 no map stays on chip",
+    }
+)
+"""Numbers of the array that a user may pin, and what they are."""
+
+ARGUMENTS = (
+    Argument(
+        "--schedule",
+        "a schedule saved by systolic schedule --save",
+        settings={"type": Path, "metavar": "FILE"},
+    ),
+    Argument(
+        "--batch",
+        "frames that share the weights' passage where that is exact (default: 1)",
+        settings={"type": int, "metavar": "B"},
+    ),
+)
+"""The options of ``systolic generate`` that are of this style."""
+
+
+@dataclass(frozen=True)
+class SystolicOptions:
+    """What is wanted of a schedule.
+
+    schedule: a saved one, as a file or as its JSON, instead of a search. batch: frames that share the weights' passage;
+    where it is None, that of the saved schedule, or 1. objective: fps, latency, ddr or resources. fps: frames a second
+    that the last two must hold. array: rows × columns × lanes to be pinned, "13x16x16". order: a loop order to be
+    pinned. pins: other numbers of the array, by the names of PINS. ddr_efficiency: the share of the DDR's peak that
+    carries data.
+    """
+
+    schedule: Path | str | None = None
+    batch: int | None = None
+    objective: str = "fps"
+    fps: float = 0.0
+    array: str | None = None
+    order: str | None = None
+    pins: Mapping[str, int | None] = field(default_factory=dict)
+    ddr_efficiency: float = DDR_EFFICIENCY
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.pins) - {*PINS, "rows", "columns", "lanes"})
+        if unknown:
+            raise ScheduleError(f"{unknown[0]!r} is no number of the array; there are {', '.join(PINS)}")
+
+    @property
+    def frames(self) -> int:
+        """Of a batch, where the schedule is searched."""
+        return 1 if self.batch is None else self.batch
+
+    @property
+    def goal(self) -> Goal:
+        """ScheduleError for an unknown objective, and for one without the rate that it is to hold."""
+        return Goal(self.objective, self.fps)
+
+    @property
+    def pinned(self) -> dict[str, int | str | None]:
+        """Everything that is pinned, by the name of its number. ScheduleError for an array that is none."""
+        geometry = geometry_pins(self.array) if self.array else {}
+        return {**self.pins, **geometry, "order": self.order}
+
+
+def geometry_pins(text: str) -> dict[str, int]:
+    """ "13x16x16" → rows, columns, lanes. ScheduleError for what is no array."""
+    parts = text.lower().replace("×", "x").split("x")
+    if len(parts) != 3 or not all(part.isdigit() for part in parts):
+        raise ScheduleError(f"an array is ROWSxCOLUMNSxLANES, such as 13x16x16, not {text!r}")
+    return dict(zip(("rows", "columns", "lanes"), map(int, parts), strict=True))
+
+
+def options_from(options: argparse.Namespace) -> SystolicOptions:
+    """Of ``systolic generate``."""
+    return SystolicOptions(schedule=options.schedule, batch=options.batch)

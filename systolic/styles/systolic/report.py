@@ -1,0 +1,219 @@
+"""Schedules for people: tables for a terminal, and the same on a page with pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from scheduler.systolic.area.fabric import SOURCE
+from scheduler.systolic.area.resources import PRIMITIVES, built
+from systolic.report.figures import bars
+from systolic.report.page import html_table, page, picture
+from systolic.report.tables import Cell, table
+from systolic.styles.systolic import figures
+from systolic.styles.systolic.exploration import Candidate, SystolicComparison
+from systolic.styles.systolic.mapping import SystolicMapping
+
+# --- one schedule --------------------------------------------------------------------------------------------------
+
+LAYER_HEAD = ("layer", "order", "column tiles", "cycles", "PEs busy", "DDR bytes", "result", "bound by", "runner-up")
+
+
+def layer_rows(mapping: SystolicMapping) -> list[list[Cell]]:
+    """A line a layer under LAYER_HEAD."""
+    lines: list[list[Cell]] = []
+    for layer, why in zip(mapping.cost.layers, mapping.runners_up, strict=True):
+        lines.append(
+            [
+                layer.shape.name,
+                layer.tiling.order,
+                f"{layer.tiling.columns.count} × {layer.tiling.columns.width}",
+                layer.total,
+                f"{mapping.cost.efficiency(layer):.0%}",
+                layer.traffic.total,
+                "on chip" if layer.tiling.on_chip else "DDR",
+                layer.bound_by,
+                why,
+            ]
+        )
+    return lines
+
+
+def totals(mapping: SystolicMapping) -> str:
+    """A few lines that sum a schedule up."""
+    priced = mapping.cost
+    moved = priced.bytes_per_frame
+    whole = f"; a batch of {priced.batch} frames: {priced.cycles:,} cycles" if priced.batch > 1 else ""
+    lines = [
+        f"modelled: {priced.cycles_per_frame:,} cycles a frame, {priced.frames_per_second:.1f} frames/s{whole}, "
+        f"{priced.cycles / mapping.clock_mhz / 1e3:.2f} ms",
+        f"DDR: {moved / 1e6:.2f} MB a frame, {moved * priced.frames_per_second / 1e9:.2f} GB/s",
+        f"MACs: {priced.macs / (priced.array.macs_per_cycle * priced.cycles):.1%} of what the array could do",
+    ]
+    primitives = (f"{b.name} in {PRIMITIVES[mapping.placement[b.name]]}" for b in built(mapping.schedule.array))
+    lines.append("buffers: " + ", ".join(primitives))
+    if mapping.holds:
+        lines.append(str(mapping.holds))
+    if mapping.proof:
+        proof = mapping.proof
+        lines.append(
+            f"proven best of {proof.geometries} geometries: {proof.priced} priced ({proof.arrays:,} arrays), "
+            f"{proof.ruled_out} ruled out by their bound"
+        )
+    return "\n".join(lines)
+
+
+BUDGET_HEAD = ("resource", "used", "of", "share", "source")
+
+
+def budget_rows(mapping: SystolicMapping) -> list[list[Cell]]:
+    """Totals against what the board has, under BUDGET_HEAD."""
+    used, board = mapping.usage, mapping.board.resources
+    counted = "estimate: primitives by their shapes"
+    rows = [("DSP", used.dsp, board.dsp, counted), ("BRAM36", used.bram36, board.bram36, counted)]
+    rows += [("URAM", used.uram, board.uram, counted)] if board.uram else []
+    rows += [("LUT", used.lut, board.lut, SOURCE), ("LUT as memory", used.lutram, board.lutram, counted)]
+    rows += [("FF", mapping.fabric.ff, board.ff, SOURCE)]
+    return [[name, count, total, f"{count / total:.0%}", source] for name, count, total, source in rows]
+
+
+BASELINE_HEAD = ("schedule", "cycles", "frames/s", "DDR MB", "weights on chip KiB", "source")
+
+
+def baseline_rows(mapping: SystolicMapping) -> list[list[Cell]]:
+    """The chosen schedule and the baselines, on the same MACs."""
+    clock, own = mapping.clock_mhz * 1e6, mapping.cost
+    rows: list[list[Cell]] = [
+        ["this", own.cycles_per_frame, own.frames_per_second, own.bytes_per_frame / 1e6, None, "modelled, engine"]
+    ]
+    for baseline in mapping.baselines:
+        rate, megabytes = clock / baseline.cycles, baseline.bytes / 1e6
+        rows.append([baseline.name, baseline.cycles, rate, megabytes, baseline.on_chip // 1024, baseline.source])
+    return rows
+
+
+def mapping_text(mapping: SystolicMapping) -> str:
+    """Of ``systolic schedule``."""
+    return "\n\n".join(
+        [
+            mapping.title,
+            table(LAYER_HEAD, layer_rows(mapping)),
+            totals(mapping),
+            table(BUDGET_HEAD, budget_rows(mapping)),
+            table(BASELINE_HEAD, baseline_rows(mapping)),
+        ]
+    )
+
+
+def mapping_html(mapping: SystolicMapping) -> str:
+    """A part of a page: tables and pictures of one schedule."""
+    return f"<h2>{escape(mapping.title)}</h2>{_body(mapping)}"
+
+
+def _body(mapping: SystolicMapping) -> str:
+    layers = mapping.cost.layers
+    slowest = max(range(len(layers)), key=lambda index: layers[index].total)
+    pictures = (
+        *(draw(mapping) for draw in figures.OF_MAPPING.values()),
+        figures.tiling(mapping, 0),
+        figures.tiling(mapping, slowest),
+    )
+    note = escape(totals(mapping)).replace("\n", "<br>")
+    return "".join(
+        [
+            f"<p>{note}</p>",
+            html_table(LAYER_HEAD, layer_rows(mapping)),
+            html_table(BUDGET_HEAD, budget_rows(mapping)),
+            html_table(BASELINE_HEAD, baseline_rows(mapping)),
+            *map(picture, pictures),
+        ]
+    )
+
+
+def mapping_page(mapping: SystolicMapping, front: Sequence[SystolicMapping] = ()) -> str:
+    """The page of ``systolic schedule --report``. front: see ``exploration.pareto_front``."""
+    geometries = "<h2>Geometries</h2>" + picture(figures.pareto(front, mapping)) if front else ""
+    return page(mapping.title, _body(mapping), geometries)
+
+
+# --- several -------------------------------------------------------------------------------------------------------
+
+COMPARISON_HEAD = (
+    "asked",
+    "array",
+    "MHz",
+    "cycles a frame",
+    "frames/s",
+    "DSP",
+    "BRAM36",
+    "URAM",
+    "LUT",
+    "DDR MB a frame",
+    "bound by, or source",
+)
+
+
+def comparison_rows(comparison: SystolicComparison) -> list[list[Cell]]:
+    """What was asked for, and under each what the baselines come to on the same array."""
+    return [line for row in comparison.rows for line in (_candidate_row(row), *_baselines_beside(row.mapping))]
+
+
+def _baselines_beside(mapping: SystolicMapping | None) -> list[list[Cell]]:
+    if mapping is None:
+        return []
+    array, clock = str(mapping.schedule.array), mapping.clock_mhz
+    return [
+        [
+            f"  {baseline.name}",
+            array,
+            round(clock),
+            baseline.cycles,
+            clock * 1e6 / baseline.cycles,
+            *[None] * 4,
+            baseline.bytes / 1e6,
+            baseline.source,
+        ]
+        for baseline in mapping.baselines
+    ]
+
+
+def _candidate_row(row: Candidate) -> list[Cell]:
+    mapping = row.mapping
+    if mapping is None:
+        return [row.asked, "–", *[None] * 8, row.reason.splitlines()[0]]
+    worst = max(mapping.cost.layers, key=lambda layer: layer.total)
+    return [
+        row.asked,
+        str(mapping.schedule.array),
+        round(mapping.clock_mhz),
+        mapping.cycles_per_frame,
+        mapping.frames_per_second,
+        mapping.usage.dsp,
+        mapping.usage.bram36,
+        mapping.usage.uram,
+        mapping.usage.lut,
+        mapping.cost.bytes_per_frame / 1e6,
+        f"{worst.shape.name}: {worst.bound_by}",
+    ]
+
+
+def comparison_text(comparison: SystolicComparison) -> str:
+    """Of ``systolic compare``."""
+    return f"{comparison.network}, modelled\n\n{table(COMPARISON_HEAD, comparison_rows(comparison))}"
+
+
+def comparison_html(comparison: SystolicComparison) -> str:
+    """A part of a page: the table, and a bar a candidate."""
+    rates = [(row.asked, row.mapping.frames_per_second) for row in comparison.rows if row.mapping]
+    chart = picture(bars(rates, "frames/s (modelled)")) if rates else ""
+    return html_table(COMPARISON_HEAD, comparison_rows(comparison)) + chart
+
+
+def comparison_page(comparison: SystolicComparison, front: Sequence[SystolicMapping] = ()) -> str:
+    """The page of ``systolic compare --report``. front: see ``exploration.pareto_front``."""
+    mappings = [row.mapping for row in comparison.rows if row.mapping]
+    best = max(mappings, key=lambda mapping: mapping.frames_per_second, default=None)
+    parts = [comparison_html(comparison)]
+    if front:
+        parts.append("<h2>Geometries</h2>" + picture(figures.pareto(front, best)))
+    return page(f"{comparison.network}: schedules compared", *parts, *map(mapping_html, mappings))

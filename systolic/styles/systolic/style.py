@@ -1,0 +1,71 @@
+"""The systolic style: one tiled array for all layers, driven by a program."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from boards.board import Board
+from boards.errors import SimulationError
+from cnn.quantized import QuantizedNetwork
+from host.contract.parts import Manifest
+from host.vision.picture import Pixels
+from systolic.execution.build import Variant
+from systolic.execution.simulation import Simulation
+from systolic.model import DesignInputs
+from systolic.styles.style import Progress
+from systolic.styles.systolic.cycles import SystolicTrace
+from systolic.styles.systolic.exploration import explore
+from systolic.styles.systolic.generate import generate
+from systolic.styles.systolic.mapping import SystolicMapping
+from systolic.styles.systolic.options import ARGUMENTS, SystolicOptions, options_from
+from systolic.styles.systolic.plan import SystolicPlan
+from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate_batch
+
+
+class SystolicStyle:
+    """See ``systolic.styles.style.Style``."""
+
+    name = "systolic"
+    summary = "one tiled array for all layers"
+    arguments = ARGUMENTS
+    options = SystolicOptions
+
+    def options_from(self, options: argparse.Namespace) -> SystolicOptions:
+        """Those of the parsed command line."""
+        return options_from(options)
+
+    def map(
+        self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: SystolicOptions, tell: Progress
+    ) -> SystolicMapping:
+        """The best schedule, at the clock of the least time a frame where none is asked for."""
+        tell("scheduling")
+        return explore(network, board, clock_mhz, options, tell=tell)
+
+    def generate(
+        self, mapping: SystolicMapping, inputs: DesignInputs, options: SystolicOptions, tell: Progress
+    ) -> SystolicPlan:
+        """The engine, its program and images."""
+        tell("generating")
+        return SystolicPlan(mapping, generate(mapping, inputs))
+
+    def open(self, path: Path, manifest: Manifest) -> SystolicDesign:
+        """SimulationError where the folder is not whole."""
+        return open_design(path, manifest)
+
+    def execute(
+        self, design: SystolicDesign, pictures: Sequence[Pixels], variant: Variant, tell: Progress
+    ) -> tuple[Simulation, ...]:
+        """One batch."""
+        return simulate_batch(design, pictures, variant, tell)
+
+    def trace(self, design: SystolicDesign, picture: Pixels, tell: Progress) -> SystolicTrace:
+        """One batch of a picture."""
+        return SystolicTrace.of(design, picture, tell)
+
+    def check_timeline(self, design: SystolicDesign, layer: str | None) -> None:
+        """SimulationError where there is no such layer."""
+        names = [described.name for described in design.manifest.layers]
+        if layer is not None and layer not in names:
+            raise SimulationError(f"there is no layer {layer!r} to draw; there are {', '.join(names)}")

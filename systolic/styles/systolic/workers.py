@@ -1,0 +1,46 @@
+"""Who searches: this process, several of this machine, or a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from boards.errors import ScheduleError
+
+
+@contextmanager
+def workers(count: int = 1, dask: str | None = None, seconds: float = 10) -> Iterator[Executor | None]:
+    """An executor for the search: processes of this machine, or a Dask cluster's; None for one process.
+
+    seconds: how long a Dask scheduler may take to answer; ScheduleError where it does not.
+    """
+    if dask is not None:
+        with _dask(dask, seconds) as executor:
+            yield executor
+    elif count > 1:
+        from concurrent.futures import ProcessPoolExecutor
+
+        with ProcessPoolExecutor(count) as pool:
+            yield pool
+    else:
+        yield None
+
+
+@contextmanager
+def _dask(address: str, seconds: float) -> Iterator[Executor]:
+    try:
+        distributed: Any = import_module("distributed")  # partly typed, and an extra
+    except ImportError as error:
+        raise ScheduleError("--dask needs the package distributed: pip install -e '.[dask]'") from error
+    try:
+        client = distributed.Client(address, timeout=seconds)
+    except (OSError, ValueError) as error:
+        raise ScheduleError(
+            f"no Dask scheduler answers at {address!r}: {error}; start one with: dask scheduler"
+        ) from error
+    with client:
+        # Not pure: a task that is given again after its worker died is to run again, and not to be the one that failed.
+        yield client.get_executor(pure=False)
