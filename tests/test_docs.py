@@ -154,6 +154,18 @@ def test_every_module_of_every_room_has_its_place_in_the_reference() -> None:
         assert [module for module in pages.modules(package) if f"::: {module}\n" not in f"{text}\n"] == []
 
 
+def test_the_tree_of_the_architecture_page_has_every_room() -> None:
+    (tree,) = (code for code in blocks(ROOT / "docs/architecture.md", "text") if code.startswith("boards/"))
+    folders: list[str] = []
+    for line in tree.splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        above = [folder for folder in folders if folder.count("/") == depth - 1][-1:] if depth else []
+        names = re.findall(r"(\w+)/", line.strip().split("   ")[0])
+        folders += ["/".join([*above, name]) for name in names]
+    assert [folder for folder in folders if not (ROOT / folder).is_dir()] == []
+    assert {package.replace(".", "/") for package in pages.packages()} <= set(folders)
+
+
 def test_every_header_says_what_it_is() -> None:
     assert [path.name for path in pages.headers() if not pages.head_comment(path)] == []
 
@@ -169,6 +181,20 @@ def test_the_reference_has_every_command_and_option() -> None:
 def test_what_is_generated_into_a_page_leaves_no_mark() -> None:
     for page in PAGES:
         assert "<!-- generated" not in pages.on_page_markdown(page.read_text("utf-8")), name_of(page)
+
+
+@pytest.mark.parametrize(
+    ("page", "module", "entries"),
+    [
+        ("schedule_file", "scheduler.systolic.schedule_file", "layers"),
+        ("folding_file", "scheduler.streaming.folding_file", "blocks"),
+    ],
+)
+def test_the_keys_of_a_file_that_a_hand_may_edit_are_explained(page: str, module: str, entries: str) -> None:
+    rows = _rows((ROOT / f"docs/reference/{page}.md").read_text("utf-8"))
+    schema = importlib.import_module(module).SCHEMA["properties"][entries]["items"]["properties"]
+    explained = {key for row in rows for key in re.findall(r"`(\w+)`", row[0])}
+    assert explained == set(schema) - {"name"}
 
 
 def test_the_site_fetches_nothing() -> None:

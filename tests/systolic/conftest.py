@@ -9,8 +9,7 @@ import pytest
 
 from systolic.execution.build import Variant, build
 from tests.detectors import write_tiny_design
-from tests.shared_builds import locked
-from tests.systolic.accelerators import GEOMETRIES, Accelerator, compiled
+from tests.systolic.accelerators import GEOMETRIES, Accelerator, compiled, locked
 
 GiveAccelerator = Callable[..., Accelerator]
 

@@ -19,8 +19,7 @@ from systolic.files import write
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate
 from tests.detectors import LABELS
-from tests.shared_builds import locked
-from tests.systolic.accelerators import design_of, start
+from tests.systolic.accelerators import design_of, locked, start
 
 AP_INT = Variant(ap_int=True)
 
