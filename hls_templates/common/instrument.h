@@ -3,10 +3,10 @@
 //   __SYNTHESIS__                   the HLS pragma, and nothing more
 //   g++, the vendor's hls_stream.h  nothing
 //   g++, simulation/hls_stream.h    names for error messages, set once for a process, region or stream, never in a loop
-//   the same with SYSTOLIC_TRACE    events for the cycle solver: SYSTOLIC_PIPELINE(ii, depth) is a tick of the process's clock
+//   the same with SYSTOLIC_TRACE    events for the cycle solver: SYSTOLIC_PIPELINE is a tick of the process's clock
 //
-// So the cycle trace follows the code that is synthesised, and not a second model of it. docs/explanation/cycles.md tells
-// what each macro costs.
+// So the cycle trace follows the code that is synthesised, and not a second model of it. docs/explanation/cycles.md
+// tells what each macro costs.
 #ifndef SYSTOLIC_INSTRUMENT_H
 #define SYSTOLIC_INSTRUMENT_H
 

@@ -2,7 +2,8 @@
 //
 // A process is a pipeline that stalls as a whole (the default style of HLS): with τ its own pipeline time and T(τ) the
 // clock, T(τ) = max(T(τ − 1) + 1, readiness of every access at τ). A read is ready fifo_latency after the write of its
-// element; a write when the read that frees its slot is a cycle old; a beat when memory has it (docs/explanation/cycles.md).
+// element; a write when the read that frees its slot is a cycle old; a beat when memory has it
+// (docs/explanation/cycles.md).
 #ifndef SYSTOLIC_SIMULATION_SOLVE_H
 #define SYSTOLIC_SIMULATION_SOLVE_H
 

@@ -1,7 +1,7 @@
 // Loader of weights: the process that owns the weight buffer, a circular buffer of steps.
 //
-// Each cycle (II 1) it writes the weights of one step to the array, LANES · COLUMNS of them, and, while the next tile of
-// weights arrives, reads a word from every weight port into the buffer. Both happen in one loop.
+// Each cycle (II 1) it writes the weights of one step to the array, LANES · COLUMNS of them, and, while the next tile
+// of weights arrives, reads a word from every weight port into the buffer. Both happen in one loop.
 #ifndef SYSTOLIC_FEED_H
 #define SYSTOLIC_FEED_H
 
@@ -50,8 +50,8 @@ inline weights_t read_step(int step, lanes_t buffer[WEIGHT_DEPTH][BEATS]) {
     return out;
 }
 
-// One phase of the loop, max(feeds, loads) cycles: feeds ``feeds`` steps, over and over the ``steps`` steps of the tile that
-// begins at ``base``, and stores ``loads`` beats of each port, spread evenly over the phase.
+// One phase of the loop, max(feeds, loads) cycles: feeds ``feeds`` steps, over and over the ``steps`` steps of the tile
+// that begins at ``base``, and stores ``loads`` beats of each port, spread evenly over the phase.
 inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_t &cursor,
                        lanes_t buffer[WEIGHT_DEPTH][BEATS], hls::stream<weight_beat_t> ports[WEIGHT_PORTS],
                        hls::stream<weights_t> &weights) {

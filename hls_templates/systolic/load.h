@@ -1,9 +1,9 @@
 // Loader of maps: the process that owns the row buffer.
 //
-// Each cycle (II 1) it does two things. It feeds: for each of the ROWS rows of the array it reads a word of the row buffer
-// and writes them together to ``activations``. And it loads: while the array computes a tile, the rows that only the next
-// tile needs are read from the ports, or moved from a map buffer, into slots whose rows are no longer needed. Both happen in
-// one loop, so that transfer costs no cycles of its own and the buffer need not be doubled.
+// Each cycle (II 1) it does two things. It feeds: for each of the ROWS rows of the array it reads a word of the row
+// buffer and writes them together to ``activations``. And it loads: while the array computes a tile, the rows that only
+// the next tile needs are read from the ports, or moved from a map buffer, into slots whose rows are no longer needed.
+// Both happen in one loop, so that transfer costs no cycles of its own and the buffer need not be doubled.
 #ifndef SYSTOLIC_LOAD_H
 #define SYSTOLIC_LOAD_H
 
@@ -15,14 +15,15 @@
 #include "read.h"
 #include "types.h"
 
-// A *row stride* is the ``stride`` rows from one output row's window to the next one's; it is the unit of the row buffer.
-// Row stride q lies in bank q mod ROWS, so that the ROWS rows that a step needs are always in different banks. In its bank it
-// takes a *slot*; the slots of a bank are used in turn. Each bank has two halves, for words of even and of odd address, so
-// that two neighbouring words can be read in one cycle: a window of pixels may begin inside a word, and two positions that
-// share DSPs lie side by side. Rows are numbered with the padding above the map ("padded rows"). Addresses are counted up and
-// never multiplied: a slot is named by the address of its first word.
+// A *row stride* is the ``stride`` rows from one output row's window to the next one's; it is the unit of the row
+// buffer. Row stride q lies in bank q mod ROWS, so that the ROWS rows that a step needs are always in different banks.
+// In its bank it takes a *slot*; the slots of a bank are used in turn. Each bank has two halves, for words of even and
+// of odd address, so that two neighbouring words can be read in one cycle: a window of pixels may begin inside a word,
+// and two positions that share DSPs lie side by side. Rows are numbered with the padding above the map ("padded rows").
+// Addresses are counted up and never multiplied: a slot is named by the address of its first word.
 
-// The word that is loaded next. Several row strides are loaded together, a *group*; the fields are of the group's first.
+// The word that is loaded next. Several row strides are loaded together, a *group*; the fields are of the group's
+// first.
 struct load_cursor_t {
     int q, row, bank, slot;   // the row stride, its padded row, its bank, its slot's first word
     int phase, word, offset;  // row within the stride, word within the row, words from the slot's first to this one
@@ -98,8 +99,8 @@ inline void return_to(const pass_t &pass, int end, load_cursor_t &load) {
     }
 }
 
-// Where a tile begins: the slot and the padded row of its first input row, and the channel blocks that it reads, with the
-// offset of the first of them in a row, in words.
+// Where a tile begins: the slot and the padded row of its first input row, and the channel blocks that it reads, with
+// the offset of the first of them in a row, in words.
 struct feed_start_t {
     int slot, row;
     int block, end_block, block_offset;
@@ -160,16 +161,17 @@ inline void next_feed(const pass_t &pass, feed_start_t &start, feed_cursor_t &fe
     feed = first_feed(pass, start);
 }
 
-// A pixel of the picture is PIXEL_BYTES bytes in DDR: WORD_PIXELS of them in a word, STEP_PIXELS into the array a cycle.
+// A pixel of the picture is PIXEL_BYTES bytes in DDR: WORD_PIXELS of them in a word, STEP_PIXELS into the array a
+// cycle.
 static const int WORD_PIXELS = WORD_BYTES / PIXEL_BYTES;
 static const int STEP_PIXELS = LANES / PIXEL_LANES;
 
-// A byte p (0 … 255) of a pixel as signed values that the array can multiply. All are exact; the bias of the first layer
-// has what is subtracted here (scheduler/systolic/program).
+// A byte p (0 … 255) of a pixel as signed values that the array can multiply. All are exact; the bias of the first
+// layer has what is subtracted here (scheduler/systolic/program).
 //   16 bits   p itself
 //    8 bits   p − 128: the top bit flipped
-//    4 bits   two values, h = ⌊p / 16⌋ − 8 in the odd lane and l = p mod 16 − 8 in the even one: the top bit of each nibble
-//             flipped. p = 16 · h + l + 136, so that the array weighs products of odd lanes 16 times (pe_array.h).
+//    4 bits   two values, h = ⌊p / 16⌋ − 8 in the odd lane and l = p mod 16 − 8 in the even one: the top bit of each
+//             nibble flipped. p = 16 · h + l + 136, so that products of odd lanes count 16 times (pe_array.h).
 // ``index`` counts the values of the words ``low`` and ``high``, one behind the other.
 inline value_t pixel_value(const lanes_t &low, const lanes_t &high, int index) {
 #pragma HLS INLINE
@@ -179,8 +181,8 @@ inline value_t pixel_value(const lanes_t &low, const lanes_t &high, int index) {
     return value_t(raw ^ value_t(-(1 << (VALUE_BITS - 1))));
 }
 
-// STEP_PIXELS pixels, from pixel ``shift`` of the words ``low`` and ``high`` on. ``first``: the column of the first; columns
-// outside of 0 … width − 1 are padding, pixels of 0.
+// STEP_PIXELS pixels, from pixel ``shift`` of the words ``low`` and ``high`` on. ``first``: the column of the first;
+// columns outside of 0 … width − 1 are padding, pixels of 0.
 inline lanes_t window(const lanes_t &low, const lanes_t &high, int shift, int first, int width) {
 #pragma HLS INLINE
     const value_t zero = VALUE_BITS == 16 ? value_t(0) : value_t(-(1 << (VALUE_BITS - 1)));
@@ -197,9 +199,9 @@ inline lanes_t window(const lanes_t &low, const lanes_t &high, int shift, int fi
     return out;
 }
 
-// Loads a word of every row of a group, from its port or from its bank of the map buffer, into the row buffer.
-// The loop is over banks and not over rows, so that each bank is written in one place of the code: of two writes to banks
-// that are chosen at run time a tool has to assume that they are the same bank.
+// Loads a word of every row of a group, from its port or from its bank of the map buffer, into the row buffer. The loop
+// is over banks and not over rows, so that each bank is written in one place of the code: of two writes to banks that
+// are chosen at run time a tool has to assume that they are the same bank.
 inline void load_words(const pass_t &pass, const strides_t &strides, const load_cursor_t &load, int end,
                        lanes_t rows[ROW_DEPTH / 2][2][ROWS], const map_buffer_t from,
                        hls::stream<lanes_t> ports[MAP_PORTS]) {
@@ -230,8 +232,8 @@ inline void load_words(const pass_t &pass, const strides_t &strides, const load_
     }
 }
 
-// What the array takes in a step: for each of its rows the word, or the STEP_PIXELS pixels, at ``feed``, and zeros where they
-// are padding. ``row``: padded row of the tile's first input row.
+// What the array takes in a step: for each of its rows the word, or the STEP_PIXELS pixels, at ``feed``, and zeros
+// where they are padding. ``row``: padded row of the tile's first input row.
 inline activations_t gather(const pass_t &pass, const strides_t &strides, const feed_cursor_t &feed, int row,
                             lanes_t rows[ROW_DEPTH / 2][2][ROWS]) {
 #pragma HLS INLINE
@@ -239,9 +241,9 @@ inline activations_t gather(const pass_t &pass, const strides_t &strides, const 
     const int word = pass.pixel_input ? (feed.pixel + 64 * WORD_PIXELS) / WORD_PIXELS - 64 : feed.pixel;
     const int shift = pass.pixel_input ? feed.pixel - word * WORD_PIXELS : 0;
 
-    // Words ``word`` and ``word`` + 1 of every bank are read: one is in the even half, the other in the odd one. Where such a
-    // word lies left or right of the map, or its channel block beyond the last, its values are not used below; its address
-    // is moved inside the buffer, so that the read is legal.
+    // Words ``word`` and ``word`` + 1 of every bank are read: one is in the even half, the other in the odd one. Where
+    // such a word lies left or right of the map, or its channel block beyond the last, its values are not used below;
+    // its address is moved inside the buffer, so that the read is legal.
     const bool block_exists = feed.block < pass.in_blocks;
     const int last_word = pass.block_words - 1;
     const int low_word = within(-1, word, last_word), next = low_word < last_word ? 1 : 0;
@@ -283,8 +285,8 @@ inline activations_t gather(const pass_t &pass, const strides_t &strides, const 
     return out;
 }
 
-// One phase of the loop, max(feeds, loads) cycles: feeds ``feeds`` steps from ``start`` on, channel tile after channel tile,
-// and loads ``loads`` words from each port or bank, as far as row stride ``end``.
+// One phase of the loop, max(feeds, loads) cycles: feeds ``feeds`` steps from ``start`` on, channel tile after channel
+// tile, and loads ``loads`` words from each port or bank, as far as row stride ``end``.
 inline void load_phase(const pass_t &pass, const strides_t &strides, feed_start_t start, int feeds, load_cursor_t &load,
                        int loads, int end, lanes_t rows[ROW_DEPTH / 2][2][ROWS], const map_buffer_t from,
                        hls::stream<lanes_t> ports[MAP_PORTS], hls::stream<activations_t> &activations) {

@@ -1,21 +1,22 @@
-// Map buffers: a map that only the next layer reads can stay on chip instead of going through DDR. There are two: a pass
-// reads one (process load) and writes the other (process arrange), so that each has one reader and one writer.
+// Map buffers: a map that only the next layer reads can stay on chip instead of going through DDR. There are two: a
+// pass reads one (process load) and writes the other (process arrange), so that each has one reader and one writer.
 #ifndef SYSTOLIC_MAP_BUFFER_H
 #define SYSTOLIC_MAP_BUFFER_H
 
 #include "pass.h"
 #include "types.h"
 
-// A map buffer has ROWS banks, like the row buffer. Row y lies in bank (y + turn) mod ROWS, ``turn`` being the padding above
-// the map, modulo ROWS, in the layer that reads it: so a row is in the bank of the same number in both buffers, and ROWS rows
-// move in one cycle, a word from each bank. The rows of a bank lie one behind the other, [row][block][column] of words, from
-// address 0 on: row y is number ⌊y / ROWS⌋ of its bank. Where the engine has no map buffers this is one unused word.
+// A map buffer has ROWS banks, like the row buffer. Row y lies in bank (y + turn) mod ROWS, ``turn`` being the padding
+// above the map, modulo ROWS, in the layer that reads it: so a row is in the bank of the same number in both buffers,
+// and ROWS rows move in one cycle, a word from each bank. The rows of a bank lie one behind the other,
+// [row][block][column] of words, from address 0 on: row y is number ⌊y / ROWS⌋ of its bank. Where the engine has no map
+// buffers this is one unused word.
 typedef lanes_t map_buffer_t[MAP_DEPTH > 0 ? MAP_DEPTH : 1][ROWS];
 
-// ROWS consecutive rows, counted with the padding, are a *lap*: one row in each bank. The padding takes banks 0 … turn − 1 of
-// the first lap that has rows of the map, so that in these banks every row lies ``pitch`` words earlier than in the others.
-// Gives where the row of a lap begins in ``bank``, relative to lap · pitch; with ``next_lap`` the row of the lap after it.
-// Only adds: a multiplier for each bank would take DSPs that the array has.
+// ROWS consecutive rows, counted with the padding, are a *lap*: one row in each bank. The padding takes banks 0 … turn
+// − 1 of the first lap that has rows of the map, so that in these banks every row lies ``pitch`` words earlier than in
+// the others. Gives where the row of a lap begins in ``bank``, relative to lap · pitch; with ``next_lap`` the row of
+// the lap after it. Only adds: a multiplier for each bank would take DSPs that the array has.
 inline int row_in_bank(int pitch, bool next_lap, int bank, int turn) {
 #pragma HLS INLINE
     return (next_lap ? pitch : 0) - (bank < turn ? pitch : 0);

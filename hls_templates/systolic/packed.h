@@ -1,13 +1,13 @@
-// Several multiply-accumulates in one DSP: one multiplication of PACK_COLUMNS weights (of neighbouring columns) by POSITIONS
-// activations (of neighbouring positions of a row). Weight c stands at bit c · POSITIONS · PACK_SHIFT, activation r at bit
-// r · PACK_SHIFT, so that each product has a field of PACK_SHIFT bits of its own:
+// Several multiply-accumulates in one DSP: one multiplication of PACK_COLUMNS weights (of neighbouring columns) by
+// POSITIONS activations (of neighbouring positions of a row). Weight c stands at bit c · POSITIONS · PACK_SHIFT,
+// activation r at bit r · PACK_SHIFT, so that each product has a field of PACK_SHIFT bits of its own:
 //
-//   8 bits, two products     (w1 · 2^18 + w0) · a                   = w1·a · 2^18 + w0·a
-//   4 bits, four products    (w1 · 2^22 + w0) · (a1 · 2^11 + a0)    = w1·a1 · 2^33 + w1·a0 · 2^22 + w0·a1 · 2^11 + w0·a0
+//   8 bits, two products     (w1 · 2^18 + w0) · a                 = w1·a · 2^18 + w0·a
+//   4 bits, four products    (w1 · 2^22 + w0) · (a1 · 2^11 + a0)  = w1·a1 · 2^33 + w1·a0 · 2^22 + w0·a1 · 2^11 + w0·a0
 //
-// A chain of PACK_CHAIN of them is summed in the DSPs' 48 bits before the fields are taken apart; every field's sum then
-// still fits its signed field (8 · 127 · 128 < 2^17, 16 · 7 · 8 < 2^10), so the split is exact. On a DSP48E1, whose
-// wide port has 25 bits, fields have 17 and 10 bits and chains are half as long. 16 bits: one product a DSP.
+// A chain of PACK_CHAIN of them is summed in the DSPs' 48 bits before the fields are taken apart; every field's sum
+// then still fits its signed field (8 · 127 · 128 < 2^17, 16 · 7 · 8 < 2^10), so the split is exact. On a DSP48E1,
+// whose wide port has 25 bits, fields have 17 and 10 bits and chains are half as long. 16 bits: one product a DSP.
 #ifndef SYSTOLIC_PACKED_H
 #define SYSTOLIC_PACKED_H
 

@@ -1,8 +1,8 @@
 // The layer program, which the engine reads at run time: an array of passes in DDR, PASS_WORDS words of 32 bits each.
 //
 // A pass is one convolution with its fused pool over one column tile; fully connected layers and pools are expressed as
-// convolutions. The scheduler computes whatever would need a division or a large product, so that the engine only counts.
-// A "word" of maps and weights is a lanes_t (types.h); addresses count words.
+// convolutions. The scheduler computes whatever would need a division or a large product, so that the engine only
+// counts. A "word" of maps and weights is a lanes_t (types.h); addresses count words.
 #ifndef SYSTOLIC_PASS_H
 #define SYSTOLIC_PASS_H
 
@@ -89,8 +89,8 @@ struct tile_t {
     int rows_above;
 };
 
-// Goes to the next tile; false after the last. Channel tiles are the inner loop; where the pass keeps all its input rows on
-// chip (inputs_resident), row tiles are.
+// Goes to the next tile; false after the last. Channel tiles are the inner loop; where the pass keeps all its input
+// rows on chip (inputs_resident), row tiles are.
 inline bool next_tile(const pass_t &pass, tile_t &tile) {
 #pragma HLS INLINE
     if (!pass.inputs_resident) {
@@ -109,12 +109,12 @@ inline int maximum(int a, int b) { return a > b ? a : b; }
 inline int within(int low, int value, int high) { return maximum(low, minimum(value, high)); }
 inline int wrap_once(int value, int limit) { return value >= limit ? value - limit : value; }
 
-// Bits of a count that addresses are multiplied by: rows or blocks of a tile, ports, rows of padding. All are below 512, the
-// padding below 256 (rules of scheduler/systolic/array.py).
+// Bits of a count that addresses are multiplied by: rows or blocks of a tile, ports, rows of padding. All are below
+// 512, the padding below 256 (rules of scheduler/systolic/array.py).
 static const int COUNT_BITS = 9;
 
-// value · count, the only product of addresses; all others are counted up. It is narrow, and made of LUTs because the array
-// needs the DSPs. scheduler/systolic/area/fabric.py counts where it is called.
+// value · count, the only product of addresses; all others are counted up. It is narrow, and made of LUTs because the
+// array needs the DSPs. scheduler/systolic/area/fabric.py counts where it is called.
 inline int times(int value, int count) {
 #pragma HLS INLINE
     int product;

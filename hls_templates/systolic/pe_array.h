@@ -1,9 +1,9 @@
-// The PE array: ROWS output rows × COLUMNS output channels × LANES input channels a cycle (II 1), output-stationary: a sum
-// stays in its PE until it is complete.
+// The PE array: ROWS output rows × COLUMNS output channels × LANES input channels a cycle (II 1), output-stationary: a
+// sum stays in its PE until it is complete.
 //
-// Data moves from register to register. Weights and their control signals enter row 0 and go down one row a cycle, so that no
-// weight bit drives more than one row; the activations of row m are delayed by m cycles, so that they meet. All columns of a
-// row share its activations. At 4 bits two neighbouring positions of a row share every DSP.
+// Data moves from register to register. Weights and their control signals enter row 0 and go down one row a cycle, so
+// that no weight bit drives more than one row; the activations of row m are delayed by m cycles, so that they meet. All
+// columns of a row share its activations. At 4 bits two neighbouring positions of a row share every DSP.
 #ifndef SYSTOLIC_PE_ARRAY_H
 #define SYSTOLIC_PE_ARRAY_H
 
@@ -19,8 +19,9 @@ struct control_t {
     bool valid, first, last;
 };
 
-// The lane that is number ``l`` of chain ``chain``: a chain of products is summed inside the DSPs (packed.h). At 4 bits even
-// and odd lanes have chains of their own, because the odd lanes of a pixel are its high nibbles (load.h), which count 16 times.
+// The lane that is number ``l`` of chain ``chain``: a chain of products is summed inside the DSPs (packed.h). At 4 bits
+// even and odd lanes have chains of their own, because the odd lanes of a pixel are its high nibbles (load.h), which
+// count 16 times.
 inline int chain_lane(int chain, int l) {
 #pragma HLS INLINE
     if (VALUE_BITS == 4) return (chain / 2 * PACK_CHAIN + l) * 2 + chain % 2;

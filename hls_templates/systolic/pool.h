@@ -1,9 +1,9 @@
-// Saver, first part: the max pool, on exact sums. A larger sum never requantises to a smaller value (multipliers are not
-// negative), so that the maximum may be taken before requantising: the bits are the same, and a 2 × 2 pool needs a quarter of
-// the requantisers.
+// Saver, first part: the max pool, on exact sums. A larger sum never requantises to a smaller value (multipliers are
+// not negative), so that the maximum may be taken before requantising: the bits are the same, and a 2 × 2 pool needs a
+// quarter of the requantisers.
 //
-// Process ``pool`` reads a position of every row each time a window begins, and writes SAVE_ROWS rows of pooled sums a cycle
-// (II 1). Without a pool it only regroups the rows.
+// Process ``pool`` reads a position of every row each time a window begins, and writes SAVE_ROWS rows of pooled sums a
+// cycle (II 1). Without a pool it only regroups the rows.
 #ifndef SYSTOLIC_POOL_H
 #define SYSTOLIC_POOL_H
 
@@ -13,8 +13,8 @@
 #include "pass.h"
 #include "types.h"
 
-// Rows of a row tile. The last row of the tile above is kept where its window reaches into this tile, which happens where
-// ROWS is odd or the pool's stride is 1.
+// Rows of a row tile. The last row of the tile above is kept where its window reaches into this tile, which happens
+// where ROWS is odd or the pool's stride is 1.
 struct tile_rows_t {
     int kept;   // rows kept from the tile above: 0 or 1
     int rows;   // rows of the convolution in this tile
@@ -100,8 +100,8 @@ static inline void pool(pass_t pass, hls::stream<positions_t> sums[ROWS], hls::s
                 if (pair) keep_larger(window[m], lagging ? column[m] : before[m]);
             }
         }
-        // A window is complete: without a pool at every column; with stride 1 from the second column on; with stride 2 at
-        // every second column, and at the last one of an odd width.
+        // A window is complete: without a pool at every column; with stride 1 from the second column on; with stride 2
+        // at every second column, and at the last one of an odd width.
         const bool complete = pass.pool_size == 1 ? true : lagging ? x > 0 : odd || x == pass.out_width - 1;
         const int count = complete ? groups_of(rows.saved) : 0;
         if (keeps && complete && group == 0) {

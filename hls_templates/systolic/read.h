@@ -1,5 +1,5 @@
-// Readers: for each port a process that reads DDR in bursts and writes the words to a stream, one a cycle. It requests bursts
-// before it takes the data of earlier ones, so that DDR's latency is hidden.
+// Readers: for each port a process that reads DDR in bursts and writes the words to a stream, one a cycle. It requests
+// bursts before it takes the data of earlier ones, so that DDR's latency is hidden.
 //
 //   read_rows      rows of the input map, for the Loader of maps (load.h)
 //   read_weights   tiles of weights, for the Loader of weights (feed.h)
@@ -18,8 +18,8 @@
 static const int BURSTS_AHEAD = OUTSTANDING;
 static const int TILES_AHEAD = 2;
 
-// The piece of a row that a port requests next. Rows are numbered with the padding above the map. Port p reads row strides p,
-// p + MAP_PORTS, …, so that rows which arrive together go to different banks of the row buffer.
+// The piece of a row that a port requests next. Rows are numbered with the padding above the map. Port p reads row
+// strides p, p + MAP_PORTS, …, so that rows which arrive together go to different banks of the row buffer.
 struct row_cursor_t {
     int row, phase, burst;           // padded row, row within its stride, piece of the row
     int row_address, piece_address;  // where the row and its piece begin, in words
@@ -123,8 +123,8 @@ void read_rows(pass_t pass, hls::burst_maxi<word_t> maps, hls::stream<lanes_t> &
     }
 }
 
-// Which weight tiles a pass loads, in the order in which feed_weights takes them: those of this pass that are not yet in the
-// buffer, then the first one of the next pass, so that no pass begins by waiting for weights.
+// Which weight tiles a pass loads, in the order in which feed_weights takes them: those of this pass that are not yet
+// in the buffer, then the first one of the next pass, so that no pass begins by waiting for weights.
 struct weight_plan_t {
     int first;       // 1 at the start of a frame: the first tile of the pass is not in the buffer yet; else 0
     int loads;       // further tiles of this pass

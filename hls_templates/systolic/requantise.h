@@ -1,6 +1,6 @@
-// Saver, second part: y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), with m = ``negative`` where sum + bias < 0, else
-// ``multiplier``. Process ``requantise`` first reads the constants of all output channels of the pass, then turns SAVE_ROWS
-// rows of a position into results each cycle (II 1).
+// Saver, second part: y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), with m = ``negative`` where sum + bias < 0,
+// else ``multiplier``. Process ``requantise`` first reads the constants of all output channels of the pass, then turns
+// SAVE_ROWS rows of a position into results each cycle (II 1).
 #ifndef SYSTOLIC_REQUANTISE_H
 #define SYSTOLIC_REQUANTISE_H
 

@@ -1,6 +1,7 @@
-// Saver, last part: results come column by column, but DDR wants rows. Process ``arrange`` writes the results of a *chunk*, up
-// to CHUNK columns of a tile, into one half of a buffer, while the chunk before leaves the other half row by row: ping-pong,
-// in one loop with II 1. Process ``write_rows``, one for each port, writes each piece of a row to DDR as one burst.
+// Saver, last part: results come column by column, but DDR wants rows. Process ``arrange`` writes the results of a
+// *chunk*, up to CHUNK columns of a tile, into one half of a buffer, while the chunk before leaves the other half row
+// by row: ping-pong, in one loop with II 1. Process ``write_rows``, one for each port, writes each piece of a row to
+// DDR as one burst.
 #ifndef SYSTOLIC_SAVE_H
 #define SYSTOLIC_SAVE_H
 
@@ -75,8 +76,8 @@ inline void next_chunk(const pass_t &pass, chunk_t &chunk) {
 // [half][row / ROW_BANKS][row mod ROW_BANKS][column][channel block][word of the results]
 typedef lanes_t arranged_t[2][BANK_ROWS][ROW_BANKS][CHUNK][TILE_BLOCKS][RESULT_WORDS];
 
-// The results of one row and column as words: LANES values of VALUE_BITS in a word or, where results leave as int16, LANES
-// values in RESULT_WORDS words, the lowest bits first.
+// The results of one row and column as words: LANES values of VALUE_BITS in a word or, where results leave as int16,
+// LANES values in RESULT_WORDS words, the lowest bits first.
 inline void arrange_row(const result_t values[COLUMNS], int value_words, lanes_t words[TILE_BLOCKS][RESULT_WORDS]) {
 #pragma HLS INLINE
     for (int block = 0; block < TILE_BLOCKS; ++block) {
@@ -91,7 +92,8 @@ inline void arrange_row(const result_t values[COLUMNS], int value_words, lanes_t
     }
 }
 
-// The words of a chunk that leave next: of several rows together, from ``row`` on. bank, lap, block_offset: as of a chunk.
+// The words of a chunk that leave next: of several rows together, from ``row`` on. bank, lap, block_offset: as of a
+// chunk.
 struct place_t {
     int row, block, x, word;
     int bank, lap, block_offset;
@@ -145,8 +147,9 @@ inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &
     }
 }
 
-// One phase: where ``fill``, takes the results of chunk ``in`` into half ``half`` of the buffer, SAVE_ROWS rows of a column a
-// cycle; where ``empty``, sends chunk ``out`` from the other half to the ports or the map buffer. Ends when both are done.
+// One phase: where ``fill``, takes the results of chunk ``in`` into half ``half`` of the buffer, SAVE_ROWS rows of a
+// column a cycle; where ``empty``, sends chunk ``out`` from the other half to the ports or the map buffer. Ends when
+// both are done.
 inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk_t &out, bool empty, int half,
                           arranged_t buffer, hls::stream<results_t> &results, hls::stream<lanes_t> ports[MAP_PORTS],
                           map_buffer_t to) {
@@ -159,8 +162,8 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
         SYSTOLIC_PIPELINE(1, 4);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 4096
 #pragma HLS DEPENDENCE variable = buffer type = inter false
-        // Every bank is written in one place of the code and read in one: a tool cannot see that banks which are chosen at
-        // run time differ.
+        // Every bank is written in one place of the code and read in one: a tool cannot see that banks which are chosen
+        // at run time differ.
         if (fill) {
             const results_t column = results.read();
             for (int bank = 0; bank < ROW_BANKS; ++bank) {

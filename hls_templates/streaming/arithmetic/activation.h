@@ -1,13 +1,15 @@
-// What turns an exact sum into an output value. Each functor holds its constants as [PE][NF] arrays, so that lane pe of
-// fold nf is channel nf · PE + pe and every PE has a memory of its own. Sums and their biases fit 32 bits together.
+// Activations: functors that turn the exact sum of a channel into an output value. The constants of channel nf · PE +
+// pe are [pe][nf] of the functor's arrays, so that every PE reads a memory of its own. The sum and its bias together
+// fit 32 bits.
 //
-// They are aggregates: `static const requantise_t<4, false, PE, NF> activation = {{{…}}, {{…}}, {{…}}, {{…}}};`
+// Functors are aggregates: `static const requantise_t<4, false, PE, NF> activation = {{{…}}, {{…}}, {{…}}, {{…}}};`
 #ifndef SYSTOLIC_ACTIVATION_H
 #define SYSTOLIC_ACTIVATION_H
 
 #include "word.h"
 
-// The value that leaves, no further than BITS bits reach; NARROW without their least value: −1 … 1 of two bits (TERNARY).
+// The value that leaves, no further than BITS bits reach; NARROW without their least value: −1 … 1 of two bits
+// (TERNARY).
 template <int BITS, bool SIGNED, bool NARROW>
 inline integer<BITS, SIGNED> saturate(integer<64, true> value) {
 #pragma HLS INLINE
@@ -16,7 +18,7 @@ inline integer<BITS, SIGNED> saturate(integer<64, true> value) {
     return integer<BITS, SIGNED>(value < low ? low : value > high ? high : value);
 }
 
-// As wide as the two factors together, so that no multiplier is wider than they are.
+// sum · by. For synthesis as wide as both factors together, so that the multiplier is no wider than they are.
 template <class SUM>
 inline integer<64, true> product_of_sum(SUM sum, integer<17, true> by) {
 #pragma HLS INLINE
@@ -27,7 +29,7 @@ inline integer<64, true> product_of_sum(SUM sum, integer<17, true> by) {
 #endif
 }
 
-// The sum itself.
+// y = sum.
 template <int BITS, bool SIGNED = true>
 struct identity_t {
     typedef integer<BITS, SIGNED> output_t;
@@ -39,8 +41,8 @@ struct identity_t {
     }
 };
 
-// y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), m = negative where sum + bias < 0, else multiplier: a product of
-// 32 × 16 bits.
+// y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), with m = negative where sum + bias < 0, else multiplier: a product
+// of 32 × 16 bits.
 template <int BITS, bool SIGNED, int PE, int NF, bool NARROW = false>
 struct requantise_t {
     typedef integer<BITS, SIGNED> output_t;
@@ -64,8 +66,8 @@ struct requantise_t {
     }
 };
 
-// y = saturate((sum · multiplier + bias + 2^(s − 1)) >> s): batch normalisation as `inc`, `bias`, `l_shift`; the
-// multiplier has 17 bits with its sign, the bias 48 at the product's scale.
+// y = saturate((sum · multiplier + bias + 2^(s − 1)) >> s): batch normalisation, as UltraNet's `inc`, `bias` and
+// `l_shift`. The multiplier has 17 bits with its sign; the bias, at the scale of the product, 48.
 template <int BITS, bool SIGNED, int PE, int NF, bool NARROW = false>
 struct multiply_shift_t {
     typedef integer<BITS, SIGNED> output_t;
@@ -86,8 +88,9 @@ struct multiply_shift_t {
     }
 };
 
-// y = LOW + Σ_i [sum ≥ threshold_i], with flip Σ_i [−sum ≥ threshold_i]; LEVELS comparisons at once, their ones summed
-// as a tree. THRESHOLD_BITS hold every threshold. BIPOLAR leaves as its carrier: LOW 0, one level.
+// y = LOW + the number of thresholds that the sum (with flip: −sum) reaches. All LEVELS comparisons happen at once; the
+// tool adds their results as a tree. THRESHOLD_BITS hold every threshold. A BIPOLAR output is its carrier: LOW 0, one
+// threshold.
 template <int BITS, bool SIGNED, int LOW, int LEVELS, int THRESHOLD_BITS, int PE, int NF>
 struct thresholds_t {
     typedef integer<BITS, SIGNED> output_t;

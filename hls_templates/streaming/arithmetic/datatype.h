@@ -1,4 +1,5 @@
-// What a value of a stream or of a weight memory is: its carrier there, the integer that it stands for, its range.
+// Datatypes of streams and weights. Each has a ``carrier``, the bits in a stream or memory; ``value(carried)``, the
+// integer that the bits stand for; and the range ``low`` … ``high``.
 //
 //   int_t<BITS>, uint_t<BITS>   two's complement, unsigned; at most 32 bits
 //   narrow_t<BITS>              signed without the least value (−127 … 127); narrow_t<2> is TERNARY
@@ -42,7 +43,7 @@ struct bipolar_t {
     }
 };
 
-// An exact sum of BITS bits. The fast simulation always takes 32: a narrower one would only slow it down.
+// A sum of BITS bits, which hold it exactly. The fast simulation always takes 32 bits: fewer would only slow it down.
 #if SYSTOLIC_PACKED
 template <int BITS>
 using exact_t = ap_int<BITS>;

@@ -1,8 +1,9 @@
 // Σ over SIMD of weight · value, for PE channels × PIXELS pixels at once: the arithmetic of the matrix-vector units.
 //
-// MULTIPLIER (packing.h) says what multiplies. Synthesis and ap_int builds multiply as the hardware does: packed
-// products in DSPs; in logic, XNOR and popcount of bipolar by bipolar, a sign for bipolar by other, small multipliers
-// else. The fast simulation takes plain products in an order that a CPU's vector unit likes. All give the same sums.
+// MULTIPLIER (packing.h) says what multiplies. Synthesis and ap_int builds multiply as the hardware does: in DSPs,
+// several products in each; or in logic, where bipolar by bipolar is XNOR and popcount, bipolar by another type a
+// change of sign, and all else a small multiplier. The fast simulation takes plain products in an order that a compiler
+// vectorises. All give the same sums.
 #ifndef SYSTOLIC_DOT_H
 #define SYSTOLIC_DOT_H
 
@@ -11,12 +12,13 @@
 
 #if SYSTOLIC_PACKED
 
-// The functions below are instantiated for packings that there are not, too; nothing calls them then.
+// Functions below are also instantiated for packings of 0 terms, which nothing calls: their constants must still be
+// legal.
 constexpr int at_least_one(int value) { return value > 1 ? value : 1; }
-// No longer than the sum: every step of the chain becomes hardware.
+// Products in a chain: what is exact, and no more than there are, because every step of the chain becomes hardware.
 constexpr int chain_terms(int most, int simd) { return at_least_one(most < simd ? most : simd); }
 
-// weight · value in logic or in a DSP of its own.
+// weight · value, in logic or in a DSP of its own.
 template <class WEIGHT, class VALUE, bool DSP>
 inline ap_int<WEIGHT::bits + VALUE::bits + 1> product_of(typename WEIGHT::carrier weight,
                                                          typename VALUE::carrier value) {
@@ -35,7 +37,7 @@ inline ap_int<WEIGHT::bits + VALUE::bits + 1> product_of(typename WEIGHT::carrie
     return product;
 }
 
-// sum += Σ_s weight[pe][s] · value[x · SIMD + s], a product each.
+// sum += Σ_s weight[pe][s] · value[x · SIMD + s], one product in each multiplier.
 template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
 inline void add_products(const typename WEIGHT::carrier weight[PE][SIMD],
                          const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM &sum) {
@@ -131,7 +133,7 @@ inline void add_four_products(const typename WEIGHT::carrier weight[PE][SIMD],
     }
 }
 
-// PEs pe, pe + 1 × pixels x, x + 1, as far as there are: with the fewest DSPs that are exact.
+// PEs pe and pe + 1 × pixels x and x + 1, as far as they exist, with as few DSPs as an exact packing allows.
 template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
 inline void add_square(const typename WEIGHT::carrier weight[PE][SIMD],
                        const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM sum[PIXELS][PE]) {

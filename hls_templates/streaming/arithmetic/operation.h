@@ -1,4 +1,4 @@
-// What element-wise, channel-wise and pooling blocks do with two values.
+// Operations on two values, for element_wise, channel_wise (elementwise.h) and window_pool.h.
 #ifndef SYSTOLIC_OPERATION_H
 #define SYSTOLIC_OPERATION_H
 

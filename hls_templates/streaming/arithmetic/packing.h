@@ -1,13 +1,14 @@
-// Several exact products a DSP: operands side by side in one factor, products side by side in its product.
+// Several exact products in one DSP: operands lie side by side in one factor, products side by side in its product.
 //
 //   two weights     (w0 + w1·2^f) · a                  two PEs share an activation
 //   two pixels      w · (a0 + a1·2^f)                  two pixels share a weight
 //   four products   (w0 + w1·2^2f) · (a0 + a1·2^f)     two PEs × two pixels
 //
-// A chain of such products is summed before it is taken apart, as many as leave every field's sum within f bits:
-// low · terms ≥ −2^(f−1) and high · terms < 2^(f−1) over the corners of the operands' ranges. A field is then exact: its
-// own sign extended, its borrow given back to the next one. f is the widest that the ports take: 27 × 18 bits of a
-// DSP48E2, 25 × 18 of a DSP48E1, 48 of the sum. scheduler/streaming/area/packing.py says the same in Python.
+// A chain of such products is summed before the fields are taken apart: as many terms as leave the sum of every field
+// within f bits, low · terms ≥ −2^(f−1) and high · terms < 2^(f−1), over the corners of the operands' ranges. Then
+// every field is exact: it is sign-extended, and what it borrowed is given back to the next field. f is the widest that
+// the ports take: 27 × 18 bits on a DSP48E2, 25 × 18 on a DSP48E1, 48 for the sum. scheduler/streaming/area/packing.py
+// is the same in Python.
 #ifndef SYSTOLIC_PACKING_H
 #define SYSTOLIC_PACKING_H
 
@@ -15,13 +16,13 @@
 
 // What multiplies: logic, or a DSP by the width of its wider port.
 constexpr int LUT = 0, DSP48E1 = 25, DSP48E2 = 27;
-constexpr int NARROW_PORT = 18;   // the other one
+constexpr int NARROW_PORT = 18;   // bits of the narrower port, of either DSP
 constexpr int WIDEST_FIELD = 23;  // two fields and their borrow in 48 bits
 
 constexpr int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 constexpr int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Whether low … high is a signed number of `port` bits, and whether a pair of them `shift` bits apart is.
+// Whether all of low … high, or every pair of such values ``shift`` bits apart, are signed numbers of ``port`` bits.
 constexpr bool single_fits(int64_t low, int64_t high, int port) {
     return low >= -(int64_t(1) << (port - 1)) && high < (int64_t(1) << (port - 1));
 }
@@ -38,7 +39,7 @@ constexpr int terms_of(int field) {
     return half == 0 ? 0 : int(lesser((half - 1) / greater(high, 1), half / greater(-low, 1)));
 }
 
-// The widest field for two of PAIR on the wide port and one of SINGLE on the narrow one; 0 where there is none.
+// The widest field for two values of PAIR on the wide port and one of SINGLE on the narrow one; 0 where none fits.
 template <class PAIR, class SINGLE>
 constexpr int two_field(int port) {
     int widest = 0;
@@ -48,7 +49,7 @@ constexpr int two_field(int port) {
     return single_fits(SINGLE::low, SINGLE::high, NARROW_PORT) ? widest : 0;
 }
 
-// The widest field for two weights 2f apart on the wide port and two activations f apart on the narrow one.
+// The widest field f for two weights 2f bits apart on the wide port and two activations f bits apart on the narrow one.
 template <class WEIGHT, class VALUE>
 constexpr int four_field(int port) {
     int widest = 0;
@@ -61,8 +62,8 @@ constexpr int four_field(int port) {
     return widest;
 }
 
-// What a DSP of MULTIPLIER does for these operands: a field of 0 bits is a packing that there is not. Operands of one
-// bit are added and subtracted; no DSP is asked for them.
+// The packings of these operands in a DSP of kind MULTIPLIER: bits of a field and terms of a chain, 0 where the packing
+// does not fit. Operands of one bit are added and subtracted, without a DSP.
 template <class WEIGHT, class VALUE, int MULTIPLIER>
 struct packing_t {
     static constexpr bool dsp = MULTIPLIER != LUT && WEIGHT::bits > 1 && VALUE::bits > 1;
@@ -78,7 +79,7 @@ struct packing_t {
 #if SYSTOLIC_PACKED
 typedef ap_int<48> chain_t;  // the DSP's P register
 
-// The lowest field's sum; the chain is left with the others.
+// Takes the lowest field off the chain, and gives its sum.
 template <int FIELD>
 inline ap_int<FIELD> take_field(chain_t &chain) {
 #pragma HLS INLINE
@@ -87,7 +88,7 @@ inline ap_int<FIELD> take_field(chain_t &chain) {
     return low;
 }
 
-// (a, b) as one factor, b `SHIFT` bits above a.
+// a + b · 2^SHIFT: both as one factor.
 template <int PORT, int SHIFT, class T>
 inline ap_int<PORT> beside(T a, T b) {
 #pragma HLS INLINE
@@ -97,8 +98,8 @@ inline ap_int<PORT> beside(T a, T b) {
     return both;
 }
 
-// In the width of the sum: operands are extended, so that the multiplier is as wide as they are and no wider. Under g++
-// this is forty times as fast as ap_int's own product of more than 32 bits.
+// wide · narrow in the width of the sum. The tool sees sign-extended operands and makes the multiplier as wide as they
+// are; under g++ this is forty times as fast as ap_int's own product of more than 32 bits.
 template <class WIDE, class NARROW>
 inline chain_t product_in_chain(const WIDE &wide, const NARROW &narrow) {
 #pragma HLS INLINE

@@ -1,4 +1,5 @@
-// An activation as a block of its own: PE channels of PIXELS pixels a word.
+// An activation (activation.h) as a block of its own: each cycle takes a word, PE channels of PIXELS pixels, and gives
+// one.
 //
 //   cycles a frame = POSITIONS · (CHANNELS / PE) / PIXELS       (a run: 1 + frames · that − 1 + ACTIVATE_DEPTH)
 #ifndef SYSTOLIC_ACTIVATE_H

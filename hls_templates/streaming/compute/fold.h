@@ -1,7 +1,7 @@
 // Folding of the units with weights: which part of a layer's matrix is computed in a cycle, and its weights.
 //
-// A matrix of NF · PE rows and SF · SIMD columns is cut into tiles of PE × SIMD, one a cycle, row of tiles by row of tiles.
-// Weights lie as [PE][NF · SF][SIMD]: row nf · PE + pe, column sf · SIMD + s is [pe][nf · SF + sf][s].
+// A matrix of NF · PE rows and SF · SIMD columns is cut into tiles of PE × SIMD, one a cycle, row of tiles by row of
+// tiles. Weights lie as [PE][NF · SF][SIMD]: row nf · PE + pe, column sf · SIMD + s is [pe][nf · SF + sf][s].
 #ifndef SYSTOLIC_FOLD_H
 #define SYSTOLIC_FOLD_H
 

@@ -1,6 +1,7 @@
-// Sum over the whole map (global accumulate), then the activation: an average is a requantised sum.
+// Global pool: for each channel the sum over the whole map, then the activation; a requantised sum is the average.
 //
-// PE channels of PIXELS pixels a word come, PE channels of one pixel leave with the last pixel of a frame.
+// Each cycle takes a word, PE channels of PIXELS pixels, and adds it to the sums of its channels (II 1). With the last
+// pixels of a frame the results leave, PE channels a word.
 //
 //   cycles a frame = POSITIONS · (CHANNELS / PE) / PIXELS       (a run: 1 + frames · that − 1 + GLOBAL_POOL_DEPTH)
 #ifndef SYSTOLIC_GLOBAL_POOL_H
@@ -27,19 +28,19 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = CHANNELS / PE, STEPS = POSITIONS / PIXELS;
     typedef word<exact_t<SUM_BITS>, PE> sums_t;
-    sums_t kept[NF][1];  // what a group's sums were, one pixel ago
-    keep_delay<RAM>(kept);
-    delay_t<NF> ago;
+    sums_t waiting[NF][1];  // the sums of every group of channels, as the pixels before left them
+    keep_delay<RAM>(waiting);
+    delay_t<NF> previous;
     int nf = 0, step = 0;
     progress_t<STEPS * NF> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, GLOBAL_POOL_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-#pragma HLS DEPENDENCE variable = kept type = inter false
+#pragma HLS DEPENDENCE variable = waiting type = inter false
         const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
         sums_t sums[1];
-        ago.peek(kept, sums);
+        previous.peek(waiting, sums);
         for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
             if (step == 0) sums[0].lane[pe] = 0;
@@ -48,7 +49,7 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
                 sums[0].lane[pe] += VALUE::value(values.lane[x * PE + pe]);
             }
         }
-        ago.push(kept, sums);
+        previous.push(waiting, sums);
         if (step == STEPS - 1) {
             word<typename ACTIVATION::output_t, PE> result;
             for (int pe = 0; pe < PE; ++pe) {

@@ -1,7 +1,9 @@
-// The K labels of the greatest values, the greatest first, of equal ones the least label: one word of K a frame.
+// Top K: the labels of the K greatest values of a frame, the greatest first; of equal values the lesser label. Writes
+// one word of K labels a frame.
 //
-// What was kept and the PE values that come are ranked together: each counts those that stand before it. All compare at
-// once, so that the loop from one word to the next is one comparison, one count and one choice long.
+// Each cycle takes PE values (II 1) and ranks them together with the K best so far: the rank of each is the number of
+// those that stand before it. All pairs are compared at once, so that what one cycle waits for of the cycle before is
+// one comparison, one count and one selection.
 //
 //   cycles a frame = LABELS / PE       (a run: 1 + frames · that − 1 + LABEL_DEPTH)
 #ifndef SYSTOLIC_LABEL_SELECT_H
@@ -16,7 +18,7 @@
 
 constexpr int LABEL_DEPTH = 6;
 
-// valid: false for a place that no value has taken yet; it stands behind all others.
+// valid: false for a place that has no value yet; it ranks behind all others.
 template <class VALUE, int INDEX_BITS>
 struct candidate_t {
     typename VALUE::value_t value;
@@ -24,7 +26,7 @@ struct candidate_t {
     bool valid;
 };
 
-// Earlier candidates have lesser labels, so that they stand before equal ones.
+// Whether a ranks before b. earlier: a has the lesser label, which decides between equal values.
 template <class VALUE, int INDEX_BITS>
 inline bool before(const candidate_t<VALUE, INDEX_BITS> &a, const candidate_t<VALUE, INDEX_BITS> &b, bool earlier) {
 #pragma HLS INLINE
@@ -40,13 +42,13 @@ void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in
     static_assert(1 <= K && K <= LABELS, "no more labels are selected than there are");
     static_assert((int64_t(1) << INDEX_BITS) >= LABELS, "INDEX_BITS hold every label");
     typedef candidate_t<VALUE, INDEX_BITS> entry_t;
-    entry_t kept[K];
-#pragma HLS ARRAY_PARTITION variable = kept complete
+    entry_t best[K];
+#pragma HLS ARRAY_PARTITION variable = best complete
     for (int k = 0; k < K; ++k) {
 #pragma HLS UNROLL
-        kept[k].value = 0;
-        kept[k].label = 0;
-        kept[k].valid = false;
+        best[k].value = 0;
+        best[k].label = 0;
+        best[k].valid = false;
     }
     int at = 0;
     progress_t<LABELS / PE> done = {0, 0};
@@ -59,7 +61,7 @@ void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in
 #pragma HLS ARRAY_PARTITION variable = all complete
         for (int k = 0; k < K; ++k) {
 #pragma HLS UNROLL
-            all[k] = kept[k];
+            all[k] = best[k];
             if (at == 0) all[k].valid = false;
         }
         for (int pe = 0; pe < PE; ++pe) {
@@ -77,14 +79,14 @@ void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in
             }
             for (int k = 0; k < K; ++k) {
 #pragma HLS UNROLL
-                if (rank == k) kept[k] = all[e];
+                if (rank == k) best[k] = all[e];
             }
         }
         if (at == LABELS - PE) {
             word<integer<INDEX_BITS, false>, K> result;
             for (int k = 0; k < K; ++k) {
 #pragma HLS UNROLL
-                result.lane[k] = kept[k].label;
+                result.lane[k] = best[k].label;
             }
             out.write(result);
         }

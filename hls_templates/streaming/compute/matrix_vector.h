@@ -1,7 +1,9 @@
-// Matrix-vector unit (MVU): for each position MH sums over the MW values of its vector. PE sums and SIMD values a cycle.
+// Matrix-vector unit (MVU): for each position MH sums over the MW values of its vector. PE sums and SIMD values a
+// cycle.
 //
-// A position's vector comes as SF = MW / SIMD words, its results leave as NF = MH / PE words. Fold 0 uses the words as they
-// arrive and keeps them; folds 1 … NF − 1 read what was kept. II is 1 and nothing waits between folds, positions or frames:
+// A position's vector comes as SF = MW / SIMD words, its results leave as NF = MH / PE words. Fold 0 uses the words as
+// they arrive and keeps them; folds 1 … NF − 1 read what was kept. II is 1 and nothing waits between folds, positions
+// or frames:
 //
 //   cycles a frame = POSITIONS · NF · SF / PIXELS         (a run of `frames`: 1 + frames · that − 1 + MVU_DEPTH)
 //

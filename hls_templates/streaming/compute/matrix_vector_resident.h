@@ -1,5 +1,5 @@
-// Matrix-vector unit for weights from DDR: the vectors of a whole frame stay on chip, so that each weight is read once a
-// frame and not once a position. A frame has three phases, one after the other, all with II 1:
+// Matrix-vector unit for weights from DDR: the vectors of a whole frame stay on chip, so that each weight is read once
+// a frame and not once a position. A frame has three phases, one after the other, all with II 1:
 //
 //   VECTORS_COME    a word of a vector is read and kept, each cycle
 //   TILES_MEET      a tile of weights is read, then multiplied with its word of every vector, PIXELS positions a cycle;

@@ -1,10 +1,12 @@
-// Max pool: KERNEL × KERNEL windows, STRIDE apart; padding never wins, for it is left out and not a value. PIXELS pixels
-// of a row a word; PIXELS / STRIDE of them leave (1 where PIXELS is 1).
+// Max pool: the largest value of each KERNEL × KERNEL window, windows STRIDE apart. Padding has no value, so that it is
+// never the largest, whatever the datatype. A word has PIXELS pixels of a row; PIXELS / STRIDE positions leave in a
+// word (1 where PIXELS is 1).
 //
-// First the largest of a row of the window, then, of rows that were kept as such, the largest: 2 · (KERNEL − 1) compare
-// instead of KERNEL² − 1. G = CHANNELS / LANES; OH, OW positions:
+// Each cycle takes a word (II 1). First the largest value of every row of the window is found, then the largest of
+// KERNEL rows that were kept in this form: 2 · (KERNEL − 1) comparisons instead of KERNEL² − 1. The scan is that of
+// parallel windows (scan.h). G = CHANNELS / LANES; OH × OW positions:
 //
-//   iterations = ((F − 1) · SCAN + TAIL) · G, TAIL until the last word has come and the last pixel has left
+//   iterations = ((F − 1) · SCAN + TAIL) · G; TAIL: steps until the last word has come and the last position left
 //   SCAN       = max(HEIGHT, STRIDE·(OH − 1) + 1) · max(WIDTH, STRIDE·(OW − 1) + 1) / PIXELS
 //   buffer     = KERNEL − 1 rows of OW pixels
 #ifndef SYSTOLIC_MAX_POOL_H
@@ -65,32 +67,33 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
         by_bundles.push(columns, ages_in);
         for (int m = 0; m < plan::PIXELS_OUT; ++m) {
 #pragma HLS UNROLL
-            // The first tap stands for nothing where it lies in the padding.
-            bool none = !scan.column_inside(m, 0);
+            // empty: no tap so far lies in the map. The first tap's value is replaced by any other where it lies in the
+            // padding.
+            bool empty = !scan.column_inside(m, 0);
             for (int kx = 0; kx < KERNEL; ++kx) {
 #pragma HLS UNROLL
                 for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
                     const T value = seen[plan::age_of(m, kx)].lane[plan::pixel_of(m, kx) * LANES + l];
-                    const bool wins = none || value > pooled.lane[m * LANES + l];
+                    const bool wins = empty || value > pooled.lane[m * LANES + l];
                     if (kx == 0 || (wins && scan.column_inside(m, kx))) pooled.lane[m * LANES + l] = value;
                 }
-                none = none && !scan.column_inside(m, kx);
+                empty = empty && !scan.column_inside(m, kx);
             }
         }
-        // Rows are kept only where a position stands, so that of a stride of 2 half of them are.
+        // Rows are kept only at columns of positions: with a stride of 2, half a row.
         if (scan.at_column()) {
             by_rows.peek(rows, row);
             pooled_t largest = pooled;
-            bool none = !scan.row_inside(KERNEL - 1);
+            bool empty = !scan.row_inside(KERNEL - 1);
             for (int k = 0; k < KERNEL - 1; ++k) {
 #pragma HLS UNROLL
                 for (int l = 0; l < plan::PIXELS_OUT * LANES; ++l) {
 #pragma HLS UNROLL
-                    const bool wins = none || row[k].lane[l] > largest.lane[l];
+                    const bool wins = empty || row[k].lane[l] > largest.lane[l];
                     if (wins && scan.row_inside(KERNEL - 2 - k)) largest.lane[l] = row[k].lane[l];
                 }
-                none = none && !scan.row_inside(KERNEL - 2 - k);
+                empty = empty && !scan.row_inside(KERNEL - 2 - k);
             }
             for (int k = 0; k < ROWS; ++k) {
 #pragma HLS UNROLL

@@ -1,10 +1,11 @@
-// Vector-vector unit (VVU, depthwise convolution): each channel has a kernel of its own. PE channels and SIMD of their TAPS
-// a cycle.
+// Vector-vector unit (VVU, depthwise convolution): each channel has a kernel of its own. PE channels and SIMD of their
+// TAPS a cycle.
 //
-// Every cycle takes a word; a group of PE channels has SF = TAPS / SIMD words, lane = pixel · SIMD · PE + tap · PE + channel.
-// A default depthwise window (window.h) gives such words with SIMD 1, a parallel one with SIMD = TAPS. II is 1:
+// Every cycle takes a word; a group of PE channels has SF = TAPS / SIMD words, lane = pixel · SIMD · PE + tap · PE +
+// channel. A default depthwise window (window.h) gives such words with SIMD 1, a parallel one with SIMD = TAPS. II is
+// 1:
 //
-//   cycles a frame = POSITIONS · (CHANNELS / PE) · (TAPS / SIMD) / PIXELS       (a run: 1 + frames · that − 1 + VVU_DEPTH)
+//   cycles a frame = POSITIONS · (CHANNELS / PE) · (TAPS / SIMD) / PIXELS   (a run: 1 + frames · that − 1 + VVU_DEPTH)
 //
 // Weights: fold.h, a row for each channel, a column for each tap.
 //

@@ -1,10 +1,10 @@
-// A pool behind a depthwise window (window.h): OPERATION over the TAPS of each channel, then the activation. max_op pools
-// the maximum; add_op with an activation that divides by TAPS, the average.
+// A pool behind a depthwise window (window.h): OPERATION over the TAPS of each channel, then the activation. max_op
+// pools the maximum; add_op with an activation that divides by TAPS, the average.
 //
 // Every cycle takes a word: PE channels, SIMD of their TAPS, lane = pixel · SIMD · PE + tap · PE + channel. II is 1.
 // Padding zeros of the window take part. A maximum of signed values with padding is the block of max_pool.h.
 //
-//   cycles a frame = POSITIONS · (CHANNELS / PE) · (TAPS / SIMD) / PIXELS       (a run: 1 + frames · that − 1 + POOL_DEPTH)
+//   cycles a frame = POSITIONS · (CHANNELS / PE) · (TAPS / SIMD) / PIXELS   (a run: 1 + frames · that − 1 + POOL_DEPTH)
 #ifndef SYSTOLIC_WINDOW_POOL_H
 #define SYSTOLIC_WINDOW_POOL_H
 

@@ -1,4 +1,5 @@
-// Between AXI DMA and the pipeline: a frame is one packet, its values little-endian without gaps, its last beat padded.
+// The ends of the pipeline, at the AXI DMA. A frame is one packet of AXI4-Stream beats: its values little-endian,
+// without gaps, the last beat padded. All loops bytes II 1.
 #ifndef SYSTOLIC_DMA_H
 #define SYSTOLIC_DMA_H
 
@@ -7,7 +8,7 @@
 #include "instrument.h"
 #include "word.h"
 
-// One beat of AXI4-Stream. The vendor's own type where there is one: the interface must be made of it.
+// One beat of AXI4-Stream: the vendor's own type where its header exists, because the interface must be of that type.
 #if __has_include(<ap_axi_sdata.h>)
 #include <ap_axi_sdata.h>
 template <int BYTES>
@@ -43,25 +44,26 @@ inline void set_beat(beat_t<BYTES> &beat, const uint8_t *bytes, bool last) {
 }
 #endif
 
-// Beats → words of LANES bytes. WORDS a frame at one a cycle; a word takes at most one beat (LANES ≤ BEAT).
+// Beats become words of LANES values of a byte: WORDS words a frame, one a cycle. At most one beat comes for a word
+// (LANES ≤ BEAT).
 template <int BEAT, int LANES, int WORDS, class T>
 void unpack_beats(int frames, hls::stream<beat_t<BEAT>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
     static_assert(LANES <= BEAT, "a word must not need two beats in one cycle");
     uint8_t held[2 * BEAT];
 #pragma HLS ARRAY_PARTITION variable = held complete
-    int have = 0, at = 0, frame = 0;
+    int bytes = 0, sent = 0, frame = 0;
     SYSTOLIC_ENTER;
     while (frame < frames) {
         SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        if (have < LANES) {
+        if (bytes < LANES) {
             const beat_t<BEAT> beat = in.read();
             for (int i = 0; i < BEAT; ++i) {
 #pragma HLS UNROLL
-                held[have + i] = byte_of<BEAT>(beat, i);
+                held[bytes + i] = byte_of<BEAT>(beat, i);
             }
-            have += BEAT;
+            bytes += BEAT;
         }
         word<T, LANES> value;
         for (int i = 0; i < LANES; ++i) {
@@ -73,16 +75,17 @@ void unpack_beats(int frames, hls::stream<beat_t<BEAT>> &in, hls::stream<word<T,
 #pragma HLS UNROLL
             held[i] = held[i + LANES];
         }
-        have -= LANES;
-        if (++at == WORDS) {  // what is left of the last beat is padding
-            at = 0;
-            have = 0;
+        bytes -= LANES;
+        if (++sent == WORDS) {  // the rest of the last beat is padding
+            sent = 0;
+            bytes = 0;
             ++frame;
         }
     }
 }
 
-// Words of LANES values → beats, VALUE bytes a value. One word a cycle, and one cycle more for a part of a beat.
+// Words of LANES values become beats, VALUE bytes a value: one word a cycle, and one cycle more a frame where the last
+// beat is not full.
 template <int BEAT, int VALUE, int LANES, int WORDS, bool LAST, class T>
 void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<BEAT>> &out) {
 #pragma HLS INLINE
@@ -91,29 +94,29 @@ void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<
     constexpr int STEPS = WORDS + (REST ? 1 : 0);
     uint8_t held[2 * BEAT];
 #pragma HLS ARRAY_PARTITION variable = held complete
-    int have = 0, at = 0, frame = 0;
+    int bytes = 0, step = 0, frame = 0;
     SYSTOLIC_ENTER;
     while (frame < frames) {
         SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        if (at < WORDS) {
+        if (step < WORDS) {
             const word<T, LANES> value = in.read();
             for (int i = 0; i < LANES; ++i) {
 #pragma HLS UNROLL
                 const int32_t bits = int32_t(value.lane[i]);
                 for (int b = 0; b < VALUE; ++b) {
 #pragma HLS UNROLL
-                    held[have + i * VALUE + b] = uint8_t(bits >> (8 * b));
+                    held[bytes + i * VALUE + b] = uint8_t(bits >> (8 * b));
                 }
             }
-            have += LANES * VALUE;
+            bytes += LANES * VALUE;
         }
-        const bool last = at == STEPS - 1;
-        if (have >= BEAT || last) {
+        const bool last = step == STEPS - 1;
+        if (bytes >= BEAT || last) {
             beat_t<BEAT> beat;
             for (int i = 0; i < BEAT; ++i) {
 #pragma HLS UNROLL
-                if (i >= have) held[i] = 0;
+                if (i >= bytes) held[i] = 0;
             }
             set_beat<BEAT>(beat, held, LAST && last);
             out.write(beat);
@@ -121,32 +124,33 @@ void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<
 #pragma HLS UNROLL
                 held[i] = held[i + BEAT];
             }
-            have = last ? 0 : have - BEAT;
+            bytes = last ? 0 : bytes - BEAT;
         }
         if (last) {
-            at = 0;
+            step = 0;
             ++frame;
         } else {
-            ++at;
+            ++step;
         }
     }
 }
 
-// The beats of one map behind those of another: two maps leave in one packet, whose end LAST marks.
+// The beats of one map, then those of another: two maps leave in one packet. With LAST, its last beat is marked as its
+// end.
 template <int BEAT, int FIRST, int SECOND, bool LAST>
 void append_beats(int frames, hls::stream<beat_t<BEAT>> &first, hls::stream<beat_t<BEAT>> &second,
                   hls::stream<beat_t<BEAT>> &out) {
 #pragma HLS INLINE
-    int at = 0, frame = 0;
+    int step = 0, frame = 0;
     SYSTOLIC_ENTER;
     while (frame < frames) {
         SYSTOLIC_PIPELINE(1, 2);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        beat_t<BEAT> beat = at < FIRST ? first.read() : second.read();
-        beat.last = LAST && at == FIRST + SECOND - 1;
+        beat_t<BEAT> beat = step < FIRST ? first.read() : second.read();
+        beat.last = LAST && step == FIRST + SECOND - 1;
         out.write(beat);
-        if (++at == FIRST + SECOND) {
-            at = 0;
+        if (++step == FIRST + SECOND) {
+            step = 0;
             ++frame;
         }
     }

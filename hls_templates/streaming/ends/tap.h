@@ -1,5 +1,6 @@
-// A look at a stream between two processes, for the comparison of every layer. Only where processes run one after the
-// other and no clock is recorded: the stream is emptied, shown and filled again.
+// A tap shows the values of a stream between two processes, so that every layer can be compared with the golden model.
+// It empties the stream and fills it again, which is possible only in a simulation without a clock, where the processes
+// run one after the other; elsewhere it is nothing.
 #ifndef SYSTOLIC_TAP_H
 #define SYSTOLIC_TAP_H
 
@@ -10,7 +11,7 @@
 #else
 #include <vector>
 
-// Whoever executes the pipeline takes the values of tap ``number``: words in their order, lanes in theirs.
+// Gets the values of tap ``number``, word by word and lane by lane; the program that executes the pipeline defines it.
 void take_tap(int number, const int32_t *values, size_t count);
 
 template <class T, int LANES>

@@ -1,15 +1,17 @@
-// Weight streamers for matrix_vector_streamed: TILES = (MH / PE) · (MW / SIMD) words of PE · SIMD weights, GROUPS =
-// POSITIONS / PIXELS times a frame.
+// Weight streamers, for units whose weights are not embedded (matrix_vector_streamed and others). A streamer writes the
+// TILES = (MH / PE) · (MW / SIMD) tiles of a layer in order, a tile of PE · SIMD weights in a word,
+// GROUPS = POSITIONS / PIXELS times a frame. All loops have II 1.
 //
-//   stream_weights   decoupled: constants in a memory of their own, LUTRAM or BRAM; a word a cycle
-//       cycles a frame = GROUPS · TILES                                    (a run: 1 + frames · that − 1 + WEIGHTS_DEPTH)
-//   load_weights     decoupled in a memory without initial content (URAM): filled from DDR once a start, then as above
+//   stream_weights   decoupled: constants in a memory beside the unit, LUTRAM or BRAM; a word a cycle
+//       cycles a frame = GROUPS · TILES                                  (a run: 1 + frames · that − 1 + WEIGHTS_DEPTH)
+//   load_weights     decoupled, in a memory without initial content (URAM): filled from DDR once a start, then as above
 //       cycles         = TILES · BEATS once, then those of stream_weights
 //   fetch_weights    external: read from DDR again for each group
 //       cycles a frame = GROUPS · TILES · BEATS, as long as DDR gives a beat a cycle
 //
-// In DDR a tile is BEATS whole beats of BYTES; weight pe · SIMD + simd takes the next 1, 2, 4, 8 or 16 bits, whichever
-// hold it, the least significant first (scheduler/streaming/weights.py writes this).
+// In DDR a tile is a whole number of beats, BEATS, of BYTES bytes. Weight pe · SIMD + simd takes the next 1, 2, 4, 8 or
+// 16 bits, the fewest that hold it, from the least significant bit on (scheduler/streaming/weights.py writes the
+// image).
 #ifndef SYSTOLIC_WEIGHTS_H
 #define SYSTOLIC_WEIGHTS_H
 
@@ -34,7 +36,7 @@ constexpr int beats_of(int weights, int bits, int bytes) {
     return (weights * slot_bits(bits) + 8 * bytes - 1) / (8 * bytes);
 }
 
-// A memory that is only read, by its kind.
+// read_from: the memory of constants, by the tag ram_of<RAM> as in ram.h.
 template <class T, int A, int B, int C>
 inline void read_from(const T (&memory)[A][B][C], ram_of<RAM_AUTO>) {
 #pragma HLS INLINE
@@ -58,7 +60,7 @@ template <int GROUPS, int TILES, int PE, int SIMD, class WEIGHT, int RAM = RAM_A
 void stream_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SIMD>> &out,
                     const STORED (&weights)[PE][TILES][SIMD]) {
 #pragma HLS INLINE
-// One address serves all PEs and lanes: one wide memory.
+// All PEs and lanes have the same address: one wide memory.
 #pragma HLS ARRAY_RESHAPE variable = weights complete dim = 1
 #pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
     static_assert(RAM != RAM_URAM, "URAM has no initial content: load_weights fills it");
@@ -83,21 +85,21 @@ void stream_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * 
     }
 }
 
-// The weight in slot `index` of a tile's bytes.
+// Weight number ``index`` of the bytes of a tile.
 template <class WEIGHT, int ROOM>
 inline typename WEIGHT::carrier unpack_weight(const uint8_t (&bytes)[ROOM], int index) {
 #pragma HLS INLINE
     typedef typename WEIGHT::carrier carrier;
     constexpr int SLOT = slot_bits(WEIGHT::bits), EACH = SLOT < 8 ? 8 / SLOT : 1, WIDTH = SLOT < 8 ? 1 : SLOT / 8;
-    const int at = index / EACH * WIDTH;
-    int raw = bytes[at];
-    if (WIDTH == 2) raw |= bytes[at + WIDTH - 1] << 8;
+    const int first = index / EACH * WIDTH;
+    int raw = bytes[first];
+    if (WIDTH == 2) raw |= bytes[first + WIDTH - 1] << 8;
     raw = (raw >> (index % EACH * SLOT)) & ((1 << SLOT) - 1);
     const int sign = WEIGHT::low < 0 && !WEIGHT::bipolar ? 1 << (SLOT - 1) : 0;
     return carrier((raw ^ sign) - sign);
 }
 
-// A tile grows beat by beat.
+// The bytes of a tile, which come beat by beat.
 template <int PE, int SIMD, class WEIGHT, int BYTES>
 struct tile_t {
     static constexpr int BEATS = beats_of(PE * SIMD, WEIGHT::bits, BYTES);
@@ -124,7 +126,7 @@ struct tile_t {
     }
 };
 
-// base: the first beat of the image.
+// base: where the image begins in DDR, in beats.
 template <int GROUPS, int TILES, int PE, int SIMD, class WEIGHT, int BYTES>
 void fetch_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SIMD>> &out,
                    hls::burst_maxi<memory_beat_t<BYTES>> image, int base) {
@@ -133,17 +135,17 @@ void fetch_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * S
     constexpr int PASS = TILES * tile_type::BEATS;
     tile_type tile;
 #pragma HLS ARRAY_PARTITION variable = tile.bytes complete
-    int at = 0, beat = 0;
+    int pass_beat = 0, beat = 0;
     progress_t<GROUPS * PASS> done = {0, 0};
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, FETCH_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        if (at == 0) image.read_request(base, PASS);
+        if (pass_beat == 0) image.read_request(base, PASS);
         tile.put(beat, image.read());
         if (beat == tile_type::BEATS - 1) out.write(tile.weights());
         beat = beat == tile_type::BEATS - 1 ? 0 : beat + 1;
-        at = at == PASS - 1 ? 0 : at + 1;
+        pass_beat = pass_beat == PASS - 1 ? 0 : pass_beat + 1;
         done.next();
     }
 }
@@ -158,23 +160,23 @@ void load_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SI
     keep_in(weights, ram_of<RAM>());
     tile_type tile;
 #pragma HLS ARRAY_PARTITION variable = tile.bytes complete
-    int at = 0, beat = 0;
+    int index = 0, beat = 0;
     image.read_request(base, TILES * tile_type::BEATS);
     SYSTOLIC_ENTER;
     for (int i = 0; i < TILES * tile_type::BEATS; ++i) {
         SYSTOLIC_PIPELINE(1, FETCH_DEPTH);
         tile.put(beat, image.read());
-        if (beat == tile_type::BEATS - 1) weights[at++] = tile.weights();
+        if (beat == tile_type::BEATS - 1) weights[index++] = tile.weights();
         beat = beat == tile_type::BEATS - 1 ? 0 : beat + 1;
     }
     progress_t<GROUPS * TILES> done = {0, 0};
-    at = 0;
+    index = 0;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WEIGHTS_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        out.write(weights[at]);
-        at = at == TILES - 1 ? 0 : at + 1;
+        out.write(weights[index]);
+        index = index == TILES - 1 ? 0 : index + 1;
         done.next();
     }
 }

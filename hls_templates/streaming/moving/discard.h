@@ -1,4 +1,4 @@
-// Takes what nobody reads.   iterations = F · WORDS
+// Reads a stream that nothing else needs, a word a cycle, II 1: iterations = F · WORDS
 #ifndef SYSTOLIC_DISCARD_H
 #define SYSTOLIC_DISCARD_H
 

@@ -1,4 +1,5 @@
-// Every STRIDE-th pixel of every STRIDE-th row, from the first on.   iterations = F · HEIGHT · WIDTH · CHANNELS / LANES
+// Down-sampling: every STRIDE-th pixel of every STRIDE-th row stays, the first included. A word comes each cycle, II 1:
+//   iterations = F · HEIGHT · WIDTH · CHANNELS / LANES
 #ifndef SYSTOLIC_DOWN_SAMPLE_H
 #define SYSTOLIC_DOWN_SAMPLE_H
 

@@ -1,4 +1,4 @@
-// One stream to two, three or four readers.   iterations = F · WORDS
+// Copies a stream to several readers, a word a cycle, II 1: iterations = F · WORDS
 #ifndef SYSTOLIC_DUPLICATE_H
 #define SYSTOLIC_DUPLICATE_H
 
@@ -10,6 +10,7 @@
 
 constexpr int DUPLICATE_DEPTH = 2;
 
+// Writes ``value`` to every stream; the compiler unfolds this into a sequence of writes.
 template <class W>
 inline void write_all(const W &) {
 #pragma HLS INLINE

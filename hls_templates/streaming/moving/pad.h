@@ -1,4 +1,5 @@
-// Zeros around a map, as a block of its own: windows and pools pad by themselves at no cost.
+// Zeros around a map, as a block of its own; windows and pools put in their padding themselves, at no cost. A word
+// leaves each cycle, II 1:
 //   iterations = F · (TOP + HEIGHT + BOTTOM) · (LEFT + WIDTH + RIGHT) · CHANNELS / LANES
 #ifndef SYSTOLIC_PAD_H
 #define SYSTOLIC_PAD_H

@@ -1,5 +1,6 @@
-// STRIDE − 1 zeros between neighbours, along rows and columns: a window of stride 1 behind it makes a convolution a
-// transposed one.   iterations = F · ((HEIGHT − 1) · STRIDE + 1) · ((WIDTH − 1) · STRIDE + 1) · CHANNELS / LANES
+// STRIDE − 1 zeros between neighbouring pixels, along rows and columns: a convolution of stride 1 behind it is a
+// transposed convolution. A word leaves each cycle, II 1:
+//   iterations = F · ((HEIGHT − 1) · STRIDE + 1) · ((WIDTH − 1) · STRIDE + 1) · CHANNELS / LANES
 #ifndef SYSTOLIC_PIXEL_PAD_H
 #define SYSTOLIC_PIXEL_PAD_H
 

@@ -1,14 +1,15 @@
-// Space to depth: STRIDE × STRIDE pixels become the channels of one. G = CHANNELS / LANES
+// Reorg (space to depth): blocks of STRIDE × STRIDE pixels become the channels of one pixel. A word a cycle, II 1.
+// G = CHANNELS / LANES; s is the stride:
 //
-//   reorg_block     [row][column][channel] of the block: a window that does not overlap
-//   reorg_darknet   darknet's reorg_cpu, which reads the map's memory as if it had CHANNELS / STRIDE² channels: with s the
-//                   stride, output channel (i · s + j) · CHANNELS + c of pixel (y, x) is channel c of the input's pixel
-//                   (⌊y / s⌋ · s² + i · s + y mod s, x · s + j). Where s² does not divide HEIGHT that does not hold: channels
-//                   and rows mix across the map, and a frame is kept whole (one value a word).
+//   reorg_block     channels in the order [row of the block][column of the block][channel]: a window without overlap
+//   reorg_darknet   darknet's reorg_cpu, which reads the map's memory as if it had CHANNELS / s² channels:
+//                   output channel (i · s + j) · CHANNELS + c of pixel (y, x) is channel c of the input's pixel
+//                   (⌊y / s⌋ · s² + i · s + y mod s, x · s + j), where s² divides HEIGHT. Else rows and channels
+//                   mix across the whole map: two frames are kept, and a word has one value.
 //
 //   iterations = first · G + WALK_LANDING − 1 + F · HEIGHT · WIDTH · G
-//   first      = the words up to the last that the first pixel needs: ((s − 1) · WIDTH + s) of a block, ((s − 1) · s · WIDTH + s)
-//                of darknet's, or the whole frame
+//   first      = pixels up to the last one that the first output pixel needs: (s − 1) · WIDTH + s for reorg_block,
+//                (s − 1) · s · WIDTH + s for darknet's, or the whole frame
 //   buffer     = s rows, 2 · s · (s − 1) + 1 rows, or two frames
 #ifndef SYSTOLIC_REORG_H
 #define SYSTOLIC_REORG_H
@@ -28,7 +29,7 @@ void reorg_block(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T
     window_default<LANES, CHANNELS, HEIGHT, WIDTH, STRIDE, STRIDE, STRIDE, 0, 0, 0, 0, 1, false, RAM>(frames, in, out);
 }
 
-// Where STRIDE² divides HEIGHT: a window whose taps stand STRIDE rows apart.
+// darknet's order where STRIDE² divides HEIGHT: a window whose rows of taps are STRIDE rows of the map apart.
 template <int G, int HEIGHT, int WIDTH, int STRIDE>
 struct darknet_walk {
     static constexpr int ROW = WIDTH * G, OUT_WIDTH = WIDTH / STRIDE, BLOCKS = HEIGHT / (STRIDE * STRIDE);
@@ -37,11 +38,11 @@ struct darknet_walk {
     static constexpr int SLOTS = walk_slots(CAPACITY);
     static constexpr int TAP_ROW_STEP = cyclic(STRIDE * ROW - STRIDE * G + 1, SLOTS);
     static constexpr int POSITION_STEP = cyclic(1 - HIGH, SLOTS);
-    static constexpr int ROW_STEP = POSITION_STEP;  // rows of a block follow each other
-    static constexpr int BLOCK_STEP = 1;            // the last tap of the last position is the block's last word
+    static constexpr int ROW_STEP = POSITION_STEP;
+    static constexpr int BLOCK_STEP = 1;  // the last tap of the last position is the block's last word
 
     int group, tap_y, tap_x, out_x, row, block;
-    int position;  // word of the position's first tap
+    int position;  // the word of the position's first tap
 
     darknet_walk() : group(0), tap_y(0), tap_x(0), out_x(0), row(0), block(0), position(0) {}
 
@@ -77,8 +78,9 @@ struct darknet_walk {
     }
 };
 
-// Any HEIGHT. With P = k · HEIGHT · WIDTH / s² + y · WIDTH / s + x, output channel ((i · s + j) · CHANNELS / s² + b) · s² + k
-// of pixel (y, x) is value (P / WIDTH · s + i) · WIDTH · s + (P mod WIDTH) · s + j of the b-th s² channels' memory.
+// darknet's order for any HEIGHT. With P = k · HEIGHT · WIDTH / s² + y · WIDTH / s + x, output channel ((i · s + j) ·
+// CHANNELS / s² + b) · s² + k of pixel (y, x) is value (⌊P / WIDTH⌋ · s + i) · WIDTH · s + (P mod WIDTH) · s + j of the
+// memory of input channels b · s² … b · s² + s² − 1.
 template <int CHANNELS, int HEIGHT, int WIDTH, int STRIDE>
 struct darknet_whole_walk {
     static constexpr int MAP = HEIGHT * WIDTH, FRAME = MAP * CHANNELS, SQUARE = STRIDE * STRIDE;
@@ -88,10 +90,10 @@ struct darknet_whole_walk {
 
     int part, block, tap_x, tap_y;  // k, b, j, i
     int y, x;                       // P / WIDTH and P mod WIDTH
-    int first_y, first_x;           // of k = 0
-    int at;                         // word of the frame
+    int first_y, first_x;           // the same where k = 0
+    int current;                    // the word of the frame that leaves next
 
-    darknet_whole_walk() : part(0), block(0), tap_x(0), tap_y(0), y(0), x(0), first_y(0), first_x(0), at(0) {}
+    darknet_whole_walk() : part(0), block(0), tap_x(0), tap_y(0), y(0), x(0), first_y(0), first_x(0), current(0) {}
 
     int frame_words() const { return FRAME; }
     int pace() const { return 1; }
@@ -101,6 +103,7 @@ struct darknet_whole_walk {
     int oldest() const { return 0; }
     bool inside() const { return true; }
 
+    // The word of the input frame.
     int source() const {
 #pragma HLS INLINE
         int pixel = (y * STRIDE + tap_y) * WIDTH * STRIDE + x * STRIDE + tap_x, channel = block * SQUARE;
@@ -146,9 +149,9 @@ struct darknet_whole_walk {
 #pragma HLS INLINE
         const bool last = next();
         const int to = source();
-        step = to - at + (last ? FRAME : 0);
+        step = to - current + (last ? FRAME : 0);
         if (step < 0) step += SLOTS;
-        at = to;
+        current = to;
         return last;
     }
 };

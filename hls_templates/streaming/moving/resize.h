@@ -1,10 +1,11 @@
-// Nearest neighbour: pixel (oy, ox) is pixel (⌊oy · HEIGHT / OUT_HEIGHT⌋, ⌊ox · WIDTH / OUT_WIDTH⌋), to any size.
-// G = CHANNELS / LANES:
+// Nearest-neighbour resize to any size: output pixel (oy, ox) is the input's (⌊oy · HEIGHT / OUT_HEIGHT⌋,
+// ⌊ox · WIDTH / OUT_WIDTH⌋). A word a cycle, II 1; G = CHANNELS / LANES:
 //
 //   iterations = WIDTH · G + WALK_LANDING − 1 + F · OUT_HEIGHT · OUT_WIDTH · G     where no side becomes smaller
-//   buffer     = 2 rows, so that the next one comes as evenly as the map does while this one is repeated
+//   buffer     = 2 rows: one that is read, perhaps several times, and one that comes meanwhile
 //
-// Where the map becomes smaller, what comes bounds: F · HEIGHT · WIDTH · G, and at most one row of what leaves.
+// Where the map becomes smaller, the words that come bound the time: F · HEIGHT · WIDTH · G, and at most one output
+// row.
 #ifndef SYSTOLIC_RESIZE_H
 #define SYSTOLIC_RESIZE_H
 
@@ -24,7 +25,7 @@ struct nearest_walk {
     static constexpr int CAPACITY = (SMALLER ? WIDTH + larger(WIDTH, OUT_WIDTH) : 2 * WIDTH) * G + WALK_LANDING + 1;
     static constexpr int SLOTS = walk_slots(CAPACITY);
     static constexpr int LAST_Y = (OUT_HEIGHT - 1) * HEIGHT / OUT_HEIGHT, LAST_X = (OUT_WIDTH - 1) * WIDTH / OUT_WIDTH;
-    // Whole pixels and rows to the next position; now and then one more.
+    // Whole pixels and rows from a position to the next one; where the rest adds up to a whole one, one more.
     static constexpr int MOVE_X = WIDTH / OUT_WIDTH, MORE_X = WIDTH % OUT_WIDTH;
     static constexpr int MOVE_Y = HEIGHT / OUT_HEIGHT, MORE_Y = HEIGHT % OUT_HEIGHT;
     static constexpr int BACK = LAST_X * G + G - 1;
@@ -34,7 +35,7 @@ struct nearest_walk {
     static constexpr int FRAME_STEP = cyclic((HEIGHT - LAST_Y) * ROW - BACK, SLOTS);
 
     int group, out_y, out_x, rest_y, rest_x;
-    int row, column;  // words to the source's row, and in it
+    int row, column;  // where the input pixel lies, in words: its row, and in that row
 
     nearest_walk() : group(0), out_y(0), out_x(0), rest_y(0), rest_x(0), row(0), column(0) {}
 
@@ -48,7 +49,7 @@ struct nearest_walk {
         return row + ROW;
     }
 
-    // A row that comes again is needed from its start.
+    // A row that is read again is needed from its start.
     int oldest() const {
 #pragma HLS INLINE
         const bool again = MOVE_Y == 0 && rest_y + MORE_Y < OUT_HEIGHT && out_y < OUT_HEIGHT - 1;

@@ -1,4 +1,4 @@
-// Each pixel STRIDE × STRIDE times.   G = CHANNELS / LANES
+// Up-sampling: each pixel becomes STRIDE × STRIDE equal ones. A word a cycle, II 1; G = CHANNELS / LANES:
 //   iterations = WIDTH · G + WALK_LANDING − 1 + F · HEIGHT · WIDTH · STRIDE² · G      buffer = 2 rows
 #ifndef SYSTOLIC_UPSAMPLE_H
 #define SYSTOLIC_UPSAMPLE_H

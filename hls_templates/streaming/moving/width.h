@@ -1,16 +1,17 @@
-// Width converters: the same values, more or fewer of them a word.
+// Width converters: the same values in wider or narrower words. At most a word comes and a word leaves each cycle, II
+// 1.
 //
-//   convert_width      any pair of widths; a frame of WORDS_IN words
-//       iterations = F · max(words in, words out) a frame
-//   convert_channels   pads each pixel with channels of zeros, or crops it; any pair of widths
+//   convert_width      between any two widths; a frame has WORDS_IN words
+//       iterations = F · max(words of a frame that come, that leave)
+//   convert_channels   the same, and adds channels of zeros to each pixel, or drops its last channels
 //       iterations = F · POSITIONS · max(CHANNELS_IN / LANES_IN, CHANNELS_OUT / LANES_OUT)
-//       where less than a word is dropped, or no more zeros are added than words grow by,
+//       where less than a word is dropped, or no more zeros are added than a word is wider,
 //       else F · POSITIONS · convert_steps(…)
-//   convert_pixels     words of several pixels: PIXELS_IN pixels of LANES channels ↔ PIXELS_OUT; one divides the other
-//       iterations = F · max(words in, words out) a frame
+//   convert_pixels     from PIXELS_IN pixels of LANES channels in a word to PIXELS_OUT; one divides the other
+//       iterations = F · max(words of a frame that come, that leave)
 //
-// Widths that do not divide each other meet in a shift register of LANES_IN + LANES_OUT values, in units of their common
-// divisor; where one divides the other no value needs a multiplexer on its way in or out.
+// Values pass through a shift register of LANES_IN + LANES_OUT − 1 values at most, in units of the widths' common
+// divisor. Where one width divides the other, no value needs a multiplexer on its way in or out.
 #ifndef SYSTOLIC_WIDTH_H
 #define SYSTOLIC_WIDTH_H
 
@@ -23,7 +24,8 @@
 
 constexpr int WIDTH_DEPTH = 3;
 
-// Values on their way from words of IN units to words of OUT units. A word is taken while less than OUT units are here.
+// The shift register between words of IN units and words of OUT units. It takes a word while it holds less than OUT
+// units.
 template <class T, int IN, int OUT, int UNIT>
 struct gearbox {
     T held[IN + OUT - 1][UNIT];
@@ -47,19 +49,19 @@ struct gearbox {
 
     void put(const word<T, IN * UNIT> &value) {
 #pragma HLS INLINE
-        // With one unit out the box is empty whenever a word comes.
-        const int at = OUT == 1 ? 0 : units;
+        // Where OUT is 1, the register is empty whenever it takes a word: it needs no multiplexer.
+        const int first = OUT == 1 ? 0 : units;
         for (int u = 0; u < IN; ++u) {
 #pragma HLS UNROLL
             for (int l = 0; l < UNIT; ++l) {
 #pragma HLS UNROLL
-                held[at + u][l] = value.lane[u * UNIT + l];
+                held[first + u][l] = value.lane[u * UNIT + l];
             }
         }
         units += IN;
     }
 
-    // Zeros stand for what is not there.
+    // The first OUT units; zeros for those that are missing.
     word<T, OUT * UNIT> get() {
 #pragma HLS INLINE
         word<T, OUT * UNIT> value;
@@ -82,8 +84,9 @@ struct gearbox {
     }
 };
 
-// Cycles for what converts on its own: while words of zeros leave nothing comes, and words that nobody needs come last.
-// Where words grow, each that comes lets one leave at most, and the last one always does, full or not.
+// Cycles for ``words_in`` words that become ``words_out``. Where words grow: while words of zeros leave, nothing comes;
+// a word that comes lets at most one leave, and the last one leaves whether it is full or not. Where they shrink: words
+// that are dropped come last, while nothing leaves.
 constexpr int convert_steps(int lanes_in, int lanes_out, int words_in, int words_out) {
     return lanes_in < lanes_out
                ? words_in + larger(words_out - (words_in - 1) * lanes_in / lanes_out - 1, 0)
@@ -92,7 +95,7 @@ constexpr int convert_steps(int lanes_in, int lanes_out, int words_in, int words
                             larger(words_in - ceiling(words_out * lanes_out, lanes_in), 0));
 }
 
-// WORDS_IN words, a pixel's or, with convert_width, a frame's, become WORDS_OUT; COUNT times a frame.
+// COUNT times a frame, WORDS_IN words become WORDS_OUT: those of a pixel, or with convert_width those of the frame.
 template <int LANES_IN, int LANES_OUT, int WORDS_IN, int WORDS_OUT, int COUNT, class T>
 void convert_each(int frames, hls::stream<word<T, LANES_IN>> &in, hls::stream<word<T, LANES_OUT>> &out) {
 #pragma HLS INLINE
@@ -136,7 +139,7 @@ void convert_channels(int frames, hls::stream<word<T, LANES_IN>> &in, hls::strea
     convert_each<LANES_IN, LANES_OUT, CHANNELS_IN / LANES_IN, CHANNELS_OUT / LANES_OUT, POSITIONS>(frames, in, out);
 }
 
-// Words of GROUPS channel groups wait until the last pixel of the wider word is there.
+// From fewer pixels in a word to more: the words of GROUPS groups of channels wait until their last pixel has come.
 template <int LANES, int GROUPS, int PIXELS_IN, int PIXELS_OUT, int POSITIONS, class T>
 void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
                    hls::stream<word<T, PIXELS_OUT * LANES>> &out) {
@@ -169,6 +172,7 @@ void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
     }
 }
 
+// From more pixels in a word to fewer: the words of GROUPS groups of channels are kept until their last pixel has left.
 template <int LANES, int GROUPS, int PIXELS_IN, int PIXELS_OUT, int POSITIONS, class T>
 void scatter_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
                     hls::stream<word<T, PIXELS_OUT * LANES>> &out) {

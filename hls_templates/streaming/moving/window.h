@@ -1,18 +1,20 @@
-// Sliding-window unit (SWU, im2col): for each output position what a convolution sees there, padding put in as zeros.
+// Sliding-window unit (SWU, im2col): writes for each output position the pixels that a convolution sees there; padding
+// is zeros.
 //
-// window_default: one word of SIMD channels of one tap a cycle, in the order (tap, channel), or (channel, tap) where
+// window_default writes SIMD channels of one tap a cycle, II 1. The order is (tap, channel), or (channel, tap) with
 // DEPTHWISE. With G = CHANNELS / SIMD, P output positions and K = KERNEL_H · KERNEL_W, of F frames:
 //
-//   iterations = first · G + WALK_LANDING − 1 + F · P · K · G    where more words leave than come: P · K > HEIGHT · WIDTH
-//              = F · HEIGHT · WIDTH · G, and at most the last position, where more come than leave
+//   iterations = first · G + WALK_LANDING − 1 + F · P · K · G  where more words leave than come: P · K > HEIGHT · WIDTH
+//              = F · HEIGHT · WIDTH · G, and at most one position more, where more come than leave
 //   first      = pixels up to the last one that position 0 sees
-//   buffer     = window_capacity + WALK_MARGIN words: the window's rows, and the rows that the stride skips
+//   buffer     = window_capacity + WALK_MARGIN words: the rows of the window, and the rows that the stride skips
 //
-// window_parallel: all taps of SIMD channels a cycle, PIXELS pixels of a row a word; MO = PIXELS / STRIDE positions leave
-// in a word (1 where PIXELS is 1). The map runs through delays of whole rows, and every step gives one window, so that a
-// convolution that keeps the map's size costs no cycle beside the words it takes, at borders and between frames neither:
+// window_parallel takes a word of PIXELS pixels of a row each cycle, II 1, and writes all taps of SIMD channels, of
+// PIXELS / STRIDE positions (1 where PIXELS is 1), in a word. The map runs through delays of whole rows (scan.h). A
+// convolution that keeps the map's size costs no cycle but those in which words come, also at borders and between
+// frames:
 //
-//   iterations = ((F − 1) · SCAN + TAIL) · G, TAIL until the last word has come and the last window has left
+//   iterations = ((F − 1) · SCAN + TAIL) · G; TAIL: the steps until the last word has come and the last window has left
 //   SCAN       = max(HEIGHT, STRIDE·(OH − 1) + 1) · max(WIDTH, STRIDE·(OW − 1) + 1) / PIXELS
 //   buffer     = (KERNEL_H − 1) · DILATION rows, and the window itself in registers
 #ifndef SYSTOLIC_WINDOW_H
@@ -28,16 +30,17 @@
 #include "walk.h"
 #include "word.h"
 
-// A window's map, positions and steps; words are of SIMD channels.
+// The numbers of a default window's walk, all known to the compiler. A word has SIMD channels of a pixel.
 struct window_plan {
     int height, width, out_height, out_width, stride, dilation, top, left;
-    int row, high, wide;  // words of a row of the map, from a window's first row to its last, of a row of a window
-    int pace, share;      // words taken for one that leaves (walk.h)
-    int start, tap_step, tap_row_step, group_step, position_step, row_step, frame_step;  // of addresses in the buffer
+    int row, high, wide;  // words: of a row of the map, from a window's first row to its last, of a row of a window
+    int pace, share;      // walk.h
+    // The first address, and how far the address goes on at the end of a tap, of a row of taps, …
+    int start, tap_step, tap_row_step, group_step, position_step, row_step, frame_step;
 };
 
-// Words of the buffer: what a window sees from its first pixel to its last, and what comes while its row is done: the
-// rows that the stride leaves behind, or those that the next frame's first window needs.
+// Words of the buffer: from a window's first pixel to its last, and what comes while a row of windows is done, that is
+// the rows that the stride steps over, or those that the next frame's first window needs.
 constexpr int window_capacity(int groups, int height, int width, int high, int wide, int stride, int out_height,
                               int out_width) {
     return (high * width + wide + 1 +
@@ -54,7 +57,8 @@ constexpr window_plan plan_window(int groups, int height, int width, int kernel_
     const int last = high + wide + groups - 1;           // from a position's first word to its last
     const int back = (out_width - 1) * stride * groups;  // from a row's first position to its last
     const int tap_back = depthwise ? 0 : groups - 1;
-    // Words are taken evenly: as many as the frame has, or the rows and columns that a stride leaves behind.
+    // Words are taken evenly: all of the frame's, or, if more, those of the rows and columns that the stride steps
+    // over.
     const int reads = larger(height * width, stride * out_height * larger(width, out_width));
     return {height,
             width,
@@ -85,8 +89,8 @@ struct window_walk {
 
     window_plan plan;
     int group, tap_y, tap_x, out_y, out_x;
-    int row, column;  // words to the map's row, and in it, where the window begins; negative in the padding
-    int y, x;         // pixel of the tap
+    int row, column;  // where the window begins, in words: its row of the map, and in that row; negative in the padding
+    int y, x;         // the tap's pixel
 
     explicit window_walk(const window_plan &of)
         : plan(of), group(0), tap_y(0), tap_x(0), out_y(0), out_x(0), row(-of.top * of.row), column(-of.left * G),
@@ -112,7 +116,7 @@ struct window_walk {
         return y >= 0 && y < plan.height && x >= 0 && x < plan.width;
     }
 
-    // True when the taps of a position (or, depthwise, of a group) begin anew.
+    // True after the last tap of the window.
     bool next_tap(int &step) {
 #pragma HLS INLINE
         step = plan.tap_step;
@@ -212,7 +216,7 @@ void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD>> &in,
 #pragma HLS DEPENDENCE variable = rows type = inter false
 #pragma HLS DEPENDENCE variable = columns type = inter false
         if (scan.takes(frames)) newest = in.read();
-        // seen[tap row][age]: what the taps of one row of the window see, the newest first.
+        // seen[k][age]: the bundles of row k of the window, the newest first.
         bundle_t row[ROWS], rows_in[ROWS], age[KERNEL_H * AGES], ages_in[KERNEL_H * AGES],
             seen[KERNEL_H][plan::BUNDLES];
 #pragma HLS ARRAY_PARTITION variable = row complete

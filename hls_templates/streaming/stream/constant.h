@@ -1,4 +1,4 @@
-// Arithmetic on template parameters, all of it done by the compiler.
+// Arithmetic on template parameters, done by the compiler; smaller and larger also on run-time values.
 #ifndef SYSTOLIC_CONSTANT_H
 #define SYSTOLIC_CONSTANT_H
 
@@ -6,16 +6,17 @@ constexpr int larger(int a, int b) { return a > b ? a : b; }
 constexpr int smaller(int a, int b) { return a < b ? a : b; }
 constexpr int ceiling(int a, int b) { return (a + b - 1) / b; }
 
-// Positions of a window along one side of a map.
+// Positions that a window takes along one side of a map of ``size`` pixels, with padding before and after it.
 constexpr int positions_of(int size, int before, int after, int kernel, int dilation, int stride) {
     return (size + before + after - (kernel - 1) * dilation - 1) / stride + 1;
 }
 
-// value modulo limit, in 0 … limit − 1 for a negative value too.
+// value modulo limit, 0 … limit − 1 also for a negative value.
 constexpr int cyclic(long value, int limit) {
     return value % limit < 0 ? int(value % limit) + limit : int(value % limit);
 }
 
+// The greatest common divisor of A and B.
 template <int A, int B>
 struct common_divisor {
     static constexpr int value = common_divisor<B, A % B>::value;

@@ -1,7 +1,9 @@
-// LINES delays of LENGTH words each, all of which step together: peek at what comes out, then push what goes in.
+// LINES delay lines of LENGTH words each, which step together: ``peek`` gives the words of LENGTH steps ago, ``push``
+// puts the newest in their place. Each is called once a step, peek first.
 //
-// The memory is an array of the block's own, so that the block's loop can say what the tool does not see: a word is read
-// LENGTH steps after it was written, when its write is long over. Where LENGTH is too short for that, it is registers.
+// The memory is an array of the block, because the block's loop has to say what the tool cannot know (DEPENDENCE …
+// inter false): a word is read LENGTH steps after it was written, when its write is long complete. Lines that are too
+// short for that, up to DELAY_REGISTERS words, are registers.
 #ifndef SYSTOLIC_DELAY_H
 #define SYSTOLIC_DELAY_H
 
@@ -22,7 +24,7 @@ inline void keep_delay(W (&memory)[LENGTH][LINES], std::true_type) {
     static_cast<void>(memory);
 }
 
-// One address serves all lines: one wide memory.
+// All lines have the same address: one wide memory.
 template <int RAM, class W, int LENGTH, int LINES>
 inline void keep_delay(W (&memory)[LENGTH][LINES], std::false_type) {
 #pragma HLS INLINE
@@ -31,8 +33,8 @@ inline void keep_delay(W (&memory)[LENGTH][LINES], std::false_type) {
     keep_in(memory, ram_of<RAM>());
 }
 
-// Keeps ``memory`` where it belongs. What it holds before anything was written is never used; in simulation it is a value
-// that would show.
+// Binds ``memory`` to registers or to the memory RAM. What it holds before it was written must never be used: in
+// simulation it is all ones, which would show as wrong values.
 template <int RAM, class W, int LENGTH, int LINES>
 inline void keep_delay(W (&memory)[LENGTH][LINES]) {
 #pragma HLS INLINE
@@ -49,16 +51,16 @@ inline void keep_delay(W (&memory)[LENGTH][LINES]) {
 
 template <int LENGTH>
 struct delay_t {
-    int at;
+    int address;
 
-    delay_t() : at(0) {}
+    delay_t() : address(0) {}
 
     template <class W, int LINES>
     void peek(const W (&memory)[LENGTH][LINES], W (&oldest)[LINES]) const {
 #pragma HLS INLINE
         for (int n = 0; n < LINES; ++n) {
 #pragma HLS UNROLL
-            oldest[n] = in_registers<LENGTH>::value ? memory[LENGTH - 1][n] : memory[at][n];
+            oldest[n] = in_registers<LENGTH>::value ? memory[LENGTH - 1][n] : memory[address][n];
         }
     }
 
@@ -86,9 +88,9 @@ struct delay_t {
 #pragma HLS INLINE
         for (int n = 0; n < LINES; ++n) {
 #pragma HLS UNROLL
-            memory[at][n] = newest[n];
+            memory[address][n] = newest[n];
         }
-        at = at + 1 == LENGTH ? 0 : at + 1;
+        address = address + 1 == LENGTH ? 0 : address + 1;
     }
 };
 

@@ -1,5 +1,5 @@
-// How far a block is: so many of the STEPS of a frame, so many frames. Counted and not multiplied: frames · STEPS would
-// take DSPs in every block, and 2^31 cycles are over in seconds.
+// How far a block is: frames, and steps of this frame, of STEPS. It counts instead of comparing with frames · STEPS,
+// whose product would take DSPs in every block and exceed 2^31 after seconds.
 #ifndef SYSTOLIC_PROGRESS_H
 #define SYSTOLIC_PROGRESS_H
 

@@ -1,4 +1,5 @@
-// Which memory an array is kept in. A template parameter cannot stand in a pragma as a word, so the tag picks the pragma.
+// The memory in which an array is kept. A template parameter cannot name the memory inside a pragma, so that each
+// memory has an overload with a pragma of its own, chosen by the tag ram_of<RAM>.
 #ifndef SYSTOLIC_RAM_H
 #define SYSTOLIC_RAM_H
 
@@ -7,7 +8,7 @@ enum ram_t { RAM_AUTO, RAM_LUTRAM, RAM_BRAM, RAM_URAM };
 template <int RAM>
 struct ram_of {};
 
-// Simple dual port: the blocks write at one address and read at another.
+// keep_in: a memory that a block writes at one address and reads at another, simple dual port.
 template <class T, int DEPTH>
 inline void keep_in(T (&memory)[DEPTH], ram_of<RAM_AUTO>) {
 #pragma HLS INLINE

@@ -1,6 +1,9 @@
-// The scan that parallel windows and pools share: a map passes step by step, PIXELS of a row (a bundle) a step, and the
-// window whose last pixel arrives is whole at once. Where a window reaches beyond its row, the delays hold pixels of the
-// row before or after; they are masked, so that rows and frames follow each other without a gap.
+// The scan that parallel windows and max pools share. A map passes step by step, a *bundle* of PIXELS neighbouring
+// pixels of a row each step, through delay lines of a row's length. In the step in which the last pixel of a window
+// arrives, all its pixels are at known places in the delays, so that the window is written at once.
+//
+// Where a window reaches over the border of the map, those places hold pixels of the row or frame before or after. They
+// are masked (row_inside, column_inside), and so rows and frames follow each other without a gap.
 #ifndef SYSTOLIC_SCAN_H
 #define SYSTOLIC_SCAN_H
 
@@ -8,7 +11,7 @@
 
 constexpr int SCAN_DEPTH = 5;
 
-// Positions a step gives: of PIXELS neighbours every STRIDE-th.
+// Positions that a step gives: every STRIDE-th of the bundle's pixels, at least one.
 constexpr int pixels_out(int pixels, int stride) { return larger(pixels / stride, 1); }
 
 template <int PIXELS, int HEIGHT_, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE_, int TOP_, int LEFT_, int BOTTOM,
@@ -19,19 +22,21 @@ struct scan_plan {
     static constexpr int OUT_HEIGHT = positions_of(HEIGHT, TOP, BOTTOM, KERNEL_H, DILATION, STRIDE);
     static constexpr int OUT_WIDTH = positions_of(WIDTH, LEFT, RIGHT, KERNEL_W, DILATION, STRIDE);
     static constexpr int PIXELS_WIDE = WIDTH;
-    // Bundles: of a row that comes, of a row of the scan, from one that emits to the next, that emit in a row.
+    // In bundles: IN, a row that comes; WIDE, a row of the scan; PERIOD, from one that gives positions to the next;
+    // OUT, those of a row that give positions. In rows: HIGH, a frame of the scan.
     static constexpr int IN = WIDTH / PIXELS;
     static constexpr int WIDE = ceiling(larger(WIDTH, (OUT_WIDTH - 1) * STRIDE + 1), PIXELS);
     static constexpr int PERIOD = larger(STRIDE / PIXELS, 1);
     static constexpr int OUT = OUT_WIDTH / PIXELS_OUT;
     static constexpr int HIGH = larger(HEIGHT, (OUT_HEIGHT - 1) * STRIDE + 1);
-    // How far a position's first pixel lies behind the bundle that completes its window: rows, and bundles of a row.
+    // From the bundle of a position's own pixel to the one that completes its window: rows, and bundles beyond whole
+    // rows.
     static constexpr int LAG_ROWS = (KERNEL_H - 1) * DILATION - TOP;
     static constexpr int LAG_BUNDLES = ceiling((KERNEL_W - 1) * DILATION - LEFT, PIXELS);
     static constexpr int LAG = LAG_ROWS * WIDE + LAG_BUNDLES;
-    // The scan of what leaves begins so far before a frame that it stands at position 0 when its window is whole.
+    // The scan of positions begins LAG bundles before the frame: it is at position 0 when that window is complete.
     static constexpr int SCAN = HIGH * WIDE, FIRST = cyclic(-LAG, SCAN);
-    // Bundles of one row that a window sees.
+    // Bundles of a row that one window sees.
     static constexpr int BUNDLES = LAG_BUNDLES + ceiling(LEFT, PIXELS) + 1;
 
     static_assert(WIDTH % PIXELS == 0 && OUT_WIDTH % PIXELS_OUT == 0, "whole words make a row");
@@ -41,7 +46,8 @@ struct scan_plan {
     static_assert(BOTTOM <= (KERNEL_H - 1) * DILATION && RIGHT <= (KERNEL_W - 1) * DILATION,
                   "no window lies in the padding alone");
 
-    // Where pixel m's tap kx is: in the bundle so many steps old, at this pixel.
+    // Tap kx of position m of a step: ``age_of``, how many steps ago its bundle came; ``pixel_of``, its pixel in that
+    // bundle.
     static constexpr int offset_of(int m, int kx) { return LAG_BUNDLES * PIXELS - m * STRIDE - kx * DILATION + LEFT; }
     static constexpr int age_of(int m, int kx) { return ceiling(larger(offset_of(m, kx), 0), PIXELS); }
     static constexpr int pixel_of(int m, int kx) { return age_of(m, kx) * PIXELS - offset_of(m, kx); }
@@ -50,10 +56,11 @@ struct scan_plan {
 template <class PLAN, int G>
 struct scan_t {
     int group;
-    int in_y, in_x;                  // of the bundle that comes
-    int taken, left;                 // frames that have come and have left
-    int wait;                        // steps until the first position leaves
-    int out_y, out_x, odd_y, odd_x;  // of the position that leaves: bundles and rows of the scan, and modulo the stride
+    int in_y, in_x;    // the bundle that comes: row, bundle of the row
+    int taken, left;   // frames that have come, and whose positions have left
+    int wait;          // steps until the first position leaves
+    int out_y, out_x;  // the position that leaves: row and bundle of the scan
+    int odd_y, odd_x;  // the same modulo the stride and the period
 
     scan_t()
         : group(0), in_y(0), in_x(0), taken(0), left(0), wait(PLAN::LAG), out_y(PLAN::FIRST / PLAN::WIDE),
@@ -70,7 +77,7 @@ struct scan_t {
         return taken < frames && in_y < PLAN::HEIGHT && in_x < PLAN::IN;
     }
 
-    // A column at which a position stands, as far as the row is concerned.
+    // Whether positions lie in this column, in rows that have any.
     bool at_column() const {
 #pragma HLS INLINE
         return odd_x == 0 && out_x < PLAN::OUT * PLAN::PERIOD;

@@ -1,18 +1,25 @@
-// A map is written into a circular buffer as it comes and read out along a walk: what windows in default style, reorg,
-// up-sampling and resizing have in common. Reading and writing go on side by side, over row, position and frame.
+// The loop that default windows, reorg, up-sampling and resizing share: a map is written into a circular buffer as it
+// comes, and read out along a *walk*. Reading and writing go on side by side, II 1, over the borders of rows and
+// frames.
 //
-// WALK says for the word that leaves next, in words of the frame that is walked:
+// WALK says, for the word that leaves next, in words of the frame that is walked:
 //   need()          how many words of the frame must be in the buffer
-//   oldest()        the least word that is needed from now on; never decreases within a frame
-//   inside()        false where the word is zeros instead
-//   advance(step)   goes to the next word; step: how far its address is, in 0 … SLOTS − 1; true after the frame's last
-// and of the whole: frame_words() that come in; CAPACITY, words that wait at most; start(), the first address;
-// pace() / share(), words that are taken for one that leaves. A pace and not greed, because a block that takes more than its
-// share waits for its writer and, waiting, emits nothing.
+//   oldest()        the first word that is still needed; it never decreases within a frame
+//   inside()        false where zeros leave instead of the word
+//   advance(step)   goes to the next word, and is true after the frame's last; step: how much further the next address
+//                   is, 0 … SLOTS − 1
+// and for the whole run:
+//   frame_words()   words of a frame that comes
+//   CAPACITY        most words that wait in the buffer
+//   start()         the first address
+//   pace(), share() pace() words are taken for share() words that leave
+//
+// Words are taken at this even pace and not whenever there is room: a block that takes faster than its share has to
+// wait for its writer, and while it waits it writes nothing either.
 //
 //   iterations = words needed for the first position + WALK_LANDING − 1 + words that leave
 //
-// where the walk never waits, which the pace and the capacity are chosen for.
+// where the walk never waits; pace and capacity are chosen so that it does not.
 #ifndef SYSTOLIC_WALK_H
 #define SYSTOLIC_WALK_H
 
@@ -24,9 +31,10 @@
 #include "word.h"
 
 constexpr int WALK_DEPTH = 6;
-// Iterations from a word's arrival to its first use: its write is over by then, so that no read depends on it.
+// Iterations from a word's arrival to its first use. Its write is complete by then, so that no read has to wait for it.
 constexpr int WALK_LANDING = 3;
-// A slot is written again so many words after it was set free: reads that are on their way still find the old word.
+// Words between the one that frees a slot and the one that is written there: reads in the pipeline still find the old
+// word.
 constexpr int WALK_MARGIN = 8;
 
 constexpr int walk_slots(int capacity) { return capacity + WALK_MARGIN; }
@@ -44,11 +52,12 @@ void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, L
 #pragma HLS UNROLL
         landing[k] = false;
     }
-    // Both count words from the start of the frame that is walked; what comes early belongs to the next one.
+    // Words that were taken, and that may be used: from the start of the frame that is walked, those of later frames
+    // too.
     int taken = 0, landed = 0;
     int taken_frame = 0, left_frame = 0, credit = 0;
-    int of_frame = 0;  // words of the frame that comes
-    int write_at = 0, read_at = walk.start();
+    int frame_word = 0;  // words of the frame that comes, so far
+    int write_address = 0, read_address = walk.start();
     SYSTOLIC_ENTER;
     while (taken_frame < frames || left_frame < frames) {
         SYSTOLIC_PIPELINE(1, WALK_DEPTH);
@@ -61,7 +70,7 @@ void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, L
         const bool takes = due && taken_frame < frames && taken - walk.oldest() < WALK::CAPACITY;
         if (emits) credit = takes ? earned - walk.share() : smaller(earned, walk.share());
         if (emits) {
-            word<T, LANES> value = buffer[read_at];
+            word<T, LANES> value = buffer[read_address];
             for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
                 if (!walk.inside()) value.lane[l] = 0;
@@ -69,11 +78,11 @@ void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, L
             out.write(value);
         }
         if (takes) {
-            buffer[write_at] = in.read();
-            write_at = write_at + 1 == SLOTS ? 0 : write_at + 1;
+            buffer[write_address] = in.read();
+            write_address = write_address + 1 == SLOTS ? 0 : write_address + 1;
             ++taken;
-            if (++of_frame == walk.frame_words()) {
-                of_frame = 0;
+            if (++frame_word == walk.frame_words()) {
+                frame_word = 0;
                 ++taken_frame;
             }
         }
@@ -89,8 +98,8 @@ void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, L
                 landed -= walk.frame_words();
                 ++left_frame;
             }
-            read_at += step;
-            if (read_at >= SLOTS) read_at -= SLOTS;
+            read_address += step;
+            if (read_address >= SLOTS) read_address -= SLOTS;
         }
     }
 }

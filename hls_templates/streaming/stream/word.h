@@ -1,6 +1,6 @@
-// What the streams of a dataflow accelerator carry: ``LANES`` values of one pixel (or of several, pixel by pixel),
-// the least channel in lane 0. Synthesis and SYSTOLIC_AP_INT take the vendor's ap_int of exactly BITS bits, the fast
-// simulation the native integer that holds them; both give the same values.
+// What streams carry: words of LANES values, of one pixel or of several, pixel by pixel, the least channel in lane 0.
+// Values are the vendor's ap_int of exactly BITS bits for synthesis and with SYSTOLIC_AP_INT, and native integers in
+// the fast simulation; both give the same results.
 #ifndef SYSTOLIC_WORD_H
 #define SYSTOLIC_WORD_H
 
@@ -18,7 +18,7 @@ using native_integer = choice<SIGNED, native_signed<BITS>, typename std::make_un
 
 #if defined(__SYNTHESIS__) || defined(SYSTOLIC_AP_INT)
 #include <ap_int.h>
-#define SYSTOLIC_PACKED 1  // multiply as the DSP does, several products at once
+#define SYSTOLIC_PACKED 1  // multiply as the DSPs do, several products in each
 template <int BITS, bool SIGNED>
 using integer = typename std::conditional<SIGNED, ap_int<BITS>, ap_uint<BITS>>::type;
 #else
@@ -27,8 +27,8 @@ template <int BITS, bool SIGNED>
 using integer = native_integer<BITS, SIGNED>;
 #endif
 
-// A constant as its array holds it: for synthesis of exactly BITS bits; otherwise the native integer, for a program that
-// constructs every weight as an ap_int takes a compiler very long.
+// An element of a constant array: of exactly BITS bits for synthesis. Otherwise a native integer, because a compiler
+// takes very long to construct every weight as an ap_int.
 #if defined(__SYNTHESIS__)
 template <int BITS, bool SIGNED>
 using constant = integer<BITS, SIGNED>;
@@ -42,6 +42,7 @@ struct word {
     T lane[LANES];
 };
 
+// A word whose values are all 0.
 template <class W>
 inline W zeros() {
 #pragma HLS INLINE

@@ -119,8 +119,8 @@ PLANTS = (
     ),
     Plant(
         "weights.h",
-        "weights[at++] = tile",
-        "weights[at] = tile",
+        "weights[index++] = tile",
+        "weights[index] = tile",
         streamers.from_memory(18, (2, 3, 2, 4), UINT8, 4, "load"),
     ),
 )

@@ -16,7 +16,7 @@ SMALL = (4, 4, 6)
 PLANTS = (
     Plant("window.h", "y < plan.height", "y <= plan.height", windows.default(1, SMALL, 2)),
     Plant("window.h", "scan.row_inside(ky) && ", "", windows.parallel(2, SMALL, 2)),
-    Plant("max_pool.h", "wins = none || row[k]", "wins = row[k]", windows.pool(3, SMALL, 2, 3, 1, windows.SAME)),
+    Plant("max_pool.h", "wins = empty || row[k]", "wins = row[k]", windows.pool(3, SMALL, 2, 3, 1, windows.SAME)),
     Plant("scan.h", "PIXELS_IN - PLAN::LEFT", "PIXELS_IN + 1 - PLAN::LEFT", windows.parallel(4, SMALL, 4)),
     Plant("delay.h", "memory[0][n] = newest[n];", "memory[0][n] = newest[0];", windows.parallel(5, SMALL, 4)),
     Plant("walk.h", "if (!walk.inside())", "if (l == 0)", windows.default(6, SMALL, 2, depthwise=True)),
