@@ -6,13 +6,10 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from boards.board import load
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.search.search import search
@@ -134,11 +131,6 @@ def test_what_is_said_to_fit_does(number: str) -> None:
     else:
         pytest.fail(f"still does not fit with {depths}")
     assert depths[number] > 16
-
-
-@given(st.integers(1, 100), st.integers(1, 17))
-def test_ceil_div(a: int, b: int) -> None:
-    assert (ceil_div(a, b) - 1) * b < a <= ceil_div(a, b) * b
 
 
 def test_column_tiles_read_what_their_kernels_touch() -> None:

@@ -14,7 +14,7 @@ from scheduler.systolic.area.resources import area
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import layer_cost
-from scheduler.systolic.search.space import Goal, Request, geometries, space_of
+from scheduler.systolic.search.space import Goal, Request, geometries, space_for
 from scheduler.systolic.search.task import (
     Task,
     arrays_of,
@@ -30,8 +30,8 @@ from scheduler.systolic.tiling import BufferNeeds
 
 def brute_force(network: QuantizedNetwork, board: Board, ddr: DdrTiming, request: Request) -> tuple[int, ...] | None:
     """The least key over every array and every combination of tilings; None where nothing fits."""
-    space = request.space or space_of(network, board, batch=request.batch)
     layers = lower(network, request.batch)
+    space = request.space or space_for(network, layers, board)
     goal = replace(request.goal, frames_per_second=request.goal.frames_per_second / request.batch)
     best: tuple[int, ...] | None = None
     for geometry in geometries(space, board):

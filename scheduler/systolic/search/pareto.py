@@ -8,10 +8,10 @@ from boards.board import Board
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.layers import lower
-from scheduler.systolic.schedule import SystolicSchedule, schedule_of
+from scheduler.systolic.schedule import SystolicSchedule, schedule_layers
 from scheduler.systolic.search.bounds import least_cycles
 from scheduler.systolic.search.solve import Candidate, solve
-from scheduler.systolic.search.space import FASTEST, Goal, Request, Space, bare_array, geometries, space_of
+from scheduler.systolic.search.space import FASTEST, Goal, Request, Space, bare_array, geometries, space_for
 from scheduler.systolic.search.task import Task, network_shapes
 
 
@@ -22,8 +22,8 @@ def pareto_front(
 
     Few arrays of a geometry are searched, so that all geometries take seconds: three Savers, two ports of each kind.
     """
-    space = _coarse(request.space or space_of(network, board, batch=request.batch))
     layers = lower(network, request.batch)
+    space = _coarse(request.space or space_for(network, layers, board))
     networks = {width: network_shapes(network, layers, width, space) for width in space.shapes}
     bounds = {
         geometry: sum(least_cycles(geometry, networks[geometry.width], ddr, space))
@@ -37,7 +37,7 @@ def pareto_front(
             task = Task(geometry, networks[geometry.width], board, ddr, Goal(), space, key_to_beat)
             front = _with_point(front, solve(task)[0])
     points = sorted(front, key=lambda point: point.key[0])
-    return tuple(schedule_of(network, point.array, point.tilings, request.batch) for point in points)
+    return tuple(schedule_layers(network, layers, point.array, point.tilings) for point in points)
 
 
 def _cycles_to_beat(front: list[Candidate], dsps: int) -> int | None:

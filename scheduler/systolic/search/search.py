@@ -20,9 +20,9 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DDR_EFFICIENCY, DdrTiming, ddr_timing
 from scheduler.systolic.area.resources import area, fixed_usage
-from scheduler.systolic.layers import lower
+from scheduler.systolic.layers import Layer, lower
 from scheduler.systolic.model.clock import IDEAL_DDR
-from scheduler.systolic.schedule import SystolicSchedule, schedule_of
+from scheduler.systolic.schedule import SystolicSchedule, schedule_layers
 from scheduler.systolic.search.bounds import least_bytes, least_cycles
 from scheduler.systolic.search.infeasible import nothing_fits
 from scheduler.systolic.search.solve import Candidate
@@ -35,7 +35,7 @@ from scheduler.systolic.search.space import (
     Space,
     bare_array,
     geometries,
-    space_of,
+    space_for,
 )
 from scheduler.systolic.search.task import NetworkShapes, Task, network_shapes
 from scheduler.systolic.search.workers import ALONE, Visit, Workers, visit_all
@@ -83,15 +83,15 @@ def search(
     ddr: the memory at a clock; the board's highest clock where it is None. Raises ScheduleError where no candidate
     fits: with the least geometry that would, and what the board lacks for it.
     """
-    ddr = ddr or ddr_timing(board, board.clocks()[-1].mhz)
-    problem = _problem(network, board, request)
+    return _search(_problem(network, board, request), ddr or ddr_timing(board, board.clocks()[-1].mhz), workers)
+
+
+def _search(problem: _Problem, ddr: DdrTiming, workers: Workers) -> SearchResult:
     best, proof = _solve(problem, ddr, None, workers)
     if best is None:
-        too_slow = _too_slow(network, board, ddr, replace(request, space=problem.space))
-        raise ScheduleError(too_slow or nothing_fits(network, board, problem.space, problem.networks))
-    return SearchResult(
-        schedule_of(network, best.array, best.tilings, request.batch), ddr, request.goal, proof, best.key
-    )
+        too_slow = _too_slow(problem, ddr)
+        raise ScheduleError(too_slow or nothing_fits(problem.network, problem.board, problem.space, problem.networks))
+    return problem.result(best, ddr, proof)
 
 
 def search_clocks(
@@ -107,10 +107,10 @@ def search_clocks(
     priced or ruled out. Where a rate is to be held, the highest clock is taken. Raises as ``search`` does.
     """
     highest, *lower_clocks = [ddr_timing(board, clock.mhz, efficiency) for clock in reversed(board.clocks())]
-    best = search(network, board, highest, request, workers)
+    problem = _problem(network, board, request)
+    best = _search(problem, highest, workers)
     if request.goal.objective in AT_A_RATE:
         return best
-    problem = _problem(network, board, request)
     array_cycles = min(
         sum(least_cycles(geometry, problem.networks[geometry.width], IDEAL_DDR, problem.space))
         for geometry in geometries(problem.space, board)
@@ -122,8 +122,7 @@ def search_clocks(
         candidate, proof = _solve(problem, ddr, (same_time,), workers)
         proof = best.proof + proof
         if candidate is not None:
-            schedule = schedule_of(network, candidate.array, candidate.tilings, request.batch)
-            best = SearchResult(schedule, ddr, request.goal, proof, candidate.key)
+            best = problem.result(candidate, ddr, proof)
         best = replace(best, proof=proof)
     return best
 
@@ -141,18 +140,26 @@ def choose(network: QuantizedNetwork, board: Board, clock_mhz: float | None = No
 class _Problem:
     """What is the same at every clock. goal: of whole batches. networks: by the width of an array."""
 
+    network: QuantizedNetwork
+    layers: tuple[Layer, ...]
     board: Board
+    request: Request
     goal: Goal
     space: Space
     networks: dict[tuple[int, int], NetworkShapes]
 
+    def result(self, best: Candidate, ddr: DdrTiming, proof: Proof) -> SearchResult:
+        """The candidate as a schedule."""
+        schedule = schedule_layers(self.network, self.layers, best.array, best.tilings)
+        return SearchResult(schedule, ddr, self.request.goal, proof, best.key)
+
 
 def _problem(network: QuantizedNetwork, board: Board, request: Request) -> _Problem:
-    space = request.space or space_of(network, board, batch=request.batch)
     layers = lower(network, request.batch)
+    space = request.space or space_for(network, layers, board)
     goal = replace(request.goal, frames_per_second=request.goal.frames_per_second / request.batch)
     networks = {width: network_shapes(network, layers, width, space) for width in space.shapes}
-    return _Problem(board, goal, space, networks)
+    return _Problem(network, layers, board, request, goal, space, networks)
 
 
 def _solve(
@@ -188,16 +195,17 @@ def _bound(geometry: Geometry, network: NetworkShapes, problem: _Problem, cycles
     return (cycles, array_area)
 
 
-def _too_slow(network: QuantizedNetwork, board: Board, ddr: DdrTiming, request: Request) -> str | None:
+def _too_slow(problem: _Problem, ddr: DdrTiming) -> str | None:
     """The sentence where it is only the frame rate that nothing reaches."""
-    asked_rate = request.goal.frames_per_second
+    network, board, batch = problem.network, problem.board, problem.request.batch
+    asked_rate = problem.request.goal.frames_per_second
     if not asked_rate:
         return None
     try:
-        fastest = search(network, board, ddr, replace(request, goal=Goal()))
+        fastest = search(network, board, ddr, Request(Goal(), problem.space, batch))
     except ScheduleError:
         return None
-    rate = ddr.clock_mhz * 1e6 * request.batch / fastest.key[0]
+    rate = ddr.clock_mhz * 1e6 * batch / fastest.key[0]
     return (
         f"{network.name} does not reach {asked_rate:g} frames/s on {board.title} at {ddr.clock_mhz:g} MHz: "
         f"the fastest array, {fastest.schedule.array}, is modelled at {rate:.1f}; ask for fewer, or take a "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from boards.board import Board
@@ -12,7 +12,7 @@ from scheduler.hardware.arithmetic import NEVER, ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.array import RULES, Array, check
 from scheduler.systolic.formats import lane_bits
-from scheduler.systolic.layers import lower
+from scheduler.systolic.layers import Layer, lower
 from scheduler.systolic.tiling import MAX_COLUMN_TILES, ORDERS
 
 OBJECTIVES = ("fps", "latency", "ddr", "resources")
@@ -105,7 +105,11 @@ class Geometry:
 def space_of(network: QuantizedNetwork, board: Board, bits: int | None = None, batch: int = 1) -> Space:
     """All that today's engine builds on this board, for this network. bits: the format of the lanes, the narrowest that
     holds the network where it is None. ScheduleError for what the array cannot map."""
-    layers = lower(network, batch)
+    return space_for(network, lower(network, batch), board, bits)
+
+
+def space_for(network: QuantizedNetwork, layers: Sequence[Layer], board: Board, bits: int | None = None) -> Space:
+    """``space_of`` where the network is lowered already."""
     bits = lane_bits(network, layers) if bits is None else bits
     port_bits = max(port.bits for port in board.ports)
     tallest = max([node.shape.height for node in network.nodes] + [layer.out.height for layer in layers])

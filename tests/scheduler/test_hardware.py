@@ -1,0 +1,88 @@
+"""Hardware facts have one value each, wherever they are used."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import scheduler
+from boards.board import load
+from boards.errors import ScheduleError
+from host.contract.parts import MOST_FRAMES
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import (
+    DDR_EFFICIENCY,
+    PLANNED_SHARE,
+    READ_LATENCY_NS,
+    WRITE_LATENCY_NS,
+    ddr_timing,
+    planned_bits,
+)
+from scheduler.hardware.primitives import BRAM18_SHAPES, BRAM36_BITS, BRAM36_SHAPES, bram18, bram36
+from scheduler.streaming.area.budget import Budget
+from scheduler.systolic.layers import MAX_BATCH
+from systolic.trace.timing import Memory
+
+ROOT = Path(scheduler.__file__).resolve().parents[1]
+
+
+def test_a_constant_of_the_hardware_is_defined_once() -> None:
+    """A name of the DDR or of a primitive is given a value nowhere else in the rooms above; it is imported."""
+    folder = ROOT / "scheduler" / "hardware"
+    facts = _constants(folder / "ddr.py") | _constants(folder / "primitives.py")
+    others = [path for room in ("scheduler", "systolic") for path in (ROOT / room).rglob("*.py")]
+    again = [f"{path.name}: {name}" for path in others if path.parent != folder for name in _constants(path) & facts]
+    assert again == []
+
+
+def _constants(path: Path) -> set[str]:
+    body = ast.parse(path.read_text("utf-8")).body
+    targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
+    names = [name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+    return {name.id for name in names if name.id.isupper()}
+
+
+def test_the_trace_s_memory_is_the_model_s() -> None:
+    memory, board = Memory(), load("zcu104")
+    assert (memory.efficiency, memory.read_latency_ns) == (DDR_EFFICIENCY, READ_LATENCY_NS)
+    assert memory.write_latency_ns == WRITE_LATENCY_NS
+    assert memory.peak_gbps == board.ddr.peak_gbps
+    timing = ddr_timing(board, 300)
+    assert timing.milli_bytes == round(1000 * memory.bytes_per_cycle(300))
+    assert (timing.read_latency, timing.write_latency) == (64, 32)
+
+
+def test_a_folding_plans_for_less_than_the_model_sustains() -> None:
+    board = load("zcu104")
+    assert Budget().ddr == PLANNED_SHARE
+    sustained = ddr_timing(board, 300).milli_bytes / 1000 * 8 * 300_000
+    assert planned_bits(board, PLANNED_SHARE, 300_000, 300) < sustained
+
+
+def test_the_host_takes_the_batches_that_are_made() -> None:
+    assert MOST_FRAMES == MAX_BATCH
+
+
+def test_a_memory_of_no_speed_is_refused() -> None:
+    with pytest.raises(ScheduleError, match=r"an efficiency in \(0, 1\], not 300 and 0"):
+        ddr_timing(load("zcu104"), 300, 0)
+
+
+@given(st.integers(1, 400), st.integers(1, 40_000))
+def test_two_halves_are_at_least_a_block(bits: int, depth: int) -> None:
+    assert bram36(bits, depth) <= bram18(bits, depth)
+    assert bram18(bits, depth) * BRAM36_BITS // 2 >= bits * depth
+
+
+def test_shapes_hold_what_a_block_holds() -> None:
+    assert max(bits * words for bits, words in BRAM36_SHAPES) == BRAM36_BITS
+    assert max(bits * words for bits, words in BRAM18_SHAPES) == BRAM36_BITS // 2
+
+
+@given(st.integers(1, 100), st.integers(1, 17))
+def test_ceil_div(dividend: int, divisor: int) -> None:
+    assert (ceil_div(dividend, divisor) - 1) * divisor < dividend <= ceil_div(dividend, divisor) * divisor
