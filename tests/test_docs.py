@@ -126,7 +126,9 @@ def test_every_command_has_the_options_that_a_page_gives_it(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_option_in_the_prose_is_one(page: Path) -> None:
     commands = pages.subcommands(parser()).values()
-    known = {"--help", "--version"}.union(*(command._option_string_actions for command in commands))
+    known = {"--help", "--version", "--rules", "--explain"}.union(
+        *(command._option_string_actions for command in commands)
+    )
     ours = [span for span in code_spans(page) if not span.startswith(OTHER_TOOLS)]
     named = {match for span in ours for match in re.findall(r"(?:^|(?<=[\s(]))--[a-z][\w-]*", span)}
     assert named <= known
