@@ -180,6 +180,11 @@ def test_the_reference_has_every_command_and_option() -> None:
         assert [option for option in options if option != "--help" and f"`{option}" not in text] == []
 
 
+def test_every_command_is_shown_on_a_page() -> None:
+    shown = {words[1] for page in PAGES for words in command_lines(page)}
+    assert set(pages.subcommands(parser())) - shown == set()
+
+
 def test_what_is_generated_into_a_page_leaves_no_mark() -> None:
     for page in PAGES:
         assert "<!-- generated" not in pages.on_page_markdown(page.read_text("utf-8")), name_of(page)
