@@ -1,11 +1,11 @@
-// C ABI of recorder and solver. Texts are JSON and stay valid until the next call of the same function; an error is
-// {"error": "..."}.
+// The recorder and the solver behind the C interface (c_abi.h): results as JSON.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <map>
 #include <string>
 
+#include "c_abi.h"
 #include "solve.h"
 
 namespace {
@@ -203,7 +203,6 @@ const char *guarded(std::string &text, Action action) {
 
 extern "C" {
 
-// Around the call of the top function. end gives null, or the sentence of what is wrong with the trace.
 void systolic_trace_begin() { begin(); }
 
 const char *systolic_trace_end() {
@@ -226,17 +225,15 @@ const char *systolic_trace_describe() {
     return guarded(text, [] { return describe(); });
 }
 
-// One region; depths: one a stream of the region, or null for the declared ones.
 const char *systolic_trace_solve(std::int64_t region, const Options *options, const std::int64_t *depths) {
     static std::string text;
     return guarded(text, [=] { return solve_text(region, *options, depths); });
 }
 
-// The region's cycles alone; -1: deadlock, -2: above options->limit, -3: error.
 std::int64_t systolic_trace_cycles(std::int64_t region, const Options *options, const std::int64_t *depths) {
     try {
-        const RegionRecord &record_of = record().regions.at(std::size_t(region));
-        const RegionResult result = solve_region(record(), record_of, *options, depths);
+        const RegionRecord &recorded = record().regions.at(std::size_t(region));
+        const RegionResult result = solve_region(record(), recorded, *options, depths);
         if (result.limited) return -2;
         return result.ring.empty() ? result.cycles : -1;
     } catch (const std::exception &) {

@@ -29,8 +29,8 @@ public:
     }
 
     T read() {
-        const size_t at = state_->take(state_->reads, "read");
-        return SYSTOLIC_LOAD(state_->bundle, state_->words, at);
+        const size_t index = state_->take(state_->reads, "read");
+        return SYSTOLIC_LOAD(state_->bundle, state_->words, index);
     }
 
     void write_request(size_t offset, size_t length) {
@@ -41,8 +41,8 @@ public:
     }
 
     void write(const T &value) {
-        const size_t at = state_->take(state_->writes, "write");
-        SYSTOLIC_STORE(state_->bundle, state_->words, at, value);
+        const size_t index = state_->take(state_->writes, "write");
+        SYSTOLIC_STORE(state_->bundle, state_->words, index, value);
     }
 
     void write_response() {
@@ -79,9 +79,9 @@ private:
         size_t take(std::deque<burst> &bursts, const char *kind) const {
             if (bursts.empty()) fail(std::string("a ") + kind + " goes past what was requested");
             burst &front = bursts.front();
-            const size_t at = front.offset++;
+            const size_t index = front.offset++;
             if (--front.length == 0) bursts.pop_front();
-            return at;
+            return index;
         }
     };
     std::shared_ptr<state> state_;

@@ -1,6 +1,6 @@
-// DDR and the ports to it, as the solver sees them: a burst is cut where AXI cuts it, the parts are served in chunks of
-// 64 bytes (a DDR4 burst of 8 on 64 bits) in order of time, one beat a cycle a port and direction, all ports within
-// the shared bandwidth.
+// DDR and the ports to it, as the solver models them. A burst is cut into parts where AXI cuts it; parts are served in
+// chunks of 64 bytes (a DDR4 burst of 8 on 64 bits) in order of time. A port moves one beat a cycle in each direction,
+// and all ports together share the bandwidth.
 #ifndef SYSTOLIC_SIMULATION_MEMORY_H
 #define SYSTOLIC_SIMULATION_MEMORY_H
 
@@ -16,9 +16,9 @@ namespace trace {
 constexpr std::int64_t kUnknown = -1;
 constexpr std::int64_t kNever = INT64_MAX;
 constexpr std::int64_t kChunkOfDdr = 64;
-constexpr std::int64_t kPage = 4096;  // no AXI burst crosses it
+constexpr std::int64_t kPage = 4096;  // bytes; no AXI burst crosses such a boundary
 
-// Times of the last elements of a queue, by their number.
+// Times of the last elements of a queue, by element number; earlier ones are overwritten.
 class TimeRing {
 public:
     explicit TimeRing(std::int64_t least = 1) {
@@ -58,7 +58,7 @@ struct Channel {
     void respond() { ++responses_taken_; }
     std::int64_t all_responses();                                    // the last of all bursts
     std::int64_t earliest();                                         // of the next chunk; kNever: nothing to serve
-    std::int64_t serve(std::int64_t start, double cycles_per_beat);  // gives the time at which the process feels it
+    std::int64_t serve(std::int64_t start, double cycles_per_beat);  // gives when the process can go on by it
     std::int64_t chunk_beats() const;
 
     bool write;
@@ -91,27 +91,28 @@ class Ddr {
 public:
     explicit Ddr(const Options &options) : bytes_per_cycle_(options.ddr_bytes_per_cycle) {}
 
-    // Serves what comes before the first time at which a waiting process goes on; false: nothing is left to serve.
+    // Serves chunks in order of time, up to the time at which a waiting process can go on; false: there was none to
+    // serve.
     template <typename IsWaiting>
     bool serve(std::deque<Channel> &channels, IsWaiting is_waiting) {
         std::int64_t window = kNever;
-        bool any = false;
+        bool served = false;
         for (;;) {
             std::int64_t first = kNever;
             std::size_t best = 0;
             for (std::size_t i = 0; i < channels.size(); ++i) {
-                const std::size_t at = (i + turn_) % channels.size();
-                const std::int64_t time = channels[at].earliest();
+                const std::size_t number = (i + turn_) % channels.size();
+                const std::int64_t time = channels[number].earliest();
                 if (time < first) {
                     first = time;
-                    best = at;
+                    best = number;
                 }
             }
-            if (first == kNever || (any && first >= window)) return any;
-            turn_ = best + 1;  // ties go round
-            const std::int64_t felt = serve_chunk(channels[best], first);
-            if (is_waiting(channels[best]) && felt < window) window = felt;
-            any = true;
+            if (first == kNever || (served && first >= window)) return served;
+            turn_ = best + 1;  // of equal times, the channels take turns
+            const std::int64_t resumed = serve_chunk(channels[best], first);
+            if (is_waiting(channels[best]) && resumed < window) window = resumed;
+            served = true;
         }
     }
 

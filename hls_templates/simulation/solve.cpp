@@ -11,11 +11,14 @@ namespace trace {
 
 namespace {
 
+// --- FIFOs ---------------------------------------------------------------------------------------------------
+
+// Times of the last writes and reads of a stream, as many as its depth needs.
 struct Fifo {
     Fifo(std::int64_t depth_given, std::int64_t elements)
         : depth(depth_given), write_times(std::min(depth, elements) + 2), read_times(std::min(depth, elements) + 2) {}
 
-    // The highest fill is found by merging the two lists of times behind both ends.
+    // Goes through writes and reads in order of time, as far as both are known, and notes the highest fill.
     void merge() {
         while (merged_writes < written && merged_reads < read) {
             if (write_times[merged_writes] <= read_times[merged_reads]) {
@@ -37,7 +40,10 @@ struct Fifo {
     StreamResult result;
 };
 
-// Walks one of a run's sorted lists of accesses.
+// --- accesses of a run, in order of time ---------------------------------------------------------------------
+
+// Walks the accesses of one Place of a run. ``tau``: pipeline time of the next group of accesses; kNever after the
+// last.
 class Cursor {
 public:
     void open(const ProcessRecord &process, const Run &run, std::size_t end, std::int64_t base, Place place) {
@@ -50,12 +56,12 @@ public:
         left_ = 0;
         group_ = group_end_ = nullptr;
         if (entry_ != end_) take_entry();
-        settle();
+        open_iteration();
     }
 
     void next() {
         if (++group_ == group_end_) {
-            settle();
+            open_iteration();
         } else {
             tau = start_ + group_->stage;
         }
@@ -76,7 +82,8 @@ private:
         last_ = groups.data() + groups.size();
     }
 
-    void settle() {
+    // Goes to the next iteration that has accesses.
+    void open_iteration() {
         for (;;) {
             while (left_ == 0) {
                 if (entry_ == end_ || ++entry_ == end_) {
@@ -86,7 +93,7 @@ private:
                 take_entry();
             }
             if (first_ != last_) break;
-            start_ += ii_ * std::int64_t(left_);  // nothing happens in this whole entry
+            start_ += ii_ * std::int64_t(left_);  // no iteration of this entry has any
             left_ = 0;
         }
         --left_;
@@ -104,13 +111,15 @@ private:
     const Group *first_ = nullptr;
     const Group *last_ = nullptr;
     const Code *codes_ = nullptr;
-    std::int64_t start_ = 0;
+    std::int64_t start_ = 0;  // of the iteration
     std::int64_t ii_ = 1;
-    std::uint32_t left_ = 0;
+    std::uint32_t left_ = 0;  // iterations of the entry
     Place place_ = kFront;
 };
 
-// Bins as wide as it takes that cycle `end` has one.
+// --- waits over time -----------------------------------------------------------------------------------------
+
+// Doubles the width of the bins until cycle ``end`` lies in one of them.
 void widen(Lane &lane, std::int64_t bins, std::int64_t end) {
     while (end >> lane.shift >= bins) {
         for (auto &waits : lane.waits) {
@@ -131,6 +140,8 @@ void add_wait(Lane &lane, std::int64_t bins, std::int64_t start, std::int64_t le
         length -= part;
     }
 }
+
+// --- the region ----------------------------------------------------------------------------------------------
 
 struct Process {
     const ProcessRecord *record = nullptr;
@@ -160,6 +171,7 @@ private:
     void open_channel(const TraceRecord &trace, std::size_t number, Code code);
     bool advance(Process &process);
     bool step(Process &process);
+    bool find_latest(Process &process, std::int64_t tau, std::int64_t &latest, Code &cause);
     bool open_run(Process &process);
     void close_run(Process &process);
     bool finish(Process &process);
@@ -252,10 +264,27 @@ RegionResult RegionSolver::solve() {
     return collect();
 }
 
+// As far as possible; false where not even a step was.
 bool RegionSolver::advance(Process &process) {
-    bool any = false;
-    while (step(process)) any = true;
-    return any;
+    bool moved = false;
+    while (step(process)) moved = true;
+    return moved;
+}
+
+// When the last of the accesses at pipeline time ``tau`` is ready, and which it is; false where one is not known to be.
+bool RegionSolver::find_latest(Process &process, std::int64_t tau, std::int64_t &latest, Code &cause) {
+    for (const Cursor &cursor : process.cursors) {
+        if (cursor.tau != tau) continue;
+        for (std::uint32_t i = 0; i < cursor.count(); ++i) {
+            const std::int64_t time = ready(process, cursor.codes()[i]);
+            if (time == kUnknown) return false;
+            if (time > latest) {
+                latest = time;
+                cause = cursor.codes()[i];
+            }
+        }
+    }
+    return true;
 }
 
 // All accesses of one cycle of the pipeline; false where one of them is not known to be ready, or at the end.
@@ -271,18 +300,7 @@ bool RegionSolver::step(Process &process) {
     const std::int64_t now = tau + process.offset;
     std::int64_t latest = now;
     Code cause = 0;
-    for (int place = 0; place < kPlaces; ++place) {
-        const Cursor &cursor = cursors[place];
-        if (cursor.tau != tau) continue;
-        for (std::uint32_t i = 0; i < cursor.count(); ++i) {
-            const std::int64_t time = ready(process, cursor.codes()[i]);
-            if (time == kUnknown) return false;
-            if (time > latest) {
-                latest = time;
-                cause = cursor.codes()[i];
-            }
-        }
-    }
+    if (!find_latest(process, tau, latest, cause)) return false;
     if (latest > now) stall(process, now, latest, cause);
     for (int place = 0; place < kPlaces; ++place) {
         Cursor &cursor = cursors[place];
@@ -344,6 +362,7 @@ bool RegionSolver::block(Process &process, Code code, Channel *channel) {
     return false;
 }
 
+// When an access can happen at the earliest; kUnknown while that depends on what has not been solved yet.
 std::int64_t RegionSolver::ready(Process &process, Code code) {
     const std::uint32_t index = index_of(code);
     std::int64_t time = 0;
@@ -380,6 +399,7 @@ std::int64_t RegionSolver::ready(Process &process, Code code) {
     return time;
 }
 
+// The access happens at ``now``.
 void RegionSolver::commit(Process &process, Code code, std::int64_t now) {
     const std::uint32_t index = index_of(code);
     switch (kind_of(code)) {
@@ -412,6 +432,7 @@ void RegionSolver::commit(Process &process, Code code, std::int64_t now) {
     }
 }
 
+// The whole pipeline waits from ``now`` until ``ready``, for ``cause``.
 void RegionSolver::stall(Process &process, std::int64_t now, std::int64_t ready, Code cause) {
     const std::int64_t length = ready - now;
     process.offset += length;
@@ -428,6 +449,7 @@ void RegionSolver::stall(Process &process, std::int64_t now, std::int64_t ready,
     latest_ = std::max(latest_, ready);
 }
 
+// The process at the other end of the FIFO for which a process waits; -1: it does not wait for a FIFO.
 int RegionSolver::waits_for(const Process &process) const {
     const Kind kind = kind_of(process.blocked);
     if (kind == kRead) return region_.streams[index_of(process.blocked)].writer;
@@ -435,28 +457,29 @@ int RegionSolver::waits_for(const Process &process) const {
     return -1;
 }
 
-// From any process that stands still, each waits for exactly one other: walking on meets the ring.
+// The ring of a deadlock. Each process that stands still waits for exactly one other, so that following them from any
+// of them comes to the ring.
 std::vector<Blocked> RegionSolver::find_ring() const {
-    int at = 0;
-    while (processes_[std::size_t(at)].finished) ++at;
+    int number = 0;
+    while (processes_[std::size_t(number)].finished) ++number;
     for (std::size_t i = 0; i < processes_.size(); ++i) {
-        const int next = waits_for(processes_[std::size_t(at)]);
+        const int next = waits_for(processes_[std::size_t(number)]);
         if (next < 0) break;
-        at = next;
+        number = next;
     }
     std::vector<Blocked> ring;
-    const int first = at;
+    const int first = number;
     do {
-        const Process &process = processes_[std::size_t(at)];
+        const Process &process = processes_[std::size_t(number)];
         Blocked blocked;
-        blocked.process = at;
+        blocked.process = number;
         blocked.code = process.blocked;
         const Kind kind = kind_of(process.blocked);
         if (kind == kRead) blocked.element = fifos_[index_of(process.blocked)].read;
         if (kind == kWrite) blocked.element = fifos_[index_of(process.blocked)].written;
         ring.push_back(blocked);
-        at = waits_for(process);
-    } while (at >= 0 && at != first);
+        number = waits_for(process);
+    } while (number >= 0 && number != first);
     return ring;
 }
 

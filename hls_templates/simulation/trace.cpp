@@ -12,6 +12,10 @@ Recorder recorder;
 
 namespace {
 
+// --- what is open while the kernel runs ----------------------------------------------------------------------
+
+// Bursts of one bundle and direction: those that no response was awaited for, their beats, and beats not yet
+// transferred.
 struct OpenBeats {
     std::int64_t bursts = 0;
     std::int64_t declared = 0;
@@ -35,7 +39,7 @@ struct PatternHash {
     }
 };
 
-// What is open while the kernel runs; a process's record is moved away when it ends.
+// The record so far, and the region, process and run that are open.
 struct Session {
     TraceRecord record;
     std::uint64_t regions = 0;
@@ -46,8 +50,8 @@ struct Session {
     bool run_open = false;
     std::int64_t gap = 0;
     std::uint32_t enters = 0;
-    std::unordered_map<PatternKey, std::uint32_t, PatternHash> known;
-    std::map<std::uint32_t, OpenBeats> beats;  // bundle * 2 + direction
+    std::unordered_map<PatternKey, std::uint32_t, PatternHash> patterns;  // of the open process, by their accesses
+    std::map<std::uint32_t, OpenBeats> beats;                             // bundle * 2 + direction
     PatternKey key;
 
     RegionRecord &region() { return record.regions.back(); }
@@ -88,7 +92,7 @@ void open_process(const std::string &name) {
     session.process().name = name;
     session.process_open = true;
     recorder.activation = ++session.activations;
-    session.known.clear();
+    session.patterns.clear();
     session.beats.clear();
 }
 
@@ -98,11 +102,12 @@ void close_process() {
     close_run();
     session.process_open = false;
     recorder.activation = 0;
-    for (const auto &item : session.beats) {
-        if (item.second.left == 0) continue;
+    for (const auto &bundle : session.beats) {
+        if (bundle.second.left == 0) continue;
         throw StreamError("process " + quoted(session.process().name) + " declares bursts of " +
-                          std::to_string(item.second.declared) + " beats on bundle " + std::to_string(item.first / 2) +
-                          " and " + (item.first % 2 ? "stores" : "loads") + " " + std::to_string(item.second.left) +
+                          std::to_string(bundle.second.declared) + " beats on bundle " +
+                          std::to_string(bundle.first / 2) + " and " + (bundle.first % 2 ? "stores" : "loads") + " " +
+                          std::to_string(bundle.second.left) +
                           " fewer; declare what is transferred, the port would hang or waste the rest");
     }
 }
@@ -125,7 +130,10 @@ void need_process() {
     open_process("top");
 }
 
-// The n-th access of an iteration to the same port of a FIFO or bundle is one cycle later: a port serves one a cycle.
+// --- patterns: the accesses of an iteration, and their stages -------------------------------------------------
+
+// For each access, how many before it go to the same port of a FIFO or bundle: it is that many cycles later, because a
+// port serves one access a cycle.
 std::vector<std::int64_t> ordinals(const std::vector<Code> &raw) {
     std::vector<std::int64_t> result(raw.size());
     if (raw.size() <= 16) {
@@ -183,12 +191,12 @@ std::vector<std::pair<std::int64_t, Code>> staged(const std::vector<Code> &raw, 
 
 void append_groups(Pattern &pattern, std::vector<Group> &groups,
                    const std::vector<std::pair<std::int64_t, Code>> &list) {
-    for (const auto &item : list) {
-        if (groups.empty() || groups.back().stage != item.first) {
-            groups.push_back({item.first, std::uint32_t(pattern.codes.size()), 0});
+    for (const auto &access : list) {
+        if (groups.empty() || groups.back().stage != access.first) {
+            groups.push_back({access.first, std::uint32_t(pattern.codes.size()), 0});
         }
         ++groups.back().count;
-        pattern.codes.push_back(item.second);
+        pattern.codes.push_back(access.second);
     }
 }
 
@@ -208,11 +216,11 @@ std::uint32_t intern() {
     session.key.ii = run.ii;
     session.key.depth = run.depth;
     session.key.raw.assign(recorder.buffer.begin(), recorder.buffer.begin() + long(recorder.count));
-    auto found = session.known.find(session.key);
-    if (found != session.known.end()) return found->second;
+    const auto known = session.patterns.find(session.key);
+    if (known != session.patterns.end()) return known->second;
     const std::uint32_t number = std::uint32_t(process.patterns.size());
     process.patterns.push_back(make_pattern(session.key.raw, run));
-    session.known.emplace(session.key, number);
+    session.patterns.emplace(session.key, number);
     return number;
 }
 

@@ -3,6 +3,7 @@
 #include <exception>
 #include <stdexcept>
 
+#include "c_abi.h"
 #include "top.h"
 
 namespace {
