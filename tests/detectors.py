@@ -53,6 +53,10 @@ def tiny_files(folder: Path, size: tuple[int, int] = SIZE, labels: Sequence[str]
     return cfg, names
 
 
+CLOCKS = {"pynq-z2": 250.0, "zcu104": 300.0}
+"""MHz that a search over all clocks would choose; given, it looks at one clock instead of all."""
+
+
 def write_tiny_design(
     folder: Path,
     board: str,
@@ -64,4 +68,5 @@ def write_tiny_design(
     """With random weights, not compiled; the network's files come beside ``folder``."""
     cfg, names = tiny_files(folder.parent, size, labels)
     model = load_model(str(cfg), None, names, 1)
-    design_of(model, load(board), calibrate=Calibration(sample_pictures()[:2], bits=bits), batch=batch).write(folder)
+    calibration = Calibration(sample_pictures()[:2], bits=bits)
+    design_of(model, load(board), clock_mhz=CLOCKS[board], calibrate=calibration, batch=batch).write(folder)

@@ -21,7 +21,7 @@ from tests.host.hardware import Open, described
 def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The embedded network on a ZCU104, compiled. To be read only."""
     folder = tmp_path_factory.mktemp("designs") / "shapes"
-    made = design_of(load_model("shapes"), load("zcu104"), calibrate=Calibration(sample_pictures()))
+    made = design_of(load_model("shapes"), load("zcu104"), clock_mhz=300.0, calibrate=Calibration(sample_pictures()))
     made.write(folder)
     build(folder)
     return described(folder)
