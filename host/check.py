@@ -17,14 +17,14 @@ from host.styles import STYLES, CheckFrame
 @dataclass(frozen=True)
 class LayerCheck:
     """One layer, in all frames of a batch. first: (channel, row, column) of the first integer that differs, in
-    ``frame``; found and wanted there."""
+    ``frame``; actual and expected there."""
 
     layer: Layer
     values: int
     mismatches: int
     first: tuple[int, int, int] | None
-    found: int
-    wanted: int
+    actual: int
+    expected: int
     frame: int = 0
 
 
@@ -38,7 +38,7 @@ class Check:
 
     @property
     def first_wrong(self) -> LayerCheck | None:
-        return next((one for one in self.layers if one.mismatches), None)
+        return next((layer for layer in self.layers if layer.mismatches), None)
 
     @property
     def passed(self) -> bool:
@@ -48,40 +48,40 @@ class Check:
         wrong = self.first_wrong
         if wrong is not None and wrong.first is not None:
             channel, row, column = wrong.first
-            where = f"in frame {wrong.frame} of the batch at" if wrong.frame else "at"
+            place = f"in frame {wrong.frame} of the batch at" if wrong.frame else "at"
             return (
                 f"{self.network}: the first layer that differs from the golden model is {wrong.layer.name} "
-                f"({wrong.layer.source}): {wrong.mismatches:,} of {wrong.values:,} integers, first {where} channel "
-                f"{channel}, row {row}, column {column}: {wrong.found}, not {wrong.wanted}; "
+                f"({wrong.layer.source}): {wrong.mismatches:,} of {wrong.values:,} integers, first {place} channel "
+                f"{channel}, row {row}, column {column}: {wrong.actual}, not {wrong.expected}; "
                 f"{self.layers.index(wrong)} layers before it are right in every bit"
             )
         if self.error:
             return f"{self.network}: {len(self.layers)} layers are right in every bit, then: {self.error}"
-        total = sum(one.values for one in self.layers)
+        total = sum(layer.values for layer in self.layers)
         return f"{self.network}: {len(self.layers)} layers, {total:,} integers: every bit equal to the golden model's"
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{one.layer.name}</td><td>{one.layer.source}</td><td>{one.values:,}</td>"
-            f"<td>{one.mismatches:,}</td></tr>"
-            for one in self.layers
+            f"<tr><td>{check.layer.name}</td><td>{check.layer.source}</td><td>{check.values:,}</td>"
+            f"<td>{check.mismatches:,}</td></tr>"
+            for check in self.layers
         )
         head = "<tr><th>layer</th><th>source</th><th>integers</th><th>different</th></tr>"
         return f"<p>{self}</p><table>{head}{rows}</table>"
 
 
-def compare(network: str, layers: Iterable[tuple[Layer, Integers]], wanted: Iterator[Integers]) -> Check:
+def compare(network: str, layers: Iterable[tuple[Layer, Integers]], expected: Iterator[Integers]) -> Check:
     """``layers`` runs them and gives [channels, height, width], or as many frames, all of the same picture;
     HostError of a layer that does not end is part of the report."""
-    done: list[LayerCheck] = []
+    checks: list[LayerCheck] = []
     try:
         for layer, integers in layers:
-            done.append(_compare(layer, integers, next(wanted)))
-            if done[-1].mismatches:
+            checks.append(_compare(layer, integers, next(expected)))
+            if checks[-1].mismatches:
                 break
     except HostError as error:
-        return Check(network, tuple(done), str(error))
-    return Check(network, tuple(done))
+        return Check(network, tuple(checks), str(error))
+    return Check(network, tuple(checks))
 
 
 def check_frame(manifest: Manifest, folder: Path) -> CheckFrame:
@@ -99,11 +99,13 @@ def golden_maps(manifest: Manifest, folder: Path) -> Iterator[Integers]:
     return check_frame(manifest, folder)[1]
 
 
-def _compare(layer: Layer, found: Integers, wanted: Integers) -> LayerCheck:
-    frames = found.reshape(-1, *wanted.shape)
-    differs = np.argwhere(frames != wanted)
+def _compare(layer: Layer, actual: Integers, expected: Integers) -> LayerCheck:
+    frames = actual.reshape(-1, *expected.shape)
+    differs = np.argwhere(frames != expected)
     if not len(differs):
-        return LayerCheck(layer, int(found.size), 0, None, 0, 0)
+        return LayerCheck(layer, int(actual.size), 0, None, 0, 0)
     frame, channel, row, column = (int(value) for value in differs[0])
-    at = (channel, row, column)
-    return LayerCheck(layer, int(found.size), len(differs), at, int(frames[frame][at]), int(wanted[at]), frame)
+    place = (channel, row, column)
+    return LayerCheck(
+        layer, int(actual.size), len(differs), place, int(frames[frame][place]), int(expected[place]), frame
+    )

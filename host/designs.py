@@ -24,13 +24,13 @@ NEAR = ("accelerator", "systolic-demo/accelerator", "tiny-yolov2-voc")
 
 def installed() -> dict[str, Path]:
     """The designs of the wheels that are installed here, by name."""
-    found = {}
+    folders = {}
     for point in importlib.metadata.entry_points(group=GROUP):
         spec = importlib.util.find_spec(point.value)
         for place in spec.submodule_search_locations or () if spec else ():
             if (Path(place) / MANIFEST).is_file():
-                found[point.name] = Path(place)
-    return found
+                folders[point.name] = Path(place)
+    return folders
 
 
 def design_folder(named: Path | str) -> Path:
@@ -39,10 +39,10 @@ def design_folder(named: Path | str) -> Path:
     for folder in (path, path.parent, path.parent.parent):
         if (folder / MANIFEST).is_file():
             return folder
-    known = installed()
-    if str(named) in known:
-        return known[str(named)]
-    names = f" (installed here: {', '.join(known)})" if known else ""
+    designs = installed()
+    if str(named) in designs:
+        return designs[str(named)]
+    names = f" (installed here: {', '.join(designs)})" if designs else ""
     raise HostError(
         f"{named} is not a generated design, there is no {MANIFEST}, and no installed design has that name{names}; "
         "run systolic generate first, or copy the whole folder to the board"
@@ -54,21 +54,21 @@ def find_design(network: str | None = None) -> Path:
 
     network: the design's own name for it, "tiny_yolov2_voc" for instance; any where it is None.
     """
-    here = Path.cwd()
-    for folder in _candidates(here):
+    current = Path.cwd()
+    for folder in _candidates(current):
         if network is None or read_manifest(folder).network == network:
             return folder
-    which = "generated design" if network is None else f"design of {network}"
+    subject = "generated design" if network is None else f"design of {network}"
     how = "systolic demo" if network is None else f"systolic generate {network.replace('_', '-')}"
     raise HostError(
-        f"no {which} was found in or above {here} and none is installed: run {how}, or pip install "
+        f"no {subject} was found in or above {current} and none is installed: run {how}, or pip install "
         f"the wheel of systolic package, or set {VARIABLE} to a design's folder"
     )
 
 
-def _candidates(here: Path) -> Iterator[Path]:
+def _candidates(current: Path) -> Iterator[Path]:
     if VARIABLE in os.environ:
-        yield from (design_folder(one) for one in os.environ[VARIABLE].split(os.pathsep))
+        yield from (design_folder(named) for named in os.environ[VARIABLE].split(os.pathsep))
     yield from installed().values()
-    for above in (here, *here.parents):
-        yield from (above / near for near in NEAR if (above / near / MANIFEST).is_file())
+    for above in (current, *current.parents):
+        yield from (above / name for name in NEAR if (above / name / MANIFEST).is_file())

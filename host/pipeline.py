@@ -31,8 +31,8 @@ class FrameError(HostError):
     def __init__(self, index: int, frame: object, stage: str, cause: BaseException, count: int = 1) -> None:
         self.index, self.frame, self.stage, self.count = index, frame, stage, count
         named = f" ({frame})" if isinstance(frame, (str, bytes)) or hasattr(frame, "__fspath__") else ""
-        which = f"frame {index}{named}" if count == 1 else f"frames {index}…{index + count - 1}"
-        super().__init__(f"{which} failed in stage {stage!r}: {cause}")
+        frames = f"frame {index}{named}" if count == 1 else f"frames {index}…{index + count - 1}"
+        super().__init__(f"{frames} failed in stage {stage!r}: {cause}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +112,9 @@ def stream(frames: Iterable[Any], stages: Sequence[Stage], room: int = 1) -> Gen
     # Whatever a stage gives together has room, or it would wait for the next one to take it.
     channels: list[Channel[Job]] = [Channel(room), *(Channel(room * (stage.together or 1)) for stage in stages)]
     threads = [threading.Thread(target=_feed, args=(frames, channels[0]), name="frames", daemon=True)]
-    for stage, taken, given in zip(stages, channels, channels[1:], strict=False):
+    for stage, source, sink in zip(stages, channels, channels[1:], strict=False):
         run = _serve if stage.workers == 1 else _serve_at_once
-        threads.append(threading.Thread(target=run, args=(stage, taken, given), name=stage.name, daemon=True))
+        threads.append(threading.Thread(target=run, args=(stage, source, sink), name=stage.name, daemon=True))
     for thread in threads:
         thread.start()
     try:
@@ -135,23 +135,23 @@ def _finished(last: Channel[Job]) -> Iterator[Job]:
         yield job
 
 
-def _feed(frames: Iterable[Any], given: Channel[Job]) -> None:
+def _feed(frames: Iterable[Any], sink: Channel[Job]) -> None:
     index = 0
     try:
         for frame in frames:
-            if not given.put(Job(index, frame, frame)):
+            if not sink.put(Job(index, frame, frame)):
                 return
             index += 1
     except BaseException as error:  # of the caller's own iterator; it is raised where the frames are taken
-        given.put(Job(index, None, None, failed=("frames", error, 1)))
+        sink.put(Job(index, None, None, failed=("frames", error, 1)))
     finally:
-        given.close()
+        sink.close()
 
 
-def _groups(stage: Stage, taken: Channel[Job]) -> Iterator[tuple[Job, ...]]:
+def _groups(stage: Stage, source: Channel[Job]) -> Iterator[tuple[Job, ...]]:
     """As many frames as the stage takes together; one that failed comes alone, after those before it."""
     jobs: tuple[Job, ...] = ()
-    while (job := taken.get()) is not None:
+    while (job := source.get()) is not None:
         if job.failed is not None:
             yield from (jobs, (job,)) if jobs else ((job,),)
             return
@@ -159,7 +159,7 @@ def _groups(stage: Stage, taken: Channel[Job]) -> Iterator[tuple[Job, ...]]:
         if len(jobs) == (stage.together or 1):
             yield jobs
             jobs = ()
-    if jobs and not taken.dropped:
+    if jobs and not source.dropped:
         yield jobs
 
 
@@ -170,56 +170,56 @@ def _do(stage: Stage, jobs: Sequence[Job], claimed: tuple[Any, ...] = ()) -> Seq
     values = jobs[0].value if stage.together is None else [job.value for job in jobs]
     begin = time.perf_counter()
     try:
-        done = stage.work((*claimed, values) if claimed else values)
+        outcome = stage.work((*claimed, values) if claimed else values)
     except BaseException as error:
         return [replace(jobs[0], failed=(stage.name, error, len(jobs)))]
     span = Span(stage.name, begin, time.perf_counter())
-    given = [done] if stage.together is None else done
-    return [replace(job, value=one, spans=(*job.spans, span)) for job, one in zip(jobs, given, strict=True)]
+    values_after = [outcome] if stage.together is None else outcome
+    return [replace(job, value=value, spans=(*job.spans, span)) for job, value in zip(jobs, values_after, strict=True)]
 
 
-def _give(done: Sequence[Job], given: Channel[Job]) -> bool:
+def _give(jobs: Sequence[Job], sink: Channel[Job]) -> bool:
     """False where nobody takes them, or a frame failed: what follows it would be thrown away."""
-    return all(given.put(job) for job in done) and done[-1].failed is None
+    return all(sink.put(job) for job in jobs) and jobs[-1].failed is None
 
 
-def _serve(stage: Stage, taken: Channel[Job], given: Channel[Job]) -> None:
+def _serve(stage: Stage, source: Channel[Job], sink: Channel[Job]) -> None:
     try:
-        for jobs in _groups(stage, taken):
+        for jobs in _groups(stage, source):
             claimed: tuple[Any, ...] = ()
             if stage.claim is not None and jobs[0].failed is None:
                 claimed = (stage.claim.get(),)
                 if claimed == (None,):
                     return
-            if not _give(_do(stage, jobs, claimed), given):
+            if not _give(_do(stage, jobs, claimed), sink):
                 return
     finally:
-        given.close()
-        taken.close(drop=True)
+        sink.close()
+        source.close(drop=True)
 
 
-def _serve_at_once(stage: Stage, taken: Channel[Job], given: Channel[Job]) -> None:
+def _serve_at_once(stage: Stage, source: Channel[Job], sink: Channel[Job]) -> None:
     """At most ``workers`` frames are begun and not given on; the oldest is given on first."""
     with ThreadPoolExecutor(stage.workers, stage.name) as pool:
         begun: Channel[Any] = Channel(stage.workers)
-        collector = threading.Thread(target=_collect, args=(begun, taken, given), daemon=True)
+        collector = threading.Thread(target=_collect, args=(begun, source, sink), daemon=True)
         collector.start()
-        for jobs in _groups(stage, taken):
+        for jobs in _groups(stage, source):
             if not begun.put(pool.submit(_do, stage, jobs)):
                 break
         begun.close()
         collector.join()
 
 
-def _collect(begun: Channel[Any], taken: Channel[Job], given: Channel[Job]) -> None:
+def _collect(begun: Channel[Any], source: Channel[Job], sink: Channel[Job]) -> None:
     try:
         while (future := begun.get()) is not None:
-            if not _give(future.result(), given):
+            if not _give(future.result(), sink):
                 return
     finally:
-        given.close()
+        sink.close()
         begun.close()
-        taken.close(drop=True)
+        source.close(drop=True)
 
 
 # --- measured ----------------------------------------------------------------------------------------------
@@ -282,8 +282,10 @@ def measure(spans: Sequence[tuple[Span, ...]], workers: dict[str, int], label: s
         raise HostError("there is nothing to measure before the first frame is through; take all frames first")
     # Frames of a batch have a span in common.
     busy = {
-        one.stage: sum(span.seconds for span in {frame[i] for frame in spans}) / len(spans) / workers.get(one.stage, 1)
-        for i, one in enumerate(spans[0])
+        stage.stage: sum(span.seconds for span in {frame[i] for frame in spans})
+        / len(spans)
+        / workers.get(stage.stage, 1)
+        for i, stage in enumerate(spans[0])
     }
     latency = sum(frame[-1].end - frame[0].begin for frame in spans) / len(spans)
     first = sum(not set(spans[0]).isdisjoint(frame) for frame in spans)

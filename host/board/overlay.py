@@ -96,22 +96,22 @@ class LoadedOverlay:
             return "simulated board at the speed of its execution: not the design's speed"
         seconds = pace.seconds(0, self.manifest.passes) / pace.time_scale
         batch = self.manifest.batch
-        one, many = ("frame", "frames") if batch == 1 else (f"batch of {batch} frames", "batches")
-        late = f", {self.device.overruns} {many} took longer to execute" if self.device.overruns else ""
+        start, starts = ("frame", "frames") if batch == 1 else (f"batch of {batch} frames", "batches")
+        late = f", {self.device.overruns} {starts} took longer to execute" if self.device.overruns else ""
         return (
-            f"simulated board {pace.time_scale:g} × slower than the design, whose {one} takes {1e3 * seconds:.3f} ms "
+            f"simulated board {pace.time_scale:g} × slower than the design, whose {start} takes {1e3 * seconds:.3f} ms "
             f"({pace.source} cycles at {pace.clock_mhz:g} MHz, a target){late}"
         )
 
     def fit_pace(self, frame: Callable[[], object]) -> None:
         """Twice what the second start takes to execute, of a frame or of its batch: the first one warms up."""
         frame()
-        began = time.perf_counter()
+        begin = time.perf_counter()
         frame()
-        took = time.perf_counter() - began
-        own = pace(self.folder, self.manifest, 1.0)
-        assert own is not None
-        self.device.pace = replace(own, time_scale=math.ceil(2 * took / own.seconds(0, self.manifest.passes)))
+        took = time.perf_counter() - begin
+        unscaled = pace(self.folder, self.manifest, 1.0)
+        assert unscaled is not None
+        self.device.pace = replace(unscaled, time_scale=math.ceil(2 * took / unscaled.seconds(0, self.manifest.passes)))
 
     def stop(self) -> None:
         """Where the accelerator hangs it may still write: nothing is freed before this."""
@@ -127,10 +127,10 @@ class LoadedOverlay:
         """In the loop's own thread: there pynq attaches the interrupt."""
         names = [name for name, entry in self.overlay.ip_dict.items() if entry["type"] == self.manifest.vlnv]
         if len(names) != 1:
-            others = ", ".join(entry["type"] for entry in self.overlay.ip_dict.values())
+            types = ", ".join(entry["type"] for entry in self.overlay.ip_dict.values())
             raise HostError(
                 f"{self._bit.with_suffix('.hwh')} must hold one IP {self.manifest.vlnv}, it holds {len(names)} "
-                f"(there are: {others}); copy .bit, .hwh and {MANIFEST} of one design"
+                f"(there are: {types}); copy .bit, .hwh and {MANIFEST} of one design"
             )
         return getattr(self.overlay, names[0])
 
@@ -147,9 +147,9 @@ class LoadedOverlay:
 
     def _bitstream(self) -> Path:
         """The .bit with its .hwh beside it; for a simulated board an empty one."""
-        hwh = _one(self.folder, "*.hwh", "the hardware description that the generator writes")
+        hwh = _only(self.folder, "*.hwh", "the hardware description that the generator writes")
         if not self.simulated:
-            return _one(self.folder, "*.bit", "what Vivado makes: run the design's Tcl on a machine that has it")
+            return _only(self.folder, "*.bit", "what Vivado makes: run the design's Tcl on a machine that has it")
         work = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="systolic-board-")))
         shutil.copyfile(hwh, work / "design.hwh")
         (work / "design.bit").write_bytes(b"")
@@ -193,9 +193,9 @@ def require_pynq() -> None:
         )
 
 
-def _one(folder: Path, pattern: str, what: str) -> Path:
+def _only(folder: Path, pattern: str, purpose: str) -> Path:
     paths = sorted([*folder.glob(pattern), *folder.glob(f"*/{pattern}")])
     if len(paths) != 1:
         names = ", ".join(str(path.relative_to(folder)) for path in paths) or "none"
-        raise HostError(f"{folder} must hold one {pattern} ({what}), there is {names}")
+        raise HostError(f"{folder} must hold one {pattern} ({purpose}), there is {names}")
     return paths[0]

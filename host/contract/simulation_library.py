@@ -66,11 +66,11 @@ def _processor() -> str:
 
 def _temporary_folder() -> Path:
     """The user's own: a library from a folder that somebody else made is not loaded."""
-    made = Path(tempfile.gettempdir()) / f"systolic-{os.geteuid()}"
+    folder = Path(tempfile.gettempdir()) / f"systolic-{os.geteuid()}"
     try:
-        made.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise SimulationError(f"{made} cannot be made: {error.strerror}; name another folder in TMPDIR") from error
-    if made.is_symlink() or made.stat().st_uid != os.geteuid():
-        raise SimulationError(f"{made} belongs to somebody else; name another folder in TMPDIR")
-    return made
+        raise SimulationError(f"{folder} cannot be made: {error.strerror}; name another folder in TMPDIR") from error
+    if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+        raise SimulationError(f"{folder} belongs to somebody else; name another folder in TMPDIR")
+    return folder

@@ -174,8 +174,8 @@ def _check_input(manifest: StreamingManifest) -> None:
 def _check_layer(layer: StreamingLayer) -> None:
     _check_map(layer.name, layer.output)
     lanes = layer.lanes // layer.pixels
-    whole = layer.lanes == lanes * layer.pixels and layer.output.width % layer.pixels == 0
-    require(whole, f"{layer.name}: words and rows hold whole pixels", (layer.lanes, layer.pixels))
+    complete = layer.lanes == lanes * layer.pixels and layer.output.width % layer.pixels == 0
+    require(complete, f"{layer.name}: words and rows hold whole pixels", (layer.lanes, layer.pixels))
     filled = layer.stream_channels % max(lanes, 1) == 0 and layer.stream_channels >= layer.output.channels
     require(filled, f"{layer.name}: stream_channels holds its channels in whole words", layer.stream_channels)
 
@@ -187,8 +187,8 @@ def _check_outputs(manifest: StreamingManifest) -> None:
         require(output.layer < len(manifest.layers), "an output is that of one of the layers", output.layer)
         name = manifest.layers[output.layer].name
         _check_map(name, output)
-        wide = output.channels <= output.stream_channels <= MOST_CHANNELS
-        require(wide, f"{name}: stream_channels holds its channels", output.stream_channels)
+        enough = output.channels <= output.stream_channels <= MOST_CHANNELS
+        require(enough, f"{name}: stream_channels holds its channels", output.stream_channels)
         size = output.height * output.width * output.stream_channels * output.value_bytes
         require(output.bytes == size, f"{name}: bytes is {size}, the size of its map", output.bytes)
         require(output.offset >= end, f"{name}: offset is at least {end}", output.offset)

@@ -206,11 +206,11 @@ def _check_region(name: str, region: SystolicRegion, manifest: SystolicManifest)
     bits = int(region.datatype.rpartition("T")[2])
     value_bytes = 1 if bits <= 8 else 2
     require(region.value_bytes == value_bytes, f"{name}: value_bytes is {value_bytes}", region.value_bytes)
-    wide = region.value_bits in (4, 8, 16) and region.value_bits >= bits
-    require(wide, f"{name}: value_bits is 4, 8 or 16 and at least {bits}", region.value_bits)
+    enough = region.value_bits in (4, 8, 16) and region.value_bits >= bits
+    require(enough, f"{name}: value_bits is 4, 8 or 16 and at least {bits}", region.value_bits)
     require(region.value_bits > 4 or manifest.lanes % 2 == 0, f"{name}: two 4-bit lanes are a byte", manifest.lanes)
     require(0 < region.blocks <= 1 << 16, f"{name}: blocks are 1…65536", region.blocks)
-    inside = region.offset >= 0 and 0 < manifest.batch * region.bytes <= manifest.maps_bytes - region.offset
+    fits = region.offset >= 0 and 0 < manifest.batch * region.bytes <= manifest.maps_bytes - region.offset
     maps = "the map lies" if manifest.batch == 1 else f"the maps of {manifest.batch} frames lie"
-    require(inside, f"{name}: {maps} within maps_bytes", (region.offset, region.bytes))
+    require(fits, f"{name}: {maps} within maps_bytes", (region.offset, region.bytes))
     require(region.offset % manifest.word_bytes == 0, f"{name}: offset is whole words", region.offset)

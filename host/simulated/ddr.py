@@ -24,9 +24,9 @@ class Ddr:
     """Contiguous memory, given out first-fit in pages. base: physical address of its first byte."""
 
     def __init__(self, size: int) -> None:
-        whole = np.zeros(size + PAGE, np.uint8)
-        start = -whole.ctypes.data % PAGE
-        self.data = whole[start : start + size]
+        memory = np.zeros(size + PAGE, np.uint8)
+        start = -memory.ctypes.data % PAGE
+        self.data = memory[start : start + size]
         self.base = DDR_BASE["aarch64"]
         self.taken: dict[int, int] = {}
         self._lock = threading.RLock()
@@ -35,16 +35,16 @@ class Ddr:
         """→ offset from the base; RuntimeError where so much is not free in one piece."""
         size = max(LEAST_ALLOCATION, -(-count // PAGE) * PAGE)
         with self._lock:
-            at = 0
+            start = 0
             for offset in sorted(self.taken):
-                if at + size <= offset:
+                if start + size <= offset:
                     break
-                at = offset + self.taken[offset]
-            if at + size > self.data.size:
+                start = offset + self.taken[offset]
+            if start + size > self.data.size:
                 raise RuntimeError(f"BO allocation failed: {count} bytes of contiguous memory are not free")
-            self.taken[at] = size
-        self.data[at : at + size] = DDR_PATTERN
-        return at
+            self.taken[start] = size
+        self.data[start : start + size] = DDR_PATTERN
+        return start
 
     def give_back(self, offset: int) -> None:
         with self._lock:
@@ -52,10 +52,10 @@ class Ddr:
 
     def view(self, address: int, count: int) -> npt.NDArray[np.uint8]:
         """BusError where they are not all in one buffer."""
-        rest = self.rest(address)
-        if count > rest.size:
-            raise BusError(f"nothing answers at {address + rest.size:#x}: no buffer is allocated there")
-        return rest[:count]
+        memory = self.rest(address)
+        if count > memory.size:
+            raise BusError(f"nothing answers at {address + memory.size:#x}: no buffer is allocated there")
+        return memory[:count]
 
     def rest(self, address: int) -> npt.NDArray[np.uint8]:
         """From ``address`` to the end of the buffer that it lies in."""

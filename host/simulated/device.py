@@ -203,10 +203,10 @@ class SimulatedBoard(Device):
 
     # --- what the accelerator in the fabric asks
 
-    def keep_pace(self, stopped: threading.Event, passes: range, began: float) -> bool:
+    def keep_pace(self, stopped: threading.Event, passes: range, begin: float) -> bool:
         """Waits until so many passes would have taken their time; False where it was stopped meanwhile."""
         if self.pace is not None:
-            remaining = began + self.pace.seconds(passes.start, len(passes)) - time.perf_counter()
+            remaining = begin + self.pace.seconds(passes.start, len(passes)) - time.perf_counter()
             self.overruns += remaining < 0
             stopped.wait(max(remaining, 0))
         return not stopped.is_set()

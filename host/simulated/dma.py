@@ -111,8 +111,8 @@ class DmaModel:
         self.values[_MM2S + _STATUS] |= _IDLE | _DONE
         if out is None or self._room is None:
             return
-        taken = min(len(out), self._room.size)
-        self._room[:taken] = np.frombuffer(out, np.uint8)[:taken]
-        self.values[_S2MM + _LENGTH] = taken
+        count = min(len(out), self._room.size)
+        self._room[:count] = np.frombuffer(out, np.uint8)[:count]
+        self.values[_S2MM + _LENGTH] = count
         self.values[_S2MM + _STATUS] |= _IDLE | _DONE if len(out) <= self._room.size else 0x10 | _ERROR | _HALTED
         self._room = None

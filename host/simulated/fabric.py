@@ -22,7 +22,7 @@ class FabricBoard(Protocol):
     def corrupt(self, registers: Mapping[str, int], start: int) -> None:
         """Spoils the words of DDR that the faults name for this start."""
 
-    def keep_pace(self, stopped: threading.Event, passes: range, began: float) -> bool:
+    def keep_pace(self, stopped: threading.Event, passes: range, begin: float) -> bool:
         """Waits until so many passes would have taken their time; False where it was stopped meanwhile."""
 
 

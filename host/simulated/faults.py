@@ -57,16 +57,17 @@ class Faults:
     def take(self, kind: str, number: int) -> Fault | None:
         """The fault of this kind whose time has come; it happens once."""
         with self._lock:
-            found = next((one for one in self._waiting if one.kind == kind and one.at == number), None)
-            if found is not None:
-                self._waiting.remove(found)
-            return found
+            due = next((fault for fault in self._waiting if (fault.kind, fault.at) == (kind, number)), None)
+            if due is not None:
+                self._waiting.remove(due)
+            return due
 
     def corruptions(self, number: int) -> list[Fault]:
-        found = []
+        """The words that are spoilt before a start."""
+        faults = []
         while (fault := self.take("corrupt word", number)) is not None:
-            found.append(fault)
-        return found
+            faults.append(fault)
+        return faults
 
     def allocation(self) -> bool:
         return self._counted("allocation failure")

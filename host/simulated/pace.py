@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from boards.errors import HostError
+from host.contract.codec import read_json
 from host.contract.parts import Manifest
 
+LARGEST_TRACE = 64 << 20  # bytes
 CYCLES = "cycles.json"
 """Written beside the manifest by whoever traced the design: {"pass_cycles": [cycles of each pass]}."""
 
@@ -47,9 +48,9 @@ def _traced(path: Path, manifest: Manifest) -> tuple[float, ...] | None:
     if not path.is_file():
         return None
     try:
-        cycles = tuple(float(one) for one in json.loads(path.read_text("utf-8"))["pass_cycles"])
+        cycles = tuple(float(count) for count in read_json(path, LARGEST_TRACE)["pass_cycles"])
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise HostError(f"{path} is not usable ({error}); trace the design again") from error
-    if len(cycles) != manifest.passes or not all(0 < one < 1e12 for one in cycles):
+    if len(cycles) != manifest.passes or not all(0 < count < 1e12 for count in cycles):
         raise HostError(f"{path} must hold cycles for {manifest.passes} passes; trace the design again")
     return cycles

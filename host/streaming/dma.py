@@ -100,7 +100,7 @@ class StreamChannel:
                     "build it with c_sg_length_width = 26"
                 )
 
-    def _wait(self, channel: Any, what: str, why: str) -> None:
+    def _wait(self, channel: Any, failure: str, why: str) -> None:
         deadline = time.perf_counter() + self.timeout_s
         while not channel.idle:
             if channel.error:
@@ -109,7 +109,7 @@ class StreamChannel:
             if trouble:
                 raise HostError(f"the accelerator stopped, the simulated board says: {trouble}; call reset()")
             if time.perf_counter() > deadline and not channel.idle:  # this process may not have been running
-                raise HostError(f"{what} within {self.timeout_s:g} s: {self.state()}; {why}; call reset()")
+                raise HostError(f"{failure} within {self.timeout_s:g} s: {self.state()}; {why}; call reset()")
             time.sleep(_NAP_SECONDS)
         channel.wait()
 

@@ -90,7 +90,7 @@ class StreamingFabric:
         model = self._model
         if model is None or not model.running:
             return None
-        began, frame, registers = time.perf_counter(), self._frames, model.named()
+        begin, frame, registers = time.perf_counter(), self._frames, model.named()
         self._frames += 1
         self._board.corrupt(registers, frame)
         if self._board.faults.take("hang", frame):
@@ -98,7 +98,7 @@ class StreamingFabric:
             return None
         sent, self._board.trouble = self._run(registers, packet)
         model.stalled = bool(self._board.trouble)
-        if model.stalled or not self._board.keep_pace(model.stopped, range(1), began):
+        if model.stalled or not self._board.keep_pace(model.stopped, range(1), begin):
             return None
         model.frame_done()
         return sent

@@ -122,12 +122,12 @@ class SystolicDriver:
         loaded = self._loaded
         current = loaded.ip.current_pass % self._manifest.passes
         layer = self._manifest.layer_of_pass(current)
-        where = f"pass {current}, layer {layer.name} ({layer.source})" if layer else f"pass {current}"
+        place = f"pass {current}, layer {layer.name} ({layer.source})" if layer else f"pass {current}"
         trouble = loaded.trouble
-        what = "stopped" if trouble else f"did not finish within {loaded.timeout_s:g} s"
-        loaded.broken = f"it {what}, at {where}"
+        failure = "stopped" if trouble else f"did not finish within {loaded.timeout_s:g} s"
+        loaded.broken = f"it {failure}, at {place}"
         raise HostError(
-            f"the accelerator {what}: it stands at {where}; {loaded.ip.state()}"
+            f"the accelerator {failure}: it stands at {place}; {loaded.ip.state()}"
             + (f"; the simulated board says: {trouble}" if trouble else "")
             + "; call reset() and then check(), which runs layer by layer and compares; if the first layer hangs "
             "too, the PL clock or the AXI ports of the block design are not those of the .hwh"

@@ -34,20 +34,20 @@ class Addresses:
     results: tuple[int, ...]
 
 
-def map_base(inner: int, sets: Sequence[Addresses]) -> int:
+def map_base(arena: int, sets: Sequence[Addresses]) -> int:
     """What all map pointers of the accelerator are set to: the lowest of the buffers' addresses."""
-    return min([inner, *(address for batch in sets for address in (batch.input, *batch.results))])
+    return min([arena, *(address for batch in sets for address in (batch.input, *batch.results))])
 
 
-def place_program(manifest: SystolicManifest, program: Words, inner: int, sets: Sequence[Addresses]) -> Words:
+def place_program(manifest: SystolicManifest, program: Words, arena: int, sets: Sequence[Addresses]) -> Words:
     """program [passes, words] with addresses in the arena → [(sets + 1) · passes, words] with those of the buffers.
 
     The last copy is the first set's with every map in DDR, also those that else stay on chip: for looking inside.
     HostError where a buffer does not start at a whole word from the lowest, or is too far away to be addressed.
     """
-    base = map_base(inner, sets)
-    copies = [_moved(manifest, program, base, inner, batch) for batch in sets]
-    return np.concatenate([*copies, _moved(manifest, _all_in_ddr(manifest, program), base, inner, sets[0])])
+    base = map_base(arena, sets)
+    copies = [_moved(manifest, program, base, arena, batch) for batch in sets]
+    return np.concatenate([*copies, _moved(manifest, _all_in_ddr(manifest, program), base, arena, sets[0])])
 
 
 def _all_in_ddr(manifest: SystolicManifest, program: Words) -> Words:
@@ -76,14 +76,14 @@ def _ends(manifest: SystolicManifest) -> Iterator[tuple[int, tuple[tuple[int, in
             )
 
 
-def _moved(manifest: SystolicManifest, program: Words, base: int, inner: int, batch: Addresses) -> Words:
+def _moved(manifest: SystolicManifest, program: Words, base: int, arena: int, batch: Addresses) -> Words:
     starts = _node_addresses(manifest, batch)
-    moved = program.astype(np.int64)
+    placed = program.astype(np.int64)
     for index, ends in _ends(manifest):
         for field, buffer, node in ends:
             if program[index, buffer] == 0:
-                moved[index, field] += _words(manifest, starts.get(node, inner) - base)
-    return (moved & 0xFFFFFFFF).astype(np.uint32)
+                placed[index, field] += _words(manifest, starts.get(node, arena) - base)
+    return (placed & 0xFFFFFFFF).astype(np.uint32)
 
 
 def _node_addresses(manifest: SystolicManifest, batch: Addresses) -> dict[int, int]:

@@ -82,7 +82,7 @@ class SystolicModel(Registers):
     def _execute(self, registers: Mapping[str, int], number: int) -> None:
         if not self._run(self, registers) or self.stopped.is_set():
             return
-        lost, late, twice = (self._faults.take(f"{what} interrupt", number) for what in ("lost", "late", "double"))
+        lost, late, twice = (self._faults.take(f"{kind} interrupt", number) for kind in ("lost", "late", "double"))
         with self._lock:
             self.values[self.CTRL] = self.DONE | self.IDLE | self.READY
             if not (lost or late):
@@ -113,14 +113,14 @@ class SystolicFabric:
 
     def _start(self, model: SystolicModel, registers: Mapping[str, int]) -> bool:
         """One start; False where it does not end, as with a decode error or a program that makes no sense."""
-        began, start = time.perf_counter(), model.starts - 1
+        begin, start = time.perf_counter(), model.starts - 1
         self._board.corrupt(registers, start)
         hang = self._board.faults.take("hang", start)
         self._board.trouble = self._run(model, registers, hang)
         if self._board.trouble or (hang and model.stopped.wait()):
             return False
         first = registers["first"]
-        return self._board.keep_pace(model.stopped, range(first, first + registers["count"]), began)
+        return self._board.keep_pace(model.stopped, range(first, first + registers["count"]), begin)
 
     def _run(self, model: SystolicModel, registers: Mapping[str, int], hang: Fault | None) -> str:
         """The generated code over DDR; an empty sentence, or what stopped it."""

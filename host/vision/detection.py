@@ -122,12 +122,14 @@ def detect(
     """
     if len(outputs) != len(heads):
         raise HostError(f"each output needs its head: there are {len(outputs)} outputs and {len(heads)} heads")
-    found = [decode(output, head, placement, threshold) for output, head in zip(outputs, heads, strict=True)]
+    candidates = [decode(output, head, placement, threshold) for output, head in zip(outputs, heads, strict=True)]
     detections: list[Detection] = []
     for index in range(max((head.classes for head in heads), default=0)):
-        having = [one for one, head in zip(found, heads, strict=True) if index < head.classes]
-        boxes = np.concatenate([one.boxes for one in having])
-        probabilities = np.concatenate([one.probabilities[:, index] for one in having])
+        having_class = [
+            head_candidates for head_candidates, head in zip(candidates, heads, strict=True) if index < head.classes
+        ]
+        boxes = np.concatenate([head_candidates.boxes for head_candidates in having_class])
+        probabilities = np.concatenate([head_candidates.probabilities[:, index] for head_candidates in having_class])
         label = labels[index] if index < len(labels) else f"class {index}"
         likely = probabilities > threshold
         detections += _of_class(label, boxes[likely], probabilities[likely], placement, overlap)
@@ -191,23 +193,23 @@ def suppress(boxes: DoubleArray, probabilities: DoubleArray, overlap: float = OV
 
     A box goes where its intersection over union with a more probable one that stays exceeds ``overlap``.
     """
-    left = np.argsort(-probabilities, kind="stable")
-    kept: list[np.intp] = []
-    while left.size:
-        best, left = left[0], left[1:]
-        kept.append(best)
-        left = left[_intersection_over_union(boxes[best], boxes[left]) <= overlap]
-    return np.array(kept, np.intp)
+    remaining = np.argsort(-probabilities, kind="stable")
+    indices: list[np.intp] = []
+    while remaining.size:
+        best, remaining = remaining[0], remaining[1:]
+        indices.append(best)
+        remaining = remaining[_intersection_over_union(boxes[best], boxes[remaining]) <= overlap]
+    return np.array(indices, np.intp)
 
 
 def _of_class(
     label: str, boxes: DoubleArray, probabilities: DoubleArray, placement: Placement, overlap: float
 ) -> list[Detection]:
-    kept = suppress(boxes, probabilities, overlap)
-    pixels = placement.to_picture(boxes[kept]).tolist()
+    indices = suppress(boxes, probabilities, overlap)
+    pixels = placement.to_picture(boxes[indices]).tolist()
     return [
         Detection(label, probability, (x0, y0, x1, y1))
-        for probability, (x0, y0, x1, y1) in zip(probabilities[kept].tolist(), pixels, strict=True)
+        for probability, (x0, y0, x1, y1) in zip(probabilities[indices].tolist(), pixels, strict=True)
     ]
 
 
@@ -254,10 +256,10 @@ def _candidates(
     return Candidates(np.concatenate([centre - half, centre + half], 1), _sigmoid(values[:, 4:5]) * classes)
 
 
-def _intersection_over_union(box: DoubleArray, others: DoubleArray) -> DoubleArray:
-    corner = np.maximum(box[:2], others[:, :2])
-    shared = np.prod(np.maximum(np.minimum(box[2:], others[:, 2:]) - corner, 0), axis=1)
-    together = np.prod(box[2:] - box[:2]) + np.prod(others[:, 2:] - others[:, :2], axis=1) - shared
+def _intersection_over_union(box: DoubleArray, boxes: DoubleArray) -> DoubleArray:
+    corner = np.maximum(box[:2], boxes[:, :2])
+    shared = np.prod(np.maximum(np.minimum(box[2:], boxes[:, 2:]) - corner, 0), axis=1)
+    together = np.prod(box[2:] - box[:2]) + np.prod(boxes[:, 2:] - boxes[:, :2], axis=1) - shared
     # Two boxes without an area (their size underflowed) do not overlap.
     return np.asarray(shared / np.where(together > 0, together, 1), np.float64)
 

@@ -39,7 +39,9 @@ def draw(picture: Pixels, detections: Sequence[Detection], labels: Sequence[str]
     shorter = min(image.size)
     font = ImageFont.load_default(max(10, round(shorter / 36)))
     line = max(1, round(shorter / 220))
-    clipped = [one.clipped(*image.size) for one in sorted(detections, key=lambda one: one.probability)]
+    clipped = [
+        detection.clipped(*image.size) for detection in sorted(detections, key=lambda detection: detection.probability)
+    ]
     for detection in clipped:
         box = _on_picture(detection, image.size)
         canvas.rectangle(box, outline=class_colour(detection.label, labels), width=line)

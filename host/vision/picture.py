@@ -64,16 +64,16 @@ def letterbox(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placeme
     Sizes and offsets are rounded down as in darknet's ``letterbox_image``.
     """
     _check_input(picture, height, width)
-    tall, wide = picture.shape[:2]
-    if width * tall < height * wide:
-        inner_width, inner_height = width, max(tall * width // wide, 1)
+    picture_height, picture_width = picture.shape[:2]
+    if width * picture_height < height * picture_width:
+        inner_width, inner_height = width, max(picture_height * width // picture_width, 1)
     else:
-        inner_width, inner_height = max(wide * height // tall, 1), height
+        inner_width, inner_height = max(picture_width * height // picture_height, 1), height
     left, top = (width - inner_width) // 2, (height - inner_height) // 2
     pixels = np.full((3, height, width), GREY, np.uint8)
-    inner = _bilinear(picture, inner_height, inner_width).transpose(2, 0, 1)
-    pixels[:, top : top + inner_height, left : left + inner_width] = inner
-    return pixels, Placement(wide, tall, width, height, left, top, inner_width, inner_height)
+    scaled = _bilinear(picture, inner_height, inner_width).transpose(2, 0, 1)
+    pixels[:, top : top + inner_height, left : left + inner_width] = scaled
+    return pixels, Placement(picture_width, picture_height, width, height, left, top, inner_width, inner_height)
 
 
 def smooth(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
@@ -142,10 +142,10 @@ def _bilinear(picture: Pixels, height: int, width: int) -> Pixels:
     return pixels.astype(np.uint8)
 
 
-def _taps(size: int, wanted: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.float32]]:
-    """For each of ``wanted`` samples its two neighbours among ``size`` and the weight of the second."""
-    step = (size - 1) / (wanted - 1) if wanted > 1 else 0.0
-    position = np.arange(wanted) * step
+def _taps(size: int, count: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.float32]]:
+    """For each of ``count`` samples its two neighbours among ``size`` and the weight of the second."""
+    step = (size - 1) / (count - 1) if count > 1 else 0.0
+    position = np.arange(count) * step
     first = np.minimum(position.astype(np.intp), size - 1)
     second = np.minimum(first + 1, size - 1)
     return first, second, (position - first).astype(np.float32)

@@ -46,10 +46,10 @@ def build(folder: Path, variant: Variant = Variant()) -> Path:
         )
     command = _command(folder, variant)
     # The host knows the first key, not the second: it finds the library of these sources by it.
-    kept = kept_in(folder) / f"{variant.name}-{sources_key(sources(folder))}-{command_key(command)}.so"
-    if not kept.is_file():
-        compile_to(command, kept, folder)
-    return kept
+    library = kept_in(folder) / f"{variant.name}-{sources_key(sources(folder))}-{command_key(command)}.so"
+    if not library.is_file():
+        compile_to(command, library, folder)
+    return library
 
 
 def _command(folder: Path, variant: Variant) -> list[str]:
@@ -68,20 +68,21 @@ def _command(folder: Path, variant: Variant) -> list[str]:
     units = [Path("src/top.cpp"), Path("simulation/simulate.cpp")]
     if variant.trace:
         flags.append("-DSYSTOLIC_TRACE")
-        others = sorted(path.name for path in (folder / "simulation").glob("*.cpp") if path.name != "simulate.cpp")
-        units += [Path("simulation") / name for name in others]
+        traced = sorted(path.name for path in (folder / "simulation").glob("*.cpp") if path.name != "simulate.cpp")
+        units += [Path("simulation") / name for name in traced]
     return [compiler(), *flags, *(f"-I{path}" for path in includes), *map(str, units)]
 
 
 def compiler() -> str:
-    wanted = os.environ.get("CXX", "g++")
-    found = shutil.which(wanted)
-    if found is None:
+    """The path of g++, or of what CXX names; SimulationError where that is not on this machine."""
+    name = os.environ.get("CXX", "g++")
+    path = shutil.which(name)
+    if path is None:
         raise SimulationError(
-            f"executing the generated code needs a C++17 compiler, and {wanted!r} is not on this machine: "
+            f"executing the generated code needs a C++17 compiler, and {name!r} is not on this machine: "
             "install it (Debian and Ubuntu: apt install g++), or name another one in CXX"
         )
-    return str(Path(found).absolute())
+    return str(Path(path).absolute())
 
 
 def ap_int_folder() -> Path:
@@ -111,10 +112,10 @@ def command_key(command: list[str]) -> str:
 def compile_to(command: list[str], library: Path, folder: Path | None = None) -> None:
     """Into a temporary name, then renamed, so that a library is whole or not there."""
     with tempfile.TemporaryDirectory(dir=library.parent) as work:
-        made = Path(work).resolve() / library.name
+        output = Path(work).resolve() / library.name
         try:
-            done = subprocess.run(
-                [*command, "-o", str(made)],
+            compiled = subprocess.run(
+                [*command, "-o", str(output)],
                 cwd=folder,
                 capture_output=True,
                 text=True,
@@ -125,7 +126,9 @@ def compile_to(command: list[str], library: Path, folder: Path | None = None) ->
             raise SimulationError(
                 f"the compiler did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?"
             ) from error
-        if done.returncode != 0:
-            first = "\n".join(line for line in done.stderr.splitlines() if "error" in line)[:2000]
-            raise SimulationError(f"the generated code does not compile ({command[0]}):\n{first or done.stderr[:2000]}")
-        made.rename(library)
+        if compiled.returncode != 0:
+            first = "\n".join(line for line in compiled.stderr.splitlines() if "error" in line)[:2000]
+            raise SimulationError(
+                f"the generated code does not compile ({command[0]}):\n{first or compiled.stderr[:2000]}"
+            )
+        output.rename(library)
