@@ -7,6 +7,7 @@ from pathlib import Path
 
 from boards.errors import SimulationError
 from host.vision.picture import Pixels, load_picture
+from scheduler.hardware.ddr import DDR_EFFICIENCY
 from systolic.cli.arguments import Parsers, add_json, check_efficiency, command, named
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
@@ -31,7 +32,7 @@ TRACED = (
     ),
     Argument(
         "--ddr-efficiency",
-        "with --cycles: the share of the DDR's peak that carries data (default: 0.85)",
+        f"with --cycles: the share of the DDR's peak that carries data (default: {DDR_EFFICIENCY:g})",
         None,
         {"type": float, "metavar": "SHARE"},
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,10 @@ from hypothesis import strategies as st
 import scheduler
 from boards.board import load
 from boards.errors import ScheduleError
+from hls_templates.vendor.ports import BEATS, LENGTH_BITS
+from host.contract.codec import OneOf
 from host.contract.parts import MOST_FRAMES
+from host.contract.streaming import LARGEST_PACKET, Packet
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import (
     DDR_EFFICIENCY,
@@ -65,6 +69,12 @@ def test_a_folding_plans_for_less_than_the_model_sustains() -> None:
 
 def test_the_host_takes_the_batches_that_are_made() -> None:
     assert MOST_FRAMES == MAX_BATCH
+
+
+def test_the_host_takes_the_beats_that_the_dma_has() -> None:
+    hints = get_type_hints(Packet, include_extras=True)["beat"].__metadata__
+    assert [hint.values for hint in hints if isinstance(hint, OneOf)] == [BEATS]
+    assert (1 << LENGTH_BITS) - 1 == LARGEST_PACKET
 
 
 def test_a_memory_of_no_speed_is_refused() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from boards.errors import GenerateError
 from cnn.datatype import DataType
 from hls_templates.streaming.sources import Element, Packet
+from hls_templates.vendor.ports import BEATS
 from scheduler.streaming import lanes
 from systolic.styles.streaming.wiring.netlist import LEAST_BEAT, Call, Netlist, Site, carrier
 
-WIDEST_BEAT = 128
-"""Bytes of a beat of AXI DMA: 1024 bits (PG021)."""
+WIDEST_BEAT = BEATS[-1]
+"""Bytes of a beat of AXI DMA."""
 
 
 def source(net: Netlist, site: Site) -> None:
