@@ -13,15 +13,13 @@ from cnn.network import Padding, Shape
 from cnn.quantized import MultiplyShift, Requantising, Thresholds
 from scheduler.hardware.primitives import product_luts
 from scheduler.streaming import graph as g
-from scheduler.streaming.area.budget import Budget, area, available, fits, limits
 from scheduler.streaming.area.parts import block_usage, converter_usage, parts
-from scheduler.streaming.area.total import converter_count, edge_usage, fifo_bits, macs, usage
+from scheduler.streaming.area.total import edge_usage, usage
 from scheduler.streaming.area.units import tree_luts
 from scheduler.streaming.area.usage import NOTHING, StreamingUsage
 from scheduler.streaming.area.windows import reorg_pixels, window_pixels
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import Converter, edge_of
-from scheduler.streaming.model.waiting import depth_of, depths, waiting
 from tests.kinds import as_kind
 from tests.low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
@@ -31,6 +29,16 @@ ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
 def part(graph: g.StreamGraph, name: str, fold: g.Fold, called: str) -> StreamingUsage:
     index = next(i for i, block in enumerate(graph.blocks) if block.name == name)
     return next(p.usage for p in parts(graph, index, fold, ULTRA96) if p.name == called)
+
+
+def activated(of: Requantising) -> g.StreamGraph:
+    graph = lower(Layers(8, 4, 4).conv(16, 1).network())
+    unit = replace(graph.blocks[1], op=replace(as_kind(g.MatrixVector, graph.blocks[1].op), activation=of))
+    return replace(graph, blocks=(graph.blocks[0], unit, *graph.blocks[2:]))
+
+
+def column(value: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.full(16, value, np.int64)
 
 
 @pytest.mark.parametrize("make", [ultranet, cnv, mobilenet, skipping])
@@ -112,16 +120,6 @@ def test_rows_of_a_reorg() -> None:
     assert reorg_pixels(g.Reorg(2), Shape(32, 6, 8)) == 2 * 6 * 8
 
 
-def activated(of: Requantising) -> g.StreamGraph:
-    graph = lower(Layers(8, 4, 4).conv(16, 1).network())
-    unit = replace(graph.blocks[1], op=replace(as_kind(g.MatrixVector, graph.blocks[1].op), activation=of))
-    return replace(graph, blocks=(graph.blocks[0], unit, *graph.blocks[2:]))
-
-
-def column(value: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return np.full(16, value, np.int64)
-
-
 def test_multiply_shift_takes_a_dsp_a_lane_and_thresholds_none() -> None:
     scaled = activated(MultiplyShift(column(7), column(0), column(9)))
     assert part(scaled, "conv1", g.Fold(pe=4), "requantise").dsp == 4
@@ -153,43 +151,6 @@ def test_converters_between_words_that_divide_each_other_are_small() -> None:
     assert odd == StreamingUsage(lut=50 + 4 * 14 * 2)
     pixels = converter_usage(Converter(8, 16, 64, 64, 100, 1, 2), 4, ULTRA96)
     assert pixels.lutram > 0
-
-
-def test_a_map_that_is_joined_later_waits_for_the_rows_in_between() -> None:
-    graph = lower(skipping())
-    index = next(i for i, block in enumerate(graph.blocks) if isinstance(block.op, g.Concat))
-    late = waiting(graph)
-    assert set(late) == {(index, 1)} or set(late) == {(index, 0)}
-    ((_, port),) = late
-    words = depth_of(graph, index, port, g.Fold(simd=4))
-    assert words == 2 + -(-late[index, port] // 4)
-    assert depths(graph, [g.Fold(simd=4)] * len(graph.blocks)) == ((index, port, words),)
-
-
-def test_a_chain_has_only_least_fifos() -> None:
-    assert waiting(lower(ultranet())) == {}
-
-
-def test_bits_and_converters_of_a_folding() -> None:
-    graph = lower(Layers(4, 8, 8).conv(6, 1).network())
-    folding = g.StreamingFolding(graph, (g.Fold(simd=4), g.Fold(simd=2, pe=3), g.Fold(simd=3)))
-    assert converter_count(folding) == 1
-    assert fifo_bits(folding) == 2 * (8 * 2 + 8 * 4 + 4 * 3)
-    assert macs(graph) == 64 * 24
-
-
-def test_the_cost_is_the_sum_of_the_fractions_of_the_board() -> None:
-    assert area(available(PYNQ), PYNQ) == pytest.approx(3e9, rel=1e-4)  # LUT, DSP and BRAM: there is no URAM
-    half = StreamingUsage(lut=PYNQ.resources.lut // 2, dsp=22)
-    assert area(half, PYNQ) == pytest.approx(0.6e9, rel=1e-4)
-
-
-def test_the_budget_bounds_every_resource() -> None:
-    limit = limits(PYNQ, Budget(lut=0.5, bram=0.5))
-    assert (limit.lut, limit.bram18, limit.dsp) == (26600, 140, 220)
-    assert fits(limit, limit)
-    for name in ("lut", "lutram", "dsp", "bram18", "uram"):
-        assert not fits(replace(limit, **{name: getattr(limit, name) + 1}), limit)
 
 
 def test_wide_operands_are_counted_by_the_board_s_dsp() -> None:

@@ -1,0 +1,93 @@
+"""Cycles a frame of blocks, and of the whole folding."""
+
+from __future__ import annotations
+
+from cnn.network import Padding
+from scheduler.streaming import graph as g
+from scheduler.streaming.lanes import out_lanes
+from scheduler.streaming.lower import lower
+from scheduler.streaming.model.converters import Converter, edge_of
+from scheduler.streaming.model.cycles import block_cycles, bottleneck, frame_cycles
+from tests.low_bit import Layers, ultranet
+
+
+def graph_of(made: Layers) -> g.StreamGraph:
+    return lower(made.network())
+
+
+def test_cycles_of_a_window_are_those_of_its_busier_side() -> None:
+    graph = graph_of(Layers(8, 10, 10).conv(4, 3))
+    assert block_cycles(graph, 1, g.Fold(simd=2)) == 100 * 9 * 4
+    assert block_cycles(graph, 1, g.Fold(simd=2, style="parallel")) == 100 * 4
+    strided = graph_of(Layers(8, 10, 10).conv(4, 3, 2))
+    assert block_cycles(strided, 1, g.Fold(simd=2, style="parallel")) == 100 * 4  # all that comes has to be read
+
+
+def test_cycles_of_units() -> None:
+    graph = graph_of(Layers(8, 10, 10).conv(4, 3))
+    assert block_cycles(graph, 2, g.Fold(simd=24, pe=2)) == 100 * 3 * 2
+    assert block_cycles(graph, 2, g.Fold(simd=24, pe=2, pixels=2)) == 50 * 3 * 2
+    depthwise = graph_of(Layers(8, 10, 10).depthwise())
+    assert block_cycles(depthwise, 2, g.Fold(simd=3, pe=4)) == 100 * 3 * 2
+    dense = graph_of(Layers(8, 2, 2).dense(10))
+    assert block_cycles(dense, 1, g.Fold(simd=4, pe=5)) == 8 * 2
+
+
+def test_the_bottleneck_may_be_a_converter() -> None:
+    graph = graph_of(Layers(64, 8, 8).conv(4, 1))
+    folds = (g.Fold(simd=64), g.Fold(simd=64, pe=4), g.Fold(simd=4))
+    assert bottleneck(graph, folds)[1] == 64
+    slow = (g.Fold(simd=1), g.Fold(simd=64, pe=4), g.Fold(simd=4))
+    assert bottleneck(graph, slow) == ("input", 4096)
+
+
+def test_ultranet_at_the_balance_of_the_fastest_contest_design() -> None:
+    """Every layer at 102,400 cycles: PE · SIMD as its multiply-accumulates ask for."""
+    graph = lower(ultranet())
+    units = [i for i, b in enumerate(graph.blocks) if isinstance(b.op, g.MatrixVector)]
+    ways = [(8, 27), (4, 144), (8, 72), (4, 72), *[(1, 72)] * 4, (6, 1)]
+    assert [block_cycles(graph, i, g.Fold(pe=pe, simd=simd)) for i, (pe, simd) in zip(units, ways, strict=True)] == [
+        *[102_400] * 8,
+        200 * 6 * 64,
+    ]
+
+
+def test_the_frame_takes_what_its_slowest_block_does() -> None:
+    graph = lower(ultranet())
+    folds = tuple(g.Fold() for _ in graph.blocks)
+    assert frame_cycles(graph, folds) == 80 * 160 * 32 * 144
+    assert bottleneck(graph, folds)[0] == "conv3"
+
+
+def test_words_of_two_pixels_halve_the_cycles_and_a_stride_takes_them_back() -> None:
+    graph = graph_of(Layers(4, 8, 8).conv(6, 3).pool())
+    window, unit, pool = (
+        g.Fold(simd=4, style="parallel", m=2),
+        g.Fold(simd=36, pe=6, m=2, pixels=2),
+        g.Fold(pe=6, m=2),
+    )
+    assert [block_cycles(graph, i, fold) for i, fold in ((1, window), (2, unit), (3, pool))] == [32, 32, 32]
+    assert out_lanes(graph.blocks[3], pool) == 6
+    folds = (g.Fold(simd=4), window, unit, pool, g.Fold(simd=6))
+    assert edge_of(graph, folds, 1).converters == (Converter(4, 8, 4, 4, 64),)
+    assert [edge_of(graph, folds, i).converters for i in (2, 3, 4)] == [(), (), ()]
+
+
+def test_a_window_that_gathers_more_than_it_reads_walks_on_to_its_end() -> None:
+    made = Layers(4, 8, 8).conv(6, 3, 1, Padding(2, 2, 2, 2))
+    assert block_cycles(graph_of(made), 1, g.Fold(simd=4, style="parallel")) == 10 * 10
+
+
+def test_weights_from_ddr_take_a_cycle_a_beat() -> None:
+    graph = graph_of(Layers(8, 2, 2).dense(12))
+    near, far = (g.Fold(simd=16, pe=6, memory=memory) for memory in ("decoupled", "external"))
+    assert block_cycles(graph, 1, near) == 2 * 2
+    assert block_cycles(graph, 1, far) == 2 * 2 * 3  # 96 weights of 4 bits are three beats of 128
+
+
+def test_weights_from_ddr_meet_all_positions_of_a_frame() -> None:
+    graph = graph_of(Layers(8, 10, 10).conv(8, 3))
+    far = g.Fold(simd=24, pe=4, pixels=2, memory="external")
+    assert block_cycles(graph, 2, far) == 50 * (3 + 3 * 2 + 2)
+    wide = g.Fold(simd=72, pe=8, m=10, pixels=10, memory="external")
+    assert block_cycles(graph, 2, wide) == 10 * (1 + 1) + 18  # 576 weights are 18 beats, and there are but 10 positions
