@@ -51,7 +51,7 @@ def _bound(axes: Axes, cycles: int) -> None:
 
 
 def resources(mapping: StreamingMapping) -> Figure:
-    """What each block takes, as shares of the board: the sum of a bar is its part of the cost."""
+    """What each block takes, as shares of the board: the sum of a bar is its part of the area."""
     names = [block.name for block in mapping.folded.folding.graph.blocks]
     figure, axes = blank("Resources of a block with its converters and FIFOs (estimate)", _height(len(names)))
     _stack(axes, names, block_usages(mapping), mapping.board)
@@ -63,7 +63,7 @@ OF_MAPPING: Mapping[str, Callable[[StreamingMapping], Figure]] = {"cycles": cycl
 
 
 def shares(mappings: Sequence[tuple[str, StreamingMapping]]) -> Figure:
-    """Search by search, the shares of the board one after the other: the length of a bar is the cost."""
+    """Search by search, the shares of the board one after the other: the length of a bar is the area."""
     figure, axes = blank("Resources (estimate)", _height(len(mappings)))
     usages = [mapping.folded.usage for _, mapping in mappings]
     _stack(axes, [search for search, _ in mappings], usages, mappings[0][1].board)

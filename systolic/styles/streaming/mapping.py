@@ -103,7 +103,7 @@ class StreamingMapping:
             **asdict(self.folded.usage),
             "converters": self.converters,
             "fifo_bits": self.fifo_bits,
-            "price": self.folded.boards,
+            "area": self.folded.boards,
             "fits": self.fits,
             "state": self.folded.state,
             "gap": self.gap,

@@ -121,7 +121,7 @@ def mapping_html(mapping: StreamingMapping) -> str:
     fits = "" if mapping.fits else " <b>It does not fit the budget of this board.</b>"
     note = (
         f"<p>A frame every {mapping.cycles_per_frame:,} cycles, {mapping.frames_per_second:,.1f} frames/s at "
-        f"{mapping.clock_mhz:g} MHz (target): {escape(name)} is the slowest. Cost {mapping.folded.boards:.3f} "
+        f"{mapping.clock_mhz:g} MHz (target): {escape(name)} is the slowest. Area {mapping.folded.boards:.3f} "
         f"boards, {mapping.proof}.{fits}</p>"
     )
     return "".join(
@@ -161,7 +161,7 @@ COMPARISON_HEAD = (
     "URAM",
     "converters",
     "FIFO bits",
-    "cost",
+    "area",
     "s",
     "",
 )
@@ -207,7 +207,7 @@ def legend(comparison: StreamingComparison) -> str:
     return (
         f"asked: {asked}. {board.title} has {total.lut:,} LUT, {total.dsp} DSP, {2 * total.bram36} BRAM18, "
         f"{total.uram} URAM; frames/s modelled at {comparison.clock.mhz:g} MHz (target), resources estimated, "
-        "cost in boards"
+        "area in boards"
     )
 
 

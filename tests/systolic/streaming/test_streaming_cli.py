@@ -153,15 +153,15 @@ def test_a_planted_error_is_told_with_its_layer_and_exit_code_1(generated: Gener
 # ------------------------------------------------------------------------------------------------- fold
 
 
-def test_fold_compares_the_folders(network: Path, tmp_path: Path) -> None:
+def test_fold_compares_the_searches(network: Path, tmp_path: Path) -> None:
     done = call("fold", network, *TARGET, "--compare", "--report", tmp_path / "report.html", "--json", "-")
     assert (done.code, done.error) == (0, "")
-    folders = {one["folder"]: one for one in done.json["folders"]}
-    assert list(folders) == ["exact", "greedy", "annealing"]
-    assert [one["state"] for one in folders.values()] == ["optimal", "heuristic", "heuristic"]
-    assert [one["gap"] for one in folders.values()] == [0, None, None]
-    assert folders["exact"]["price"] == min(one["price"] for one in folders.values())
-    assert all(one["fps"] >= 50_000 for one in folders.values())
+    foldings = {folding["search"]: folding for folding in done.json["foldings"]}
+    assert list(foldings) == ["exact", "greedy", "annealing"]
+    assert [one["state"] for one in foldings.values()] == ["optimal", "heuristic", "heuristic"]
+    assert [one["gap"] for one in foldings.values()] == [0, None, None]
+    assert foldings["exact"]["area"] == min(folding["area"] for folding in foldings.values())
+    assert all(folding["frames_per_second"] >= 50_000 for folding in foldings.values())
     assert "<svg" in (tmp_path / "report.html").read_text()
 
 
@@ -179,8 +179,8 @@ def test_a_saved_folding_is_generated_and_an_edited_one_checked(generated: Gener
     assert (again.code, again.error) == (0, "")
     assert again.json["folding"] == {"state": "given", "gap": None, "seconds": 0}
     assert again.json["blocks"] == generated.done.json["blocks"]
-    beside = call("fold", network, *TARGET, "--folding", saved, "--compare", "--json", "-").json["folders"]
-    assert [one["folder"] for one in beside] == ["exact", "greedy", "annealing", str(saved)]
+    beside = call("fold", network, *TARGET, "--folding", saved, "--compare", "--json", "-").json["foldings"]
+    assert [folding["search"] for folding in beside] == ["exact", "greedy", "annealing", str(saved)]
     assert beside[3]["cycles"] == beside[0]["cycles"]
 
     edited = json.loads(saved.read_text())
@@ -227,7 +227,7 @@ def test_files_that_are_none(network: Path, tmp_path: Path) -> None:
 def test_generate_refuses(network: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     schedule = call("generate", network, *GENERATE, "--schedule", network, "-o", out)
-    refused(schedule, "--schedule is of the systolic style; a pipeline takes --folding FILE")
+    refused(schedule, "--schedule is of the systolic style: add --style systolic, or leave it out")
     style = call("generate", network, "--style", "dataflow", "-o", out)
     assert style.code == 2
     assert "argument --style: invalid choice: 'dataflow'" in style.error
