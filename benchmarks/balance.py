@@ -1,4 +1,4 @@
-"""The balance of PS and PL, tiny-YOLOv2 VOC at 416×416 on ZCU104: python benchmarks/balance.py (beside pynq)
+"""The balance of PS and PL, tiny-YOLOv2 VOC at 416×416 on ZCU104: python -m benchmarks.balance (beside pynq)
 
 Which stage bounds a stream of pictures, for each way to bring them to size and for 1, 2 and 4 workers. A frame of the
 accelerator takes its own time, from the cycles traced on the generated code and the target clock; resize, load and

@@ -1,4 +1,4 @@
-"""The three folding searches compared: python benchmarks/folding.py [NETWORK …] [--board NAME] [--deadline S]
+"""The three folding searches compared: python -m benchmarks.folding [NETWORK …] [--board NAME] [--deadline S]
 
 Networks × boards × three frame rates: the highest that the budget allows, as the exact search finds it, its half, and
 its eighth. For each the greedy search (FINN's SetFolding as published), annealing and the exact search: frames/s,

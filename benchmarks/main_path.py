@@ -1,4 +1,4 @@
-"""Seconds of the main path on one core, against their targets: python benchmarks/main_path.py
+"""Seconds of the main path on one core, against their targets: python -m benchmarks.main_path
 
 Full-size tiny-YOLOv2 VOC at 416×416 with seeded weights on ZCU104: generation without compiling, numpy golden model,
 native simulation of a frame, traced execution, solving for another memory. Best of three; wall-clock on this machine.

@@ -1,4 +1,4 @@
-"""The scheduler's numbers: python benchmarks/schedule.py [--fast]
+"""The scheduler's numbers: python -m benchmarks.schedule [--fast]
 
 1. Seconds to find, and to prove best, the schedule of tiny-YOLOv2 VOC at 416×416 on every board, on one core; and that
    of VGG-16, whose weights bound much of a frame. The latter is not traced.
@@ -19,14 +19,9 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "scheduler")]  # networks with drawn integers
-
-from quantised import Builder, tiny_yolo
-from traced import kept, traced
 
 from boards.board import Board, load, names
 from boards.errors import ScheduleError
@@ -39,7 +34,9 @@ from scheduler.systolic.search.search import search
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.measure import measure
 from systolic.trace.report import board_memory
+from tests.scheduler.quantised import Builder, tiny_yolo
 from tests.schedules import first_fit
+from tests.traced import kept, traced
 
 
 def networks(bits: int) -> dict[str, QuantizedNetwork]:
@@ -148,7 +145,7 @@ def errors(fast: bool, work: Path) -> list[list[Error]]:
 
 
 def searched(
-    network: QuantizedNetwork, boards: list[str], work: Path | None
+    network: QuantizedNetwork, boards: Sequence[str], work: Path | None
 ) -> tuple[list[list[Cell]], list[list[Error]]]:
     """A line a board, and the errors of what was found on each; none where there is no folder to trace in."""
     rows: list[list[Cell]] = []

@@ -1,4 +1,4 @@
-"""UltraNet as a streaming pipeline: python benchmarks/streaming.py [--balance | --fastest | --zcu104] [--ap-int]
+"""UltraNet as a streaming pipeline: python -m benchmarks.streaming [--balance | --fastest | --zcu104] [--ap-int]
 
 Ultra96-V2 at 102,400 cycles a frame (the balance of the 2022 contest's fastest design) and at its highest rate,
 ZCU104 at its highest rate: cycles modelled and traced, resources as estimated, FIFO bits against one fixed depth,

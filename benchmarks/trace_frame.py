@@ -1,4 +1,4 @@
-"""How long a traced frame and its solutions take: python benchmarks/trace_frame.py DIR (a generated design)."""
+"""How long a traced frame and its solutions take: python -m benchmarks.trace_frame DIR (a generated design)."""
 
 from __future__ import annotations
 
