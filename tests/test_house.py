@@ -11,15 +11,9 @@ pytest.importorskip("radon", reason="complexity is counted by radon")
 from benchmarks.house import ROOMS, VAGUE_SHARE, Measures, measure, report, vague_places, worst
 
 OVER_A_LIMIT = frozenset({"systolic"})
-VAGUE = frozenset({"host", "systolic"})
-"""Rooms that are not there yet: their tests may fail."""
+"""Rooms that are not there yet: their test may fail."""
 
 _LATE = pytest.mark.xfail(strict=False, reason="not within the limits yet")
-
-
-def rooms(late: frozenset[str]) -> pytest.MarkDecorator:
-    """One test a room; those of ``late`` may fail."""
-    return pytest.mark.parametrize("room", [pytest.param(room, marks=_LATE if room in late else ()) for room in ROOMS])
 
 
 @pytest.fixture(scope="module")
@@ -27,21 +21,17 @@ def measures() -> Measures:
     return measure()
 
 
-@rooms(OVER_A_LIMIT)
+@pytest.mark.parametrize("room", [pytest.param(room, marks=_LATE if room in OVER_A_LIMIT else ()) for room in ROOMS])
 def test_a_room_is_within_the_limits(measures: Measures, room: str) -> None:
     over = worst(measures, f"{room}/")
     assert not over, f"over the limits of benchmarks/house.py:\n{over}"
 
 
-@rooms(VAGUE)
+@pytest.mark.parametrize("room", ROOMS)
 def test_names_say_what_they_name(measures: Measures, room: str) -> None:
     names = [name for place, name in measures.named if place.startswith(f"{room}/")]
     vague = vague_places(measures, f"{room}/").splitlines()
     assert len(vague) <= VAGUE_SHARE * len(names), "\n".join(vague)
-
-
-def test_names_of_all_rooms_say_what_they_name(measures: Measures) -> None:
-    assert measures.vague <= VAGUE_SHARE
 
 
 def measured(tmp_path: Path, **modules: str) -> Measures:
