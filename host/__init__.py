@@ -10,13 +10,19 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from boards.errors import HostError as HostError
     from host.accelerator import Accelerator as Accelerator
     from host.opened import open_detector as open_detector
     from host.options import Options as Options
 
-__all__ = ["Accelerator", "Options", "open_detector"]
+__all__ = ["Accelerator", "HostError", "Options", "open_detector"]
 
-_ROOMS = {"Accelerator": "host.accelerator", "Options": "host.options", "open_detector": "host.opened"}
+_ROOMS = {
+    "Accelerator": "host.accelerator",
+    "HostError": "boards.errors",
+    "Options": "host.options",
+    "open_detector": "host.opened",
+}
 
 
 def __getattr__(name: str) -> object:

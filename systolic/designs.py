@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from boards import board as board_room
 from boards.board import Board
-from boards.errors import PictureError
+from boards.errors import GenerateError, PictureError
 from host.designs import design_folder
 from host.vision.detection import OVERLAP, THRESHOLD
 from host.vision.picture import Pixels, load_picture
@@ -211,8 +212,17 @@ def design(
     fields of ``SystolicOptions`` or ``StreamingOptions``. Errors are those of each step, all SystolicError.
     """
     target = Target(board_of(board), clock_mhz, style or default_style())
-    wishes = style_named(target.style).options(**options)
+    wishes = _wishes(target.style, options)
     return make(network, target, calibration_of(calibrate), wishes, progress)
+
+
+def _wishes(style: str, options: dict[str, Any]) -> Any:
+    kind = style_named(style).options
+    known = list(signature(kind).parameters)
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise GenerateError(f"{unknown[0]!r} is no option of the {style} style; there are {', '.join(known)}")
+    return kind(**options)
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class DesignInputs:
 
 
 def load_model(
-    name: str,
+    name: Path | str,
     weights: Path | str | None = None,
     names: Path | str | None = None,
     seed: int | None = None,
@@ -97,7 +97,7 @@ def load_model(
     names: labels of a cfg; a JSON file has its own. size: (width, height) of the input instead of the file's: a fully
     convolutional network takes any.
     """
-    weights, names = _path(weights), _path(names)
+    name, weights, names = str(name), _path(weights), _path(names)
     if weights is not None and seed is not None:
         raise NetworkError("--weights and --seed exclude each other: trained numbers, or random ones")
     given = name.endswith((".cfg", ".json"))

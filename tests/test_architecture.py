@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import json
+import re
 import sys
 from pathlib import Path
 
@@ -97,3 +99,82 @@ def test_no_other_distribution_owns_our_names() -> None:
     others = {package: set(owners.get(package, [])) - {"systolic-cnn"} for package in ALLOWED}
     taken = {package: sorted(names) for package, names in others.items() if names}
     assert not taken, f"other distributions have packages of our names; uninstall them: {taken}"
+
+
+# --- one face for every style ------------------------------------------------------------------------------------
+
+STYLE_NAMES = {"systolic", "streaming"}
+IMPLEMENTATIONS = ("systolic/styles/systolic", "systolic/styles/streaming", "host/systolic", "host/streaming")
+OF_ONE_STYLE = re.compile(r"(Systolic|Streaming|Pipeline)[A-Z]\w*")
+
+
+def _constants(node: ast.AST) -> set[str]:
+    return {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+
+
+def _names(node: ast.AST) -> set[str]:
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return names | {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+
+
+def asks_for_a_style(node: ast.AST) -> bool:
+    """A comparison or match with a style's name, or a test for a class of one style."""
+    if isinstance(node, (ast.Compare, ast.MatchValue)):
+        return bool(_constants(node) & STYLE_NAMES)
+    if isinstance(node, ast.MatchClass):
+        return any(OF_ONE_STYLE.fullmatch(name) for name in _names(node.cls))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
+        return any(OF_ONE_STYLE.fullmatch(name) for name in _names(node.args[1]) - {"SystolicError"})
+    return False
+
+
+@pytest.mark.parametrize(
+    ("code", "asks"),
+    [
+        ('manifest.style == "streaming"', True),
+        ('style in ("systolic", "other")', True),
+        ("isinstance(design, StreamingDesign)", True),
+        ("isinstance(report, (int, measure.SystolicReport))", True),
+        ('match style:\n    case "systolic":\n        pass', True),
+        ("match design:\n    case SystolicDesign():\n        pass", True),
+        ("isinstance(error, SystolicError)", False),
+        ("STYLES[manifest.style]", False),
+        ('name == "systolic_top"', False),
+    ],
+)
+def test_a_question_for_the_style_is_known(code: str, asks: bool) -> None:
+    assert any(map(asks_for_a_style, ast.walk(ast.parse(code)))) == asks
+
+
+def test_nobody_asks_for_the_style_outside_its_implementation() -> None:
+    """What differs between the styles is behind systolic/styles/style.py and the host's own registry."""
+    questions = []
+    for path in (path for package in ALLOWED for path in sources(package)):
+        place = path.relative_to(ROOT).as_posix()
+        if not place.startswith(IMPLEMENTATIONS):
+            questions += [
+                f"{place}:{getattr(node, 'lineno', 0)}" for node in ast.walk(parsed(path)) if asks_for_a_style(node)
+            ]
+    assert questions == []
+
+
+@pytest.mark.parametrize(("style", "other"), [("systolic", "streaming"), ("streaming", "systolic")])
+def test_the_styles_know_nothing_of_each_other(style: str, other: str) -> None:
+    for path in sorted((ROOT / "systolic/styles" / style).rglob("*.py")):
+        foreign = {name for name in imported(path) if name.startswith(f"systolic.styles.{other}")}
+        assert not foreign, f"{path.relative_to(ROOT)} imports {sorted(foreign)}"
+
+
+@pytest.mark.parametrize("notebook", sorted(ROOT.glob("*/notebooks/*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_stand_on_the_public_api(notebook: Path) -> None:
+    """Of our packages they import systolic and host, and of systolic nothing below it."""
+    cells = json.loads(notebook.read_text("utf-8"))["cells"]
+    names: set[str] = set()
+    for cell in (cell for cell in cells if cell["cell_type"] == "code"):
+        for node in ast.walk(ast.parse("".join(cell["source"]))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names.add(str(node.module))
+    ours = {name for name in names if name.split(".")[0] in ALLOWED}
+    assert ours <= {"systolic"} | {name for name in ours if name.split(".")[0] == "host"}, sorted(ours)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from boards.errors import GenerateError
 from hls_templates.vendor.board_facts import PortFacts
-from hls_templates.vendor.ports import BURST_BEATS, BURST_BYTES, DMA, LENGTH_BITS, Ports, StreamingPorts
+from hls_templates.vendor.ports import BURST_BEATS, BURST_BYTES, DMA, LENGTH_BITS, DmaPackets, Ports
 from hls_templates.vendor.registers import bundles
 from hls_templates.vendor.values import VendorValues, megahertz
 
@@ -83,7 +83,7 @@ def port_plan(values: VendorValues) -> tuple[PortUse, ...]:
 
 def _masters(ports: Ports) -> tuple[list[Master], list[Master]]:
     """(those that carry maps and weights, those that carry a few bytes)"""
-    heavy = [Master(DMA, pin) for pin in ("M_AXI_MM2S", "M_AXI_S2MM")] if isinstance(ports, StreamingPorts) else []
+    heavy = [Master(DMA, pin) for pin in ("M_AXI_MM2S", "M_AXI_S2MM")] if ports.dma else []
     light: list[Master] = []
     for bundle in bundles(ports.arguments):
         (light if bundle in ports.light else heavy).append(Master(ports.cell, f"m_axi_{bundle}"))
@@ -100,12 +100,12 @@ def _apart(ports: Sequence[PortFacts], count: int) -> list[PortFacts]:
     return [ports[index] for index in sorted(index for _, index in sorted(ranked)[:count])]
 
 
-def dma_config(ports: StreamingPorts) -> dict[str, int]:
+def dma_config(packets: DmaPackets) -> dict[str, int]:
     """CONFIG keys of AXI DMA: direct register mode, a beat as wide as the accelerator's, addresses above 4 GB.
 
     No realignment engine: buffers start at pages, and a packet may end within a beat without one too (PG021).
     """
-    beats = {"mm2s": ports.packet_in.beat, "s2mm": ports.packet_out.beat}
+    beats = {"mm2s": packets.packet_in.beat, "s2mm": packets.packet_out.beat}
     config = {"c_include_sg": 0, "c_sg_include_stscntrl_strm": 0, "c_micro_dma": 0}
     config |= {"c_sg_length_width": LENGTH_BITS, "c_addr_width": 64}
     for channel, beat in beats.items():
@@ -121,7 +121,7 @@ def ps_config(values: VendorValues, plan: Sequence[PortUse]) -> dict[str, str]:
     """CONFIG keys of the PS: one master, the ports in use at their width, the clock and the interrupt."""
     ps, control = values.board.ps, values.board.control
     ports_in_use = {use.port.name for use in plan}
-    interrupt = not isinstance(values.ports, StreamingPorts)
+    interrupt = values.ports.dma is None
     config = {key: value for key, value in _ALWAYS[ps.ip].items() if interrupt or key != _FABRIC_INTERRUPT}
     config |= dict.fromkeys(_MASTERS[ps.ip], "0")
     config[control.enable] = "1"

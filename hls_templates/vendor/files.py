@@ -15,7 +15,6 @@ from hls_templates.vendor.ports import (
     LIBRARY,
     VENDOR,
     VERSION,
-    Output,
     Ports,
     StreamingPorts,
     SystolicPorts,
@@ -86,21 +85,9 @@ def _fields(values: VendorValues) -> dict[str, object]:
 
 
 def _style_fields(ports: Ports) -> dict[str, object]:
-    """The fields of one style. dma: its cell and CONFIG keys; None for the systolic style, which has none."""
-    if isinstance(ports, StreamingPorts):
-        return {
-            "dma": {"cell": DMA, "slave": ports.beside[1], "config": dma_config(ports)},
-            "packet_in": ports.packet_in,
-            "packet_out": ports.packet_out,
-            "external": ports.external,
-        }
-    return {
-        "dma": None,
-        "map_ports": ports.map_ports,
-        "weight_ports": ports.weight_ports,
-        "maps_words": ports.maps_words,
-        "outputs": [Output(comment(out.name), out.base, out.words) for out in ports.outputs],
-    }
+    """What differs from one top function to another. dma: its cell and CONFIG keys, None where there is none."""
+    dma = ports.dma and {"cell": DMA, "slave": ports.beside[1], "config": dma_config(ports.dma)}
+    return {"dma": dma, **ports.template_fields()}
 
 
 def _plain(text: str) -> str:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 
 from hls_templates.render import identifier
 from hls_templates.vendor.block_design import dma_config, port_plan
-from hls_templates.vendor.ports import DMA, INTERRUPTS, StreamingPorts
+from hls_templates.vendor.ports import DMA, INTERRUPTS, Ports
 from hls_templates.vendor.registers import CONTROL, SLAVE, Register, address_bits, bundles, registers
 from hls_templates.vendor.values import SEGMENT_BYTES, VendorValues, check_values, megahertz, word
 
@@ -33,7 +33,7 @@ def hardware_description(values: VendorValues) -> str:
     Xml.SubElement(root, "EXTERNALPORTS")
     Xml.SubElement(root, "EXTERNALINTERFACES")
     modules = Xml.SubElement(root, "MODULES")
-    beside = _dma(values.ports) if isinstance(values.ports, StreamingPorts) else _interrupts(values)
+    beside = _dma(values.ports) if values.ports.dma else _interrupts(values)
     modules.extend([_accelerator(values), beside, _ps(values)])
     Xml.indent(root, " ")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, "unicode") + "\n"
@@ -48,7 +48,7 @@ def _accelerator(values: VendorValues) -> Xml.Element:
     module = _module(ports.cell, ports.vlnv)
     _register_block(module, SLAVE, register_map)
     _parameters(module, {"C_S_AXI_CONTROL_ADDR_WIDTH": address_bits(register_map), "C_S_AXI_CONTROL_DATA_WIDTH": 32})
-    _ports(module, [] if isinstance(ports, StreamingPorts) else [("interrupt", "O", INTERRUPTS, "intr")])
+    _ports(module, [] if ports.dma else [("interrupt", "O", INTERRUPTS, "intr")])
     masters = [f"m_axi_{bundle}" for bundle in bundles(ports.arguments)]
     _interfaces(module, {SLAVE: "SLAVE", **dict.fromkeys(masters, "MASTER")})
     return module
@@ -68,7 +68,7 @@ def _interrupts(values: VendorValues) -> Xml.Element:
     return module
 
 
-def _dma(ports: StreamingPorts) -> Xml.Element:
+def _dma(ports: Ports) -> Xml.Element:
     module = _module(DMA, "xilinx.com:ip:axi_dma:7.1")
     words = [
         Register(f"{channel}_{name}", base + offset, "read-write", f"{channel} {name}")
@@ -83,7 +83,8 @@ def _dma(ports: StreamingPorts) -> Xml.Element:
     ]
     slave = ports.beside[1]
     _register_block(module, slave, words)
-    _parameters(module, dma_config(ports))
+    assert ports.dma is not None  # asked before
+    _parameters(module, dma_config(ports.dma))
     _ports(module, [])
     _interfaces(module, {slave: "SLAVE", "M_AXI_MM2S": "MASTER", "M_AXI_S2MM": "MASTER"})
     return module
@@ -95,8 +96,7 @@ def _ps(values: VendorValues) -> Xml.Element:
     clocks = _ultrascale_clocks(values) if ps.ip == "zynq_ultra_ps_e" else _zynq7_clocks(values)
     widths = {identifier(use.port.width): use.port.bits for use in port_plan(values)}
     _parameters(module, {**clocks, **widths})
-    streams = isinstance(values.ports, StreamingPorts)
-    _ports(module, [] if streams else [(identifier(ps.interrupt), "I", INTERRUPTS, "irq")])
+    _ports(module, [] if values.ports.dma else [(identifier(ps.interrupt), "I", INTERRUPTS, "irq")])
     slaves = {identifier(use.port.name): "SLAVE" for use in port_plan(values)}
     _interfaces(module, {identifier(board.control.name): "MASTER", **slaves})
     memory = Xml.SubElement(module, "MEMORYMAP")

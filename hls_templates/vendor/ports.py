@@ -45,6 +45,14 @@ RENAMED = frozenset({"program", "in", "out"})
 """Reserved words among the arguments. Vitis HLS appends _r; the driver and build_vivado.tcl look for both names."""
 
 
+@dataclass(frozen=True)
+class DmaPackets:
+    """What an AXI DMA beside the accelerator carries."""
+
+    packet_in: Packet
+    packet_out: Packet
+
+
 class _TopFunction(ABC):
     """What both styles' ports have.
 
@@ -59,6 +67,15 @@ class _TopFunction(ABC):
     @abstractmethod
     def arguments(self) -> tuple[Argument, ...]:
         """In the order of the C++ signature."""
+
+    @property
+    @abstractmethod
+    def dma(self) -> DmaPackets | None:
+        """Frames that come and go as packets; None where they lie in DDR, and an interrupt ends a start."""
+
+    @abstractmethod
+    def template_fields(self) -> dict[str, object]:
+        """What the templates of this top function read beside what all of them read."""
 
     def check_names(self) -> None:
         """GenerateError where a name that reaches the hardware is a reserved word that no tool renames."""
@@ -114,6 +131,19 @@ class SystolicPorts(_TopFunction):
             Argument("current", "output"),
         )
 
+    @property
+    def dma(self) -> None:
+        return None
+
+    def template_fields(self) -> dict[str, object]:
+        """Of templates/systolic/test_bench.cpp.j2."""
+        return {
+            "map_ports": self.map_ports,
+            "weight_ports": self.weight_ports,
+            "maps_words": self.maps_words,
+            "outputs": [Output(comment(out.name), out.base, out.words) for out in self.outputs],
+        }
+
     def check(self) -> None:
         """GenerateError where the numbers cannot be what their names say."""
         for name, count in (("map_ports", self.map_ports), ("weight_ports", self.weight_ports)):
@@ -153,6 +183,14 @@ class StreamingPorts(_TopFunction):
             *(Argument(memory.name, "pointer", memory.name) for memory in self.external),
             Argument("frames", "scalar"),
         )
+
+    @property
+    def dma(self) -> DmaPackets:
+        return DmaPackets(self.packet_in, self.packet_out)
+
+    def template_fields(self) -> dict[str, object]:
+        """Of templates/streaming/test_bench.cpp.j2."""
+        return {"packet_in": self.packet_in, "packet_out": self.packet_out, "external": self.external}
 
     def check(self) -> None:
         """GenerateError where the DMA cannot carry the packets."""

@@ -26,7 +26,7 @@ from hls_templates.systolic.sources import systolic_simulation, systolic_sources
 from hls_templates.vendor.block_design import dma_config, port_plan
 from hls_templates.vendor.files import vendor_files
 from hls_templates.vendor.hwh import hardware_description
-from hls_templates.vendor.ports import Output, Ports, StreamingPorts, SystolicPorts
+from hls_templates.vendor.ports import DmaPackets, Output, Ports, StreamingPorts, SystolicPorts
 from hls_templates.vendor.registers import bundles
 from hls_templates.vendor.values import Figure, VendorValues, word
 from scheduler.hardware.ddr import ddr_timing
@@ -287,7 +287,7 @@ def test_frames_go_through_the_dma(board: str, names: str, tmp_path: Path) -> No
 
 def test_no_burst_of_the_dma_exceeds_4_kb() -> None:
     for beat in (1, 4, 64, 128):
-        config = dma_config(StreamingPorts(Packet(900, beat), Packet(900, 8)))
+        config = dma_config(DmaPackets(Packet(900, beat), Packet(900, 8)))
         size = config["c_mm2s_burst_size"] * config["c_m_axi_mm2s_data_width"] // 8
         assert size <= 4096
         assert config["c_mm2s_burst_size"] >= 32

@@ -14,6 +14,7 @@ from host.vision.picture import Pixels
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.model import DesignInputs
+from systolic.styles.options import Argument
 from systolic.styles.style import Progress
 from systolic.styles.systolic.cycles import SystolicTrace
 from systolic.styles.systolic.exploration import explore
@@ -29,7 +30,7 @@ class SystolicStyle:
 
     name = "systolic"
     summary = "one tiled array for all layers"
-    arguments = ARGUMENTS
+    arguments: tuple[Argument, ...] = ARGUMENTS
     options = SystolicOptions
 
     def options_from(self, options: argparse.Namespace) -> SystolicOptions:

@@ -1,0 +1,238 @@
+"""``import systolic`` as a user of Python has it, in both styles from end to end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import systolic
+from host.contract import manifest as contract
+from host.contract.systolic import SystolicManifest
+from systolic.styles.registry import STYLES
+from systolic.styles.systolic.style import SystolicStyle
+from tests.detectors import LABELS, tiny_files
+from tests.systolic.command_line import call
+from tests.systolic.streaming.small import write_small
+
+PICTURE = systolic.samples()[0]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> systolic.Model:
+    cfg, names = tiny_files(tmp_path_factory.mktemp("tiny"))
+    return systolic.load(cfg, names=names, seed=1)
+
+
+@pytest.fixture(scope="module")
+def array(tiny: systolic.Model) -> systolic.GeneratedDesign:
+    return systolic.design(tiny, board="pynq-z2", calibrate=[PICTURE])
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> systolic.GeneratedDesign:
+    network = systolic.load(write_small(tmp_path_factory.mktemp("small")), seed=1)
+    return systolic.design(network, "ultra96-v2", "streaming", fps=20_000, search="greedy", estimated_fifos=True)
+
+
+DESIGNS = ("array", "pipeline")
+
+
+@pytest.fixture
+def design(request: pytest.FixtureRequest) -> systolic.GeneratedDesign:
+    made = request.getfixturevalue(request.param)
+    assert isinstance(made, systolic.GeneratedDesign)
+    return made
+
+
+both = pytest.mark.parametrize("design", DESIGNS, indirect=True)
+
+
+@both
+def test_a_design_is_proven_before_it_is_written(design: systolic.GeneratedDesign) -> None:
+    result = design.simulate(PICTURE)
+    assert result.mismatches == 0
+    assert result.right
+    assert "<table>" in result._repr_html_()
+    report = design.cycles(PICTURE)
+    assert report.cycles_per_frame > 0
+    assert report.frames_per_second == pytest.approx(report.clock_mhz * 1e6 / report.cycles_per_frame, rel=0.01)
+    assert report.values()["frames_per_second"] == pytest.approx(report.frames_per_second, abs=0.01)
+    assert "<table>" in report._repr_html_()
+    assert report.timeline().axes
+
+
+@both
+def test_what_is_written_is_opened(design: systolic.GeneratedDesign, tmp_path: Path) -> None:
+    design.write(tmp_path / "design")
+    opened = systolic.open(tmp_path / "design")
+    assert opened.simulate(PICTURE).mismatches == 0
+    assert opened.name in repr(opened)
+    assert opened.name in opened._repr_html_()
+    seen = opened.run(PICTURE, threshold=0.0)
+    assert seen.mismatches == 0
+    seen.save(tmp_path / "boxes.png")
+    assert Image.open(tmp_path / "boxes.png").size == seen.draw().size
+    assert seen._repr_html_().startswith("<img")
+
+
+@both
+def test_a_report_is_text_and_a_page(design: systolic.GeneratedDesign, tmp_path: Path) -> None:
+    report = design.report()
+    assert design.mapping.network.name in str(report)
+    assert report.values()["network"] == design.mapping.network.name
+    report.save(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
+    assert "<svg" in report._repr_html_()
+
+
+@both
+def test_a_design_is_not_replaced_unasked(design: systolic.GeneratedDesign, tmp_path: Path) -> None:
+    design.write(tmp_path / "design")
+    with pytest.raises(systolic.GenerateError, match="holds a generated design already"):
+        design.write(tmp_path / "design")
+    assert design.write(tmp_path / "design", replace=True).folder == tmp_path / "design"
+
+
+def test_labels_and_pixels(array: systolic.GeneratedDesign) -> None:
+    assert array.labels == LABELS
+    pixels = np.asarray(Image.open(PICTURE).convert("RGB"))
+    assert array.simulate(pixels).outputs[0].shape == array.simulate(PICTURE).outputs[0].shape
+    with pytest.raises(systolic.PictureError, match=r"a picture is uint8 \[height, width, 3\], not float64 \[2, 2\]"):
+        array.simulate(np.zeros((2, 2)))  # type: ignore[arg-type]
+
+
+def test_names_of_a_network_are_escaped(tmp_path: Path) -> None:
+    cfg, names = tiny_files(tmp_path, labels=("<img src=x>", "b", "c"))
+    text = systolic.load(cfg, names=names, seed=1)._repr_html_()
+    assert "<img" not in text
+    assert "&lt;img src=x&gt;" in text
+
+
+def test_one_tree_of_errors(tiny: systolic.Model) -> None:
+    for name in systolic.__all__:
+        if name.endswith("Error"):
+            assert issubclass(getattr(systolic, name), systolic.SystolicError)
+    with pytest.raises(systolic.BoardError):
+        systolic.design(tiny, "zcu105")
+    with pytest.raises(systolic.GenerateError, match="there is no style 'analog'; take one of systolic, streaming"):
+        systolic.design(tiny, style="analog")
+    with pytest.raises(systolic.GenerateError, match="'speed' is no option of the streaming style; there are fps,"):
+        systolic.design(tiny, style="streaming", speed=3)
+
+
+def test_schedules_are_compared_and_drawn(tiny: systolic.Model) -> None:
+    best = systolic.schedule(tiny, "pynq-z2", 100, array="4x8x8")
+    assert best.cycles_per_frame == systolic.schedule(tiny, "pynq-z2", 100, schedule=best.to_json()).cycles_per_frame
+    assert best.figure("tiling", "conv1").axes
+    with pytest.raises(systolic.ScheduleError, match="a picture of a schedule is one of cycles, roofline, buffers"):
+        best.figure("pie")
+    rows = systolic.compare(tiny, ["pynq-z2"], ["4x8x8", "64x64x64"]).rows
+    assert [row.mapping is not None for row in rows] == [True, False]
+    front = systolic.pareto_front(tiny, "pynq-z2", 100, rows=4, lanes=8)
+    assert front.points
+    assert "<svg" in front._repr_html_()
+
+
+def test_all_public_names_are_there() -> None:
+    for name in systolic.__all__:
+        assert getattr(systolic, name) is not None
+    assert set(dir(systolic)) == set(systolic.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = systolic.nonsense
+
+
+def test_importing_takes_no_time() -> None:
+    code = "import sys, systolic; print(sorted({'numpy', 'matplotlib', 'PIL'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    code = "import sys; from systolic.cli.main import parser; parser(); print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False", "pictures are drawn by few commands"
+
+
+# --- the registry ------------------------------------------------------------------------------------------------
+
+
+class OtherManifest(SystolicManifest):
+    style = "other"
+
+
+class OtherStyle(SystolicStyle):
+    """The systolic one by another name: what it generates says so."""
+
+    name = "other"
+    summary = "for this test"
+    arguments = ()
+
+    def options_from(self, options: Any) -> Any:
+        return self.options()
+
+    def generate(self, *arguments: Any) -> Any:
+        from dataclasses import replace
+
+        plan = super().generate(*arguments)
+        files = dict(plan.files.files)
+        text = files["manifest.json"].decode().replace('"style": "systolic"', '"style": "other"')
+        files["manifest.json"] = text.encode()
+        return replace(plan, files=replace(plan.files, files=files))
+
+    def open(self, path: Path, manifest: Any) -> Any:
+        from dataclasses import replace
+
+        plain = SystolicManifest(**{key: getattr(manifest, key) for key in manifest.__dataclass_fields__})
+        return replace(super().open(path, plain), manifest=manifest)
+
+
+@pytest.fixture
+def other(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setitem(STYLES, "other", OtherStyle())
+    monkeypatch.setitem(contract.MANIFESTS, "other", OtherManifest)
+    return "other"
+
+
+def test_a_style_that_is_registered_is_used_by_every_command(other: str, tmp_path: Path) -> None:
+    cfg, names = tiny_files(tmp_path)
+    out = tmp_path / "design"
+    done = call("generate", cfg, "--names", names, "--seed", 1, "--board", "pynq-z2", "--style", other, "-o", out)
+    assert done.code == 0, done.error
+    assert '"style": "other"' in (out / "manifest.json").read_text()
+    assert call("simulate", out, "--picture", PICTURE, "--json", "-").json["mismatches"] == 0
+    assert call("simulate", out, "--picture", PICTURE, "--cycles", "--json", "-").json["cycles_per_frame"] > 0
+    assert systolic.open(out).simulate(PICTURE).right
+
+
+# --- the command itself ------------------------------------------------------------------------------------------
+
+
+def test_version_and_help() -> None:
+    assert call("--version").out == f"systolic {systolic.__version__}\n"
+    bare = call()
+    assert (bare.code, bare.error) == (0, "")
+    assert bare.out == call("--help").out
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "systolic", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"systolic {systolic.__version__}\n"
+
+
+def test_the_shell_completes(tmp_path: Path) -> None:
+    pytest.importorskip("argcomplete")
+    out = tmp_path / "completions"
+    line = "systolic sim"
+    environment = {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(out),
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+        "PYTHONPATH": ":".join(sys.path),
+        "PATH": "/usr/bin:/bin",
+    }
+    subprocess.run([sys.executable, "-m", "systolic"], env=environment, check=False, capture_output=True)
+    assert "simulate" in out.read_text()
