@@ -59,18 +59,18 @@ def _host_files() -> dict[str, bytes]:
 
 
 def _design_files(folder: Path, manifest: Manifest, name: str, without_bitstream: bool) -> dict[str, bytes]:
-    inside = f"systolic_{name}"
+    room = f"systolic_{name}"
     paths = [MANIFEST, *(image.path for image in manifest.files)]
-    files = {f"{inside}/{path}": _read(folder / path) for path in paths}
-    files[f"{inside}/{name}.hwh"] = _only(folder, "*.hwh", "the hardware description; generate the design again")
+    files = {f"{room}/{path}": _read(folder / path) for path in paths}
+    files[f"{room}/{name}.hwh"] = _only(folder, "*.hwh", "the hardware description; generate the design again")
     if not without_bitstream:
-        files[f"{inside}/{name}.bit"] = _only(
+        files[f"{room}/{name}.bit"] = _only(
             folder, "*.bit", "what build_vivado.tcl makes; run it where Vivado is, or package without a bitstream"
         )
-    files[f"{inside}/__init__.py"] = f'"""The design {name}: Accelerator({name!r}) of host opens it."""\n'.encode()
+    files[f"{room}/__init__.py"] = f'"""The design {name}: Accelerator({name!r}) of host opens it."""\n'.encode()
     for path in sorted((_ROOT / "host/notebooks").glob("*.ipynb")):
-        files[f"{inside}/notebooks/{path.name}"] = path.read_bytes()
-    files[f"{inside}/notebooks/__init__.py"] = b'"""Notebooks, for pynq get-notebooks."""\n'
+        files[f"{room}/notebooks/{path.name}"] = path.read_bytes()
+    files[f"{room}/notebooks/__init__.py"] = b'"""Notebooks, for pynq get-notebooks."""\n'
     return files
 
 
@@ -81,16 +81,16 @@ def _read(path: Path) -> bytes:
         raise GenerateError(f"{path} cannot be read ({error.strerror}); generate the design again") from error
 
 
-def _only(folder: Path, pattern: str, what: str) -> bytes:
-    found = sorted(folder.glob(pattern))
-    if len(found) != 1:
-        names = ", ".join(path.name for path in found) or "none"
-        raise GenerateError(f"{folder} must hold one {pattern}, there is {names}: it is {what}")
-    return _read(found[0])
+def _only(folder: Path, pattern: str, purpose: str) -> bytes:
+    paths = sorted(folder.glob(pattern))
+    if len(paths) != 1:
+        names = ", ".join(path.name for path in paths) or "none"
+        raise GenerateError(f"{folder} must hold one {pattern}, there is {names}: it is {purpose}")
+    return _read(paths[0])
 
 
 def _metadata(info: str, name: str, manifest: Manifest) -> dict[str, bytes]:
-    needs = "".join(f"Requires-Dist: {one}\n" for one in NEEDS)
+    needs = "".join(f"Requires-Dist: {name}\n" for name in NEEDS)
     summary = json.dumps(f"{manifest.network} on {manifest.board}", ensure_ascii=True)[1:-1]
     described = (
         f"Metadata-Version: 2.1\nName: systolic_{name}\nVersion: {__version__}\nSummary: {summary}\n"

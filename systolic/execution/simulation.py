@@ -70,12 +70,13 @@ def compared(
     return Simulation(results, tuple(outputs), variant)
 
 
-def compare(name: str, wanted: Integers | None, found: Integers) -> LayerResult:
-    if wanted is None or wanted.shape != found.shape:
+def compare(name: str, expected: Integers | None, actual: Integers) -> LayerResult:
+    """How many integers differ, and the first. SimulationError where the shapes do."""
+    if expected is None or expected.shape != actual.shape:
         raise SimulationError(
-            f"{name}: the golden model has {None if wanted is None else wanted.shape}, the design {found.shape}"
+            f"{name}: the golden model has {None if expected is None else expected.shape}, the design {actual.shape}"
         )
-    differs = wanted != found
-    where = np.argwhere(differs)
-    first = (int(where[0][0]), int(where[0][1]), int(where[0][2])) if len(where) else None
-    return LayerResult(name, int(found.size), len(where), first)
+    differs = expected != actual
+    places = np.argwhere(differs)
+    first = (int(places[0][0]), int(places[0][1]), int(places[0][2])) if len(places) else None
+    return LayerResult(name, int(actual.size), len(places), first)
