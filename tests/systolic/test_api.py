@@ -134,7 +134,7 @@ def test_schedules_are_compared_and_drawn(tiny: systolic.Model) -> None:
         best.figure("pie")
     rows = systolic.compare(tiny, ["pynq-z2"], ["4x8x8", "64x64x64"]).rows
     assert [row.mapping is not None for row in rows] == [True, False]
-    front = systolic.pareto_front(tiny, "pynq-z2", 100, rows=4, lanes=8)
+    front = systolic.pareto_front(tiny, "zcu104", 300, rows=4, lanes=16)
     assert front.points
     assert "<svg" in front._repr_html_()
 
