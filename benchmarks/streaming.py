@@ -34,7 +34,7 @@ from systolic.execution.build import Variant
 from systolic.files import DesignFiles, write
 from systolic.model import DesignInputs, load_model, sample_pictures
 from systolic.styles.streaming.fifos import Fifos, size_fifos
-from systolic.styles.streaming.generate import FoldedNetwork, parts
+from systolic.styles.streaming.generation.generate import FoldedNetwork, parts
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.measure import measure as measure_cycles
 from systolic.styles.streaming.measure import trace_design

@@ -1,7 +1,7 @@
 """What runs beside the accelerator, on the board, on a simulated one, or with the simulation library alone.
 
 ``Accelerator`` needs pynq, which is looked for only when it is asked for: pictures, boxes and drawing do not.
-``open_detector`` takes pynq where it is installed, and needs none.
+``open_detector`` takes the board where there is one, and needs no pynq.
 """
 
 from __future__ import annotations

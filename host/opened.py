@@ -1,4 +1,4 @@
-"""A design opened by whatever is here: pynq, or the simulation library alone."""
+"""A design opened by whatever is here: a board, or the simulation library alone."""
 
 from __future__ import annotations
 
@@ -14,15 +14,24 @@ from host.styles import STYLES
 
 
 def open_detector(folder: Path | str, options: Options = Options()) -> Detector:  # noqa: B008 (frozen)
-    """An ``Accelerator`` where pynq is installed, else the design executed by its simulation library.
+    """An ``Accelerator`` on a board, else the design executed by its simulation library.
 
     Both take a picture the same way: prepare, load, execute, collect, decode. HostError says what is missing.
     """
-    if importlib.util.find_spec("pynq") is not None:
+    if _on_board():
         from host.accelerator import Accelerator
 
         return Accelerator(folder, options)
     return open_executed(folder, options)
+
+
+def _on_board() -> bool:
+    """Whether pynq is here and has a device: off the board it may be installed, and has none."""
+    if importlib.util.find_spec("pynq") is None:
+        return False
+    from host.board.overlay import board_device
+
+    return board_device() is not None
 
 
 def open_executed(folder: Path | str, options: Options = Options()) -> Detector:  # noqa: B008 (frozen)

@@ -10,18 +10,13 @@ pytest.importorskip("radon", reason="complexity is counted by radon")
 
 from benchmarks.house import ROOMS, VAGUE_SHARE, Measures, measure, report, vague_places, worst
 
-OVER_A_LIMIT = frozenset({"systolic"})
-"""Rooms that are not there yet: their test may fail."""
-
-_LATE = pytest.mark.xfail(strict=False, reason="not within the limits yet")
-
 
 @pytest.fixture(scope="module")
 def measures() -> Measures:
     return measure()
 
 
-@pytest.mark.parametrize("room", [pytest.param(room, marks=_LATE if room in OVER_A_LIMIT else ()) for room in ROOMS])
+@pytest.mark.parametrize("room", ROOMS)
 def test_a_room_is_within_the_limits(measures: Measures, room: str) -> None:
     over = worst(measures, f"{room}/")
     assert not over, f"over the limits of benchmarks/house.py:\n{over}"

@@ -12,7 +12,7 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from systolic.files import DesignFiles, write
 from systolic.model import DesignInputs
-from systolic.styles.systolic.generate import generate
+from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.measure import trace_design
 from systolic.styles.systolic.simulate import SystolicDesign, open_design

@@ -1,5 +1,5 @@
-"""The ``systolic`` command: one module a command, each with its arguments, its callable and its text.
+"""The ``systolic`` command: ``main`` assembles the modules of ``commands``, one a command.
 
-``main`` only assembles them. ``arguments`` are the options that several commands have, ``output`` how they answer,
-``progress`` what they tell meanwhile.
+``arguments`` are the options that several commands have, ``output`` how they answer, ``progress`` what they tell
+meanwhile.
 """

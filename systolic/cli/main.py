@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from boards.errors import SystolicError
 from systolic import __version__
-from systolic.cli import boards, compare, demo, fold, generate, package, run, schedule, simulate
+from systolic.cli.commands import boards, compare, demo, fold, generate, package, run, schedule, simulate
 
 COMMANDS = (demo, boards, generate, simulate, run, schedule, compare, fold, package)
 """In the order of ``--help``."""

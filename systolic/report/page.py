@@ -33,6 +33,7 @@ LONG = 40
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    """A table that scrolls by itself where the page is narrow; every cell's text is escaped."""
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in rows)
     return f'<div class="wide"><table><tr>{top}</tr>{body}</table></div>'

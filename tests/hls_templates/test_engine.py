@@ -40,7 +40,7 @@ from scheduler.systolic.area.resources import BUFFERS, IMPLS, PRIMITIVES
 from scheduler.systolic.array import PACKINGS, Array, Packing
 from scheduler.systolic.program.emit import emit
 from systolic.execution.build import ap_int_folder
-from systolic.styles.systolic.generate import systolic_values
+from systolic.styles.systolic.generation.generate import systolic_values
 from systolic.styles.systolic.mapping import price
 from tests.schedules import first_fit
 

@@ -34,7 +34,7 @@ from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.program.emit import Program, emit
 from scheduler.systolic.program.maps import MapRegion
 from systolic.execution.build import ap_int_folder
-from systolic.styles.systolic.generate import systolic_values
+from systolic.styles.systolic.generation.generate import systolic_values
 from systolic.styles.systolic.mapping import price
 from tests.hls_templates.tcl import dictionary, hls, interfaces, option, run_tcl, vivado
 from tests.kinds import as_kind

@@ -31,7 +31,7 @@ from scheduler.systolic.tiling import Tiling, buffer_needs, column_cuts, tilings
 from systolic.execution.build import Variant
 from systolic.files import write
 from systolic.model import DesignInputs
-from systolic.styles.systolic.generate import generate
+from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import open_design, simulate, simulate_batch
 from tests.scheduler.quantised import Builder

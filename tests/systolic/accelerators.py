@@ -32,7 +32,7 @@ from scheduler.systolic.array import Array
 from systolic.execution.build import Variant, build
 from systolic.files import DesignFiles, write
 from systolic.model import DesignInputs
-from systolic.styles.systolic.generate import generate
+from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign
 from tests.schedules import first_fit

@@ -16,8 +16,8 @@ from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork
 from scheduler.streaming.graph import Fold, MatrixVector, StreamingFolding, VectorVector
 from scheduler.streaming.lower import lower
 from systolic.model import DesignInputs
-from systolic.styles.streaming.generate import FoldedNetwork, generate
-from systolic.styles.streaming.parameters import can_be_written, parameter_files
+from systolic.styles.streaming.generation.generate import FoldedNetwork, generate
+from systolic.styles.streaming.generation.parameters import can_be_written, parameter_files
 
 PE = (16, 8, 8, 4, 2, 2, 2, 2, 2)
 SIMD = (3, 16, 16, 16, 8, 8, 8, 8, 8)

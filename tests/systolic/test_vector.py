@@ -16,8 +16,8 @@ from host.systolic.layout import unpack_map
 from scheduler.systolic.array import Array
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.schedule import SystolicSchedule
-from systolic.styles.systolic.generate import manifest_region
-from systolic.styles.systolic.vector import make_vector, pack_map, pack_pixels
+from systolic.styles.systolic.generation.generate import manifest_region
+from systolic.styles.systolic.generation.vector import make_vector, pack_map, pack_pixels
 from tests.scheduler.quantised import Builder
 from tests.schedules import first_fit
 

@@ -1,1 +1,4 @@
-"""The streaming style under the roof: folding → design, execution, time."""
+"""The streaming style under the roof: hardware for every layer, by a folding.
+
+Open ``style`` first: it names what the other modules do.
+"""

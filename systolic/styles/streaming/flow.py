@@ -16,10 +16,10 @@ from systolic.files import DesignFiles, write
 from systolic.model import DesignInputs
 from systolic.styles.streaming.cycles import StreamingTrace
 from systolic.styles.streaming.fifos import Fifos
-from systolic.styles.streaming.generate import FoldedNetwork, parts
+from systolic.styles.streaming.generation.generate import FoldedNetwork, parts
+from systolic.styles.streaming.generation.plan import StreamingPlan
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
-from systolic.styles.streaming.plan import StreamingPlan
 from systolic.styles.streaming.simulate import open_design
 
 WHOLE_BOARD = Budget(lut=1.0, dsp=1.0, bram=1.0, uram=1.0)

@@ -17,10 +17,10 @@ from systolic.model import DesignInputs
 from systolic.styles.streaming.cycles import StreamingTrace
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.flow import generate_with_fifos
+from systolic.styles.streaming.generation.plan import StreamingPlan
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.measure import check_timeline
 from systolic.styles.streaming.options import ARGUMENTS, StreamingOptions, options_from
-from systolic.styles.streaming.plan import StreamingPlan
 from systolic.styles.streaming.simulate import StreamingDesign, open_design, simulate
 from systolic.styles.style import Progress
 

@@ -18,10 +18,10 @@ from systolic.styles.options import Argument
 from systolic.styles.style import Progress
 from systolic.styles.systolic.cycles import SystolicTrace
 from systolic.styles.systolic.exploration import explore
-from systolic.styles.systolic.generate import generate
+from systolic.styles.systolic.generation.generate import generate
+from systolic.styles.systolic.generation.plan import SystolicPlan
 from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.options import ARGUMENTS, SystolicOptions, options_from
-from systolic.styles.systolic.plan import SystolicPlan
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate_batch
 
 

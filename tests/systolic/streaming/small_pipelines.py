@@ -18,7 +18,7 @@ from scheduler.streaming.search import exact
 from scheduler.streaming.search.candidates import Options
 from systolic.files import write
 from systolic.model import DesignInputs
-from systolic.styles.streaming.generate import FoldedNetwork, generate
+from systolic.styles.streaming.generation.generate import FoldedNetwork, generate
 from systolic.styles.streaming.simulate import StreamingDesign, open_design
 from tests.low_bit import Layers
 

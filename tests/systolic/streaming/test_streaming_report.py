@@ -19,9 +19,9 @@ from systolic.report.figures import svg
 from systolic.styles.streaming import figures
 from systolic.styles.streaming.exploration import Candidate, StreamingComparison, compare
 from systolic.styles.streaming.fifos import Fifos
+from systolic.styles.streaming.generation.plan import StreamingPlan
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
-from systolic.styles.streaming.plan import StreamingPlan
 from systolic.styles.streaming.report import BLOCK_HEAD, block_rows, budget_rows, mapping_html
 from tests.low_bit import Layers
 from tests.systolic.pages import one_whole_page, readable_at_phone_width

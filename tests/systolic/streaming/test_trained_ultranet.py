@@ -17,7 +17,7 @@ from systolic.execution.run import run
 from systolic.files import write
 from systolic.model import DesignInputs, load_model
 from systolic.styles.streaming.fifos import FIXED_DEPTH
-from systolic.styles.streaming.generate import FoldedNetwork, generate
+from systolic.styles.streaming.generation.generate import FoldedNetwork, generate
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.measure import measure, trace_design
 from systolic.styles.streaming.simulate import StreamingDesign, open_design, simulate

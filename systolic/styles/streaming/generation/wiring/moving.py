@@ -9,7 +9,7 @@ from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.model.converters import Converter, edge_of
-from systolic.styles.streaming.wiring.netlist import RAM, Call, Netlist, Site, carrier, map_wire
+from systolic.styles.streaming.generation.wiring.netlist import RAM, Call, Netlist, Site, carrier, map_wire
 
 # --- between two blocks ----------------------------------------------------------------------------------------
 

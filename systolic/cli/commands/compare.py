@@ -8,9 +8,9 @@ from boards import board as board_room
 from cnn.quantisation.quantise import FORMATS
 from scheduler.systolic.formats import least_bits
 from systolic.cli.arguments import BITS_HELP, Parsers, add_search, check_search, command
+from systolic.cli.commands.schedule import read_shapes
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
-from systolic.cli.schedule import read_shapes
 from systolic.styles.systolic.exploration import Alternatives, compare
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.workers import workers

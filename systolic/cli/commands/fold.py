@@ -7,9 +7,9 @@ from pathlib import Path
 
 from boards import board as board_room
 from systolic.cli.arguments import Parsers, add_bits, add_json, add_shapes, check_network, command
+from systolic.cli.commands.schedule import read_shapes
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
-from systolic.cli.schedule import read_shapes
 from systolic.styles.streaming.exploration import alone, compare, explore
 from systolic.styles.streaming.options import ARGUMENTS, SEARCHES, options_from
 

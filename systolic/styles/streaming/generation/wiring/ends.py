@@ -7,7 +7,7 @@ from cnn.datatype import DataType
 from hls_templates.streaming.sources import Element, Packet
 from hls_templates.vendor.ports import BEATS
 from scheduler.streaming import lanes
-from systolic.styles.streaming.wiring.netlist import LEAST_BEAT, Call, Netlist, Site, carrier
+from systolic.styles.streaming.generation.wiring.netlist import LEAST_BEAT, Call, Netlist, Site, carrier
 
 WIDEST_BEAT = BEATS[-1]
 """Bytes of a beat of AXI DMA."""

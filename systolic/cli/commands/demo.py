@@ -9,11 +9,11 @@ from pathlib import Path
 from boards import board as board_room
 from boards.errors import GenerateError
 from host.contract.manifest import is_design
-from systolic.cli import generate
 from systolic.cli.arguments import Parsers, add_json, command
+from systolic.cli.commands import generate
+from systolic.cli.commands.run import text as seen_text
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
-from systolic.cli.run import text as seen_text
 from systolic.designs import design as design_of
 from systolic.model import load_model, sample_pictures
 

@@ -14,7 +14,7 @@ from hls_templates.streaming.sources import Connection, Constant, Element, Insta
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from systolic.styles.streaming.wiring import constants as c
+from systolic.styles.streaming.generation.wiring import constants as c
 
 LEAST_BEAT = 8
 """Bytes of a beat of AXI DMA: what a high-performance port takes, and the least."""

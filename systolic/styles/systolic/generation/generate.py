@@ -46,8 +46,8 @@ from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads
 from systolic.model import DesignInputs
+from systolic.styles.systolic.generation.vector import make_vector
 from systolic.styles.systolic.mapping import SystolicMapping
-from systolic.styles.systolic.vector import make_vector
 
 CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
 """What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""

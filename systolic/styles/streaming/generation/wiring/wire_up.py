@@ -21,8 +21,8 @@ from cnn.network import MaxPool
 from hls_templates.streaming.sources import Constant, Instance, Packet, Wire
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from systolic.styles.streaming.wiring import ends, moving, units
-from systolic.styles.streaming.wiring.netlist import Netlist, Site, carrier, map_wire
+from systolic.styles.streaming.generation.wiring import ends, moving, units
+from systolic.styles.streaming.generation.wiring.netlist import Netlist, Site, carrier, map_wire
 
 _MAKERS: Mapping[type[Any], Callable[[Netlist, Site], None]] = {
     g.Source: ends.source,

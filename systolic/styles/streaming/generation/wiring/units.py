@@ -12,9 +12,9 @@ from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.model.cycles import resident
 from scheduler.streaming.weights import weight_image, weight_matrix, weight_tiles
-from systolic.styles.streaming.wiring import constants as c
-from systolic.styles.streaming.wiring.moving import PixelWords, convert_pixels
-from systolic.styles.streaming.wiring.netlist import RAM, Call, Ends, Netlist, Site, Store, carrier
+from systolic.styles.streaming.generation.wiring import constants as c
+from systolic.styles.streaming.generation.wiring.moving import PixelWords, convert_pixels
+from systolic.styles.streaming.generation.wiring.netlist import RAM, Call, Ends, Netlist, Site, Store, carrier
 
 # --- units with weights ----------------------------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""One file a command: its arguments, its callable, and what it prints."""

@@ -1,0 +1,1 @@
+"""A schedule → every file of its design, in memory: open ``generate`` first, then ``plan``."""
