@@ -183,9 +183,9 @@ class OtherStyle(SystolicStyle):
         return replace(plan, files=replace(plan.files, files=files))
 
     def open(self, path: Path, manifest: Any) -> Any:
-        from dataclasses import replace
+        from dataclasses import fields, replace
 
-        plain = SystolicManifest(**{key: getattr(manifest, key) for key in manifest.__dataclass_fields__})
+        plain = SystolicManifest(**{field.name: getattr(manifest, field.name) for field in fields(manifest)})
         return replace(super().open(path, plain), manifest=manifest)
 
 

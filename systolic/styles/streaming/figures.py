@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,7 +14,9 @@ from scheduler.streaming.area.total import usage_by_block
 from scheduler.streaming.area.usage import StreamingUsage
 from scheduler.streaming.model.cycles import block_cycles as cycles_of
 from systolic.report.figures import COLOURS, blank
-from systolic.styles.streaming.mapping import StreamingMapping
+
+if TYPE_CHECKING:
+    from systolic.styles.streaming.mapping import StreamingMapping
 
 RESOURCES = {"lut": COLOURS["compute"], "dsp": COLOURS["rows"], "bram18": COLOURS["ddr"], "uram": COLOURS["saver"]}
 """One colour a resource, the same in every picture."""

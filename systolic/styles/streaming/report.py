@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple
 from html import escape
+from typing import TYPE_CHECKING
 
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
@@ -13,9 +14,12 @@ from systolic.report.figures import bars
 from systolic.report.page import html_table, page, picture
 from systolic.report.tables import Cell, table
 from systolic.styles.streaming import figures
-from systolic.styles.streaming.exploration import Candidate, StreamingComparison
 from systolic.styles.streaming.fifos import Fifos
-from systolic.styles.streaming.mapping import StreamingMapping, fold_text
+from systolic.styles.streaming.mapping import fold_text
+
+if TYPE_CHECKING:
+    from systolic.styles.streaming.exploration import Candidate, StreamingComparison
+    from systolic.styles.streaming.mapping import StreamingMapping
 
 # --- one folding ---------------------------------------------------------------------------------------------------
 

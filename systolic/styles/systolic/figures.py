@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from scheduler.systolic.model.cycles import PARTS
 from systolic.report.figures import COLOURS, WIDTH, blank
-from systolic.styles.systolic.mapping import SystolicMapping
+
+if TYPE_CHECKING:
+    from systolic.styles.systolic.mapping import SystolicMapping
 
 
 def roofline(mapping: SystolicMapping) -> Figure:

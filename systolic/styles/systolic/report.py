@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from scheduler.systolic.area.fabric import SOURCE
 from scheduler.systolic.area.resources import PRIMITIVES, built
@@ -11,8 +12,10 @@ from systolic.report.figures import bars
 from systolic.report.page import html_table, page, picture
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic import figures
-from systolic.styles.systolic.exploration import Candidate, SystolicComparison
-from systolic.styles.systolic.mapping import SystolicMapping
+
+if TYPE_CHECKING:
+    from systolic.styles.systolic.exploration import Candidate, SystolicComparison
+    from systolic.styles.systolic.mapping import SystolicMapping
 
 # --- one schedule --------------------------------------------------------------------------------------------------
 
