@@ -20,6 +20,8 @@ from host.contract.parts import MOST_FRAMES
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.layers import MAX_BATCH, lower
 from scheduler.systolic.model.cost import cost
+from scheduler.systolic.search.search import search
+from scheduler.systolic.search.space import Request, pin, space_of
 from systolic.execution.build import Variant, build
 from systolic.files import write
 from systolic.styles.systolic.measure import measure, trace_design
@@ -90,8 +92,11 @@ def test_every_kind_of_layer_goes_in_batches(name: str, accelerator: GiveAcceler
 
 
 def test_the_next_frames_weights_need_room_too() -> None:
+    network, board = networks()["deep"], load("zcu104")
+    whole = space_of(network, board, batch=3)
+    space = pin(whole, rows=ARRAY.rows, columns=ARRAY.columns, lanes=ARRAY.lanes, weight_depth=ARRAY.weight_depth)
     with pytest.raises(ScheduleError, match="this layer's tile of 150 and the one that follows need 300"):
-        first_fit(networks()["deep"], ARRAY, 3)
+        search(network, board, request=Request(space=space, batch=3))
 
 
 def test_what_is_stacked_and_what_goes_frame_by_frame() -> None:
@@ -247,7 +252,9 @@ def test_bad_batches_get_a_sentence(cfg: Path, tmp_path: Path) -> None:
     asked = ("generate", cfg, "--seed", 1, "-o", tmp_path / "x")
     refused(call(*asked, "--batch", 0), "a batch is 1…64 frames, not 0; choose a number in that range")
     refused(call("schedule", cfg, "--batch", 65), "a batch is 1…64 frames, not 65")
-    refused(call(*asked, "--style", "streaming", "--batch", 2), "--batch is for the systolic style: a pipeline takes")
+    refused(
+        call(*asked, "--style", "streaming", "--batch", 2), "--batch is of the systolic style: add --style systolic"
+    )
     refused(call("compare", cfg, "--batch", 2, "--batch", 65), "a batch is 1…64 frames, not 65")
     assert not (tmp_path / "x").exists()
 

@@ -228,8 +228,12 @@ def test_one_changed_shift_shows_from_its_layer_on(layer: int, planted: Accelera
 @pytest.mark.parametrize(
     ("file", "line", "wrong"),
     [
-        ("load.h", "            at.lap += pass.in_row_pitch;\n            at.slot = next_slot(pass, at.slot);", ""),
-        ("load.h", "bank < at.turn ? beyond : here", "here"),
+        (
+            "load.h",
+            "            load.lap += pass.in_row_pitch;\n            load.slot = next_slot(pass, load.slot);",
+            "",
+        ),
+        ("load.h", "bank < feed.turn ? beyond : here", "here"),
         ("load.h", "start.slot = next_slot(pass, start.slot);", ""),
     ],
     ids=["slot of the rows that load", "slot of the rows below the tile", "slot of the tile"],

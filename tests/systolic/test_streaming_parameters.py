@@ -96,7 +96,8 @@ def test_a_design_has_them_beside_its_sources() -> None:
     picture = np.zeros((3, 160, 320), np.uint8)
     board = load("ultra96-v2")
     source = FoldedNetwork(network, folding, board, board.clocks()[-1])
-    files = generate(source, DesignInputs({}, picture), {"dsp": 1}).files
+    estimate = {"dsp": 1, "bram36": 1, "uram": 0, "lut": 1, "lutram": 0}
+    files = generate(source, DesignInputs({}, picture), estimate).files
     expected = parameter_files(network, folding)
     assert {name: files[f"parameters/{name}"].decode() for name in expected} == expected
     assert "const ap_uint<64> conv1_w[8][36] = {" in files["parameters/param.h"].decode()
