@@ -33,7 +33,7 @@ def add(parsers: Parsers) -> None:
         type=int,
         action="append",
         metavar="B",
-        help=f"frames that share the weights' passage; {SEVERAL} (default: 1)",
+        help=f"frames computed with one passage of the weights; {SEVERAL} (default: 1)",
     )
 
 

@@ -28,7 +28,13 @@ def add(parsers: Parsers) -> None:
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="a generated design")
     parser.add_argument("picture", type=Path, metavar="P", help="the picture, or a folder of them or of video frames")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the picture with its boxes, or their folder")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="where the picture with its boxes is written; a folder, where P is one",
+    )
     parser.add_argument("--threshold", type=float, default=THRESHOLD, help="least probability (default: %(default)s)")
     parser.add_argument(
         "--overlap", type=float, default=OVERLAP, help="greatest overlap of two boxes of a class (default: %(default)s)"

@@ -38,7 +38,7 @@ def add(parsers: Parsers) -> None:
         "--batch",
         type=int,
         metavar="B",
-        help="frames that share the weights' passage where that is exact (default: 1)",
+        help="frames computed with one passage of the weights, in layers where that stays exact (default: 1)",
     )
     parser.add_argument("--save", type=Path, metavar="FILE", help="write the schedule as JSON, to be edited by hand")
 

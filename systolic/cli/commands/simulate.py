@@ -55,7 +55,7 @@ def add(parsers: Parsers) -> None:
         required=True,
         nargs="+",
         metavar="P",
-        help="the picture to run; of a design of batches up to as many, the last one fills the batch",
+        help="the picture to run; a design of batches takes as many, and fills its batch with the last one",
     )
     parser.add_argument("--cycles", action="store_true", help="trace the execution: cycles, stalls, frames a second")
     for argument in (*NATIVE, *TRACED):

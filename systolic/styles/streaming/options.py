@@ -25,16 +25,23 @@ ARGUMENTS = (
         {"metavar": "SEARCH|FILE"},
     ),
     Argument("--deadline", "seconds to search (%(default)s)", 60.0, {"type": float, "metavar": "S"}),
-    Argument("--effort", "of annealing: evaluations a block (%(default)s)", 200, {"type": int, "metavar": "N"}),
-    Argument("--attempts", "of annealing: times through all blocks (%(default)s)", 2, {"type": int, "metavar": "N"}),
+    Argument(
+        "--effort", "annealing alone: evaluations for each block (%(default)s)", 200, {"type": int, "metavar": "N"}
+    ),
+    Argument(
+        "--attempts",
+        "annealing alone: how often it goes through all blocks (%(default)s)",
+        2,
+        {"type": int, "metavar": "N"},
+    ),
     Argument("--max-padding", "channels that may be added to a map", 0, {"type": int, "metavar": "N"}),
     Argument(
         "--max-pixels",
-        "pixels that may travel in a word (default: %(default)s)",
+        "most pixels in a word of a stream (default: %(default)s)",
         2,
         {"type": int, "metavar": "M"},
     ),
-    Argument("--pad-ends", "pad also what the network reads and gives", False, {"action": "store_true"}),
+    Argument("--pad-ends", "add channels also to the first map and to the last ones", False, {"action": "store_true"}),
     Argument("--external", "layers whose weights stay in DDR", [], {"nargs": "+", "metavar": "LAYER"}),
     Argument(
         "--estimated-fifos",

@@ -16,7 +16,7 @@ from systolic.styles.options import Argument
 PINS: Mapping[str, str] = MappingProxyType(
     {
         "save_rows": "rows of a position that the Saver requantises a cycle",
-        "chunk": "columns that it arranges before they leave",
+        "chunk": "columns that the Saver arranges before they are written",
         "map_ports": "AXI ports for maps",
         "weight_ports": "AXI ports for weights",
         "row_depth": "words of a row-buffer bank",
@@ -34,7 +34,7 @@ ARGUMENTS = (
     ),
     Argument(
         "--batch",
-        "frames that share the weights' passage where that is exact (default: 1)",
+        "frames computed with one passage of the weights, in layers where that stays exact (default: 1)",
         settings={"type": int, "metavar": "B"},
     ),
 )
