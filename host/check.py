@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -62,12 +63,12 @@ class Check:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{check.layer.name}</td><td>{check.layer.source}</td><td>{check.values:,}</td>"
+            f"<tr><td>{escape(check.layer.name)}</td><td>{escape(check.layer.source)}</td><td>{check.values:,}</td>"
             f"<td>{check.mismatches:,}</td></tr>"
             for check in self.layers
         )
         head = "<tr><th>layer</th><th>source</th><th>integers</th><th>different</th></tr>"
-        return f"<p>{self}</p><table>{head}{rows}</table>"
+        return f"<p>{escape(str(self))}</p><table>{head}{rows}</table>"
 
 
 def compare(network: str, layers: Iterable[tuple[Layer, Integers]], expected: Iterator[Integers]) -> Check:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any, Generic, TypeVar
 
 from boards.errors import HostError
@@ -265,13 +266,13 @@ class Measured:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{name}</td><td>{1e3 * seconds:.2f}</td><td>{1 / seconds if seconds else 0:.1f}</td>"
+            f"<tr><td>{escape(name)}</td><td>{1e3 * seconds:.2f}</td><td>{1 / seconds if seconds else 0:.1f}</td>"
             f"<td>{'← bounds the frame rate' if name == self.bound_by else ''}</td></tr>"
             for name, seconds in self.busy.items()
         )
         return (
             f"<p><b>{self.throughput:.1f} frames/s</b>, latency {1e3 * self.latency:.1f} ms, {self.frames} frames. "
-            f"{self.label}</p><table><tr><th>stage</th><th>ms a frame</th><th>frames/s alone</th><th></th></tr>"
+            f"{escape(self.label)}</p><table><tr><th>stage</th><th>ms a frame</th><th>frames/s alone</th><th></th></tr>"
             f"{rows}</table>"
         )
 

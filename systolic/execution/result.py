@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,7 @@ class SimulationResult:
         return "\n\n".join(f"frame {number} of {count}\n{frame.text()}" for number, frame in enumerate(self.frames, 1))
 
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{frame.verdict()}</p>{html_table(HEAD, frame.rows())}" for frame in self.frames)
+        return "".join(f"<p>{escape(frame.verdict())}</p>{html_table(HEAD, frame.rows())}" for frame in self.frames)
 
 
 def simulate(

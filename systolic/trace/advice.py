@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from boards.errors import SimulationError
 from systolic.trace.depths import Depths, DepthSearch, TracedFifos, bisect, greatest, least_depths
@@ -31,7 +32,7 @@ class Advice:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{name}</td><td>{self.declared[name]}</td><td>{depth}</td></tr>"
+            f"<tr><td>{escape(name)}</td><td>{self.declared[name]}</td><td>{depth}</td></tr>"
             for name, depth in self.depths.items()
         )
         points = "".join(f"<tr><td>{cap}</td><td>{_cycles_text(cycles)}</td></tr>" for cap, cycles in self.curve)

@@ -1,0 +1,51 @@
+"""What a notebook shows is text: names of layers, files and streams come from a folder that anybody may have made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from host.check import Check, LayerCheck
+from host.contract.manifest import read_manifest
+from host.pipeline import Measured
+from systolic.trace.advice import Advice
+from tests.golden.test_golden_text import GOLDEN
+
+HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(2)>"
+HARMLESS = {"p", "b", "table", "tr", "th", "td"}
+
+
+class Tags(HTMLParser):
+    """Every element of a piece of HTML."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+
+
+def checked() -> Check:
+    """Of the golden design, its first layer renamed, and wrong."""
+    layer = replace(read_manifest(GOLDEN / "systolic" / "design").layers[0], name=HOSTILE, source=HOSTILE)
+    return Check(HOSTILE, (LayerCheck(layer, 10, 1, (0, 0, 0), 1, 2),))
+
+
+SHOWN: dict[str, Callable[[], Check | Measured | Advice]] = {
+    "a layer that differs": checked,
+    "a check that an error ended": lambda: Check(HOSTILE, (), HOSTILE),
+    "stages of a stream": lambda: Measured(2, 1.0, {HOSTILE: 0.5}, 1.0, HOSTILE),
+    "advised FIFOs": lambda: Advice({HOSTILE: 2}, {HOSTILE: 4}, 1, 1, 1, ()),
+}
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+def test_names_are_shown_as_they_are(shown: str) -> None:
+    html = SHOWN[shown]()._repr_html_()
+    assert Tags(html).names <= HARMLESS
+    assert "&lt;script&gt;" in html
