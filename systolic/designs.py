@@ -18,6 +18,7 @@ from boards.errors import GenerateError, PictureError
 from host.designs import design_folder
 from host.vision.detection import OVERLAP, THRESHOLD
 from host.vision.picture import Pixels, load_picture
+from host.whole_file import write_whole
 from systolic.execution.build import Variant
 from systolic.execution.result import SimulationResult, simulate
 from systolic.execution.run import Run, fit_picture, run
@@ -183,8 +184,8 @@ class Report:
         return self._plan.values()
 
     def save(self, path: Path | str) -> None:
-        """One self-contained HTML file."""
-        Path(path).write_text(self._plan.mapping.page(), "utf-8")
+        """One self-contained HTML file, whole or not at all. OSError where it cannot be written."""
+        write_whole(Path(path), self._plan.mapping.page().encode())
 
     def __str__(self) -> str:
         return self._plan.text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
 import re
 import zipfile
@@ -14,6 +15,7 @@ import host
 from boards.errors import GenerateError
 from host.contract.manifest import read_manifest
 from host.contract.parts import MANIFEST, Manifest
+from host.whole_file import write_whole
 from systolic import __version__
 
 NEEDS = ("numpy", "pillow")
@@ -39,12 +41,19 @@ def package(folder: Path, to: Path, *, without_bitstream: bool = False) -> Path:
     wheel = to / f"systolic_{name}-{__version__}-py3-none-any.whl"
     try:
         to.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
-            for path, data in sorted(files.items(), key=lambda item: item[0].startswith(info)):
-                archive.writestr(zipfile.ZipInfo(path, _DATE), data, zipfile.ZIP_DEFLATED)
+        write_whole(wheel, _zipped(files, info))
     except OSError as error:
         raise GenerateError(f"{wheel} cannot be written: {error.strerror}; choose another folder") from error
     return wheel
+
+
+def _zipped(files: Mapping[str, bytes], info: str) -> bytes:
+    """A wheel's bytes: its metadata stands last."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, content in sorted(files.items(), key=lambda item: item[0].startswith(info)):
+            archive.writestr(zipfile.ZipInfo(path, _DATE), content, zipfile.ZIP_DEFLATED)
+    return data.getvalue()
 
 
 def _identifier(name: str) -> str:

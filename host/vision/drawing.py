@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import colorsys
+import io
 import unicodedata
 import zlib
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from boards.errors import PictureError
+from boards.errors import HostError, PictureError
 from host.vision.detection import Detection
 from host.vision.picture import Pixels
+from host.whole_file import write_whole
 
 Colour = tuple[int, int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
@@ -125,3 +128,17 @@ def _shape(character: str, font: ImageFont.FreeTypeFont) -> tuple[object, bytes]
 
 def _linear(value: float) -> float:
     return value / 12.92 if value <= 0.04045 else float(((value + 0.055) / 1.055) ** 2.4)
+
+
+def save_picture(image: Image.Image, path: Path) -> None:
+    """By the file's ending, whole or not at all. HostError where it cannot be written, or has no picture's ending."""
+    data = io.BytesIO()
+    try:
+        image.save(data, Image.registered_extensions()[path.suffix.lower()])
+        write_whole(path, data.getvalue())
+    except KeyError as error:
+        raise HostError(
+            f"{path} cannot be written: {path.suffix or 'no ending'} is no picture's; choose another FILE.png"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise HostError(f"{path} cannot be written: {error}; choose another FILE.png") from error

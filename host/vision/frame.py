@@ -11,7 +11,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from host.vision.detection import Detection
-from host.vision.drawing import draw
+from host.vision.drawing import draw, save_picture
 from host.vision.picture import Pixels
 from host.vision.placement import Placement
 
@@ -73,4 +73,5 @@ class Result:
         return Image.fromarray(draw(self.picture, self.detections, self.labels))
 
     def save(self, path: Path | str) -> None:
-        self.draw().save(path)
+        """By the file's ending; HostError where it cannot be written."""
+        save_picture(self.draw(), Path(path))

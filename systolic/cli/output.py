@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from boards.errors import GenerateError
+from host.whole_file import write_whole
 
 
 def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> None:
@@ -22,8 +23,8 @@ def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> N
 
 
 def write_text(path: Path, text: str) -> None:
-    """GenerateError where the file cannot be written."""
+    """Whole or not at all. GenerateError where the file cannot be written."""
     try:
-        path.write_text(text, "utf-8")
+        write_whole(path, text.encode())
     except OSError as error:
         raise GenerateError(f"{path} cannot be written: {error.strerror}; choose another file") from error

@@ -13,6 +13,7 @@ from host import Options
 from host.pipeline import Measured
 from host.simulated.pace import CYCLES
 from host.vision.frame import Result
+from host.whole_file import write_whole
 from systolic.execution.detection import detector_of
 from systolic.styles.style import CycleReport
 
@@ -75,7 +76,7 @@ def save_cycles(design: Path, report: CycleReport) -> Path | None:
     path = design / CYCLES
     text = json.dumps({"pass_cycles": report.pass_cycles}) + "\n"
     try:
-        path.write_text(text, "utf-8")
+        write_whole(path, text.encode())
     except OSError:
         return None
     return path

@@ -11,11 +11,10 @@ from typing import Any
 
 from PIL import Image
 
-from boards.errors import HostError
 from cnn.integer_model import run_integer
 from host import Options
 from host.vision.detection import OVERLAP, THRESHOLD, Detection
-from host.vision.drawing import draw
+from host.vision.drawing import draw, save_picture
 from host.vision.picture import FITS, Pixels
 from host.vision.placement import Placement
 from systolic.execution.build import Variant
@@ -45,11 +44,8 @@ class Run:
         return Image.fromarray(draw(self.picture, self.detections, self.labels))
 
     def save(self, path: Path | str) -> None:
-        """As PNG or by the file's ending. HostError where it cannot be written."""
-        try:
-            self.draw().save(path)
-        except (OSError, ValueError) as error:
-            raise HostError(f"{path} cannot be written: {error}; choose another -o FILE.png") from error
+        """By the file's ending. HostError where it cannot be written."""
+        save_picture(self.draw(), Path(path))
 
     def values(self) -> dict[str, Any]:
         """{width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}"""

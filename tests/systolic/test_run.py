@@ -146,7 +146,7 @@ def test_the_annotated_picture_shows_its_boxes(tiny: SystolicDesign, photograph:
 def test_an_annotated_picture_that_cannot_be_written(
     name: str, tiny: SystolicDesign, photograph: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(HostError, match=r"boxes.* cannot be written: .*; choose another -o FILE.png"):
+    with pytest.raises(HostError, match=r"boxes.* cannot be written: .*; choose another FILE.png"):
         run(tiny, photograph).save(tmp_path / name)
 
 

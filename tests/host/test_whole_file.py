@@ -1,0 +1,79 @@
+"""A file that a command writes is the old one or the new one, never a part of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from boards.errors import HostError
+from host.vision.drawing import save_picture
+from host.whole_file import write_whole
+
+FULL_DISK = """
+import resource, signal, sys
+from pathlib import Path
+from host.whole_file import write_whole
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    write_whole(Path(sys.argv[1]), bytes(100_000))
+except OSError as error:
+    print("refused", error.strerror)
+"""
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from host.whole_file import write_whole
+os.fsync = lambda descriptor: os._exit(9)  # killed with all of it written, and before it has its name
+write_whole(Path(sys.argv[1]), bytes(100_000))
+"""
+
+
+@pytest.mark.parametrize("old", [None, b"old"])
+def test_a_full_disk_leaves_what_was_there(old: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    if old is not None:
+        path.write_bytes(old)
+    done = subprocess.run([sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("refused")
+    assert [left.name for left in tmp_path.iterdir()] == ([] if old is None else [path.name])
+    assert old is None or path.read_bytes() == old
+
+
+def test_a_kill_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "wheel.whl"
+    path.write_bytes(b"old")
+    assert subprocess.run([sys.executable, "-c", KILLED, path], check=False).returncode == 9
+    assert path.read_bytes() == b"old"
+
+
+def test_a_link_a_mode_and_a_device_stay_what_they_are(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    write_whole(link, b"new")
+    assert link.is_symlink()
+    assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"new", 0o640)
+    write_whole(Path("/dev/null"), b"gone")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_pictures_are_saved_by_their_ending(tmp_path: Path) -> None:
+    image = Image.fromarray(np.zeros((4, 6, 3), np.uint8))
+    for name, kind in {"a.png": "PNG", "b.JPG": "JPEG"}.items():
+        save_picture(image, tmp_path / name)
+        assert Image.open(tmp_path / name).format == kind
+    with pytest.raises(HostError, match=r"c\.txt cannot be written: \.txt is no picture's; choose another FILE\.png"):
+        save_picture(image, tmp_path / "c.txt")
+    with pytest.raises(HostError, match="no ending is no picture's"):
+        save_picture(image, tmp_path / "d")
+    with pytest.raises(HostError, match=r"cannot be written: .*No such file"):
+        save_picture(image, tmp_path / "nowhere" / "e.png")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.JPG"]
