@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import systolic.golden
+from systolic.execution import build
+from tests.shared_builds import shared as shared_compiler
 
 # No example is refused for the seconds it took; where CI is set, every run draws the same ones.
 settings.register_profile(
@@ -19,6 +24,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write what tests/golden compares with anew, to be read as a diff"
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Every simulation library and golden program is compiled once, into SYSTOLIC_TEST_BUILDS or beside the tests."""
+    base = tmp_path_factory.getbasetemp()
+    beside = (base.parent if base.name.startswith("popen-") else base) / "builds"
+    folder = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", beside))
+    folder.mkdir(exist_ok=True)
+    compile_once = shared_compiler(build.compile_to, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "compile_to", compile_once)
+        patch.setattr(systolic.golden, "compile_to", compile_once)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fcntl import LOCK_EX, flock
 from math import log2, prod, sqrt
 from pathlib import Path
 
@@ -36,6 +33,7 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign
 from tests.schedules import first_fit
+from tests.shared_builds import locked
 from tests.traced import load_into
 
 HOSTILE = "a\"b' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\"
@@ -257,14 +255,6 @@ class Accelerator:
     def copy(self, to: Path) -> Accelerator:
         shutil.copytree(self.path, to)
         return Accelerator(to, self.array)
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """One process at a time, so that two workers do not compile the same thing twice."""
-    with path.open("w") as file:
-        flock(file, LOCK_EX)
-        yield
 
 
 def compiled(array: Array, folder: Path, *variants: Variant) -> Accelerator:

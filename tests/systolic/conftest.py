@@ -9,7 +9,8 @@ import pytest
 
 from systolic.execution.build import Variant, build
 from tests.detectors import write_tiny_design
-from tests.systolic.accelerators import GEOMETRIES, Accelerator, compiled, locked
+from tests.shared_builds import locked
+from tests.systolic.accelerators import GEOMETRIES, Accelerator, compiled
 
 GiveAccelerator = Callable[..., Accelerator]
 

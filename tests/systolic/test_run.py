@@ -19,7 +19,8 @@ from systolic.files import write
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate
 from tests.detectors import LABELS
-from tests.systolic.accelerators import design_of, locked, start
+from tests.shared_builds import locked
+from tests.systolic.accelerators import design_of, start
 
 AP_INT = Variant(ap_int=True)
 
