@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 
 
@@ -15,7 +16,7 @@ def write_whole(path: Path, data: bytes) -> None:
         path.write_bytes(data)
         return
     target = path.resolve()
-    beside = target.with_name(f".{target.name[:200]}.{os.getpid()}")
+    beside = target.with_name(f".{target.name[:200]}.{secrets.token_hex(8)}")
     try:
         with beside.open("xb") as file:
             file.write(data)
