@@ -1,7 +1,55 @@
 """All errors that the project raises on purpose; every room imports them from here.
 
-The sentence of an error says what was required, what came, where, and what to do.
+The sentence of an error says what was required, what came, where, and what to do. It stays a sentence whatever came:
+what a file or a caller gave goes into it by ``shown``, ``cut`` or ``listed``.
 """
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Collection, Iterable
+
+LONGEST_VALUE = 80
+"""Characters of a value in a sentence."""
+
+MOST_VALUES = 12
+"""Values of a list in a sentence."""
+
+
+def cut(text: object, longest: int = LONGEST_VALUE) -> str:
+    """str of it in at most ``longest`` characters: of a longer one its beginning and its end."""
+    whole = str(text)
+    if len(whole) <= longest:
+        return whole
+    end = longest // 4
+    return f"{whole[: longest - end - 1]}…{whole[len(whole) - end :]}"
+
+
+def shown(value: object, longest: int = LONGEST_VALUE) -> str:
+    """repr in one line of at most ``longest`` characters; of nested or long values some elements stand for all."""
+    text = _SHORT.repr(value)
+    return cut(" ".join(text.split()) if "\n" in text else text, longest)
+
+
+def listed(values: Iterable[object], most: int = MOST_VALUES) -> str:
+    """``a, b, c``; of more than ``most`` the first ones, and how many there are besides. Each is ``cut``."""
+    every = values if isinstance(values, Collection) else list(values)
+    names = ", ".join(cut(value) for value, _ in zip(every, range(most), strict=False))
+    return names if len(every) <= most else f"{names} and {len(every) - most:,} more"
+
+
+class _Short(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 3
+        self.maxstring = self.maxother = LONGEST_VALUE
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Without its digits where it has many: Python refuses to write more than 4300."""
+        return repr(x) if x.bit_length() <= 128 else f"an integer of {x.bit_length():,} bits"
+
+
+_SHORT = _Short()
 
 
 class SystolicError(Exception):
