@@ -26,7 +26,7 @@ def test_clocks_are_what_the_divisors_give(any_board: Board) -> None:
 
 @pytest.mark.parametrize("mhz", [100, 150, 187.5, 250, 300])
 def test_nearest_clock_is_the_exact_one(mhz: float) -> None:
-    for name in ("zcu104", "zcu102", "ultra96-v2"):
+    for name in ("zcu104", "zcu102", "ultra96-v2", "aup-zu3"):
         assert load(name).nearest_clock(mhz).mhz == pytest.approx(mhz, rel=2e-4)
 
 

@@ -43,7 +43,7 @@ from tests.schedules import first_fit
 VLNV = "systolic:cnn:systolic_top:1.0"
 DOCUMENTED = Path(__file__).parent / "kernels" / "documented"
 HOSTILE = "a\"b' ${evil} $evil [exec touch OWNED]; */ int trap;\n#error trap\n// ?\\"
-CLOCKS = {"zcu104": 300, "zcu102": 300, "ultra96-v2": 250, "kv260": 250, "pynq-z2": 100}
+CLOCKS = {"zcu104": 300, "zcu102": 300, "ultra96-v2": 250, "kv260": 250, "pynq-z2": 100, "aup-zu3": 300, "kr260": 250}
 Integers = npt.NDArray[np.int8]
 
 

@@ -93,7 +93,7 @@ def test_an_option_that_is_wrong(systolic: Any) -> None:
 def test_boards(systolic: Any) -> None:
     done = systolic("boards")
     assert done.code == 0
-    for name in ("zcu104", "zcu102", "ultra96-v2", "kv260", "pynq-z2"):
+    for name in ("zcu104", "zcu102", "ultra96-v2", "kv260", "pynq-z2", "aup-zu3", "kr260"):
         assert re.search(rf"^{name} ", done.out, re.M)
     assert "resources.dsp" in systolic("boards", "kv260").out
     found = systolic("boards", "zcu104", "--json", "-").json["boards"]
