@@ -163,3 +163,102 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_huge_file_is_refused(tmp_path: Path) -> None:
     assert message("# " + "x" * (1 << 20), tmp_path).startswith("a board file has at most 1048576 bytes")
+
+
+# The least and the most of each number.
+RANGES = [
+    ("resources", "lut", 1, 10_000_000),
+    ("resources", "lutram", 0, 10_000_000),
+    ("resources", "ff", 1, 20_000_000),
+    ("resources", "bram36", 1, 10_000),
+    ("resources", "uram", 0, 10_000),
+    ("resources", "dsp", 1, 50_000),
+    ("dsp", "a_bits", 8, 64),
+    ("dsp", "b_bits", 8, 64),
+    ("ddr", "bits", 8, 128),
+    ("ddr", "rated_mts", 100, 10_000),
+    ("ddr", "preset_mts", 100, 10_000),
+    ("ddr", "mib", 64, 1_048_576),
+    ("port", "bits", 32, 1024),
+    ("port", "controller_port", 0, 15),
+    ("control", "base", 0, 1 << 40),
+    ("control", "bytes", 4096, 1 << 40),
+    ("pll", "reference_mhz", 1, 200),
+    ("pll", "multiplier", 1, 200),
+    ("pll", "post_divider", 1, 63),
+    ("fmax", "dsp", 1, 2000),
+    ("fmax", "bram", 1, 2000),
+    ("fmax", "uram", 0, 2000),
+    ("fmax", "global_clock", 1, 2000),
+    ("fmax", "axi", 1, 2000),
+]
+
+
+def with_value(text: str, table: str, key: str, value: float) -> str:
+    """The first table of this name with another value of the key."""
+    changed, count = re.subn(rf"(?s)(\[{table}\]+\n(?:.*?\n)?{key} = )[^\n]*", rf"\g<1>{value}", text, count=1)
+    assert count == 1
+    return changed
+
+
+def with_edge(table: str, key: str, value: int) -> str:
+    """The file with one value at the edge of its range; a key that is compared with it follows."""
+    text = with_value(ZCU104, table, key, value)
+    if key in ("lut", "lutram"):
+        text = with_value(text, "resources", "lutram", min(value, 101_760) if key == "lut" else value)
+        text = with_value(text, "resources", "lut", value or 1)
+    if key in ("rated_mts", "preset_mts"):
+        text = with_value(with_value(text, "ddr", "rated_mts", value), "ddr", "preset_mts", value)
+    if key == "uram" and value == 0:
+        text = with_value(with_value(text, "resources", "uram", 0), "fmax", "uram", 0)
+    return text
+
+
+@pytest.mark.parametrize(("table", "key", "low", "high"), RANGES)
+def test_a_number_is_within_its_range_edges_included(table: str, key: str, low: int, high: int, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    for value in (low, high):
+        path.write_text(with_edge(table, key, value), encoding="utf-8")
+        board = boards.read_board(path)
+        facts = {"port": board.ports[0], "pll": board.plls[0]}.get(table) or getattr(board, table)
+        assert getattr(facts, key) == value
+    for value in (low - 1, high + 1):
+        sentence = message(with_value(ZCU104, table, key, value), tmp_path)
+        assert sentence.endswith(f".{key} must be in {low:g}…{high:g}, not {value}") or (
+            sentence.endswith(f".{key} must be in {low}…{high}, not {value}")
+        )
+
+
+def test_a_part_without_ultraram_is_not_limited_by_it(any_board: boards.Board) -> None:
+    fmax = any_board.fmax
+    rates = [mhz for mhz in (fmax.dsp, fmax.bram, fmax.uram, fmax.global_clock, fmax.axi) if mhz]
+    assert fmax.lowest == min(rates)
+
+
+def test_a_board_of_a_slow_part(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(with_value(ZCU104, "fmax", "axi", 1), encoding="utf-8")
+    fmax = boards.read_board(path).fmax
+    assert (fmax.slowest, fmax.lowest) == ("AXI", 1)
+
+
+def test_an_infinite_or_missing_number_and_an_empty_list(tmp_path: Path) -> None:
+    for value in ("inf", "-inf", "nan"):
+        text = ZCU104.replace("dsp = 775", f"dsp = {value}")
+        assert message(text, tmp_path) == f"fmax.dsp must be in 1…2000, not {value}"
+    plls = ZCU104[: ZCU104.index("[[pll]]")] + ZCU104[ZCU104.index("[fmax]") :]
+    for empty in ("pll = []", "pll = [1, 2]", "pll = [{}, 2]"):
+        shown = empty.removeprefix("pll = ")
+        sentence = f"pll must be a list of at least one table, not {shown}"
+        assert message(f"{empty}\n{plls}", tmp_path) == sentence
+
+
+def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    padding = (1 << 20) - len(ZCU104.encode())
+    path.write_text(ZCU104 + "#" * (padding - 1) + "\n", encoding="utf-8")
+    assert path.stat().st_size == 1 << 20
+    assert boards.read_board(path).title == "ZCU104"
+    assert message(ZCU104 + "#" * padding + "\n", tmp_path) == (
+        "a board file has at most 1048576 bytes, this one has more"
+    )

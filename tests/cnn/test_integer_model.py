@@ -200,6 +200,42 @@ def test_where_float32_would_need_too_many_parts_the_product_is_float64() -> Non
     assert cut == slice(0, 3000)
 
 
+@pytest.mark.parametrize(
+    ("greatest", "channels", "parts", "dtype"),
+    [
+        (1 << 24, 1, 1, np.float32),
+        (1 << 24, 2, 2, np.float32),
+        (1 << 23, 2, 1, np.float32),
+        (1 << 23, 3, 2, np.float32),
+        (1 << 24, 8, 8, np.float32),
+        (1 << 24, 9, 1, np.float64),
+        ((1 << 24) + 1, 1, 1, np.float64),
+        ((1 << 24) + 1, 2, 1, np.float64),
+    ],
+)
+def test_parts_end_exactly_where_float32_does(
+    greatest: int, channels: int, parts: int, dtype: type[np.floating]
+) -> None:
+    """One weight of 1 a channel: a part holds ⌊2^24 / greatest⌋ channels, and there are at most 8."""
+    weights = np.ones((1, 1, channels, 1), np.int8)
+    assert [part.dtype for _, part in _parts(weights, greatest)] == [dtype] * parts
+
+
+def test_a_window_that_is_not_square() -> None:
+    random = np.random.default_rng(5)
+    a = random.integers(-128, 128, (4, 9, 11)).astype(np.int8)
+    op = QConvolution(
+        random.integers(-127, 128, (6, 2, 2, 3)).astype(np.int8),
+        INT8,
+        requantiser(random, 6),
+        2,
+        Padding(1, 0, 2, 1),
+        2,
+    )
+    shape = Shape(6, 6, 5)  # (9 + 3 − 2) / 2 + 1 by (11 + 1 − 3) / 2 + 1
+    np.testing.assert_array_equal(convolve(a, INT8, op, shape, INT8), slow_convolution(a, op, shape, INT8))
+
+
 @pytest.mark.parametrize("channels", [100, 300, 1000, 3000])
 def test_the_greatest_accumulators_are_exact(channels: int) -> None:
     """All weights and activations at their ends and an odd sum: any rounding in the product shows."""

@@ -50,6 +50,26 @@ def test_mse_clips_a_lone_outlier_but_not_an_even_spread() -> None:
     assert 2 < narrow.values[0] < 30
 
 
+@pytest.mark.parametrize(("bits", "top"), [(2, 1), (3, 3), (4, 7), (8, 127)])
+def test_mse_is_the_least_error_of_all_candidates(bits: int, top: int) -> None:
+    """By the values themselves, one by one, where the histogram has their bins."""
+    values = np.random.default_rng(bits).normal(0, 1, 2000)
+    errors = {}
+    for percent in range(1, 101):
+        step = np.abs(values).max() * percent / 100 / top
+        errors[percent] = sum((x - min(round(x / step), top) * step) ** 2 for x in np.abs(values).tolist())
+    best = min(errors, key=errors.__getitem__)
+    chosen = calibrate(IDENTITY, [picture(values)], "mse", bits=bits).values[0]
+    assert chosen == pytest.approx(np.abs(values).max() * best / 100, rel=0.011)
+
+
+def test_a_percentile_counts_values_from_the_least() -> None:
+    """Of 1…100 in steps of 1, 95 % is the 95th, within the bin that holds it."""
+    ranges = [calibrate(IDENTITY, [picture(range(1, 101))], "percentile", percentile=p).values[0] for p in (50, 95)]
+    assert ranges == pytest.approx([50, 95], abs=128 / BINS)
+    assert calibrate(IDENTITY, [picture([7.0])], "percentile", percentile=50).values == (7.0,)
+
+
 def test_the_order_of_pictures_does_not_matter_though_the_histogram_grows() -> None:
     random = np.random.default_rng(1)
     pictures = [picture(random.normal(0, 10.0**e, 20000)) for e in (0, -3, 2, 1)]
@@ -65,6 +85,7 @@ def test_a_power_of_two_has_the_same_limit_whether_it_comes_first_or_last() -> N
     pictures = [picture([1.0]), picture([0.9])]
     limits = [observe(IDENTITY, order).histograms[0].limit for order in (pictures, pictures[::-1])]
     assert limits == [2.0, 2.0]
+    assert observe(IDENTITY, [picture([0.3])]).histograms[0].limit == 0.5
 
 
 def test_statistics_are_seen_once_and_ranges_chosen_often() -> None:
@@ -94,5 +115,9 @@ def test_refusals() -> None:
         calibrate(IDENTITY, [picture([1])], "entropy")
     with pytest.raises(QuantiseError, match="percentile must be 50…100, not 3"):
         calibrate(IDENTITY, [picture([1])], "percentile", percentile=3)
+    with pytest.raises(QuantiseError, match=r"percentile must be 50…100, not 100\.5"):
+        calibrate(IDENTITY, [picture([1])], "percentile", percentile=100.5)
+    with pytest.raises(QuantiseError, match=r"percentile must be 50…100, not 49\.5"):
+        calibrate(IDENTITY, [picture([1])], "percentile", percentile=49.5)
     with pytest.raises(QuantiseError, match=r"finite values, but 'input' \(test:1\) gave an infinite"):
         calibrate(IDENTITY, [picture([np.nan])])

@@ -15,7 +15,7 @@ from cnn.integer_model import convolve, run_integer
 from cnn.network import Add, Concat, Convolution, Dense, MaxPool, Network, Padding, Shape, Softmax, Upsample
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantisation.calibration import Ranges, calibrate
-from cnn.quantisation.quantise import quantise
+from cnn.quantisation.quantise import _requantiser, quantise
 from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, QNode, QuantizedNetwork, Requantiser, TensorType
 from cnn.quantized_check import check_quantized
 from tests.cnn import networks
@@ -289,6 +289,36 @@ def test_accumulator_bits_count_weights_activations_and_bias(
 def test_accumulator_bits_of_pools_and_adds() -> None:
     assert accumulator_bound(QAveragePool(plain(2, 5)), INT8, positions=169) == 169 * 128 + 5
     assert accumulator_bound(QAdd((3, 5), plain(2)), UINT8, INT8) == 3 * 255 + 5 * 128
+    assert accumulator_bound(QAveragePool(plain(2, 5)), INT8) == 128 + 5  # of a map of one position
+    assert accumulator_bits(QAveragePool(plain(2)), INT8) == 9  # ±128
+    with pytest.raises(ValueError, match="zip"):
+        accumulator_bound(QAdd((3, 5), plain(2)), UINT8)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "multiplier", "shift"),
+    [
+        (1.0, 32768, 15),
+        (0.75, 49152, 16),
+        (24576.0, 49152, 1),
+        (32767.5, 65535, 1),
+        (0.99999, 65535, 16),  # 65536 · 0.99999 = 65535.34
+        (0.999993, 32768, 15),  # 65536 · 0.999993 = 65535.54, which rounds to one too many
+        (2.0**-31, 65536 // 2, 46),
+        (2.0**-40, 128, 47),
+        (2.0**-60, 1, 47),
+    ],
+)
+def test_a_ratio_as_the_greatest_multiplier_of_16_bits(ratio: float, multiplier: int, shift: int) -> None:
+    node = networks.tiny_yolo().nodes[1]
+    by = _requantiser(np.array([ratio]), np.zeros(1, np.int64), "relu", node)
+    assert (by.multiplier.tolist(), by.shift.tolist(), by.negative.tolist()) == ([multiplier], [shift], [0])
+
+
+def test_a_ratio_that_16_bits_cannot_multiply() -> None:
+    node = networks.tiny_yolo().nodes[1]
+    with pytest.raises(QuantiseError, match=r"must be below 2\^15 in every channel of 'conv1'.*but is 32767\.9"):
+        _requantiser(np.array([1.0, 32767.9]), np.zeros(2, np.int64), "relu", node)
 
 
 # ---------------------------------------------------------------- refusals

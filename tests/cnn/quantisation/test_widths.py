@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from boards.errors import QuantiseError
 from cnn.accumulator import accumulator_bound
 from cnn.network import AveragePool, Network, Shape
 from cnn.quantisation.batch_norm import fold_batch_norms
-from cnn.quantisation.calibration import calibrate
+from cnn.quantisation.calibration import Ranges, calibrate
 from cnn.quantisation.fidelity import fidelity
 from cnn.quantisation.quantise import FORMATS, quantise, quantise_format
 from cnn.quantisation.widths import shared_bits
@@ -36,6 +38,33 @@ def test_wider_kernels_leave_fewer_bits() -> None:
         found.append(shared_bits(fold_batch_norms(network), ranges)[1])
     assert found[0] > found[1] > found[2] >= 10
     assert found[0] <= 16
+
+
+@pytest.mark.parametrize(
+    ("weights", "bias", "reach", "bits"),
+    [
+        ([1.0], 0.0, 1.0, 16),  # r = 1 leaves more than there are
+        ([4.0] * 512, 0.0, 1.0, 13),  # r = 512: 1 + (31 − 9 + 2) / 2
+        ([4.0] * 1024, 0.0, 1.0, 12),  # r = 1024: 1 + ⌊(31 − 10 + 2) / 2⌋
+        ([-4.0, *[4.0] * 512], 0.0, 1.0, 12),  # r = 513
+        ([4.0, *[2.0] * 2044, 4.0], 0.0, 1.0, 12),  # r = 1024
+        ([4.0], 2046.0, 0.5, 12),  # r = 1 + 2046 / (0.5 · 4) = 1024
+        ([1.0], -2048.0, 0.0, 11),  # r = 2049 where calibration saw nothing, whose reach counts as 1
+        ([1.0], 1e9, 1.0, 8),
+    ],
+)
+def test_bits_that_a_filter_leaves_its_input(weights: list[float], bias: float, reach: float, bits: int) -> None:
+    """Beside it two dead filters, which ask for nothing."""
+    rows = np.zeros((3, len(weights), 1, 1), np.float32)
+    rows[0, :, 0, 0] = weights
+    first = networks.convolution(np.random.default_rng(1), 3, len(weights), kernel=1)
+    op = replace(first, weights=rows, bias=np.array([bias, 7.0, 0.0], np.float32), batch_norm=None)
+    network = networks.network(
+        Shape(3, 4, 4),
+        ("conv1", first, (0,), Shape(len(weights), 4, 4)),
+        ("conv2", op, (1,), Shape(3, 4, 4)),
+    )
+    assert shared_bits(network, Ranges("max", (1.0, reach, 1.0), (1.0, reach, 1.0)))[1:] == (bits, 16)
 
 
 def test_sums_stay_within_32_bits_and_use_them() -> None:

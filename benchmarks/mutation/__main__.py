@@ -1,0 +1,104 @@
+"""``python -m benchmarks.mutation PLACE…``: ends with 1 where a mutant survives that has no reason."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+from benchmarks.mutation.forks import Outcome, Trials
+from benchmarks.mutation.mutants import Mutant, sample
+from benchmarks.mutation.reach import Reach, measure, read
+from benchmarks.mutation.survivors import ALIVE, read_outcomes, report, write_outcomes
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ROOT / ".mutation" / "outcomes.json"
+
+
+@dataclass
+class _Campaign:
+    """In place of running the tests: measure what they reach, then try the mutants."""
+
+    options: argparse.Namespace
+    outcomes: dict[Mutant, Outcome] = field(default_factory=dict)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        reach = self._reach(session.items)
+        trials = Trials(ROOT, {item.nodeid: item for item in session.items}, reach, self.options.budget)
+        earlier = read_outcomes(KEPT) if self.options.again else {}
+        for mutant in self.options.mutants:
+            outcome = earlier.get(mutant, Outcome.SURVIVED)
+            if outcome in ALIVE:
+                outcome = trials.outcome(mutant)
+            self.outcomes[mutant] = outcome
+            if outcome in ALIVE:
+                os.write(self.options.progress, f"{outcome.name.lower()} {mutant.difference(ROOT)}\n".encode())
+        write_outcomes(KEPT, self.outcomes)
+        return True
+
+    def _reach(self, items: list[pytest.Item]) -> Reach:
+        path = ROOT / ".mutation" / f"{self.options.room}.json"
+        if self.options.measure or not path.exists():
+            _in_a_child(lambda: measure(items, ROOT, self.options.room).write(path))
+        return read(path)
+
+
+def _in_a_child(task: Callable[[], None]) -> None:
+    child = os.fork()
+    if not child:
+        try:
+            task()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+
+
+def main() -> int:
+    """Try mutants of the files that the command line names."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutation", description=__doc__)
+    parser.add_argument("places", nargs="+", metavar="PLACE", help="files and folders of one room: scheduler/systolic")
+    parser.add_argument("--sample", type=int, metavar="N", help="so many places; without, all")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--budget", type=float, default=5, metavar="SECONDS", help="of quick tests a mutant")
+    parser.add_argument("--measure", action="store_true", help="which tests reach which lines, anew: tests changed")
+    parser.add_argument("--again", action="store_true", help="try only those that survived an earlier run")
+    parser.add_argument("--tests", nargs="*", default=[], metavar="FILE", help="the room's, if none is named")
+    options = parser.parse_args()
+    paths = [str(path.relative_to(ROOT)) for place in options.places for path in _files(ROOT / place)]
+    options.room = options.places[0].split("/")[0]
+    options.mutants, population = sample(ROOT, paths, options.sample, options.seed)
+    options.progress = os.dup(1)
+    campaign = _Campaign(options)
+    with tempfile.TemporaryDirectory() as folder:
+        tests = options.tests or [f"tests/{options.room}"]
+        pytest.main(
+            [*tests, "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutation", f"--basetemp={folder}"],
+            [campaign],
+        )
+    text, new = report(ROOT, campaign.outcomes, population)
+    print(text)
+    return min(1, new)
+
+
+def _files(place: Path) -> list[Path]:
+    return [place] if place.is_file() else sorted(place.rglob("*.py"))
+
+
+if __name__ == "__main__":
+    # No time is lost with shrinking, and every run draws the same examples.
+    settings.register_profile(
+        "mutation",
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""Where a module can be mutated: by Cosmic Ray's operators, one mutant a place."""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.operators.operator import Operator
+from cosmic_ray.plugins import get_operator, operator_names
+
+_WITHOUT_MEANING = ("RemoveDecorator", "VariableInserter", "VariableReplacer", "_Is", "_IsNot")
+"""A cache that is missing is slow, not wrong; `is` of small integers is `==`; two need arguments."""
+
+
+@dataclass(frozen=True, order=True)
+class Mutant:
+    """One change of one file. line: from 1, of the change. occurrence: of the operator in the file, from 0."""
+
+    path: str
+    line: int
+    column: int
+    operator: str
+    occurrence: int
+
+    def source(self, root: Path) -> str:
+        """The file's text, mutated."""
+        text: str = mutate_code((root / self.path).read_text("utf-8"), _operators()[self.operator], self.occurrence)
+        return text
+
+    def lines(self, root: Path) -> tuple[str, str]:
+        """The line before and after."""
+        original, mutated = (root / self.path).read_text("utf-8"), self.source(root)
+        return original.splitlines()[self.line - 1].strip(), mutated.splitlines()[self.line - 1].strip()
+
+    def difference(self, root: Path) -> str:
+        """Place and both lines, for people."""
+        original, mutated = self.lines(root)
+        return f"{self.path}:{self.line}\n  - {original}\n  + {mutated}"
+
+
+def sample(root: Path, paths: list[str], size: int | None, seed: int) -> tuple[list[Mutant], int]:
+    """At each place of these files one mutant, drawn by the seed; of them `size`, or all; and how many places are."""
+    draw = random.Random(seed)
+    population = [draw.choice(choices) for path in sorted(paths) for choices in _places(root, path)]
+    drawn = population if size is None or size >= len(population) else draw.sample(population, size)
+    return sorted(drawn), len(population)
+
+
+@cache
+def _operators() -> dict[str, Operator]:
+    names = [name for name in operator_names() if not name.endswith(_WITHOUT_MEANING)]
+    return {name.removeprefix("core/"): get_operator(name)() for name in names}
+
+
+def _places(root: Path, path: str) -> Iterator[list[Mutant]]:
+    """The mutants of each place and kind of operator, in the order of the file."""
+    text = (root / path).read_text("utf-8")
+    annotated = list(_annotations(text))
+    places: dict[tuple[int, int, str], list[Mutant]] = defaultdict(list)
+    nodes = list(ast_nodes(get_ast(text)))
+    for name, operator in _operators().items():
+        positions = (start for node in nodes for start, _ in operator.mutation_positions(node))
+        for occurrence, (line, column) in enumerate(positions):
+            if not any(start <= (line, column) < end for start, end in annotated):
+                mutant = Mutant(path, line, column, name, occurrence)
+                places[line, column, name.split("_")[0]].append(mutant)
+    yield from (mutants for _, mutants in sorted(places.items()))
+
+
+def _annotations(text: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """From where to where types stand, which mean nothing when the program runs."""
+    for node in ast.walk(ast.parse(text)):
+        annotations = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        for annotation in annotations:
+            if isinstance(annotation, ast.expr):
+                end = annotation.end_lineno or 0, annotation.end_col_offset or 0
+                yield (annotation.lineno, annotation.col_offset), end

@@ -1,0 +1,80 @@
+"""Survivors that stand with a reason, and what a run says."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections import Counter
+from dataclasses import astuple
+from pathlib import Path
+
+from benchmarks.mutation.forks import Outcome
+from benchmarks.mutation.mutants import Mutant
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+
+FILE = Path(__file__).with_name("survivors.toml")
+ALIVE = (Outcome.SURVIVED, Outcome.UNTESTED)
+
+
+def reasons() -> dict[tuple[str, str, str], str]:
+    """Of a file, a line before and the line after the mutation: why no test notices."""
+    with FILE.open("rb") as file:
+        content = tomllib.load(file)
+    return {
+        (survivor["file"], survivor["line"], mutated): survivor["reason"]
+        for survivor in content.get("survivor", ())
+        for mutated in survivor["mutated"]
+    }
+
+
+def report(root: Path, outcomes: dict[Mutant, Outcome], places: int) -> tuple[str, int]:
+    """The share killed with its interval of 95 %, survivors by reason; and how many survive without one."""
+    counts = Counter(outcomes.values())
+    killed = counts[Outcome.KILLED] + counts[Outcome.TIMEOUT]
+    tried = killed + counts[Outcome.SURVIVED] + counts[Outcome.UNTESTED]
+    low, high = _interval(killed, tried, places)
+    listed = reasons()
+    groups: Counter[str] = Counter()
+    new = []
+    for mutant in (mutant for mutant, outcome in outcomes.items() if outcome in ALIVE):
+        reason = listed.get((mutant.path, *mutant.lines(root)))
+        if reason:
+            groups[reason] += 1
+        else:
+            new.append(mutant.difference(root))
+    lines = [
+        f"{killed} of {tried} mutants killed, {100 * killed / max(1, tried):.1f} % (95 %: {low:.1f} to {high:.1f} %)",
+        f"{places} places; {counts[Outcome.TIMEOUT]} killed by time, {counts[Outcome.STILLBORN]} do not load, "
+        f"{counts[Outcome.UNREACHABLE]} in tables built at loading are not tried",
+        *(f"{count} survive: {reason}" for reason, count in groups.most_common()),
+        f"{len(new)} survive without a reason",
+    ]
+    return "\n".join([*new, *lines]), len(new)
+
+
+def read_outcomes(path: Path) -> dict[Mutant, Outcome]:
+    """What `write_outcomes` wrote; nothing where nothing was."""
+    rows = json.loads(path.read_text()) if path.exists() else []
+    return {Mutant(*fields): Outcome(outcome) for *fields, outcome in rows}
+
+
+def write_outcomes(path: Path, outcomes: dict[Mutant, Outcome]) -> None:
+    """As JSON, beside those of other mutants that are there already."""
+    together = {**read_outcomes(path), **outcomes}
+    path.write_text(json.dumps([[*astuple(mutant), int(outcome)] for mutant, outcome in sorted(together.items())]))
+
+
+def _interval(killed: int, tried: int, places: int) -> tuple[float, float]:
+    """Wilson's of 95 %, in percent, for a sample without replacement out of so many places."""
+    if not tried or tried >= places:
+        return (100 * killed / max(1, tried),) * 2
+    z = 1.96 * math.sqrt((places - tried) / (places - 1))
+    share = killed / tried
+    centre = (share + z * z / (2 * tried)) / (1 + z * z / tried)
+    half = z / (1 + z * z / tried) * math.sqrt(share * (1 - share) / tried + z * z / (4 * tried * tried))
+    return 100 * (centre - half), 100 * (centre + half)

@@ -1,0 +1,112 @@
+"""A mutant takes the place of the module that is loaded: its code in every living function, its values by name."""
+
+from __future__ import annotations
+
+import gc
+import importlib.machinery
+import sys
+from collections.abc import Iterator
+from functools import _lru_cache_wrapper
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+_PLAIN = (bool, int, float, str, bytes, tuple, frozenset, type(None))
+
+
+class StillbornError(Exception):
+    """The mutant does not compile, or does not load."""
+
+
+class UnreachableError(Exception):
+    """Nothing that is loaded differs."""
+
+
+def put_in(path: Path, module: ModuleType, text: str) -> None:
+    """Make the loaded module what it were, had its file this text.
+
+    Raises: `StillbornError`; `UnreachableError` where the change is in a table that loading built.
+    """
+    _forget_results()
+    try:
+        original = compile(path.read_bytes(), module.__file__ or str(path), "exec", dont_inherit=True)
+        mutated = compile(text, module.__file__ or str(path), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise StillbornError from error
+    exchanged = dict(_changed(original, mutated))
+    count = 0
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType) and function.__code__ in exchanged:
+            function.__code__ = exchanged[function.__code__]
+            count += 1
+    if not count and not _put_values(module, mutated):
+        raise UnreachableError
+
+
+def _forget_results() -> None:
+    for wrapper in gc.get_objects():
+        if isinstance(wrapper, _lru_cache_wrapper):
+            wrapper.cache_clear()
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _changed(original: CodeType, mutated: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    pairs = zip(_codes(original), _codes(mutated), strict=True)  # an operator changes code, it adds none
+    yield from ((old, new) for old, new in pairs if old != new)
+
+
+def _put_values(module: ModuleType, mutated: CodeType) -> bool:
+    """Defaults, constants and fields of classes, each where it differs; whether any does."""
+    loader = importlib.machinery.SourceFileLoader(module.__name__, module.__file__ or "")
+    fresh = ModuleType(module.__name__)
+    fresh.__dict__.update(__file__=module.__file__, __loader__=loader, __package__=module.__package__)
+    loaded = sys.modules[module.__name__]
+    sys.modules[module.__name__] = fresh  # where dataclasses look up types
+    try:
+        exec(mutated, fresh.__dict__)
+    except Exception as error:
+        raise StillbornError from error
+    finally:
+        sys.modules[module.__name__] = loaded
+    return _put_all(module, fresh)
+
+
+def _put_all(owner: Any, fresh: Any) -> bool:
+    names = [name for name in vars(fresh) if not name.startswith("__") or name == "__init__"]
+    return max([_put(owner, name, vars(fresh)[name]) for name in names], default=False)
+
+
+def _put(owner: Any, name: str, new: Any) -> bool:
+    """One value where it differs, in every module that took it over; whether it does."""
+    old, new = _unwrapped(vars(owner).get(name)), _unwrapped(new)
+    if isinstance(old, FunctionType) and isinstance(new, FunctionType):
+        return _put_defaults(old, new)
+    if isinstance(old, type) and isinstance(new, type):
+        return old is not new and old.__module__ == new.__module__ and _put_all(old, new)
+    if repr(old) == repr(new) or " at 0x" in repr(new):
+        return False
+    if isinstance(owner, type):
+        setattr(owner, name, new)
+        return isinstance(new, _PLAIN)
+    for module in list(sys.modules.values()):
+        if vars(module).get(name) is old:
+            setattr(module, name, new)
+    return True
+
+
+def _unwrapped(value: Any) -> Any:
+    """The function in a cache or a context manager."""
+    return getattr(value, "__wrapped__", value)
+
+
+def _put_defaults(old: FunctionType, new: FunctionType) -> bool:
+    if repr((old.__defaults__, old.__kwdefaults__)) == repr((new.__defaults__, new.__kwdefaults__)):
+        return False
+    old.__defaults__, old.__kwdefaults__ = new.__defaults__, new.__kwdefaults__
+    return True

@@ -1,0 +1,107 @@
+"""Mutants take the place of what is loaded: code, defaults, constants and fields of classes."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from benchmarks.mutation.statements import statement
+from benchmarks.mutation.swap import StillbornError, UnreachableError, put_in
+
+TEXT = """
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+LIMIT = 10
+TABLE = [LIMIT + 1 for _ in range(1)]
+
+
+@dataclass(frozen=True)
+class Tile:
+    rows: int
+    columns: int = 3
+
+    @property
+    def size(self):
+        return self.rows * self.columns
+
+    @cached_property
+    def edge(self):
+        return 2 * max(n for n in (self.rows, self.columns))
+
+
+@lru_cache
+def below(value, slack=0):
+    return value < LIMIT + slack
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    (tmp_path / "mutated.py").write_text(TEXT)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module("mutated")
+    del sys.modules["mutated"]
+
+
+def put(module: ModuleType, old: str, new: str) -> None:
+    assert TEXT.count(old) == 1
+    put_in(Path(str(module.__file__)), module, TEXT.replace(old, new))
+
+
+Values = tuple[int, int, bool, int]
+
+
+def values(module: ModuleType, tile: object) -> Values:
+    """Of a tile that is there already, 4×3; of a function; of a new tile."""
+    return tile.size, tile.edge, module.below(10), module.Tile(1).columns  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("self.rows * self.columns", "self.rows + self.columns", (7, 8, False, 3)),
+        ("2 * max", "3 * max", (12, 12, False, 3)),
+        ("value < LIMIT", "value <= LIMIT", (12, 8, True, 3)),
+        ("LIMIT = 10", "LIMIT = 11", (12, 8, True, 3)),
+        ("slack=0", "slack=1", (12, 8, True, 3)),
+        ("columns: int = 3", "columns: int = 4", (12, 8, False, 4)),
+    ],
+)
+def test_what_is_loaded_changes(module: ModuleType, old: str, new: str, expected: Values) -> None:
+    assert values(module, module.Tile(4)) == (12, 8, False, 3)
+    tile = module.Tile(4)
+    put(module, old, new)
+    assert values(module, tile) == expected
+
+
+def test_what_cannot_change_is_told(module: ModuleType) -> None:
+    with pytest.raises(UnreachableError):
+        put_in(Path(str(module.__file__)), module, TEXT + "\n")
+    with pytest.raises(StillbornError):
+        put(module, "LIMIT = 10", "LIMIT = (")
+    with pytest.raises(StillbornError):
+        put(module, "LIMIT = 10", "LIMIT = 1 / 0")
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        (1, None),
+        (2, None),
+        (3, range(3, 4)),
+        (4, range(4, 6)),
+        (5, range(4, 6)),
+        (6, range(6, 8)),
+        (7, range(6, 8)),
+    ],
+)
+def test_the_lines_of_a_statement(line: int, lines: range | None, tmp_path: Path) -> None:
+    path = tmp_path / "m.py"
+    path.write_text("x = 1\ndef f(a):\n    if a:\n        b = (a,\n            2)\n    return (\n        b)\n")
+    assert statement(path, line) == lines
