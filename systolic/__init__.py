@@ -18,6 +18,8 @@ Names are looked up when they are used, so that ``import systolic`` takes no tim
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -53,6 +55,25 @@ if TYPE_CHECKING:
     from systolic.trace.timing import DeadlockError as DeadlockError
 
 __version__ = "0.1.0"
+
+_ROOMS = ("boards", "cnn", "hls_templates", "host", "scheduler")
+"""The packages that lie beside this one, and have names that others may have too."""
+
+
+def _check_rooms() -> None:
+    """ImportError where Python finds another project's package under the name of one of these."""
+    beside = Path(__file__).resolve().parents[1]
+    for name in _ROOMS:
+        spec = find_spec(name)
+        place = Path(spec.origin).resolve() if spec and spec.origin else None
+        if place is None or place.parents[1] != beside:
+            raise ImportError(
+                f"systolic needs its own package {name!r}, which lies in {beside}, and Python finds "
+                f"{place or 'none'}: install systolic in an environment of its own (python3 -m venv)"
+            )
+
+
+_check_rooms()
 
 _PLACES = {
     **dict.fromkeys(

@@ -86,20 +86,20 @@ def compiler() -> str:
 
 
 def ap_int_folder() -> Path:
-    """Where ap_int.h is: SYSTOLIC_AP_TYPES, XILINX_HLS/include, or the copy in the da4ml package."""
+    """Where ap_int.h is: SYSTOLIC_AP_TYPES, XILINX_HLS/include, or the copy in the hls4ml package."""
     candidates = [
         Path(os.environ[name]) / sub
         for name, sub in (("SYSTOLIC_AP_TYPES", "."), ("XILINX_HLS", "include"))
         if name in os.environ
     ]
-    spec = importlib.util.find_spec("da4ml")
+    spec = importlib.util.find_spec("hls4ml")
     if spec is not None and spec.submodule_search_locations:
-        candidates.append(Path(spec.submodule_search_locations[0]) / "codegen/hls/source/ap_types/include")
+        candidates.append(Path(spec.submodule_search_locations[0]) / "templates/vivado/ap_types")
     for candidate in candidates:
         if (candidate / "ap_int.h").is_file():
             return candidate.resolve()
     raise SimulationError(
-        "--ap-int needs the vendor's ap_int.h, which was not found: pip install da4ml==0.6.0, "
+        "--ap-int needs the vendor's ap_int.h, which was not found: pip install --no-deps hls4ml, "
         "or set SYSTOLIC_AP_TYPES to the folder that holds it"
     )
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib.util
 import itertools
-import os
 import re
 import subprocess
 from dataclasses import replace
@@ -106,13 +104,10 @@ def test_the_linter_would_find_it(file: str, right: str, wrong: str, rule: str) 
 
 
 def genuine_types() -> Path:
-    """The vendor's hls_stream.h and ap_int.h; skips where they are not on this machine."""
-    given_folder = os.environ.get("SYSTOLIC_HLS4ML_TYPES")
-    package = importlib.util.find_spec("hls4ml")
-    inside = Path(next(iter(package.submodule_search_locations or [""]), "")) if package else Path("absent")
-    folder = Path(given_folder) if given_folder else inside / "templates" / "vivado" / "ap_types"
+    """The vendor's hls_stream.h and ap_int.h; skips where the first is not beside the second."""
+    folder = ap_int_folder()
     if not (folder / "hls_stream.h").is_file():
-        pytest.skip("no genuine hls_stream.h: unpack hls4ml 1.3.0, set SYSTOLIC_HLS4ML_TYPES to its vivado/ap_types")
+        pytest.skip("no genuine hls_stream.h: pip install --no-deps hls4ml")
     return folder
 
 

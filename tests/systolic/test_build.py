@@ -134,12 +134,12 @@ def test_a_library_of_somebody_else_is_not_loaded(made: Path, monkeypatch: pytes
 
 
 def test_ap_int_is_missing() -> None:
-    """An interpreter without site-packages, as on a machine where da4ml is not installed."""
+    """An interpreter without site-packages, as on a machine where hls4ml is not installed."""
     code = "from systolic.execution.build import ap_int_folder; ap_int_folder()"
     environment = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
     done = subprocess.run([sys.executable, "-S", "-c", code], env=environment, capture_output=True, text=True)
     assert done.stderr.strip().endswith(
-        "SimulationError: --ap-int needs the vendor's ap_int.h, which was not found: pip install da4ml==0.6.0, "
+        "SimulationError: --ap-int needs the vendor's ap_int.h, which was not found: pip install --no-deps hls4ml, "
         "or set SYSTOLIC_AP_TYPES to the folder that holds it"
     )
 

@@ -1,0 +1,39 @@
+"""Packages of the same names as the project's: said at once, and where they lie."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import systolic
+
+ROOT = Path(systolic.__file__).parents[1]
+
+
+@pytest.mark.parametrize("name", ["boards", "cnn", "hls_templates", "host", "scheduler"])
+@pytest.mark.parametrize("kind", ["package", "module"])
+def test_anothers_package_of_the_same_name_is_said(name: str, kind: str, tmp_path: Path) -> None:
+    place = tmp_path / f"{name}.py" if kind == "module" else tmp_path / name / "__init__.py"
+    place.parent.mkdir(exist_ok=True)
+    place.touch()
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-m", "systolic", "boards"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert done.stderr.strip().endswith(
+        f"ImportError: systolic needs its own package {name!r}, which lies in {ROOT}, and Python finds {place}: "
+        "install systolic in an environment of its own (python3 -m venv)"
+    )
+
+
+def test_a_folder_of_that_name_does_no_harm(tmp_path: Path) -> None:
+    """A user's own folder is no package: the project's is found behind it."""
+    (tmp_path / "boards").mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "systolic", "boards"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
