@@ -9,7 +9,7 @@ from pathlib import Path
 
 from boards import tables
 from boards.clocks import clocks_up_to
-from boards.errors import BoardError
+from boards.errors import BoardError, shown
 from boards.facts import Clock, Control, Ddr, Dsp, Fmax, Pll, Port, Ps, Resources
 from boards.reader import parse
 
@@ -77,7 +77,7 @@ def load(name: str) -> Board:
     if name.lower() not in names():
         close = difflib.get_close_matches(name.lower(), names(), n=2, cutoff=0.5)
         hint = f"did you mean {' or '.join(close)}? " if close else ""
-        raise BoardError(f"no board is called {name!r}: {hint}known boards are {', '.join(names())}")
+        raise BoardError(f"no board is called {shown(name)}: {hint}known boards are {', '.join(names())}")
     return read_board(_FOLDER / f"{name.lower()}.toml")
 
 
@@ -128,7 +128,7 @@ def _at_most(path: Path, key: str, value: int, bound_key: str, bound: int) -> No
 def _all_different(path: Path, key: str, values: list[str]) -> None:
     twice = sorted({name for name in values if values.count(name) > 1})
     if twice:
-        raise BoardError(f"{path}: {key} must differ from entry to entry, {twice[0]!r} comes twice")
+        raise BoardError(f"{path}: {key} must differ from entry to entry, {shown(twice[0])} comes twice")
 
 
 def _no_clock(board: Board, mhz: float, clocks: tuple[Clock, ...]) -> str:

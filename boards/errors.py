@@ -15,6 +15,9 @@ LONGEST_VALUE = 80
 MOST_VALUES = 12
 """Values of a list in a sentence."""
 
+MOST_FAULTS, LONGEST_FAULT = 8, 300
+"""Sentences that one error is made of, and characters of each."""
+
 
 def cut(text: object, longest: int = LONGEST_VALUE) -> str:
     """str of it in at most ``longest`` characters: of a longer one its beginning and its end."""
@@ -36,6 +39,13 @@ def listed(values: Iterable[object], most: int = MOST_VALUES) -> str:
     every = values if isinstance(values, Collection) else list(values)
     names = ", ".join(cut(value) for value, _ in zip(every, range(most), strict=False))
     return names if len(every) <= most else f"{names} and {len(every) - most:,} more"
+
+
+def faults(sentences: Collection[str], separator: str = "; ") -> str:
+    """What is wrong with many things, a sentence each: the first ones, and how many there are besides."""
+    told = [cut(sentence, LONGEST_FAULT) for sentence, _ in zip(sentences, range(MOST_FAULTS), strict=False)]
+    besides = [f"and {len(sentences) - MOST_FAULTS:,} more"] * (len(sentences) > MOST_FAULTS)
+    return separator.join([*told, *besides])
 
 
 class _Short(reprlib.Repr):

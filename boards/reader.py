@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from boards.errors import BoardError
+from boards.errors import LONGEST_FAULT, BoardError, cut, shown
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -65,7 +65,7 @@ class Table:
         value = self._take(key, (int, float), "a number")
         if isinstance(value, bool):
             raise self._wrong(key, "a number", value)
-        if not (math.isfinite(value) and low <= value <= high):
+        if not low <= value <= high or not math.isfinite(value):
             raise self._wrong(key, f"in {low:g}…{high:g}", value)
         return float(value)
 
@@ -84,7 +84,7 @@ class Table:
         """BoardError where the table has a key that nobody asked for."""
         if self._unasked:
             key = sorted(self._unasked)[0]
-            raise BoardError(f"{self._path}: {self._full(key)} is no key of a board file; check its spelling")
+            raise BoardError(f"{self._path}: {self._full(cut(key))} is no key of a board file; check its spelling")
 
     def _take(self, key: str, kind: type | tuple[type, ...], required: str) -> Any:
         if key not in self._unasked:
@@ -98,7 +98,7 @@ class Table:
         return f"{self._name}.{key}" if self._name else key
 
     def _wrong(self, key: str, required: str, value: object) -> BoardError:
-        return BoardError(f"{self._path}: {self._full(key)} must be {required}, not {value!r}")
+        return BoardError(f"{self._path}: {self._full(key)} must be {required}, not {shown(value)}")
 
 
 def parse(path: Path) -> Table:
@@ -111,5 +111,5 @@ def parse(path: Path) -> Table:
         return Table(path, "", tomllib.loads(content.decode("utf-8")))
     except OSError as error:
         raise BoardError(f"{path}: the board file cannot be read: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BoardError(f"{path}: the board file is not valid TOML: {error}") from error
+    except (ValueError, RecursionError) as error:  # what is no UTF-8, no TOML, or an integer of thousands of digits
+        raise BoardError(f"{path}: the board file is not valid TOML: {cut(error, LONGEST_FAULT)}") from error

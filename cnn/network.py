@@ -202,6 +202,11 @@ class Network:
         return tuple(i for i in range(len(self.nodes)) if i not in read)
 
 
+def is_label(value: object) -> bool:
+    """Whether it can be a label: any text that UTF-8 can hold. JSON may give halves of characters, which it cannot."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
 def macs(node: Node) -> int:
     """Multiply-accumulates of one node (0 where it has no weights)."""
     if isinstance(node.op, Convolution):

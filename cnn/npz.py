@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import io
-import struct
 import zipfile
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import NetworkError
+from boards.errors import LONGEST_FAULT, NetworkError, SystolicError, cut, shown
 from cnn.network import FloatArray
 
 Array = npt.NDArray[Any]
 
 HEADER_BYTES = 4096  # of an array: magic, version, shape, dtype
 
-# What zipfile raises for bytes that are no archive; BadZipFile is not all.
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    NotImplementedError,
-    EOFError,
-    RuntimeError,
-    ValueError,
-    OSError,
-)
 _NUMBERS = ("<f2", "<f4", "<f8")
 
 
@@ -68,7 +55,7 @@ def read_arrays(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, 
     that no shape asks for, that has another shape or dtype, or that holds a number that is not finite.
     """
     with _opened(path) as archive:
-        _check_names(path.name, (entry.filename for entry in archive.infolist()), shapes)
+        _check_names(path.name, [entry.filename for entry in archive.infolist()], shapes)
         return {name: _read(path.name, archive, name, shape) for name, shape in shapes.items()}
 
 
@@ -81,16 +68,39 @@ def array_names(path: Path) -> tuple[str, ...]:
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, opened(file) as archive:
             yield archive
-    except FileNotFoundError as error:
-        raise NetworkError(f"the weights file {path} cannot be read: there is no such file") from error
-    except _DAMAGE as error:
+    except OSError as error:
+        raise NetworkError(f"the weights file {path} cannot be read: {error.strerror or error}") from error
+    except DamagedError as error:
         raise NetworkError(f"{path.name} must be an .npz file, but is damaged: {error}; export it again") from error
 
 
-def _check_names(file: str, members: Iterable[str], shapes: Mapping[str, tuple[int, ...]]) -> None:
+class DamagedError(Exception):
+    """What is wrong with an archive; who read it adds which file it is."""
+
+
+@contextmanager
+def opened(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
+    """An archive, opened. DamagedError where it cannot be opened, or a member cannot be read meanwhile."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            yield archive
+    except (SystolicError, UnusableError):
+        raise
+    except Exception as error:  # zipfile and its decoders raise nearly anything where an archive is damaged
+        raise DamagedError(cut(error, LONGEST_FAULT)) from error
+
+
+class UnusableError(Exception):
+    """What is wrong inside an archive; who read it adds which file it is."""
+
+
+def _check_names(file: str, members: Sequence[str], shapes: Mapping[str, tuple[int, ...]]) -> None:
     listed = [member.removesuffix(".npy") for member in members]
+    bare = [member for member in members if not member.endswith(".npy")]
+    if bare:
+        raise NetworkError(f"{file} holds {shown(bare[0])}, which is no array; export it again")
     missing = [name for name in shapes if name not in listed]
     if missing:
         raise NetworkError(
@@ -100,7 +110,7 @@ def _check_names(file: str, members: Iterable[str], shapes: Mapping[str, tuple[i
     unknown = [name for name in listed if name not in shapes]
     if unknown:
         raise NetworkError(
-            f"{file} holds {len(unknown)} array(s) that no layer reads, the first is {unknown[0][:80]!r}; "
+            f"{file} holds {len(unknown)} array(s) that no layer reads, the first is {shown(unknown[0])}; "
             "is it of another network?"
         )
     if len(listed) != len(shapes):
@@ -108,10 +118,26 @@ def _check_names(file: str, members: Iterable[str], shapes: Mapping[str, tuple[i
 
 
 @dataclass(frozen=True)
-class _Header:
+class Header:
+    """Of an .npy file. size: its bytes, behind which the numbers stand."""
+
     shape: tuple[int, ...]
     fortran: bool
     dtype: np.dtype[Any]
+    size: int
+
+
+def read_header(data: bytes) -> Header:
+    """Of an .npy file of version 1.0 or 2.0; ValueError with a short sentence for any other bytes."""
+    stream = io.BytesIO(data)
+    try:
+        version = np.lib.format.read_magic(stream)
+        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+        return Header(*read(stream), stream.tell())
+    except KeyError as error:
+        raise ValueError(f"its version is {cut(error)}, and 1.0 and 2.0 are read") from error
+    except Exception as error:  # numpy evaluates the header as Python, with all that can go wrong there
+        raise ValueError(cut(error, LONGEST_FAULT)) from error
 
 
 def _read(file: str, archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]) -> FloatArray:
@@ -121,26 +147,22 @@ def _read(file: str, archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]
         data = member.read(limit + 1)
     if len(data) > limit:
         raise NetworkError(f"{file}: {name!r} must have the shape {list(shape)}, but has more bytes than that takes")
-    header, start = _header(file, name, data)
+    try:
+        header = read_header(data)
+    except ValueError as error:
+        raise NetworkError(f"{file}: {name!r} is no .npy array: {error}; export it again") from error
+    start = header.size
     if header.shape != shape:
         raise NetworkError(
-            f"{file}: {name!r} must have the shape {list(shape)}, not {list(header.shape)}; is it of another network?"
+            f"{file}: {name!r} must have the shape {list(shape)}, not {shown(list(header.shape))}; "
+            "is it of another network?"
         )
     if header.dtype.str not in _NUMBERS:
-        raise NetworkError(f"{file}: {name!r} must be float16, float32 or float64, not {header.dtype.str}")
+        raise NetworkError(f"{file}: {name!r} must be float16, float32 or float64, not {cut(header.dtype.str)}")
     if len(data) - start != count * header.dtype.itemsize:
         raise NetworkError(f"{file}: {name!r} {list(shape)} has {len(data) - start} bytes of numbers; export it again")
     values = np.frombuffer(data, header.dtype, count, start).reshape(shape, order="F" if header.fortran else "C")
     return _finite(file, name, values)
-
-
-def _header(file: str, name: str, data: bytes) -> tuple[_Header, int]:
-    stream = io.BytesIO(data)
-    version = np.lib.format.read_magic(stream)
-    if version not in ((1, 0), (2, 0)):
-        raise NetworkError(f"{file}: {name!r} must be an array of .npy version 1.0 or 2.0, not {version}")
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    return _Header(*read(stream)), stream.tell()
 
 
 def _finite(file: str, name: str, values: Array) -> FloatArray:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import struct
 import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, fields, is_dataclass
@@ -18,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import NetworkError, QuantiseError
+from boards.errors import NetworkError, QuantiseError, shown
 from cnn.datatype import DataType
-from cnn.npz import npy, put
+from cnn.npz import DamagedError, UnusableError, npy, opened, put
 from cnn.quantized import (
     QAdd,
     QAveragePool,
@@ -32,14 +31,11 @@ from cnn.quantized import (
     Requantiser,
 )
 from cnn.quantized_check import check_quantized
-from cnn.quantized_reader import FORMAT, HEADER, LATER_OPTIONS, NODE_LIMIT, UnusableError, read_network
+from cnn.quantized_reader import FORMAT, HEADER, LATER_OPTIONS, NODE_LIMIT, read_network
 
 FILE_LIMIT = 1 << 30
 
 Array = npt.NDArray[Any]
-
-# What zipfile raises for bytes that are no archive; BadZipFile is not all.
-_DAMAGE = (zipfile.BadZipFile, struct.error, NotImplementedError, EOFError, RuntimeError, ValueError, OSError)
 
 
 def to_npz(network: QuantizedNetwork) -> bytes:
@@ -64,12 +60,11 @@ def from_npz(data: bytes, source: str = "network.npz") -> QuantizedNetwork:
     if len(data) > FILE_LIMIT:
         raise NetworkError(f"{source} must have at most {FILE_LIMIT} bytes, not {len(data)}")
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = _members(archive)
+        members = _members(data)
         network = read_network(members)
         _check_members(network, members)
         return check_quantized(network)
-    except _DAMAGE as error:
+    except DamagedError as error:
         raise NetworkError(f"{source} must be an .npz file, but is damaged: {error}; write it again") from error
     except (UnusableError, QuantiseError) as error:
         raise NetworkError(f"{source} must hold a quantised network: {error}; write it again") from error
@@ -121,22 +116,26 @@ def _plain(value: Any) -> Any:
 # ---------------------------------------------------------------- reading
 
 
-def _members(archive: zipfile.ZipFile) -> dict[str, bytes]:
+def _members(data: bytes) -> dict[str, bytes]:
+    with opened(io.BytesIO(data)) as archive:
+        return _stored(archive, len(data))
+
+
+def _stored(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
     entries = archive.infolist()
     if len(entries) > 8 * NODE_LIMIT:
         raise UnusableError(f"it has {len(entries)} members, at most {8 * NODE_LIMIT} make sense")
     packed = [entry.filename for entry in entries if entry.compress_type != zipfile.ZIP_STORED]
     if packed:
-        raise UnusableError(f"members are stored, but {packed[0]!r} is compressed")
+        raise UnusableError(f"members are stored, but {shown(packed[0])} is compressed")
     if len({entry.filename for entry in entries}) != len(entries):
         raise UnusableError("a member is there twice")
-    # Stored members may still overlap: together they hold no more than the file may.
-    if sum(entry.file_size for entry in entries) > FILE_LIMIT:
-        raise UnusableError(f"its members have more than {FILE_LIMIT} bytes")
+    if sum(entry.file_size for entry in entries) > size:  # stored members overlap, or one is cut off
+        raise UnusableError(f"its members have more than the file's {size} bytes")
     return {entry.filename: archive.read(entry) for entry in entries}
 
 
 def _check_members(network: QuantizedNetwork, members: Mapping[str, bytes]) -> None:
     expected = {HEADER} | {f"{i}.{name}.npy" for i, node in enumerate(network.nodes) for name in _arrays(node.op)}
     if set(members) != expected:
-        raise UnusableError(f"it has members that no node reads: {sorted(set(members) - expected)[:3]}")
+        raise UnusableError(f"it has members that no node reads: {shown(sorted(set(members) - expected))}")

@@ -5,7 +5,6 @@ The header is JSON: every value is asked for by its type and range, every array 
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -15,8 +14,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from boards.errors import LONGEST_FAULT, cut, shown
 from cnn.datatype import DataType
-from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
+from cnn.network import (
+    Concat,
+    Detection,
+    MaxPool,
+    Padding,
+    Reorg,
+    Shape,
+    Slice,
+    Softmax,
+    Upsample,
+    is_label,
+)
+from cnn.npz import UnusableError, read_header
 from cnn.quantized import (
     MultiplyShift,
     QAdd,
@@ -65,10 +77,6 @@ _REQUANTISING: dict[str, type[Requantising]] = {
 }
 
 
-class UnusableError(Exception):
-    """What is wrong inside a file; ``cnn.quantized_file.from_npz`` adds which file it is."""
-
-
 def read_network(members: Mapping[str, bytes]) -> QuantizedNetwork:
     """The network in the members of a file, by name; not yet checked as a whole.
 
@@ -79,7 +87,7 @@ def read_network(members: Mapping[str, bytes]) -> QuantizedNetwork:
     nodes = _get(header, "nodes", list)
     if len(nodes) > NODE_LIMIT:
         raise UnusableError(f"it has {len(nodes)} nodes, at most {NODE_LIMIT} are read")
-    labels = tuple(_text(label) for label in _get(header, "labels", list))
+    labels = tuple(_label(label) for label in _get(header, "labels", list))
     read = tuple(_read_node(index, node, members) for index, node in enumerate(nodes))
     return QuantizedNetwork(_text(_get(header, "name", str)), read, labels)
 
@@ -91,7 +99,7 @@ def _header(members: Mapping[str, bytes]) -> dict[str, Any]:
     try:
         header = json.loads(text.decode())
     except (ValueError, RecursionError) as error:
-        raise UnusableError(f"{HEADER} is not JSON text: {error}") from error
+        raise UnusableError(f"{HEADER} is not JSON text: {cut(error, LONGEST_FAULT)}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise UnusableError(f"{HEADER} must have the format {FORMAT!r}")
     return header
@@ -100,7 +108,7 @@ def _header(members: Mapping[str, bytes]) -> dict[str, Any]:
 def _get(table: Any, key: str, kind: type[Any]) -> Any:
     value = table.get(key) if isinstance(table, dict) else None
     if not _is(value, kind):
-        raise UnusableError(f"{key!r} must be of type {kind.__name__}, not {str(value)[:80]!r}")
+        raise UnusableError(f"{key!r} must be of type {kind.__name__}, not {shown(value)}")
     return value
 
 
@@ -117,14 +125,21 @@ def _is(value: Any, kind: type[Any]) -> bool:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > TEXT_LIMIT or not value.isprintable():
-        raise UnusableError(f"a text must be printable and at most {TEXT_LIMIT} long, not {str(value)[:80]!r}")
+        raise UnusableError(f"a text must be printable and at most {TEXT_LIMIT} long, not {shown(value)}")
     return value
+
+
+def _label(value: Any) -> str:
+    """Any text: labels are kept whatever they contain."""
+    if not is_label(value):
+        raise UnusableError(f"a label must be a text, not {shown(value)}")
+    return str(value)
 
 
 def _integers(values: Any, title: str, count: int | None = None) -> tuple[int, ...]:
     fits = isinstance(values, list) and all(_is(v, int) for v in values)
     if not fits or len(values) > NODE_LIMIT or count not in (None, len(values)):
-        raise UnusableError(f"{title} must be a list of whole numbers, not {str(values)[:80]!r}")
+        raise UnusableError(f"{title} must be a list of whole numbers, not {shown(values)}")
     return tuple(values)
 
 
@@ -145,7 +160,7 @@ def _read_op(index: int, table: Any, members: Mapping[str, bytes]) -> QOp:
     name, options = _get(table, "op", str), _get(table, "options", dict)
     kind = _OPS.get(name)
     if kind is None:
-        raise UnusableError(f"node {index} is a {name[:80]!r}, which is none of {', '.join(_OPS)}")
+        raise UnusableError(f"node {index} is a {shown(name)}, which is none of {', '.join(_OPS)}")
     values: dict[str, Any] = {}
     for field in fields(kind):
         if field.name == "weights":
@@ -162,7 +177,7 @@ def _read_requantising(index: int, options: Any, members: Mapping[str, bytes]) -
     name = _get({"requantising": Requantiser.__name__, **options}, "requantising", str)
     kind = _REQUANTISING.get(name)
     if kind is None:
-        raise UnusableError(f"a requantising is one of {', '.join(_REQUANTISING)}, not {name[:80]!r}")
+        raise UnusableError(f"a requantising is one of {', '.join(_REQUANTISING)}, not {shown(name)}")
     arrays = {field.name: _read_array(f"{index}.{field.name}.npy", members) for field in fields(kind)}
     if "flip" in arrays:
         arrays["flip"] = _flags(arrays["flip"])
@@ -179,14 +194,14 @@ def _flags(array: Array) -> Array:
 def _bias(options: Any) -> tuple[float, ...]:
     bias = _get(options, "bias", list)
     if len(bias) > TEXT_LIMIT * 100 or not all(_is(v, float) and math.isfinite(v) for v in bias):
-        raise UnusableError(f"a bias must be a list of finite numbers, not {str(bias)[:80]!r}")
+        raise UnusableError(f"a bias must be a list of finite numbers, not {shown(bias)}")
     return tuple(float(v) for v in bias)
 
 
 def _order(options: Any) -> str:
     order: str = _get(options, "order", str)
     if order not in ("darknet", "block"):
-        raise UnusableError(f"the order of a reorg is 'darknet' or 'block', not {order[:80]!r}")
+        raise UnusableError(f"the order of a reorg is 'darknet' or 'block', not {shown(order)}")
     return order
 
 
@@ -199,14 +214,14 @@ def _anchors(options: Any) -> tuple[tuple[float, float], ...]:
     anchors = _get(options, "anchors", list)
     for pair in anchors:
         if not isinstance(pair, list) or len(pair) != 2 or not all(_is(v, float) for v in pair):
-            raise UnusableError(f"an anchor must be a width and a height, not {str(pair)[:80]!r}")
+            raise UnusableError(f"an anchor must be a width and a height, not {shown(pair)}")
     return tuple((float(pair[0]), float(pair[1])) for pair in anchors)
 
 
 def _kind(options: Any) -> str:
     kind: str = _get(options, "kind", str)
     if kind not in ("region", "yolo", "one-object"):
-        raise UnusableError(f"a detection is 'region', 'yolo' or 'one-object', not {kind[:80]!r}")
+        raise UnusableError(f"a detection is 'region', 'yolo' or 'one-object', not {shown(kind)}")
     return kind
 
 
@@ -232,21 +247,18 @@ def _read_array(name: str, members: Mapping[str, bytes]) -> Array:
     data = members.get(name)
     if data is None:
         raise UnusableError(f"the member {name!r} is missing")
-    stream = io.BytesIO(data)
     try:
-        version = np.lib.format.read_magic(stream)
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+        header = read_header(data)
     except ValueError as error:
         raise UnusableError(f"{name!r} is not an array: {error}") from error
-    if version != (1, 0) or fortran or dtype.str not in ("|i1", "<i2", "<i8"):
-        raise UnusableError(f"{name!r} must be int8, int16 or int64 in C order, not {dtype.str}")
-    numbers = data[stream.tell() :]
+    dtype, shape = header.dtype, header.shape
+    if header.fortran or dtype.str not in ("|i1", "<i2", "<i8"):
+        raise UnusableError(f"{name!r} must be int8, int16 or int64 in C order, not {cut(dtype.str)}")
+    numbers = data[header.size :]
     if any(side < 1 for side in shape):
-        raise UnusableError(f"{name!r} must have no empty side, not {shape}")
+        raise UnusableError(f"{name!r} must have no empty side, not {shown(shape)}")
     # Python integers, so that a product of huge sides cannot wrap around to the right size.
-    size = dtype.itemsize
-    for side in shape:
-        size *= side
+    size = dtype.itemsize * math.prod(shape)
     if size != len(numbers):
-        raise UnusableError(f"{name!r} of shape {shape} must have {size} bytes, not {len(numbers)}")
+        raise UnusableError(f"{name!r} of shape {shown(shape)} must have {shown(size)} bytes, not {len(numbers)}")
     return np.frombuffer(numbers, dtype).reshape(shape).astype(dtype.newbyteorder("="))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from boards.errors import ScheduleError
+from boards.errors import LONGEST_FAULT, ScheduleError, cut, listed, shown
 
 MAX_BYTES = 1 << 20
 MOST = 1 << 20
@@ -23,13 +23,14 @@ def read_object(text: str, name: str, kind: str, schema: Mapping[str, Any]) -> d
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ScheduleError(f"{name} is not JSON: {error}") from error
+        raise ScheduleError(f"{name} is not JSON: {cut(error, LONGEST_FAULT)}") from error
     kind_name, version = (schema["properties"][key]["const"] for key in ("format", "version"))
     if not isinstance(values, dict) or values.get("format") != kind_name:
         raise ScheduleError(f'{name} is not a {kind}: it has to be an object with "format": "{kind_name}"')
     if values.get("version") != version:
         raise ScheduleError(
-            f"{name} has version {values.get('version')!r}; this program reads version {version}: save the {kind} again"
+            f"{name} has version {shown(values.get('version'))}; this program reads version {version}: "
+            f"save the {kind} again"
         )
     check_keys(values, schema["required"], list(schema["properties"]), name)
     return values
@@ -39,7 +40,7 @@ def check_keys(values: Mapping[str, Any], required: Collection[str], allowed: Se
     """ScheduleError where a required key is missing or one is there that is not allowed. place: for the sentence."""
     missing, unknown = sorted(set(required) - set(values)), sorted(set(values) - set(allowed))
     if missing or unknown:
-        faults = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
+        faults = [f"lacks {listed(missing)}"] * bool(missing) + [f"has unknown {listed(unknown)}"] * bool(unknown)
         raise ScheduleError(f"{place}: {' and '.join(faults)}; the keys are {', '.join(allowed)}")
 
 
@@ -47,15 +48,15 @@ def entries(
     values: Mapping[str, Any], key: str, names: Sequence[str], name: str, kind: str, network: str
 ) -> list[dict[str, Any]]:
     """The objects of the list ``key``, one for each of ``names`` in their order; ScheduleError else."""
-    listed = values[key]
-    if not isinstance(listed, list) or [_name(entry) for entry in listed] != list(names):
+    elements = values[key]
+    if not isinstance(elements, list) or [_name(element) for element in elements] != list(names):
         owner = values.get("network")
-        hint = "" if owner == network else f" (the file is the {kind} of {owner!r})"
+        hint = "" if owner == network else f" (the file is the {kind} of {shown(owner)})"
         raise ScheduleError(
-            f"{name}: {key} has to name {', '.join(names)} in this order, as {network} does{hint}; "
+            f"{name}: {key} has to name {listed(names)} in this order, as {network} does{hint}; "
             f"save the {kind} again and edit that"
         )
-    return listed
+    return elements
 
 
 def _name(entry: object) -> object:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from boards.errors import NetworkError
+from boards.errors import NetworkError, cut, faults, shown
 
 MAX_CFG_BYTES = 1 << 20
 MAX_SECTIONS = 1024
@@ -131,7 +131,7 @@ class Section:
         values = self.integers(key)
         if len(values) != 1 or not low <= values[0] <= high:
             raise NetworkError(
-                f"{self.source_of(key)}: [{self.kind}] needs {key} = {low}…{high}, not {self.options[key].value!r}"
+                f"{self.source_of(key)}: [{self.kind}] needs {key} = {low}…{high}, not {shown(self.options[key].value)}"
             )
         return values[0]
 
@@ -157,8 +157,8 @@ class Section:
         value = self.options[key].value if key in self.options else default
         if value not in choices:
             raise NetworkError(
-                f"{self.source_of(key)}: {key} of [{self.kind}] must be one of {', '.join(choices)}, not {value!r}; "
-                "train with one of these"
+                f"{self.source_of(key)}: {key} of [{self.kind}] must be one of {', '.join(choices)}, "
+                f"not {shown(value)}; train with one of these"
             )
         return value
 
@@ -170,7 +170,7 @@ class Section:
 
     def _not_numbers(self, key: str, required: str) -> str:
         value = self.options[key].value
-        return f"{self.source_of(key)}: {key} of [{self.kind}] must be {required}, not {value[:80]!r}"
+        return f"{self.source_of(key)}: {key} of [{self.kind}] must be {required}, not {shown(value)}"
 
 
 def read_bounded(path: Path, limit: int, title: str) -> bytes:
@@ -196,20 +196,28 @@ def read_text(path: Path, limit: int, title: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise NetworkError(
-            f"{path.name}:{line}: the {title} must be UTF-8 text, "
+            f"{file_label(path)}:{line}: the {title} must be UTF-8 text, "
             f"but byte {error.start} is not; is this the right file?"
         ) from error
 
 
+def file_label(path: Path) -> str:
+    """The file's name as errors and layers have it: on one line, printable, and not too long."""
+    return cut("".join(character if character.isprintable() else "?" for character in path.name))
+
+
 def parse_cfg(text: str, file: str) -> tuple[Section, ...]:
-    """Sections in order, the first is [net]; one NetworkError names all unknown sections and options."""
+    """Sections in order, the first is [net]; one NetworkError names unknown sections and options."""
     sections = _split(text, file)
     if not sections or sections[0].kind != "net":
-        start = f"[{sections[0].kind}]" if sections else "no section at all"
+        start = f"[{cut(sections[0].kind)}]" if sections else "no section at all"
         raise NetworkError(f"{file}:1: a cfg starts with [net], but {start} came; is this a cfg file?")
-    faults = [fault for section in sections for fault in _faults(section)]
-    if faults:
-        raise NetworkError("; ".join(faults))
+    wrong = [fault for section in sections for fault in _faults(section)]
+    wrong += [
+        f"{second.source}: a cfg has one [net], remove this one" for second in sections[1:] if second.kind == "net"
+    ]
+    if wrong:
+        raise NetworkError(faults(wrong))
     return sections
 
 
@@ -231,16 +239,16 @@ def _split(text: str, file: str) -> tuple[Section, ...]:
 
 def _header(bare: str, source: str) -> str:
     if not bare.endswith("]"):
-        raise NetworkError(f"{source}: a section header is [name], not {bare[:80]!r}; close the bracket")
+        raise NetworkError(f"{source}: a section header is [name], not {shown(bare)}; close the bracket")
     return bare[1:-1]
 
 
 def _add_option(sections: list[Section], bare: str, source: str) -> None:
     key, equals, value = bare.partition("=")
     if not equals or not key:
-        raise NetworkError(f"{source}: a line is [section] or option=value, not {bare[:80]!r}")
+        raise NetworkError(f"{source}: a line is [section] or option=value, not {shown(bare)}")
     if not sections:
-        raise NetworkError(f"{source}: the option {key[:80]!r} stands before any section, not after [net]")
+        raise NetworkError(f"{source}: the option {shown(key)} stands before any section, not after [net]")
     section = sections[-1]
     if key in section.options and key in READ.get(section.kind, ()):
         raise NetworkError(f"{source}: {key} is given again after {section.options[key].source}; leave one of the two")
@@ -249,7 +257,7 @@ def _add_option(sections: list[Section], bare: str, source: str) -> None:
 
 def _faults(section: Section) -> list[str]:
     if section.kind not in READ:
-        return [f"{section.source}: unknown section [{section.kind[:80]}]{_close(section.kind, READ)}"]
+        return [f"{section.source}: unknown section [{cut(section.kind)}]{_close(section.kind, READ)}"]
     return [fault for key in section.options if (fault := _option_fault(section, key))]
 
 
@@ -260,14 +268,14 @@ def _option_fault(section: Section, key: str) -> str:
         return ""
     if key in neutral:
         return _neutral_fault(section, key, neutral[key])
-    return f"{option.source}: unknown option {key[:80]!r} in [{kind}]{_close(key, READ[kind] | neutral.keys())}"
+    return f"{option.source}: unknown option {shown(key)} in [{kind}]{_close(key, READ[kind] | neutral.keys())}"
 
 
 def _neutral_fault(section: Section, key: str, neutral: float) -> str:
     if section.numbers(key) == (neutral,):
         return ""
     option = section.options[key]
-    setting = f"{key}={option.value[:80]}"
+    setting = f"{key}={cut(option.value)}"
     return f"{option.source}: {setting} in [{section.kind}] is not supported, only {key}={neutral:g}"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from boards.errors import NetworkError
-from cnn.darknet.cfg import MAX_CFG_BYTES, parse_cfg, read_text
+from cnn.darknet.cfg import MAX_CFG_BYTES, file_label, parse_cfg, read_text
 from cnn.darknet.layers import DARKNET_EPSILON, build_layers, parameter_count
 from cnn.network import BatchNorm, Convolution, Dense, Detection, FloatArray, Network, Node
 
@@ -55,7 +56,7 @@ def read_darknet(
         return read_weights(network, weights)
     if weight_source is None:
         raise NetworkError(
-            f"the network {cfg.name} needs its trained numbers and no weights file came: "
+            f"the network {file_label(cfg)} needs its trained numbers and no weights file came: "
             "give --weights FILE, or --seed NUMBER for random ones"
         )
     return weight_source(network)
@@ -63,7 +64,7 @@ def read_darknet(
 
 def read_topology(cfg: Path) -> Network:
     """The layers and shapes of a cfg; all numbers are zeros that take no memory."""
-    sections = parse_cfg(read_text(cfg, MAX_CFG_BYTES, "cfg file"), cfg.name)
+    sections = parse_cfg(read_text(cfg, MAX_CFG_BYTES, "cfg file"), file_label(cfg))
     return build_layers(sections, identifier(cfg.stem))
 
 
@@ -82,7 +83,7 @@ def read_names(names: Path, network: Network) -> tuple[str, ...]:
     for node, classes in _class_counts(network):
         if classes != len(labels):
             raise NetworkError(
-                f"{names.name} must name the {classes} classes of {node.name!r} ({node.source}), "
+                f"{file_label(names)} must name the {classes} classes of {node.name!r} ({node.source}), "
                 f"one a line, but it has {len(labels)} lines; is it of another network?"
             )
     return labels
@@ -99,28 +100,37 @@ def read_weights(network: Network, path: Path) -> Network:
     count = sum(parameter_count(node) for node in network.nodes)
     try:
         with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise NetworkError(f"the weights file {path} must be a file, not a folder, a device or a pipe")
             start = _header_bytes(file.read(20), path)
-            _check_size(network, path, count, os.fstat(file.fileno()).st_size - start)
+            _check_size(network, path, count, status.st_size - start)
             file.seek(start)
             data = file.read(4 * count)
     except OSError as error:
         raise NetworkError(f"the weights file {path} cannot be read: {error.strerror or error}") from error
     numbers = np.frombuffer(data, "<f4").astype(np.float32, copy=False)
-    reader = _Reader(numbers, path.name)
+    reader = _Reader(numbers, file_label(path))
     return replace(network, nodes=tuple(_fill_node(node, reader) for node in network.nodes))
 
 
 def _header_bytes(data: bytes, path: Path) -> int:
     """How many bytes the header has, by the rule of darknet's load_weights_upto (src/parser.c)."""
     if len(data) < 16:
-        raise NetworkError(f"{path.name} must start with a header of 16 or 20 bytes, but has {len(data)}")
+        raise NetworkError(f"{file_label(path)} must start with a header of 16 or 20 bytes, but has {len(data)}")
     major, minor = struct.unpack_from("<2i", data)
     if not (0 <= major < 1000 and 0 <= minor < 1000):
         raise NetworkError(
-            f"the header of {path.name} says version {major}.{minor}, darknet writes 0.0 to 999.999 "
+            f"the header of {file_label(path)} says version {major}.{minor}, darknet writes 0.0 to 999.999 "
             "(above, weights are transposed, which is not supported); is this a weights file?"
         )
-    return 20 if major * 10 + minor >= 2 else 16
+    length = 20 if major * 10 + minor >= 2 else 16
+    if len(data) < length:
+        raise NetworkError(
+            f"{file_label(path)} must start with a header of {length} bytes, but ends after {len(data)}; "
+            "copy the file again"
+        )
+    return length
 
 
 def _check_size(network: Network, path: Path, expected: int, size: int) -> None:
@@ -129,17 +139,17 @@ def _check_size(network: Network, path: Path, expected: int, size: int) -> None:
     counts = f"{expected:,} numbers were wanted, {count:,} found"
     if count > expected:
         raise NetworkError(
-            f"{path.name} holds more than {network.name!r} reads: {counts}, {count - expected:,} left over "
+            f"{file_label(path)} holds more than {network.name!r} reads: {counts}, {count - expected:,} left over "
             f"after the last layer ({network.nodes[-1].source}); is it of another cfg?"
         )
     if count < expected:
         node, first, last = _numbers_at(network, count)
         raise NetworkError(
-            f"{path.name} ends within {node.name!r} ({node.source}): {counts}, and this layer's are "
+            f"{file_label(path)} ends within {node.name!r} ({node.source}): {counts}, and this layer's are "
             f"{first:,}…{last:,}; is it cut short, or of another cfg?"
         )
     if odd:
-        raise NetworkError(f"{path.name} has {odd} bytes after its last number; copy the file again")
+        raise NetworkError(f"{file_label(path)} has {odd} bytes after its last number; copy the file again")
 
 
 def _numbers_at(network: Network, position: int) -> tuple[Node, int, int]:

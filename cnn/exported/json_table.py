@@ -10,7 +10,8 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from boards.errors import NetworkError
+from boards.errors import NetworkError, cut, shown
+from cnn.network import is_label
 
 _JSON_NAMES: dict[type[Any], str] = {
     str: "a text",
@@ -19,6 +20,9 @@ _JSON_NAMES: dict[type[Any], str] = {
     list: "a list",
     dict: "an object",
 }
+
+
+MOST_LABELS = 10_000
 
 
 def is_number(value: Any) -> bool:
@@ -34,7 +38,7 @@ class JsonTable:
 
     def __init__(self, values: Any, source: str) -> None:
         if not isinstance(values, dict):
-            raise NetworkError(f"{source} must be a JSON object, not {str(values)[:80]!r}")
+            raise NetworkError(f"{source} must be a JSON object, not {shown(values)}")
         self.values: Mapping[str, Any] = values
         self.source = source
         self._asked: set[str] = set()
@@ -52,50 +56,50 @@ class JsonTable:
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             kinds = kind if isinstance(kind, tuple) else (kind,)
             required = " or ".join(_JSON_NAMES[name] for name in kinds)
-            raise NetworkError(f"{self.source}: {key!r} must be {required}, not {str(value)[:80]!r}")
+            raise NetworkError(f"{self.source}: {key!r} must be {required}, not {shown(value)}")
         return value
 
     def integer(self, key: str, low: int, high: int, default: int | None = None) -> int:
         """A whole number in low…high, both included."""
         value: int = self.get(key, int, default)
         if not low <= value <= high:
-            raise NetworkError(f"{self.source}: {key!r} must be {low}…{high}, not {str(value)[:80]}")
+            raise NetworkError(f"{self.source}: {key!r} must be {low}…{high}, not {shown(value)}")
         return value
 
     def number(self, key: str, low: float, high: float, default: float) -> float:
         """A number in low…high, both included."""
         value = self.get(key, (int, float), default)
         if not is_number(value) or not low <= value <= high:
-            raise NetworkError(f"{self.source}: {key!r} must be {low:g}…{high:g}, not {str(value)[:80]}")
+            raise NetworkError(f"{self.source}: {key!r} must be {low:g}…{high:g}, not {shown(value)}")
         return float(value)
 
     def text(self, key: str) -> str:
         """1…200 printable characters."""
         value: str = self.get(key, str)
         if not 1 <= len(value) <= 200 or not value.isprintable():
-            raise NetworkError(f"{self.source}: {key!r} must be 1…200 printable characters, not {value[:80]!r}")
+            raise NetworkError(f"{self.source}: {key!r} must be 1…200 printable characters, not {shown(value)}")
         return value
 
     def choice(self, key: str, choices: tuple[str, ...], default: str | None) -> str:
         """One of ``choices``."""
         value: str = self.get(key, str, default)
         if value not in choices:
-            close = difflib.get_close_matches(value, choices, n=1)
+            close = difflib.get_close_matches(cut(value), choices, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise NetworkError(f"{self.source}: {key!r} must be {', '.join(choices)}, not {value[:80]!r}{hint}")
+            raise NetworkError(f"{self.source}: {key!r} must be {', '.join(choices)}, not {shown(value)}{hint}")
         return value
 
     def labels(self) -> tuple[str, ...]:
-        """The names of the classes under "labels", at most 10 000, each cut off after 200 characters; () without."""
+        """The names of the classes under "labels", any texts, at most 10 000; () without."""
         listed = self.get("labels", list, [])
-        if len(listed) > 10_000 or not all(isinstance(label, str) and label.isprintable() for label in listed):
-            raise NetworkError(f"{self.source}: 'labels' must be printable texts, one a class")
-        return tuple(label[:200] for label in listed)
+        if len(listed) > MOST_LABELS or not all(is_label(label) for label in listed):
+            raise NetworkError(f"{self.source}: 'labels' must be at most {MOST_LABELS:,} texts, one a class")
+        return tuple(listed)
 
     def finish(self) -> None:
         """NetworkError where the object has a key that nobody asked for."""
         unknown = sorted(set(self.values) - self._asked)
         if unknown:
-            close = difflib.get_close_matches(unknown[0], self._asked, n=1)
+            close = difflib.get_close_matches(cut(unknown[0]), self._asked, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(self._asked))}"
-            raise NetworkError(f"{self.source}: {unknown[0][:80]!r} is no key of it; {hint}")
+            raise NetworkError(f"{self.source}: {shown(unknown[0])} is no key of it; {hint}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from boards.errors import NetworkError
+from boards.errors import NetworkError, shown
 from cnn.exported.json_table import JsonTable, is_number
 from cnn.exported.topology import Kernel, LayerOp
 from cnn.network import AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Shape, Upsample
@@ -110,7 +110,7 @@ def _one_object(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp,
 def _anchor(table: JsonTable, pair: Any) -> tuple[float, float]:
     sides = pair if isinstance(pair, list) else []
     if len(sides) != 2 or not all(is_number(side) and 0 < side < 1e6 for side in sides):
-        raise NetworkError(f"{table.source}: an anchor is a width and a height in pixels, not {str(pair)[:80]!r}")
+        raise NetworkError(f"{table.source}: an anchor is a width and a height in pixels, not {shown(pair)}")
     return float(sides[0]), float(sides[1])
 
 

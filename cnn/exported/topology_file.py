@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from boards.errors import NetworkError
-from cnn.darknet.cfg import read_text
+from boards.errors import LONGEST_FAULT, NetworkError, cut, shown
+from cnn.darknet.cfg import file_label, read_text
 from cnn.darknet.files import identifier
 from cnn.exported.json_table import JsonTable
 from cnn.exported.layer_kinds import KINDS, SIDE_LIMIT
@@ -26,7 +26,7 @@ FITS = ("plain", "letterbox", "smooth")
 
 def read_topology(path: Path) -> Topology:
     """The topology in a JSON file; NetworkError names file, layer and key."""
-    return parse_topology(read_text(path, TEXT_LIMIT, "network file"), path.name)
+    return parse_topology(read_text(path, TEXT_LIMIT, "network file"), file_label(path))
 
 
 def parse_topology(text: str, file: str) -> Topology:
@@ -34,10 +34,10 @@ def parse_topology(text: str, file: str) -> Topology:
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise NetworkError(f"{file} must be JSON text: {error}") from error
+        raise NetworkError(f"{file} must be JSON text: {cut(error, LONGEST_FAULT)}") from error
     table = JsonTable(values, file)
     if table.text("format") != FORMAT:
-        raise NetworkError(f"{file}: 'format' must be {FORMAT!r}, not {str(table.values['format'])[:80]!r}")
+        raise NetworkError(f"{file}: 'format' must be {FORMAT!r}, not {shown(table.values['format'])}")
     shape, order = _input(table)
     norm = JsonTable(table.get("batch_norm", dict, {}), f"{file}: batch_norm")
     topology = Topology(
@@ -91,7 +91,8 @@ def _layer(table: JsonTable, earlier: tuple[Layer, ...], picture: Shape) -> Laye
 
 
 def _name(table: JsonTable, kind: str, earlier: tuple[Layer, ...]) -> str:
-    name = identifier(table.get("name", str, f"{kind}{len(earlier) + 1}"))
+    text = table.text("name") if table.has("name") else f"{kind}{len(earlier) + 1}"
+    name = identifier(text)
     if name in {layer.name for layer in earlier} | {"input"}:
         raise NetworkError(f"{table.source}: the name {name!r} is taken already; give each layer one of its own")
     return name
@@ -105,7 +106,7 @@ def _inputs(table: JsonTable, earlier: tuple[Layer, ...]) -> tuple[int, ...]:
     for name in names:
         if not isinstance(name, str) or name not in numbers:
             raise NetworkError(
-                f"{table.source}: 'from' must name layers before it, not {str(name)[:80]!r}; there are "
+                f"{table.source}: 'from' must name layers before it, not {shown(name)}; there are "
                 f"{', '.join(list(numbers)[-6:])}"
             )
     if not 1 <= len(names) <= 64:

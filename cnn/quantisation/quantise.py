@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import QuantiseError
+from boards.errors import QuantiseError, faults
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.network import (
@@ -114,7 +114,7 @@ def _check_supported(network: Network) -> None:
     ]
     if wrong:
         raise QuantiseError(
-            f"{len(wrong)} layer(s) of {network.name!r} cannot be quantised: {'; '.join(wrong)}; "
+            f"{len(wrong)} layer(s) of {network.name!r} cannot be quantised: {faults(wrong)}; "
             "replace them and train again, or leave them to the host behind the last integer layer"
         )
 

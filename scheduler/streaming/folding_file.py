@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from boards.errors import ScheduleError
+from boards.errors import ScheduleError, shown
 from scheduler.hand_edited import MOST, check_keys, entries, read_object
 from scheduler.streaming import graph as g
 from scheduler.streaming.rules import MEMORIES, MULTIPLIERS, RAMS, STYLES, check
@@ -98,10 +98,10 @@ def _fold(block: dict[str, Any], place: str) -> g.Fold:
     values = {key: block[key] for key in _FOLD if key in block}
     for key, value in values.items():
         if key in _CHOICES:
-            if value not in _CHOICES[key]:
-                raise ScheduleError(f"{place}: {key} is one of {', '.join(_CHOICES[key])}, not {value!r}")
+            if not isinstance(value, str) or value not in _CHOICES[key]:
+                raise ScheduleError(f"{place}: {key} is one of {', '.join(_CHOICES[key])}, not {shown(value)}")
         elif type(value) is not int or not _LEAST.get(key, 1) <= value <= MOST:
-            raise ScheduleError(f"{place}: {key} is an integer of {_LEAST.get(key, 1)}…{MOST}, not {value!r}")
+            raise ScheduleError(f"{place}: {key} is an integer of {_LEAST.get(key, 1)}…{MOST}, not {shown(value)}")
     return g.Fold(**values)
 
 
@@ -110,6 +110,6 @@ def _depths(values: dict[str, Any], block: g.Block, place: str) -> list[int]:
     are_depths = isinstance(depths, list) and all(type(d) is int and 0 <= d <= DEEPEST for d in depths)
     if not are_depths or len(depths) != len(block.inputs):
         raise ScheduleError(
-            f"{place}: depths are {len(block.inputs)} integers of 0…{DEEPEST}, one an input, not {depths!r}"
+            f"{place}: depths are {len(block.inputs)} integers of 0…{DEEPEST}, one an input, not {shown(depths)}"
         )
     return list(depths)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from boards.errors import ScheduleError
+from boards.errors import ScheduleError, faults
 from cnn.network import MaxPool
 from scheduler.streaming import graph as g
 from scheduler.streaming.folded_block import FoldedBlock
@@ -273,5 +273,5 @@ def check(folding: g.StreamingFolding) -> g.StreamingFolding:
         raise ScheduleError(f"{graph.name} has {len(graph.blocks)} blocks, and the folding has {len(folds)} folds")
     sentences = list(broken(graph, folds))
     if sentences:
-        raise ScheduleError(f"the folding of {graph.name} is not legal:\n  " + "\n  ".join(sentences))
+        raise ScheduleError(f"the folding of {graph.name} is not legal:\n  " + faults(sentences, "\n  "))
     return folding

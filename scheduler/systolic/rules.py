@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from boards.errors import ScheduleError
+from boards.errors import ScheduleError, faults
 from scheduler.systolic.formats import check_format
 from scheduler.systolic.on_chip import handovers, hindrances
 from scheduler.systolic.schedule import ScheduledLayer, SystolicSchedule
@@ -95,5 +95,5 @@ def check_schedule(schedule: SystolicSchedule) -> SystolicSchedule:
     check_format(schedule.network, [scheduled.layer for scheduled in schedule.layers], schedule.array)
     problems = broken_rules(schedule)
     if problems:
-        raise ScheduleError(f"the schedule of {schedule.network.name} is not legal:\n  " + "\n  ".join(problems))
+        raise ScheduleError(f"the schedule of {schedule.network.name} is not legal:\n  " + faults(problems, "\n  "))
     return schedule

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from boards.errors import ScheduleError
+from boards.errors import ScheduleError, faults, shown
 from cnn.quantized import QuantizedNetwork
 from scheduler.hand_edited import MOST, check_keys, entries, read_object
 from scheduler.systolic.array import Array, check
@@ -114,19 +114,19 @@ def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> S
     schedule = schedule_layers(network, layers, array, tilings)
     problems = broken_rules(schedule)
     if problems:
-        raise ScheduleError(f"{name} is not a legal schedule of {network.name}:\n  " + "\n  ".join(problems))
+        raise ScheduleError(f"{name} is not a legal schedule of {network.name}:\n  " + faults(problems, "\n  "))
     return schedule
 
 
 def _batch(value: object, name: str) -> int:
     if type(value) is not int or not 1 <= value <= MAX_BATCH:
-        raise ScheduleError(f"{name}: batch is an integer of 1…{MAX_BATCH}, not {value!r}")
+        raise ScheduleError(f"{name}: batch is an integer of 1…{MAX_BATCH}, not {shown(value)}")
     return value
 
 
 def _array(values: object, name: str) -> Array:
     if not isinstance(values, dict):
-        raise ScheduleError(f"{name}: array is an object, not {values!r}")
+        raise ScheduleError(f"{name}: array is an object, not {shown(values)}")
     values = {**LATER, **values}
     keys = [f.name for f in fields(Array)]
     check_keys(values, keys, keys, f"{name}: array")
@@ -134,7 +134,7 @@ def _array(values: object, name: str) -> Array:
         text = key == "dsp"
         if not (type(value) is str if text else type(value) is int and _least(key) <= value <= MOST):
             required = "a text" if text else f"an integer of {_least(key)}…{MOST}"
-            raise ScheduleError(f"{name}: array.{key} is {required}, not {value!r}")
+            raise ScheduleError(f"{name}: array.{key} is {required}, not {shown(value)}")
     return Array(**values)
 
 
@@ -144,7 +144,7 @@ def _tiling(network: QuantizedNetwork, layer: Layer, array: Array, row: dict[str
     check_keys(row, list(_LAYER_KEYS), list(_LAYER_KEYS), place)
     for key, kind in _LAYER_KEYS.items():
         if type(row[key]) is not kind:
-            raise ScheduleError(f"{place}: {key} is of type {kind.__name__}, not {row[key]!r}")
+            raise ScheduleError(f"{place}: {key} is of type {kind.__name__}, not {shown(row[key])}")
     width, total = int(row["tile_columns"]), layer.out.width
     if not 1 <= width <= total:
         raise ScheduleError(f"{place}: tile_columns is 1…{total}, not {width}")

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from boards.errors import ScheduleError
+from boards.errors import ScheduleError, cut
+from scheduler.hand_edited import MAX_BYTES
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,14 @@ def saved_text(saved: Path | str, what: str, made_by: str) -> tuple[str, str]:
     """
     if isinstance(saved, str) and saved.lstrip().startswith("{"):
         return saved, f"the {what}"
+    path = Path(saved)
     try:
-        return Path(saved).read_text("utf-8"), Path(saved).name
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise ScheduleError(f"{path} is no {what}, it has more than {MAX_BYTES} bytes; write one with {made_by}")
+        return data.decode("utf-8"), cut(path.name)
     except UnicodeDecodeError as error:
-        raise ScheduleError(f"the {what} {saved} is no text; write one with {made_by}") from error
-    except OSError as error:
-        raise ScheduleError(f"the {what} {saved} cannot be read: {error}; write one with {made_by}") from error
+        raise ScheduleError(f"the {what} {path} is no text; write one with {made_by}") from error
+    except (OSError, ValueError) as error:
+        raise ScheduleError(f"the {what} {cut(path)} cannot be read: {cut(error)}; write one with {made_by}") from error

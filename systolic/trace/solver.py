@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from boards.errors import SimulationError
+from boards.errors import SimulationError, listed, shown
 from systolic.trace.advice import Advice, advise, remedy
 from systolic.trace.events import RegionFacts, SolverOptions, StreamFacts, solver_options
 from systolic.trace.timing import (
@@ -214,7 +214,7 @@ class Trace:
         known = {stream.name for stream in streams} | {stream.group for stream in streams}
         for name, depth in depths.items():
             if name not in known:
-                raise SimulationError(f"no stream is named '{name}'; the trace has {', '.join(sorted(known))}")
+                raise SimulationError(f"no stream is named {shown(name)}; the trace has {listed(sorted(known))}")
             if depth < 1:
                 raise SimulationError(f"stream '{name}' needs a depth of at least 1, not {depth}")
 

@@ -146,10 +146,20 @@ def test_an_unknown_board_names_close_ones() -> None:
         ('image = "ZCU104"', 'image = "a\\nb"', "image must be a text of printable characters, not 'a\\nb'"),
         ("[[pll]]", "[pll]", "pll must be a list of tables, not {"),
         ("[ddr]", "[dddr]", "ddr is missing, it must be a table"),
+        ("dsp = 1728", f"dsp = {10**30}", "resources.dsp must be in 1…50000, not 1000000000000000000000000000000"),
+        ("dsp = 1728", f"dsp = {10**400}", "resources.dsp must be in 1…50000, not an integer of 1,329 bits"),
+        ("dsp = 775", f"dsp = {10**400}", "fmax.dsp must be in 1…2000, not an integer of 1,329 bits"),
+        ("dsp = 1728", f"dsp = {'9' * 5000}", "the board file is not valid TOML: Exceeds the limit (4300 digits)"),
     ],
 )
 def test_a_wrong_file_names_file_and_key(old: str, new: str, sentence: str, tmp_path: Path) -> None:
     assert message(changed(old, new), tmp_path).startswith(sentence)
+
+
+@pytest.mark.parametrize("key", ["x" * 100_000, "y." * 20_000 + "y"])
+@pytest.mark.parametrize("value", [1, "[" * 300 + "]" * 300, f'"{"z" * 100_000}"'])
+def test_a_refusal_stays_a_sentence(key: str, value: object, tmp_path: Path) -> None:
+    assert len(message(changed("dsp = 1728", f"dsp = {value}\n{key} = {value}"), tmp_path)) < 3000
 
 
 def test_a_file_that_is_no_toml(tmp_path: Path) -> None:

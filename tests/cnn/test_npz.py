@@ -69,7 +69,14 @@ def pickled() -> bytes:
         ({"a": npy(np.full((2, 3), np.nan))}, "'a' must hold finite float32 numbers"),
         ({"a": npy(np.full((2, 3), 1e300))}, "'a' must hold finite float32 numbers"),
         ({"a": npy(arrays()["a"])[:-1]}, "'a' [2, 3] has 23 bytes of numbers; export it again"),
-        ({"a": b"no array"}, "w.npz must be an .npz file, but is damaged"),
+        ({"a": b"no array"}, "w.npz: 'a' is no .npy array: "),
+        (
+            {"a": b"\x93NUMPY\x09\x00" + bytes(90)},
+            "'a' is no .npy array: its version is (9, 0), and 1.0 and 2.0 are read",
+        ),
+        ({"a": npy(arrays()["a"]).replace(b"(2, 3), }", b"(2, 3), $")}, "'a' is no .npy array: "),
+        ({"a": npy(arrays()["a"]).replace(b"(2, 3)", b"((((((")}, "'a' is no .npy array: "),
+        ({"a": npy(arrays()["a"]).replace(b"'<f4'", b"'<x4'")}, "'a' is no .npy array: "),
         ({"a": pickled()}, "'a' must be float16, float32 or float64, not |O"),
         ({"c": npy(np.zeros(2))}, "1 array(s) that no layer reads, the first is 'c'; is it of another network?"),
     ],
@@ -97,11 +104,27 @@ def test_files_that_are_no_archives(tmp_path: Path) -> None:
     (tmp_path / "w.npz").write_bytes(b"PK\x03\x04 nothing")
     with pytest.raises(NetworkError, match=r"w\.npz must be an \.npz file, but is damaged"):
         read_arrays(tmp_path / "w.npz", SHAPES)
-    with pytest.raises(NetworkError, match=r"no\.npz cannot be read: there is no such file"):
+    with pytest.raises(NetworkError, match=r"no\.npz cannot be read: No such file or directory"):
         read_arrays(tmp_path / "no.npz", SHAPES)
     path = archive(tmp_path, members())
     data = bytearray(path.read_bytes())
     data[60] ^= 0xFF
     path.write_bytes(data)
     with pytest.raises(NetworkError, match="damaged"):
+        read_arrays(path, SHAPES)
+
+
+def test_a_member_that_is_no_array(tmp_path: Path) -> None:
+    path = archive(tmp_path, {"a": npy(arrays()["a"]), "b.npy": npy(arrays()["b"])})
+    with pytest.raises(NetworkError, match=r"w\.npz holds 'a', which is no array; export it again"):
+        read_arrays(path, SHAPES)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_packed_numbers_that_are_damaged(method: int, tmp_path: Path) -> None:
+    path = archive(tmp_path, members(), method)
+    data = bytearray(path.read_bytes())
+    data[45:75] = bytes(30)
+    path.write_bytes(data)
+    with pytest.raises(NetworkError, match=r"w\.npz must be an \.npz file, but is damaged: .*; export it again"):
         read_arrays(path, SHAPES)

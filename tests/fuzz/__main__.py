@@ -7,8 +7,20 @@ from pathlib import Path
 
 from tests.fuzz.campaign import Campaign
 
-# Each target's module has `run(campaign: Campaign) -> int`: prints what it did, gives the number of defects.
-TARGETS: dict[str, str] = {}
+# Name → module, or module:function. Each has `run(campaign: Campaign) -> int`, or the function named: it prints what it
+# did and gives the number of defects.
+TARGETS: dict[str, str] = {
+    "board": "tests.fuzz.files.mappings:board",
+    "cfg": "tests.fuzz.files.networks:cfg",
+    "exported": "tests.fuzz.files.networks:exported",
+    "folding": "tests.fuzz.files.mappings:folding",
+    "names": "tests.fuzz.files.networks:names",
+    "npz": "tests.fuzz.files.networks:npz",
+    "picture": "tests.fuzz.files.pictures:picture",
+    "quantized": "tests.fuzz.files.networks:quantized",
+    "schedule": "tests.fuzz.files.mappings:schedule",
+    "weights": "tests.fuzz.files.networks:weights",
+}
 
 
 def main() -> int:
@@ -21,7 +33,8 @@ def main() -> int:
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"), metavar="DIR")
     options = parser.parse_args()
     campaign = Campaign(options.seed, options.cases, options.seconds, options.failures)
-    defects: int = importlib.import_module(TARGETS[options.target]).run(campaign)
+    module, _, function = TARGETS[options.target].partition(":")
+    defects: int = getattr(importlib.import_module(module), function or "run")(campaign)
     return min(1, defects)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from boards.board import Board
+from boards.errors import faults
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.area.placement import excess, place
 from scheduler.systolic.area.resources import Usage
@@ -142,7 +143,7 @@ def _too_large(name: str, space: Space, networks: dict[tuple[int, int], NetworkS
             f"no row buffer of {space.row_depths[-1]} words and weight buffer of {space.weight_depths[-1]} steps "
             "hold every layer; allow deeper ones"
         )
-    return f"{len(problems)} layer(s) of {name} do not fit the array {geometry}:\n  " + "\n  ".join(problems)
+    return f"{len(problems)} layer(s) of {name} do not fit the array {geometry}:\n  " + faults(problems, "\n  ")
 
 
 def _layer_too_large(

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from boards.board import Board
-from boards.errors import ScheduleError
+from boards.errors import ScheduleError, listed, shown
 from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrTiming
@@ -188,7 +188,7 @@ class SystolicMapping:
     def _layer_index(self, name: str | None) -> int:
         names = [layer.shape.name for layer in self.cost.layers]
         if name is not None and name not in names:
-            raise ScheduleError(f"there is no layer {name!r}; there are {', '.join(names)}")
+            raise ScheduleError(f"there is no layer {shown(name)}; there are {listed(names)}")
         return 0 if name is None else names.index(name)
 
     def _repr_html_(self) -> str:

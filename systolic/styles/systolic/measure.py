@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import SimulationError
+from boards.errors import SimulationError, listed, shown
 from host.contract.libraries import SystolicLibrary
 from host.contract.systolic import SystolicLayer
 from scheduler.systolic.array import Array
@@ -144,7 +144,7 @@ class SystolicReport:
         if layer is not None:
             label = next((number for number, name in names.items() if name == layer), None)
             if label is None:
-                raise SimulationError(f"there is no layer {layer!r} to draw; there are {', '.join(names.values())}")
+                raise SimulationError(f"there is no layer {shown(layer)} to draw; there are {listed(names.values())}")
         return draw(self.timing, label, self.title, names)
 
     def _repr_html_(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from boards.board import Board
-from boards.errors import SimulationError
+from boards.errors import SimulationError, listed, shown
 from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
 from host.vision.picture import Pixels
@@ -69,4 +69,4 @@ class SystolicStyle:
         """SimulationError where there is no such layer."""
         names = [described.name for described in design.manifest.layers]
         if layer is not None and layer not in names:
-            raise SimulationError(f"there is no layer {layer!r} to draw; there are {', '.join(names)}")
+            raise SimulationError(f"there is no layer {shown(layer)} to draw; there are {listed(names)}")

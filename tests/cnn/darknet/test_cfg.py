@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boards.errors import NetworkError
+from boards.errors import MOST_FAULTS, NetworkError
 from cnn.darknet.files import read_topology
 from cnn.darknet.layers import MAX_LAYERS
 from cnn.network import Dense
@@ -86,6 +86,7 @@ def test_remarks_spaces_and_carriage_returns_are_no_matter(tmp_path: Path) -> No
         (NET + "[connected]\noutput=65536\n" * 2, "net.cfg:8: the network exceeds 268,435,456 weights"),
         (NET + "[dropout]\n" * MAX_LAYERS, f"a network has at most {MAX_LAYERS - 1} layers"),
         (NET + "[softmax]\ngroups=5\n", "net.cfg:7: groups=5 must divide the 768 values"),
+        (NET + CONV + NET, "net.cfg:12: a cfg has one [net], remove this one"),
     ],
 )
 def test_a_refusal_names_the_line(tmp_path: Path, text: str, sentence: str) -> None:
@@ -97,6 +98,32 @@ def test_all_unknown_names_come_at_once(tmp_path: Path) -> None:
     assert "net.cfg:6: unknown section [lstm]" in sentence
     assert "net.cfg:8: unknown option 'fliters'" in sentence
     assert "net.cfg:9: unknown section [gru]" in sentence
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[{'x' * 100_000}]\n",
+        NET + f"[{'x' * 100_000}]\n",
+        NET + "[conv]\n" + "".join(f"option{number}=1\n" for number in range(5000)),
+        NET + f"[conv]\nactivation={'x' * 100_000}\n",
+        NET + f"[conv]\nfilters={'9' * 100_000}\n",
+    ],
+)
+def test_a_refusal_stays_a_sentence(tmp_path: Path, text: str) -> None:
+    assert len(refusal(tmp_path, text)) < 3000
+
+
+def test_faults_that_are_not_told_are_counted(tmp_path: Path) -> None:
+    sentence = refusal(tmp_path, NET + "[conv]\n" + "".join(f"option{number}=1\n" for number in range(100)))
+    assert "net.cfg:7: unknown option 'option0'" in sentence
+    assert sentence.endswith(f"; and {100 - MOST_FAULTS} more")
+
+
+def test_a_file_name_is_told_on_one_line(tmp_path: Path) -> None:
+    cfg = tmp_path / "a\tb\n\udcffc.cfg"
+    cfg.write_text(NET + CONV)
+    assert read_topology(cfg).nodes[-1].source == "a?b??c.cfg:6"
 
 
 EVERYTHING = (

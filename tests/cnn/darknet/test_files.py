@@ -93,6 +93,22 @@ def test_a_file_that_is_no_weights_file(tmp_path: Path) -> None:
         read_weights(network, tmp_path)
 
 
+@pytest.mark.parametrize("size", [16, 17, 19])
+def test_a_file_that_ends_within_its_header(tmp_path: Path, size: int) -> None:
+    network = topology(tmp_path, NET + CONV)
+    path = tmp_path / "net.weights"
+    path.write_bytes(write_darknet_weights(network)[:size])
+    with pytest.raises(NetworkError, match=f"must start with a header of 20 bytes, but ends after {size}; copy the"):
+        read_weights(network, path)
+
+
+def test_a_device_is_no_weights_file(tmp_path: Path) -> None:
+    with pytest.raises(
+        NetworkError, match="the weights file /dev/zero must be a file, not a folder, a device or a pip"
+    ):
+        read_weights(topology(tmp_path, NET + CONV), Path("/dev/zero"))
+
+
 def test_numbers_must_be_finite_and_variances_positive(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + NORMED)
     numbers = np.zeros(values(network))

@@ -1,0 +1,193 @@
+"""The loop of a campaign: cases in forked workers, so that a crash or a hang is a defect like any other.
+
+A worker tells the number of its case through memory that it shares with its parent, before each. The parent watches
+the processor time that the case takes, and knows which case it was when a worker dies.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import select
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from tests.fuzz.campaign import Campaign
+from tests.fuzz.files.judge import MOST_SECONDS, Defect, Watch, judge, limit_memory
+from tests.fuzz.files.shrink import shrunk
+from tests.fuzz.files.target import Target
+
+CASES_A_WORKER = 20_000
+"""After so many a fresh worker goes on, with the memory of a fresh process."""
+
+_STATE = struct.Struct("<qdq")  # the case's number, the worker's processor time at its beginning, cases done
+_HEAD = struct.Struct("<qii")  # number, bytes of kind and of text
+_MORE, _DONE = 10, 0
+
+
+@dataclass
+class Hunt:
+    """What a campaign over one target has seen. defects: kind → the first case that showed it, and what was wrong."""
+
+    target: Target
+    campaign: Campaign
+    seeds: Sequence[bytes]
+    cases: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    defects: dict[str, tuple[int, Defect]] = field(default_factory=dict)
+
+    def note(self, number: int, defect: Defect) -> None:
+        """Keeps the first of each kind, and tells of it."""
+        self.counts[defect.kind] += 1
+        if defect.kind not in self.defects:
+            self.defects[defect.kind] = (number, defect)
+            print(f"{self.target.name}: case {number}: {defect.kind}", flush=True)
+
+
+def hunt(target: Target, campaign: Campaign) -> int:
+    """Runs the campaign; prints what it did, leaves a file and a text for each defect, gives how many there are."""
+    found = Hunt(target, campaign, tuple(target.seeds()))
+    begin = time.monotonic()
+    number: int | None = 0
+    while number is not None:
+        number = _work(found, number)
+    seconds = time.monotonic() - begin
+    for index, (number_of_case, defect) in enumerate(found.defects.values()):
+        _leave(found, index, number_of_case, defect)
+    print(
+        f"{target.name}: {found.cases:,} cases in {seconds:.0f} s ({found.cases / max(seconds, 1e-3):,.0f}/s), seed "
+        f"{campaign.seed}, {len(found.defects)} defects",
+        flush=True,
+    )
+    return len(found.defects)
+
+
+def _work(found: Hunt, first: int) -> int | None:
+    """One worker from case ``first`` on; the case at which the next one goes on, None where all are done."""
+    with mmap.mmap(-1, _STATE.size) as state:
+        state[:] = _STATE.pack(first, 0.0, 0)
+        read_end, write_end = os.pipe()
+        folder = Path(tempfile.mkdtemp(prefix="systolic-fuzz-", dir=_quick_folder()))
+        child = os.fork()
+        if child == 0:
+            os.close(read_end)
+            _child(found, first, folder, state, write_end)
+        os.close(write_end)
+        try:
+            status = _watch(found, child, state, read_end)
+        finally:
+            os.close(read_end)
+            shutil.rmtree(folder, ignore_errors=True)
+        number, _, done = _STATE.unpack(state[:])
+    found.cases += done
+    code = os.waitstatus_to_exitcode(status)
+    if code == _DONE:
+        return None
+    if code != _MORE:
+        kind = "hangs" if code == -signal.SIGKILL else f"dies of {signal.Signals(-code).name}" if code < 0 else "exits"
+        found.cases += 1
+        found.note(number, Defect(kind, f"the worker ended with {code}"))
+    return int(number) + 1
+
+
+def _quick_folder() -> str | None:
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def _watch(found: Hunt, child: int, state: mmap.mmap, read_end: int) -> int:
+    """Until the worker ends; kills it where a case takes too long. The status that it ended with."""
+    waiting = b""
+    ended = False
+    while True:
+        ready, _, _ = select.select([read_end], [], [], 0.2)
+        if ready:
+            part = os.read(read_end, 1 << 16)
+            waiting = _take(found, waiting + part)
+            ended = not part
+        _, begun, _ = _STATE.unpack(state[:])
+        if begun and _cpu_seconds(child) - begun > MOST_SECONDS:
+            os.kill(child, signal.SIGKILL)
+        if ended:
+            return os.waitpid(child, 0)[1]
+
+
+def _cpu_seconds(process: int) -> float:
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text("ascii", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _take(found: Hunt, data: bytes) -> bytes:
+    """The defects that a worker told of; what is left of ``data``."""
+    while len(data) >= _HEAD.size:
+        number, kind, text = _HEAD.unpack_from(data)
+        end = _HEAD.size + kind + text
+        if len(data) < end:
+            break
+        words = data[_HEAD.size : end]
+        found.note(number, Defect(words[:kind].decode(), words[kind:].decode()))
+        data = data[end:]
+    return data
+
+
+def _child(found: Hunt, first: int, folder: Path, state: mmap.mmap, write_end: int) -> None:
+    """The worker: never returns."""
+    code = 1
+    try:
+        _quiet(folder)
+        limit_memory(found.target.extra_bytes)
+        watch = Watch(folder, found.target.runs)
+        code = _cases(found, first, folder, state, write_end, watch)
+    finally:
+        os._exit(code)
+
+
+def _quiet(folder: Path) -> None:
+    """What is read may print: into nothing. Temporary files go where they may be written."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+    sys.stdin = open(os.devnull)  # noqa: PTH123, SIM115 (until the process ends)
+    tempfile.tempdir = str(folder)
+
+
+def _cases(found: Hunt, first: int, folder: Path, state: mmap.mmap, write_end: int, watch: Watch) -> int:
+    done = 0
+    for number in islice(found.campaign.numbers(), first, None):
+        if done == CASES_A_WORKER:
+            return _MORE
+        state[:] = _STATE.pack(number, 0.0, done)
+        data = found.target.case(found.seeds, found.campaign.seed, number)
+        state[:] = _STATE.pack(number, max(time.process_time(), 1e-6), done)
+        defect = judge(found.target, data, folder, watch)
+        if defect is not None:
+            kind, text = defect.kind.encode("utf-8", "replace"), defect.text.encode("utf-8", "replace")
+            os.write(write_end, _HEAD.pack(number, len(kind), len(text)) + kind + text)
+        done += 1
+    state[:] = _STATE.pack(first + done, 0.0, done)
+    return _DONE
+
+
+def _leave(found: Hunt, index: int, number: int, defect: Defect) -> None:
+    """A small file that shows the defect again, and a text that says what it is."""
+    data = shrunk(found.target, found.target.case(found.seeds, found.campaign.seed, number), defect)
+    folder = found.campaign.failures
+    folder.mkdir(parents=True, exist_ok=True)
+    name = f"{found.target.name}-{found.campaign.seed}-{index}"
+    (folder / f"{name}.case").write_bytes(data)
+    text = (
+        f"python -m tests.fuzz {found.target.name} --seed {found.campaign.seed}: case {number}, and "
+        f"{found.counts[defect.kind] - 1} more\n{defect.kind}\n\n{defect.text}\n"
+    )
+    (folder / f"{name}.txt").write_text(text, "utf-8")

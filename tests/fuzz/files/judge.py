@@ -1,0 +1,120 @@
+"""One case: reads a file, and says what was wrong with how that went."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from boards.errors import SystolicError
+from tests.fuzz.files.target import MEGABYTE, Target
+
+LONGEST_SENTENCE = 3000
+"""Characters of an error."""
+
+MOST_SECONDS = 10.0
+"""Of processor time that reading a file may take."""
+
+MOST_BYTES = 512 * MEGABYTE
+"""Of memory, beyond what the file honestly takes."""
+
+ROOT = Path(__file__).resolve().parents[3]
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_CHANGES = {"os.mkdir": (0, 2), "os.remove": (0, 1), "os.rmdir": (0, 1), "os.chmod": (0, 2), "os.truncate": (0, 0),
+            "os.rename": (1, 3), "os.symlink": (1, 2), "os.link": (1, 3)}  # fmt: skip
+"""Event → which of its arguments is the path that is changed, and which the open folder that it is relative to, −1 for
+none: whole trees are removed so."""
+
+
+@dataclass(frozen=True)
+class Defect:
+    """kind: the same for cases that show the same thing. text: for a person, a traceback for instance."""
+
+    kind: str
+    text: str
+
+
+class Watch:
+    """Sees every file that is written and every program that is started, while it is on."""
+
+    def __init__(self, allowed: Path, runs: tuple[str, ...]) -> None:
+        self._allowed, self._runs = os.fspath(allowed), runs
+        self.on = False
+        self.seen: list[str] = []
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not self.on:
+            return
+        if event == "open":
+            path, _, flags = arguments
+            if isinstance(flags, int) and flags & _WRITES:
+                self._wrote(path)
+        elif event in _CHANGES:
+            path, folder = (arguments[index] for index in _CHANGES[event])
+            if not isinstance(folder, int) or folder < 0:
+                self._wrote(path)
+        elif event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn"):
+            program = Path(os.fsdecode(arguments[0])).name
+            if program not in self._runs:
+                self.seen.append(f"starts {program}")
+
+    def _wrote(self, path: Any) -> None:
+        if isinstance(path, int):
+            return
+        whole = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 (no link is followed)
+        if not whole.startswith((self._allowed, "/dev/null", "/dev/shm/sem.", "/proc/self")):
+            self.seen.append(f"writes {whole}")
+
+
+def limit_memory(extra_bytes: int) -> None:
+    """From here on this process gets no more than ``MOST_BYTES`` + ``extra_bytes`` beyond what it has."""
+    pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+    most = pages * resource.getpagesize() + MOST_BYTES + extra_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def judge(target: Target, data: bytes, folder: Path, watch: Watch) -> Defect | None:
+    """Reads ``data`` as a file in ``folder``; None where that went as it has to."""
+    path = folder / target.file_name
+    path.write_bytes(data)
+    watch.seen.clear()
+    watch.on = True
+    try:
+        target.read(path)
+        return _noticed(watch)
+    except SystolicError as error:
+        return _sentence(error) or _noticed(watch)
+    except BaseException as error:
+        return raised(error)
+    finally:
+        watch.on = False
+
+
+def _noticed(watch: Watch) -> Defect | None:
+    return Defect(watch.seen[0], "; ".join(watch.seen)) if watch.seen else None
+
+
+def _sentence(error: SystolicError) -> Defect | None:
+    text = str(error)
+    if len(text) <= LONGEST_SENTENCE:
+        return None
+    return Defect(f"long sentence, {_place(error)}", f"{len(text)} characters: {text[:2000]}")
+
+
+def raised(error: BaseException) -> Defect:
+    """An exception that is none of the project's."""
+    return Defect(f"{type(error).__name__}, {_place(error)}", "".join(traceback.format_exception(error))[-6000:])
+
+
+def _place(error: BaseException) -> str:
+    """File and line of the deepest frame of the project."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename.startswith(str(ROOT)) and "/tests/" not in frame.filename]
+    if not own:
+        return "in its target"
+    return f"{Path(own[-1].filename).relative_to(ROOT)}:{own[-1].lineno}"

@@ -1,0 +1,153 @@
+"""Files of networks: darknet's, the exported form's, and that of a quantised network."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+
+from cnn import zoo
+from cnn.darknet.files import read_darknet, read_names, read_topology, read_weights, write_darknet_weights
+from cnn.exported.network import array_shapes, read_exported
+from cnn.exported.seed import seeded_arrays
+from cnn.exported.topology_file import parse_topology
+from cnn.network import Network
+from cnn.npz import write_arrays
+from cnn.quantized_file import from_npz, to_npz
+from tests.fuzz.files import corpus
+from tests.fuzz.files.hunt import hunt
+from tests.fuzz.files.mutators import BYTES, TEXT
+from tests.fuzz.files.structured import JSON, archive, npy_header, word_of
+from tests.fuzz.files.target import Mutate, Target
+
+FEW = 100_000
+"""Numbers that are drawn in no time."""
+
+
+# --- darknet
+
+
+def cfg_seeds() -> tuple[bytes, ...]:
+    """The built-in networks, and what was a defect once."""
+    return (*(path.read_bytes() for path in sorted(zoo.MODELS.glob("*/*.cfg"))), *corpus.files("cfg"))
+
+
+def read_cfg(path: Path) -> None:
+    """The topology; of a small one also the whole network."""
+    network = read_topology(path)
+    if sum(node.shape.values for node in network.nodes) < FEW:
+        read_darknet(path, None, weight_source=zoo.seeded(1))
+
+
+@cache
+def small() -> Network:
+    """A network that has few numbers, a batch norm among them, and classes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "small.cfg"
+        path.write_bytes(corpus.file("cfg", "small.cfg"))
+        return read_darknet(path, None, weight_source=zoo.seeded(1))
+
+
+def weights_seeds() -> tuple[bytes, ...]:
+    """Of the small network, and what was a defect once."""
+    return (write_darknet_weights(small()), *corpus.files("weights"))
+
+
+def names_seeds() -> tuple[bytes, ...]:
+    """As many labels as the small network has classes, and what was a defect once."""
+    return (b"cat\ndog\n", "chat\r\n犬\r\n".encode(), *corpus.files("names"))
+
+
+CFG = Target("cfg", cfg_seeds, TEXT, read_cfg, "network.cfg")
+WEIGHTS = Target("weights", weights_seeds, (*BYTES, word_of("<f"), word_of("<i")), lambda path: _weights(path))
+NAMES = Target("names", names_seeds, TEXT, lambda path: _names(path))
+
+
+def _weights(path: Path) -> None:
+    read_weights(small(), path)
+
+
+def _names(path: Path) -> None:
+    read_names(path, small())
+
+
+# --- exported
+
+
+def exported_seeds() -> tuple[bytes, ...]:
+    """The built-in networks, and what was a defect once."""
+    return (*(path.read_bytes() for path in sorted(zoo.MODELS.glob("*/*-*.json"))), *corpus.files("exported"))
+
+
+def read_exported_file(path: Path) -> None:
+    """The topology; of a small one also its integers."""
+    topology = parse_topology(path.read_text("utf-8", errors="surrogateescape"), path.name)
+    if sum(layer.shape.values for layer in topology.layers) < FEW and _numbers(path) < FEW:
+        zoo.load_exported_file(path, None, 1)
+
+
+def _numbers(path: Path) -> int:
+    topology = parse_topology(path.read_text("utf-8", errors="surrogateescape"), path.name)
+    return sum(int(np.prod(shape)) for shape in array_shapes(topology).values())
+
+
+def npz_seeds() -> tuple[bytes, ...]:
+    """Arrays by their names and by numbers, and what was a defect once."""
+    arrays = seeded_arrays(parse_topology(_small_exported().decode(), "small.json"), 1)
+    numbered = dict(zip((f"arr_{i}" for i in range(len(arrays))), arrays.values(), strict=True))
+    return (write_arrays(arrays), write_arrays(numbered), *corpus.files("npz"))
+
+
+def _small_exported() -> bytes:
+    return corpus.file("exported", "small.json")
+
+
+def read_npz(path: Path) -> None:
+    """With the topology of the small network beside it."""
+    topology = path.with_name("small.json")
+    if not topology.exists():
+        topology.write_bytes(_small_exported())
+    read_exported(topology, path)
+
+
+def _member(name: str) -> Sequence[Mutate]:
+    if name.endswith(".json"):
+        return JSON
+    return (*BYTES, npy_header, npy_header, npy_header, word_of("<f"), word_of("<q"))
+
+
+EXPORTED = Target("exported", exported_seeds, JSON, read_exported_file, "network.json")
+NPZ = Target("npz", npz_seeds, (archive(_member), archive(_member), *BYTES), read_npz, "network.npz")
+
+
+# --- quantised
+
+
+def quantized_seeds() -> tuple[bytes, ...]:
+    """Integers of the small exported network, in both forms of requantising, and what was a defect once."""
+    texts = [json.loads(_small_exported()) | {"requantise": form} for form in ("multiply_shift", "thresholds")]
+    return (*(_quantized(json.dumps(text)) for text in texts), *corpus.files("quantized"))
+
+
+def _quantized(text: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "small.json"
+        path.write_text(text, "utf-8")
+        return to_npz(zoo.load_exported_file(path, None, 1).quantized)
+
+
+def read_quantized(path: Path) -> None:
+    """As of a design's folder."""
+    from_npz(path.read_bytes(), path.name)
+
+
+QUANTIZED = Target(
+    "quantized", quantized_seeds, (archive(_member), archive(_member), *BYTES), read_quantized, "network.npz"
+)
+
+cfg, weights, names = partial(hunt, CFG), partial(hunt, WEIGHTS), partial(hunt, NAMES)
+exported, npz, quantized = partial(hunt, EXPORTED), partial(hunt, NPZ), partial(hunt, QUANTIZED)
