@@ -6,17 +6,16 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from benchmarks.mutation.forks import Outcome, Trials
 from benchmarks.mutation.mutants import Mutant, sample
 from benchmarks.mutation.reach import Reach, measure, read
 from benchmarks.mutation.survivors import ALIVE, read_outcomes, report, write_outcomes
+from benchmarks.mutation.trials import Outcome, Trials
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / ".mutation" / "outcomes.json"
@@ -46,18 +45,8 @@ class _Campaign:
     def _reach(self, items: list[pytest.Item]) -> Reach:
         path = ROOT / ".mutation" / f"{self.options.room}.json"
         if self.options.measure or not path.exists():
-            _in_a_child(lambda: measure(items, ROOT, self.options.room).write(path))
+            measure(items, ROOT, self.options.room).write(path)
         return read(path)
-
-
-def _in_a_child(task: Callable[[], None]) -> None:
-    child = os.fork()
-    if not child:
-        try:
-            task()
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
 
 
 def main() -> int:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-import signal
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 import coverage
 import pytest
 from _pytest.runner import runtestprotocol
 
-SECONDS = 3.0
-"""The most CPU time that a quick test takes."""
+from benchmarks.mutation.forks import forked
+
+SECONDS = 4.0
+"""The most CPU time that a quick test takes, with its fixtures and while it is measured."""
 
 
 @dataclass(frozen=True)
@@ -45,68 +46,29 @@ def read(path: Path) -> Reach:
     return Reach(content["seconds"], tests)
 
 
-class _TooSlow(BaseException):
-    pass
-
-
-@dataclass(frozen=True)
-class _Contexts:
-    """What runs before a test's own body counts for all tests of its file: they share fixtures."""
-
-    recorder: coverage.Coverage
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        self.recorder.switch_context(_file(item.nodeid))
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> None:
-        self.recorder.switch_context(item.nodeid)
-
-
 def measure(items: list[pytest.Item], root: Path, folder: str) -> Reach:
-    """Run every test; those that fail, skip or take longer than `SECONDS` are left out."""
-    signal.signal(signal.SIGPROF, _stop)
-    recorder = coverage.Coverage(data_file=None, source=[str(root / folder)], config_file=False, messages=False)
-    items[0].config.pluginmanager.register(_Contexts(recorder))
+    """Run every test in a process of its own; those that fail, skip, or take longer than `SECONDS` are left out."""
     seconds: dict[str, float] = {}
+    tests: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    with tempfile.TemporaryDirectory() as place:
+        result = Path(place) / "result.json"
+        for item in items:
+            if forked(lambda item=item: _measure(item, root / folder, result), SECONDS) != 0:  # type: ignore[misc]
+                continue
+            seconds[item.nodeid], files = json.loads(result.read_text())
+            for file, lines in files.items():
+                for line in lines:
+                    tests[str(Path(file).relative_to(root))][line].append(item.nodeid)
+    return Reach(seconds, {name: dict(lines) for name, lines in tests.items()})
+
+
+def _measure(item: pytest.Item, folder: Path, result: Path) -> int:
+    recorder = coverage.Coverage(data_file=None, source=[str(folder)], config_file=False, messages=False)
     recorder.start()
-    for item, successor in zip(items, [*items[1:], None], strict=True):
-        seconds.update(_seconds(item, successor))
-    recorder.stop()
-    return Reach(seconds, _lines(recorder.get_data(), seconds, root))
-
-
-def _file(test: str) -> str:
-    return test.split("::")[0]
-
-
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    raise _TooSlow
-
-
-def _seconds(item: pytest.Item, successor: pytest.Item | None) -> dict[str, float]:
     begin = time.process_time()
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    try:
-        reports = runtestprotocol(item, log=False, nextitem=successor)
-    except _TooSlow:
-        return {}
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-    passed = all(report.passed for report in reports)
-    return {item.nodeid: time.process_time() - begin} if passed else {}
-
-
-def _lines(data: coverage.CoverageData, seconds: dict[str, float], root: Path) -> dict[str, dict[int, list[str]]]:
-    of_file: dict[str, list[str]] = defaultdict(list)
-    for test in seconds:
-        of_file[_file(test)].append(test)
-        of_file[test].append(test)
-    return {
-        str(Path(file).relative_to(root)): {
-            line: sorted({test for context in contexts for test in of_file.get(context, ())})
-            for line, contexts in data.contexts_by_lineno(file).items()
-        }
-        for file in data.measured_files()
-    }
+    reports = runtestprotocol(item, log=False, nextitem=None)
+    elapsed = time.process_time() - begin
+    recorder.stop()
+    data = recorder.get_data()
+    result.write_text(json.dumps([elapsed, {file: data.lines(file) for file in data.measured_files()}]))
+    return 0 if all(report.passed for report in reports) else 1

@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import astuple
 from pathlib import Path
 
-from benchmarks.mutation.forks import Outcome
 from benchmarks.mutation.mutants import Mutant
+from benchmarks.mutation.trials import Outcome
 
 if sys.version_info >= (3, 11):
     import tomllib

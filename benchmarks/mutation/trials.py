@@ -1,0 +1,80 @@
+"""One mutant, one fork of the process that has collected the tests."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from benchmarks.mutation.forks import forked
+from benchmarks.mutation.mutants import Mutant
+from benchmarks.mutation.reach import Reach
+from benchmarks.mutation.statements import statement
+from benchmarks.mutation.swap import StillbornError, UnreachableError, put_in
+
+
+class Outcome(IntEnum):
+    """What became of a mutant; also how its process ends."""
+
+    SURVIVED = 0
+    KILLED = 1
+    TIMEOUT = 2
+    UNTESTED = 3
+    STILLBORN = 4
+    UNREACHABLE = 5
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Collected tests, and how mutants are tried on them.
+
+    budget: seconds of quick tests a mutant, as measured without it; a mutant that takes five times as long hangs.
+    """
+
+    root: Path
+    items: dict[str, pytest.Item]
+    reach: Reach
+    budget: float
+
+    def outcome(self, mutant: Mutant) -> Outcome:
+        """Run the tests that reach the mutant, until one fails."""
+        tests = self._tests(mutant)
+        if not tests:
+            return Outcome.UNTESTED
+        limit = 10 + 5 * sum(self.reach.seconds[test] for test in tests)
+        code = forked(lambda: self._try(mutant, tests), limit)
+        return Outcome.TIMEOUT if code is None else Outcome(code)
+
+    def _tests(self, mutant: Mutant) -> list[str]:
+        lines = statement(self.root / mutant.path, mutant.line)
+        tests = [test for test in self.reach.reaching(mutant.path, lines) if test in self.items]
+        elapsed = 0.0
+        for count, test in enumerate(tests):
+            elapsed += self.reach.seconds[test]
+            if elapsed > self.budget:
+                return tests[: max(1, count)]
+        return tests
+
+    def _try(self, mutant: Mutant, tests: list[str]) -> Outcome:
+        module = importlib.import_module(mutant.path.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+        try:
+            put_in(self.root / mutant.path, module, mutant.source(self.root))
+        except StillbornError:
+            return Outcome.STILLBORN
+        except UnreachableError:
+            return Outcome.UNREACHABLE
+        return Outcome.SURVIVED if _all_pass([self.items[test] for test in tests]) else Outcome.KILLED
+
+
+def _all_pass(items: list[pytest.Item]) -> bool:
+    try:
+        for item, successor in zip(items, [*items[1:], None], strict=True):
+            if not all(report.passed for report in runtestprotocol(item, log=False, nextitem=successor)):
+                return False
+    except (KeyboardInterrupt, pytest.exit.Exception):
+        return False
+    return True

@@ -1,0 +1,307 @@
+"""Every field of some passes, reckoned by hand from what hls_templates/systolic/pass.h says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cnn.network import Padding
+from cnn.quantized import QuantizedNetwork
+from scheduler.systolic.array import Array
+from scheduler.systolic.layers import lower
+from scheduler.systolic.program.emit import Program, emit
+from scheduler.systolic.program.passes import PASS_FIELDS
+from scheduler.systolic.schedule import schedule_of
+from scheduler.systolic.tiling import Tiling, column_tiles
+from tests.scheduler.quantised import Builder
+
+WEIGHTS, INPUTS, STREAMED = "weights-resident", "inputs-resident", "streamed"
+
+
+def program(
+    network: QuantizedNetwork, array: Array, ways: list[tuple[int, str, bool, bool]], batch: int = 1
+) -> Program:
+    """ways: of each layer the columns of a tile, the order, whether loading overlaps, and whether the map stays."""
+    tilings = [
+        Tiling(column_tiles(network, layer, array, width), order, overlap, stays)
+        for layer, (width, order, overlap, stays) in zip(lower(network, batch), ways, strict=True)
+    ]
+    return emit(schedule_of(network, array, tilings, batch))
+
+
+def strided() -> Program:
+    """5 rows, 8 columns, 8 lanes of 8 bits: words of 8 bytes or 2 pixels. A pool, a stride, channels of their own."""
+    array = Array(5, 8, 8, row_depth=256, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
+    build = Builder(3, 26, 60).conv(16, 3).pool().conv(20, (3, 5), 2, Padding(2, 1, 0, 3))
+    network = build.conv(0, 3, depthwise=True).conv(12, 1, wide=True).network()
+    return program(network, array, [(width, WEIGHTS, True, False) for width in (60, 8, 15, 15)])
+
+
+def narrow() -> Program:
+    """6 rows, 16 columns, 8 lanes of 4 bits: words of 4 bytes or 1 pixel, two positions at once. Padding above that is
+    higher than the array, behind a map that stays on chip."""
+    array = Array(6, 16, 8, bits=4, map_ports=4, weight_ports=2, weight_words=2, map_depth=512, chunk=8)
+    build = Builder(2, 14, 10, bits=4).conv(24, 3).conv(16, (9, 3), 1, Padding(8, 1, 0, 1)).conv(8, 1)
+    ways = [(10, INPUTS, True, True), (6, STREAMED, True, False), (10, STREAMED, False, False)]
+    return program(build.network(), array, ways)
+
+
+def batched() -> Program:
+    """4 rows, 8 columns, 8 lanes of 8 bits; 3 frames: repeated, under each other, and each as one row."""
+    array = Array(4, 8, 8, chunk=4, map_ports=1, weight_ports=4)
+    network = Builder(1, 6, 4).conv(8, 3).pool().conv(8, 1).dense(5).network()
+    return program(
+        network, array, [(4, INPUTS, True, False), (2, STREAMED, False, False), (1, STREAMED, False, False)], 3
+    )
+
+
+STRIDED = """
+pass 0
+in_base=0 in_row_pitch=30 in_block_pitch=30 burst_words=30 bursts=1 row_words=30 block_words=30 in_blocks=1
+in_width=60 in_height=26 in_buffer=0 in_lap=0 in_turn=1
+pixel_input=1 kernel_height=3 kernel_groups=2 group_pixels=2 stride=1 pad_top=1 pad_left=1 depthwise=0
+tile_blocks=1 steps=6
+out_height=26 out_width=60 row_tiles=6 channel_tiles=2 phases=1 row_strides=32 ahead=2 positions=1
+slot_words=30 last_slot=60 first_loads=120 first_moves=60 overlap=1 inputs_resident=0
+row_feeds=720 weight_feeds=360 array_steps=4320
+weights_base=0 resident=1 tile_beats=24 tile_uses=12 tile_loads=2 load_beats=48 requantiser_base=0 channels=16
+pool_size=2 pool_stride=2 save_width=30 out_base=780 out_row_pitch=60 out_block_pitch=30 out_blocks=2
+value_words=1 out_buffer=0 out_turn=0 chunks=48 low=-128 high=127
+
+pass 1
+in_base=780 in_row_pitch=60 in_block_pitch=30 burst_words=18 bursts=2 row_words=36 block_words=18 in_blocks=2
+in_width=18 in_height=13 in_buffer=0 in_lap=0 in_turn=2
+pixel_input=0 kernel_height=3 kernel_groups=5 group_pixels=1 stride=2 pad_top=2 pad_left=1 depthwise=0
+tile_blocks=2 steps=30
+out_height=7 out_width=8 row_tiles=2 channel_tiles=3 phases=2 row_strides=11 ahead=1 positions=1
+slot_words=72 last_slot=144 first_loads=216 first_moves=144 overlap=1 inputs_resident=0
+row_feeds=720 weight_feeds=240 array_steps=1440
+weights_base=48 resident=1 tile_beats=120 tile_uses=6 tile_loads=3 load_beats=360 requantiser_base=16
+channels=24
+pool_size=1 pool_stride=1 save_width=8 out_base=0 out_row_pitch=45 out_block_pitch=15 out_blocks=3
+value_words=1 out_buffer=0 out_turn=0 chunks=6 low=-128 high=127
+
+pass 2
+in_base=795 in_row_pitch=60 in_block_pitch=30 burst_words=15 bursts=2 row_words=30 block_words=15 in_blocks=2
+in_width=15 in_height=13 in_buffer=0 in_lap=0 in_turn=2
+pixel_input=0 kernel_height=3 kernel_groups=5 group_pixels=1 stride=2 pad_top=2 pad_left=0 depthwise=0
+tile_blocks=2 steps=30
+out_height=7 out_width=7 row_tiles=2 channel_tiles=3 phases=2 row_strides=11 ahead=1 positions=1
+slot_words=60 last_slot=120 first_loads=180 first_moves=120 overlap=1 inputs_resident=0
+row_feeds=630 weight_feeds=210 array_steps=1260
+weights_base=48 resident=1 tile_beats=120 tile_uses=6 tile_loads=3 load_beats=360 requantiser_base=16
+channels=24
+pool_size=1 pool_stride=1 save_width=7 out_base=8 out_row_pitch=45 out_block_pitch=15 out_blocks=3
+value_words=1 out_buffer=0 out_turn=0 chunks=6 low=-128 high=127
+
+pass 3
+in_base=0 in_row_pitch=45 in_block_pitch=15 burst_words=45 bursts=1 row_words=45 block_words=15 in_blocks=3
+in_width=15 in_height=7 in_buffer=0 in_lap=0 in_turn=1
+pixel_input=0 kernel_height=3 kernel_groups=3 group_pixels=1 stride=1 pad_top=1 pad_left=1 depthwise=1
+tile_blocks=1 steps=9
+out_height=7 out_width=15 row_tiles=2 channel_tiles=3 phases=1 row_strides=12 ahead=2 positions=1
+slot_words=45 last_slot=90 first_loads=180 first_moves=90 overlap=1 inputs_resident=0
+row_feeds=405 weight_feeds=135 array_steps=810
+weights_base=408 resident=1 tile_beats=36 tile_uses=6 tile_loads=3 load_beats=108 requantiser_base=40
+channels=24
+pool_size=1 pool_stride=1 save_width=15 out_base=315 out_row_pitch=45 out_block_pitch=15 out_blocks=3
+value_words=1 out_buffer=0 out_turn=0 chunks=12 low=-128 high=127
+
+pass 4
+in_base=315 in_row_pitch=45 in_block_pitch=15 burst_words=45 bursts=1 row_words=45 block_words=15 in_blocks=3
+in_width=15 in_height=7 in_buffer=0 in_lap=0 in_turn=0
+pixel_input=0 kernel_height=1 kernel_groups=1 group_pixels=1 stride=1 pad_top=0 pad_left=0 depthwise=0
+tile_blocks=3 steps=3
+out_height=7 out_width=15 row_tiles=2 channel_tiles=2 phases=1 row_strides=10 ahead=0 positions=1
+slot_words=45 last_slot=45 first_loads=135 first_moves=45 overlap=1 inputs_resident=0
+row_feeds=90 weight_feeds=45 array_steps=180
+weights_base=516 resident=1 tile_beats=12 tile_uses=4 tile_loads=2 load_beats=24 requantiser_base=64
+channels=16
+pool_size=1 pool_stride=1 save_width=15 out_base=630 out_row_pitch=60 out_block_pitch=30 out_blocks=2
+value_words=2 out_buffer=0 out_turn=0 chunks=8 low=-32768 high=32767
+"""
+"""0  6 tiles of 5 rows, 2 of 8 filters. A row of 60 pixels is 30 words, a kernel row 2 steps of 2 pixels. Two slots
+   of 5 rows hold a tile's 7 rows, a third one the next tile's. 360 = 60 columns · 6 steps. 24 = 6 steps · 8 / 2 ports.
+1  15 columns: 8 and 7. The first ones read 0…17 of 30 columns, of 2 blocks; two rows a stride. It lies at word
+   26 · 30 = 780, behind the picture; the result where the picture was.
+2  7 columns that read 15…29: nothing is padded on the left.
+3  Each channel tile reads its own block. Requantisers begin at 2 · 8 + 3 · 8.
+4  Results of 16 bits take 2 words; 420 words find no room below map 3, which lies at 315…629."""
+
+NARROW = """
+pass 0
+in_base=0 in_row_pitch=10 in_block_pitch=10 burst_words=10 bursts=1 row_words=10 block_words=10 in_blocks=1
+in_width=10 in_height=14 in_buffer=0 in_lap=0 in_turn=1
+pixel_input=1 kernel_height=3 kernel_groups=3 group_pixels=1 stride=1 pad_top=1 pad_left=1 depthwise=0
+tile_blocks=1 steps=9
+out_height=14 out_width=10 row_tiles=3 channel_tiles=2 phases=1 row_strides=20 ahead=2 positions=2
+slot_words=10 last_slot=30 first_loads=20 first_moves=20 overlap=1 inputs_resident=1
+row_feeds=45 weight_feeds=135 array_steps=270
+weights_base=0 resident=0 tile_beats=36 tile_uses=2 tile_loads=2 load_beats=72 requantiser_base=0 channels=32
+pool_size=1 pool_stride=1 save_width=10 out_base=0 out_row_pitch=30 out_block_pitch=10 out_blocks=3
+value_words=1 out_buffer=1 out_turn=2 chunks=12 low=-8 high=7
+
+pass 1
+in_base=0 in_row_pitch=30 in_block_pitch=10 burst_words=7 bursts=3 row_words=21 block_words=7 in_blocks=3
+in_width=7 in_height=14 in_buffer=1 in_lap=1 in_turn=2
+pixel_input=0 kernel_height=9 kernel_groups=3 group_pixels=1 stride=1 pad_top=8 pad_left=1 depthwise=0
+tile_blocks=3 steps=81
+out_height=14 out_width=6 row_tiles=3 channel_tiles=1 phases=1 row_strides=26 ahead=8 positions=2
+slot_words=21 last_slot=63 first_loads=84 first_moves=63 overlap=1 inputs_resident=0
+row_feeds=243 weight_feeds=243 array_steps=729
+weights_base=72 resident=0 tile_beats=324 tile_uses=3 tile_loads=3 load_beats=972 requantiser_base=32
+channels=16
+pool_size=1 pool_stride=1 save_width=6 out_base=560 out_row_pitch=20 out_block_pitch=10 out_blocks=2
+value_words=1 out_buffer=0 out_turn=0 chunks=3 low=-8 high=7
+
+pass 2
+in_base=5 in_row_pitch=30 in_block_pitch=10 burst_words=5 bursts=3 row_words=15 block_words=5 in_blocks=3
+in_width=5 in_height=14 in_buffer=1 in_lap=1 in_turn=2
+pixel_input=0 kernel_height=9 kernel_groups=3 group_pixels=1 stride=1 pad_top=8 pad_left=0 depthwise=0
+tile_blocks=3 steps=81
+out_height=14 out_width=4 row_tiles=3 channel_tiles=1 phases=1 row_strides=26 ahead=8 positions=2
+slot_words=15 last_slot=45 first_loads=60 first_moves=45 overlap=1 inputs_resident=0
+row_feeds=162 weight_feeds=162 array_steps=486
+weights_base=72 resident=0 tile_beats=324 tile_uses=3 tile_loads=3 load_beats=972 requantiser_base=32
+channels=16
+pool_size=1 pool_stride=1 save_width=4 out_base=566 out_row_pitch=20 out_block_pitch=10 out_blocks=2
+value_words=1 out_buffer=0 out_turn=0 chunks=3 low=-8 high=7
+
+pass 3
+in_base=560 in_row_pitch=20 in_block_pitch=10 burst_words=20 bursts=1 row_words=20 block_words=10 in_blocks=2
+in_width=10 in_height=14 in_buffer=0 in_lap=0 in_turn=0
+pixel_input=0 kernel_height=1 kernel_groups=1 group_pixels=1 stride=1 pad_top=0 pad_left=0 depthwise=0
+tile_blocks=2 steps=2
+out_height=14 out_width=10 row_tiles=3 channel_tiles=1 phases=1 row_strides=18 ahead=0 positions=2
+slot_words=20 last_slot=0 first_loads=40 first_moves=20 overlap=0 inputs_resident=0
+row_feeds=10 weight_feeds=10 array_steps=30
+weights_base=396 resident=0 tile_beats=8 tile_uses=3 tile_loads=3 load_beats=24 requantiser_base=48
+channels=16
+pool_size=1 pool_stride=1 save_width=10 out_base=0 out_row_pitch=10 out_block_pitch=10 out_blocks=1
+value_words=1 out_buffer=0 out_turn=0 chunks=6 low=-8 high=7
+"""
+"""0  All 20 rows stay in 4 slots of 6. 45 = 10 / 2 pairs of columns · 9 steps; 36 = 9 · 16 / (2 ports · 2 words).
+1  In map buffer 1. 8 rows above are a lap of 6 and a turn of 2. 81 = 9 · 3 · 3 blocks. 14 rows by 4 ports: 4 each.
+   Results lie behind the picture's 140 words and the 420 of the map on chip.
+2  4 columns that read 5…9.
+3  No overlap: one slot of 6 rows."""
+
+BATCHED = """
+pass 0
+in_base=0 in_row_pitch=2 in_block_pitch=2 burst_words=2 bursts=1 row_words=2 block_words=2 in_blocks=1
+in_width=4 in_height=6 in_buffer=0 in_lap=0 in_turn=1
+pixel_input=1 kernel_height=3 kernel_groups=2 group_pixels=2 stride=1 pad_top=1 pad_left=1 depthwise=0
+tile_blocks=1 steps=6
+out_height=6 out_width=4 row_tiles=2 channel_tiles=1 phases=1 row_strides=10 ahead=2 positions=1
+slot_words=2 last_slot=4 first_loads=12 first_moves=4 overlap=1 inputs_resident=1
+row_feeds=24 weight_feeds=48 array_steps=48
+weights_base=0 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12 requantiser_base=0 channels=8
+pool_size=2 pool_stride=2 save_width=2 out_base=36 out_row_pitch=2 out_block_pitch=2 out_blocks=1
+value_words=1 out_buffer=0 out_turn=0 chunks=2 low=-128 high=127
+
+pass 1
+in_base=12 in_row_pitch=2 in_block_pitch=2 burst_words=2 bursts=1 row_words=2 block_words=2 in_blocks=1
+in_width=4 in_height=6 in_buffer=0 in_lap=0 in_turn=1
+pixel_input=1 kernel_height=3 kernel_groups=2 group_pixels=2 stride=1 pad_top=1 pad_left=1 depthwise=0
+tile_blocks=1 steps=6
+out_height=6 out_width=4 row_tiles=2 channel_tiles=1 phases=1 row_strides=10 ahead=2 positions=1
+slot_words=2 last_slot=4 first_loads=12 first_moves=4 overlap=1 inputs_resident=1
+row_feeds=24 weight_feeds=48 array_steps=48
+weights_base=0 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12 requantiser_base=0 channels=8
+pool_size=2 pool_stride=2 save_width=2 out_base=42 out_row_pitch=2 out_block_pitch=2 out_blocks=1
+value_words=1 out_buffer=0 out_turn=0 chunks=2 low=-128 high=127
+
+pass 2
+in_base=24 in_row_pitch=2 in_block_pitch=2 burst_words=2 bursts=1 row_words=2 block_words=2 in_blocks=1
+in_width=4 in_height=6 in_buffer=0 in_lap=0 in_turn=1
+pixel_input=1 kernel_height=3 kernel_groups=2 group_pixels=2 stride=1 pad_top=1 pad_left=1 depthwise=0
+tile_blocks=1 steps=6
+out_height=6 out_width=4 row_tiles=2 channel_tiles=1 phases=1 row_strides=10 ahead=2 positions=1
+slot_words=2 last_slot=4 first_loads=12 first_moves=4 overlap=1 inputs_resident=1
+row_feeds=24 weight_feeds=48 array_steps=48
+weights_base=0 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12 requantiser_base=0 channels=8
+pool_size=2 pool_stride=2 save_width=2 out_base=48 out_row_pitch=2 out_block_pitch=2 out_blocks=1
+value_words=1 out_buffer=0 out_turn=0 chunks=2 low=-128 high=127
+
+pass 3
+in_base=36 in_row_pitch=2 in_block_pitch=2 burst_words=2 bursts=1 row_words=2 block_words=2 in_blocks=1
+in_width=2 in_height=9 in_buffer=0 in_lap=0 in_turn=0
+pixel_input=0 kernel_height=1 kernel_groups=1 group_pixels=1 stride=1 pad_top=0 pad_left=0 depthwise=0
+tile_blocks=1 steps=1
+out_height=9 out_width=2 row_tiles=3 channel_tiles=1 phases=1 row_strides=12 ahead=0 positions=1
+slot_words=2 last_slot=0 first_loads=8 first_moves=2 overlap=0 inputs_resident=0
+row_feeds=2 weight_feeds=2 array_steps=6
+weights_base=12 resident=0 tile_beats=2 tile_uses=3 tile_loads=3 load_beats=6 requantiser_base=8 channels=8
+pool_size=1 pool_stride=1 save_width=2 out_base=0 out_row_pitch=2 out_block_pitch=2 out_blocks=1 value_words=1
+out_buffer=0 out_turn=0 chunks=3 low=-128 high=127
+
+pass 4
+in_base=0 in_row_pitch=6 in_block_pitch=2 burst_words=6 bursts=1 row_words=6 block_words=2 in_blocks=3
+in_width=2 in_height=3 in_buffer=0 in_lap=0 in_turn=0
+pixel_input=0 kernel_height=1 kernel_groups=2 group_pixels=1 stride=1 pad_top=0 pad_left=0 depthwise=0
+tile_blocks=3 steps=6
+out_height=3 out_width=1 row_tiles=1 channel_tiles=1 phases=1 row_strides=4 ahead=0 positions=1
+slot_words=6 last_slot=0 first_loads=24 first_moves=6 overlap=0 inputs_resident=0
+row_feeds=6 weight_feeds=6 array_steps=6
+weights_base=14 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12 requantiser_base=16 channels=8
+pool_size=1 pool_stride=1 save_width=1 out_base=18 out_row_pitch=1 out_block_pitch=1 out_blocks=1
+value_words=1 out_buffer=0 out_turn=0 chunks=1 low=-128 high=127
+"""
+"""0  and 1, 2: a frame each, 12 words of pixels and 6 of results apart.
+3  9 rows of 3 frames. Results go where the pictures were.
+4  A frame is one row of 3 blocks of 2 columns; its kernel 1×2."""
+
+
+def tables(text: str) -> list[dict[str, int]]:
+    """Of each pass its fields."""
+    pairs = [[word.split("=") for word in entry.split() if "=" in word] for entry in text.split("pass ")[1:]]
+    return [{name: int(value) for name, value in entry} for entry in pairs]
+
+
+@pytest.mark.parametrize(
+    ("build", "text", "layers"),
+    [(strided, STRIDED, (0, 1, 1, 2, 3)), (narrow, NARROW, (0, 1, 1, 2)), (batched, BATCHED, (0, 0, 0, 1, 2))],
+)
+def test_fields_of_passes(build: Callable[[], Program], text: str, layers: tuple[int, ...]) -> None:
+    made, expected = build(), tables(text)
+    assert made.pass_layer == layers
+    for number, (words, fields) in enumerate(zip(made.words.view("int32").tolist(), expected, strict=True)):
+        assert (number, dict(zip(PASS_FIELDS, words, strict=False))) == (number, fields)
+        assert words[len(PASS_FIELDS) :] == [0] * (64 - len(PASS_FIELDS))
+
+
+def test_regions_of_maps() -> None:
+    """Node → base, words of a row and of all frames, value bits, map buffer, turn."""
+
+    def regions(of: Program) -> dict[int, tuple[int, ...]]:
+        return {
+            node: (region.base, region.row_words, region.words, region.value_bits, region.buffer, region.turn)
+            for node, region in of.maps.items()
+        }
+
+    made = strided()
+    assert regions(made) == {
+        0: (0, 30, 780, 8, 0, 0),
+        2: (780, 60, 780, 8, 0, 0),
+        3: (0, 45, 315, 8, 0, 0),
+        4: (315, 45, 315, 8, 0, 0),
+        5: (630, 60, 420, 16, 0, 0),
+    }
+    assert made.maps_words == 1560
+    made = narrow()
+    assert regions(made) == {
+        0: (0, 10, 140, 8, 0, 0),
+        1: (140, 30, 420, 4, 1, 2),
+        2: (560, 20, 280, 4, 0, 0),
+        3: (0, 10, 140, 4, 0, 0),
+    }
+    assert made.maps_words == 840
+    made = batched()
+    assert regions(made) == {
+        0: (0, 2, 36, 8, 0, 0),
+        2: (36, 2, 18, 8, 0, 0),
+        3: (0, 2, 18, 8, 0, 0),
+        4: (18, 1, 3, 8, 0, 0),
+    }
+    assert (made.maps_words, made.last_pass(0), made.last_pass(1)) == (54, 2, 3)
