@@ -1,18 +1,21 @@
-"""Many pictures through the host code, on the board, a simulated one or by the simulation library alone; and the
-traced time that a simulated board can take."""
+"""Many pictures, or a video, through the host code, on the board, a simulated one or by the simulation library alone;
+and the traced time that a simulated board can take."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from boards.errors import HostError
 from host import Options
+from host.detector import Detector
 from host.pipeline import Measured
 from host.simulated.pace import CYCLES
+from host.vision.detection import Detection
 from host.vision.frame import Result
+from host.vision.video import VIDEOS, Video, record
 from host.whole_file import write_whole
 from systolic.execution.detection import detector_of
 from systolic.styles.style import CycleReport
@@ -20,12 +23,27 @@ from systolic.styles.style import CycleReport
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".tif", ".tiff", ".webp")
 
 
-@dataclass(frozen=True, eq=False)
-class Frames:
-    """The results of the pictures in ``paths``, and what they took."""
+@dataclass(frozen=True)
+class SeenFrame:
+    """The boxes of one frame. source: its file; number: of the frame in a video, from 0, None of a picture."""
 
-    paths: tuple[Path, ...]
-    results: tuple[Result, ...]
+    source: Path
+    number: int | None
+    width: int
+    height: int
+    detections: tuple[Detection, ...]
+
+    @property
+    def name(self) -> str:
+        """For a person: the picture's name, or the video's and the frame's number."""
+        return self.source.name if self.number is None else f"{self.source.name} {self.number}"
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What was seen on each frame, and what they took. The pictures themselves are not held: there may be many."""
+
+    seen: tuple[SeenFrame, ...]
     measured: Measured
 
 
@@ -41,24 +59,53 @@ def pictures_in(folder: Path) -> tuple[Path, ...]:
 
 def run_frames(
     design: Path,
-    pictures: Path,
-    threshold: float,
-    overlap: float,
+    source: Path,
+    options: Options,
     output: Path | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Frames:
-    """Streams a folder of pictures; writes each with its boxes into ``output``. HostError as of ``detector_of``."""
-    paths = pictures_in(pictures)
-    results: list[Result] = []
+    """Streams a folder of pictures or a video file, and writes it with its boxes to ``output``, a folder or a video.
+
+    HostError as of ``detector_of``, ``pictures_in``, ``Video`` and ``record``.
+    """
+    stream = _stream_pictures if source.is_dir() else _stream_video
+    with detector_of(design, options, tell=progress) as detector:
+        seen = tuple(stream(detector, source, output, progress))
+        return Frames(seen, detector.measured)
+
+
+def is_many(source: Path) -> bool:
+    """Whether a source is a folder of pictures or a video, by its ending."""
+    return source.is_dir() or source.suffix.lower() in VIDEOS
+
+
+def _stream_pictures(
+    detector: Detector, folder: Path, output: Path | None, progress: Callable[[str], None]
+) -> Iterator[SeenFrame]:
+    paths = pictures_in(folder)
     if output is not None:
         _make(output)
-    with detector_of(design, Options(threshold=threshold, overlap=overlap), tell=progress) as detector:
-        for result in detector.stream(paths):
-            progress(f"picture {result.index + 1} of {len(paths)}")
-            results.append(result)
-            if output is not None:
-                result.save(output / f"{paths[result.index].stem}.png")
-        return Frames(paths, tuple(results), detector.measured)
+    for result in detector.stream(paths):
+        path = paths[result.index]
+        progress(f"picture {result.index + 1} of {len(paths)}")
+        if output is not None:
+            result.save(output / f"{path.stem}.png")
+        yield _seen(result, path, None)
+
+
+def _stream_video(
+    detector: Detector, path: Path, output: Path | None, progress: Callable[[str], None]
+) -> Iterator[SeenFrame]:
+    with Video(path) as video:
+        results = detector.stream(video)
+        for result in results if output is None else record(results, output, video.frames_per_second):
+            progress(f"frame {result.index + 1}" + (f" of {video.frames}" if video.frames else ""))
+            yield _seen(result, path, result.index)
+
+
+def _seen(result: Result, source: Path, number: int | None) -> SeenFrame:
+    height, width = result.picture.shape[:2]
+    return SeenFrame(source, number, width, height, result.detections)
 
 
 def _make(output: Path) -> None:

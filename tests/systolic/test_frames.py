@@ -11,8 +11,10 @@ import pytest
 from PIL import Image
 
 from boards.errors import HostError, SimulationError
+from host import Options
 from host.contract.manifest import read_manifest
 from host.simulated.pace import pace
+from host.vision.video import Video
 from systolic.cli.main import main
 from systolic.execution.frames import pictures_in, run_frames, save_cycles
 from systolic.execution.run import run
@@ -55,6 +57,35 @@ def test_the_same_boxes_as_one_picture_at_a_time(design: Path, pictures: Path, t
     assert len(list((tmp_path / "boxes").glob("*.png"))) == 4
 
 
+def test_a_video_file_gives_the_boxes_of_its_frames_and_a_video_of_them(design: Path, tmp_path: Path) -> None:
+    """The frames as OpenCV decodes them are seen one by one, as pictures of a folder are."""
+    cv2 = pytest.importorskip("cv2", reason="OpenCV is not installed: pip install 'systolic-cnn[video]'")
+    video, boxes = tmp_path / "street.avi", tmp_path / "boxes.mp4"
+    writer = cv2.VideoWriter(str(video), cv2.VideoWriter_fourcc(*"MJPG"), 5.0, (40, 30))
+    random = np.random.default_rng(4)
+    for _ in range(5):
+        writer.write(random.integers(0, 256, (30, 40, 3), np.uint8))
+    writer.release()
+    folder = tmp_path / "frames"
+    folder.mkdir()
+    with Video(video) as opened:
+        for number, frame in enumerate(opened):
+            Image.fromarray(frame).save(folder / f"{number}.png")
+
+    out = tmp_path / "out.json"
+    options = ["--threshold", "0.05", "--json", str(out)]
+    assert main(["run", str(design), str(video), "-o", str(boxes), *options]) == 0
+    seen = json.loads(out.read_text())["frames"]
+    assert main(["run", str(design), str(folder), *options]) == 0
+    alone = json.loads(out.read_text())["frames"]
+    assert [frame["frame"] for frame in seen] == list(range(5))
+    assert {frame["picture"] for frame in seen} == {str(video)}
+    assert [frame["detections"] for frame in seen] == [frame["detections"] for frame in alone]
+    assert any(frame["detections"] for frame in seen)
+    with Video(boxes) as opened:
+        assert (len(list(opened)), opened.width, opened.height, opened.frames_per_second) == (5, 40, 30, 5.0)
+
+
 def test_a_folder_of_pictures_in_batches(pictures: Path, tmp_path: Path) -> None:
     """Four pictures are a batch of three and one that is filled up; the figures are of pictures."""
     write_tiny_design(tmp_path / "design", "zcu104", batch=3)
@@ -67,22 +98,25 @@ def test_a_folder_of_pictures_in_batches(pictures: Path, tmp_path: Path) -> None
         alone = run(folder, Path(frame["picture"]))
         assert alone.simulation.mismatches == 0
         assert [one["label"] for one in frame["detections"]] == [one.label for one in alone.detections]
-    done = run_frames(tmp_path / "design", pictures, 0.2, 0.5).measured
+    done = run_frames(tmp_path / "design", pictures, Options(threshold=0.2, overlap=0.5)).measured
     assert (done.frames, done.first) == (4, 3)
     assert done.throughput == pytest.approx(1 / done.seconds)
 
 
 def test_few_boxes_where_few_are_wanted(design: Path, pictures: Path) -> None:
     counts = {
-        options: sum(len(one.detections) for one in run_frames(design, pictures, *options).results)
-        for options in ((0.01, 0.5), (0.3, 0.5), (0.01, 0.95))
+        (threshold, overlap): sum(
+            len(frame.detections)
+            for frame in run_frames(design, pictures, Options(threshold=threshold, overlap=overlap)).seen
+        )
+        for threshold, overlap in ((0.01, 0.5), (0.3, 0.5), (0.01, 0.95))
     }
     assert counts[0.3, 0.5] < counts[0.01, 0.5] < counts[0.01, 0.95]
 
 
 def test_a_folder_for_the_boxes_that_cannot_be_made(design: Path, pictures: Path) -> None:
     with pytest.raises(HostError, match=r"notes.txt cannot be made: .*; choose another -o FOLDER"):
-        run_frames(design, pictures, 0.2, 0.5, pictures / "notes.txt")
+        run_frames(design, pictures, Options(), pictures / "notes.txt")
 
 
 def test_any_case_of_an_ending(tmp_path: Path) -> None:

@@ -1,0 +1,232 @@
+"""Frames from a camera or a video file, and frames with boxes into a video file, all by OpenCV.
+
+OpenCV has blue first. Everything that enters or leaves here, as everywhere in ``host``, has red first.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from boards.errors import HostError
+from host.vision.frame import Result
+from host.vision.picture import LARGEST_PICTURE, Pixels
+
+Self = TypeVar("Self", bound="_Capture")
+
+CODECS = {".mp4": "mp4v", ".avi": "MJPG"}
+"""What a video is written with, by the file's ending: both are in every build of OpenCV that PYNQ images carry."""
+
+VIDEOS = (".mp4", ".avi", ".mkv", ".mov", ".webm")
+"""Endings of the files that are read as a video."""
+
+RATE = 25.0
+"""Frames a second of a video that does not say."""
+
+
+def rgb(frame: Pixels) -> Pixels:
+    """A frame of OpenCV uint8 [height, width, 3], blue first, or grey [height, width] → red first, as a copy."""
+    if frame.dtype != np.uint8 or not (frame.ndim == 2 or (frame.ndim == 3 and frame.shape[2] == 3)):
+        raise HostError(
+            "a frame of OpenCV is uint8 [height, width, 3] or [height, width], "
+            f"not {frame.dtype} {list(frame.shape)}; convert it with cv2.cvtColor"
+        )
+    channels = frame[..., ::-1] if frame.ndim == 3 else np.repeat(frame[..., None], 3, axis=2)
+    return np.ascontiguousarray(channels)
+
+
+class _Capture:
+    """What OpenCV reads from. ``live``: whether frames come by themselves, so that late ones are worth nothing."""
+
+    live = False
+
+    def __init__(self, source: int | str | Path) -> None:
+        self._source = source
+        cv2 = _opencv()
+        self._capture = cv2.VideoCapture(source if isinstance(source, int) else str(source))
+        if not self._capture.isOpened():
+            raise HostError(f"{self._named}: OpenCV cannot open it; {self._advice()}")
+        self.width = int(self._capture.get(cv2.CAP_PROP_FRAME_WIDTH))
+        self.height = int(self._capture.get(cv2.CAP_PROP_FRAME_HEIGHT))
+        rate = float(self._capture.get(cv2.CAP_PROP_FPS))
+        self.frames_per_second = rate if 0 < rate < 10_000 else RATE
+        # What the header says: streams say nothing or too much, so that it is good for a progress line only.
+        self.frames = max(int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT)), 0)
+        if self.width * self.height > LARGEST_PICTURE:
+            self._capture.release()
+            raise HostError(
+                f"{self._named}: a frame has at most {LARGEST_PICTURE // 1_000_000} million pixels, "
+                f"and this has {self.width} × {self.height}; make it smaller first"
+            )
+
+    @property
+    def _named(self) -> str:
+        return f"camera {self._source}" if isinstance(self._source, int) else str(self._source)
+
+    def _advice(self) -> str:
+        raise NotImplementedError
+
+    def _read(self) -> Pixels | None:
+        """The next frame, red first; None after the last."""
+        more, frame = self._capture.read()
+        return rgb(frame) if more else None
+
+    def close(self) -> None:
+        """Gives the camera or the file back."""
+        self._capture.release()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Video(_Capture):
+    """Every frame of a video file in order, uint8 [height, width, 3], red first.
+
+    path: a file that OpenCV reads. ``width``, ``height`` in pixels, ``frames_per_second`` as the file says. HostError
+    where OpenCV is missing, cannot read the file, or a frame has more than ``LARGEST_PICTURE`` pixels.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        if not Path(path).is_file():
+            raise HostError(f"{path}: there is no such file; name a video file")
+        super().__init__(path)
+
+    def __iter__(self) -> Iterator[Pixels]:
+        while (frame := self._read()) is not None:
+            yield frame
+
+    def _advice(self) -> str:
+        return "is it a video file, and complete?"
+
+
+class Camera(_Capture):
+    """The newest frame of a camera whenever one is taken, uint8 [height, width, 3], red first.
+
+    source: the camera's number (0 is /dev/video0), its device file, or the address of a stream. A thread reads it and
+    keeps the newest frame alone; a frame is given once, and those that nobody took are dropped. HostError where OpenCV
+    is missing or cannot open it. The iteration ends with the camera's last frame; ``close`` ends it too.
+    """
+
+    live = True
+
+    def __init__(self, source: int | str | Path = 0) -> None:
+        super().__init__(source)
+        self._changed = threading.Condition()
+        self._newest: Pixels | None = None
+        self._ended = False
+        self._reader = threading.Thread(target=self._follow, name="camera", daemon=True)
+        self._reader.start()
+
+    def __iter__(self) -> Iterator[Pixels]:
+        while (frame := self._take()) is not None:
+            yield frame
+
+    def close(self) -> None:
+        """Ends the iteration, waits for the frame that is just read, and gives the camera back."""
+        with self._changed:
+            self._ended, self._newest = True, None
+            self._changed.notify_all()
+        self._reader.join()
+        super().close()
+
+    def _follow(self) -> None:
+        try:
+            while not self._ended and (frame := self._read()) is not None:
+                with self._changed:
+                    self._newest = None if self._ended else frame
+                    self._changed.notify_all()
+        finally:
+            with self._changed:
+                self._ended = True
+                self._changed.notify_all()
+
+    def _take(self) -> Pixels | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._newest is not None or self._ended)
+            frame, self._newest = self._newest, None
+            return frame
+
+    def _advice(self) -> str:
+        return "is it connected, used by nobody else, and may you read /dev/video*?"
+
+
+def record(results: Iterable[Result], path: Path | str, frames_per_second: float = RATE) -> Iterator[Result]:
+    """The results as they come, each drawn with its boxes into a video file.
+
+    path: .mp4 or .avi; written beside it, and in its place when the iteration has ended, also early.
+    frames_per_second: at which it is played. All pictures have the size of the first. HostError where it cannot be
+    written or a size changes.
+    """
+    file = Path(path)
+    if file.suffix.lower() not in CODECS:
+        raise HostError(
+            f"{file}: a video is written as {' or '.join(CODECS)}, not {file.suffix or 'without an ending'}"
+        )
+    return _recorded(results, _Recording(file, frames_per_second))
+
+
+def _recorded(results: Iterable[Result], recording: _Recording) -> Iterator[Result]:
+    try:
+        for result in results:
+            recording.add(np.asarray(result.draw()), result.index)
+            yield result
+    finally:
+        recording.close()
+
+
+class _Recording:
+    """A video file that is written beside its place. The first frame says how large it is."""
+
+    def __init__(self, file: Path, frames_per_second: float) -> None:
+        self._file, self._rate = file, frames_per_second
+        self._partial = file.with_name(f".{file.stem}.{os.getpid()}.partial{file.suffix}")
+        self._writer: Any = None
+        self._size = (0, 0)
+
+    def add(self, picture: Pixels, index: int) -> None:
+        size = (picture.shape[1], picture.shape[0])
+        if self._writer is None:
+            self._size, self._writer = size, self._opened(size)
+        if size != self._size:
+            raise HostError(
+                f"{self._file}: all frames of a video have one size, here {self._size[0]} × {self._size[1]}, and frame "
+                f"{index} has {size[0]} × {size[1]}; resize the frames before stream()"
+            )
+        self._writer.write(picture[..., ::-1].copy())
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.release()
+            self._partial.replace(self._file)
+
+    def _opened(self, size: tuple[int, int]) -> Any:
+        cv2 = _opencv()
+        code = cv2.VideoWriter_fourcc(*CODECS[self._file.suffix.lower()])
+        writer = cv2.VideoWriter(str(self._partial), code, self._rate, size)
+        if not writer.isOpened():
+            raise HostError(
+                f"{self._file} cannot be written by OpenCV; does its folder exist, and may you write there?"
+            )
+        return writer
+
+
+def _opencv() -> Any:
+    try:
+        return importlib.import_module("cv2")
+    except ImportError as error:
+        raise HostError(
+            "videos and cameras are read by OpenCV, which is not installed here: PYNQ images have it "
+            "(apt install python3-opencv), elsewhere pip install 'systolic-cnn[video]'"
+        ) from error

@@ -1,0 +1,163 @@
+"""Frames from real video files and a camera's thread, red first; boxes into a video file that is read again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import HostError
+from host.vision.detection import Detection
+from host.vision.frame import Result, Timing
+from host.vision.picture import Pixels
+from host.vision.placement import Placement
+from host.vision.video import CODECS, Camera, Video, record, rgb
+
+cv2 = pytest.importorskip("cv2", reason="OpenCV is not installed: pip install 'systolic-cnn[video]'")
+
+HEIGHT, WIDTH, FRAMES = 48, 64, 12
+
+
+def scene(number: int) -> Pixels:
+    """Red left, blue right, and a white square that says which frame it is."""
+    picture = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+    picture[:, : WIDTH // 2, 0] = 200
+    picture[:, WIDTH // 2 :, 2] = 200
+    picture[16:32, 4 * number : 4 * number + 8] = 255
+    return picture
+
+
+def number_of(picture: Pixels) -> int:
+    """Where the white square stands."""
+    columns = np.flatnonzero(picture[20:28, :, 1].mean(axis=0) > 128)
+    return round(float(columns.mean() - 3.5) / 4)
+
+
+@pytest.fixture(params=sorted(CODECS))
+def video(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A file of twelve scenes, written by OpenCV as a camera's recording would be."""
+    path = tmp_path / f"scenes{request.param}"
+    code = cv2.VideoWriter_fourcc(*CODECS[request.param])
+    writer = cv2.VideoWriter(str(path), code, 10.0, (WIDTH, HEIGHT))
+    for number in range(FRAMES):
+        writer.write(scene(number)[..., ::-1].copy())
+    writer.release()
+    return path
+
+
+def result(picture: Pixels, index: int) -> Result:
+    placement = Placement(picture.shape[1], picture.shape[0], 32, 32, 0, 0, 32, 32)
+    box = Detection("square", 0.9, (8.0, 8.0, 40.0, 40.0))
+    return Result(picture, placement, (), (box,), Timing(()), ("square",), index)
+
+
+def test_a_video_gives_every_frame_in_order_and_red_first(video: Path) -> None:
+    with Video(video) as opened:
+        assert (opened.width, opened.height, opened.frames_per_second) == (WIDTH, HEIGHT, 10.0)
+        frames = list(opened)
+    assert [number_of(frame) for frame in frames] == list(range(FRAMES))
+    red, _, blue = frames[0][40:, : WIDTH // 2 - 4].reshape(-1, 3).mean(axis=0)
+    assert red > 150 > 60 > blue, "red stands first"
+
+
+def test_a_camera_never_gives_an_older_frame_after_a_newer_one_and_ends(video: Path) -> None:
+    with Camera(str(video)) as camera:
+        numbers = [number_of(frame) for frame in camera]
+    assert numbers == sorted(set(numbers))
+    assert camera.live
+
+
+def test_a_closed_camera_ends_the_iteration(video: Path) -> None:
+    camera = Camera(str(video))
+    frames = iter(camera)
+    next(frames)
+    camera.close()
+    assert list(frames) == []
+
+
+def test_boxes_go_into_a_video_that_can_be_read(video: Path, tmp_path: Path) -> None:
+    boxes = tmp_path / "boxes.avi"
+    with Video(video) as opened:
+        results = [result(frame, index) for index, frame in enumerate(opened)]
+    assert list(record(results, boxes, 10.0)) == results
+    with Video(boxes) as opened:
+        frames = list(opened)
+        assert opened.frames_per_second == 10.0
+    assert len(frames) == FRAMES
+    drawn = np.asarray(results[3].draw()).astype(int)
+    plain = results[3].picture.astype(int)
+    edge = np.abs(drawn - plain).sum(axis=2) > 200
+    assert edge.any()
+    assert (
+        np.abs(frames[3][edge].astype(int) - drawn[edge]).mean()
+        < np.abs(frames[3][edge].astype(int) - plain[edge]).mean()
+    )
+
+
+def test_a_video_that_is_left_early_is_whole(tmp_path: Path) -> None:
+    boxes = tmp_path / "boxes.avi"
+    taken = record((result(scene(index), index) for index in range(FRAMES)), boxes, 10.0)
+    next(taken)
+    next(taken)
+    taken.close()  # type: ignore[attr-defined]
+    with Video(boxes) as opened:
+        assert len(list(opened)) == 2
+
+
+def test_grey_and_colour_frames_of_opencv_become_red_first() -> None:
+    assert rgb(np.full((2, 2, 3), (1, 2, 3), np.uint8))[0, 0].tolist() == [3, 2, 1]
+    assert rgb(np.full((2, 2), 7, np.uint8))[1, 1].tolist() == [7, 7, 7]
+
+
+def refused(call: Any) -> str:
+    with pytest.raises(HostError) as caught:
+        call()
+    return str(caught.value)
+
+
+def test_what_is_no_video_is_said(tmp_path: Path) -> None:
+    text = tmp_path / "notes.mp4"
+    text.write_text("no video")
+    assert refused(lambda: Video(text)) == f"{text}: OpenCV cannot open it; is it a video file, and complete?"
+    assert refused(lambda: Video(tmp_path / "none.mp4")) == (
+        f"{tmp_path / 'none.mp4'}: there is no such file; name a video file"
+    )
+    assert refused(lambda: Camera(999)) == (
+        "camera 999: OpenCV cannot open it; is it connected, used by nobody else, and may you read /dev/video*?"
+    )
+    assert refused(lambda: rgb(np.zeros((2, 2, 4), np.uint8))) == (
+        "a frame of OpenCV is uint8 [height, width, 3] or [height, width], not uint8 [2, 2, 4]; "
+        "convert it with cv2.cvtColor"
+    )
+
+
+def test_a_frame_larger_than_a_picture_may_be_is_refused(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("host.vision.video.LARGEST_PICTURE", 1_000)
+    assert refused(lambda: Video(video)).endswith(f"and this has {WIDTH} × {HEIGHT}; make it smaller first")
+
+
+def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:
+    def recorded(path: Path, pictures: list[Pixels]) -> None:
+        list(record([result(picture, index) for index, picture in enumerate(pictures)], path))
+
+    assert refused(lambda: recorded(tmp_path / "boxes.gif", [])) == (
+        f"{tmp_path / 'boxes.gif'}: a video is written as .mp4 or .avi, not .gif"
+    )
+    missing = tmp_path / "none" / "boxes.avi"
+    assert refused(lambda: recorded(missing, [scene(0)])) == (
+        f"{missing} cannot be written by OpenCV; does its folder exist, and may you write there?"
+    )
+    assert "frame 1 has 32 × 48; resize the frames" in refused(
+        lambda: recorded(tmp_path / "boxes.avi", [scene(0), scene(1)[:, :32]])
+    )
+
+
+def test_without_opencv_it_says_what_to_install(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    assert refused(lambda: Video(video)) == (
+        "videos and cameras are read by OpenCV, which is not installed here: PYNQ images have it "
+        "(apt install python3-opencv), elsewhere pip install 'systolic-cnn[video]'"
+    )
