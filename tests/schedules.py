@@ -13,7 +13,15 @@ from scheduler.systolic.on_chip import may_stay
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.shape import shape_of, steps_after
-from scheduler.systolic.tiling import ORDERS, Tiling, buffer_needs, column_cuts, map_words, tilings
+from scheduler.systolic.tiling import (
+    MAX_COLUMN_TILES,
+    ORDERS,
+    Tiling,
+    buffer_needs,
+    column_cuts,
+    map_words,
+    tilings,
+)
 
 MOST_COLUMN_TILES = 64
 """More than the search looks at: arrays of tests have small row buffers."""
@@ -24,19 +32,29 @@ def first_fit(network: QuantizedNetwork, array: Array, batch: int = 1) -> Systol
     layer has no tiling that fits, or the network is not of the array's format."""
     check(array)
     layers = lower(network, batch)
-    shapes = [shape_of(network, layer, array) for layer in layers]
     chosen = []
+    for layer, fitting in zip(layers, legal_tilings(network, array, batch, MOST_COLUMN_TILES), strict=True):
+        if not fitting:
+            raise ScheduleError(f"{layer.name} of {network.name} has no tiling on the array {array}")
+        chosen.append(_first(fitting, array.rows < shape_of(network, layer, array).out_height))
+    return check_schedule(schedule_of(network, array, chosen, batch))
+
+
+def legal_tilings(
+    network: QuantizedNetwork, array: Array, batch: int = 1, most_columns: int = MAX_COLUMN_TILES
+) -> list[list[Tiling]]:
+    """Of each layer every tiling for which the array's buffers are large enough, nothing staying on chip."""
+    layers = lower(network, batch)
+    shapes = [shape_of(network, layer, array) for layer in layers]
+    legal = []
     for index, (layer, shape) in enumerate(zip(layers, shapes, strict=True)):
-        cuts = column_cuts(network, layer, array, MOST_COLUMN_TILES)
         fitting = []
-        for tiling in tilings(shape, array.rows, cuts):
+        for tiling in tilings(shape, array.rows, column_cuts(network, layer, array, most_columns)):
             needs = buffer_needs(shape, array.rows, array.columns, tiling, steps_after(shapes, index))
             if all(getattr(needs, name) <= getattr(array, name) for name in needs.__dataclass_fields__):
                 fitting.append(tiling)
-        if not fitting:
-            raise ScheduleError(f"{layer.name} of {network.name} has no tiling on the array {array}")
-        chosen.append(_first(fitting, array.rows < shape.out_height))
-    return check_schedule(schedule_of(network, array, chosen, batch))
+        legal.append(fitting)
+    return legal
 
 
 def _first(fitting: Sequence[Tiling], several_row_tiles: bool) -> Tiling:

@@ -15,6 +15,7 @@ TARGETS: dict[str, str] = {
     "exported": "tests.fuzz.files.networks:exported",
     "folding": "tests.fuzz.files.mappings:folding",
     "names": "tests.fuzz.files.networks:names",
+    "networks": "tests.fuzz.networks.run",
     "npz": "tests.fuzz.files.networks:npz",
     "picture": "tests.fuzz.files.pictures:picture",
     "quantized": "tests.fuzz.files.networks:quantized",
@@ -31,8 +32,19 @@ def main() -> int:
     parser.add_argument("--cases", type=int, help="at most so many cases")
     parser.add_argument("--seconds", type=float, help="no case begins after so long")
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"), metavar="DIR")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="cases tried at once, by targets that can")
+    parser.add_argument(
+        "--replay", type=Path, nargs="+", default=[], metavar="FILE", help="files of failures, no others"
+    )
     options = parser.parse_args()
-    campaign = Campaign(options.seed, options.cases, options.seconds, options.failures)
+    campaign = Campaign(
+        seed=options.seed,
+        cases=options.cases,
+        seconds=options.seconds,
+        failures=options.failures,
+        workers=options.workers,
+        replay=tuple(options.replay),
+    )
     module, _, function = TARGETS[options.target].partition(":")
     defects: int = getattr(importlib.import_module(module), function or "run")(campaign)
     return min(1, defects)

@@ -14,12 +14,15 @@ class Campaign:
     cases: the most cases tried; None for no limit.
     seconds: no case begins after so long; None for no limit.
     failures: a folder; each failure leaves a small file there that shows it again.
+    workers: cases tried at once. replay: such files, which are tried instead of other cases.
     """
 
     seed: int
     cases: int | None
     seconds: float | None
     failures: Path
+    workers: int = 1
+    replay: tuple[Path, ...] = ()
     started: float = field(default_factory=time.monotonic)
 
     def numbers(self) -> Iterator[int]:

@@ -26,8 +26,6 @@ from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Goal, Request, pin, ports_fit, space_of
-from scheduler.systolic.shape import shape_of, steps_after
-from scheduler.systolic.tiling import Tiling, buffer_needs, column_cuts, tilings
 from systolic.execution.build import Variant
 from systolic.files import write
 from systolic.model import DesignInputs
@@ -35,7 +33,7 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import open_design, simulate, simulate_batch
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit, staying
+from tests.schedules import first_fit, legal_tilings, staying
 from tests.traced import load_into
 
 BOARD = load("zcu104")
@@ -185,25 +183,6 @@ def test_a_kernel_of_more_rows_than_an_address_is_multiplied_by(run: Run) -> Non
     """The average of a map of 620 rows: its first tile is 627 row strides."""
     tall = Array(8, 8, 8, save_rows=1, map_ports=1, weight_ports=1, row_depth=4096, weight_depth=8192)
     assert run("tall", first_fit(Builder(3, 620, 4).conv(8, 3).average().network(), tall), 1) == 0
-
-
-def legal_tilings(network: QuantizedNetwork, array: Array, batch: int = 1) -> list[list[Tiling]]:
-    layers = lower(network, batch)
-    shapes = [shape_of(network, layer, array) for layer in layers]
-    legal = []
-    for index, (layer, shape) in enumerate(zip(layers, shapes, strict=True)):
-        fitting = []
-        for tiling in tilings(shape, array.rows, column_cuts(network, layer, array)):
-            needs = buffer_needs(shape, array.rows, array.columns, tiling, steps_after(shapes, index))
-            if (
-                needs.row_depth <= array.row_depth
-                and needs.weight_depth <= array.weight_depth
-                and needs.kept_depth <= array.kept_depth
-                and needs.channel_tiles <= array.channel_tiles
-            ):
-                fitting.append(tiling)
-        legal.append(fitting)
-    return legal
 
 
 @pytest.mark.parametrize("name", ARRAYS)

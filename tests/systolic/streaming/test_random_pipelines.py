@@ -21,11 +21,9 @@ from cnn.quantized import (
     Requantising,
     Thresholds,
 )
-from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
-from scheduler.streaming.rules import CONSTRAINTS, check, legal
-from scheduler.streaming.search.candidates import Options, candidates
 from systolic.styles.streaming.simulate import simulate
+from tests.foldings import drawn_folding
 from tests.low_bit import Layers
 from tests.systolic.streaming.small_pipelines import BOARD, make
 
@@ -106,31 +104,6 @@ def drawn_network(steps: list[str], formats: tuple[str, str], seed: int) -> Quan
     return QuantizedNetwork("drawn", tuple(nodes))
 
 
-# --- foldings --------------------------------------------------------------------------------------------------
-
-
-def drawn_folding(graph: g.StreamGraph, seed: int) -> g.StreamingFolding:
-    """Every block a random one of its candidates, readers first: what gathers for a unit has to suit it."""
-    random = np.random.default_rng(seed)
-    units = [block.name for block in graph.blocks if isinstance(block.op, g.MatrixVector)]
-    far = tuple(name for name in units if random.random() < 0.3)
-    options = Options(int(random.integers(0, 3)), bool(random.integers(2)), 4, far, uram_weights=False)
-    folds: dict[int, g.Fold] = {}
-    for index in reversed(range(len(graph.blocks))):
-        some = candidates(graph, index, BOARD, options)
-        order = random.permutation(len(some))
-        readers = [i for i in folds if any(port.block == index for port in graph.blocks[i].inputs)]
-        folds[index] = next(some[at] for at in order if _suits(graph, folds, index, some[at], readers))
-    return check(g.StreamingFolding(graph, tuple(folds[index] for index in range(len(graph.blocks)))))
-
-
-def _suits(graph: g.StreamGraph, folds: dict[int, g.Fold], index: int, fold: g.Fold, readers: list[int]) -> bool:
-    tried = {**folds, index: fold}
-    if not isinstance(graph.blocks[index].op, g.Window):
-        return True
-    return all(legal(graph, tried, reader, CONSTRAINTS) for reader in readers)  # type: ignore[arg-type]
-
-
 @settings(
     max_examples=6,
     derandomize=True,
@@ -148,7 +121,7 @@ def test_random_networks_with_random_foldings(
     steps: list[str], formats: tuple[str, str], network_seed: int, fold_seed: int
 ) -> None:
     network = drawn_network(steps, formats, network_seed)
-    folding = drawn_folding(lower(network), fold_seed)
+    folding = drawn_folding(lower(network), BOARD, fold_seed)
     with tempfile.TemporaryDirectory() as work:
         made = make(network, folding, Path(work) / "design")
         result = simulate(made.pipeline, made.picture)

@@ -1,0 +1,52 @@
+"""One case: a network and everything that is asked of it, as one JSON object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+FORMAT = "systolic fuzzed network 1"
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What goes in.
+
+    network: {"form": "exported", "topology": {…}} or {"form": "darknet", "sections": [[kind, {option: value}], …]}.
+    numbers: {"seed", "wild"}: the weights, and the share of them that is driven to extremes. pixels: {"kind", "seed"}.
+    target: {"board", "clock", "style", "bits", "method"}; bits and method are of a darknet network alone. mapping: how
+    the network gets onto the board, see prepare. checks: names of checks.CHECKS, in their order.
+    """
+
+    network: Values
+    numbers: Values
+    pixels: Values
+    target: Values
+    mapping: Values
+    checks: tuple[str, ...]
+
+    @property
+    def style(self) -> str:
+        return str(self.target["style"])
+
+    @property
+    def layers(self) -> int:
+        """Of the network, whatever computes them."""
+        if self.network["form"] == "exported":
+            return len(self.network["topology"]["layers"])
+        return len(self.network["sections"]) - 1
+
+    def text(self) -> str:
+        """As a file."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_case(text: str) -> Case:
+    """From a file's text."""
+    values = json.loads(text)
+    assert values.pop("format") == FORMAT, "no case of this fuzzer"
+    return Case(**{**values, "checks": tuple(values["checks"])})

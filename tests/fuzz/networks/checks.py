@@ -1,0 +1,202 @@
+"""What must hold of every design that was written: a function a check, which ends with DefectError or another error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boards.errors import SystolicError
+from cnn.integer_model import run_integer
+from hls_templates.lint import lint
+from host.contract.streaming import StreamingManifest
+from host.detector import Detector
+from host.opened import open_executed
+from host.options import Options
+from host.vision.frame import Result
+from systolic.execution.build import Variant, build
+from systolic.golden import checksums, first_difference, run_golden
+from systolic.package import package
+from systolic.styles.registry import execute
+from systolic.trace.timing import DeadlockError
+from tests.fuzz.networks.builds import fresh, shipped_builds
+from tests.fuzz.networks.prepare import Prepared
+
+SURE = 0.999
+"""Probability above which few boxes of random numbers are."""
+
+
+class DefectError(Exception):
+    """What does not hold."""
+
+
+def _executed(prepared: Prepared, variant: Variant) -> None:
+    """Every integer of every layer and frame is the golden model's."""
+    frames = execute(prepared.design, prepared.pictures, variant)
+    if len(frames) != len(prepared.pictures):
+        raise DefectError(f"{len(prepared.pictures)} pictures gave {len(frames)} frames")
+    for number, frame in enumerate(frames):
+        wrong = [f"{layer.name}: {layer.mismatches} of {layer.values}" for layer in frame.layers if layer.mismatches]
+        if wrong:
+            raise DefectError(f"wrong integers in frame {number} of {len(frames)}: {', '.join(wrong)}")
+
+
+def _native(prepared: Prepared) -> None:
+    _executed(prepared, Variant())
+
+
+def _ap_int(prepared: Prepared) -> None:
+    """The vendor's types, and multiplications packed as a DSP has them."""
+    _executed(prepared, Variant(ap_int=True))
+
+
+def _as_shipped(prepared: Prepared) -> None:
+    """Compiled with the flags that users have."""
+    folder = prepared.design.path
+    fresh(folder / "build")
+    with shipped_builds():
+        _executed(prepared, Variant())
+
+
+def _golden(prepared: Prepared) -> None:
+    """The generated C++ golden program against the numpy model."""
+    picture = prepared.pictures[0]
+    expected = checksums(prepared.network, run_integer(prepared.network, picture))
+    differing = first_difference(expected, run_golden(prepared.design.path / "golden", picture))
+    if differing is not None:
+        raise DefectError(f"the golden program differs, first in {differing}")
+
+
+def _trace(prepared: Prepared) -> None:
+    """Ends without a deadlock, and no layer is faster than its multipliers."""
+    trace = prepared.style.trace(prepared.design, prepared.pictures[0], lambda _: None)
+    try:
+        report = trace.report()
+    except DeadlockError:
+        if not getattr(prepared.options, "estimated_fifos", False):
+            raise
+        # A guess of depths may be too small, and is said to be one; some depths are enough.
+        trace.fifos()
+        return
+    if report.cycles_per_frame < 1:
+        raise DefectError(f"a frame takes {report.cycles_per_frame} cycles")
+    for layer in report.layers:
+        if layer.efficiency > 1 + 1e-9:
+            raise DefectError(f"{layer.name} multiplies {layer.efficiency:.3f} times what its multipliers can")
+    manifest = prepared.design.manifest
+    if isinstance(manifest, StreamingManifest):
+        _check_pace(manifest, report.cycles_per_frame, getattr(prepared.plan, "fifos", None))
+    json.dumps(report.values(), allow_nan=False)
+    report.text()
+
+
+def _check_pace(manifest: StreamingManifest, cycles: int, fifos: Any) -> None:
+    """No frame leaves before its slowest block, or the DMA, can be done; sized FIFOs keep what they were sized for."""
+    least = max(-(-packet.bytes // packet.beat) for packet in (manifest.packet_in, manifest.packet_out))
+    least = max([least, *(-(-b.macs // b.macs_per_cycle) for b in manifest.blocks if b.macs_per_cycle)])
+    if cycles < least:
+        raise DefectError(f"a frame every {cycles} cycles traced, and at least {least} are needed")
+    if fifos is not None and cycles > fifos.best_interval:
+        raise DefectError(f"a frame every {cycles} cycles traced, with FIFOs sized for {fifos.best_interval}")
+
+
+def _lint(prepared: Prepared) -> None:
+    sources = {path.name: path.read_text("utf-8") for path in (prepared.design.path / "src").iterdir()}
+    findings = lint(sources, prepared.design.manifest.top)
+    if findings:
+        raise DefectError(f"the linter finds {findings[0]}")
+
+
+def _host(prepared: Prepared) -> None:
+    """What runs beside the accelerator: the simulated board where pynq is installed, else the library by itself."""
+    library = build(prepared.design.path)
+    with _opened(prepared.design.path, Options(library=library, threshold=SURE)) as detector:
+        for picture in prepared.pictures[:2]:
+            _compare(prepared, detector.run(picture), picture)
+        if prepared.pictures[0].shape[0] == 3:
+            images = [np.ascontiguousarray(picture.transpose(1, 2, 0)) for picture in prepared.pictures]
+            results: list[Result] = list(detector.stream(images + images[:1]))
+            for picture, result in zip([*prepared.pictures, prepared.pictures[0]], results, strict=True):
+                _compare(prepared, result.outputs, picture)
+
+
+def _opened(folder: Path, options: Options) -> Detector:
+    if find_spec("pynq") is None:
+        return open_executed(folder, options)
+    from host.accelerator import Accelerator
+
+    return Accelerator(folder, options)
+
+
+def _compare(prepared: Prepared, outputs: Any, picture: Any) -> None:
+    golden, manifest = run_integer(prepared.network, picture), prepared.design.manifest
+    for index, values in zip(manifest.output_layers, outputs, strict=True):
+        layer = manifest.layers[index]
+        expected = golden[layer.node]
+        if expected is None or not np.array_equal(expected, values):
+            raise DefectError(f"the host reads other integers of {layer.name} than the golden model's")
+
+
+def _again(prepared: Prepared) -> None:
+    """The same inputs give the same bytes."""
+    digest = prepared.planned(prepared.mapped(prepared.options), prepared.options).files.digest
+    if digest != prepared.plan.files.digest:
+        raise DefectError("the same inputs gave other bytes")
+
+
+def _saved(prepared: Prepared) -> None:
+    """What a user saves is taken back, and is the same design."""
+    text = prepared.mapping.to_json()
+    kind = "schedule" if prepared.case.style == "systolic" else "folding"
+    wishes = {kind: text}
+    if kind == "folding":
+        wishes["estimated_fifos"] = prepared.options.estimated_fifos
+    options = prepared.style.options(**wishes)
+    mapping = prepared.mapped(options)
+    if mapping.to_json() != text:
+        raise DefectError(f"a saved {kind} is another one when it is loaded")
+    if mapping.clock == prepared.mapping.clock:
+        files = prepared.planned(mapping, options).files.files
+        for name, data in prepared.plan.files.files.items():
+            if files[name] != data:
+                raise DefectError(f"with its saved {kind} the design has another {name}")
+
+
+def _told(prepared: Prepared) -> None:
+    """Everything that is said of a design can be said of this one."""
+    json.dumps(prepared.plan.values(), allow_nan=False)
+    json.dumps(prepared.mapping.values(), allow_nan=False)
+    for text in (prepared.plan.text(), prepared.mapping.text(), prepared.mapping.page(), prepared.plan._repr_html_()):
+        text.encode()
+
+
+def _packaged(prepared: Prepared) -> None:
+    package(prepared.design.path, prepared.design.path.parent / "wheel", without_bitstream=True)
+
+
+CHECKS: dict[str, Callable[[Prepared], None]] = {
+    "native": _native,
+    "ap_int": _ap_int,
+    "golden": _golden,
+    "trace": _trace,
+    "lint": _lint,
+    "host": _host,
+    "again": _again,
+    "saved": _saved,
+    "told": _told,
+    "packaged": _packaged,
+    "as_shipped": _as_shipped,
+}
+"""In the order in which they are made; what the project refuses here it has made itself."""
+
+
+def run_check(name: str, prepared: Prepared) -> None:
+    """DefectError where the check fails or the project refuses its own design; other errors as they come."""
+    try:
+        CHECKS[name](prepared)
+    except SystolicError as error:
+        raise DefectError(f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,223 @@
+"""A random darknet cfg: every section that a style maps, with every option that decides shapes or numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fuzz.networks.dice import Dice
+
+Section = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Map:
+    """What darknet layer gives."""
+
+    channels: int
+    height: int
+    width: int
+
+    @property
+    def least(self) -> int:
+        return min(self.height, self.width)
+
+
+@dataclass
+class Growing:
+    """A network while sections are added. maps: of each darknet layer. activations: to draw from."""
+
+    dice: Dice
+    picture: Map
+    activations: tuple[str, ...]
+    largest: int
+    sections: list[Section] = field(default_factory=list)
+    maps: list[Map] = field(default_factory=list)
+
+    @property
+    def last(self) -> Map:
+        return self.maps[-1] if self.maps else self.picture
+
+    def add(self, kind: str, result: Map, **options: Any) -> None:
+        """One section more."""
+        self.sections.append((kind, options))
+        self.maps.append(result)
+
+
+def drawn_sections(dice: Dice, style: str, most_layers: int) -> list[Section]:
+    """The sections of a cfg, [net] first."""
+    picture = Map(dice.pick((3, 3, 3, 3, 1, 2, 4)), dice.whole(2, 24), dice.whole(2, 24))
+    # A concat ties the scales of what it joins, and relu6 has one of its own: all layers have it, or none.
+    activations = dice.pick((("relu6",), *(("leaky", "relu", "linear", "leaky"),) * 4))
+    growing = Growing(dice, picture, activations, 48 if style == "systolic" else 24)
+    _convolution(growing)
+    steps = STEPS[style]
+    count = dice.whole(1, most_layers - 1)
+    for _ in range(4 * count):
+        if len(growing.sections) < count:
+            dice.pick(steps)(growing)
+    _end(growing, style)
+    net = {"width": picture.width, "height": picture.height, "channels": picture.channels}
+    return [("net", net), *growing.sections]
+
+
+# --- steps -------------------------------------------------------------------------------------------------------
+
+
+def _convolution(growing: Growing) -> None:
+    dice, source = growing.dice, growing.last
+    size = dice.pick((1, 1, 2, 3, 3, 3, 3, 4, 5, 7))
+    options: dict[str, Any] = {"size": size}
+    pad = 0
+    if dice.chance(0.75):
+        options["pad"], pad = 1, size // 2
+    elif dice.chance(0.6):
+        options["padding"] = pad = dice.whole(0, size - 1)
+    if source.least + 2 * pad < size:
+        options, size, pad = {"size": 1}, 1, 0
+    options["stride"] = stride = dice.pick((1, 1, 1, 1, 2, 2, 3))
+    filters = dice.pick((1, 2, 3, 4, 6, 8, 8, 12, 16, growing.largest))
+    if growing.maps and source.channels > 1 and dice.chance(0.2):
+        options["groups"] = filters = source.channels
+    options |= {"filters": filters, "activation": dice.pick(growing.activations)}
+    if dice.chance(0.6):
+        options["batch_normalize"] = 1
+    height, width = ((side + 2 * pad - size) // stride + 1 for side in (source.height, source.width))
+    growing.add("convolutional", Map(filters, height, width), **options)
+
+
+def _darknet_pool(growing: Growing) -> None:
+    """The two that both styles have."""
+    stride = growing.dice.pick((1, 2))
+    _pooled(growing, 2, stride, 1, {"size": 2, "stride": stride})
+
+
+def _any_pool(growing: Growing) -> None:
+    dice = growing.dice
+    size, stride = dice.pick((1, 2, 2, 3, 3, 4)), dice.pick((1, 2, 2, 3))
+    padding = dice.pick((size - 1, size - 1, 0, dice.whole(0, max(0, 2 * size - 2))))
+    options = {"size": size, "stride": stride}
+    if padding != size - 1:
+        options["padding"] = padding
+    _pooled(growing, size, stride, padding, options)
+
+
+def _pooled(growing: Growing, size: int, stride: int, padding: int, options: Mapping[str, Any]) -> None:
+    source = growing.last
+    if source.least + padding < size or padding - padding // 2 >= size:
+        return
+    height, width = ((side + padding - size) // stride + 1 for side in (source.height, source.width))
+    growing.add("maxpool", Map(source.channels, height, width), **options)
+
+
+def _average(growing: Growing) -> None:
+    if growing.dice.chance(0.4):
+        growing.add("avgpool", Map(growing.last.channels, 1, 1))
+
+
+def _connected(growing: Growing) -> None:
+    dice, source = growing.dice, growing.last
+    if source.channels * source.height * source.width <= 600 and dice.chance(0.5):
+        outputs = dice.whole(1, 20)
+        options = {"output": outputs, "activation": dice.pick(growing.activations)}
+        growing.add("connected", Map(outputs, 1, 1), **options, **({"batch_normalize": 1} if dice.chance(0.3) else {}))
+
+
+def _index(growing: Growing, number: int) -> int:
+    """Of a layer: from the front, or from the back."""
+    return number if growing.dice.chance(0.5) else number - len(growing.maps)
+
+
+def _route(growing: Growing) -> None:
+    """To one layer: the branches of systolic designs."""
+    number = growing.dice.whole(0, len(growing.maps) - 1)
+    growing.add("route", growing.maps[number], layers=str(_index(growing, number)))
+
+
+def _join(growing: Growing) -> None:
+    dice, first = growing.dice, growing.last
+    alike = [i for i, m in enumerate(growing.maps) if (m.height, m.width) == (first.height, first.width)]
+    numbers = [dice.pick(alike) for _ in range(dice.pick((1, 2, 2, 2, 3, 5)))]
+    channels = sum(growing.maps[number].channels for number in numbers)
+    if channels > 64:
+        return
+    options: dict[str, Any] = {"layers": ",".join(str(_index(growing, number)) for number in numbers)}
+    groups = dice.pick([g for g in (1, 1, 1, 2, 3, 4) if channels % g == 0])
+    if groups > 1:
+        options |= {"groups": groups, "group_id": dice.whole(0, groups - 1)}
+    growing.add("route", Map(channels // groups, first.height, first.width), **options)
+
+
+def _reorg(growing: Growing) -> None:
+    source = growing.last
+    strides = [s for s in (1, 2) if source.height % s == source.width % s == source.channels % s**2 == 0]
+    stride = growing.dice.pick(strides)
+    result = Map(source.channels * stride**2, source.height // stride, source.width // stride)
+    if result.channels <= 96:
+        growing.add("reorg", result, stride=stride)
+
+
+def _upsample(growing: Growing) -> None:
+    source, stride = growing.last, growing.dice.pick((1, 2, 2, 3))
+    if max(source.height, source.width) * stride <= 24:
+        growing.add("upsample", Map(source.channels, source.height * stride, source.width * stride), stride=stride)
+
+
+def _shortcut(growing: Growing) -> None:
+    """Of a map of the same shape, of itself where there is no other."""
+    alike = [i for i, m in enumerate(growing.maps) if m == growing.last]
+    options: dict[str, Any] = {"from": _index(growing, growing.dice.pick(alike))}
+    growing.add("shortcut", growing.last, **options, activation=growing.dice.pick(growing.activations))
+
+
+def _nothing(growing: Growing) -> None:
+    if growing.dice.chance(0.2):
+        growing.add(growing.dice.pick(("dropout", "cost")), growing.last)
+
+
+Step = Callable[[Growing], None]
+_BOTH: tuple[Step, ...] = (_convolution,) * 6 + (_darknet_pool,) * 2 + (_average, _connected, _route, _nothing)
+STEPS: dict[str, tuple[Step, ...]] = {
+    "systolic": _BOTH,
+    "streaming": (*_BOTH, _any_pool, _any_pool, _join, _join, _reorg, _upsample, _shortcut, _shortcut),
+}
+
+
+# --- ends --------------------------------------------------------------------------------------------------------
+
+
+def _end(growing: Growing, style: str) -> None:
+    dice = growing.dice
+    end = dice.pick(("layer", "layer", "softmax", "region", "yolo", "yolo", "two heads"))
+    if end == "softmax":
+        _convolution(growing)
+        growing.add("softmax", growing.last)
+    elif end == "region":
+        _head(growing, "region", {"softmax": dice.whole(0, 1)})
+    elif end == "yolo":
+        _head(growing, "yolo", {})
+    elif end == "two heads":
+        number = dice.whole(0, len(growing.maps) - 1)
+        _head(growing, "yolo", {})
+        growing.add("route", growing.maps[number], layers=str(number))
+        _head(growing, "yolo", {})
+    else:
+        _convolution(growing)
+
+
+def _head(growing: Growing, kind: str, options: Mapping[str, Any]) -> None:
+    dice, source = growing.dice, growing.last
+    count, classes = dice.whole(1, 3), dice.whole(1, 4)
+    filters = count * (5 + classes)
+    growing.add(
+        "convolutional", Map(filters, source.height, source.width), size=1, filters=filters, activation="linear"
+    )
+    anchors = ",".join(str(dice.whole(1, 300) / 10) for _ in range(2 * count))
+    growing.add(kind, growing.last, anchors=anchors, num=count, classes=classes, **options)
+
+
+def cfg_text(sections: list[Section]) -> str:
+    """The file."""
+    parts = ("\n".join([f"[{kind}]", *(f"{key}={value}" for key, value in keys.items())]) for kind, keys in sections)
+    return "\n\n".join(parts) + "\n"

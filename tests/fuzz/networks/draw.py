@@ -1,0 +1,152 @@
+"""The case of a seed and a number. Cases of one block of numbers share the arrays of their systolic designs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from boards import board as boards
+from boards.board import Board
+from scheduler.systolic.area.placement import place
+from scheduler.systolic.array import BITS, RULES, Array
+from scheduler.systolic.search.space import ports_fit
+from tests.fuzz.networks.case import Case
+from tests.fuzz.networks.darknet import drawn_sections
+from tests.fuzz.networks.dice import Dice
+from tests.fuzz.networks.exported import drawn_topology
+
+BLOCK = 600
+"""Cases that share arrays: about an hour's."""
+
+ARRAYS = 12
+"""Of a block: the engine depends on its array alone and is compiled once for all that share it."""
+
+MOST_LAYERS = {"systolic": 14, "streaming": 8}
+
+SOMETIMES = {
+    "systolic": {"golden": 0.2, "trace": 0.3, "lint": 0.1, "host": 0.5, "saved": 0.2, "again": 0.1, "told": 0.02},
+    "streaming": {"golden": 0.2, "trace": 0.3, "lint": 0.3, "host": 0.4, "saved": 0.2, "again": 0.1, "told": 0.03},
+}
+"""Of a style's designs the share that each check sees; all are executed with native types."""
+
+AP_INT = {"systolic": 0.15, "streaming": 0.06}
+AS_SHIPPED, PACKAGED = 0.04, 0.03
+
+
+def draw_case(seed: int, number: int) -> Case:
+    """The same case for the same two numbers."""
+    dice = Dice(seed, number, 1)
+    style = dice.pick(("systolic", "systolic", "streaming"))
+    exported = style == "streaming" and dice.chance(0.6)
+    target: dict[str, Any] = {"style": style}
+    mapping: dict[str, Any]
+    if style == "systolic":
+        mapping = _schedule(dice, seed, number // BLOCK, target)
+    else:
+        mapping = _folding(dice)
+        target["board"] = dice.pick(boards.names())
+        target["bits"] = dice.pick((4, 8, 8, 16))
+    target["clock"] = _clock(dice, boards.load(target["board"]), style)
+    target["method"] = dice.pick(("mse", "max", "percentile"))
+    wild = dice.pick((0.0, 0.0, 0.05, 0.3))
+    network: dict[str, Any]
+    if exported:
+        network = {"form": "exported", "topology": drawn_topology(dice, MOST_LAYERS[style], wild > 0)}
+        del target["bits"], target["method"]
+    else:
+        network = {"form": "darknet", "sections": drawn_sections(dice, style, MOST_LAYERS[style])}
+    return Case(
+        network=network,
+        numbers={"seed": dice.seed(), "wild": wild},
+        pixels={"kind": dice.pick(("noise", "noise", "noise", "waves", "black", "white")), "seed": dice.seed()},
+        target=target,
+        mapping=mapping,
+        checks=_checks(dice, style),
+    )
+
+
+def _checks(dice: Dice, style: str) -> tuple[str, ...]:
+    optional = [name for name, share in SOMETIMES[style].items() if dice.chance(share)]
+    wide = ["ap_int"] * dice.chance(AP_INT[style]) + ["as_shipped"] * dice.chance(AS_SHIPPED)
+    return ("native", *wide, *optional, *(["packaged"] * dice.chance(PACKAGED)))
+
+
+def _clock(dice: Dice, board: Board, style: str) -> float | None:
+    """One that the board makes; None where the style chooses."""
+    if style == "streaming" and dice.chance(0.3):
+        return None
+    return dice.pick([clock.mhz for clock in board.clocks() if clock.mhz >= 20])
+
+
+# --- the systolic style ------------------------------------------------------------------------------------------
+
+
+def _schedule(dice: Dice, seed: int, block: int, target: dict[str, Any]) -> dict[str, Any]:
+    """Most take a random legal schedule on one of the block's arrays, some the search's own."""
+    batch = dice.pick((1, 1, 1, 2, 3, 5))
+    array, board = drawn_array(Dice(seed, block, dice.whole(0, ARRAYS - 1), 2))
+    target |= {"board": board, "bits": array.bits}
+    if dice.chance(0.93):
+        values = asdict(array)
+        return {
+            "kind": "drawn",
+            "seed": dice.seed(),
+            "array": values,
+            "batch": batch,
+            "stay": dice.pick((0.0, 0.7, 1.0)),
+        }
+    objective = dice.pick(("fps", "latency", "ddr", "resources"))
+    geometry = f"{array.rows}x{array.columns}x{array.lanes}"
+    pins = {name: getattr(array, name) for name in ("row_depth", "weight_depth", "map_ports") if dice.chance(0.3)}
+    rate = 1.0 if objective in ("ddr", "resources") else 0.0
+    return {"kind": "search", "objective": objective, "fps": rate, "array": geometry, "pins": pins, "batch": batch}
+
+
+def drawn_array(dice: Dice) -> tuple[Array, str]:
+    """A legal array, and a board that holds it."""
+    while True:
+        array = Array(
+            rows=dice.whole(2, 9),
+            columns=dice.pick((4, 8, 8, 16, 16, 24, 32)),
+            lanes=dice.pick((4, 8, 8, 16, 32)),
+            save_rows=dice.pick((1, 2, 4)),
+            map_ports=dice.pick((1, 2, 4)),
+            weight_ports=dice.pick((1, 2, 4)),
+            row_depth=dice.pick((512, 1024, 2048)),
+            weight_depth=dice.pick((1024, 2048)),
+            kept_depth=dice.pick((256, 512)),
+            chunk=dice.pick((3, 4, 5, 6, 8, 12, 64)),
+            channel_tiles=32,
+            dsp=dice.pick(("DSP48E1", "DSP48E2", "DSP48E2", "DSP48E2")),
+            bits=dice.pick(BITS),
+            weight_words=dice.pick((1, 1, 2, 4)),
+            map_depth=dice.pick((0, 0, 256, 512, 1024)),
+        )
+        positive, *relations = RULES
+        if not (positive.holds(array) and all(rule.holds(array) for rule in relations)):
+            continue
+        fitting = [name for name in boards.names() if _holds(boards.load(name), array)]
+        if fitting:
+            return array, dice.pick(fitting)
+
+
+def _holds(board: Board, array: Array) -> bool:
+    return board.dsp.kind == array.dsp and ports_fit(array, board) and place(array, board)[1].fits(board)
+
+
+# --- the streaming style -----------------------------------------------------------------------------------------
+
+
+def _folding(dice: Dice) -> dict[str, Any]:
+    """A random legal folding, or a search's."""
+    kind = dice.pick(("drawn", "drawn", "drawn", "greedy", "greedy", "exact", "annealing"))
+    return {
+        "kind": kind,
+        "seed": dice.seed(),
+        "fps": dice.pick((1.0, 1000.0)) if kind == "annealing" or dice.chance(0.4) else None,
+        "max_padding": dice.pick((0, 0, 1, 3)),
+        "max_pixels": dice.pick((1, 2, 4)),
+        "pad_ends": dice.chance(0.3),
+        "external": dice.pick((0.0, 0.0, 0.5)),
+        "estimated_fifos": dice.chance(0.75),
+    }

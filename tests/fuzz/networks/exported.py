@@ -1,0 +1,232 @@
+"""A random network in the exported JSON form, every key of it: what the reader takes and the streaming style maps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fuzz.networks.dice import Dice
+
+HOSTILE = ("int", "class", "frames", "in", "out", "word", "streaming_top", "input_window", "main", "hls", "x1_window")
+"""Names of layers that generated code may know already."""
+
+BIPOLAR, SUMS, PICTURE = "bipolar", "sums", "picture"
+
+
+@dataclass(frozen=True)
+class Map:
+    """name: of the layer that gives it. kind: its datatype, as far as layers ask."""
+
+    name: str
+    channels: int
+    height: int
+    width: int
+    kind: str
+
+    @property
+    def least(self) -> int:
+        return min(self.height, self.width)
+
+
+@dataclass
+class Growing:
+    """A network while layers are added; the last map is read where nothing else is said."""
+
+    dice: Dice
+    maps: list[Map]
+    names: str
+    layers: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def last(self) -> Map:
+        return self.maps[-1]
+
+    def add(self, kind: str, result: Map, source: Map, **keys: Any) -> None:
+        """One layer more, that reads ``source``."""
+        layer: dict[str, Any] = {"type": kind, "name": result.name, **keys}
+        if source is not self.last and "from" not in layer:
+            layer["from"] = source.name
+        self.layers.append(layer)
+        self.maps.append(result)
+
+    def name(self) -> str:
+        """Of the next layer: one that generated code might know, where such names are drawn."""
+        number = len(self.layers) + 1
+        if self.names == "hostile" and number <= len(HOSTILE):
+            return HOSTILE[number - 1]
+        return f"x{number}"
+
+
+def drawn_topology(dice: Dice, most_layers: int, wild: bool) -> dict[str, Any]:
+    """The JSON object of a network file. wild: its numbers go to extremes, which the finest scales do not hold."""
+    channels = dice.pick((3, 3, 3, 3, 1, 2, 4))
+    picture = Map("input", channels, dice.whole(2, 20), dice.whole(2, 20), PICTURE)
+    growing = Growing(dice, [picture], dice.pick(("plain",) * 9 + ("hostile",)))
+    order = "BGR" if channels == 3 and dice.chance(0.2) else "RGB"
+    few_bits = dice.chance(0.3)
+    _convolution(growing, few_bits)
+    count = dice.whole(1, most_layers - 1)
+    for _ in range(4 * count):
+        if len(growing.layers) < count:
+            dice.pick(STEPS)(growing, few_bits)
+    _end(growing, few_bits)
+    _read_bipolar(growing)
+    return {
+        "format": "systolic exported network 1",
+        "name": dice.pick(("drawn", "drawn", "a b", "net-2", "int")),
+        "input": {"channels": channels, "height": picture.height, "width": picture.width, "order": order},
+        "fit": dice.pick(("plain", "letterbox", "smooth")),
+        "extra_bits": dice.pick((0, 1, 4, 8) if wild else (0, 1, 4, 8, 8, 10, 12)),
+        "batch_norm": {
+            "epsilon": dice.pick((1e-3, 0.1) if wild else (1e-5, 1e-3, 0.1, 0.0)),
+            "added_to": dice.pick(("root", "variance")),
+        },
+        "requantise": dice.pick(("multiply_shift", "thresholds")),
+        "labels": dice.pick(([], ["object"], ["a <b>", "ä \u4e2d 🙂", '"quoted\\"', "*/ #error"])),
+        "layers": growing.layers,
+    }
+
+
+# --- steps -------------------------------------------------------------------------------------------------------
+
+
+def _source(growing: Growing, *without: str) -> Map | None:
+    """The last map or an earlier one, of none of these kinds."""
+    fitting = [m for m in growing.maps[1:] or growing.maps if m.kind not in without]
+    if growing.last in fitting and growing.dice.chance(0.85):
+        return growing.last
+    return growing.dice.pick(fitting) if fitting else None
+
+
+def _convolution(growing: Growing, few_bits: bool, sums: bool = False, bipolar: bool = True) -> None:
+    dice = growing.dice
+    source = growing.maps[0] if len(growing.maps) == 1 else _source(growing, SUMS)
+    if source is None:
+        return
+    kernel = dice.pick((1, 1, 2, 3, 3, 3, 4, 5))
+    padding = 0 if source.kind == BIPOLAR else dice.whole(0, kernel - 1) if dice.chance(0.4) else kernel // 2
+    kernel = min(kernel, source.least + 2 * padding)
+    padding = min(padding, kernel - 1)
+    stride = dice.pick((1, 1, 1, 2, 3))
+    depthwise = source.channels > 1 and source.kind != PICTURE and dice.chance(0.25)
+    filters = source.channels if depthwise else dice.pick((1, 2, 3, 4, 5, 6, 8, 8, 12, 16, 24))
+    keys: dict[str, Any] = {"filters": filters, "kernel": kernel, "stride": stride, "padding": padding}
+    if depthwise:
+        keys["groups"] = source.channels
+    keys["weight_bits"] = dice.pick((1, 2, 2, 3) if few_bits else (1, 2, 3, 4, 4, 5, 6, 7, 8))
+    kind = SUMS
+    if not sums and dice.chance(0.97):
+        kind = _activation(growing, keys, few_bits, bipolar)
+    height, width = ((side + 2 * padding - kernel) // stride + 1 for side in (source.height, source.width))
+    growing.add("convolution", Map(growing.name(), filters, height, width, kind), source, **keys)
+
+
+def _activation(growing: Growing, keys: dict[str, Any], few_bits: bool, bipolar: bool) -> str:
+    """Into ``keys``; the kind of what comes out."""
+    dice = growing.dice
+    if dice.chance(0.5 if few_bits else 0.2):
+        bits = dice.pick((1, 2)) if bipolar else 2
+        keys |= {"activation": "symmetric", "output_bits": bits}
+        return BIPOLAR if bits == 1 else "ternary"
+    bits = dice.pick((1, 2, 3) if few_bits else (1, 2, 3, 4, 4, 4, 5, 6, 8))
+    keys["output_bits"] = bits
+    if dice.chance(0.3):
+        keys["activation"] = "unit"
+    return f"unit{bits}"
+
+
+def _max_pool(growing: Growing, _: bool) -> None:
+    dice = growing.dice
+    source = _source(growing)
+    if source is None or source.least < 2:
+        return
+    size = min(dice.pick((1, 2, 2, 2, 3, 4)), source.least)
+    stride = dice.pick((None, None, 1, 2, 3))
+    step = size if stride is None else stride
+    height, width = ((side - size) // step + 1 for side in (source.height, source.width))
+    keys = {"size": size} if stride is None else {"size": size, "stride": stride}
+    growing.add("max_pool", Map(growing.name(), source.channels, height, width, source.kind), source, **keys)
+
+
+def _average_pool(growing: Growing, _: bool) -> None:
+    source = _source(growing, BIPOLAR, SUMS)
+    if source is not None and growing.dice.chance(0.5):
+        growing.add("average_pool", Map(growing.name(), source.channels, 1, 1, source.kind), source)
+
+
+def _reorg(growing: Growing, _: bool) -> None:
+    source = _source(growing)
+    if source is None:
+        return
+    strides = [s for s in (1, 2, 3) if source.height % s == source.width % s == 0 and source.channels * s * s <= 64]
+    if not strides:
+        return
+    stride = growing.dice.pick(strides)
+    order = "darknet" if source.channels % stride**2 == 0 and growing.dice.chance(0.5) else "block"
+    height, width = source.height // stride, source.width // stride
+    keys = {"stride": stride, "order": order}
+    growing.add("reorg", Map(growing.name(), source.channels * stride**2, height, width, source.kind), source, **keys)
+
+
+def _upsample(growing: Growing, _: bool) -> None:
+    source = _source(growing)
+    stride = growing.dice.pick((1, 2, 2, 3))
+    if source is None or max(source.height, source.width) * stride > 24:
+        return
+    height, width = source.height * stride, source.width * stride
+    growing.add("upsample", Map(growing.name(), source.channels, height, width, source.kind), source, stride=stride)
+
+
+def _concat(growing: Growing, _: bool) -> None:
+    """Of maps that fit together, one of them twice now and then."""
+    dice, first = growing.dice, growing.last
+    alike = [m for m in growing.maps[1:] if (m.height, m.width, m.kind) == (first.height, first.width, first.kind)]
+    if not alike:
+        return
+    sources = [dice.pick(alike) for _ in range(dice.pick((1, 2, 2, 2, 3, 5)))]
+    channels = sum(source.channels for source in sources)
+    if channels <= 64:
+        result = Map(growing.name(), channels, first.height, first.width, first.kind)
+        growing.add("concat", result, first, **{"from": [source.name for source in sources]})
+
+
+Step = Callable[[Growing, bool], None]
+STEPS: tuple[Step, ...] = (_convolution,) * 6 + (
+    _max_pool,
+    _max_pool,
+    _average_pool,
+    _reorg,
+    _upsample,
+    _concat,
+    _concat,
+)
+
+
+def _end(growing: Growing, few_bits: bool) -> None:
+    """What leaves is no BIPOLAR map: sums, with a head behind them or not, or values."""
+    dice = growing.dice
+    if growing.last.kind == SUMS:
+        return
+    if dice.chance(0.3):
+        return _convolution(growing, few_bits, bipolar=False)
+    source, count, classes = growing.last, dice.whole(1, 3), dice.whole(1, 3)
+    headed = dice.chance(0.4)
+    filters = count * (5 + classes) if headed else dice.whole(1, 12)
+    keys = {"filters": filters, "kernel": 1, "weight_bits": dice.pick((1, 2, 4, 8))}
+    result = Map(growing.name(), filters, source.height, source.width, SUMS)
+    growing.add("convolution", result, source, **keys)
+    if headed:
+        anchors = [[dice.whole(1, 30), dice.whole(1, 300) / 10] for _ in range(count)]
+        growing.layers.append({"type": "one_object", "anchors": anchors, "classes": classes})
+
+
+def _read_bipolar(growing: Growing) -> None:
+    """A BIPOLAR map cannot leave: a convolution gives its sums where nothing reads it."""
+    named = (layer.get("from") for layer in growing.layers)
+    read = {name for reads in named for name in (reads if isinstance(reads, list) else [reads])}
+    pairs = zip(growing.maps, growing.layers, strict=False)
+    read |= {before.name for before, layer in pairs if "from" not in layer}
+    for source in [m for m in growing.maps if m.kind == BIPOLAR and m.name not in read]:
+        result = Map(growing.name(), 2, source.height, source.width, SUMS)
+        growing.add("convolution", result, source, filters=2, kernel=1, weight_bits=4)

@@ -1,0 +1,199 @@
+"""Case → design: the user's own way from a network's files to a written folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boards import board as boards
+from boards.board import Board
+from boards.errors import ScheduleError, SystolicError
+from cnn.darknet.files import read_topology as read_cfg
+from cnn.darknet.files import write_darknet_weights
+from cnn.exported.seed import seeded_arrays
+from cnn.exported.topology_file import read_topology as read_json
+from cnn.npz import write_arrays
+from cnn.quantisation.calibration import calibrate
+from cnn.quantisation.quantise import quantise_format
+from cnn.quantized import QuantizedNetwork
+from host.vision.picture import Pixels
+from scheduler.streaming import folding_file
+from scheduler.streaming import graph as g
+from scheduler.streaming.lower import lower as lower_to_stream
+from scheduler.systolic import schedule_file
+from scheduler.systolic.array import Array
+from scheduler.systolic.layers import lower as lower_to_array
+from scheduler.systolic.rules import check_schedule
+from scheduler.systolic.schedule import schedule_of
+from systolic.files import write
+from systolic.model import WIDE_BITS, DesignInputs, Model, load_model
+from systolic.styles.registry import AnyStyle, open_design, style_named
+from systolic.styles.streaming.options import StreamingOptions
+from systolic.styles.style import NetworkMapping, OpenedDesign, Plan
+from systolic.styles.systolic.options import SystolicOptions
+from tests.foldings import drawn_folding
+from tests.fuzz.networks.case import Case
+from tests.fuzz.networks.darknet import cfg_text
+from tests.fuzz.networks.dice import Dice
+from tests.fuzz.networks.numbers import darknet_numbers, exported_numbers, pixels_of
+from tests.schedules import legal_tilings, staying
+
+
+class RefusedError(Exception):
+    """The project refuses the case with a sentence, before it has written anything. stage: where."""
+
+    def __init__(self, stage: str, sentence: str) -> None:
+        super().__init__(f"{stage}: {sentence}")
+        self.stage, self.sentence = stage, sentence
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Everything on the way. pictures: uint8 [channels, height, width], as many as the design takes at a time."""
+
+    case: Case
+    model: Model
+    network: QuantizedNetwork
+    options: Any
+    mapping: NetworkMapping
+    plan: Plan
+    pictures: tuple[Pixels, ...]
+    design: OpenedDesign
+
+    @property
+    def style(self) -> AnyStyle:
+        return style_named(self.case.style)
+
+    @property
+    def board(self) -> Board:
+        return boards.load(self.case.target["board"])
+
+    def mapped(self, options: Any) -> NetworkMapping:
+        """The network as other options have it."""
+        mapping: NetworkMapping = self.style.map(self.network, self.board, self.case.target["clock"], options, _silent)
+        return mapping
+
+    def planned(self, mapping: NetworkMapping, options: Any) -> Plan:
+        """Generated once more."""
+        inputs = DesignInputs(self.model.files, self.pictures[0], self.model.fit)
+        plan: Plan = self.style.generate(mapping, inputs, options, _silent)
+        return plan
+
+
+def prepare(case: Case, folder: Path) -> Prepared:
+    """Writes the design to ``folder``/design. RefusedError where the project refuses the case; what it refuses
+    afterwards it has written itself."""
+    style, board = style_named(case.style), boards.load(case.target["board"])
+    with _stage("read"):
+        model = read_model(case, folder)
+    pictures = tuple(pixels_of(case.pixels, model.network.input_shape, case.mapping.get("batch", 1)))
+    with _stage("quantise"):
+        network = _integers(case, model)
+    with _stage("map"):
+        options = _OPTIONS[case.style](case, network, board)
+        mapping = style.map(network, board, case.target["clock"], options, _silent)
+    with _stage("generate"):
+        plan = style.generate(mapping, DesignInputs(model.files, pictures[0], model.fit), options, _silent)
+    write(plan.files, folder / "design")
+    return Prepared(case, model, network, options, mapping, plan, pictures, open_design(folder / "design"))
+
+
+def _silent(_: str) -> None:
+    pass
+
+
+@contextmanager
+def _stage(name: str) -> Iterator[None]:
+    try:
+        yield
+    except SystolicError as error:
+        raise RefusedError(name, str(error)) from error
+
+
+# --- network -----------------------------------------------------------------------------------------------------
+
+
+def read_model(case: Case, folder: Path) -> Model:
+    """By the files that a user has: a cfg with its weights, or a topology with its arrays."""
+    if case.network["form"] == "exported":
+        path, weights = folder / "network.json", folder / "network.npz"
+        path.write_text(json.dumps(case.network["topology"]), "utf-8")
+        topology = read_json(path)
+        arrays = exported_numbers(seeded_arrays(topology, case.numbers["seed"]), case.numbers)
+        weights.write_bytes(write_arrays(arrays))
+    else:
+        path, weights = folder / "network.cfg", folder / "network.weights"
+        path.write_text(cfg_text(case.network["sections"]), "utf-8")
+        weights.write_bytes(write_darknet_weights(darknet_numbers(read_cfg(path), case.numbers)))
+    return load_model(path, weights)
+
+
+def _integers(case: Case, model: Model) -> QuantizedNetwork:
+    """As ``systolic.model.quantise_model``, on pictures of any number of channels."""
+    if model.quantized is not None:
+        return model.quantized
+    bits, shape = case.target["bits"], model.network.input_shape
+    inputs = [p.astype(np.float32) / np.float32(255) for p in pixels_of({"kind": "noise", "seed": 1}, shape, 2)]
+    inputs += [p.astype(np.float32) / np.float32(255) for p in pixels_of({"kind": "waves", "seed": 1}, shape, 1)]
+    ranges = calibrate(model.network, inputs, case.target["method"], bits=min(bits, WIDE_BITS))
+    return quantise_format(model.network, ranges, bits)
+
+
+# --- mapping -----------------------------------------------------------------------------------------------------
+
+
+def _systolic_options(case: Case, network: QuantizedNetwork, board: Board) -> SystolicOptions:
+    wish = case.mapping
+    if wish["kind"] == "drawn":
+        return SystolicOptions(schedule=_drawn_schedule(case, network))
+    return SystolicOptions(
+        batch=wish["batch"], objective=wish["objective"], fps=wish["fps"], array=wish["array"], pins=wish["pins"]
+    )
+
+
+def _drawn_schedule(case: Case, network: QuantizedNetwork) -> str:
+    """The JSON text of a random legal schedule; ScheduleError where the array holds none."""
+    wish = case.mapping
+    array, batch, dice = Array(**wish["array"]), wish["batch"], Dice(wish["seed"])
+    legal = legal_tilings(network, array, batch)
+    if not all(legal):
+        raise ScheduleError("the drawn array holds no tiling of a layer")
+    stays = staying(network, lower_to_array(network, batch), array)
+    chosen = [
+        replace(dice.pick(fitting), on_chip=may and dice.chance(wish["stay"]))
+        for fitting, may in zip(legal, stays, strict=True)
+    ]
+    return schedule_file.to_json(check_schedule(schedule_of(network, array, chosen, batch)))
+
+
+def _streaming_options(case: Case, network: QuantizedNetwork, board: Board) -> StreamingOptions:
+    wish, graph = case.mapping, lower_to_stream(network)
+    if wish["kind"] == "drawn":
+        text = folding_file.to_json(drawn_folding(graph, board, wish["seed"]))
+        return StreamingOptions(folding=text, estimated_fifos=wish["estimated_fifos"])
+    dice = Dice(wish["seed"])
+    units = [block.name for block in graph.blocks if isinstance(block.op, g.MatrixVector)]
+    return StreamingOptions(
+        fps=wish["fps"],
+        search=wish["kind"],
+        deadline=None,
+        effort=20,
+        attempts=1,
+        max_padding=wish["max_padding"],
+        max_pixels=wish["max_pixels"],
+        pad_ends=wish["pad_ends"],
+        external=tuple(name for name in units if dice.chance(wish["external"])),
+        estimated_fifos=wish["estimated_fifos"],
+    )
+
+
+_OPTIONS: dict[str, Callable[[Case, QuantizedNetwork, Board], Any]] = {
+    "systolic": _systolic_options,
+    "streaming": _streaming_options,
+}

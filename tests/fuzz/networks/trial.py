@@ -1,0 +1,170 @@
+"""One case in a process of its own: generated code may crash, hang or take all memory, and a campaign goes on."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import resource
+import signal
+import tempfile
+import time
+import traceback
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+
+from tests.fuzz.networks.builds import quick_builds
+from tests.fuzz.networks.case import Case
+from tests.fuzz.networks.checks import CHECKS, DefectError, run_check
+from tests.fuzz.networks.prepare import Prepared, RefusedError, prepare
+
+_FORK = multiprocessing.get_context("fork")
+
+CPU_SECONDS, WALL_SECONDS, MEMORY = 120, 1200, 6 << 30
+"""Of a case: processor time of any one of its processes, so that a busy machine makes no hang; bytes."""
+
+
+MOST_TEXT = 4000
+"""Characters of a sentence."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """state: passed, refused or failed. stage: what refused it, or the check that failed. seconds: by stage and check.
+    layers: how many layers of each kind were executed."""
+
+    state: str
+    stage: str = ""
+    sentence: str = ""
+    layers: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def signature(self) -> str:
+        """The same for what is probably the same: the sentence without its names and numbers."""
+        line = next(iter(self.sentence.splitlines()), "")
+        line = re.sub(r"'[^']*'|\"[^\"]*\"", "'…'", line)
+        line = re.sub(
+            r"\b(?:x|conv|pool|dense|average|add|route|slice|reorg|upsample|input)[0-9_a-z]*\b", "LAYER", line
+        )
+        line = re.sub(r"\S*/\S*", "PATH", re.sub(r"[0-9][0-9.,×]*", "#", line))
+        return f"{self.stage}: {line[:140]}"
+
+
+class Trial:
+    """A case on its way, with a cache of compiled code that others share."""
+
+    def __init__(self, case: Case, cache: Path) -> None:
+        self.case = case
+        self._folder = tempfile.TemporaryDirectory(prefix="systolic-fuzz-")
+        self._started = time.monotonic()
+        self._receiver, sender = _FORK.Pipe(duplex=False)
+        self._process = _FORK.Process(target=_child, args=(case, cache, Path(self._folder.name), sender))
+        self._process.start()
+        sender.close()
+
+    @property
+    def sentinel(self) -> int:
+        return self._process.sentinel
+
+    @property
+    def late(self) -> bool:
+        return time.monotonic() - self._started > WALL_SECONDS
+
+    @property
+    def ended(self) -> bool:
+        return not self._process.is_alive()
+
+    def outcome(self) -> Outcome:
+        """Of a process that has ended, or is late: then it is killed, with all that it started."""
+        if self._process.is_alive():
+            os.killpg(self._process.pid or 0, signal.SIGKILL)
+        self._process.join()
+        outcome = self._received()
+        if outcome is None and self.late:
+            outcome = Outcome("failed", "time", f"not done after {WALL_SECONDS} s")
+        if outcome is None:
+            outcome = self._ended(self._process.exitcode or 0)
+        self._process.close()
+        self._receiver.close()
+        self._folder.cleanup()
+        return outcome
+
+    def _received(self) -> Outcome | None:
+        """What it left, which is less than a pipe holds: it never waits for somebody to take it."""
+        try:
+            sent: Outcome = self._receiver.recv()
+        except EOFError:
+            return None
+        return sent
+
+    def _ended(self, code: int) -> Outcome:
+        folder = Path(self._folder.name)
+        stage = _text(folder / "stage") or "start"
+        said = _text(folder / "said").strip().splitlines()[-3:]
+        if -code == signal.SIGXCPU:
+            return Outcome("failed", stage, f"not done after {CPU_SECONDS} s of processor time")
+        name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return Outcome("failed", stage, f"the process ended by {name}: {' | '.join(said)}")
+
+
+def try_case(case: Case, cache: Path) -> Outcome:
+    """One case, waited for."""
+    trial = Trial(case, cache)
+    wait([trial.sentinel], WALL_SECONDS)
+    return trial.outcome()
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", "replace") if path.is_file() else ""
+
+
+def _child(case: Case, cache: Path, folder: Path, sender: Connection) -> None:
+    os.setpgrp()
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 10))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    said = os.open(folder / "said", os.O_WRONLY | os.O_CREAT)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    sender.send(run_case(case, cache, folder))
+    sender.close()
+
+
+def run_case(case: Case, cache: Path, folder: Path) -> Outcome:
+    """In this process. cache: of compiled code; folder: an empty one, in which ``stage`` says where it stands."""
+    seconds: dict[str, float] = {}
+    stage, begin = "prepare", _worked()
+    try:
+        with quick_builds(cache, share=case.mapping["kind"] == "drawn" and case.style == "systolic"):
+            (folder / "stage").write_text(stage)
+            prepared = prepare(case, folder)
+            for check in (name for name in CHECKS if name in case.checks):
+                seconds[stage] = _worked() - begin
+                stage, begin = check, _worked()
+                (folder / "stage").write_text(stage)
+                run_check(check, prepared)
+            seconds[stage] = _worked() - begin
+    except RefusedError as refusal:
+        return Outcome("refused", refusal.stage, refusal.sentence[:MOST_TEXT], seconds={stage: _worked() - begin})
+    except DefectError as defect:
+        return Outcome("failed", stage, str(defect)[:MOST_TEXT], seconds=seconds)
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}:{place.name}"
+        return Outcome("failed", stage, f"{type(error).__name__} in {where}: {error}"[:MOST_TEXT], seconds=seconds)
+    return Outcome("passed", layers=_kinds(prepared), seconds=seconds)
+
+
+def _worked() -> float:
+    """Seconds of processor time, of this process and of the compilers that it started."""
+    return sum(os.times()[:4])
+
+
+def _kinds(prepared: Prepared) -> dict[str, int]:
+    kinds: dict[str, int] = {}
+    for layer in prepared.design.manifest.layers:
+        kind = type(prepared.network.nodes[layer.node].op).__name__.removeprefix("Q")
+        kinds[kind] = kinds.get(kind, 0) + 1
+    return kinds
