@@ -18,6 +18,19 @@ NEEDED = {"format", "name", "type", "filters", "kernel", "size", "weight_bits", 
 NEEDED |= {"width", "channels", "anchors", "classes", "num", "group_id", "output"}
 """Keys that are not left out: a network without them is none."""
 
+PLAIN: dict[str, Any] = {
+    "batch": 1,
+    "stay": 0.0,
+    "fps": None,
+    "max_padding": 0,
+    "max_pixels": 1,
+    "pad_ends": False,
+    "external": 0.0,
+    "estimated_fifos": True,
+    "pins": {},
+}
+"""What a mapping asks for where it asks for nothing."""
+
 
 def shrunk(case: Case, failure: Outcome, cache: Path, seconds: float) -> Case:
     """As small as it gets in so much time."""
@@ -122,17 +135,7 @@ def _plainer(case: Case) -> Iterator[Case]:
         yield replace(case, numbers={**case.numbers, "wild": 0.0})
     if case.pixels["kind"] != "noise":
         yield replace(case, pixels={**case.pixels, "kind": "noise"})
-    plain = {
-        "batch": 1,
-        "stay": 0.0,
-        "fps": None,
-        "max_padding": 0,
-        "max_pixels": 1,
-        "pad_ends": False,
-        "external": 0.0,
-    }
-    plain |= {"estimated_fifos": True, "pins": {}}
-    for key, value in plain.items():
+    for key, value in PLAIN.items():
         if key in case.mapping and case.mapping[key] not in (value, 0.0):
             yield replace(case, mapping={**case.mapping, key: value})
     if case.style == "streaming" and case.mapping["kind"] != "greedy":
