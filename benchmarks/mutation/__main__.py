@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import tempfile
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,7 +44,7 @@ class _Campaign:
         return True
 
     def _reach(self, items: list[pytest.Item]) -> Reach:
-        path = ROOT / ".mutation" / f"{self.options.room}.json"
+        path = ROOT / ".mutation" / f"reach-{zlib.crc32(' '.join(self.options.tests).encode()):08x}.json"
         if self.options.measure or not path.exists():
             measure(items, ROOT, self.options.room).write(path)
         return read(path)
@@ -58,17 +59,17 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=5, metavar="SECONDS", help="of quick tests a mutant")
     parser.add_argument("--measure", action="store_true", help="which tests reach which lines, anew: tests changed")
     parser.add_argument("--again", action="store_true", help="try only those that survived an earlier run")
-    parser.add_argument("--tests", nargs="*", default=[], metavar="FILE", help="the room's, if none is named")
+    parser.add_argument("--tests", nargs="+", metavar="FILE", help="in place of all tests of the room")
     options = parser.parse_args()
     paths = [str(path.relative_to(ROOT)) for place in options.places for path in _files(ROOT / place)]
     options.room = options.places[0].split("/")[0]
+    options.tests = options.tests or [f"tests/{options.room}"]
     options.mutants, population = sample(ROOT, paths, options.sample, options.seed)
     options.progress = os.dup(1)
     campaign = _Campaign(options)
     with tempfile.TemporaryDirectory() as folder:
-        tests = options.tests or [f"tests/{options.room}"]
         pytest.main(
-            [*tests, "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutation", f"--basetemp={folder}"],
+            [*options.tests, "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutation", f"--basetemp={folder}"],
             [campaign],
         )
     text, new = report(ROOT, campaign.outcomes, population)

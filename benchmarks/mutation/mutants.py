@@ -62,23 +62,26 @@ def _operators() -> dict[str, Operator]:
 def _places(root: Path, path: str) -> Iterator[list[Mutant]]:
     """The mutants of each place and kind of operator, in the order of the file."""
     text = (root / path).read_text("utf-8")
-    annotated = list(_annotations(text))
+    meaningless = list(_meaningless(text))
     places: dict[tuple[int, int, str], list[Mutant]] = defaultdict(list)
     nodes = list(ast_nodes(get_ast(text)))
     for name, operator in _operators().items():
         positions = (start for node in nodes for start, _ in operator.mutation_positions(node))
         for occurrence, (line, column) in enumerate(positions):
-            if not any(start <= (line, column) < end for start, end in annotated):
+            if not any(start <= (line, column) < end for start, end in meaningless):
                 mutant = Mutant(path, line, column, name, occurrence)
                 places[line, column, name.split("_")[0]].append(mutant)
     yield from (mutants for _, mutants in sorted(places.items()))
 
 
-def _annotations(text: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """From where to where types stand, which mean nothing when the program runs."""
+def _meaningless(text: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """From where to where nothing stands that a run computes with: types, decorators (whether a value is frozen, or a
+    result remembered), and `strict` of a zip, which guards against what does not happen."""
     for node in ast.walk(ast.parse(text)):
-        annotations = [getattr(node, "annotation", None), getattr(node, "returns", None)]
-        for annotation in annotations:
-            if isinstance(annotation, ast.expr):
-                end = annotation.end_lineno or 0, annotation.end_col_offset or 0
-                yield (annotation.lineno, annotation.col_offset), end
+        spans = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        spans += getattr(node, "decorator_list", [])
+        if isinstance(node, ast.keyword) and node.arg == "strict":
+            spans.append(node.value)
+        for span in spans:
+            if isinstance(span, ast.expr):
+                yield (span.lineno, span.col_offset), (span.end_lineno or 0, span.end_col_offset or 0)

@@ -51,7 +51,8 @@ class Trials:
 
     def _tests(self, mutant: Mutant) -> list[str]:
         lines = statement(self.root / mutant.path, mutant.line)
-        tests = [test for test in self.reach.reaching(mutant.path, lines) if test in self.items]
+        paths = [mutant.path] if lines else [mutant.path, *self._importers(mutant.path)]
+        tests = [test for test in self.reach.reaching(paths, lines) if test in self.items]
         elapsed = 0.0
         for count, test in enumerate(tests):
             elapsed += self.reach.seconds[test]
@@ -59,8 +60,13 @@ class Trials:
                 return tests[: max(1, count)]
         return tests
 
+    def _importers(self, path: str) -> list[str]:
+        """The files that import from one: who uses its constants."""
+        name = _module(path)
+        return [other for other in self.reach.tests if name in (self.root / other).read_text("utf-8")]
+
     def _try(self, mutant: Mutant, tests: list[str]) -> Outcome:
-        module = importlib.import_module(mutant.path.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+        module = importlib.import_module(_module(mutant.path))
         try:
             put_in(self.root / mutant.path, module, mutant.source(self.root))
         except StillbornError:
@@ -68,6 +74,10 @@ class Trials:
         except UnreachableError:
             return Outcome.UNREACHABLE
         return Outcome.SURVIVED if _all_pass([self.items[test] for test in tests]) else Outcome.KILLED
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def _all_pass(items: list[pytest.Item]) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
-from scheduler.streaming.model.converters import Converter, edge_of
+from scheduler.streaming.model.converters import Converter, Edge, Words, edge_of
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.weights import weight_matrix
 from tests.low_bit import Layers
@@ -70,3 +72,93 @@ def test_padding_is_dropped_pixel_by_pixel_before_words_of_more_than_a_pixel() -
 )
 def test_channels_are_changed_pixel_by_pixel(widths: tuple[int, int], channels: tuple[int, int], steps: int) -> None:
     assert Converter(*widths, *channels, 100).cycles == 100 * steps
+
+
+def stepped(lanes_in: int, lanes_out: int, words_in: int, words_out: int) -> int:
+    """Iterations of the loop in hls_templates/streaming/moving/width.h, one by one, until all words have passed."""
+    needed = min(-(-words_out * lanes_out // lanes_in), words_in)
+    read = written = values = steps = 0
+    while read < words_in or written < words_out:
+        steps += 1
+        if read < words_in and (values < lanes_out or read >= needed):
+            values += lanes_in if read < needed else 0
+            read += 1
+        if written < words_out and (values >= lanes_out or read == words_in):
+            values = max(0, values - lanes_out)
+            written += 1
+    return steps
+
+
+WIDTHS = range(1, 8)
+
+
+@pytest.mark.parametrize(("lanes_in", "lanes_out"), list(product(WIDTHS, WIDTHS)))
+def test_cycles_are_the_iterations_of_the_loop(lanes_in: int, lanes_out: int) -> None:
+    """Of channels, pixel by pixel; of the width, over a frame that is whole words on both sides."""
+    for channels_in, channels_out in product(range(lanes_in, 25, lanes_in), range(lanes_out, 25, lanes_out)):
+        if channels_in != channels_out:
+            steps = stepped(lanes_in, lanes_out, channels_in // lanes_in, channels_out // lanes_out)
+            assert Converter(lanes_in, lanes_out, channels_in, channels_out, 7).cycles == 7 * steps
+    for channels, pixels in product(range(1, 13), (1, 6, 35)):
+        values = channels * pixels
+        if values % lanes_in == 0 == values % lanes_out:
+            converter = Converter(lanes_in, lanes_out, channels, channels, pixels)
+            assert (converter.kind, converter.words_in, converter.words_out) == (
+                "width",
+                values // lanes_in,
+                values // lanes_out,
+            )
+            assert converter.cycles == stepped(lanes_in, lanes_out, values // lanes_in, values // lanes_out)
+
+
+def test_words_of_more_pixels_are_fewer() -> None:
+    """3 lanes of each pixel of 6 values, 20 pixels: 40 words of one pixel, 10 of four."""
+    wider, narrower = Converter(3, 12, 6, 6, 20, 1, 4), Converter(12, 3, 6, 6, 20, 4, 1)
+    assert (wider.kind, wider.words_in, wider.words_out, wider.cycles) == ("pixels", 40, 10, 40)
+    assert (narrower.kind, narrower.words_in, narrower.words_out, narrower.cycles) == ("pixels", 10, 40, 40)
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "expected"),
+    [
+        # the whole pixel in every word: values are in order, and one converter changes how many pixels a word has
+        (Words(2, 6, 6), Words(3, 6, 6), (Converter(12, 18, 6, 6, 12),)),
+        (Words(2, 6, 6), Words(1, 4, 6), (Converter(12, 4, 6, 6, 12),)),
+        (Words(1, 3, 6), Words(1, 2, 6), (Converter(3, 2, 6, 6, 12),)),
+        # parts of two pixels in a word
+        (Words(2, 3, 6), Words(4, 3, 6), (Converter(6, 12, 6, 6, 12, 2, 4),)),
+        (Words(4, 3, 6), Words(2, 3, 6), (Converter(12, 6, 6, 6, 12, 4, 2),)),
+        (Words(2, 3, 6), Words(3, 3, 6), (Converter(6, 3, 6, 6, 12, 2, 1), Converter(3, 9, 6, 6, 12, 1, 3))),
+        (Words(2, 3, 6), Words(1, 2, 6), (Converter(6, 3, 6, 6, 12, 2, 1), Converter(3, 2, 6, 6, 12))),
+        (Words(1, 2, 6), Words(2, 3, 6), (Converter(2, 3, 6, 6, 12), Converter(3, 6, 6, 6, 12, 1, 2))),
+        # channels beyond the network's, added and dropped
+        (Words(1, 3, 6), Words(1, 4, 8), (Converter(3, 4, 6, 8, 12),)),
+        (
+            Words(2, 4, 8),
+            Words(2, 4, 4),
+            (Converter(8, 4, 8, 8, 12, 2, 1), Converter(4, 4, 8, 4, 12), Converter(4, 8, 4, 4, 12, 1, 2)),
+        ),
+        (Words(1, 4, 8), Words(1, 9, 6), (Converter(4, 3, 8, 6, 12), Converter(3, 9, 6, 6, 12))),
+    ],
+)
+def test_what_stands_between_words(written: Words, read: Words, expected: tuple[Converter, ...]) -> None:
+    graph = graph_of(Layers(6, 3, 4).conv(6, 1))
+
+    class Between(Edge):
+        """With words of the test's choice."""
+
+        @property
+        def written(self) -> Words:
+            return written
+
+        @property
+        def read(self) -> Words:
+            return read
+
+    assert Between(graph, 1, 0, g.Fold(), g.Fold()).converters == expected
+
+
+def test_words_that_are_alike_need_nothing() -> None:
+    for words in (Words(1, 3, 6), Words(2, 3, 6), Words(2, 6, 6)):
+        assert words.size == words.pixels * words.lanes
+    assert [words.are_in_order for words in (Words(1, 3, 6), Words(2, 3, 6), Words(2, 6, 6))] == [True, False, True]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cnn.network import Padding
+from cnn.network import MaxPool, Padding, Shape
 from scheduler.streaming import graph as g
 from scheduler.streaming.lanes import out_lanes
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import Converter, edge_of
-from scheduler.streaming.model.cycles import block_cycles, bottleneck, frame_cycles
+from scheduler.streaming.model.cycles import block_cycles, bottleneck, frame_cycles, resident, tile_beats
 from tests.low_bit import Layers, ultranet
 
 
@@ -91,3 +91,56 @@ def test_weights_from_ddr_meet_all_positions_of_a_frame() -> None:
     assert block_cycles(graph, 2, far) == 50 * (3 + 3 * 2 + 2)
     wide = g.Fold(simd=72, pe=8, m=10, pixels=10, memory="external")
     assert block_cycles(graph, 2, wide) == 10 * (1 + 1) + 18  # 576 weights are 18 beats, and there are but 10 positions
+
+
+def test_a_converter_that_adds_many_zeros_is_the_bottleneck() -> None:
+    """A pixel: 2 words come, 4 are read. The first zeros leave with the second word's values, then 3 words of zeros
+    leave while nothing comes: 5 cycles."""
+    graph = graph_of(Layers(2, 10, 10).conv(4, 1))
+    folds = (g.Fold(simd=1), g.Fold(simd=2, pe=4, pad_in=6), g.Fold(simd=4))
+    assert block_cycles(graph, 1, folds[1]) == 100 * 4
+    assert bottleneck(graph, folds) == ("the width converter before conv1", 100 * 5)
+    assert frame_cycles(graph, folds) == 500
+
+
+def test_of_blocks_that_are_as_slow_the_first_is_named() -> None:
+    graph = graph_of(Layers(1, 1, 1).dense(1))
+    assert bottleneck(graph, [g.Fold()] * 3) == ("input", 1)
+
+
+def test_a_pool_that_gathers_beyond_its_map_walks_on_to_its_end() -> None:
+    """5 windows of 3, 2 apart, end 9 pixels behind the first one's second: 9×9 of an 8×8 map."""
+    made = Layers(4, 8, 8).conv(6, 1)
+    made.add("pool", MaxPool(3, 2, Padding(2, 2, 2, 2)), Shape(6, 5, 5))
+    assert block_cycles(graph_of(made), 2, g.Fold(pe=2)) == 9 * 9 * 3
+    assert block_cycles(graph_of(made), 2, g.Fold(pe=6, m=2)) == 9 * 5  # 9 columns are 5 words of 2
+
+
+def test_a_pool_reads_what_it_does_not_need() -> None:
+    """Of 9×7 pixels it gives 3×2."""
+    made = Layers(4, 9, 7).conv(6, 1)
+    made.add("pool", MaxPool(3, 3, Padding()), Shape(6, 3, 2))
+    assert block_cycles(graph_of(made), 2, g.Fold(pe=3)) == 9 * 7 * 2
+
+
+def test_cycles_of_words_that_do_not_end_with_the_map() -> None:
+    """15 pixels of 6 values in words of 4: 23."""
+    graph = graph_of(Layers(6, 3, 5).conv(2, 1))
+    assert block_cycles(graph, 0, g.Fold(simd=4)) == 23
+    assert block_cycles(graph, 1, g.Fold(simd=6, pe=2, pixels=4)) == 15  # it waits for its input, not for 4 passes
+    assert block_cycles(graph, 1, g.Fold(simd=6, pe=1, pixels=1)) == 15 * 2
+
+
+def test_resident_units_of_more_than_a_position() -> None:
+    """A connected layer has one position, and keeps nothing; a convolution of as many pixels as positions neither."""
+    dense, conv = graph_of(Layers(8, 2, 2).dense(12)), graph_of(Layers(4, 2, 2).conv(2, 1))
+    far = g.Fold(simd=4, pe=2, memory="external")
+    assert not resident(dense.blocks[1], far)
+    assert resident(conv.blocks[1], far)
+    assert not resident(conv.blocks[1], g.Fold(simd=4, pe=2, memory="external", pixels=4))
+    assert not resident(conv.blocks[1], g.Fold(simd=4, pe=2))
+    assert not resident(conv.blocks[0], far)
+    assert [tile_beats(conv.blocks[1], fold) for fold in (far, g.Fold(simd=4, pe=2))] == [1, 1]
+    assert tile_beats(dense.blocks[1], g.Fold(simd=32, pe=1, memory="external")) == 1  # 128 bits
+    assert tile_beats(dense.blocks[1], g.Fold(simd=32, pe=2, memory="external")) == 2
+    assert tile_beats(dense.blocks[1], g.Fold(simd=11, pe=3, memory="external")) == 2  # 132 bits

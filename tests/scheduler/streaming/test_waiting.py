@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from boards.board import load
+from cnn.network import MaxPool, Padding, Reorg, Shape
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.waiting import depth_of, depths, waiting
-from tests.low_bit import skipping, ultranet
+from tests.low_bit import Layers, skipping, ultranet
 
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
 
@@ -24,3 +27,94 @@ def test_a_map_that_is_joined_later_waits_for_the_rows_in_between() -> None:
 
 def test_a_chain_has_only_least_fifos() -> None:
     assert waiting(lower(ultranet())) == {}
+
+
+ONE, TWO = Padding(1, 1, 1, 1), Padding(2, 2, 2, 2)
+
+
+def waits(made: Layers, kind: type[g.BlockOp] = g.Add) -> dict[int, int]:
+    """Input → values that wait there, of the only block of this kind; nothing waits elsewhere."""
+    graph = lower(made.network())
+    (join,) = (index for index, block in enumerate(graph.blocks) if isinstance(block.op, kind))
+    assert {index for index, _ in waiting(graph)} <= {join}
+    return {port: values for (_, port), values in waiting(graph).items()}
+
+
+def pooled(made: Layers, size: int, stride: int, padding: Padding, shape: Shape, source: int) -> Layers:
+    return made.add("pool", MaxPool(size, stride, padding), shape, source)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "padding", "before"),
+    [
+        (3, ONE, 12 + 1),  # a row and a pixel before the first window is whole
+        (5, TWO, 2 * 12 + 2),
+        (3, Padding(2, 0, 0, 2), 2),
+        (3, Padding(0, 2, 2, 0), 2 * 12),
+        (1, Padding(), 0),
+    ],
+)
+def test_what_passes_by_a_window_waits_for_its_first_rows(kernel: int, padding: Padding, before: int) -> None:
+    """Maps of 10×12 pixels of 4 values, and one row more; a pool gathers as a convolution does."""
+    made = Layers(4, 10, 12).conv(4, 1)
+    expected = {1: 4 * before + 4 * 12} if before else {}
+    assert waits(Layers(4, 10, 12).conv(4, 1).conv(4, kernel, 1, padding).sum(2, 1)) == expected
+    assert waits(Layers(4, 10, 12).conv(4, 1).conv(0, kernel, 1, padding, True).sum(2, 1)) == expected
+    assert waits(pooled(made, kernel, 1, padding, Shape(4, 10, 12), 1).sum(2, 1)) == expected
+
+
+def test_waits_add_up_along_a_way() -> None:
+    """13 pixels of 120 behind the first convolution and 26 behind the second one."""
+    assert waits(Layers(4, 10, 12).conv(4, 1).conv(4, 3).conv(4, 3).sum(3, 1)) == {1: 4 * 26 + 4 * 12}
+    assert waits(Layers(4, 10, 12).conv(4, 1).conv(4, 3).conv(4, 3).sum(1, 3)) == {0: 4 * 26 + 4 * 12}
+    three = Layers(4, 10, 12).conv(4, 1).conv(4, 3).conv(4, 3).sum(3, 2, 1)
+    assert waits(three) == {1: 4 * 13 + 4 * 12, 2: 4 * 26 + 4 * 12}
+
+
+def test_a_stride_shortens_what_follows() -> None:
+    """Of 8×12 pixels a pool gathers 13, of its 4×6 a window 7: 13/96 and 28/96 behind; one of 3×3 with stride 2, 26."""
+    made = Layers(4, 8, 12).conv(4, 1)
+    made = pooled(made, 2, 2, Padding(), Shape(4, 4, 6), 1).conv(4, 3)
+    fine = made.conv(4, 3, 2, ONE, False, 1).last
+    assert waits(made.sum(3, fine)) == {1: (13 + 28 - 13) * 4 // 4 + 4 * 6}
+
+
+@pytest.mark.parametrize(
+    ("height", "order", "before"),
+    [
+        (8, "darknet", 2 * 12 + 2),  # groups of 4 rows: the second pair's first pixels come third
+        (6, "darknet", 6 * 12),  # rows of different groups mix: all is gathered
+        (8, "block", 12 + 2),
+        (6, "block", 12 + 2),
+    ],
+)
+def test_what_passes_by_a_reorg_waits(height: int, order: str, before: int) -> None:
+    """Beside it a convolution of stride 2, whose window of 2×2 gathers a row and a pixel."""
+    made = Layers(4, height, 12).conv(4, 1).conv(16, 2, 2, Padding())
+    made.add("reorg", Reorg(2, order), Shape(16, height // 2, 6), 1)
+    found = waits(made.sum(2, 3))
+    apart = (before - 13) * 16 * (height // 2) * 6 // (height * 12)
+    assert found == {0: apart + 16 * 6}
+
+
+def test_ways_over_a_whole_map_take_as_long() -> None:
+    """An average, a connected layer, and a window as large as the map all need its last pixel."""
+    made = Layers(4, 5, 5).conv(4, 1)
+    average = made.average().last
+    made.add("average", made.nodes[average].op, Shape(4, 1, 1), 1)
+    assert waits(made.sum(average, made.last)) == {}
+    made = Layers(4, 5, 5).conv(4, 1).average()
+    pooled(made, 5, 5, Padding(), Shape(4, 1, 1), 1)
+    assert waits(made.sum(2, 3)) == {}
+    made = Layers(4, 5, 5).conv(4, 1).dense(4)
+    pooled(made, 5, 5, Padding(), Shape(4, 1, 1), 1)
+    assert waits(made.sum(2, 3)) == {}
+
+
+def test_depths_of_the_fifos_before_a_join() -> None:
+    """100 values that wait are 34 words of 3, beside the least depth of 2."""
+    graph = lower(Layers(4, 10, 12).conv(4, 1).conv(4, 3).sum(2, 1).network())
+    (join,) = (index for index, block in enumerate(graph.blocks) if isinstance(block.op, g.Add))
+    assert depth_of(graph, join, 1, g.Fold(pe=3)) == 2 + 34
+    assert depth_of(graph, join, 0, g.Fold(pe=3)) == 2
+    assert depths(graph, [g.Fold(pe=2)] * len(graph.blocks)) == ((join, 1, 2 + 50),)

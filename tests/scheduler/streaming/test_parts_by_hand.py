@@ -1,0 +1,305 @@
+"""Every part of small blocks on an Ultra96, counted by hand from the headers and from the primitives' shapes.
+
+LUTs as memory hold 32×14 or 64×7 bits in 8; a constant of up to 64 words is a LUT a bit; a shift register is a LUT a
+bit. Weights are 7 and values UINT4, so that the greatest sum of 8 products is 8 · 7 · 15 = 840: 11 bits with its sign.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from boards.board import load
+from cnn.network import MaxPool, Padding, Shape
+from cnn.quantized import QAdd, Thresholds
+from scheduler.hardware.primitives import constant_luts, distributed_luts, product_luts, shift_luts
+from scheduler.streaming import graph as g
+from scheduler.streaming.area.budget import Budget, limits, unit_areas
+from scheduler.streaming.area.parts import converter_usage, parts
+from scheduler.streaming.area.total import edge_usage, usage, usage_by_block, usage_with
+from scheduler.streaming.area.usage import NOTHING, StreamingUsage, sum_of
+from scheduler.streaming.area.windows import window_pixels
+from scheduler.streaming.lower import lower
+from scheduler.streaming.model.converters import Converter, edges
+from tests.kinds import as_kind
+from tests.low_bit import Layers, requantiser
+
+ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
+Counts = dict[str, tuple[int, ...]]
+ONE = Padding(1, 1, 1, 1)
+
+
+class Sevens(Layers):
+    """All weights are 7."""
+
+    def drawn(self, *shape: int) -> npt.NDArray[np.int8]:
+        return np.full(shape, 7, np.int8)
+
+
+def counted(made: Layers, index: int, fold: g.Fold) -> Counts:
+    """Part → LUTs, of them memory, DSPs; where there are any, BRAM18, URAM and bits from DDR too."""
+    return counts_of(lower(made.network()), index, fold)
+
+
+def counts_of(graph: g.StreamGraph, index: int, fold: g.Fold) -> Counts:
+    found = {}
+    for part in parts(graph, index, fold, ULTRA96):
+        used = part.usage
+        more = (used.bram18, used.uram, used.ddr_bits)
+        found[part.name] = (used.lut, used.lutram, used.dsp, *(more if any(more) else ()))
+    return found
+
+
+def unit(channels: int = 8) -> Layers:
+    """Block 2 multiplies 16 × 8 weights with each of 4×4 positions."""
+    return Sevens(channels, 4, 4).conv(8, 1).conv(16, 1)
+
+
+def test_a_unit_that_pairs_weights() -> None:
+    """PE 4, SIMD 2: 8 products are 4 DSPs, whose chains are longer than 2; 16 words of 8 bits a PE."""
+    assert counted(unit(), 2, g.Fold(pe=4, simd=2)) == {
+        "control": (100, 0, 0),
+        "multipliers": (0, 0, 4),
+        "adders": (4 * 11, 0, 0),
+        "weights": (4 * 8, 0, 0),
+        "vector": (8, 8, 0),  # 4 words of 8 bits
+        "parameters": (4 * 72, 0, 0),
+        "requantise": (4 * (49 + 2 * 4 + 11 + 16), 0, 4 * 2),
+    }
+
+
+def test_a_unit_of_two_pixels() -> None:
+    """Four products a DSP. A vector and a result of the second pixel wait: 4 words of 8 and of 16 bits."""
+    assert counted(unit(), 2, g.Fold(pe=4, simd=2, pixels=2)) == {
+        "control": (100, 0, 0),
+        "multipliers": (0, 0, 4),
+        "adders": (8 * 11, 0, 0),
+        "weights": (4 * 8, 0, 0),
+        "vector": (16, 16, 0),  # 4 words of 16 bits
+        "pixels": (200 + 8 + 16, 8 + 16, 0),
+        "parameters": (4 * 72, 0, 0),
+        "requantise": (8 * (49 + 2 * 4 + 11 + 16), 0, 8 * 2),
+    }
+    three = counted(unit(), 2, g.Fold(pe=4, simd=2, pixels=3))
+    assert three["pixels"] == (200 + 2 * (8 + 16), 2 * (8 + 16), 0)
+    assert "pixels" not in counted(unit(), 2, g.Fold(pe=4, simd=2, pixels=2, m=2))
+
+
+def test_a_unit_of_lut_multipliers() -> None:
+    """32 products of 15 LUTs; 8 products of 8 bits are added in 4 · 9 + 2 · 10 + 11 LUTs. One fold keeps no vector."""
+    found = counted(unit(), 2, g.Fold(pe=4, simd=8, multiplier="lut"))
+    assert found["multipliers"] == (32 * 15, 0, 0)
+    assert found["adders"] == (4 * (67 + 11), 0, 0)
+    assert "vector" in found
+    assert "vector" not in counted(unit(), 2, g.Fold(pe=16, simd=2))
+
+
+def test_weights_that_stream() -> None:
+    """A word of 4 · 8 bits, 16 of them. The stream is 32 shift registers, 12 LUTs of FIFO and 100 of control."""
+    assert counted(unit(), 2, g.Fold(pe=4, simd=2, memory="decoupled"))["weights"] == (32 + 32 + 12 + 100, 32, 0)
+    assert counted(unit(), 2, g.Fold(pe=4, simd=2, memory="external", ram="lutram")) == {
+        "control": (100, 0, 0),
+        "multipliers": (0, 0, 4),
+        "adders": (4 * 11, 0, 0),
+        "weights": (32 + 12 + 100, 32, 0, 0, 0, 16 * 128),  # a beat a word
+        "vectors": (16, 16, 0),  # 16 positions · 4 words of 8 bits
+        "results": (24, 24, 0),  # 16 · 4 words of 16 bits
+        "sums": (32, 32, 0),  # 16 words of 44 bits
+        "parameters": (4 * 72, 0, 0),
+        "requantise": (4 * (49 + 2 * 4 + 11 + 16), 0, 4 * 2),
+    }
+
+
+def test_a_depthwise_unit() -> None:
+    """9 products of a PE in 9 DSPs, which add them; sums to 9 · 7 · 15 = 945: 11 bits."""
+    found = counted(Sevens(4, 4, 4).conv(4, 1).depthwise(), 3, g.Fold(pe=2, simd=9))
+    assert found["multipliers"] == (0, 0, 18)
+    assert found["adders"] == (2 * 11, 0, 0)
+    assert found["weights"] == (2 * 36, 0, 0)
+    assert "vector" not in found
+
+
+def test_thresholds_are_compared_at_once() -> None:
+    """15 levels of 11 bits, for each of 4 folds of 4 PEs and for 2 pixels."""
+    graph = lower(unit().network())
+    op = as_kind(g.MatrixVector, graph.blocks[2].op)
+    levels = Thresholds(np.zeros((16, 15), np.int64), np.zeros(16, np.bool_))
+    block = replace(graph.blocks[2], op=replace(op, activation=levels))
+    graph = replace(graph, blocks=(*graph.blocks[:2], block, *graph.blocks[3:]))
+    assert counts_of(graph, 2, g.Fold(pe=4, simd=2, pixels=2))["thresholds"] == (4 * 165 + 8 * 165, 0, 0)
+
+
+def windowed() -> Layers:
+    """Block 2 is a window of 3×3 over 6×6 pixels of 8 values."""
+    return Sevens(8, 6, 6).conv(8, 1).conv(8, 3)
+
+
+def test_a_window_that_gives_a_tap_at_a_time() -> None:
+    """Two rows, two pixels, the one that is read and one ahead: 16 pixels of 2 words, and 12 words: 44 of 16 bits."""
+    assert counted(windowed(), 2, g.Fold(simd=4)) == {
+        "control": (100, 0, 0),
+        "rows": (24, 24, 0),
+        "walk": (350 + 16, 0, 0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("op", "source", "target", "pixels"),
+    [
+        # rows and columns of the kernel but one, one pixel, and what comes while a row of windows is given
+        (g.Window((3, 3), 1, ONE), (6, 6), (6, 6), 2 * 6 + 2 + 1 + 1),
+        (g.Window((3, 3), 2, ONE), (6, 8), (3, 4), 2 * 8 + 2 + 1 + (2 * 8 - 3 * 2)),
+        (g.Window((3, 3), 1, Padding(2, 2, 2, 2), dilation=2), (7, 9), (7, 9), 4 * 9 + 4 + 1 + 1),
+        (g.Window((2, 5), 1, Padding()), (6, 9), (5, 5), 1 * 9 + 4 + 1 + (2 * 9 - 4)),  # the last row is not needed
+        (g.Window((1, 1), 1, Padding(0, 0, 0, 3)), (4, 5), (4, 8), 1 + 1),
+        (g.Window((3, 3), 3, Padding()), (9, 9), (3, 3), 2 * 9 + 2 + 1 + (3 * 9 - 2 * 3)),
+    ],
+)
+def test_pixels_that_a_window_keeps(
+    op: g.Window, source: tuple[int, int], target: tuple[int, int], pixels: int
+) -> None:
+    assert window_pixels(op, Shape(1, *source), Shape(1, *target)) == pixels
+
+
+def test_a_window_that_gives_all_taps() -> None:
+    """Two rows of 6 words of 16 bits, twice; 36 values of 4 bits are masked where the padding is."""
+    assert counted(windowed(), 2, g.Fold(simd=4, style="parallel")) == {
+        "control": (100, 0, 0),
+        "rows": (24, 24, 0),  # 12 words of 32 bits
+        "columns": (0, 0, 0),  # 2 groups are registers
+        "scan": (200 + 36 * 4, 0, 0),
+    }
+    single = counted(windowed(), 2, g.Fold(simd=1, style="parallel"))
+    assert single["columns"] == (16, 16, 0)  # 8 groups of 3 rows of 2 values: 24 bits
+    assert single["rows"] == (16, 16, 0)  # 48 words of 8 bits
+    assert counted(windowed(), 2, g.Fold(simd=2, style="parallel"))["columns"] == (0, 0, 0)  # 4 groups are
+    two = counted(windowed(), 2, g.Fold(simd=8, style="parallel", m=2))
+    assert two["rows"] == (80, 80, 0)  # 3 words of 2 rows of 64 bits
+    assert two["scan"] == (200 + 2 * 72 * 4, 0, 0)
+
+
+def test_a_pool() -> None:
+    """3 columns of 4 groups of 2 values wait for the row below; each of 2 · 1 comparisons of 2 values is 6 LUTs."""
+    made = Sevens(8, 6, 6).conv(8, 1).pool()
+    assert counted(made, 2, g.Fold(pe=2)) == {
+        "control": (100, 0, 0),
+        "rows": (8, 8, 0),
+        "columns": (0, 0, 0),
+        "compare": (100 + 2 * 2 * 6, 0, 0),
+    }
+    assert counted(made, 2, g.Fold(pe=1))["columns"] == (8, 8, 0)  # 8 groups of a value
+    made = Sevens(8, 6, 6).conv(8, 1).pool(3, 3)
+    found = counted(made, 2, g.Fold(pe=2))
+    assert found["rows"] == (16, 16, 0)  # 8 words of 2 rows of 2 values
+    assert found["compare"] == (100 + 4 * 2 * 6, 0, 0)
+    made = Sevens(8, 6, 6).conv(8, 1)
+    made.add("pool", MaxPool(3, 1, ONE), Shape(8, 6, 6))
+    found = counted(made, 2, g.Fold(pe=1, m=2))
+    assert found["columns"] == (16, 16, 0)  # 8 groups of 2 words of 2 values: 16 bits
+    assert found["rows"] == (16, 16, 0)  # 3 · 8 words of 2 rows of 2 values: 16 bits
+    assert found["compare"] == (100 + 4 * 2 * 6, 0, 0)
+
+
+def test_blocks_that_repeat_and_that_gather_rows() -> None:
+    """Two rows of 4 pixels of 2 words, and 12: 28 words of 16 bits. A reorg of 2: 5 rows and 2 pixels: 54 words."""
+    found = counted(Sevens(8, 4, 4).conv(8, 1).upsample(2), 2, g.Fold(simd=4))
+    assert found == {"control": (100, 0, 0), "rows": (16, 16, 0), "walk": (350, 0, 0)}
+    made = Sevens(8, 4, 4).conv(8, 1)
+    found = counted(made.reorg(2, made.last), 2, g.Fold(simd=4))
+    assert found == {"control": (100, 0, 0), "rows": (24, 24, 0), "walk": (350, 0, 0)}
+
+
+@pytest.mark.parametrize(
+    ("multipliers", "bits", "adders", "dsps"),
+    [((1, 1), 6, 1, 0), ((1, 1, 1), 7, 2, 0), ((3, 1), 7, 1, 1), ((2, 5), 8, 1, 2), ((4,), 7, 1, 1)],
+)
+def test_an_addition(multipliers: tuple[int, ...], bits: int, adders: int, dsps: int) -> None:
+    """Sums of 15 · Σ multipliers; a DSP for a factor that is not 1. PE 2 of 8 channels, of 1 and of 2 pixels."""
+    made = Sevens(8, 4, 4).conv(8, 1)
+    op = QAdd(multipliers, requantiser(8))
+    made.add("add", op, Shape(8, 4, 4), *[1] * len(multipliers))
+    graph = lower(made.network())
+    index = next(i for i, block in enumerate(graph.blocks) if isinstance(block.op, g.Add))
+    for pixels in (1, 2):
+        assert counts_of(graph, index, g.Fold(pe=2, m=pixels)) == {
+            "control": (100, 0, 0),
+            "adders": (bits * 2 * pixels * adders, 0, 2 * pixels * dsps),
+            "parameters": (2 * 72, 0, 0),
+            "requantise": (2 * pixels * (49 + 8 + bits + 16), 0, 2 * pixels * 2),
+        }
+
+
+def test_an_average() -> None:
+    """15 · 16 = 240: 9 bits. 4 words of 2 sums."""
+    assert counted(Sevens(8, 4, 4).conv(8, 1).average(), 2, g.Fold(pe=2)) == {
+        "control": (100, 0, 0),
+        "sums": (16, 16, 0),
+        "adders": (2 * 9, 0, 0),
+        "parameters": (2 * 72, 0, 0),
+        "requantise": (2 * (49 + 8 + 9 + 16), 0, 4),
+    }
+
+
+def test_blocks_that_pass_words_on() -> None:
+    """A LUT a bit of a word: pixels of 8 bits, values of 4; 8 for what leaves."""
+    made = Sevens(8, 4, 4).conv(8, 1)
+    assert counted(made, 0, g.Fold(simd=3)) == {"control": (100, 0, 0), "words": (24, 0, 0)}
+    assert counted(made, 2, g.Fold(simd=4, m=2)) == {"control": (100, 0, 0), "words": (64, 0, 0)}
+
+
+@pytest.mark.parametrize(
+    ("converter", "luts", "memory"),
+    [
+        (Converter(4, 4, 8, 4, 100), 50 + 4 * 4, 0),
+        (Converter(2, 8, 64, 64, 100), 50 + 4 * 8, 0),
+        (Converter(3, 5, 15, 15, 100), 50 + 4 * 8 * 3, 0),  # a value can take 7 places, 3 a LUT
+        (Converter(5, 3, 15, 15, 100), 50 + 4 * 8 * 3, 0),
+        (Converter(6, 4, 12, 12, 100), 50 + 4 * 10 * 2, 0),  # 4 places of 2 values
+        (Converter(8, 16, 64, 64, 100, 1, 2), 100 + 4 * 16 + 40, 40),  # 8 words of 64 bits
+        (Converter(16, 8, 64, 64, 100, 2, 1), 100 + 4 * 16 + 40, 40),
+    ],
+)
+def test_a_converter(converter: Converter, luts: int, memory: int) -> None:
+    assert converter_usage(converter, 4, ULTRA96) == StreamingUsage(lut=luts, lutram=memory)
+
+
+def test_a_folding_is_its_blocks_converters_and_fifos() -> None:
+    """Pixels of 8 bits, 4 lanes and then 2: a converter between two FIFOs; values of 4 bits, 3 lanes, and one FIFO."""
+    graph = lower(Sevens(4, 8, 8).conv(6, 1).network())
+    folding = g.StreamingFolding(graph, (g.Fold(simd=4), g.Fold(simd=2, pe=3), g.Fold(simd=3)))
+    first, second = edges(graph, folding.folds)
+    converter = 50 + 8 * 4
+    assert edge_usage(first, ULTRA96) == StreamingUsage(lut=16 + 12 + converter + 32 + 12, lutram=16 + 32)
+    assert edge_usage(second, ULTRA96) == StreamingUsage(lut=12 + 12, lutram=12)
+    blocks = [sum_of(part.usage for part in parts(graph, i, fold, ULTRA96)) for i, fold in enumerate(folding.folds)]
+    fifos = StreamingUsage(lut=16 + 32 + 12 + 3 * 12, lutram=16 + 32 + 12)
+    assert usage(folding, ULTRA96) == sum_of(blocks) + StreamingUsage(lut=converter) + fifos
+    assert usage_by_block(folding, ULTRA96)[0] == blocks[0]
+    traced = [(16, 2), (32, 2), (12, 40)]  # a shift register of 40 words is two of 32
+    assert usage_with(folding, ULTRA96, traced) == usage(folding, ULTRA96) + StreamingUsage(lut=12, lutram=12)
+    assert usage_with(folding, ULTRA96, ()) == sum_of(blocks) + StreamingUsage(lut=converter)
+    assert sum_of([]) == NOTHING == StreamingUsage()
+
+
+def test_the_budget_of_a_board_in_numbers() -> None:
+    """Ultra96: 70,560 LUTs of which 28,800 as memory, 360 DSPs, 216 BRAM36; of a PYNQ-Z2 53,200, 17,400, 220, 140."""
+    assert limits(ULTRA96, Budget()) == StreamingUsage(56_448, 23_040, 360, 410)
+    assert limits(PYNQ, Budget(lut=0.5, dsp=0.25, bram=0.5)) == StreamingUsage(26_600, 8_700, 55, 140)
+    areas = unit_areas(ULTRA96)
+    assert (areas.lut, areas.dsp, areas.bram18) == (10**9 // 70_560, 10**9 // 360, 10**9 // 432)
+    kv260 = load("kv260")
+    assert limits(kv260, Budget(uram=0.5)).uram == 32
+    assert unit_areas(kv260).uram == 10**9 // 64
+
+
+def test_primitives() -> None:
+    zynq7, plus = "zynq-7000", "zynq-ultrascale+"
+    # 512 words are 8 tables, which F7 to F9 join; of the 7 series 4, and a LUT a bit joins two of these
+    assert [constant_luts(3, depth, plus) for depth in (1, 64, 65, 512, 513, 2049)] == [3, 3, 6, 24, 30, 105]
+    assert [constant_luts(3, depth, zynq7) for depth in (64, 256, 257)] == [3, 12, 18]
+    assert [distributed_luts(6, depth, zynq7) for depth in (0, 1, 32, 33, 65)] == [0, 4, 4, 8, 22]
+    assert [shift_luts(5, depth) for depth in (1, 32, 33)] == [5, 5, 10]
+    assert [product_luts(*bits) for bits in ((1, 8), (8, 1), (2, 2), (2, 8), (3, 5), (5, 3))] == [8, 8, 3, 9, 12, 12]
