@@ -41,7 +41,7 @@ class Accelerator(Detector):
         self._board = BoardBackend(self._loaded, style.driver(self._loaded, manifest))
         super().__init__(path, manifest, self._board, options)
         try:
-            self._open()
+            self._board.open(options.sets)
             if options.time_scale == "fit" and self.simulated:
                 pixels, _ = check_frame(manifest, path)
                 self._loaded.fit_pace(lambda: self.run(pixels))
@@ -51,8 +51,12 @@ class Accelerator(Detector):
 
     async def detect_async(self, picture: Frame) -> Result:
         """As ``detect``, by the accelerator's interrupt; other coroutines run meanwhile."""
-        with self._alone():
-            return await asyncio.to_thread(self._detect, picture, "interrupt")
+        return await asyncio.to_thread(self._detect_by_interrupt, picture)
+
+    def _detect_by_interrupt(self, picture: Frame) -> Result:
+        # The thread is at work to its end, whether or not somebody still waits for it.
+        with self._at_work():
+            return self._detect(picture, "interrupt")
 
     # --- layer by layer
 
@@ -69,8 +73,14 @@ class Accelerator(Detector):
     def _layers(self, pixels: Pixels, frames: int) -> Iterator[tuple[Layer, Integers]]:
         """As ``layers``, of as many frames of the batch: [frames, channels, height, width]."""
         with self._alone():
-            _ = self.buffers
-            yield from self._board.driver.layers(pixels, self.wait, frames)
+            layers = self._board.driver.layers(pixels, self.wait, frames)
+            while True:
+                with self._gate.inside():
+                    _ = self.buffers
+                    step = next(layers, None)
+                if step is None:
+                    return
+                yield step
 
     def check(self) -> Check:
         """Runs the design's test frame layer by layer and compares every integer with the golden model's.
@@ -79,6 +89,7 @@ class Accelerator(Detector):
         was right: what one layer does wrong, with right inputs before it, is found in the block design. Of a
         streaming design it compares what leaves, of a batch every frame, which are all the test frame.
         """
+        self._gate.check()
         pixels, expected = check_frame(self.manifest, self.folder)
         report = compare(self.manifest.network, self._layers(pixels, self.manifest.batch), expected)
         print(report)
@@ -98,45 +109,34 @@ class Accelerator(Detector):
 
     @property
     def overlay(self) -> Any:
-        """``pynq.Overlay`` of the design."""
+        """``pynq.Overlay`` of the design; HostError where the accelerator is closed, as for all of the device."""
+        self._gate.check()
         return self._loaded.overlay
 
     @property
     def ip(self) -> Any:
         """The accelerator's driver, ``host.systolic.ip.SystolicIP`` or ``host.streaming.ip.StreamingIP``."""
+        self._gate.check()
         return self._loaded.ip
 
     @property
     def has_interrupt(self) -> bool:
         """Whether the accelerator's interrupt reaches the processor."""
+        self._gate.check()
         return self._loaded.has_interrupt
 
     @property
     def buffers(self) -> Any:
-        """``SystolicBuffers`` or ``StreamingBuffers``."""
+        """``SystolicBuffers`` or ``StreamingBuffers``, not to be used after ``close``."""
+        self._gate.check()
         return self._board.buffers
 
     def reset(self) -> None:
         """Loads the bitstream and everything in DDR again, after a timeout for instance."""
-        with self._alone():
-            self._open()
+        with self._at_work():
+            self._board.open(self.options.sets)
 
     def verify(self) -> None:
         """Reads what was uploaded back from DDR; HostError where something has changed."""
-        with self._alone():
+        with self._at_work():
             self.buffers.verify()
-
-    def close(self) -> None:
-        """Frees every buffer; a hung accelerator is stopped first, so that it writes into none of them."""
-        try:
-            if self._board.driver.buffers is not None:
-                self._loaded.stop()
-        finally:
-            self._board.driver.free()
-            self._loaded.close()
-
-    def _open(self) -> None:
-        """Bitstream first: from here on nothing writes into the buffers that are freed next."""
-        self._loaded.load()
-        self._board.driver.free()
-        self._board.driver.open(self.options.sets)

@@ -40,6 +40,9 @@ class Backend(Protocol):
     def settle(self) -> None:
         """After a stream: what was loaded and not executed is forgotten."""
 
+    def close(self) -> None:
+        """Gives back what it holds; nobody is at work on it. It may be called twice."""
+
 
 class Driver(Protocol):
     """A design's accelerator on a loaded overlay, under pynq. ``open`` after every load; ``free`` may be called twice.

@@ -19,8 +19,9 @@ from boards.errors import HostError
 from host.backend import Backend
 from host.contract.parts import Manifest
 from host.contract.tensors import Integers, Pixels, to_floats
+from host.gate import Gate
 from host.options import Options
-from host.pipeline import Channel, Measured, Stage, measure, stream
+from host.pipeline import Channel, Flow, Measured, Stage, measure
 from host.vision.detection import Detection, detect
 from host.vision.frame import Result, Span, Timing
 from host.vision.picture import FITS, load_picture
@@ -39,6 +40,8 @@ class Detector:
         self.wait = options.wait
         self._backend = backend
         self._busy = threading.Lock()
+        self._gate = Gate()
+        self._flow: Flow | None = None
         self._spans: list[tuple[Span, ...]] = []
         self._workers: dict[str, int] = {}
 
@@ -51,12 +54,12 @@ class Detector:
 
     def detect(self, picture: Frame) -> Result:
         """The objects on a picture: a file, or uint8 [height, width, 3]. It fills the batch of a design of batches."""
-        with self._alone():
+        with self._at_work():
             return self._detect(picture, self.wait)
 
     def run(self, pixels: Pixels) -> tuple[Integers, ...]:
         """Network input uint8 [channels, height, width] → integers [channels, height, width] of each output."""
-        with self._alone():
+        with self._at_work():
             batch = self._backend.batches[0]
             self._backend.load(batch, (pixels,))
             self._backend.execute(batch, self.wait)
@@ -84,20 +87,27 @@ class Detector:
         if workers < 1 or (verify_every is not None and verify_every < 1):
             raise HostError(f"workers and verify_every are at least 1, not {workers} and {verify_every}")
         with self._alone():
+            flow = self._begin(frames, workers, verify_every)
+            try:
+                with contextlib.closing(flow.jobs()) as jobs:
+                    for job in jobs:
+                        self._spans.append(job.spans)
+                        yield replace(job.value, timing=Timing(job.spans), index=job.index)
+                self._gate.check()
+            finally:
+                self._backend.settle()
+
+    def _begin(self, frames: Iterable[Frame], workers: int, verify_every: int | None) -> Flow:
+        """The stages at work on the frames; ``close`` stops them."""
+        with self._gate.inside():
             self._spans = []
             self._workers = {"resize": workers, "accelerate": self._backend.at_once}
             batches = self._backend.batches
             free: Channel[Any] = Channel(len(batches))
             for batch in batches:
                 free.put(batch)
-            flow = stream(frames, self._stages(free, workers, verify_every))
-            try:
-                with contextlib.closing(flow):
-                    for job in flow:
-                        self._spans.append(job.spans)
-                        yield replace(job.value, timing=Timing(job.spans), index=job.index)
-            finally:
-                self._backend.settle()
+            self._flow = Flow(frames, self._stages(free, workers, verify_every))
+            return self._flow
 
     @property
     def measured(self) -> Measured:
@@ -157,16 +167,41 @@ class Detector:
     # --- its life
 
     def close(self) -> None:
-        """Gives back what it holds."""
+        """Gives back what it holds, when nothing is at work on it any more.
+
+        A call in another thread is waited for, a stream ends after the batch that it is at, with HostError where its
+        results are taken; each takes no longer than ``timeout_s`` allows it. It may be called twice.
+        """
+        self._gate.close()
+        self._stop_flow()
+        self._backend.close()
+
+    @contextlib.contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """One call, which ``close`` waits for."""
+        with self._alone(), self._gate.inside():
+            yield
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
+        """One user at a time, a call or an iterator that is taken from."""
+        self._gate.check()
         if not self._busy.acquire(blocking=False):
             raise HostError("the accelerator is at work already; finish or close that stream first")
         try:
+            self._stop_flow()  # of a stream whose end was interrupted
             yield
         finally:
             self._busy.release()
+
+    def _stop_flow(self) -> None:
+        flow, self._flow = self._flow, None
+        if flow is not None:
+            try:
+                flow.stop()
+            except BaseException:  # from the keyboard: its stages may be at work, whoever comes next waits for them
+                self._flow = flow
+                raise
 
     def __enter__(self: Self) -> Self:
         return self

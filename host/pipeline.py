@@ -104,28 +104,56 @@ class Stage:
     together: int | None = None
 
 
-def stream(frames: Iterable[Any], stages: Sequence[Stage], room: int = 1) -> Generator[Job, None, None]:
-    """Every frame through every stage, in order. ``room``: frames that may wait between two stages.
+class Flow:
+    """Every frame through every stage, in order. ``room``: frames that may wait between two stages."""
 
-    A frame that fails ends the stream: all frames before it are given first, then FrameError is raised. Leaving
-    the iterator early stops the stages; none is at work any more when it returns.
-    """
-    # Whatever a stage gives together has room, or it would wait for the next one to take it.
-    channels: list[Channel[Job]] = [Channel(room), *(Channel(room * (stage.together or 1)) for stage in stages)]
-    threads = [threading.Thread(target=_feed, args=(frames, channels[0]), name="frames", daemon=True)]
-    for stage, source, sink in zip(stages, channels, channels[1:], strict=False):
-        run = _serve if stage.workers == 1 else _serve_at_once
-        threads.append(threading.Thread(target=run, args=(stage, source, sink), name=stage.name, daemon=True))
-    for thread in threads:
-        thread.start()
-    try:
-        yield from _finished(channels[-1])
-    finally:
-        for channel in (*channels, *(stage.claim for stage in stages if stage.claim is not None)):
+    def __init__(self, frames: Iterable[Any], stages: Sequence[Stage], room: int = 1) -> None:
+        # Whatever a stage gives together has room, or it would wait for the next one to take it.
+        between: list[Channel[Job]] = [Channel(room), *(Channel(room * (stage.together or 1)) for stage in stages)]
+        self._last = between[-1]
+        self._channels: tuple[Channel[Any], ...] = (
+            *between,
+            *(stage.claim for stage in stages if stage.claim is not None),
+        )
+        self._feeder = threading.Thread(target=_feed, args=(frames, between[0]), name="frames", daemon=True)
+        self._workers = [
+            threading.Thread(
+                target=_serve if stage.workers == 1 else _serve_at_once,
+                args=(stage, source, sink),
+                name=stage.name,
+                daemon=True,
+            )
+            for stage, source, sink in zip(stages, between, between[1:], strict=False)
+        ]
+        for thread in (self._feeder, *self._workers):
+            thread.start()
+
+    def jobs(self) -> Generator[Job, None, None]:
+        """Frames that are through. One that fails ends them: all before it are given first, then FrameError is raised.
+
+        Leaving the iterator early stops the stages, as ``stop`` does.
+        """
+        try:
+            yield from _finished(self._last)
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """No stage is at work any more when it returns: what one is at is done, what waits is dropped.
+
+        It may be called by any thread, and twice.
+        """
+        for channel in self._channels:
             channel.close(drop=True)
-        for thread in threads[1:]:
+        for thread in self._workers:
             thread.join()
-        threads[0].join(FEED_SECONDS)
+        if self._feeder is not threading.current_thread():  # which the caller's own iterator runs in
+            self._feeder.join(FEED_SECONDS)
+
+
+def stream(frames: Iterable[Any], stages: Sequence[Stage], room: int = 1) -> Generator[Job, None, None]:
+    """The jobs of a ``Flow`` that begins when the first one is taken."""
+    yield from Flow(frames, stages, room).jobs()
 
 
 def _finished(last: Channel[Job]) -> Iterator[Job]:

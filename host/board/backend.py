@@ -20,14 +20,14 @@ class BoardBackend:
 
     @property
     def buffers(self) -> Any:
-        """Everything in DDR; HostError where the accelerator is closed."""
+        """Everything in DDR; HostError where nothing is there."""
         if self.driver.buffers is None:
-            raise HostError("the accelerator is closed; make a new one")
+            raise HostError("the accelerator has no memory, the last reset() failed; free some and call reset() again")
         return self.driver.buffers
 
     @property
     def batches(self) -> Sequence[Any]:
-        """One for each batch in flight; HostError where the accelerator is closed."""
+        """One for each batch in flight; HostError where there are none."""
         batches: Sequence[Any] = self.buffers.batches
         return batches
 
@@ -35,6 +35,24 @@ class BoardBackend:
     def label(self) -> str:
         """What kind of numbers the times are."""
         return self.loaded.label
+
+    def open(self, count: int) -> None:
+        """Bitstream and everything in DDR, for ``count`` batches in flight; HostError leaves nothing allocated."""
+        # The bitstream first: from here on nothing writes into the buffers that are freed next.
+        self.loaded.load()
+        self.driver.free()
+        try:
+            self.driver.open(count)
+        except BaseException:
+            self.driver.free()
+            raise
+
+    def close(self) -> None:
+        """An accelerator that may still write is stopped first; only then is memory given back."""
+        if self.driver.buffers is not None:
+            self.loaded.stop()
+        self.driver.free()
+        self.loaded.close()
 
     def load(self, batch: Any, pictures: Sequence[Pixels]) -> None:
         """Into DDR; the last picture fills the batch."""

@@ -60,6 +60,11 @@ class GeneratedIP(DefaultIP):
         return bool(self.read(CTRL) & (AP_IDLE | AP_START) == AP_IDLE)
 
     @property
+    def may_write(self) -> bool:
+        """Whether it is at work on DDR by itself."""
+        return not self.idle
+
+    @property
     def hopeless(self) -> bool:
         """A simulated board knows when a start will not end; a board does not say."""
         return bool(getattr(self.device, "trouble", ""))

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,9 @@ from host.simulated.pace import pace
 BOARD_TIMEOUT_S = 5.0  # a frame
 SIMULATED_TIMEOUT_S = 300.0
 """A simulated frame of a large network takes seconds, its first one on a busy machine more."""
+
+_LOADED: weakref.WeakKeyDictionary[Any, weakref.ref[LoadedOverlay]] = weakref.WeakKeyDictionary()
+"""What each device was loaded with last."""
 
 
 class LoadedOverlay:
@@ -56,6 +60,8 @@ class LoadedOverlay:
         """The bitstream, whether or not one is loaded: what ran before is stopped, and writes nowhere any more."""
         import pynq
 
+        self._replace_other()
+        self.broken = "its bitstream was not loaded"
         try:
             self.overlay = pynq.Overlay(str(self._bit), device=self.device)
         except TypeError as error:
@@ -63,8 +69,8 @@ class LoadedOverlay:
                 f"pynq {pynq.__version__} cannot set the clocks of {self._bit.with_suffix('.hwh')} ({error}): "
                 "pynq 4.0.0 finds no PL clock in the description of a Zynq-7000; take pynq 3.1.2 for such a board"
             ) from error
-        self.broken = ""
         self.ip = self.in_loop(self._driver())
+        self.broken = ""
 
     def allocate(self, shape: tuple[int, ...], dtype: Any, **options: Any) -> Any:
         """``pynq.allocate`` on this device."""
@@ -85,6 +91,18 @@ class LoadedOverlay:
         """HostError where an earlier frame did not end: nothing may be started before the next ``load``."""
         if self.broken:
             raise HostError(f"the accelerator stopped earlier ({self.broken}); call reset() first")
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """A start and its end. Whatever ends it otherwise leaves an accelerator that may still write: it is broken."""
+        self.check_whole()
+        try:
+            yield
+        except BaseException as error:
+            sentence = str(error).partition(":")[0] if isinstance(error, Exception) else "it was interrupted"
+            self.broken = self.broken or sentence or type(error).__name__
+            raise
+        self.check_whole()  # of a bitstream that was loaded meanwhile
 
     @property
     def label(self) -> str:
@@ -114,9 +132,29 @@ class LoadedOverlay:
         self.device.pace = replace(unscaled, time_scale=math.ceil(2 * took / unscaled.seconds(0, self.manifest.passes)))
 
     def stop(self) -> None:
-        """Where the accelerator hangs it may still write: nothing is freed before this."""
-        if self.broken:
+        """Where the accelerator hangs it may still write: nothing is freed before this. HostError where that fails."""
+        if not self._is_loaded or self.overlay is None or not (self.broken or self.ip.may_write):
+            return
+        try:
             self.overlay.download()
+        except Exception as error:  # of pynq or the kernel
+            raise HostError(
+                f"the accelerator cannot be stopped, its bitstream does not load again ({error}): it may still write "
+                "into its buffers, which are therefore kept; call close() again, or restart the board"
+            ) from error
+
+    @property
+    def _is_loaded(self) -> bool:
+        """Whether nothing else was loaded since: that would have stopped it."""
+        reference = _LOADED.get(self.device)
+        return reference is not None and reference() is self
+
+    def _replace_other(self) -> None:
+        reference = _LOADED.get(self.device)
+        other = reference() if reference is not None else None
+        if other is not None and other is not self:
+            other.broken = "another accelerator was loaded on its device since"
+        _LOADED[self.device] = weakref.ref(self)
 
     def close(self) -> None:
         """Gives back the simulated board, its files and the loop. pynq's drivers may hold buffers: they go too."""
@@ -157,7 +195,14 @@ class LoadedOverlay:
 
     def in_loop(self, coroutine: Any) -> Any:
         """Its result; the loop is the one that the interrupt belongs to."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            # Where it was the keyboard that raised: once the loop has come by, the coroutine writes no register more.
+            if future.cancel():
+                asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop).result()
+            raise
 
 
 def board_device() -> Any:

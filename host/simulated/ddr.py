@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import mmap
+import os
+import tempfile
 import threading
 
 import numpy as np
 import numpy.typing as npt
 
+from host.simulated.mapping import PAGE, MappedMemory
+
 DDR_BASE = {"aarch64": 0x8_0000_0000, "armv7l": 0x1000_0000}
 """The upper DDR of a Zynq UltraScale+: an address whose upper half is forgotten points elsewhere."""
 
-PAGE = 4096
 LEAST_ALLOCATION = 8192  # bytes; as XRT's
 CPU_PATTERN, DDR_PATTERN = 0xA5, 0x5A
 """What lies in memory that nobody wrote: nothing may rely on zeros."""
+
+
+_IN_MEMORY = hasattr(os, "memfd_create")
 
 
 class BusError(MemoryError):
@@ -24,9 +31,9 @@ class Ddr:
     """Contiguous memory, given out first-fit in pages. base: physical address of its first byte."""
 
     def __init__(self, size: int) -> None:
-        memory = np.zeros(size + PAGE, np.uint8)
-        start = -memory.ctypes.data % PAGE
-        self.data = memory[start : start + size]
+        self._file = os.fdopen(os.memfd_create("ddr"), "wb") if _IN_MEMORY else tempfile.TemporaryFile()  # noqa: SIM115
+        self._file.truncate(-(-size // PAGE) * PAGE)
+        self.data = np.frombuffer(mmap.mmap(self._file.fileno(), 0), np.uint8, size)
         self.base = DDR_BASE["aarch64"]
         self.taken: dict[int, int] = {}
         self._lock = threading.RLock()
@@ -45,6 +52,14 @@ class Ddr:
             self.taken[start] = size
         self.data[start : start + size] = DDR_PATTERN
         return start
+
+    def close(self) -> None:
+        """Nothing is mapped from here on; what is stays as it is."""
+        self._file.close()
+
+    def mapped(self, offset: int, count: int) -> MappedMemory:
+        """What was taken there, as a program sees it without a cache."""
+        return MappedMemory(count, self._file.fileno(), offset)
 
     def give_back(self, offset: int) -> None:
         with self._lock:

@@ -12,7 +12,6 @@ import ctypes
 import struct
 import threading
 import time
-import weakref
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,6 +31,7 @@ from host.simulated.ddr import CPU_PATTERN, DDR_BASE, BusError, Ddr
 from host.simulated.dma import DmaModel, Stream
 from host.simulated.fabric import pointer
 from host.simulated.faults import Fault, Faults
+from host.simulated.mapping import MappedMemory
 from host.simulated.pace import Pace
 from host.simulated.registers import InterruptController, Registers, Slave
 from host.styles import STYLES
@@ -64,6 +64,8 @@ class SimulatedBoard(Device):
         self.overruns = 0
         self.register_writes: dict[str, int] = defaultdict(int)
         self.memory = Ddr(ddr_bytes)
+        self.freed_at_work: list[str] = []
+        self._mapped: dict[int, MappedMemory] = {}
         self._fabric = STYLES[manifest.style].fabric(self, manifest, library)
         self._stream = stream or self._fabric.stream
         self._slaves: list[tuple[int, int, str, Slave]] = []
@@ -119,12 +121,27 @@ class SimulatedBoard(Device):
             raise RuntimeError("BO allocation failed: injected")
         offset = self.memory.take(size)
         # Without a cache the CPU sees DDR itself.
-        cpu = np.full(size, CPU_PATTERN, np.uint8) if cacheable else self.memory.data[offset : offset + size]
+        mapping = MappedMemory(max(size, 1)) if cacheable else self.memory.mapped(offset, max(size, 1))
+        if cacheable:
+            np.frombuffer(mapping.bytes, np.uint8)[:] = CPU_PATTERN
+        address = self.memory.base + offset
         buffer = PynqBuffer(
-            shape, element, buffer=cpu, device=self, device_address=self.memory.base + offset, bo=offset, coherent=False
+            shape, element, buffer=mapping.bytes, device=self, device_address=address, bo=offset, coherent=False
         )
-        weakref.finalize(buffer, self.memory.give_back, offset)
+        self._mapped[address] = mapping
+        # What pynq gives a buffer back by; else it calls a munmap that it has on a board only.
+        buffer.memory, buffer.pointer, buffer.return_to, buffer.freed = mapping, address, self, True
         return buffer
+
+    def return_pointer(self, address: int) -> None:
+        """A buffer is freed: the program's memory is unmapped, whoever still uses it. What the accelerator is at work
+        on is noted in ``freed_at_work``: a board would let it write there."""
+        offset = address - self.memory.base
+        size = self.memory.taken[offset]
+        users = [name for _, _, name, model in self._slaves if model.reaches(address, size)]
+        self.freed_at_work += [f"{name} is at work on the buffer at {address:#x}, which is freed" for name in users]
+        self._mapped.pop(address).unmap()
+        self.memory.give_back(offset)
 
     def flush(self, bo: int, offset: int, address: int, count: int) -> None:
         if not self.faults.flush():
@@ -159,6 +176,7 @@ class SimulatedBoard(Device):
             if self._before is None:
                 del Device._active_device
         _forget_clocks(None)
+        self.memory.close()
 
     # --- the fabric
 

@@ -32,6 +32,7 @@ class DmaModel:
         self._changed = threading.Condition()
         self._packet: bytes | None = None
         self._room: npt.NDArray[np.uint8] | None = None
+        self._room_at = 0
         self._stopped = False
         self._resets = 0
         for base in (_MM2S, _S2MM):
@@ -46,6 +47,13 @@ class DmaModel:
                 self._reset(base)
             self._changed.notify_all()
         self._mover.join()
+
+    def reaches(self, address: int, size: int) -> bool:
+        """Whether it is about to write there."""
+        with self._changed:
+            return (
+                self._room is not None and self._room_at < address + size and address < self._room_at + self._room.size
+            )
 
     def read(self, offset: int) -> int:
         return self.values[offset]
@@ -81,13 +89,14 @@ class DmaModel:
     def _begin(self, base: int, length: int) -> None:
         status: Any = base + _STATUS
         self.values[status] &= ~_IDLE
+        address = self.values[base + _LOW] | self.values[base + _HIGH] << 32
         try:
-            memory = self._ddr(self.values[base + _LOW] | self.values[base + _HIGH] << 32, length)
+            memory = self._ddr(address, length)
         except MemoryError:
             self.values[status] |= _DECODE_ERROR | _ERROR | _HALTED
             return
         if base == _S2MM:
-            self._room = memory
+            self._room, self._room_at = memory, address
         else:
             self._packet = bytes(memory)
         self._changed.notify_all()

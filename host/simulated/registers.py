@@ -19,6 +19,9 @@ class Slave(Protocol):
     def stop(self) -> None:
         """A bitstream is loaded over it."""
 
+    def reaches(self, address: int, size: int) -> bool:
+        """Whether it is at work on memory there, or may be."""
+
 
 class Registers:
     """A register file that only remembers."""
@@ -34,6 +37,10 @@ class Registers:
 
     def stop(self) -> None:
         """A bitstream is loaded over it."""
+
+    def reaches(self, address: int, size: int) -> bool:
+        """It has no port to memory."""
+        return False
 
 
 class InterruptController(Registers):

@@ -99,12 +99,13 @@ class StreamingDriver:
         self._loaded.check_whole()
         assert self._channel is not None
         try:
-            yield self._channel
+            with self._loaded.at_work():
+                yield self._channel
         except Exception as error:  # pynq raises RuntimeError for what its channels do not like
-            self._loaded.broken = self._loaded.broken or str(error).partition(":")[0]
+            raise HostError(f"{error}; the accelerator: {self._loaded.ip.state()}") from error
+        finally:
             self._sending.wake()
             self._receiving.wake()
-            raise HostError(f"{error}; the accelerator: {self._loaded.ip.state()}") from error
 
     # --- layer by layer
 

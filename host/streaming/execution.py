@@ -56,3 +56,6 @@ class StreamingExecution:
 
     def settle(self) -> None:
         """A frame ends with its call, and nothing is left of it."""
+
+    def close(self) -> None:
+        """Memory of this process goes with its last user."""

@@ -11,6 +11,11 @@ class StreamingIP(GeneratedIP):
     bindto = ["systolic:cnn:streaming_top:1.0"]  # noqa: RUF012 (pynq reads a list)
     scalars = ("frames",)
 
+    @property
+    def may_write(self) -> bool:
+        """It never ends, but what it gives the DMA writes, and only while a frame is awaited."""
+        return False
+
     def run(self, frames: int) -> None:
         """From here on; after each ``frames`` it starts itself again."""
         self.put(self.offset("frames"), frames)

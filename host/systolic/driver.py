@@ -96,14 +96,14 @@ class SystolicDriver:
     def start(self, first: int, count: int, wait: str) -> None:
         """Passes ``first`` … ``first + count − 1``, to their end; HostError where that does not come in time."""
         loaded = self._loaded
-        loaded.check_whole()
-        if wait == "interrupt" and loaded.has_interrupt:
-            ended = loaded.in_loop(self._by_interrupt(first, count))
-        else:
-            loaded.ip.start(first, count)
-            ended = loaded.ip.poll(loaded.timeout_s)
-        if not ended:
-            self._give_up()
+        with loaded.at_work():
+            if wait == "interrupt" and loaded.has_interrupt:
+                ended = loaded.in_loop(self._by_interrupt(first, count))
+            else:
+                loaded.ip.start(first, count)
+                ended = loaded.ip.poll(loaded.timeout_s)
+            if not ended:
+                self._give_up()
 
     async def _by_interrupt(self, first: int, count: int) -> bool:
         ip = self._loaded.ip

@@ -77,3 +77,6 @@ class SystolicExecution:
 
     def settle(self) -> None:
         """A batch ends with its call, and nothing is left of it."""
+
+    def close(self) -> None:
+        """Memory of this process goes with its last user."""

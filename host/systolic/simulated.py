@@ -63,8 +63,27 @@ class SystolicModel(Registers):
 
     def stop(self) -> None:
         self.stopped.set()
-        for thread in self._threads:
+        with self._lock:  # of a start that is being written
+            threads = [thread for thread in self._threads if thread.ident is not None]
+        for thread in threads:
             thread.join()
+
+    def reaches(self, address: int, size: int) -> bool:
+        """Whether a start has not ended and a pointer leads there. Maps lie anywhere from theirs on."""
+        with self._lock:
+            if self.values[self.CTRL] & self.IDLE or self.stopped.is_set():
+                return False
+            registers = self.named()
+        names = {name.rpartition("_")[0] for name in registers if name.endswith("_1")}
+        places = {name: pointer(registers, name) for name in names if f"{name}_2" in registers}
+        return any(
+            address <= place < address + size or (name.startswith("maps_") and place <= address)
+            for name, place in places.items()
+        )
+
+    def named(self) -> dict[str, int]:
+        """The registers by name."""
+        return {name: self.values[offset] for name, offset in self.offsets.items()}
 
     @property
     def _line(self) -> bool:
@@ -73,7 +92,7 @@ class SystolicModel(Registers):
     def _control(self, value: int) -> None:
         if value & self.START and self.values[self.CTRL] & self.IDLE:
             self.values[self.CTRL] = self.START
-            registers = {name: self.values[offset] for name, offset in self.offsets.items()}
+            registers = self.named()
             thread = threading.Thread(target=self._execute, args=(registers, self.starts), daemon=True)
             self.starts += 1
             self._threads = [earlier for earlier in self._threads if earlier.is_alive()] + [thread]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from systolic.execution.build import build
 from systolic.model import Calibration, load_model, sample_pictures
 from tests.detectors import write_tiny_design
 from tests.host.hardware import Open, described
+from tests.host.pipelines import make_by_hand
 
 
 @pytest.fixture(scope="session")
@@ -43,8 +43,7 @@ def accelerator() -> Iterator[Open]:
     devices = [one.device for one in opened]
     for one in opened:
         one.close()
-        one.__dict__.pop("_loaded", None)
-    gc.collect()
+    assert [device.freed_at_work for device in devices] == [[]] * len(devices)
     assert [device.allocations for device in devices] == [0] * len(devices), "a buffer was not freed"
 
 
@@ -52,6 +51,12 @@ def accelerator() -> Iterator[Open]:
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A network of two layers with a detection head, compiled: a frame is about a millisecond. To be read only."""
     return _tiny(tmp_path_factory.mktemp("tiny"), None)
+
+
+@pytest.fixture(scope="session")
+def centre(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pipeline of one layer with external weights, compiled. To be read only."""
+    return make_by_hand(tmp_path_factory.mktemp("centre") / "design")
 
 
 @pytest.fixture(scope="session")

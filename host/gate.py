@@ -1,0 +1,51 @@
+"""What must not be cut short: whoever works on memory is let in, and who closes waits until everybody is out."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+from boards.errors import HostError
+
+CLOSED = "the accelerator is closed; make a new one"
+
+
+class Gate:
+    """Open until it is shut, for good."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside: list[int] = []
+        self.shut = False
+
+    def check(self) -> None:
+        """HostError where it is shut."""
+        if self.shut:
+            raise HostError(CLOSED)
+
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        """What is done in it is waited for by ``close``. HostError where it is shut."""
+        thread = threading.get_ident()
+        with self._changed:
+            self.check()
+            self._inside.append(thread)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside.remove(thread)
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Nobody comes in any more, and nobody is inside when it returns. HostError to who is inside: he would wait
+        for himself, in a signal handler for instance."""
+        with self._changed:
+            if threading.get_ident() in self._inside:
+                raise HostError(
+                    "close() was called from within the work that it waits for, by a signal handler or a callback; "
+                    "raise an exception there, and close where it is caught"
+                )
+            self.shut = True
+            self._changed.wait_for(lambda: not self._inside)

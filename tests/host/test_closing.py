@@ -1,0 +1,286 @@
+"""Closing an accelerator: at any moment, by any thread, and no buffer is freed that it may still write."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import HostError
+from host.gate import Gate
+from tests.host.hardware import Open, faulty
+
+pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+
+CLOSED = "the accelerator is closed; make a new one"
+PATIENCE = 60.0
+
+
+@pytest.fixture(params=["tiny", "batches", "centre"])
+def design(request: pytest.FixtureRequest) -> Path:
+    """One of each kind of driver."""
+    folder: Path = request.getfixturevalue(request.param)
+    return folder
+
+
+def picture() -> np.ndarray:
+    return np.random.default_rng(1).integers(0, 256, (14, 18, 3), np.uint8)
+
+
+def endless() -> Iterator[np.ndarray]:
+    while True:
+        yield picture()
+
+
+def in_thread(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+    """Begun; what it gave or raised comes into the list."""
+    came: list[Any] = []
+
+    def run() -> None:
+        try:
+            came.append(work())
+        except BaseException as error:
+            came.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread, came
+
+
+def at_work(yolo: Any) -> None:
+    """Waits until a start is on its way."""
+    for _ in range(int(PATIENCE * 1000)):
+        if any(model.reaches(0, 1 << 48) for _, _, _, model in yolo.device._slaves):
+            return
+        threading.Event().wait(0.001)
+    raise AssertionError("nothing was started")
+
+
+def given_back(yolo: Any) -> bool:
+    return (yolo.device.freed_at_work, yolo.device.allocations) == ([], 0)
+
+
+@pytest.mark.parametrize("taken", [1, 4])
+def test_a_stream_that_is_open_ends_with_a_sentence(design: Path, accelerator: Open, taken: int) -> None:
+    yolo = accelerator(design, threshold=0.9)
+    flow = yolo.stream(endless())
+    for _ in range(taken):
+        next(flow)
+    before = threading.active_count()
+    yolo.close()
+    assert given_back(yolo)
+    assert threading.active_count() < before, "its stages have ended"
+    with pytest.raises(HostError, match=CLOSED):
+        list(flow)
+    yolo.close()
+
+
+def test_a_stream_in_another_thread_ends(design: Path, accelerator: Open) -> None:
+    yolo = accelerator(design, threshold=0.9)
+    thread, came = in_thread(lambda: [None for _ in yolo.stream(endless())])
+    at_work(yolo)
+    yolo.close()
+    assert given_back(yolo)
+    thread.join(PATIENCE)
+    assert [str(error) for error in came] == [CLOSED]
+
+
+def test_a_frame_in_another_thread_is_waited_for(design: Path, accelerator: Open) -> None:
+    yolo = accelerator(design, threshold=0.9, time_scale=1.0)
+    yolo.device.pace = slow(yolo, 0.3)
+    thread, came = in_thread(lambda: yolo.detect(picture()))
+    at_work(yolo)
+    closers = [in_thread(yolo.close)[0] for _ in range(3)]
+    for closer in closers:
+        closer.join(PATIENCE)
+    assert given_back(yolo)
+    thread.join(PATIENCE)
+    assert came[0].timing.seconds["accelerate"] >= 0.3
+
+
+def slow(yolo: Any, seconds: float) -> Any:
+    """A pace of so long a frame."""
+    from dataclasses import replace
+
+    pace = yolo.device.pace
+    return replace(pace, time_scale=pace.time_scale * seconds / pace.seconds(0, yolo.manifest.passes))
+
+
+@pytest.mark.parametrize("wait", ["poll", "interrupt"])
+def test_after_a_time_out_it_is_stopped_first(design: Path, accelerator: Open, wait: str) -> None:
+    with accelerator(design, timeout_s=0.2, wait=wait) as yolo:
+        yolo.device.inject(faulty("hang"))
+        with pytest.raises(HostError, match=r"did not (finish|end) within 0\.2 s"):
+            list(yolo.stream(endless()))
+    assert given_back(yolo)
+
+
+def test_after_an_exception_between_frames(design: Path, accelerator: Open) -> None:
+    def work() -> None:
+        with yolo:
+            flows.append(yolo.stream(endless()))
+            raise ZeroDivisionError(next(flows[0]).index)
+
+    yolo, flows = accelerator(design), list[Any]()
+    with pytest.raises(ZeroDivisionError, match="0"):
+        work()
+    assert given_back(yolo)
+
+
+@pytest.mark.parametrize("wait", ["poll", "interrupt"])
+def test_after_ctrl_c_while_a_frame_is_in_the_accelerator(design: Path, accelerator: Open, wait: str) -> None:
+    yolo = accelerator(design, timeout_s=PATIENCE, wait=wait)
+    yolo.device.inject(faulty("hang"))
+
+    def press() -> None:
+        at_work(yolo)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread, _ = in_thread(press)
+    with pytest.raises(KeyboardInterrupt):
+        yolo.detect(picture())
+    thread.join(PATIENCE)
+    with pytest.raises(HostError, match=r"stopped earlier \(it was interrupted\); call reset\(\) first"):
+        yolo.detect(picture())
+    yolo.close()
+    assert given_back(yolo)
+
+
+def test_layers_that_are_not_all_taken(design: Path, accelerator: Open) -> None:
+    yolo = accelerator(design)
+    layers = yolo.layers(yolo.prepare(picture())[1])
+    next(layers)
+    yolo.close()
+    assert given_back(yolo)
+    with pytest.raises(HostError, match=CLOSED):
+        next(layers)
+
+
+def test_a_coroutine_that_is_cancelled_leaves_its_frame_at_work(design: Path, accelerator: Open) -> None:
+    yolo = accelerator(design, time_scale=1.0)
+    yolo.device.pace = slow(yolo, 0.3)
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(yolo.detect_async(picture()))
+        await asyncio.to_thread(at_work, yolo)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(HostError, match="the accelerator is at work already"):
+            yolo.detect(picture())
+        yolo.close()
+
+    asyncio.run(cancelled())
+    assert given_back(yolo)
+
+
+def test_another_accelerator_on_its_device_takes_it_over(design: Path, accelerator: Open) -> None:
+    from host import Accelerator, Options
+    from host.contract.manifest import read_manifest
+    from host.contract.simulation_library import find_library
+    from host.simulated.device import SimulatedBoard
+
+    board = SimulatedBoard(read_manifest(design), find_library(design, None))
+    with Accelerator(design, Options(), device=board) as first:
+        before = first.detect(picture())
+        with Accelerator(design, Options(), device=board) as second:
+            with pytest.raises(HostError, match=r"\(another accelerator was loaded on its device since\); call reset"):
+                first.detect(picture())
+            first.close()
+            assert np.array_equal(second.detect(picture()).outputs[0], before.outputs[0])
+        assert given_back(second)
+    board.close()
+
+
+def test_an_accelerator_that_cannot_be_stopped_keeps_its_buffers(
+    design: Path, accelerator: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yolo = accelerator(design, timeout_s=0.1)
+    yolo.device.inject(faulty("hang"))
+    with pytest.raises(HostError, match=r"within 0\.1 s"):
+        yolo.detect(picture())
+    with monkeypatch.context() as patch:
+
+        def refuse(*_: Any) -> None:
+            raise RuntimeError("the manager is gone")
+
+        patch.setattr(yolo.overlay, "download", refuse)
+        with pytest.raises(HostError, match=r"cannot be stopped, its bitstream does not load again \(the manager is g"):
+            yolo.close()
+        assert yolo.device.allocations > 0
+    yolo.close()
+    assert given_back(yolo)
+
+
+ASKED: dict[str, Callable[[Any], Any]] = {
+    "detect": lambda yolo: yolo.detect(picture()),
+    "run": lambda yolo: yolo.run(np.zeros((3, 14, 18), np.uint8)),
+    "stream": lambda yolo: list(yolo.stream([picture()])),
+    "layers": lambda yolo: list(yolo.layers(np.zeros((3, 14, 18), np.uint8))),
+    "check": lambda yolo: yolo.check(),
+    "reset": lambda yolo: yolo.reset(),
+    "verify": lambda yolo: yolo.verify(),
+    "detect_async": lambda yolo: asyncio.run(yolo.detect_async(picture())),
+    "overlay": lambda yolo: yolo.overlay,
+    "ip": lambda yolo: yolo.ip,
+    "has_interrupt": lambda yolo: yolo.has_interrupt,
+    "buffers": lambda yolo: yolo.buffers,
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_closed_accelerator_says_so(tiny: Path, accelerator: Open, name: str) -> None:
+    with accelerator(tiny) as yolo:
+        pass
+    with pytest.raises(HostError) as caught:
+        ASKED[name](yolo)
+    assert str(caught.value) == CLOSED
+    assert yolo.device.allocations == 0
+
+
+@pytest.mark.parametrize("cacheable", [0, 1])
+def test_memory_that_was_given_back_is_not_there_any_more(tiny: Path, cacheable: int) -> None:
+    """As on a board: the process ends."""
+    code = (
+        "import sys, numpy as np; from pathlib import Path; from host import Accelerator; "
+        f"yolo = Accelerator(Path(sys.argv[1])); own = yolo._loaded.allocate((9,), np.uint8, cacheable={cacheable}); "
+        "own[0] = 7; print(own[0], flush=True); own.freebuffer(); own[0] = 8; print('and on')"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tiny], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGSEGV, "7\n"), done.stderr
+
+
+def test_the_board_tells_of_a_buffer_that_is_freed_while_it_is_written(
+    tiny: Path, centre: Path, accelerator: Open
+) -> None:
+    """What every test here relies on."""
+    for design in (tiny, centre):
+        yolo = accelerator(design, timeout_s=0.1)
+        yolo.device.inject(faulty("hang"))
+        with pytest.raises(HostError):
+            yolo.detect(picture())
+        yolo._board.driver.free()
+        assert yolo.device.freed_at_work != []
+        assert "is at work on the buffer at 0x8" in yolo.device.freed_at_work[0]
+        yolo.device.freed_at_work.clear()
+
+
+def test_who_is_inside_cannot_wait_for_himself() -> None:
+    gate = Gate()
+    with gate.inside(), pytest.raises(HostError, match=r"close\(\) was called from within the work that it waits for"):
+        gate.close()
+    with gate.inside():
+        pass
+    gate.close()
+    gate.close()
+    with pytest.raises(HostError, match=CLOSED), gate.inside():
+        pass
