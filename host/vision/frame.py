@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,9 @@ from host.vision.detection import Detection
 from host.vision.drawing import draw, save_picture
 from host.vision.picture import Pixels
 from host.vision.placement import Placement
+
+_NAMED = 5
+"""Detections that a result names where it is printed."""
 
 STAGES = ("resize", "load", "accelerate", "decode")
 """resize: file → pixels at input size. load: → DDR. accelerate: the accelerator. decode: DDR → boxes."""
@@ -53,7 +56,7 @@ class Timing:
         return f"{1e3 * self.latency:.2f} ms: {parts}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """picture uint8 [height, width, 3]; detections in its pixels, clipped to its edges.
 
@@ -65,8 +68,14 @@ class Result:
     outputs: tuple[npt.NDArray[np.signedinteger[Any]], ...]
     detections: tuple[Detection, ...]
     timing: Timing
-    labels: tuple[str, ...] = field(default=(), repr=False)
+    labels: tuple[str, ...] = ()
     index: int = 0
+
+    def __repr__(self) -> str:
+        height, width = self.picture.shape[:2]
+        seen = ", ".join(f"{seen.label} {seen.probability:.0%}" for seen in self.detections[:_NAMED])
+        more = f" and {len(self.detections) - _NAMED} more" if len(self.detections) > _NAMED else ""
+        return f"Result(frame {self.index}, {width} × {height}: {seen or 'nothing'}{more})"
 
     def draw(self) -> Image.Image:
         """The picture with its boxes; a notebook shows it."""
