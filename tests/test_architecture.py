@@ -22,8 +22,8 @@ ALLOWED = {
 }
 # hls_templates and host are rooms of their own: of the ground floor they see the errors and nothing else.
 ONLY_ERRORS = ("hls_templates", "host")
-# What the board's own image has. pynq is imported there and by nothing else of the host.
-ON_THE_BOARD = {"numpy", "PIL", "pynq", "pynqmetadata"}
+# What the board's own image has. pynq is imported there and by nothing else of the host; IPython is Jupyter's.
+ON_THE_BOARD = {"numpy", "PIL", "pynq", "pynqmetadata", "IPython"}
 LONGEST_FUNCTION = 60  # lines
 
 
