@@ -69,7 +69,15 @@ def main() -> int:
     campaign = _Campaign(options)
     with tempfile.TemporaryDirectory() as folder:
         pytest.main(
-            [*options.tests, "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutation", f"--basetemp={folder}"],
+            [
+                *options.tests,
+                "-q",
+                "--disable-warnings",
+                "-p",
+                "no:cacheprovider",
+                "--hypothesis-profile=mutation",
+                f"--basetemp={folder}",
+            ],
             [campaign],
         )
     text, new = report(ROOT, campaign.outcomes, population)

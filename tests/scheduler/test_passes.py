@@ -271,6 +271,15 @@ def test_fields_of_passes(build: Callable[[], Program], text: str, layers: tuple
         assert words[len(PASS_FIELDS) :] == [0] * (64 - len(PASS_FIELDS))
 
 
+def test_tiles_of_columns_follow_one_another_in_the_map() -> None:
+    """Behind a picture of 6 rows of 5 words: columns 0…5 of its result at word 30, 6…9 at 36; pooled 0…2 and 3, 4."""
+    array = Array(5, 8, 8, chunk=8)
+    for build, first in ((Builder(3, 6, 10).conv(8, 3), 6), (Builder(3, 6, 10).conv(8, 3).pool(), 3)):
+        made = program(build.network(), array, [(6, WEIGHTS, True, False)])
+        column = PASS_FIELDS.index("out_base")
+        assert made.words[:, column].tolist() == [30, 30 + first]
+
+
 def test_regions_of_maps() -> None:
     """Node → base, words of a row and of all frames, value bits, map buffer, turn."""
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from boards.errors import ScheduleError
+from cnn.datatype import DataType
 from cnn.network import Concat, Shape
 from cnn.quantized import QConvolution, QNode, Requantiser
 from hls_templates.headers import fixed_files, include_folders
@@ -138,3 +139,97 @@ def test_a_sum_beyond_32_bits_is_refused() -> None:
         ScheduleError, match=r"conv1: the array's accumulators are 32 bits, but channel 7 may reach 2147789312; check"
     ):
         emit(first_fit(build.network(), ARRAY))
+
+
+def test_requantisers_as_words() -> None:
+    """[bias, multiplier and negative << 16, shift, 0] of each channel; 12 filters leave 4 of 16 channels, which give 0:
+    a product of 0, shifted by 1."""
+    network = Builder(3, 6, 6).conv(16, 1).conv(12, 3).network()
+    scheduled = first_fit(network, ARRAY).layers[1]
+    by = scheduled.layer.requantiser
+    image = requantiser_image(scheduled, network).tolist()
+    assert len(image) == 16
+    for channel in range(12):
+        bias, multiplier, negative, shift = (int(a[channel]) for a in (by.bias, by.multiplier, by.negative, by.shift))
+        assert image[channel] == [bias % 2**32, multiplier + 65536 * negative, shift, 0]
+    assert image[12:] == [[0, 0, 1, 0]] * 4
+
+
+@pytest.mark.parametrize(("bits", "offset"), [(4, 136), (8, 128), (16, 0)])
+def test_what_a_format_takes_off_pixels_is_made_good(bits: int, offset: int) -> None:
+    network = Builder(3, 6, 6, bits=bits).conv(8, 3).network()
+    scheduled = first_fit(network, replace(ARRAY, bits=bits)).layers[0]
+    sums = [sum(weights.ravel().tolist()) for weights in scheduled.layer.weights]
+    expected = [int(bias) + offset * total for bias, total in zip(scheduled.layer.requantiser.bias, sums, strict=True)]
+    assert requantiser_image(scheduled, network)[:, 0].view(np.int32).tolist() == expected
+
+
+def test_the_greatest_sum_that_32_bits_hold() -> None:
+    """Of a map of INT8: Σ|w| · 128 + |bias| = 2³¹ − 1, and one more."""
+    build = Builder(3, 6, 6).conv(8, 1).conv(8, 3)
+    op = as_kind(QConvolution, build.nodes[2].op)
+    old = as_kind(Requantiser, op.requantiser)
+    left = 2**31 - 1 - 128 * np.abs(op.weights[3].astype(np.int64)).sum()
+    for bias, fits in ((left, True), (left + 1, False), (-left, True), (-left - 1, False)):
+        changed = old.bias.copy()
+        changed[3] = bias
+        build.nodes[2] = replace(build.nodes[2], op=replace(op, requantiser=replace(old, bias=changed)))
+        schedule = first_fit(build.network(), ARRAY)
+        if fits:
+            assert requantiser_image(schedule.layers[1], schedule.network)[3, 0] == bias % 2**32
+        else:
+            with pytest.raises(ScheduleError, match=r"conv2: .* but channel 3 may reach 2147483648; check"):
+                emit(schedule)
+
+
+def test_the_picture_lies_in_pixels_and_maps_in_words_of_their_values() -> None:
+    """Where 16 bits hold maps of 12, a block is a word; results of 16 bits are two where lanes have 8."""
+    build = Builder(3, 6, 6, bits=16)
+    build.type = replace(build.type, datatype=DataType(12, True))
+    maps, _ = place_maps(first_fit(build.conv(8, 3).conv(8, 1).network(), replace(ARRAY, bits=16)))
+    assert [(region.pixels, region.value_words, region.value_bits) for region in maps.values()] == [
+        (True, 1, 8),
+        (False, 1, 16),
+        (False, 1, 16),
+    ]
+    network = Builder(3, 6, 6).conv(8, 3).conv(8, 1, wide=True).network()
+    maps, _ = place_maps(first_fit(network, ARRAY))
+    assert [(region.pixels, region.value_words, region.value_bits) for region in maps.values()] == [
+        (True, 1, 8),
+        (False, 1, 8),
+        (False, 2, 16),
+    ]
+
+
+def test_weights_of_rows_that_are_joined() -> None:
+    """A map of 3×2 as one row of 2 columns: [kx][row of the map][block][lane][column]."""
+    network = Builder(1, 6, 4).conv(16, 3).pool().dense(5).network()
+    layer = first_fit(network, ARRAY, batch=3).layers[1].layer
+    assert (layer.joined, layer.kernel) == (3, (1, 2))
+    image = weight_image(layer, ARRAY).reshape(1, 2, 3, 2, 8, 8)
+    for tile, kx, row, block, lane, column in np.ndindex(*image.shape):
+        wanted = layer.weights[column, 8 * block + lane, row, kx] if column < 5 else 0
+        assert image[tile, kx, row, block, lane, column] == wanted
+
+
+@pytest.mark.parametrize(("bits", "pixels", "lanes"), [(4, 2, 16), (8, 2, 8), (16, 2, 8)])
+def test_pixels_of_every_format(bits: int, pixels: int, lanes: int) -> None:
+    """Of each pixel 4 channels, at 4 bits each one twice: its low and its high nibble meet the same weight."""
+    array = replace(ARRAY, bits=bits, lanes=lanes, columns=16)
+    network = Builder(3, 6, 6, bits=bits).conv(16, (2, 3)).network()
+    layer = first_fit(network, array).layers[0].layer
+    image = weight_image(layer, array)
+    twice = 2 if bits == 4 else 1
+    values = unpacked(image, bits).reshape(1, 2, 2, pixels, PIXEL_BYTES, twice, 16)
+    for _, ky, group, pixel, channel, nibble, column in np.ndindex(*values.shape):
+        kx = pixels * group + pixel
+        wanted = layer.weights[column, channel, ky, kx] if kx < 3 and channel < 3 else 0
+        assert values[0, ky, group, pixel, channel, nibble, column] == wanted
+
+
+def unpacked(image: np.ndarray, bits: int) -> np.ndarray:
+    """The values of bytes, the first in the lowest bits."""
+    if bits != 4:
+        return image.view(f"int{bits}")
+    nibbles = np.stack([image & 15, image >> 4 & 15], axis=-1)
+    return np.where(nibbles > 7, nibbles - 16, nibbles).astype(np.int8)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from boards.board import load
 from hls_templates.headers import FOLDER, fixed_files, include_folders
 from scheduler.hardware.primitives import BRAM36_SHAPES, bram36, distributed_luts, uram
-from scheduler.systolic.area.resources import BUFFERS, FIFOS, Usage, built
+from scheduler.systolic.area.fabric import fabric
+from scheduler.systolic.area.resources import BUFFERS, FIFOS, Usage, area, built, fixed_usage, units, used_as
 from scheduler.systolic.array import Array
 
 TOP = FOLDER / "templates" / "systolic" / "top.cpp.j2"
@@ -105,3 +106,84 @@ def test_fits_needs_every_resource() -> None:
     assert full.fits(board)
     for index in range(5):
         assert not (full + Usage(*(int(i == index) for i in range(5)))).fits(board)
+
+
+@pytest.mark.parametrize(
+    ("array", "lut", "ff"),
+    [
+        (
+            Array(5, 8, 8),
+            20 * (2 * 32 + 30)  # 20 chains of 8 lanes, two fields: both summed, one corrected
+            + 5 * 64 * 2  # a word of one of 5 rows: two stages of 4:1
+            + 5 * 64 * 1  # a window at one of 2 pixels
+            + 2 * 8 * 192  # bias, rounding, shifts
+            + 2 * 5 * 8 * 32  # sums that pool
+            + (8 + 2 * 10) * 8 * 33,  # products of 32 × 9 bits
+            (5 + 4 + 3 + 2 + 1) * 64 + 5 * 8 * 64 + 4 * 5 * 8 * 32 + 2 * 8 * 4 * 64,
+        ),
+        (
+            Array(6, 16, 8, 4, 4, bits=4),
+            48 * 2 * (4 * 32 + 3 * 30)  # two positions: 4 fields; chains of 4 low and of 4 high nibbles
+            + 2 * 6 * 32 * 2
+            + 2 * 6 * 32 * 1
+            + 4 * 16 * 192
+            + 2 * 6 * 16 * 32
+            + (8 + 4 * 10) * 8 * 33,
+            2 * 21 * 32 + 6 * 16 * 32 + 4 * 6 * 16 * 32 * 2 + 4 * 16 * 4 * 64,
+        ),
+        (
+            Array(8, 16, 16, 1, 1, bits=16),
+            128 * 2 * 32 + 8 * 256 * 3 + 8 * 256 * 3 + 16 * 192 + 2 * 8 * 16 * 32 + (8 + 10) * 8 * 33,
+            36 * 256 + 8 * 16 * 256 + 4 * 8 * 16 * 32 + 16 * 4 * 64,
+        ),
+    ],
+    ids=["8 bits", "4 bits", "16 bits"],
+)
+def test_logic_by_hand(array: Array, lut: int, ff: int) -> None:
+    assert (fabric(array).lut, fabric(array).ff) == (lut, ff)
+
+
+def test_ports_and_fifos_by_hand() -> None:
+    """5×8×8, two ports each, two Saver rows: words of 64 bits, sums of 8 · 32, results of 8 · 16. A FIFO of at most
+    32 words is a LUT a bit; a port's 64 words of 64 bits are a BRAM36."""
+    used = fixed_usage(Array(5, 8, 8), load("zcu104"))
+    fifos = 3 * 2 * 64 + 5 * 64 + 8 * 64 + 5 * 256 + 2 * 256 + 2 * 128
+    assert used == Usage(5 * 8 * 4 + 2 * 2 * 8, 2 * 2 + 2, 0, fabric(Array(5, 8, 8)).lut + fifos, fifos)
+    wide = Array(40, 16, 8, 4, 4, 4, bits=4, weight_words=4)
+    used = fixed_usage(wide, load("zcu104"))
+    # words of 32 bits, of weights 4 of them; two positions; sums wait 44 deep, two LUTs a bit
+    fifos = 4 * 32 + 4 * 128 + 4 * 32 + 40 * 64 + 16 * 32 + 40 * 1024 * 2 + 4 * 512 + 4 * 256
+    assert (used.lut - fabric(wide).lut, used.lutram, used.bram36) == (fifos, fifos, 8 + 4 * 2)
+
+
+def test_what_a_primitive_s_units_are() -> None:
+    assert used_as("bram", 3) == Usage(bram36=3)
+    assert used_as("uram", 3) == Usage(uram=3)
+    assert used_as("lutram", 3) == used_as("srl", 3) == Usage(lut=3, lutram=3)
+    assert [units(impl, 64, 512, ULTRASCALE) for impl in ("bram", "uram", "lutram", "srl")] == [
+        1,
+        1,
+        8 * 8 * 10 + 3 * 64,
+        1024,
+    ]
+
+
+def test_the_area_is_the_mean_share_of_a_board() -> None:
+    """Of a ZCU104's 1728 DSPs, 312 BRAM36, 96 URAM and 230,400 LUTs; an Ultra96 has no URAM."""
+    zcu104, ultra96 = load("zcu104"), load("ultra96-v2")
+    shares = [
+        area(Usage(*(have if kind == index else 0 for kind in range(5))), zcu104)
+        for index, have in enumerate((1728, 312, 96, 230_400, 101_760))
+    ]
+    assert shares == [pytest.approx(2.5e11, rel=1e-5)] * 4 + [0]
+    assert area(Usage(dsp=180, uram=5), ultra96) == pytest.approx(1e12 / 3 / 2, rel=1e-5)
+    assert area(Usage(dsp=1), zcu104) == 10**12 // (4 * 1728)
+    assert area(Usage(lut=1, lutram=1), ultra96) == 10**12 // (3 * 70_560)
+
+
+def test_buffers_of_more_than_one_bank() -> None:
+    """Arranged rows go round the larger of Saver rows and map ports: 2 · ⌈(8 + 1) / 4⌉ · 16 words."""
+    array = Array(8, 16, 8, 1, 4, chunk=16, map_depth=100)
+    (arranged,) = (buffer for buffer in BUFFERS if buffer.name == "arranged")
+    assert (int(arranged.count(array)), int(arranged.bits(array)), int(arranged.depth(array))) == (4 * 2 * 2, 64, 96)
+    assert [buffer.name for buffer in built(array)] == [buffer.name for buffer in BUFFERS]
