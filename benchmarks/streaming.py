@@ -1,11 +1,11 @@
 """UltraNet as a streaming pipeline: python -m benchmarks.streaming [--balance | --fastest | --zcu104] [--ap-int]
 
-Ultra96-V2 at 102,400 cycles a frame (the balance of the 2022 contest's fastest design) and at its highest rate,
+Ultra96-V2 at 102,412 cycles a frame (the balance of the 2022 contest's fastest design) and at its highest rate,
 ZCU104 at its highest rate: cycles modelled and traced, resources as estimated, FIFO bits against one fixed depth,
 the rate against its bounds, every bit against the golden model, and what each step costs on this machine.
 
 Random weights: times, depths and resources depend on shapes alone (the resources by a few LUTs on the shifts' spread).
-Ends with an error where a bit is wrong, or where the traced rate is more than 2 % off the slowest block's.
+Ends with an error where a bit is wrong, or where the traced rate is more than 0.1 % off the slowest block's.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ from systolic.styles.streaming.measure import trace_design
 from systolic.styles.streaming.simulate import StreamingDesign, open_design, simulate
 from systolic.trace.report import board_memory
 
-BALANCE = 102_400
+BALANCE = 102_400 + 12
+"""Cycles: the steps of its units, and those in which they run empty after a frame."""
 CASES = {
     "balance": ("ultra96-v2", BALANCE),
     "fastest": ("ultra96-v2", None),
     "zcu104": ("zcu104", None),
 }
 DEADLINE = 60.0
-WITHIN = 0.02
+WITHIN = 0.001
 PACKED = 4
 """MACs of a DSP where two pixels share the weights of two PEs (packing.py)."""
 

@@ -170,6 +170,12 @@ void tell_ring(Json &json, const RegionResult &result) {
     json.close(']');
 }
 
+void tell_frames(Json &json, const RegionResult &result) {
+    json.key("interval").value(result.interval).key("frame_ends").open('[');
+    for (std::int64_t end : result.frame_ends) json.value(end);
+    json.close(']');
+}
+
 std::string solve_text(std::int64_t number, const Options &options, const std::int64_t *depths) {
     const RegionRecord &region = record().regions.at(std::size_t(number));
     const RegionResult result = solve_region(record(), region, options, depths);
@@ -179,6 +185,7 @@ std::string solve_text(std::int64_t number, const Options &options, const std::i
     tell_streams(json, result);
     tell_bundles(json, result);
     tell_ring(json, result);
+    tell_frames(json, result);
     json.close('}');
     return json.text();
 }
@@ -230,11 +237,13 @@ const char *systolic_trace_solve(std::int64_t region, const Options *options, co
     return guarded(text, [=] { return solve_text(region, *options, depths); });
 }
 
-std::int64_t systolic_trace_cycles(std::int64_t region, const Options *options, const std::int64_t *depths) {
+std::int64_t systolic_trace_cycles(std::int64_t region, const Options *options, const std::int64_t *depths,
+                                   std::int64_t *interval) {
     try {
         const RegionRecord &recorded = record().regions.at(std::size_t(region));
         const RegionResult result = solve_region(record(), recorded, *options, depths);
         if (result.limited) return -2;
+        if (interval != nullptr) *interval = result.interval;
         return result.ring.empty() ? result.cycles : -1;
     } catch (const std::exception &) {
         return -3;

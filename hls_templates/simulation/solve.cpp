@@ -15,8 +15,19 @@ namespace {
 
 // Times of the last writes and reads of a stream, as many as its depth needs.
 struct Fifo {
-    Fifo(std::int64_t depth_given, std::int64_t elements)
-        : depth(depth_given), write_times(std::min(depth, elements) + 2), read_times(std::min(depth, elements) + 2) {}
+    Fifo(std::int64_t depth_given, std::int64_t elements, std::int64_t frames)
+        : depth(depth_given), write_times(std::min(depth, elements) + 2), read_times(std::min(depth, elements) + 2) {
+        if (frames > 0 && elements > 0 && elements % frames == 0) frame = frame_end = elements / frames;
+    }
+
+    void take(std::int64_t now) {
+        read_times[read++] = now;
+        if (read == frame_end) {
+            frame_ends.push_back(now);
+            frame_end += frame;
+        }
+        merge();
+    }
 
     // Goes through writes and reads in order of time, as far as both are known, and notes the highest fill.
     void merge() {
@@ -35,6 +46,9 @@ struct Fifo {
     std::int64_t read = 0;
     std::int64_t merged_writes = 0;
     std::int64_t merged_reads = 0;
+    std::int64_t frame = 0;  // elements of one; 0: not told
+    std::int64_t frame_end = -1;
+    std::vector<std::int64_t> frame_ends;  // when each frame's last element was read
     TimeRing write_times;
     TimeRing read_times;
     StreamResult result;
@@ -179,6 +193,7 @@ private:
     void commit(Process &process, Code code, std::int64_t now);
     void stall(Process &process, std::int64_t now, std::int64_t ready, Code cause);
     bool block(Process &process, Code code, Channel *channel);
+    void tell_frames(const Fifo &fifo, RegionResult &result) const;
     RegionResult collect();
     std::vector<Blocked> find_ring() const;
     int waits_for(const Process &process) const;
@@ -199,7 +214,7 @@ RegionSolver::RegionSolver(const TraceRecord &trace, const RegionRecord &region,
     : region_(region), options_(options), fifo_latency_(options.fifo_latency), ddr_(options) {
     for (std::size_t i = 0; i < region.streams.size(); ++i) {
         const StreamRecord &stream = region.streams[i];
-        fifos_.emplace_back(depths ? depths[i] : stream.depth, stream.writes);
+        fifos_.emplace_back(depths ? depths[i] : stream.depth, stream.writes, options.frames);
     }
     processes_.resize(region.processes.size());
     for (std::size_t i = 0; i < processes_.size(); ++i) {
@@ -404,9 +419,7 @@ void RegionSolver::commit(Process &process, Code code, std::int64_t now) {
     const std::uint32_t index = index_of(code);
     switch (kind_of(code)) {
         case kRead: {
-            Fifo &fifo = fifos_[index];
-            fifo.read_times[fifo.read++] = now;
-            fifo.merge();
+            fifos_[index].take(now);
             break;
         }
         case kWrite: {
@@ -483,6 +496,14 @@ std::vector<Blocked> RegionSolver::find_ring() const {
     return ring;
 }
 
+void RegionSolver::tell_frames(const Fifo &fifo, RegionResult &result) const {
+    const std::size_t frames = fifo.frame_ends.size();
+    result.frame_ends.resize(std::max(result.frame_ends.size(), frames));
+    for (std::size_t i = 0; i < frames; ++i) result.frame_ends[i] = std::max(result.frame_ends[i], fifo.frame_ends[i]);
+    if (frames > 1)
+        result.interval = std::max(result.interval, fifo.frame_ends[frames - 1] - fifo.frame_ends[frames - 2]);
+}
+
 RegionResult RegionSolver::collect() {
     RegionResult result;
     bool stuck = false;
@@ -498,6 +519,7 @@ RegionResult RegionSolver::collect() {
         fifo.merge();
         fifo.result.depth = fifo.depth;
         result.streams.push_back(fifo.result);
+        tell_frames(fifo, result);
     }
     for (const auto &port : ports_) result.bundles.push_back(port.second->result);
     if (stuck) result.ring = find_ring();

@@ -29,6 +29,7 @@ struct Options {
     std::int64_t request_stages;  // from a request to its load in a loop that holds both
     std::int64_t timeline_bins;   // 0: none
     std::int64_t limit;           // cycles at which a solution is given up as too slow; 0: none
+    std::int64_t frames;          // that follow each other in a region; 0: it is not told frame by frame
 };
 
 enum Wait { kWaitInput = 0, kWaitSpace = 1, kWaitMemory = 2 };
@@ -74,6 +75,11 @@ struct RegionResult {
     std::vector<StreamResult> streams;
     std::vector<BundleResult> bundles;
     std::vector<Blocked> ring;  // not empty: deadlock
+    // Where options.frames is not 0: the cycle at which the last word of each frame was read, whichever stream it was
+    // in, and the most cycles that any stream took from its last frame but one to its last. A stream behind the slowest
+    // process shows that process's pace in every frame; what leaves shows it only when no earlier frame hides it.
+    std::vector<std::int64_t> frame_ends;
+    std::int64_t interval = 0;
 };
 
 // depths: one for each stream of the region, or null for the declared ones.

@@ -25,13 +25,20 @@ class SolverOptions(ctypes.Structure):
         ("request_stages", ctypes.c_int64),
         ("timeline_bins", ctypes.c_int64),
         ("limit", ctypes.c_int64),
+        ("frames", ctypes.c_int64),
     )
 
 
 def solver_options(
-    memory: Memory, clock_mhz: float, fabric: Fabric | None = None, timeline_bins: int = 0, limit: int = 0
+    memory: Memory,
+    clock_mhz: float,
+    fabric: Fabric | None = None,
+    timeline_bins: int = 0,
+    limit: int = 0,
+    frames: int = 0,
 ) -> SolverOptions:
-    """What the solver is told; limit: of cycles, beyond which it gives up, 0 for none."""
+    """What the solver is told; limit: of cycles, beyond which it gives up, 0 for none. frames: of a region, for the
+    time between two of them; 0 where that is not asked."""
     fabric = fabric or Fabric()
     return SolverOptions(
         memory.bytes_per_cycle(clock_mhz),
@@ -45,6 +52,7 @@ def solver_options(
         fabric.request_stages,
         timeline_bins,
         limit,
+        frames,
     )
 
 

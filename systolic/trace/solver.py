@@ -77,6 +77,8 @@ def _region_timing(facts: RegionFacts, result: dict[str, Any], fabric: Fabric) -
             for s, seen in zip(facts.streams, result["streams"], strict=True)
         ),
         bundles=tuple(BundleTiming(**bundle) for bundle in result["bundles"]),
+        interval=result["interval"],
+        frame_ends=tuple(result["frame_ends"]),
     )
 
 
@@ -96,23 +98,25 @@ class Trace:
 
     library: built with SYSTOLIC_TRACE and with trace.cpp, solve.cpp, memory.cpp and cycles.cpp of
     hls_templates/simulation. Call `begin`, the library's top function, `end`; then `solve` and `advise`
-    at will.
+    at will. frames: that follow each other in a region, for the time between two of them; 0 where that is not asked.
     """
 
-    def __init__(self, library: ctypes.CDLL) -> None:
+    def __init__(self, library: ctypes.CDLL, frames: int = 0) -> None:
         self._library = library
+        self.frames = frames
         try:
             library.systolic_trace_end.restype = ctypes.c_char_p
             library.systolic_trace_describe.restype = ctypes.c_char_p
-            solvers = (library.systolic_trace_solve, library.systolic_trace_cycles)
+            library.systolic_trace_cycles.restype = ctypes.c_int64
         except AttributeError as error:
             raise SimulationError(
                 f"{library._name} holds no trace: build it with SYSTOLIC_TRACE and the sources of "
                 f"hls_templates/simulation ({error})"
             ) from None
-        for solver, answer in zip(solvers, (ctypes.c_char_p, ctypes.c_int64), strict=True):
-            solver.argtypes = (ctypes.c_int64, ctypes.POINTER(SolverOptions), ctypes.POINTER(ctypes.c_int64))
-            solver.restype = answer
+        asked = (ctypes.c_int64, ctypes.POINTER(SolverOptions), ctypes.POINTER(ctypes.c_int64))
+        library.systolic_trace_solve.argtypes, library.systolic_trace_solve.restype = asked, ctypes.c_char_p
+        library.systolic_trace_cycles.argtypes = (*asked, ctypes.POINTER(ctypes.c_int64))
+        library.systolic_trace_cycles.restype = ctypes.c_int64
         self._facts: tuple[RegionFacts, ...] | None = None
         self._bytes = 0
 
@@ -165,7 +169,7 @@ class Trace:
         """
         memory, fabric = memory or Memory(), fabric or Fabric()
         self._check(clock_mhz, depths or {})
-        options = solver_options(memory, clock_mhz, fabric, TIMELINE_BINS if timeline else 0)
+        options = solver_options(memory, clock_mhz, fabric, TIMELINE_BINS if timeline else 0, frames=self.frames)
         regions = tuple(
             self._solve_region(number, facts.depths(depths or {}), options, fabric)
             for number, facts in enumerate(self.regions)
@@ -174,11 +178,17 @@ class Trace:
 
     def region_cycles(self, number: int, depths: Sequence[int], options: SolverOptions) -> int | None:
         """Cycles of one region, None for a deadlock or where they exceed ``options.limit``."""
-        array = (ctypes.c_int64 * len(depths))(*depths)
-        cycles = int(self._library.systolic_trace_cycles(number, ctypes.byref(options), array))
+        pace = self.region_pace(number, depths, options)
+        return None if pace is None else pace[0]
+
+    def region_pace(self, number: int, depths: Sequence[int], options: SolverOptions) -> tuple[int, int] | None:
+        """(cycles, ``interval`` of RegionTiming where the options say of how many frames); None as of
+        ``region_cycles``."""
+        array, interval = (ctypes.c_int64 * len(depths))(*depths), ctypes.c_int64()
+        cycles = int(self._library.systolic_trace_cycles(number, ctypes.byref(options), array, ctypes.byref(interval)))
         if cycles == -3:
             raise SimulationError(f"region {number} of the trace cannot be solved; it has {len(self.regions)} regions")
-        return None if cycles < 0 else cycles
+        return None if cycles < 0 else (cycles, interval.value)
 
     def advise(
         self,

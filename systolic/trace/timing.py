@@ -131,7 +131,9 @@ class BundleTiming:
 class RegionTiming:
     """One execution of a DATAFLOW region, or of the top's sequential code (``top``).
 
-    cycles: of its processes; overhead: start and stop hand-shakes beside them.
+    cycles: of its processes; overhead: start and stop hand-shakes beside them. Of a trace of several frames, interval:
+    the most cycles that any stream took between the last two of them, frame_ends: the cycle at which each had been read
+    from all streams.
     """
 
     label: int
@@ -141,6 +143,8 @@ class RegionTiming:
     processes: tuple[ProcessTiming, ...]
     streams: tuple[StreamTiming, ...]
     bundles: tuple[BundleTiming, ...]
+    interval: int = 0
+    frame_ends: tuple[int, ...] = ()
 
     @property
     def total(self) -> int:

@@ -19,6 +19,9 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 
+WIDTH_DEPTH = 3
+"""Stages of a converter's loop (width.h)."""
+
 
 @dataclass(frozen=True)
 class Converter:
@@ -53,7 +56,12 @@ class Converter:
 
     @property
     def cycles(self) -> int:
-        """A frame's: at most one word in and one word out each cycle.
+        """A frame's: its steps, and those in which the pipeline runs empty before the next frame."""
+        return self.steps + WIDTH_DEPTH
+
+    @property
+    def steps(self) -> int:
+        """At most one word in and one word out each.
 
         Channels are changed pixel by pixel, and while words of zeros leave, or words are cropped, nothing else goes on
         (width.h, convert_steps).

@@ -1,14 +1,17 @@
 """Cycles a frame: what a fold makes of a block. Closed formulas, steady state.
 
 Every block is one pipelined loop at an initiation interval of 1 that reads and writes each stream at most once a
-cycle, so that it takes as many cycles as its busiest stream has words, or as many as its arithmetic has steps.
+cycle, so that it takes as many steps as its busiest stream has words, or as many as its arithmetic has. It begins a
+frame when it is done with the one before: windows and pools walk on to their last position after the last pixel has
+come, and the pipeline runs empty. On small maps that is a tenth of a frame.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from cnn.network import MaxPool, Shape
+from cnn.network import MaxPool, Padding, Shape
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g
@@ -16,25 +19,63 @@ from scheduler.streaming.lanes import folds_of, in_lanes, in_shape, in_values, m
 from scheduler.streaming.model.converters import edges
 from scheduler.streaming.weights import beats_of
 
+DEPTH: Mapping[type[g.BlockOp], int] = {
+    g.Source: 3,
+    g.Sink: 3,
+    g.MatrixVector: 12,
+    g.VectorVector: 12,
+    g.Activate: 8,
+    g.GlobalPool: 10,
+    g.Add: 10,
+    g.Duplicate: 2,
+    g.Concat: 2,
+    g.Split: 2,
+    g.DownSample: 2,
+    g.Discard: 1,
+    g.LabelSelect: 6,
+    g.Reorg: 6,
+    g.Upsample: 6,
+    MaxPool: 5,
+}
+"""Stages of a block's loop, as its header declares them to the trace."""
+
+SCAN_DEPTH, WALK_DEPTH, WALK_LANDING, RESIDENT_DEPTH = 5, 6, 3, 14
+"""Stages of parallel windows (scan.h), of default ones (walk.h), of units that keep their vectors; and the steps from a
+word's arrival in a walk to its first use."""
+
 
 def block_cycles(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
     """Cycles a frame of one block, in steady state."""
+    return _steps(graph, index, fold) + _depth(graph.blocks[index], fold)
+
+
+def _depth(block: g.Block, fold: g.Fold) -> int:
+    if isinstance(block.op, g.Window):
+        return SCAN_DEPTH if fold.style == "parallel" else WALK_DEPTH
+    return RESIDENT_DEPTH if resident(block, fold) else DEPTH[type(block.op)]
+
+
+def _steps(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
+    """Iterations of a block's loop for one frame."""
     block = graph.blocks[index]
+    if isinstance(block.op, (MaxPool, g.Window)):
+        slide = _Slide.of(graph, index)
+        groups = in_values(graph, index, fold) * fold.m // in_lanes(block, fold)
+        parallel = isinstance(block.op, MaxPool) or fold.style == "parallel"
+        return groups * slide.scanned(fold.m) if parallel else slide.walked(groups)
     words = [
         _words(in_shape(graph, index, port), in_values(graph, index, fold, port), in_lanes(block, fold, port))
         for port in range(len(block.inputs))
     ]
-    if isinstance(block.op, MaxPool) or (isinstance(block.op, g.Window) and fold.style == "parallel"):
-        return _walked(graph, index, fold)
     words += [
         _words(kind.shape, out_values(graph, index, fold, output), out_lanes(block, fold, output))
         for output, kind in enumerate(block.outputs)
     ]
-    return max([*words, _multiplied(graph, index, fold)])
+    return _reordered(graph, index, fold) + max([*words, _multiplied(graph, index, fold)])
 
 
 def _multiplied(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Cycles of a unit's arithmetic; 0 where there is none.
+    """Steps of a unit's arithmetic; 0 where there is none.
 
     Resident units (matrix_vector_resident.h) take a frame's vectors, let every tile meet all positions, or wait for its
     beats where these are more, and give the results, one after the other.
@@ -60,15 +101,70 @@ def tile_beats(block: g.Block, fold: g.Fold) -> int:
     return beats_of(fold.pe * fold.simd, block.op.weight_type.bits, WEIGHT_BEAT_BYTES)
 
 
-def _walked(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Of a parallel window or a max pool, which walks over its map and on to where its last window ends: on a map of
-    width W, max(H, S · (OH − 1) + 1) · max(W, S · (OW − 1) + 1) / M pixels of C / SIMD words each."""
-    block = graph.blocks[index]
-    assert isinstance(block.op, (g.Window, MaxPool))
-    shape, out, stride = in_shape(graph, index), block.outputs[0].shape, block.op.stride
-    rows = max(shape.height, stride * (out.height - 1) + 1)
-    columns = ceil_div(max(shape.width, stride * (out.width - 1) + 1), fold.m)
-    return rows * columns * (fold.m * in_values(graph, index, fold) // in_lanes(block, fold))
+def _reordered(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
+    """Steps until the first word of a reorg or an up-sampler leaves; 0 for other blocks."""
+    op = graph.blocks[index].op
+    if not isinstance(op, (g.Reorg, g.Upsample)):
+        return 0
+    shape = in_shape(graph, index)
+    pixels = shape.width if isinstance(op, g.Upsample) else gathered_pixels(op, shape)
+    return pixels * in_values(graph, index, fold) // in_lanes(graph.blocks[index], fold) + WALK_LANDING - 1
+
+
+def gathered_pixels(reorg: g.Reorg, shape: Shape) -> int:
+    """Pixels up to the last one that the first pixel of a reorg needs; all of them where darknet's order crosses its
+    groups of rows."""
+    if reorg.order == "darknet" and shape.height % reorg.stride**2:
+        return shape.height * shape.width
+    rows = (reorg.stride - 1) * (reorg.stride if reorg.order == "darknet" else 1)
+    return rows * shape.width + reorg.stride
+
+
+@dataclass(frozen=True)
+class _Slide:
+    """A kernel over a map. kernel: rows and columns that it reaches over, dilation included."""
+
+    read: Shape
+    out: Shape
+    kernel: tuple[int, int]
+    taps: int
+    stride: int
+    padding: Padding
+
+    @staticmethod
+    def of(graph: g.StreamGraph, index: int) -> _Slide:
+        op = graph.blocks[index].op
+        assert isinstance(op, (g.Window, MaxPool))
+        rows, columns = (op.size, op.size) if isinstance(op, MaxPool) else op.kernel
+        dilation = 1 if isinstance(op, MaxPool) else op.dilation
+        reach = (rows - 1) * dilation + 1, (columns - 1) * dilation + 1
+        out = graph.blocks[index].outputs[0].shape
+        return _Slide(in_shape(graph, index), out, reach, rows * columns, op.stride, op.padding)
+
+    def scanned(self, m: int) -> int:
+        """Words of ``m`` pixels that a parallel window or a max pool passes until the last one has come and the last
+        position has left (scan.h)."""
+        wide = ceil_div(max(self.read.width, self.stride * (self.out.width - 1) + 1), m)
+        lag = (self.kernel[0] - 1 - self.padding.top) * wide + ceil_div(self.kernel[1] - 1 - self.padding.left, m)
+        words = self.out.width // max(1, m // self.stride)
+        last = (self.out.height - 1) * self.stride * wide + (words - 1) * max(1, self.stride // m)
+        return max((self.read.height - 1) * wide + self.read.width // m, last + lag + 1)
+
+    def walked(self, groups: int) -> int:
+        """Steps of a window that gives a word a cycle, ``groups`` words a pixel (window.h)."""
+        positions, pixels = self.out.height * self.out.width, self.read.height * self.read.width
+        walked = self._landed(0, 0, groups) + positions * self.taps * groups
+        if positions * self.taps > pixels:
+            return walked
+        row, last = self.out.height - 1, self.out.width - 1
+        last_row = self._landed(row, 0, groups) + self.out.width * self.taps * groups
+        return max(pixels * groups, walked, last_row, self._landed(row, last, groups) + self.taps * groups)
+
+    def _landed(self, y: int, x: int, groups: int) -> int:
+        """Steps until the last word that position (y, x) sees may be used, where a word comes each cycle."""
+        rows = min(y * self.stride - self.padding.top + self.kernel[0], self.read.height)
+        columns = min(x * self.stride - self.padding.left + self.kernel[1], self.read.width)
+        return ((rows - 1) * self.read.width + columns) * groups + WALK_LANDING - 1
 
 
 def _words(shape: Shape, values: int, lanes: int) -> int:

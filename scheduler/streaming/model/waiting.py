@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from cnn.network import MaxPool, Padding, Shape
+from cnn.network import MaxPool, Padding
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
+from scheduler.streaming.model.cycles import gathered_pixels
 
 
 @lru_cache(maxsize=64)
@@ -49,7 +50,7 @@ def _fill(graph: g.StreamGraph, index: int) -> float:
     if isinstance(block.op, MaxPool):
         return _gathered((block.op.size, block.op.size), 1, block.op.padding, shape.width) / pixels
     if isinstance(block.op, g.Reorg):
-        return _reordered(block.op, shape) / pixels
+        return gathered_pixels(block.op, shape) / pixels
     return 0.0
 
 
@@ -57,14 +58,6 @@ def _gathered(kernel: tuple[int, int], dilation: int, padding: Padding, width: i
     """Pixels before the first position of a window."""
     rows = (kernel[0] - 1) * dilation - padding.top
     return max(0, rows * width + (kernel[1] - 1) * dilation - padding.left)
-
-
-def _reordered(reorg: g.Reorg, shape: Shape) -> int:
-    """Pixels before the first of a reorg; all of them where darknet's order crosses its groups of rows."""
-    if reorg.order == "darknet" and shape.height % reorg.stride**2:
-        return shape.height * shape.width
-    rows = (reorg.stride - 1) * (reorg.stride if reorg.order == "darknet" else 1)
-    return rows * shape.width + reorg.stride
 
 
 def depth_of(graph: g.StreamGraph, index: int, port: int, reader: g.Fold) -> int:

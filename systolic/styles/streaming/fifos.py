@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from boards.errors import SimulationError
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
-from systolic.styles.streaming.measure import FRAMES
+from systolic.styles.streaming.measure import unbounded
 from systolic.trace.depths import Depths, DepthSearch, TracedFifos, least_depths
 from systolic.trace.solver import Memory, Trace, solver_options
 
@@ -40,14 +40,14 @@ class Fifos:
 
 
 def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str, int]) -> Fifos:
-    """Least depths for the trace of one frame and of FRAMES (systolic.styles.streaming.measure.trace_design).
+    """Least depths for the trace of one frame and of several (systolic.styles.streaming.measure.trace_design).
 
     bits: of a word of each stream inside of the pipeline; others, the DMA's, stay as they are. SimulationError where no
     depth frees a deadlock.
     """
     frames = _TracedFrames(trace, _two_runs(trace), memory, clock_mhz, bits)
-    unbounded = frames.unbounded()
-    best = frames.pace(unbounded)
+    deep = unbounded(trace, bits)
+    best = frames.pace(deep)
     if best is None:
         raise SimulationError(
             "the pipeline deadlocks even with unbounded FIFOs: a join waits for what its own branch still holds; "
@@ -58,11 +58,11 @@ def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str
         pace = frames.pace(depths)
         return (
             pace is not None
-            and pace.later_frames <= best.later_frames
-            and pace.all_frames <= best.all_frames + best.slack
+            and pace.interval <= best.interval
+            and pace.all_frames <= best.all_frames + int(best.interval * LATENCY_SLACK)
         )
 
-    fifos = TracedFifos(unbounded, keeps_pace, lambda name, depth: bits[name] * depth, frames.fullest)
+    fifos = TracedFifos(deep, keeps_pace, lambda name, depth: bits[name] * depth, frames.fullest)
     depths, solved = least_depths(fifos, SEARCH)
     pace = frames.pace(depths) or best
     deepest = max(FIXED_DEPTH, *depths.values())
@@ -80,38 +80,22 @@ def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str
 
 @dataclass(frozen=True)
 class _Pace:
-    """Cycles of one frame, and of FRAMES in a row."""
+    """Cycles of one frame, of several in a row, and between the last two of these."""
 
     first_frame: int
     all_frames: int
-
-    @property
-    def later_frames(self) -> int:
-        """Cycles of the frames after the first."""
-        return self.all_frames - self.first_frame
-
-    @property
-    def interval(self) -> int:
-        return -(-self.later_frames // (FRAMES - 1))
-
-    @property
-    def slack(self) -> int:
-        return int(self.later_frames / (FRAMES - 1) * LATENCY_SLACK)
+    interval: int
 
 
 @dataclass(frozen=True, eq=False)
 class _TracedFrames:
-    """The two traced regions: one frame, and FRAMES."""
+    """The two traced regions: one frame, and several."""
 
     trace: Trace
     regions: tuple[int, int]
     memory: Memory
     clock_mhz: float
     bits: Mapping[str, int]
-
-    def unbounded(self) -> dict[str, int]:
-        streams = self.trace.regions[self.regions[1]].streams
-        return {s.name: max(LEAST_FIFO_DEPTH, s.elements) for s in streams if s.name in self.bits}
 
     def fullest(self, depths: Depths) -> dict[str, int]:
         """The most words that each stream held at once."""
@@ -124,17 +108,16 @@ class _TracedFrames:
 
     def pace(self, depths: Depths) -> _Pace | None:
         """None for a deadlock."""
-        options, cycles = solver_options(self.memory, self.clock_mhz), []
-        for number in self.regions:
-            solved = self.trace.region_cycles(number, self.trace.regions[number].depths(depths), options)
-            if solved is None:
-                return None
-            cycles.append(solved)
-        return _Pace(*cycles)
+        options = solver_options(self.memory, self.clock_mhz, frames=self.trace.frames)
+        first, more = (
+            self.trace.region_pace(number, self.trace.regions[number].depths(depths), options)
+            for number in self.regions
+        )
+        return None if first is None or more is None else _Pace(first[0], *more)
 
 
 def _two_runs(trace: Trace) -> tuple[int, int]:
-    """The traced regions of one frame and of FRAMES."""
+    """The traced regions of one frame and of several."""
     regions = [number for number, region in enumerate(trace.regions) if not region.top]
     if len(regions) != 2:
         raise SimulationError(f"FIFOs are sized from two traced runs of the pipeline, not {len(regions)}")

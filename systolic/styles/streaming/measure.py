@@ -1,8 +1,8 @@
-"""Time of a generated pipeline: traced executions of one frame and of three, and what lies between them."""
+"""Time of a generated pipeline: traced executions of one frame and of several, and what lies between the last two."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,12 @@ import numpy.typing as npt
 
 from boards.errors import SimulationError
 from host.contract.libraries import StreamingLibrary
+from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from systolic.execution.build import Variant, build
 from systolic.report.tables import Cell, table
 from systolic.styles.streaming.simulate import StreamingDesign, pack_picture
-from systolic.trace.report import LayerTime, process_values
+from systolic.trace.depths import greatest
+from systolic.trace.report import LayerTime, board_memory, process_values
 from systolic.trace.solver import Memory, Trace
 from systolic.trace.timeline import draw
 from systolic.trace.timing import RegionTiming, Timing
@@ -23,8 +25,12 @@ from systolic.trace.timing import RegionTiming, Timing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FRAMES = 3
-"""In one traced execution: the first fills the pipeline, the others follow at its steady rate."""
+FRAMES = (3, 5, 9)
+"""In one traced execution: the first count of these in which the last frame follows at the steady rate. The first
+frames fill the pipeline; where it has branches, some more follow faster or slower than all later ones."""
+
+STEADY = 0.001
+"""Of the interval: what it may lie above the work of the slowest process, and be called steady."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +42,10 @@ class StreamingLayerTime(LayerTime):
 
 @dataclass(frozen=True, eq=False)
 class StreamingReport:
-    """cycles_per_frame: between two frames in the steady state. latency_cycles: of the first frame, in and out.
+    """cycles_per_frame: between two frames in the steady state, which is what the slowest stream takes (RegionTiming):
+    what leaves may follow sooner as long as an earlier frame was late. latency_cycles: of the first frame, in and out.
 
-    timing: of FRAMES frames. layers: one a block; its cycles are those in which it works, a frame.
+    timing: of all traced frames. layers: one a block; its cycles are those in which it works, a frame.
     """
 
     network: str
@@ -59,14 +66,19 @@ class StreamingReport:
         return sum(layer.macs for layer in self.layers) / (2 * max(1, self.dsp) * self.cycles_per_frame)
 
     @property
+    def frames(self) -> int:
+        """That were traced in a row."""
+        return len(self.timing.regions[0].frame_ends)
+
+    @property
     def slowest(self) -> LayerTime:
         return max(self.layers, key=lambda layer: layer.cycles)
 
     @property
     def frame_ends(self) -> dict[int, str]:
         """Cycle of the timing in which each traced frame has left, and its name; for a timeline's marks."""
-        ends = (self.latency_cycles + number * self.cycles_per_frame for number in range(FRAMES))
-        return {end: f"frame {number}" for number, end in enumerate(ends, 1)}
+        (region,) = self.timing.regions
+        return {end: f"frame {number}" for number, end in enumerate(region.frame_ends, 1)}
 
     @property
     def pass_cycles(self) -> list[int]:
@@ -108,8 +120,8 @@ class StreamingReport:
                 block.modelled_cycles,
                 100 * block.cycles / self.cycles_per_frame,
                 block.macs,
-                processes[block.name].wait_input // FRAMES,
-                processes[block.name].wait_space // FRAMES,
+                processes[block.name].wait_input // self.frames,
+                processes[block.name].wait_space // self.frames,
                 block.folding,
             ]
             for block in self.layers
@@ -119,11 +131,11 @@ class StreamingReport:
             f"{table(head, rows)}\n\n{self.network}: a frame every {self.cycles_per_frame:,} cycles, "
             f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz (target), latency "
             f"{self.latency_cycles:,} cycles; bound by {self.slowest.name} (cycles traced on the generated code over "
-            f"{FRAMES} frames; modelled: closed formulas)"
+            f"{self.frames} frames; modelled: closed formulas)"
         )
 
     def timeline(self, layer: str | None = None) -> Figure:
-        """A lane a process over FRAMES frames; SimulationError for a layer alone."""
+        """A lane a process over the traced frames; SimulationError for a layer alone."""
         check_timeline(layer)
         return draw(self.timing, title=self.title, marks=self.frame_ends)
 
@@ -153,17 +165,36 @@ def check_timeline(layer: str | None) -> None:
 def trace_design(
     design: StreamingDesign, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None
 ) -> Trace:
-    """Executes FRAMES frames of one picture, uint8 [channels, height, width], with every process's clock recorded."""
+    """Executes one frame, and several in a row, of one picture, uint8 [channels, height, width], with every process's
+    clock recorded: so many that the last follows at the steady rate, FRAMES at most."""
     tell("compiling (native-trace)")
     library = StreamingLibrary(build(design.path, Variant(trace=True)), design.manifest)
     packet = pack_picture(design, picture)
-    tell("tracing")
-    trace = Trace(library.handle)
-    trace.begin()
-    for frames in (1, FRAMES):  # two regions, one after the other
-        library.run(design.images, np.repeat(packet[None], frames, axis=0))
-    trace.end()
+    for frames in FRAMES:
+        tell(f"tracing {frames} frames")
+        trace = Trace(library.handle, frames)
+        trace.begin()
+        for count in (1, frames):  # two regions, one after the other
+            library.run(design.images, np.repeat(packet[None], count, axis=0))
+        trace.end()
+        if frames == FRAMES[-1] or _is_steady(design, trace):
+            break
     return trace
+
+
+def _is_steady(design: StreamingDesign, trace: Trace) -> bool:
+    """Whether, with unbounded FIFOs, the last frame follows as fast as the slowest process works. No later one can be
+    faster."""
+    solved = trace.solve(board_memory(design), design.manifest.clock_mhz, unbounded(trace, design.fifo_bits))
+    *_, region = (region for region in solved.regions if not region.top)
+    work = max(process.busy + process.wait_memory for process in region.processes) / trace.frames
+    return region.interval <= (1 + STEADY) * work
+
+
+def unbounded(trace: Trace, names: Collection[str]) -> dict[str, int]:
+    """Depths that no FIFO of these names ever fills, in no region."""
+    streams = [stream for region in trace.regions for stream in region.streams if stream.name in names]
+    return greatest({stream.name: max(LEAST_FIFO_DEPTH, stream.elements)} for stream in streams)
 
 
 def measure(
@@ -177,20 +208,19 @@ def measure(
     clock = design.manifest.clock_mhz if clock_mhz is None else clock_mhz
     timing = trace.solve(memory, clock, depths, timeline=True)
     first, more = (region for region in timing.regions if not region.top)
-    interval = -(-(more.total - first.total) // (FRAMES - 1))
     return StreamingReport(
         network=design.manifest.network,
         clock_mhz=clock,
         dsp=design.manifest.estimate.dsp,
-        cycles_per_frame=interval,
+        cycles_per_frame=more.interval,
         latency_cycles=first.total,
-        layers=_blocks(design, more),
+        layers=_blocks(design, more, trace.frames),
         timing=Timing(clock, memory, (more,)),
     )
 
 
-def _blocks(design: StreamingDesign, region: RegionTiming) -> tuple[StreamingLayerTime, ...]:
-    busy = {process.name: -(-process.busy // FRAMES) for process in region.processes}
+def _blocks(design: StreamingDesign, region: RegionTiming, frames: int) -> tuple[StreamingLayerTime, ...]:
+    busy = {process.name: -(-process.busy // frames) for process in region.processes}
     times = []
     for block in design.manifest.blocks:
         cycles, peak = busy[block.name], block.macs_per_cycle

@@ -8,8 +8,8 @@ import pytest
 
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
-from scheduler.streaming.model.converters import Converter, Edge, Words, edge_of
-from scheduler.streaming.model.cycles import block_cycles
+from scheduler.streaming.model.converters import WIDTH_DEPTH, Converter, Edge, Words, edge_of
+from scheduler.streaming.model.cycles import DEPTH, WALK_DEPTH, block_cycles
 from scheduler.streaming.weights import weight_matrix
 from tests.low_bit import Layers
 
@@ -21,8 +21,8 @@ def graph_of(made: Layers) -> g.StreamGraph:
 def test_padding_makes_vectors_longer() -> None:
     graph = graph_of(Layers(3, 10, 10).conv(5, 3))
     folds = (g.Fold(simd=3), g.Fold(simd=2, pad_in=1, pad_out=1), g.Fold(simd=12, pe=2, pad_in=1, pad_out=1), g.Fold())
-    assert block_cycles(graph, 1, folds[1]) == 100 * 9 * 2
-    assert block_cycles(graph, 2, folds[2]) == 100 * 3 * 3
+    assert block_cycles(graph, 1, folds[1]) == 12 * 2 + 2 + 100 * 9 * 2 + WALK_DEPTH
+    assert block_cycles(graph, 2, folds[2]) == 100 * 3 * 3 + DEPTH[g.MatrixVector]
     assert edge_of(graph, folds, 1).converters == (Converter(3, 2, 3, 4, 100),)
     assert edge_of(graph, folds, 2).converters == (Converter(2, 12, 36, 36, 100),)
     assert edge_of(graph, folds, 3).converters == (Converter(2, 1, 6, 5, 100),)
@@ -71,7 +71,7 @@ def test_padding_is_dropped_pixel_by_pixel_before_words_of_more_than_a_pixel() -
     ],
 )
 def test_channels_are_changed_pixel_by_pixel(widths: tuple[int, int], channels: tuple[int, int], steps: int) -> None:
-    assert Converter(*widths, *channels, 100).cycles == 100 * steps
+    assert Converter(*widths, *channels, 100).cycles == 100 * steps + WIDTH_DEPTH
 
 
 def stepped(lanes_in: int, lanes_out: int, words_in: int, words_out: int) -> int:
@@ -98,7 +98,7 @@ def test_cycles_are_the_iterations_of_the_loop(lanes_in: int, lanes_out: int) ->
     for channels_in, channels_out in product(range(lanes_in, 25, lanes_in), range(lanes_out, 25, lanes_out)):
         if channels_in != channels_out:
             steps = stepped(lanes_in, lanes_out, channels_in // lanes_in, channels_out // lanes_out)
-            assert Converter(lanes_in, lanes_out, channels_in, channels_out, 7).cycles == 7 * steps
+            assert Converter(lanes_in, lanes_out, channels_in, channels_out, 7).steps == 7 * steps
     for channels, pixels in product(range(1, 13), (1, 6, 35)):
         values = channels * pixels
         if values % lanes_in == 0 == values % lanes_out:
@@ -108,14 +108,14 @@ def test_cycles_are_the_iterations_of_the_loop(lanes_in: int, lanes_out: int) ->
                 values // lanes_in,
                 values // lanes_out,
             )
-            assert converter.cycles == stepped(lanes_in, lanes_out, values // lanes_in, values // lanes_out)
+            assert converter.steps == stepped(lanes_in, lanes_out, values // lanes_in, values // lanes_out)
 
 
 def test_words_of_more_pixels_are_fewer() -> None:
     """3 lanes of each pixel of 6 values, 20 pixels: 40 words of one pixel, 10 of four."""
     wider, narrower = Converter(3, 12, 6, 6, 20, 1, 4), Converter(12, 3, 6, 6, 20, 4, 1)
-    assert (wider.kind, wider.words_in, wider.words_out, wider.cycles) == ("pixels", 40, 10, 40)
-    assert (narrower.kind, narrower.words_in, narrower.words_out, narrower.cycles) == ("pixels", 10, 40, 40)
+    assert (wider.kind, wider.words_in, wider.words_out, wider.steps) == ("pixels", 40, 10, 40)
+    assert (narrower.kind, narrower.words_in, narrower.words_out, narrower.steps) == ("pixels", 10, 40, 40)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,18 @@ from cnn.network import MaxPool, Padding, Shape
 from scheduler.streaming import graph as g
 from scheduler.streaming.lanes import out_lanes
 from scheduler.streaming.lower import lower
-from scheduler.streaming.model.converters import Converter, edge_of
-from scheduler.streaming.model.cycles import block_cycles, bottleneck, frame_cycles, resident, tile_beats
+from scheduler.streaming.model.converters import WIDTH_DEPTH, Converter, edge_of
+from scheduler.streaming.model.cycles import (
+    DEPTH,
+    RESIDENT_DEPTH,
+    SCAN_DEPTH,
+    WALK_DEPTH,
+    block_cycles,
+    bottleneck,
+    frame_cycles,
+    resident,
+    tile_beats,
+)
 from tests.low_bit import Layers, ultranet
 
 
@@ -15,30 +25,37 @@ def graph_of(made: Layers) -> g.StreamGraph:
     return lower(made.network())
 
 
+UNIT = DEPTH[g.MatrixVector]
+"""Cycles in which a unit's pipeline runs empty before the next frame."""
+
+
 def test_cycles_of_a_window_are_those_of_its_busier_side() -> None:
+    """And of what it waits for: the first position for a row and two pixels, the last for a row and a pixel of none."""
     graph = graph_of(Layers(8, 10, 10).conv(4, 3))
-    assert block_cycles(graph, 1, g.Fold(simd=2)) == 100 * 9 * 4
-    assert block_cycles(graph, 1, g.Fold(simd=2, style="parallel")) == 100 * 4
+    assert block_cycles(graph, 1, g.Fold(simd=2)) == 12 * 4 + 2 + 100 * 9 * 4 + WALK_DEPTH
+    assert block_cycles(graph, 1, g.Fold(simd=2, style="parallel")) == 111 * 4 + SCAN_DEPTH
     strided = graph_of(Layers(8, 10, 10).conv(4, 3, 2))
-    assert block_cycles(strided, 1, g.Fold(simd=2, style="parallel")) == 100 * 4  # all that comes has to be read
+    assert (
+        block_cycles(strided, 1, g.Fold(simd=2, style="parallel")) == 100 * 4 + SCAN_DEPTH
+    )  # all that comes has to be read
 
 
 def test_cycles_of_units() -> None:
     graph = graph_of(Layers(8, 10, 10).conv(4, 3))
-    assert block_cycles(graph, 2, g.Fold(simd=24, pe=2)) == 100 * 3 * 2
-    assert block_cycles(graph, 2, g.Fold(simd=24, pe=2, pixels=2)) == 50 * 3 * 2
+    assert block_cycles(graph, 2, g.Fold(simd=24, pe=2)) == 100 * 3 * 2 + UNIT
+    assert block_cycles(graph, 2, g.Fold(simd=24, pe=2, pixels=2)) == 50 * 3 * 2 + UNIT
     depthwise = graph_of(Layers(8, 10, 10).depthwise())
-    assert block_cycles(depthwise, 2, g.Fold(simd=3, pe=4)) == 100 * 3 * 2
+    assert block_cycles(depthwise, 2, g.Fold(simd=3, pe=4)) == 100 * 3 * 2 + DEPTH[g.VectorVector]
     dense = graph_of(Layers(8, 2, 2).dense(10))
-    assert block_cycles(dense, 1, g.Fold(simd=4, pe=5)) == 8 * 2
+    assert block_cycles(dense, 1, g.Fold(simd=4, pe=5)) == 8 * 2 + UNIT
 
 
 def test_the_bottleneck_may_be_a_converter() -> None:
     graph = graph_of(Layers(64, 8, 8).conv(4, 1))
     folds = (g.Fold(simd=64), g.Fold(simd=64, pe=4), g.Fold(simd=4))
-    assert bottleneck(graph, folds)[1] == 64
+    assert bottleneck(graph, folds)[1] == 64 + UNIT
     slow = (g.Fold(simd=1), g.Fold(simd=64, pe=4), g.Fold(simd=4))
-    assert bottleneck(graph, slow) == ("input", 4096)
+    assert bottleneck(graph, slow) == ("input", 4096 + DEPTH[g.Source])
 
 
 def test_ultranet_at_the_balance_of_the_fastest_contest_design() -> None:
@@ -47,15 +64,15 @@ def test_ultranet_at_the_balance_of_the_fastest_contest_design() -> None:
     units = [i for i, b in enumerate(graph.blocks) if isinstance(b.op, g.MatrixVector)]
     ways = [(8, 27), (4, 144), (8, 72), (4, 72), *[(1, 72)] * 4, (6, 1)]
     assert [block_cycles(graph, i, g.Fold(pe=pe, simd=simd)) for i, (pe, simd) in zip(units, ways, strict=True)] == [
-        *[102_400] * 8,
-        200 * 6 * 64,
+        *[102_400 + UNIT] * 8,
+        200 * 6 * 64 + UNIT,
     ]
 
 
 def test_the_frame_takes_what_its_slowest_block_does() -> None:
     graph = lower(ultranet())
     folds = tuple(g.Fold() for _ in graph.blocks)
-    assert frame_cycles(graph, folds) == 80 * 160 * 32 * 144
+    assert frame_cycles(graph, folds) == 80 * 160 * 32 * 144 + UNIT
     assert bottleneck(graph, folds)[0] == "conv3"
 
 
@@ -66,7 +83,11 @@ def test_words_of_two_pixels_halve_the_cycles_and_a_stride_takes_them_back() -> 
         g.Fold(simd=36, pe=6, m=2, pixels=2),
         g.Fold(pe=6, m=2),
     )
-    assert [block_cycles(graph, i, fold) for i, fold in ((1, window), (2, unit), (3, pool))] == [32, 32, 32]
+    assert [block_cycles(graph, i, fold) for i, fold in ((1, window), (2, unit), (3, pool))] == [
+        37 + SCAN_DEPTH,
+        32 + UNIT,
+        33 + SCAN_DEPTH,
+    ]
     assert out_lanes(graph.blocks[3], pool) == 6
     folds = (g.Fold(simd=4), window, unit, pool, g.Fold(simd=6))
     assert edge_of(graph, folds, 1).converters == (Converter(4, 8, 4, 4, 64),)
@@ -75,22 +96,22 @@ def test_words_of_two_pixels_halve_the_cycles_and_a_stride_takes_them_back() -> 
 
 def test_a_window_that_gathers_more_than_it_reads_walks_on_to_its_end() -> None:
     made = Layers(4, 8, 8).conv(6, 3, 1, Padding(2, 2, 2, 2))
-    assert block_cycles(graph_of(made), 1, g.Fold(simd=4, style="parallel")) == 10 * 10
+    assert block_cycles(graph_of(made), 1, g.Fold(simd=4, style="parallel")) == 10 * 10 + SCAN_DEPTH
 
 
 def test_weights_from_ddr_take_a_cycle_a_beat() -> None:
     graph = graph_of(Layers(8, 2, 2).dense(12))
     near, far = (g.Fold(simd=16, pe=6, memory=memory) for memory in ("decoupled", "external"))
-    assert block_cycles(graph, 1, near) == 2 * 2
-    assert block_cycles(graph, 1, far) == 2 * 2 * 3  # 96 weights of 4 bits are three beats of 128
+    assert block_cycles(graph, 1, near) == 2 * 2 + UNIT
+    assert block_cycles(graph, 1, far) == 2 * 2 * 3 + UNIT  # 96 weights of 4 bits are three beats of 128
 
 
 def test_weights_from_ddr_meet_all_positions_of_a_frame() -> None:
     graph = graph_of(Layers(8, 10, 10).conv(8, 3))
     far = g.Fold(simd=24, pe=4, pixels=2, memory="external")
-    assert block_cycles(graph, 2, far) == 50 * (3 + 3 * 2 + 2)
+    assert block_cycles(graph, 2, far) == 50 * (3 + 3 * 2 + 2) + RESIDENT_DEPTH
     wide = g.Fold(simd=72, pe=8, m=10, pixels=10, memory="external")
-    assert block_cycles(graph, 2, wide) == 10 * (1 + 1) + 18  # 576 weights are 18 beats, and there are but 10 positions
+    assert block_cycles(graph, 2, wide) == 10 * (1 + 1) + 18 + RESIDENT_DEPTH  # 18 beats of weights, 10 positions
 
 
 def test_a_converter_that_adds_many_zeros_is_the_bottleneck() -> None:
@@ -98,37 +119,39 @@ def test_a_converter_that_adds_many_zeros_is_the_bottleneck() -> None:
     leave while nothing comes: 5 cycles."""
     graph = graph_of(Layers(2, 10, 10).conv(4, 1))
     folds = (g.Fold(simd=1), g.Fold(simd=2, pe=4, pad_in=6), g.Fold(simd=4))
-    assert block_cycles(graph, 1, folds[1]) == 100 * 4
-    assert bottleneck(graph, folds) == ("the width converter before conv1", 100 * 5)
-    assert frame_cycles(graph, folds) == 500
+    assert block_cycles(graph, 1, folds[1]) == 100 * 4 + UNIT
+    assert bottleneck(graph, folds) == ("the width converter before conv1", 100 * 5 + WIDTH_DEPTH)
+    assert frame_cycles(graph, folds) == 500 + WIDTH_DEPTH
 
 
 def test_of_blocks_that_are_as_slow_the_first_is_named() -> None:
-    graph = graph_of(Layers(1, 1, 1).dense(1))
-    assert bottleneck(graph, [g.Fold()] * 3) == ("input", 1)
+    graph = graph_of(Layers(1, 1, 1).conv(1, 1).conv(1, 1))
+    assert bottleneck(graph, [g.Fold()] * len(graph.blocks)) == ("conv1", 1 + UNIT)
 
 
 def test_a_pool_that_gathers_beyond_its_map_walks_on_to_its_end() -> None:
     """5 windows of 3, 2 apart, end 9 pixels behind the first one's second: 9×9 of an 8×8 map."""
     made = Layers(4, 8, 8).conv(6, 1)
     made.add("pool", MaxPool(3, 2, Padding(2, 2, 2, 2)), Shape(6, 5, 5))
-    assert block_cycles(graph_of(made), 2, g.Fold(pe=2)) == 9 * 9 * 3
-    assert block_cycles(graph_of(made), 2, g.Fold(pe=6, m=2)) == 9 * 5  # 9 columns are 5 words of 2
+    assert block_cycles(graph_of(made), 2, g.Fold(pe=2)) == 9 * 9 * 3 + SCAN_DEPTH
+    assert block_cycles(graph_of(made), 2, g.Fold(pe=6, m=2)) == 9 * 5 + SCAN_DEPTH  # 9 columns are 5 words of 2
 
 
 def test_a_pool_reads_what_it_does_not_need() -> None:
     """Of 9×7 pixels it gives 3×2."""
     made = Layers(4, 9, 7).conv(6, 1)
     made.add("pool", MaxPool(3, 3, Padding()), Shape(6, 3, 2))
-    assert block_cycles(graph_of(made), 2, g.Fold(pe=3)) == 9 * 7 * 2
+    assert block_cycles(graph_of(made), 2, g.Fold(pe=3)) == 9 * 7 * 2 + SCAN_DEPTH
 
 
 def test_cycles_of_words_that_do_not_end_with_the_map() -> None:
     """15 pixels of 6 values in words of 4: 23."""
     graph = graph_of(Layers(6, 3, 5).conv(2, 1))
-    assert block_cycles(graph, 0, g.Fold(simd=4)) == 23
-    assert block_cycles(graph, 1, g.Fold(simd=6, pe=2, pixels=4)) == 15  # it waits for its input, not for 4 passes
-    assert block_cycles(graph, 1, g.Fold(simd=6, pe=1, pixels=1)) == 15 * 2
+    assert block_cycles(graph, 0, g.Fold(simd=4)) == 23 + DEPTH[g.Source]
+    assert (
+        block_cycles(graph, 1, g.Fold(simd=6, pe=2, pixels=4)) == 15 + UNIT
+    )  # it waits for its input, not for 4 passes
+    assert block_cycles(graph, 1, g.Fold(simd=6, pe=1, pixels=1)) == 15 * 2 + UNIT
 
 
 def test_resident_units_of_more_than_a_position() -> None:

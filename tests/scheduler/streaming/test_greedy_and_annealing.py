@@ -10,7 +10,7 @@ from boards.board import load
 from boards.errors import ScheduleError
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
-from scheduler.streaming.model.cycles import block_cycles
+from scheduler.streaming.model.cycles import DEPTH, block_cycles
 from scheduler.streaming.result import Goal
 from scheduler.streaming.search import annealing, exact, greedy
 from scheduler.streaming.search.candidates import Options
@@ -18,6 +18,7 @@ from scheduler.streaming.search.space import space_of
 from tests.low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
 ULTRA96 = load("ultra96-v2")
+UNIT = DEPTH[g.MatrixVector]
 
 
 def folds(graph: g.StreamGraph, target: int, strict: bool = True) -> dict[str, g.Fold]:
@@ -27,21 +28,21 @@ def folds(graph: g.StreamGraph, target: int, strict: bool = True) -> dict[str, g
 
 def test_simd_is_raised_first_and_then_pe() -> None:
     graph = lower(Layers(8, 10, 10).conv(16, 3).network())
-    assert folds(graph, 100 * 16 * 8 + 1)["conv1"] == g.Fold(pe=1, simd=9)
+    assert folds(graph, 100 * 16 * 8 + UNIT + 1)["conv1"] == g.Fold(pe=1, simd=9)
     # SIMD 12 is beyond 36 bits of weights a PE: from there on PE.
-    assert folds(graph, 100 * 16 * 6)["conv1"] == g.Fold(pe=2, simd=9)
+    assert folds(graph, 100 * 16 * 6 + UNIT)["conv1"] == g.Fold(pe=2, simd=9)
 
 
 def test_a_block_exactly_on_target_is_unfolded_once_too_often_as_published() -> None:
     graph = lower(Layers(8, 10, 10).conv(16, 1).network())
-    assert block_cycles(graph, 1, g.Fold(simd=4)) == 3200
-    assert folds(graph, 3200)["conv1"] == g.Fold(simd=8)
-    assert folds(graph, 3200, strict=False)["conv1"] == g.Fold(simd=4)
+    assert block_cycles(graph, 1, g.Fold(simd=4)) == 3200 + UNIT
+    assert folds(graph, 3200 + UNIT)["conv1"] == g.Fold(simd=8)
+    assert folds(graph, 3200 + UNIT, strict=False)["conv1"] == g.Fold(simd=4)
 
 
 def test_a_window_that_is_too_slow_with_all_channels_becomes_parallel() -> None:
     graph = lower(Layers(4, 10, 10).conv(16, 3).network())
-    assert folds(graph, 901)["conv1_window"] == g.Fold(simd=4)
+    assert folds(graph, 921)["conv1_window"] == g.Fold(simd=4)
     assert folds(graph, 450)["conv1_window"] == g.Fold(simd=4, style="parallel")
 
 
@@ -56,7 +57,7 @@ def test_what_cannot_reach_the_target_balances_the_rest() -> None:
     """Two passes: the slowest block, unfolded, is the target of the second."""
     graph = lower(Layers(2, 10, 10).conv(4, 3).conv(64, 1).network())
     found = greedy.fold(graph, ULTRA96, Goal(1), strict=False)
-    assert found.cycles == 200  # 18 columns, of which 36 bits of weights take 9
+    assert found.cycles == 200 + UNIT  # 18 columns, of which 36 bits of weights take 9
     assert found.folding.folds[-1] == g.Fold(simd=32)  # 64 is what the target of 1 would have asked for
 
 

@@ -57,7 +57,9 @@ def bipolar() -> QuantizedNetwork:
     return made.network("ternary")
 
 
-def folded(network: QuantizedNetwork, cycles: int, board: Board = BOARD, **options: object) -> g.StreamingFolding:
+def folded(
+    network: QuantizedNetwork, cycles: int | None, board: Board = BOARD, **options: object
+) -> g.StreamingFolding:
     wanted = Options(uram_weights=False, **options)  # type: ignore[arg-type]
     return exact.fold(lower(network), board, Goal(cycles), wanted).folding
 

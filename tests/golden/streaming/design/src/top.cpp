@@ -3,13 +3,13 @@
 // fixed headers beside it. A process handles one frame after the other and keeps no data between them, so that a frame
 // leaves complete even if none follows: with frames = 1 and AUTO_RESTART the host sends frames as they come.
 //   Ultra96-V2, target clock 300 MHz
-//   a frame every 13,824 cycles at best: first_window is the slowest (closed formula)
-//   input: one value a cycle, 1,536 cycles a frame
-//   first_window: one value a cycle, 13,824 cycles a frame
-//   first: simd 9, 12,288 cycles a frame
-//   half: one value a cycle, 4,096 cycles a frame
-//   sums: simd 4, 9,216 cycles a frame
-//   sums_out: one value a cycle, 4,608 cycles a frame
+//   a frame every 13,934 cycles at best: first_window is the slowest (closed formula)
+//   input: one value a cycle, 1,539 cycles a frame
+//   first_window: one value a cycle, 13,934 cycles a frame
+//   first: simd 9, 12,300 cycles a frame
+//   half: one value a cycle, 4,101 cycles a frame
+//   sums: simd 4, 9,228 cycles a frame
+//   sums_out: one value a cycle, 4,611 cycles a frame
 #include "top.h"
 
 #include "dma.h"
