@@ -17,6 +17,7 @@ TARGETS: dict[str, str] = {
     "names": "tests.fuzz.files.networks:names",
     "networks": "tests.fuzz.networks.run",
     "npz": "tests.fuzz.files.networks:npz",
+    "planted": "tests.fuzz.networks.planted:run",
     "picture": "tests.fuzz.files.pictures:picture",
     "quantized": "tests.fuzz.files.networks:quantized",
     "schedule": "tests.fuzz.files.mappings:schedule",

@@ -1,8 +1,8 @@
 """Compiling many designs in little time: the real compiler and the generated sources, with less optimisation.
 
 A pipeline is executed once, on a small picture: what optimising it costs is never earned back. The engine of a systolic
-array is the same for every network, so it is optimised, and compiled once. So are the recorder and the solver of the
-trace, which every design has.
+array is the same for every network, so it is compiled once, and optimised a little. So are the recorder and the solver
+of the trace, which every design has.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def quick_builds(cache: Path, share: bool) -> Iterator[None]:
 
     def compile_quickly(command: list[str], library: Path, folder: Path | None = None) -> None:
         if folder is None:
-            _compile_to(_unoptimised(command), library)
+            _compile_to(_optimised(command, 0), library)
         elif share:
-            _shared(command, library, folder, cache)
+            _shared(_optimised(_with_objects(command, folder, cache), 1), library, folder, cache)
         else:
-            _compile_to(_unoptimised(_with_objects(command, folder, cache)), library, folder)
+            _compile_to(_optimised(_with_objects(command, folder, cache), 0), library, folder)
 
     with (
         patch.object(build, "compile_to", compile_quickly),
@@ -53,8 +53,8 @@ def shipped_builds() -> Iterator[None]:
         yield
 
 
-def _unoptimised(command: list[str]) -> list[str]:
-    return ["-O0" if part == "-O3" else part for part in command]
+def _optimised(command: list[str], level: int) -> list[str]:
+    return [f"-O{level}" if part == "-O3" else part for part in command]
 
 
 def _shared(command: list[str], library: Path, folder: Path, cache: Path) -> None:
@@ -82,8 +82,8 @@ def _is_fixed(part: str) -> bool:
 
 
 def _object(command: list[str], folder: Path, source: str, cache: Path) -> Path:
-    # From the flags alone, not from where ap_int.h lies: these sources include nothing of it.
     flags = [part for part in command[1:] if part.startswith("-") and part != "-shared"]
+    flags = _optimised(flags, 2)
     key = hashlib.sha256("\0".join(flags).encode())
     for path in sorted((folder / "simulation").glob("*")):
         if path.name != "simulate.cpp":

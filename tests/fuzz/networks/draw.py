@@ -18,7 +18,7 @@ from tests.fuzz.networks.exported import drawn_topology
 BLOCK = 600
 """Cases that share arrays: about an hour's."""
 
-ARRAYS = 12
+ARRAYS = 8
 """Of a block: the engine depends on its array alone and is compiled once for all that share it."""
 
 MOST_LAYERS = {"systolic": 14, "streaming": 8}

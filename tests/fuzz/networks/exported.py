@@ -64,7 +64,7 @@ def drawn_topology(dice: Dice, most_layers: int, wild: bool) -> dict[str, Any]:
     picture = Map("input", channels, dice.whole(2, 20), dice.whole(2, 20), PICTURE)
     growing = Growing(dice, [picture], dice.pick(("plain",) * 9 + ("hostile",)))
     order = "BGR" if channels == 3 and dice.chance(0.2) else "RGB"
-    few_bits = dice.chance(0.3)
+    few_bits = dice.chance(0.35)
     _convolution(growing, few_bits)
     count = dice.whole(1, most_layers - 1)
     for _ in range(4 * count):
@@ -125,8 +125,8 @@ def _convolution(growing: Growing, few_bits: bool, sums: bool = False, bipolar: 
 def _activation(growing: Growing, keys: dict[str, Any], few_bits: bool, bipolar: bool) -> str:
     """Into ``keys``; the kind of what comes out."""
     dice = growing.dice
-    if dice.chance(0.5 if few_bits else 0.2):
-        bits = dice.pick((1, 2)) if bipolar else 2
+    if dice.chance(0.6 if few_bits else 0.25):
+        bits = dice.pick((1, 2, 2)) if bipolar else 2
         keys |= {"activation": "symmetric", "output_bits": bits}
         return BIPOLAR if bits == 1 else "ternary"
     bits = dice.pick((1, 2, 3) if few_bits else (1, 2, 3, 4, 4, 4, 5, 6, 8))

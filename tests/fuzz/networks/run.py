@@ -21,7 +21,7 @@ from tests.fuzz.networks.trial import Outcome, Trial, try_case
 SHRINK_SECONDS = 300.0
 """For one failure; of failures with the same signature only the first is shrunk."""
 
-TOLD_EVERY = 100
+TOLD_EVERY = 50
 
 
 @dataclass

@@ -1,0 +1,152 @@
+"""`python -m tests.fuzz planted`: how many random networks it takes to find defects that are known to be there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import hls_templates.headers
+import hls_templates.systolic.sources
+import scheduler.systolic.program.emit
+import scheduler.systolic.program.maps
+import systolic.golden
+import systolic.styles.streaming.flow
+import systolic.styles.streaming.generation.wiring.units
+from host.streaming.execution import StreamingExecution
+from host.systolic.execution import SystolicExecution
+from tests.fuzz.campaign import Campaign
+from tests.fuzz.networks.draw import draw_case
+from tests.fuzz.networks.trial import Outcome, try_case
+
+MOST_CASES = 200
+"""After so many a defect counts as not found."""
+
+Plant = Callable[[], AbstractContextManager[Any]]
+
+
+@contextmanager
+def _text(module: Any, name: str, old: str, new: str) -> Iterator[None]:
+    """A fixed header, or a rendered source, with ``old`` replaced."""
+    original = getattr(module, name)
+
+    def replaced(*arguments: Any) -> Any:
+        result = original(*arguments)
+        texts = result.values() if isinstance(result, Mapping) else [result]
+        if name != "fixed_files":
+            assert any(old in text for text in texts), f"nothing to plant: {old}"
+        if isinstance(result, Mapping):
+            return {file: text.replace(old, new) for file, text in result.items()}
+        return result.replace(old, new)
+
+    with patch.object(module, name, replaced):
+        yield
+
+
+@contextmanager
+def _result(module: Any, name: str, change: Callable[[Any], Any]) -> Iterator[None]:
+    """A function of a module, or a method, that gives something else."""
+    original = getattr(module, name)
+    with patch.object(module, name, lambda *arguments, **options: change(original(*arguments, **options))):
+        yield
+
+
+def _header(old: str, new: str) -> Plant:
+    return lambda: _text(hls_templates.headers, "fixed_files", old, new)
+
+
+def _fields(change: Callable[[dict[str, int]], dict[str, int]]) -> Plant:
+    return lambda: _result(_EMIT, "pass_fields", change)
+
+
+def _swapped(image: Any) -> Any:
+    """The first two words of an image exchanged."""
+    changed = np.array(image)
+    changed[[0, 1]] = changed[[1, 0]] if len(changed) > 1 else changed[[0, 0]]
+    return changed
+
+
+def _swapped_tiles(tiles: Any) -> Any:
+    changed = np.array(tiles)
+    changed[:, [0, -1]] = changed[:, [-1, 0]]
+    return changed
+
+
+def _shallow(fifos: Any) -> Any:
+    """Every FIFO two words deep."""
+    fifos.depths.update(dict.fromkeys(fifos.depths, 2))
+    return fifos
+
+
+def _reversed_frames(outputs: Any) -> Any:
+    return tuple(tuple(values[::-1] for values in frame) for frame in outputs)
+
+
+_EMIT = scheduler.systolic.program.emit
+_UNITS = systolic.styles.streaming.generation.wiring.units
+
+PLANTS: dict[str, Plant] = {
+    "streaming: TERNARY saturates to −2": _header("(NARROW ? 1 : 0) - (", "0 - ("),
+    "streaming: results are rounded down": _header(
+        "(scaled + (integer<64, true>(1) << (places - 1))) >> places", "scaled >> places"
+    ),
+    "streaming: two weight tiles exchanged": lambda: _result(_UNITS, "weight_tiles", _swapped_tiles),
+    "streaming: sized FIFOs are two words deep": lambda: _result(systolic.styles.streaming.flow, "_sized", _shallow),
+    "streaming: the host reads channels backwards": lambda: _result(StreamingExecution, "collect", _reversed_frames),
+    "systolic: results are rounded down": _header(
+        "(product + (product_t(1) << (by.shift - 1))) >> by.shift", "product >> by.shift"
+    ),
+    "systolic: two words of weights exchanged": lambda: _result(
+        scheduler.systolic.program.emit, "weight_image", _swapped
+    ),
+    "systolic: the upper row of padding is missing": _fields(lambda f: {**f, "pad_top": max(0, f["pad_top"] - 1)}),
+    "systolic: saturates one too low": _fields(lambda f: {**f, "high": f["high"] - 1}),
+    "systolic: a map on chip begins in another bank": lambda: _result(
+        scheduler.systolic.program.maps, "turn_of", lambda turn: 0
+    ),
+    "systolic: the host reads channels backwards": lambda: _result(SystolicExecution, "collect", _reversed_frames),
+    "golden program: results are rounded down": lambda: _text(
+        systolic.golden, "golden_source", "(product + (integer{1} << (shift - 1))) >> shift", "product >> shift"
+    ),
+}
+"""What is broken, and how."""
+
+
+def run(campaign: Campaign) -> int:
+    """Prints a table; gives the number of defects that were not found."""
+    missed = 0
+    print("| planted | found in case | by |\n| --- | --- | --- |")
+    with tempfile.TemporaryDirectory(prefix="systolic-fuzz-cache-") as beside:
+        cache = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", beside))
+        cache.mkdir(exist_ok=True)
+        for name in PLANTS:
+            number, outcome = find(name, campaign.seed, campaign.cases or MOST_CASES, cache)
+            missed += outcome.state != "failed"
+            print(f"| {name} | {number} | {outcome.stage}: {outcome.sentence[:100]} |", flush=True)
+    return missed
+
+
+def find(name: str, seed: int, most: int, cache: Path) -> tuple[int, Outcome]:
+    """The first case of the plant's style that fails, and how; the last outcome where none does."""
+    style = name.partition(":")[0]
+    outcome = Outcome("passed")
+    for number in range(most):
+        case = draw_case(seed, number)
+        if case.style != style and style != "golden program":
+            continue
+        outcome = try_planted(name, case, cache)
+        if outcome.state == "failed":
+            return number, outcome
+    return most, outcome
+
+
+def try_planted(name: str, case: Any, cache: Path) -> Outcome:
+    """One case on a project with this defect."""
+    with PLANTS[name]():
+        return try_case(case, cache)
