@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import re
@@ -122,6 +123,7 @@ def _text(path: Path) -> str:
 
 def _child(case: Case, cache: Path, folder: Path, sender: Connection) -> None:
     os.setpgrp()
+    faulthandler.disable()
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 10))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

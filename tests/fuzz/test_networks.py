@@ -1,0 +1,167 @@
+"""The network fuzzer: what it found stays mended, it finds what is planted, and a few hundred layers more are right."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fuzz.campaign import Campaign
+from tests.fuzz.networks import checks, trial
+from tests.fuzz.networks.case import Case, read_case
+from tests.fuzz.networks.draw import draw_case
+from tests.fuzz.networks.planted import PLANTS, try_planted
+from tests.fuzz.networks.run import Tally, outcomes, run
+from tests.fuzz.networks.shrink import shrunk_by
+from tests.fuzz.networks.trial import Outcome, try_case
+
+CORPUS = sorted((Path(__file__).parent / "corpus" / "networks").glob("*.json"))
+TERNARY = Path(__file__).parent / "corpus" / "networks" / "ternary_of_two_bits.json"
+SEED, CASES, MOST_REFUSED = 1, 40, 0.2
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where compiled code is shared: with other tests and runs where they share theirs."""
+    folder = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", tmp_path_factory.mktemp("builds")))
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_what_was_found_is_mended(path: Path, cache: Path) -> None:
+    outcome = try_case(read_case(path.read_text("utf-8")), cache)
+    assert outcome.state != "failed", f"{outcome.stage}: {outcome.sentence}"
+
+
+def test_random_networks_are_right_in_every_bit(cache: Path, tmp_path: Path) -> None:
+    tally, failures = Tally(), []
+    for number, case, outcome in outcomes(Campaign(SEED, CASES, None, tmp_path), cache):
+        tally.count(case, outcome)
+        if outcome.state == "failed":
+            failures.append(f"case {number}: {outcome.stage}: {outcome.sentence}")
+    assert not failures, "\n".join(failures)
+    assert sum(tally.refusals.values()) <= MOST_REFUSED * CASES, tally.text(0)
+    assert sum(tally.layers.values()) >= 200, tally.text(0)
+    assert set(tally.executed) == {"systolic", "streaming"}
+
+
+def test_the_same_seed_and_number_are_the_same_case() -> None:
+    assert draw_case(3, 5).text() == draw_case(3, 5).text() != draw_case(3, 6).text()
+    assert read_case(draw_case(3, 5).text()).text() == draw_case(3, 5).text()
+
+
+# --- planted defects ---------------------------------------------------------------------------------------------
+
+
+def test_a_planted_defect_is_found(cache: Path) -> None:
+    case = read_case(TERNARY.read_text("utf-8"))
+    outcome = try_planted("streaming: TERNARY saturates to −2", replace(case, checks=("native",)), cache)
+    assert (outcome.state, outcome.stage) == ("failed", "native")
+    assert "wrong integers in frame 0 of 1: x1: " in outcome.sentence
+    assert len(PLANTS) >= 10
+
+
+def _ends_by_signal(_: Any) -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def _never_ends(_: Any) -> None:
+    while True:
+        pass
+
+
+def _raises(_: Any) -> None:
+    raise KeyError("a traceback")
+
+
+@pytest.mark.parametrize(
+    ("check", "sentence"),
+    [
+        (_ends_by_signal, "the process ended by SIGSEGV"),
+        (_never_ends, "not done after 3 s of processor time"),
+        (_raises, "KeyError in test_networks.py:_raises: 'a traceback'"),
+    ],
+)
+def test_crashes_hangs_and_tracebacks_are_failures(
+    check: Callable[[Any], None], sentence: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(checks.CHECKS, "native", check)
+    monkeypatch.setattr(trial, "CPU_SECONDS", 3)
+    case = replace(read_case(TERNARY.read_text("utf-8")), checks=("native",))
+    outcome = try_case(case, cache)
+    assert (outcome.state, outcome.stage) == ("failed", "native")
+    assert outcome.sentence.startswith(sentence)
+
+
+# --- failures become small ---------------------------------------------------------------------------------------
+
+
+def _concats(case: Case) -> list[Any]:
+    return [layer for layer in case.network["topology"]["layers"] if layer["type"] == "concat"]
+
+
+def test_a_failure_of_a_concat_shrinks_to_that_concat() -> None:
+    """Whatever has a concat of two maps and more fails here."""
+    failure = Outcome("failed", "native", "wrong integers")
+
+    def attempt(case: Case) -> Outcome:
+        joins = [layer for layer in _concats(case) if len(layer["from"]) >= 2]
+        return failure if joins else Outcome("passed")
+
+    cases = (draw_case(2, number) for number in range(1000))
+    case = next(c for c in cases if c.network["form"] == "exported" and attempt(c) is failure and c.layers >= 6)
+    smaller = shrunk_by(case, failure, attempt)
+    assert attempt(smaller) is failure
+    assert smaller.layers == 1
+    assert smaller.checks == ("native",)
+    assert smaller.network["topology"]["input"] == {"channels": 1, "height": 1, "width": 1}
+    assert smaller.mapping["kind"] == "greedy"
+
+
+def test_a_failure_of_a_darknet_route_shrinks_to_that_route() -> None:
+    failure = Outcome("failed", "trace", "wrong")
+
+    def attempt(case: Case) -> Outcome:
+        return failure if any(kind == "route" for kind, _ in case.network["sections"]) else Outcome("passed")
+
+    cases = (draw_case(2, number) for number in range(1000))
+    darknet = (c for c in cases if c.network["form"] == "darknet")
+    case = next(c for c in darknet if attempt(c) is failure and c.layers >= 8)
+    smaller = shrunk_by(case, failure, attempt)
+    assert [kind for kind, _ in smaller.network["sections"]] == ["net", "route"]
+
+
+def test_another_failure_is_not_taken_for_the_same() -> None:
+    """A smaller case that fails in another check, or with another sentence, is none of this failure."""
+    case = draw_case(2, 0)
+
+    def attempt(smaller: Case) -> Outcome:
+        return Outcome("failed", "native", "first" if smaller.layers == case.layers else "second")
+
+    assert shrunk_by(case, Outcome("failed", "native", "first"), attempt).layers == case.layers
+
+
+def test_a_failure_is_told_kept_and_replayed(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SYSTOLIC_TEST_BUILDS", str(cache))
+    monkeypatch.setattr("tests.fuzz.networks.run.draw_case", lambda *_: read_case(TERNARY.read_text("utf-8")))
+    monkeypatch.setattr("tests.fuzz.networks.run.SHRINK_SECONDS", 0.0)
+    monkeypatch.setitem(checks.CHECKS, "native", _raises)
+    assert run(Campaign(7, 1, None, tmp_path)) == 1
+    told = capsys.readouterr().out
+    path = tmp_path / "seed-7-case-0.json"
+    assert "case 0 FAILED streaming native: KeyError in test_networks.py:_raises" in told
+    assert f"again by: python -m tests.fuzz networks --replay {path}" in told
+    assert "1 networks in " in told
+    assert "1 failed in 1 ways" in told
+    assert run(Campaign(7, None, None, tmp_path, replay=(path,))) == 1
+    monkeypatch.undo()
+    monkeypatch.setenv("SYSTOLIC_TEST_BUILDS", str(cache))
+    assert run(Campaign(7, None, None, tmp_path, replay=(path, path.with_suffix(".small.json")))) == 0
