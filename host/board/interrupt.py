@@ -45,8 +45,12 @@ class Line:
 
 
 def line_of(interrupt: Any) -> Line | None:
-    """None where it has no controller that is fed by a UIO device itself; then the accelerator is polled."""
-    controller = interrupt.parent() if interrupt is not None else None
+    """None where it has no controller that is fed by a UIO device itself; then the accelerator is polled.
+
+    The interrupt of a board that is driven over the network has no controller at all: pynq brings none across.
+    """
+    parent = getattr(interrupt, "parent", None)
+    controller = parent() if parent is not None else None
     uio = getattr(controller, "parent", None)
     if controller is None or uio is None or hasattr(uio, "mmio"):
         return None

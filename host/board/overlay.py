@@ -108,7 +108,8 @@ class LoadedOverlay:
     def label(self) -> str:
         """What kind of numbers the times of this accelerator are."""
         if not self.simulated:
-            return f"measured on {self.device.name}"
+            remote = ", driven over the network" if self.device.has_capability("REMOTE") else ""
+            return f"measured on {self.device.name}{remote}"
         pace = self.device.pace
         if pace is None:
             return "simulated board at the speed of its execution: not the design's speed"

@@ -86,9 +86,11 @@ class SystolicDriver:
         region, outputs = self._manifest.layers[index].output, self._manifest.output_layers
         if index in outputs:
             data = batch.results[outputs.index(index)]
+            data.invalidate()
         else:
+            # The whole arena: pynq knows no part of a buffer on a board that is driven over the network.
+            buffers.inner.invalidate()
             data = buffers.inner[region.offset : region.offset + frames * region.bytes]
-        data.invalidate()
         return unpack_batch(region, self._manifest.lanes, data, frames)
 
     # --- the accelerator
