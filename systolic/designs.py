@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from inspect import signature
 from pathlib import Path
@@ -22,15 +23,20 @@ from host.whole_file import write_whole
 from systolic.execution.build import Variant
 from systolic.execution.result import SimulationResult, simulate
 from systolic.execution.run import Run, fit_picture, run
+from systolic.fidelity import HeadFidelity, head_fidelity
 from systolic.files import DesignFiles, write
 from systolic.model import Calibration, Model, inputs_of, quantise_model, sample_pictures
 from systolic.package import package
+from systolic.pictures import picture_files
 from systolic.styles.registry import default_style, open_design, style_named, style_of
 from systolic.styles.style import CycleReport, DesignTrace, NetworkMapping, OpenedDesign, Plan
 
 Progress = Callable[[str], None]
 Picture = str | Path | Pixels
 """A file, or uint8 [height, width, 3]."""
+
+Pictures = Calibration | Path | str | Sequence[Path | str]
+"""What to calibrate on: a file or a folder, several of them, or a ``Calibration``."""
 
 
 class Design:
@@ -131,8 +137,9 @@ class GeneratedDesign(Design):
     """A design that was made here. Its files are in memory; to be executed they go to a temporary folder, unless
     ``write`` has put them into one."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, source: tuple[Model, Calibration] | None = None) -> None:
         self.plan = plan
+        self._source = source
         self._written: OpenedDesign | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
@@ -145,6 +152,12 @@ class GeneratedDesign(Design):
     def files(self) -> DesignFiles:
         """Every file, and the digest of all."""
         return self.plan.files
+
+    @cached_property
+    def fidelity(self) -> HeadFidelity | None:
+        """How far its heads are from the float network, on calibration pictures, by the golden model. None of a network
+        that was quantised by training."""
+        return head_fidelity(self._source[0], self.mapping.network, self._source[1]) if self._source else None
 
     @property
     def opened(self) -> OpenedDesign:
@@ -201,7 +214,7 @@ def design(
     board: Board | str = "zcu104",
     style: str | None = None,
     clock_mhz: float | None = None,
-    calibrate: Calibration | Sequence[Path | str] = (),
+    calibrate: Pictures = (),
     progress: Progress = lambda _: None,
     **options: Any,
 ) -> GeneratedDesign:
@@ -209,8 +222,9 @@ def design(
 
     board: one of ``boards()``, or its name. style: "systolic", the default, or "streaming". clock_mhz: a target that
     the board makes; the style chooses where it is None. calibrate: pictures that activation ranges are measured on,
-    the embedded samples where there are none, or a ``Calibration``, which also says the bits. options: of the style,
-    fields of ``SystolicOptions`` or ``StreamingOptions``. Errors are those of each step, all SystolicError.
+    files and folders, the embedded samples where there are none; or a ``Calibration``, which also says the bits.
+    options: of the style, fields of ``SystolicOptions`` or ``StreamingOptions``. Errors are those of each step, all
+    SystolicError.
     """
     target = Target(board_of(board), clock_mhz, style or default_style())
     wishes = _wishes(target.style, options)
@@ -243,7 +257,8 @@ def make(
     progress("quantising")
     quantised = quantise_model(network, calibration, progress)
     mapping = style.map(quantised, target.board, target.clock_mhz, options, progress)
-    return GeneratedDesign(style.generate(mapping, inputs_of(network, calibration), options, progress))
+    plan = style.generate(mapping, inputs_of(network, calibration), options, progress)
+    return GeneratedDesign(plan, (network, calibration))
 
 
 def open_folder(folder: Path | str) -> Design:
@@ -252,11 +267,12 @@ def open_folder(folder: Path | str) -> Design:
     return Design(open_design(design_folder(folder)))
 
 
-def calibration_of(calibrate: Calibration | Sequence[Path | str]) -> Calibration:
-    """The embedded samples where there is nothing else."""
+def calibration_of(calibrate: Pictures) -> Calibration:
+    """The embedded samples where there is nothing else. PictureError for a folder without pictures."""
     if isinstance(calibrate, Calibration):
         return calibrate
-    return Calibration(tuple(map(Path, calibrate)) or sample_pictures())
+    named = [calibrate] if isinstance(calibrate, (str, Path)) else calibrate
+    return Calibration(picture_files(named) or sample_pictures())
 
 
 def board_of(board: Board | str) -> Board:

@@ -162,9 +162,14 @@ def _sized(cfg: Path, size: tuple[int, int] | None) -> Iterator[Path]:
         yield copy
 
 
+def trained_integers(folder: Path) -> bool:
+    """Whether a generated folder's network was quantised by training, and is kept in that form."""
+    return (folder / "model" / "network.json").is_file()
+
+
 def reload(folder: Path) -> Network:
     """The float network of a generated folder; of one that was quantised by training its float form."""
-    if (folder / "model" / "network.json").is_file():
+    if trained_integers(folder):
         return read_exported(folder / "model" / "network.json", folder / "model" / "network.npz").network
     return read_darknet(folder / "model" / "network.cfg", folder / "model" / "network.weights")
 
@@ -175,13 +180,18 @@ def sample_pictures() -> tuple[Path, ...]:
     return tuple(sorted(path for path in folder.iterdir() if path.suffix in (".png", ".jpg")))
 
 
-def calibration_inputs(network: Network, pictures: Sequence[Path], fit: str) -> list[FloatArray]:
-    """float32 [channels, height, width], 0…1, at the network's input size. PictureError names the file."""
+def network_inputs(network: Network, pictures: Sequence[Path], fit: str) -> Iterator[npt.NDArray[np.uint8]]:
+    """uint8 [channels, height, width] at the network's input size, one after the other: a folder may hold thousands.
+
+    PictureError names the file.
+    """
     shape = network.input_shape
-    return [
-        FITS[fit](load_picture(path), shape.height, shape.width)[0].astype(np.float32) / np.float32(255)
-        for path in pictures
-    ]
+    return (FITS[fit](load_picture(path), shape.height, shape.width)[0] for path in pictures)
+
+
+def calibration_inputs(network: Network, pictures: Sequence[Path], fit: str) -> Iterator[FloatArray]:
+    """The same as float32, 0…1."""
+    return (pixels.astype(np.float32) / np.float32(255) for pixels in network_inputs(network, pictures, fit))
 
 
 def inputs_of(model: Model, calibration: Calibration) -> DesignInputs:
@@ -202,7 +212,7 @@ def quantise_model(model: Model, calibration: Calibration, tell: Progress = lamb
         return model.quantized
     network, bits = model.network, 8 if calibration.bits is None else calibration.bits
     inputs = calibration_inputs(network, calibration.pictures, calibration.fit or model.fit)
-    total = len(inputs)
+    total = len(calibration.pictures)
     ranges = calibrate(
         network,
         inputs,

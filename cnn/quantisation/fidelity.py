@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from boards.errors import QuantiseError
 from cnn.float_model import run_float
 from cnn.integer_model import Integers, dequantise, run_integer
 from cnn.network import FloatArray, Network
-from cnn.quantized import QNode, QuantizedNetwork
+from cnn.quantized import QNode, QuantizedNetwork, on_host
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,37 @@ def fidelity(
         for node, exact, array in zip(quantized.nodes, floats, integers, strict=True)
         if array is not None
     )
+
+
+def heads(network: QuantizedNetwork) -> tuple[int, ...]:
+    """Nodes whose integers leave the accelerator: the host reads them, or nobody does."""
+    left_to_host = {i for node in network.nodes if on_host(node.op) for i in node.inputs}
+    read = {i for node in network.nodes for i in node.inputs}
+    return tuple(
+        i for i, node in enumerate(network.nodes) if not on_host(node.op) and (i in left_to_host or i not in read)
+    )
+
+
+def heads_sqnr_db(
+    network: Network, quantized: QuantizedNetwork, pictures: Iterable[npt.NDArray[np.uint8]]
+) -> dict[str, float]:
+    """The ratio at every head, by the node's name, over all pictures uint8 [C, H, W] together.
+
+    inf where a head is exact, −inf where it is all zeros. QuantiseError where the two are not the same network.
+    """
+    _check_same(network, quantized)
+    outputs = heads(quantized)
+    exact: dict[int, list[FloatArray]] = {i: [] for i in outputs}
+    dequantised: dict[int, list[FloatArray]] = {i: [] for i in outputs}
+    for picture in pictures:
+        integers = run_integer(quantized, picture)
+        floats = run_float(network, picture.astype(np.float32) / np.float32(255))
+        for i in outputs:
+            array = integers[i]
+            assert array is not None
+            exact[i].append(floats[i])
+            dequantised[i].append(dequantise(array, quantized.nodes[i].type))
+    return {quantized.nodes[i].name: sqnr_db(np.stack(exact[i]), np.stack(dequantised[i])) for i in outputs}
 
 
 def sqnr_db(exact: FloatArray, approximate: FloatArray) -> float:

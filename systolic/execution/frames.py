@@ -18,9 +18,8 @@ from host.vision.frame import Result
 from host.vision.video import VIDEOS, Video, record
 from host.whole_file import write_whole
 from systolic.execution.detection import detector_of
+from systolic.pictures import pictures_in
 from systolic.styles.style import CycleReport
-
-ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".tif", ".tiff", ".webp")
 
 
 @dataclass(frozen=True)
@@ -47,16 +46,6 @@ class Frames:
     measured: Measured
 
 
-def pictures_in(folder: Path) -> tuple[Path, ...]:
-    """The pictures of a folder in the order of their names; HostError where there are none."""
-    found = tuple(sorted(path for path in folder.iterdir() if path.suffix.lower() in ENDINGS))
-    if not found:
-        raise HostError(
-            f"{folder} holds no picture ({', '.join(ENDINGS)}); name a folder of pictures or of video frames"
-        )
-    return found
-
-
 def run_frames(
     design: Path,
     source: Path,
@@ -66,7 +55,7 @@ def run_frames(
 ) -> Frames:
     """Streams a folder of pictures or a video file, and writes it with its boxes to ``output``, a folder or a video.
 
-    HostError as of ``detector_of``, ``pictures_in``, ``Video`` and ``record``.
+    HostError as of ``detector_of``, ``Video`` and ``record``, PictureError as of ``pictures_in``.
     """
     stream = _stream_pictures if source.is_dir() else _stream_video
     with detector_of(design, options, tell=progress) as detector:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
@@ -12,12 +11,13 @@ import numpy as np
 
 from cnn.float_model import run_float
 from cnn.integer_model import Integers, dequantise, run_integer
-from cnn.quantisation.fidelity import sqnr_db
+from cnn.quantisation.fidelity import heads, sqnr_db
 from host.vision.picture import Pixels
 from systolic.execution.build import Variant
 from systolic.execution.simulation import LayerResult, Simulation
+from systolic.fidelity import rounded, warning_of
 from systolic.golden import checksums, first_difference, run_golden
-from systolic.model import reload
+from systolic.model import reload, trained_integers
 from systolic.report.page import html_table
 from systolic.report.tables import Cell, table
 from systolic.styles.registry import execute
@@ -39,12 +39,14 @@ class GoldenProgram:
 @dataclass(frozen=True, eq=False)
 class FrameResult:
     """One frame. noise_db: by layer, the signal-to-noise ratio of the executed integers against the float network, None
-    where a layer is all zeros or exact. golden: None where the standalone program was not run."""
+    where a layer is all zeros or exact. golden: None where the standalone program was not run. warning: a sentence
+    where the heads are far from the float network."""
 
     network: str
     simulation: Simulation
     noise_db: tuple[float | None, ...]
     golden: GoldenProgram | None = None
+    warning: str = ""
 
     @property
     def mismatches(self) -> int:
@@ -64,6 +66,8 @@ class FrameResult:
             "layers": [{**asdict(layer), "sqnr_db": noise} for layer, noise in layers],
             "mismatches": self.mismatches,
         }
+        if self.warning:
+            values["warning"] = self.warning
         if self.golden is not None:
             differs = self.golden.first_difference
             values["golden_program"] = {"agrees": self.golden.agrees, "first_difference": differs}
@@ -89,6 +93,7 @@ class FrameResult:
         return (
             f"{self.mismatches:,} mismatches in {total:,} values: {verdict} (executed {self.simulation.variant.name} "
             f"code against the golden model; SQNR against the float network){golden}"
+            + (f"\nand yet {self.warning}" if self.warning else "")
         )
 
     def text(self) -> str:
@@ -174,7 +179,17 @@ def simulate(
 
 
 def _frame(design: OpenedDesign, picture: Pixels, simulation: Simulation, golden: GoldenProgram | None) -> FrameResult:
-    return FrameResult(design.manifest.network, simulation, noise_of(design, picture, simulation), golden)
+    noise = noise_of(design, picture, simulation)
+    return FrameResult(design.manifest.network, simulation, noise, golden, _warning(design, noise))
+
+
+def _warning(design: OpenedDesign, noise_db: Sequence[float | None]) -> str:
+    """None of a network that was quantised by training: its float form is no more than its integers."""
+    if trained_integers(design.path):
+        return ""
+    outputs = heads(design.network)
+    layers = zip(design.manifest.layers, noise_db, strict=True)
+    return warning_of({layer.name: ratio for layer, ratio in layers if layer.node in outputs})
 
 
 def noise_of(design: OpenedDesign, picture: Pixels, simulation: Simulation) -> tuple[float | None, ...]:
@@ -183,8 +198,7 @@ def noise_of(design: OpenedDesign, picture: Pixels, simulation: Simulation) -> t
     ratios = []
     for layer, output in zip(design.manifest.layers, simulation.outputs, strict=True):
         node = design.network.nodes[layer.node]
-        ratio = sqnr_db(floats[layer.node], dequantise(output, node.type))
-        ratios.append(round(ratio, 2) if math.isfinite(ratio) else None)
+        ratios.append(rounded(sqnr_db(floats[layer.node], dequantise(output, node.type))))
     return tuple(ratios)
 
 

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import HostError, SimulationError
+from boards.errors import HostError, PictureError, SimulationError
 from host import Options
 from host.contract.manifest import read_manifest
 from host.simulated.pace import pace
 from host.vision.video import Video
 from systolic.cli.main import main
-from systolic.execution.frames import pictures_in, run_frames, save_cycles
+from systolic.execution.frames import run_frames, save_cycles
 from systolic.execution.run import run
+from systolic.pictures import picture_files, pictures_in
 from systolic.styles.systolic.measure import measure, trace_design
 from systolic.styles.systolic.simulate import open_design
 from systolic.trace.report import board_memory
@@ -127,9 +128,14 @@ def test_any_case_of_an_ending(tmp_path: Path) -> None:
 
 def test_a_folder_without_pictures(tmp_path: Path) -> None:
     with pytest.raises(
-        HostError, match=r"holds no picture \(\.jpg, .*\); name a folder of pictures or of video frames"
+        PictureError, match=r"holds no picture \(\.jpg, .*\); name a folder of pictures or of video frames"
     ):
         pictures_in(tmp_path)
+
+
+def test_folders_and_files_in_the_order_given(pictures: Path) -> None:
+    last = pictures / "frame003.png"
+    assert [path.stem[-1] for path in picture_files([last, pictures, str(last)])] == ["3", "0", "1", "2", "3", "3"]
 
 
 def test_pictures_in_the_order_of_their_names(pictures: Path) -> None:

@@ -113,7 +113,7 @@ def test_calibration_inputs_are_floats_of_the_input_size(fit: str, tiny: tuple[P
 def test_a_calibration_picture_that_is_none(tiny: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "no.jpg").write_text("not a picture")
     with pytest.raises(PictureError, match=r"no.jpg: the file is none of the pictures that are read"):
-        calibration_inputs(load_model(str(tiny[0]), seed=1).network, [tmp_path / "no.jpg"], "plain")
+        next(calibration_inputs(load_model(str(tiny[0]), seed=1).network, [tmp_path / "no.jpg"], "plain"))
 
 
 # ---------------------------------------------------------------- quantised by training

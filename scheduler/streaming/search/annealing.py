@@ -203,5 +203,7 @@ def _dual_annealing() -> Any:
     try:
         from scipy.optimize import dual_annealing
     except ImportError as error:
-        raise ScheduleError("annealing needs scipy: pip install -e '.[solver]', or fold greedily") from error
+        raise ScheduleError(
+            "annealing needs scipy: pip install -e '.[solver]', or fold greedily (--folding greedy)"
+        ) from error
     return dual_annealing

@@ -189,7 +189,7 @@ def _add_limits(cp_model: Any, model: Any, program: Program, variables: dict[int
     return weighted_sum(list(variables.values()), program.area[columns].astype(np.int64).tolist())
 
 
-_MISSING = "exact folding needs {}: pip install -e '.[solver]', or fold greedily"
+_MISSING = "exact folding needs {}: pip install -e '.[solver]', or fold greedily (--folding greedy)"
 
 
 def _cp_model() -> Any:

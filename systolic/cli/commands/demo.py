@@ -50,6 +50,8 @@ def run(options: argparse.Namespace) -> int:
     with StatusLine() as status:
         design = design_of(load_model(NETWORK), board, progress=status.tell)
         written = design.write(folder, replace=True)
+        status.tell("comparing the heads with the float network")
+        _ = design.fidelity
         seen = written.run(picture, progress=status.tell)
         result = written.simulate(picture, progress=status.tell)
     annotated = options.output / "boxes.png"

@@ -9,13 +9,15 @@ from typing import Any
 
 from boards import board as board_room
 from boards.errors import GenerateError
+from cnn.network import Detection
 from host.vision.picture import FITS
 from systolic.cli.arguments import NETWORK_HELP, Parsers, add_bits, add_json, check_network, command, named, size
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.designs import GeneratedDesign, Target, make
 from systolic.files import check_target, write
-from systolic.model import Calibration, load_model, networks, sample_pictures
+from systolic.model import Calibration, Model, load_model, networks, sample_pictures
+from systolic.pictures import picture_files
 from systolic.styles.options import flags_set
 from systolic.styles.registry import STYLES, default_style
 
@@ -44,7 +46,7 @@ def add(parsers: Parsers) -> None:
         nargs="+",
         default=[],
         metavar="PICTURE",
-        help="pictures to measure activation ranges on (default: the embedded samples)",
+        help="pictures, or folders of them, to measure activation ranges on (default: the embedded samples)",
     )
     parser.add_argument("--method", default="mse", choices=("max", "percentile", "mse"), help="how ranges are chosen")
     parser.add_argument(
@@ -64,7 +66,7 @@ def add(parsers: Parsers) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: {folder, digest} and what the style's plan tells of itself."""
+    """JSON: {folder, digest, heads: {sqnr_db: by head, pictures}} and what the style's plan tells of itself."""
     if options.network == "list":
         print("\n".join(networks()))
         return 0
@@ -74,7 +76,9 @@ def run(options: argparse.Namespace) -> int:
     check_style(options)
     board = board_room.load(options.board)
     check_target(options.output, options.force)
-    calibration = Calibration(tuple(options.calibrate) or sample_pictures(), options.method, options.fit, options.bits)
+    calibration = Calibration(
+        picture_files(options.calibrate) or sample_pictures(), options.method, options.fit, options.bits
+    )
     with StatusLine() as status:
         status.tell("reading the network")
         model = load_model(options.network, options.weights, options.names, options.seed, options.size)
@@ -82,17 +86,31 @@ def run(options: argparse.Namespace) -> int:
         design = make(model, Target(board, options.clock, options.style), calibration, wishes, status.tell)
         status.tell("writing")
         write(design.files, options.output, replace=options.force)
-    if not options.calibrate and model.quantized is None:
-        print(
-            f"systolic: calibrated on the {len(calibration.pictures)} embedded samples; "
-            "for real use give --calibrate PICTURE...",
-            file=sys.stderr,
-        )
+        status.tell("comparing the heads with the float network")
+        warnings = _warnings(options, model, design)
+    for warning in warnings:
+        print(f"systolic: {warning}", file=sys.stderr)
     give(options, values(design, options.output), text(design, options.output))
     if not design.mapping.fits:
         print(f"systolic: the design is written, but it does not fit {board.title} as estimated", file=sys.stderr)
         return 1
     return 0
+
+
+def _warnings(options: argparse.Namespace, model: Model, design: GeneratedDesign) -> list[str]:
+    """Sentences: what the user may not have meant."""
+    sentences = []
+    if not options.calibrate and model.quantized is None:
+        sentences.append(
+            f"calibrated on the {len(sample_pictures())} embedded samples; for real use give --calibrate PICTURE..."
+        )
+    classes = max((node.op.classes for node in model.network.nodes if isinstance(node.op, Detection)), default=0)
+    if classes > 1 and not model.network.labels:
+        where = f"labels in {options.network}" if options.network.endswith(".json") else "--names FILE, one a line"
+        sentences.append(f"no names for {classes} classes: boxes will say class 0, class 1 and so on; give {where}")
+    if design.fidelity and design.fidelity.warning:
+        sentences.append(design.fidelity.warning)
+    return sentences
 
 
 def check_style(options: argparse.Namespace) -> None:
@@ -105,12 +123,14 @@ def check_style(options: argparse.Namespace) -> None:
 
 def values(design: GeneratedDesign, folder: Path) -> dict[str, Any]:
     """What the command says of a design that was written to ``folder``."""
-    return {"folder": str(folder), "digest": design.files.digest, **design.plan.values()}
+    fidelity = {"heads": design.fidelity.values()} if design.fidelity else {}
+    return {"folder": str(folder), "digest": design.files.digest, **fidelity, **design.plan.values()}
 
 
 def text(design: GeneratedDesign, folder: Path) -> str:
     """The same for a terminal."""
+    fidelity = f"{design.fidelity.text()}\n" if design.fidelity else ""
     return (
-        f"{design.plan.text()}\nwritten to {folder}, digest {design.files.digest[:16]}; "
+        f"{design.plan.text()}\n{fidelity}written to {folder}, digest {design.files.digest[:16]}; "
         "systolic simulate --cycles traces the generated code"
     )

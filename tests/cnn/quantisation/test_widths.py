@@ -105,7 +105,7 @@ def test_another_format_is_refused() -> None:
 def test_each_format_is_worth_its_bits() -> None:
     """The embedded network's last layer: 8 bits above 30 dB, 16 bits 25 dB more; 16-bit activations alone would not."""
     model = load_model("shapes")
-    inputs = calibration_inputs(model.network, sample_pictures()[:2], model.fit)
+    inputs = list(calibration_inputs(model.network, sample_pictures()[:2], model.fit))
     picture = np.rint(inputs[0] * 255).astype(np.uint8)
     ranges = {bits: calibrate(model.network, inputs, "mse", bits=min(bits, 12)) for bits in FORMATS}
     last = {

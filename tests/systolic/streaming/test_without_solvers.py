@@ -1,0 +1,28 @@
+"""Where a solver is not installed: the sentence says what to install, and which option does without."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.systolic.command_line import call, refused
+from tests.systolic.streaming.small import write_small
+
+
+@pytest.mark.parametrize(
+    ("search", "module", "sentence"),
+    [
+        ("exact", "ortools.sat.python", r"exact folding needs OR-tools: pip install -e '\.\[solver\]'"),
+        ("exact", "scipy", r"exact folding needs scipy: pip install -e '\.\[solver\]'"),
+        ("annealing", "scipy.optimize", r"annealing needs scipy: pip install -e '\.\[solver\]'"),
+    ],
+)
+def test_the_sentence_names_the_option_that_needs_none(
+    search: str, module: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    fold = ("fold", write_small(tmp_path), "--fps", 20000)
+    refused(call(*fold, "--folding", search), rf"{sentence}, or fold greedily \(--folding greedy\)$")
+    assert call(*fold, "--folding", "greedy").code == 0

@@ -1,0 +1,122 @@
+"""Whoever quantises is told how near the heads come to the float network, and warned where that is too far."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import systolic
+from cnn.quantisation.fidelity import fidelity, heads, heads_sqnr_db
+from systolic.fidelity import LEAST_SQNR_DB, PICTURES
+from systolic.model import Calibration, load_model, network_inputs, quantise_model, sample_pictures
+from tests.detectors import TINY_CFG, tiny_files
+from tests.systolic.command_line import call
+from tests.systolic.streaming.small import write_small
+
+SAMPLES = sample_pictures()
+BOARD = ("--board", "pynq-z2", "--clock", 250)
+LINE = r"^SQNR at the heads: conv\d ([\d.]+) dB \(measured on the golden model, against the float network, on "
+FAR = f"SQNR at the heads is below {LEAST_SQNR_DB:g} dB"
+
+YOLO = "[yolo]\nanchors=1,1, 2,3\nmask=0,1\nclasses=3\nnum=2\n"
+HEAD = "\n[convolutional]\nfilters=16\nsize=1\nstride=1\nactivation=linear\n\n"
+TWO_HEADS = f"{TINY_CFG.partition('[region]')[0]}{YOLO}\n[route]\nlayers=-3\n{HEAD}{YOLO}"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> tuple[Any, ...]:
+    cfg, names = tiny_files(tmp_path)
+    return ("generate", cfg, "--seed", 1, "--names", names, *BOARD, "-o", tmp_path / "out")
+
+
+def test_generate_says_how_near_the_heads_are(tiny: tuple[Any, ...]) -> None:
+    done = call(*tiny, "--calibrate", *SAMPLES)
+    assert (done.code, done.error) == (0, "")
+    line = re.search(rf"{LINE}{PICTURES} of {len(SAMPLES)} calibration pictures\)$", done.out, re.M)
+    assert line, done.out
+    assert float(line[1]) > LEAST_SQNR_DB
+
+
+def test_four_bits_are_warned_of_and_simulate_says_so_too(tiny: tuple[Any, ...]) -> None:
+    done = call(*tiny, "--bits", 4, "--calibrate", SAMPLES[0], "--json", "-")
+    assert done.code == 0
+    assert done.json["heads"]["pictures"] == 1
+    (ratio,) = done.json["heads"]["sqnr_db"].values()
+    assert ratio < LEAST_SQNR_DB
+    assert f"systolic: the integers are far from the float network: {FAR} (conv2 {ratio:.1f} dB)" in done.error
+    executed = call("simulate", tiny[-1], "--picture", SAMPLES[0])
+    assert executed.code == 0
+    assert "every bit equal" in executed.out
+    assert FAR in executed.out
+    assert FAR in call("simulate", tiny[-1], "--picture", SAMPLES[0], "--json", "-").json["warning"]
+
+
+def test_eight_bits_are_simulated_without_a_warning(tiny: tuple[Any, ...]) -> None:
+    call(*tiny, "--calibrate", SAMPLES[0])
+    assert "warning" not in call("simulate", tiny[-1], "--picture", SAMPLES[0], "--json", "-").json
+
+
+def test_the_demo_says_it_too(tmp_path: Path) -> None:
+    assert re.search(LINE, call("demo", "-o", tmp_path / "demo").out, re.M)
+
+
+def test_a_network_that_was_quantised_by_training_has_nothing_to_be_measured_against(tmp_path: Path) -> None:
+    options = ("--style", "streaming", "--folding", "greedy", "--fps", 20000, "--estimated-fifos")
+    done = call("generate", write_small(tmp_path), "--seed", 1, "--board", "ultra96-v2", *options, "-o", tmp_path / "x")
+    assert (done.code, done.error) == (0, "")
+    assert "SQNR" not in done.out
+
+
+def test_every_head_over_all_pictures(tmp_path: Path) -> None:
+    (tmp_path / "two.cfg").write_text(TWO_HEADS)
+    model = load_model(tmp_path / "two.cfg", seed=1)
+    network = quantise_model(model, Calibration(SAMPLES[:2]))
+    assert [network.nodes[i].name for i in heads(network)] == ["conv2", "conv3"]
+    pictures = list(network_inputs(model.network, SAMPLES[:2], "plain"))
+    together = heads_sqnr_db(model.network, network, pictures)
+    assert list(together) == ["conv2", "conv3"]
+    for name, ratio in together.items():
+        alone = [
+            next(layer.sqnr_db for layer in fidelity(model.network, network, picture) if layer.name == name)
+            for picture in pictures
+        ]
+        assert min(alone) <= ratio <= max(alone)
+        assert not np.isclose(alone[0], alone[1])
+
+
+# --------------------------------------------------------------------------------- what else generate warns of
+
+
+def test_a_folder_to_calibrate_on_is_its_pictures(tiny: tuple[Any, ...], tmp_path: Path) -> None:
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for picture in SAMPLES[:3]:
+        shutil.copy(picture, folder)
+    (folder / "notes.txt").write_text("no picture")
+    by_folder = call(*tiny, "--calibrate", folder, "--json", "-").json
+    by_name = call(*tiny, "--calibrate", *sorted(folder.glob("*.jpg")), "--force", "--json", "-").json
+    assert by_folder == by_name
+    network = systolic.load(tmp_path / "tiny.cfg", names=tmp_path / "tiny.names", seed=1)
+    design = systolic.design(network, "pynq-z2", clock_mhz=250, calibrate=folder)
+    assert design.files.digest == by_name["digest"]
+
+
+def test_a_folder_without_pictures_is_refused(tiny: tuple[Any, ...], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = call(*tiny, "--calibrate", tmp_path / "empty")
+    assert done.code == 2
+    assert "empty holds no picture (.jpg, " in done.error
+
+
+def test_classes_without_names_are_warned_of(tiny: tuple[Any, ...]) -> None:
+    without = [argument for argument in tiny if argument != "--names" and not str(argument).endswith(".names")]
+    done = call(*without, "--calibrate", SAMPLES[0])
+    assert done.code == 0
+    assert done.error == (
+        "systolic: no names for 3 classes: boxes will say class 0, class 1 and so on; give --names FILE, one a line\n"
+    )
