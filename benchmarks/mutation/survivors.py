@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import astuple
 from pathlib import Path
 
@@ -21,15 +22,19 @@ FILE = Path(__file__).with_name("survivors.toml")
 ALIVE = (Outcome.SURVIVED, Outcome.UNTESTED)
 
 
-def reasons() -> dict[tuple[str, str, str], str]:
-    """Of a file, a line before and the line after the mutation: why no test notices."""
+def reasons() -> dict[tuple[str, str], list[tuple[list[str], str]]]:
+    """Of a file and a line of it: what it may become, any where nothing is named, and why no test notices."""
+    listed: dict[tuple[str, str], list[tuple[list[str], str]]] = defaultdict(list)
     with FILE.open("rb") as file:
-        content = tomllib.load(file)
-    return {
-        (survivor["file"], survivor["line"], mutated): survivor["reason"]
-        for survivor in content.get("survivor", ())
-        for mutated in survivor["mutated"]
-    }
+        for entry in tomllib.load(file).get("survivor", ()):
+            listed[entry["file"], entry["line"]].append((entry.get("mutated", []), entry["reason"]))
+    return listed
+
+
+def _reason(listed: Mapping[tuple[str, str], list[tuple[list[str], str]]], mutant: Mutant, root: Path) -> str | None:
+    original, mutated = mutant.lines(root)
+    entries = listed.get((mutant.path, original), ())
+    return next((reason for lines, reason in entries if not lines or mutated in lines), None)
 
 
 def report(root: Path, outcomes: dict[Mutant, Outcome], places: int) -> tuple[str, int]:
@@ -42,7 +47,7 @@ def report(root: Path, outcomes: dict[Mutant, Outcome], places: int) -> tuple[st
     groups: Counter[str] = Counter()
     new = []
     for mutant in (mutant for mutant, outcome in outcomes.items() if outcome in ALIVE):
-        reason = listed.get((mutant.path, *mutant.lines(root)))
+        reason = _reason(listed, mutant, root)
         if reason:
             groups[reason] += 1
         else:
