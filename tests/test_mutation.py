@@ -67,6 +67,7 @@ def values(module: ModuleType, tile: object) -> Values:
     [
         ("self.rows * self.columns", "self.rows + self.columns", (7, 8, False, 3)),
         ("2 * max", "3 * max", (12, 12, False, 3)),
+        ("max(n for n in (self.rows, self.columns))", "max([0])", (12, 0, False, 3)),
         ("value < LIMIT", "value <= LIMIT", (12, 8, True, 3)),
         ("LIMIT = 10", "LIMIT = 11", (12, 8, True, 3)),
         ("slack=0", "slack=1", (12, 8, True, 3)),

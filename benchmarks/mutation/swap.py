@@ -49,16 +49,24 @@ def _forget_results() -> None:
             wrapper.cache_clear()
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def _nested(code: CodeType) -> dict[tuple[str, int, int], CodeType]:
+    """By name, line, and number of those with both."""
+    nested: dict[tuple[str, int, int], CodeType] = {}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield constant
-            yield from _codes(constant)
+            place = constant.co_name, constant.co_firstlineno
+            nested[place[0], place[1], sum(key[:2] == place for key in nested)] = constant
+    return nested
 
 
 def _changed(original: CodeType, mutated: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
-    pairs = zip(_codes(original), _codes(mutated), strict=True)  # an operator changes code, it adds none
-    yield from ((old, new) for old, new in pairs if old != new)
+    """The code of every function that differs; a loop over nothing has lost what it went over."""
+    after = _nested(mutated)
+    for key, old in _nested(original).items():
+        new = after.get(key)
+        if new is not None and new != old:
+            yield old, new
+            yield from _changed(old, new)
 
 
 def _put_values(module: ModuleType, mutated: CodeType) -> bool:
