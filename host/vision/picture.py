@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from boards.errors import PictureError
+from host.vision.headers import png_is_whole, webp_pixels
+from host.vision.memory import memory_of, webp_memory
 from host.vision.placement import Placement
+from host.vision.upright import upright_pixels
 
 Pixels = npt.NDArray[np.uint8]
 
 # Pillow knows more formats, but hands some to other programs (EPS) or reads them with little-used code.
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
-LARGEST_PICTURE = 64_000_000  # pixels; as RGB that is 192 MB, which a board with 512 MB still holds
+LARGEST_PICTURE = 64_000_000  # pixels
+LARGEST_MEMORY = 192_000_000  # bytes, with all that decoding takes: a board with 512 MB still holds two at once
 LARGEST_INPUT = 8192  # pixels a side of the network's input
 GREY = 128  # the bars of a letterbox: darknet's 0.5, rounded to a pixel
 
@@ -26,13 +32,21 @@ def load_picture(path: Path | str) -> Pixels:
 
     The EXIF rotation is applied. Grey, palette, CMYK and 16-bit pictures are converted, transparent ones
     laid over white, of an animation the first frame is taken. PictureError where the file is no picture, is
-    cut off or has more than ``LARGEST_PICTURE`` pixels, which is found out before they are decoded.
+    cut off, has more than ``LARGEST_PICTURE`` pixels or would take more than ``LARGEST_MEMORY`` bytes, which is found
+    out before they are decoded.
     """
     try:
-        with Image.open(path, formats=FORMATS) as image:
-            _check_size(path, image)
-            image.load()
-            return _pixels(ImageOps.exif_transpose(image))
+        with Path(path).open("rb") as file:
+            _check_webp(path, file)
+            with Image.open(file, formats=FORMATS) as image:
+                _check_size(path, image)
+                _check_memory(path, memory_of(file, image), f"{image.width} × {image.height} {image.mode}")
+                image.load()
+                if image.format == "PNG" and not png_is_whole(file):
+                    raise PictureError(
+                        f"{path}: the picture is cut off, its last rows are missing; copy the file again"
+                    )
+                return upright_pixels(image)
     except PictureError:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
@@ -104,22 +118,20 @@ def _check_size(path: Path | str, image: Image.Image) -> None:
         raise PictureError(f"{path}: the picture has no pixels")
 
 
-def _pixels(image: Image.Image) -> Pixels:
-    if image.mode.startswith("I") or image.mode == "F":
-        return _from_deep_grey(np.asarray(image))
-    if "A" in image.getbands() or "transparency" in image.info:
-        white = Image.new("RGBA", image.size, "white")
-        image = Image.alpha_composite(white, image.convert("RGBA"))
-    return np.array(image.convert("RGB"))
+def _check_webp(path: Path | str, file: BinaryIO) -> None:
+    """Before libwebp sees it, which takes memory when a file is opened."""
+    pixels = webp_pixels(file.read(30))
+    if pixels:
+        _check_memory(path, webp_memory(pixels, os.fstat(file.fileno()).st_size), f"{pixels} pixels, WEBP")
+    file.seek(0)
 
 
-def _from_deep_grey(values: npt.NDArray[np.generic]) -> Pixels:
-    """16-bit grey → 8 bits by its high byte; Pillow's own conversion would clip all above 255 to white."""
-    if values.dtype.kind == "f":
-        grey = np.clip(np.nan_to_num(values.astype(np.float64)), 0, 255).astype(np.uint8)
-    else:
-        grey = (np.clip(values.astype(np.int64), 0, 65535) >> 8).astype(np.uint8)
-    return np.repeat(grey[:, :, None], 3, axis=2)
+def _check_memory(path: Path | str, size: int, named: str) -> None:
+    if size > LARGEST_MEMORY:
+        raise PictureError(
+            f"{path}: reading a picture takes at most {LARGEST_MEMORY // 1_000_000} MB, and this one ({named}) would "
+            f"take {size // 1_000_000} MB; make it smaller first"
+        )
 
 
 def _check_input(picture: Pixels, height: int, width: int) -> None:
