@@ -12,46 +12,46 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.program.emit import Program, emit
 from scheduler.systolic.program.passes import PASS_FIELDS
-from scheduler.systolic.schedule import schedule_of
+from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.tiling import Tiling, column_tiles
 from tests.scheduler.quantised import Builder
 
 WEIGHTS, INPUTS, STREAMED = "weights-resident", "inputs-resident", "streamed"
 
 
-def program(
+def scheduled(
     network: QuantizedNetwork, array: Array, ways: list[tuple[int, str, bool, bool]], batch: int = 1
-) -> Program:
+) -> SystolicSchedule:
     """ways: of each layer the columns of a tile, the order, whether loading overlaps, and whether the map stays."""
     tilings = [
         Tiling(column_tiles(network, layer, array, width), order, overlap, stays)
         for layer, (width, order, overlap, stays) in zip(lower(network, batch), ways, strict=True)
     ]
-    return emit(schedule_of(network, array, tilings, batch))
+    return schedule_of(network, array, tilings, batch)
 
 
-def strided() -> Program:
+def strided() -> SystolicSchedule:
     """5 rows, 8 columns, 8 lanes of 8 bits: words of 8 bytes or 2 pixels. A pool, a stride, channels of their own."""
     array = Array(5, 8, 8, row_depth=256, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
     build = Builder(3, 26, 60).conv(16, 3).pool().conv(20, (3, 5), 2, Padding(2, 1, 0, 3))
     network = build.conv(0, 3, depthwise=True).conv(12, 1, wide=True).network()
-    return program(network, array, [(width, WEIGHTS, True, False) for width in (60, 8, 15, 15)])
+    return scheduled(network, array, [(width, WEIGHTS, True, False) for width in (60, 8, 15, 15)])
 
 
-def narrow() -> Program:
+def narrow() -> SystolicSchedule:
     """6 rows, 16 columns, 8 lanes of 4 bits: words of 4 bytes or 1 pixel, two positions at once. Padding above that is
     higher than the array, behind a map that stays on chip."""
     array = Array(6, 16, 8, bits=4, map_ports=4, weight_ports=2, weight_words=2, map_depth=512, chunk=8)
     build = Builder(2, 14, 10, bits=4).conv(24, 3).conv(16, (9, 3), 1, Padding(8, 1, 0, 1)).conv(8, 1)
     ways = [(10, INPUTS, True, True), (6, STREAMED, True, False), (10, STREAMED, False, False)]
-    return program(build.network(), array, ways)
+    return scheduled(build.network(), array, ways)
 
 
-def batched() -> Program:
+def batched() -> SystolicSchedule:
     """4 rows, 8 columns, 8 lanes of 8 bits; 3 frames: repeated, under each other, and each as one row."""
     array = Array(4, 8, 8, chunk=4, map_ports=1, weight_ports=4)
     network = Builder(1, 6, 4).conv(8, 3).pool().conv(8, 1).dense(5).network()
-    return program(
+    return scheduled(
         network, array, [(4, INPUTS, True, False), (2, STREAMED, False, False), (1, STREAMED, False, False)], 3
     )
 
@@ -263,8 +263,8 @@ def tables(text: str) -> list[dict[str, int]]:
     ("build", "text", "layers"),
     [(strided, STRIDED, (0, 1, 1, 2, 3)), (narrow, NARROW, (0, 1, 1, 2)), (batched, BATCHED, (0, 0, 0, 1, 2))],
 )
-def test_fields_of_passes(build: Callable[[], Program], text: str, layers: tuple[int, ...]) -> None:
-    made, expected = build(), tables(text)
+def test_fields_of_passes(build: Callable[[], SystolicSchedule], text: str, layers: tuple[int, ...]) -> None:
+    made, expected = emit(build()), tables(text)
     assert made.pass_layer == layers
     for number, (words, fields) in enumerate(zip(made.words.view("int32").tolist(), expected, strict=True)):
         assert (number, dict(zip(PASS_FIELDS, words, strict=False))) == (number, fields)
@@ -275,7 +275,7 @@ def test_tiles_of_columns_follow_one_another_in_the_map() -> None:
     """Behind a picture of 6 rows of 5 words: columns 0…5 of its result at word 30, 6…9 at 36; pooled 0…2 and 3, 4."""
     array = Array(5, 8, 8, chunk=8)
     for build, first in ((Builder(3, 6, 10).conv(8, 3), 6), (Builder(3, 6, 10).conv(8, 3).pool(), 3)):
-        made = program(build.network(), array, [(6, WEIGHTS, True, False)])
+        made = emit(scheduled(build.network(), array, [(6, WEIGHTS, True, False)]))
         column = PASS_FIELDS.index("out_base")
         assert made.words[:, column].tolist() == [30, 30 + first]
 
@@ -289,7 +289,7 @@ def test_regions_of_maps() -> None:
             for node, region in of.maps.items()
         }
 
-    made = strided()
+    made = emit(strided())
     assert regions(made) == {
         0: (0, 30, 780, 8, 0, 0),
         2: (780, 60, 780, 8, 0, 0),
@@ -298,7 +298,7 @@ def test_regions_of_maps() -> None:
         5: (630, 60, 420, 16, 0, 0),
     }
     assert made.maps_words == 1560
-    made = narrow()
+    made = emit(narrow())
     assert regions(made) == {
         0: (0, 10, 140, 8, 0, 0),
         1: (140, 30, 420, 4, 1, 2),
@@ -306,7 +306,7 @@ def test_regions_of_maps() -> None:
         3: (0, 10, 140, 4, 0, 0),
     }
     assert made.maps_words == 840
-    made = batched()
+    made = emit(batched())
     assert regions(made) == {
         0: (0, 2, 36, 8, 0, 0),
         2: (36, 2, 18, 8, 0, 0),
