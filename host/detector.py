@@ -21,9 +21,10 @@ from host.contract.parts import Manifest
 from host.contract.tensors import Integers, Pixels, to_floats
 from host.gate import Gate
 from host.options import Options
-from host.pipeline import Channel, Flow, Measured, Stage, measure
+from host.pipeline import Channel, Flow, Stage
 from host.vision.detection import Detection, detect
 from host.vision.frame import Result, Span, Timing
+from host.vision.measured import Measured, measure
 from host.vision.picture import FITS, load_picture
 from host.vision.placement import Placement
 
@@ -81,7 +82,9 @@ class Detector:
 
         A design of batches takes as many frames a start as its manifest says; the last one fills up what is left of
         the last batch. workers: frames that are resized at once. verify_every: after so many frames everything in DDR
-        is read back and compared. A frame that fails raises ``FrameError`` after all results before it. ``measured``
+        is read back and compared. Of a live source (``host.vision.video.Camera``, or an iterable whose attribute
+        ``live`` is true) a frame is taken when the accelerator's next turn is free, so that none waits for more than
+        the one before it. A frame that fails raises ``FrameError`` after all results before it. ``measured``
         tells what bounded it.
         """
         if workers < 1 or (verify_every is not None and verify_every < 1):
@@ -106,7 +109,9 @@ class Detector:
             free: Channel[Any] = Channel(len(batches))
             for batch in batches:
                 free.put(batch)
-            self._flow = Flow(frames, self._stages(free, workers, verify_every))
+            turns = self._backend.at_once + 1 if getattr(frames, "live", False) else None
+            in_flight = turns and turns * self.manifest.batch
+            self._flow = Flow(frames, self._stages(free, workers, verify_every), in_flight=in_flight)
             return self._flow
 
     @property

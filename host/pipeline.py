@@ -11,13 +11,14 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from html import escape
 from typing import Any, Generic, TypeVar
 
 from boards.errors import HostError
 from host.vision.frame import Span
 
 T = TypeVar("T")
+
+_END = object()
 
 FEED_SECONDS = 1.0
 """How long the end of a stream waits for the caller's own iterator, which nothing can interrupt."""
@@ -77,6 +78,16 @@ class Channel(Generic[T]):
             self._changed.notify_all()
             return item
 
+    def take(self) -> bool:
+        """Waits for an item and drops it; False where the channel is closed and empty."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or bool(self._items))
+            taken = bool(self._items)
+            if taken:
+                self._items.popleft()
+                self._changed.notify_all()
+            return taken
+
     def close(self, *, drop: bool = False) -> None:
         with self._changed:
             self._closed = True
@@ -105,17 +116,27 @@ class Stage:
 
 
 class Flow:
-    """Every frame through every stage, in order. ``room``: frames that may wait between two stages."""
+    """Every frame through every stage, in order. ``room``: frames that may wait between two stages.
 
-    def __init__(self, frames: Iterable[Any], stages: Sequence[Stage], room: int = 1) -> None:
+    in_flight: frames that are taken and not given on, at most; so many of a live source are on their way, and what
+    is given is as new as the stages are quick. None for as many as there is room.
+    """
+
+    def __init__(
+        self, frames: Iterable[Any], stages: Sequence[Stage], room: int = 1, in_flight: int | None = None
+    ) -> None:
         # Whatever a stage gives together has room, or it would wait for the next one to take it.
         between: list[Channel[Job]] = [Channel(room), *(Channel(room * (stage.together or 1)) for stage in stages)]
         self._last = between[-1]
+        self._places = _places(in_flight)
         self._channels: tuple[Channel[Any], ...] = (
             *between,
+            *((self._places,) if self._places is not None else ()),
             *(stage.claim for stage in stages if stage.claim is not None),
         )
-        self._feeder = threading.Thread(target=_feed, args=(frames, between[0]), name="frames", daemon=True)
+        self._feeder = threading.Thread(
+            target=_feed, args=(frames, between[0], self._places), name="frames", daemon=True
+        )
         self._workers = [
             threading.Thread(
                 target=_serve if stage.workers == 1 else _serve_at_once,
@@ -134,7 +155,10 @@ class Flow:
         Leaving the iterator early stops the stages, as ``stop`` does.
         """
         try:
-            yield from _finished(self._last)
+            for job in _finished(self._last):
+                if self._places is not None:
+                    self._places.put(None)
+                yield job
         finally:
             self.stop()
 
@@ -164,10 +188,21 @@ def _finished(last: Channel[Job]) -> Iterator[Job]:
         yield job
 
 
-def _feed(frames: Iterable[Any], sink: Channel[Job]) -> None:
-    index = 0
+def _places(count: int | None) -> Channel[None] | None:
+    """One for each frame that may be on its way."""
+    if count is None:
+        return None
+    places: Channel[None] = Channel(count)
+    for _ in range(count):
+        places.put(None)
+    return places
+
+
+def _feed(frames: Iterable[Any], sink: Channel[Job], places: Channel[None] | None) -> None:
+    """A frame is taken only when there is a place for it: of a live source, the newest then."""
+    index, source = 0, iter(frames)
     try:
-        for frame in frames:
+        while (places is None or places.take()) and (frame := next(source, _END)) is not _END:
             if not sink.put(Job(index, frame, frame)):
                 return
             index += 1
@@ -249,73 +284,3 @@ def _collect(begun: Channel[Any], source: Channel[Job], sink: Channel[Job]) -> N
         sink.close()
         begun.close()
         source.close(drop=True)
-
-
-# --- measured ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What the frames of a stream took. All seconds are wall time on this machine.
-
-    busy: mean seconds of a frame in each stage; for a stage of n workers, divided by n, since n frames are in it, and
-    what frames take together is shared. first: frames of the first batch.
-    """
-
-    frames: int
-    seconds: float
-    busy: dict[str, float]
-    latency: float
-    label: str = ""
-    first: int = 1
-
-    @property
-    def throughput(self) -> float:
-        """Frames a second in the steady state: from the first frame's end, or its batch's, to the last's; 0 of one."""
-        return (self.frames - self.first) / self.seconds if self.frames > self.first and self.seconds else 0.0
-
-    @property
-    def bound_by(self) -> str:
-        """The stage that the others wait for."""
-        return max(self.busy, key=lambda name: self.busy[name])
-
-    @property
-    def overlap(self) -> float:
-        """Throughput over what the slowest stage alone would give; 1 where all else hides behind it."""
-        return self.throughput * self.busy[self.bound_by]
-
-    def __str__(self) -> str:
-        parts = ", ".join(f"{name} {1e3 * seconds:.2f}" for name, seconds in self.busy.items())
-        return (
-            f"{self.frames} frames, {self.throughput:.1f} frames/s, latency {1e3 * self.latency:.1f} ms; "
-            f"ms a frame: {parts}; bound by {self.bound_by} ({self.overlap:.0%} of it alone)"
-            + (f"; {self.label}" if self.label else "")
-        )
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(name)}</td><td>{1e3 * seconds:.2f}</td><td>{1 / seconds if seconds else 0:.1f}</td>"
-            f"<td>{'← bounds the frame rate' if name == self.bound_by else ''}</td></tr>"
-            for name, seconds in self.busy.items()
-        )
-        return (
-            f"<p><b>{self.throughput:.1f} frames/s</b>, latency {1e3 * self.latency:.1f} ms, {self.frames} frames. "
-            f"{escape(self.label)}</p><table><tr><th>stage</th><th>ms a frame</th><th>frames/s alone</th><th></th></tr>"
-            f"{rows}</table>"
-        )
-
-
-def measure(spans: Sequence[tuple[Span, ...]], workers: dict[str, int], label: str = "") -> Measured:
-    """spans: of each frame in order. workers: of each stage that has more than one."""
-    if not spans:
-        raise HostError("there is nothing to measure before the first frame is through; take all frames first")
-    # Frames of a batch have a span in common.
-    busy = {
-        stage.stage: sum(span.seconds for span in {frame[i] for frame in spans})
-        / len(spans)
-        / workers.get(stage.stage, 1)
-        for i, stage in enumerate(spans[0])
-    }
-    latency = sum(frame[-1].end - frame[0].begin for frame in spans) / len(spans)
-    first = sum(not set(spans[0]).isdisjoint(frame) for frame in spans)
-    return Measured(len(spans), spans[-1][-1].end - spans[first - 1][-1].end, busy, latency, label, first)

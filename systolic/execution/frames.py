@@ -11,10 +11,10 @@ from pathlib import Path
 from boards.errors import HostError
 from host import Options
 from host.detector import Detector
-from host.pipeline import Measured
 from host.simulated.pace import CYCLES
 from host.vision.detection import Detection
 from host.vision.frame import Result
+from host.vision.measured import Measured
 from host.vision.video import VIDEOS, Video, record
 from host.whole_file import write_whole
 from systolic.execution.detection import detector_of

@@ -10,8 +10,9 @@ from itertools import pairwise
 import pytest
 
 from boards.errors import HostError
-from host.pipeline import FEED_SECONDS, Channel, FrameError, Stage, measure, stream
+from host.pipeline import FEED_SECONDS, Channel, Flow, FrameError, Stage, stream
 from host.vision.frame import Span
+from host.vision.measured import measure
 
 PATIENCE = 30.0
 """Seconds that a stage waits for another before the test fails."""
@@ -51,6 +52,30 @@ def test_all_stages_work_at_once_on_frames_that_follow_one_another() -> None:
     assert [job.value for job in jobs] == list(range(frames))
     took = measure([job.spans for job in jobs], {})
     assert took.frames == frames
+
+
+def most_in_flight(in_flight: int | None) -> int:
+    """Frames taken from the source and not given on, at most."""
+    taken = most = 0
+
+    def source() -> Iterator[int]:
+        nonlocal taken
+        for value in range(40):
+            taken += 1
+            yield value
+
+    stages = [Stage("resize", nap(0), 2), Stage("accelerate", nap(0.002)), Stage("decode", nap(0))]
+    for given, _ in enumerate(Flow(source(), stages, in_flight=in_flight).jobs()):
+        time.sleep(0.001)
+        most = max(most, taken - given - 1)
+    assert taken == 40
+    return most
+
+
+def test_so_many_frames_of_a_live_source_are_on_their_way_and_no_more() -> None:
+    assert most_in_flight(2) == 2
+    assert most_in_flight(1) == 1
+    assert most_in_flight(None) > 3
 
 
 def test_spans_are_as_long_as_the_work() -> None:

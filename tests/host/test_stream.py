@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -194,6 +195,28 @@ def test_one_user_at_a_time(tiny: Path, accelerator: Open, frames: list[np.ndarr
         yolo.detect(frames[0])
     flow.close()
     yolo.detect(frames[0])
+
+
+def test_a_live_frame_waits_for_the_one_before_it_at_most(
+    tiny: Path, accelerator: Open, frames: list[np.ndarray]
+) -> None:
+    """Beyond the frame that the accelerator is at, one is on its way, taken when its turn was free."""
+
+    class Live:
+        live = True
+        taken = 0
+
+        def __iter__(self) -> Iterator[np.ndarray]:
+            for frame in frames[:40]:
+                self.taken += 1
+                yield frame
+
+    yolo, source = accelerator(tiny, threshold=SELDOM), Live()
+    waiting = [source.taken - given for given, _ in enumerate(yolo.stream(source), start=1)]
+    assert len(waiting) == 40
+    assert max(waiting) <= 2
+    alone = [yolo.detect(frame).detections for frame in frames[:3]]
+    assert [result.detections for result in yolo.stream(Live())][:3] == alone
 
 
 def test_overlaps_until_the_slowest_stage_bounds(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from host.check import Check, LayerCheck
 from host.contract.manifest import read_manifest
-from host.pipeline import Measured
+from host.vision.measured import Measured
 from systolic.trace.advice import Advice
 from tests.golden.test_golden_text import GOLDEN
 
