@@ -73,9 +73,9 @@ class Result:
 
     def __repr__(self) -> str:
         height, width = self.picture.shape[:2]
-        seen = ", ".join(f"{seen.label} {seen.probability:.0%}" for seen in self.detections[:_NAMED])
-        more = f" and {len(self.detections) - _NAMED} more" if len(self.detections) > _NAMED else ""
-        return f"Result(frame {self.index}, {width} × {height}: {seen or 'nothing'}{more})"
+        labels = ", ".join(f"{box.label} {box.probability:.0%}" for box in self.detections[:_NAMED])
+        rest = f" and {len(self.detections) - _NAMED} more" if len(self.detections) > _NAMED else ""
+        return f"Result(frame {self.index}, {width} × {height}: {labels or 'nothing'}{rest})"
 
     def draw(self) -> Image.Image:
         """The picture with its boxes; a notebook shows it."""

@@ -47,11 +47,11 @@ class Page:
         result.draw().save(stream, "JPEG", quality=85)
         picture = base64.b64encode(stream.getvalue()).decode()
         counts = Counter(detection.label for detection in result.detections)
-        seen = "".join(f"<li>{count} × {escape(label)}</li>" for label, count in sorted(counts.items()))
+        labels = "".join(f"<li>{count} × {escape(label)}</li>" for label, count in sorted(counts.items()))
         return (
             f'<div style="display:flex;gap:1em;flex-wrap:wrap"><img alt="frame {result.index} with its boxes" '
             f'src="data:image/jpeg;base64,{picture}"><div><b>{self.frames_per_second:.1f} frames/s</b><br>'
-            f"frame {result.index}, latency {1e3 * result.timing.latency:.1f} ms<ul>{seen}</ul></div></div>"
+            f"frame {result.index}, latency {1e3 * result.timing.latency:.1f} ms<ul>{labels}</ul></div></div>"
         )
 
 

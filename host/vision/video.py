@@ -75,8 +75,8 @@ class _Capture:
 
     def _read(self) -> Pixels | None:
         """The next frame, red first; None after the last."""
-        more, frame = self._capture.read()
-        return rgb(frame) if more else None
+        success, frame = self._capture.read()
+        return rgb(frame) if success else None
 
     def close(self) -> None:
         """Gives the camera or the file back."""

@@ -23,7 +23,7 @@ from systolic.styles.style import CycleReport
 
 
 @dataclass(frozen=True)
-class SeenFrame:
+class FrameBoxes:
     """The boxes of one frame. source: its file; number: of the frame in a video, from 0, None of a picture."""
 
     source: Path
@@ -42,7 +42,7 @@ class SeenFrame:
 class Frames:
     """What was seen on each frame, and what they took. The pictures themselves are not held: there may be many."""
 
-    seen: tuple[SeenFrame, ...]
+    boxes: tuple[FrameBoxes, ...]
     measured: Measured
 
 
@@ -59,8 +59,8 @@ def run_frames(
     """
     stream = _stream_pictures if source.is_dir() else _stream_video
     with detector_of(design, options, tell=progress) as detector:
-        seen = tuple(stream(detector, source, output, progress))
-        return Frames(seen, detector.measured)
+        boxes = tuple(stream(detector, source, output, progress))
+        return Frames(boxes, detector.measured)
 
 
 def is_many(source: Path) -> bool:
@@ -70,7 +70,7 @@ def is_many(source: Path) -> bool:
 
 def _stream_pictures(
     detector: Detector, folder: Path, output: Path | None, progress: Callable[[str], None]
-) -> Iterator[SeenFrame]:
+) -> Iterator[FrameBoxes]:
     paths = pictures_in(folder)
     if output is not None:
         _make(output)
@@ -79,22 +79,22 @@ def _stream_pictures(
         progress(f"picture {result.index + 1} of {len(paths)}")
         if output is not None:
             result.save(output / f"{path.stem}.png")
-        yield _seen(result, path, None)
+        yield _boxes(result, path, None)
 
 
 def _stream_video(
     detector: Detector, path: Path, output: Path | None, progress: Callable[[str], None]
-) -> Iterator[SeenFrame]:
+) -> Iterator[FrameBoxes]:
     with Video(path) as video:
         results = detector.stream(video)
         for result in results if output is None else record(results, output, video.frames_per_second):
             progress(f"frame {result.index + 1}" + (f" of {video.frames}" if video.frames else ""))
-            yield _seen(result, path, result.index)
+            yield _boxes(result, path, result.index)
 
 
-def _seen(result: Result, source: Path, number: int | None) -> SeenFrame:
+def _boxes(result: Result, source: Path, number: int | None) -> FrameBoxes:
     height, width = result.picture.shape[:2]
-    return SeenFrame(source, number, width, height, result.detections)
+    return FrameBoxes(source, number, width, height, result.detections)
 
 
 def _make(output: Path) -> None:

@@ -108,7 +108,7 @@ def test_few_boxes_where_few_are_wanted(design: Path, pictures: Path) -> None:
     counts = {
         (threshold, overlap): sum(
             len(frame.detections)
-            for frame in run_frames(design, pictures, Options(threshold=threshold, overlap=overlap)).seen
+            for frame in run_frames(design, pictures, Options(threshold=threshold, overlap=overlap)).boxes
         )
         for threshold, overlap in ((0.01, 0.5), (0.3, 0.5), (0.01, 0.95))
     }

@@ -11,7 +11,7 @@ from host.vision.detection import OVERLAP, THRESHOLD
 from systolic.cli.arguments import Parsers, add_json, command
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
-from systolic.execution.frames import SeenFrame, is_many, run_frames
+from systolic.execution.frames import FrameBoxes, is_many, run_frames
 from systolic.execution.run import Run, detection_values
 from systolic.execution.run import run as run_picture
 from systolic.report.tables import Cell, table
@@ -78,12 +78,12 @@ def _run_frames(options: argparse.Namespace) -> int:
         )
     measured = frames.measured
     rows: list[list[Cell]] = [
-        [frame.name, seen.label, seen.probability, *(round(edge) for edge in seen.box)]
-        for frame in frames.seen
-        for seen in frame.detections
+        [frame.name, box.label, box.probability, *(round(edge) for edge in box.box)]
+        for frame in frames.boxes
+        for box in frame.detections
     ]
     values = {
-        "frames": [_frame_values(frame) for frame in frames.seen],
+        "frames": [_frame_values(frame) for frame in frames.boxes],
         "frames_per_second": round(measured.throughput, 2),
         "seconds_by_stage": measured.busy,
         "bound_by": measured.bound_by,
@@ -93,7 +93,7 @@ def _run_frames(options: argparse.Namespace) -> int:
     return 0
 
 
-def _frame_values(frame: SeenFrame) -> dict[str, object]:
+def _frame_values(frame: FrameBoxes) -> dict[str, object]:
     number = {} if frame.number is None else {"frame": frame.number}
     boxes = detection_values(frame.detections)
     return {"picture": str(frame.source), **number, "width": frame.width, "height": frame.height, "detections": boxes}
