@@ -51,7 +51,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTy
 
 def put(module: ModuleType, old: str, new: str) -> None:
     assert TEXT.count(old) == 1
-    put_in(Path(str(module.__file__)), module, TEXT.replace(old, new))
+    put_in(module, TEXT, TEXT.replace(old, new))
 
 
 Values = tuple[int, int, bool, int]
@@ -83,7 +83,7 @@ def test_what_is_loaded_changes(module: ModuleType, old: str, new: str, expected
 
 def test_what_cannot_change_is_told(module: ModuleType) -> None:
     with pytest.raises(UnreachableError):
-        put_in(Path(str(module.__file__)), module, TEXT + "\n")
+        put_in(module, TEXT, TEXT + "\n")
     with pytest.raises(StillbornError):
         put(module, "LIMIT = 10", "LIMIT = (")
     with pytest.raises(StillbornError):

@@ -31,18 +31,19 @@ class Mutant:
 
     def source(self, root: Path) -> str:
         """The file's text, mutated."""
-        text: str = mutate_code((root / self.path).read_text("utf-8"), _operators()[self.operator], self.occurrence)
+        text: str = mutate_code(original(root, self.path), _operators()[self.operator], self.occurrence)
         return text
 
     def lines(self, root: Path) -> tuple[str, str]:
         """The line before and after."""
-        original, mutated = (root / self.path).read_text("utf-8"), self.source(root)
-        return original.splitlines()[self.line - 1].strip(), mutated.splitlines()[self.line - 1].strip()
+        texts = original(root, self.path), self.source(root)
+        line, mutated = (text.splitlines()[self.line - 1].strip() for text in texts)
+        return line, mutated
 
     def difference(self, root: Path) -> str:
         """Place and both lines, for people."""
-        original, mutated = self.lines(root)
-        return f"{self.path}:{self.line}\n  - {original}\n  + {mutated}"
+        line, mutated = self.lines(root)
+        return f"{self.path}:{self.line}\n  - {line}\n  + {mutated}"
 
 
 def sample(root: Path, paths: list[str], size: int | None, seed: int) -> tuple[list[Mutant], int]:
@@ -54,6 +55,12 @@ def sample(root: Path, paths: list[str], size: int | None, seed: int) -> tuple[l
 
 
 @cache
+def original(root: Path, path: str) -> str:
+    """The file's text as it was when the run began."""
+    return (root / path).read_text("utf-8")
+
+
+@cache
 def _operators() -> dict[str, Operator]:
     names = [name for name in operator_names() if not name.endswith(_WITHOUT_MEANING)]
     return {name.removeprefix("core/"): get_operator(name)() for name in names}
@@ -61,7 +68,7 @@ def _operators() -> dict[str, Operator]:
 
 def _places(root: Path, path: str) -> Iterator[list[Mutant]]:
     """The mutants of each place and kind of operator, in the order of the file."""
-    text = (root / path).read_text("utf-8")
+    text = original(root, path)
     meaningless = list(_meaningless(text))
     places: dict[tuple[int, int, str], list[Mutant]] = defaultdict(list)
     nodes = list(ast_nodes(get_ast(text)))

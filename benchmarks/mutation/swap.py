@@ -7,7 +7,6 @@ import importlib.machinery
 import sys
 from collections.abc import Iterator
 from functools import _lru_cache_wrapper
-from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -22,15 +21,15 @@ class UnreachableError(Exception):
     """Nothing that is loaded differs."""
 
 
-def put_in(path: Path, module: ModuleType, text: str) -> None:
-    """Make the loaded module what it were, had its file this text.
+def put_in(module: ModuleType, loaded: str, text: str) -> None:
+    """Make the loaded module what it were, had its file this text and not that which was loaded.
 
     Raises: `StillbornError`; `UnreachableError` where the change is in a table that loading built.
     """
     _forget_results()
     try:
-        original = compile(path.read_bytes(), module.__file__ or str(path), "exec", dont_inherit=True)
-        mutated = compile(text, module.__file__ or str(path), "exec", dont_inherit=True)
+        original = compile(loaded, str(module.__file__), "exec", dont_inherit=True)
+        mutated = compile(text, str(module.__file__), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         raise StillbornError from error
     exchanged = dict(_changed(original, mutated))

@@ -11,7 +11,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from benchmarks.mutation.forks import forked
-from benchmarks.mutation.mutants import Mutant
+from benchmarks.mutation.mutants import Mutant, original
 from benchmarks.mutation.reach import Reach
 from benchmarks.mutation.statements import statement
 from benchmarks.mutation.swap import StillbornError, UnreachableError, put_in
@@ -68,7 +68,7 @@ class Trials:
     def _try(self, mutant: Mutant, tests: list[str]) -> Outcome:
         module = importlib.import_module(_module(mutant.path))
         try:
-            put_in(self.root / mutant.path, module, mutant.source(self.root))
+            put_in(module, original(self.root, mutant.path), mutant.source(self.root))
         except StillbornError:
             return Outcome.STILLBORN
         except UnreachableError:

@@ -154,8 +154,6 @@ class _Slide:
         """Steps of a window that gives a word a cycle, ``groups`` words a pixel (window.h)."""
         positions, pixels = self.out.height * self.out.width, self.read.height * self.read.width
         walked = self._landed(0, 0, groups) + positions * self.taps * groups
-        if positions * self.taps > pixels:
-            return walked
         row, last = self.out.height - 1, self.out.width - 1
         last_row = self._landed(row, 0, groups) + self.out.width * self.taps * groups
         return max(pixels * groups, walked, last_row, self._landed(row, last, groups) + self.taps * groups)
