@@ -21,8 +21,9 @@ from typing import TypeVar
 
 from boards.board import Board, load
 from host.vision.picture import FITS, load_picture
+from scheduler.hardware.budget import Budget
 from scheduler.hardware.primitives import product_luts
-from scheduler.streaming.area.budget import Budget, limits
+from scheduler.streaming.area.budget import limits
 from scheduler.streaming.area.memory import fifo
 from scheduler.streaming.area.total import macs
 from scheduler.streaming.area.usage import NOTHING, StreamingUsage

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from boards.errors import LONGEST_FAULT, ScheduleError, cut, listed, shown
+from scheduler.hardware.ddr import MOST_GBPS, DdrRate
 
 MAX_BYTES = 1 << 20
 MOST = 1 << 20
@@ -34,6 +35,35 @@ def read_object(text: str, name: str, kind: str, schema: Mapping[str, Any]) -> d
         )
     check_keys(values, schema["required"], list(schema["properties"]), name)
     return values
+
+
+DDR_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["gbps", "efficiency"],
+    "additionalProperties": False,
+    "properties": {
+        "gbps": {"type": "number", "exclusiveMinimum": 0, "maximum": MOST_GBPS},
+        "efficiency": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+    },
+}
+"""JSON Schema of a ``DdrRate``, for editors."""
+
+
+def ddr_of(values: Mapping[str, Any], name: str) -> DdrRate | None:
+    """The memory under "ddr", None where the file says nothing; ScheduleError where it is none. name: of the file."""
+    if "ddr" not in values:
+        return None
+    ddr = values["ddr"]
+    if not isinstance(ddr, dict):
+        raise ScheduleError(f"{name}: ddr is an object of gbps and efficiency, not {shown(ddr)}")
+    check_keys(ddr, ("gbps", "efficiency"), ("gbps", "efficiency"), f"{name}: ddr")
+    for key, value in ddr.items():
+        if type(value) not in (int, float):
+            raise ScheduleError(f"{name}: ddr.{key} is a number, not {shown(value)}")
+    try:
+        return DdrRate(float(ddr["gbps"]), float(ddr["efficiency"]))
+    except ScheduleError as error:
+        raise ScheduleError(f"{name}: ddr: {error}") from error
 
 
 def check_keys(values: Mapping[str, Any], required: Collection[str], allowed: Sequence[str], place: str) -> None:

@@ -92,12 +92,14 @@ class Design:
         clock_mhz: float | None = None,
         ddr_efficiency: float | None = None,
         progress: Progress = lambda _: None,
+        ddr_gbps: float | None = None,
     ) -> CycleReport:
         """Cycles, stalls and frames a second of the generated code, traced.
 
-        clock_mhz: another than the design's target. ddr_efficiency: the share of the DDR's peak that carries data.
+        clock_mhz: another than the design's target. ddr_gbps, ddr_efficiency: another memory than it was made for, its
+        peak and the share of it that carries data.
         """
-        return self.trace(picture, progress).report(clock_mhz, ddr_efficiency)
+        return self.trace(picture, progress).report(clock_mhz, ddr_efficiency, ddr_gbps=ddr_gbps)
 
     def run(
         self,

@@ -23,7 +23,9 @@ struct channel_t {
 inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int high) {
 #pragma HLS INLINE
     const sum_t biased = sum + sum_t(by.bias);
-    const product_t product = product_t(biased) * product_t(biased < 0 ? by.negative : by.multiplier);
+    product_t product;
+    SYSTOLIC_PRAGMA(HLS BIND_OP variable = product op = mul impl = REQUANTISE_PRODUCT)
+    product = product_t(biased) * product_t(biased < 0 ? by.negative : by.multiplier);
     const product_t rounded = (product + (product_t(1) << (by.shift - 1))) >> by.shift;
     return result_t(rounded < low ? product_t(low) : rounded > high ? product_t(high) : rounded);
 }

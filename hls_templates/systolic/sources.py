@@ -22,7 +22,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class BufferPrimitive:
-    """The primitive of one buffer. name: the macro in its BIND_STORAGE; impl: its value, bram, uram or lutram."""
+    """The primitive of one buffer, or of the products. name: the macro in its BIND_STORAGE or BIND_OP; impl: its value,
+    bram, uram, lutram, dsp or fabric."""
 
     name: str
     impl: str

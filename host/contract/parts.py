@@ -70,6 +70,15 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Ddr:
+    """The memory that a design was made for. gbps: peak in 10⁹ bytes a second; efficiency: the share that carries
+    data."""
+
+    gbps: Annotated[float, Range(1e-3, 1e4)]
+    efficiency: Annotated[float, Range(1e-3, 1)]
+
+
+@dataclass(frozen=True)
 class NetworkHead:
     """A detection head reads the output of the layer with index ``layer``."""
 
@@ -117,6 +126,7 @@ class Manifest:
     labels: tuple[str, ...]
     board: str
     clock_mhz: float
+    ddr: Ddr
     top: str
     fit: Annotated[str, OneOf(tuple(FITS))]
     estimate: Estimate

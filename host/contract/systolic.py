@@ -21,6 +21,8 @@ _DATATYPE = re.compile(r"U?INT([1-9]|1[0-6])")
 _Bytes = Annotated[int, Range(-LARGEST_BUFFER, LARGEST_BUFFER)]
 _Depth = Annotated[int, Range(0, 1 << 24)]
 _Word = Annotated[int, Range(0, 1023)]
+BOUNDS = ("fill", "compute", "rows", "weights", "saver", "ddr", "drain", "program")
+"""What a layer can be bound by: the parts that its modelled cycles add up of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +56,14 @@ class SystolicLayer(Layer):
     """Passes ``first_pass`` … ``last_pass`` of the program read the map of one node and write that of another.
 
     modelled_cycles: what the layer takes. compute_cycles: of its array alone. All of all frames of a batch.
+    bound_by: what the model says adds most to them.
     """
 
     input_node: Annotated[int, Range(0, 1 << 20)]
     first_pass: int
     last_pass: int
     compute_cycles: Count
+    bound_by: Annotated[str, OneOf(BOUNDS)]
     output: SystolicRegion
 
 

@@ -1,12 +1,8 @@
 """The board's DDR as an accelerator sees it: bandwidth, latency, and how its ports ask for data.
 
-Two bandwidths are told apart:
-
-    sustained   rated peak × DDR_EFFICIENCY (0.85)     what a model or a trace says of a design: the memory at its best
-    planned     preset × PLANNED_SHARE (0.6)           what a folding may count on when weights stream from DDR: a
-                                                       pipeline stalls as a whole when a word is late, so it is planned
-                                                       for the slower clock that boot images program, with room for
-                                                       pictures, results and the processor
+One bandwidth is counted with everywhere, by the scheduler, the folding, the trace and the host: a peak, that of the
+clock which the board's boot image programs unless a user says otherwise, times the share of it that carries data. What
+the parts are rated for is higher on some boards; no boot image runs them so (docs/reference/boards.md).
 
 The cycle trace's memory has the same numbers (hls_templates/simulation/memory.cpp, docs/explanation/cycles.md).
 """
@@ -23,8 +19,8 @@ from scheduler.hardware.arithmetic import ceil_div
 DDR_EFFICIENCY = 0.85
 """Share of the DDR's peak that carries data: refresh, row misses and turn-arounds take the rest."""
 
-PLANNED_SHARE = 0.6
-"""Share of the DDR's bandwidth at the preset's speed that a folding may count on for its weights."""
+MOST_GBPS = 10_000.0
+"""More than any memory gives."""
 
 READ_LATENCY_NS, WRITE_LATENCY_NS = 213.0, 107.0
 """From a request to its first beat, and from the last beat to the response."""
@@ -45,42 +41,78 @@ WEIGHT_BEAT_BYTES = 16
 
 
 @dataclass(frozen=True)
+class DdrRate:
+    """What the DDR gives. gbps: 10⁹ bytes a second where every transfer carries data, all ports together, both
+    directions. efficiency: the share of it that carries data.
+
+    Raises ScheduleError for what is no bandwidth, and for an efficiency outside (0, 1].
+    """
+
+    gbps: float
+    efficiency: float = DDR_EFFICIENCY
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gbps <= MOST_GBPS:
+            raise ScheduleError(
+                f"--ddr-gbps is the DDR's peak in 10⁹ bytes a second, above 0 and at most {MOST_GBPS:g}, "
+                f"not {self.gbps:g}"
+            )
+        if not 0 < self.efficiency <= 1:
+            raise ScheduleError(
+                f"--ddr-efficiency is a share of the DDR's peak, above 0 and at most 1, not {self.efficiency:g}"
+            )
+
+    @property
+    def sustained_gbps(self) -> float:
+        """What carries data."""
+        return self.gbps * self.efficiency
+
+    def __str__(self) -> str:
+        return f"DDR {self.gbps:.4g} GB/s × {self.efficiency:g}"
+
+
+def ddr_rate(board: Board, gbps: float | None = None, efficiency: float | None = None) -> DdrRate:
+    """The board's memory as its boot image runs it, where nothing else is said; raises as ``DdrRate``."""
+    return DdrRate(
+        board.ddr.preset_gbps if gbps is None else gbps, DDR_EFFICIENCY if efficiency is None else efficiency
+    )
+
+
+@dataclass(frozen=True)
 class DdrTiming:
     """The DDR at the accelerator's clock.
 
     milli_bytes: 1/1000 bytes a cycle, of all ports together. read_latency: cycles from a request to its first beat;
-    write_latency: cycles from the last beat to the response.
+    write_latency: cycles from the last beat to the response. rate: what the numbers follow from.
     """
 
     clock_mhz: float
     milli_bytes: int
     read_latency: int
     write_latency: int
+    rate: DdrRate
 
 
-def ddr_timing(
-    board: Board, clock_mhz: float, efficiency: float = DDR_EFFICIENCY, peak_gbps: float | None = None
-) -> DdrTiming:
-    """The board's memory at its rated speed, unless ``peak_gbps`` (10⁹ bytes a second) says otherwise.
+def ddr_timing(board: Board, clock_mhz: float, rate: DdrRate | None = None) -> DdrTiming:
+    """The memory at a clock. rate: where it is None, that of the board.
 
-    Raises ScheduleError for a clock that is not above 0 MHz or an efficiency outside (0, 1].
+    Raises ScheduleError for a clock that is not above 0 MHz.
     """
-    if not (clock_mhz > 0 and 0 < efficiency <= 1):
-        raise ScheduleError(
-            f"a clock is a positive number of MHz and an efficiency in (0, 1], not {clock_mhz:g} and {efficiency:g}"
-        )
-    peak = board.ddr.peak_gbps if peak_gbps is None else peak_gbps
+    if not clock_mhz > 0:
+        raise ScheduleError(f"a clock is a positive number of MHz, not {clock_mhz:g}")
+    rate = rate or ddr_rate(board)
     return DdrTiming(
         clock_mhz,
-        round(peak * efficiency * 1e6 / clock_mhz),
+        round(rate.sustained_gbps * 1e6 / clock_mhz),
         round(READ_LATENCY_NS * clock_mhz / 1000),
         round(WRITE_LATENCY_NS * clock_mhz / 1000),
+        rate,
     )
 
 
-def planned_bits(board: Board, share: float, cycles: int, clock_mhz: float) -> int:
-    """Bits that the DDR moves in ``cycles`` at the speed of the board's preset, where ``share`` of it carries data."""
-    return int(board.ddr.preset_gbps * 8e9 * share * cycles / (clock_mhz * 1e6))
+def planned_bits(rate: DdrRate, share: float, cycles: int, clock_mhz: float) -> int:
+    """Bits of ``share`` of what the DDR moves in ``cycles``."""
+    return int(rate.sustained_gbps * 8e9 * share * cycles / (clock_mhz * 1e6))
 
 
 @lru_cache(maxsize=8192)

@@ -5,7 +5,7 @@
              "pad_in": …, "pad_out": …, "depths": […]}, …]}
 
 Of a block, only the name has to be there: a key that is left out has the value that changes nothing. depths: of the
-FIFOs before its inputs, 0 for the least.
+FIFOs before its inputs, 0 for the least. "ddr": {"gbps": …, "efficiency": …}, the memory that it was made for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from boards.errors import ScheduleError, shown
-from scheduler.hand_edited import MOST, check_keys, entries, read_object
+from scheduler.hand_edited import DDR_SCHEMA, MOST, check_keys, ddr_of, entries, read_object
+from scheduler.hardware.ddr import DdrRate
 from scheduler.streaming import graph as g
 from scheduler.streaming.rules import MEMORIES, MULTIPLIERS, RAMS, STYLES, check
 
@@ -45,6 +46,7 @@ SCHEMA: Mapping[str, Any] = {
         "format": {"const": FORMAT},
         "version": {"const": VERSION},
         "network": {"type": "string"},
+        "ddr": DDR_SCHEMA,
         "blocks": {
             "type": "array",
             "items": {
@@ -63,15 +65,16 @@ SCHEMA: Mapping[str, Any] = {
 """JSON Schema of the file, for editors."""
 
 
-def to_json(folding: g.StreamingFolding) -> str:
-    """The file's text, a block a line; what changes nothing is left out."""
+def to_json(folding: g.StreamingFolding, ddr: DdrRate | None = None) -> str:
+    """The file's text, a block a line; what changes nothing is left out. ddr: the memory that it was made for."""
     set_depths = {(index, port): depth for index, port, depth in folding.depths}
     blocks = []
     for index, (block, fold) in enumerate(zip(folding.graph.blocks, folding.folds, strict=True)):
         depths = [set_depths.get((index, port), 0) for port in range(len(block.inputs))]
         changed = {key: value for key, value in asdict(fold).items() if value != getattr(g.Fold(), key)}
         blocks.append({"name": block.name, **changed, **({"depths": depths} if any(depths) else {})})
-    head = {"format": FORMAT, "version": VERSION, "network": folding.graph.name}
+    head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "network": folding.graph.name}
+    head |= {"ddr": asdict(ddr)} if ddr else {}
     lines = ",\n  ".join(json.dumps(block, ensure_ascii=False) for block in blocks)
     return json.dumps(head, ensure_ascii=False)[:-1] + f',\n "blocks": [\n  {lines}\n]}}\n'
 
@@ -91,6 +94,12 @@ def from_json(text: str, graph: g.StreamGraph, name: str = "folding") -> g.Strea
         return check(g.StreamingFolding(graph, folds, tuple(depths)))
     except ScheduleError as error:
         raise ScheduleError(f"{name}: {error}") from error
+
+
+def saved_ddr(text: str, name: str = "folding") -> DdrRate | None:
+    """The memory that the folding of ``text`` was made for, None where the file says nothing; ScheduleError where that
+    is none."""
+    return ddr_of(read_object(text, name, "folding", SCHEMA), name)
 
 
 def _fold(block: dict[str, Any], place: str) -> g.Fold:

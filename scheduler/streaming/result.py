@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from boards.board import Board
-from scheduler.hardware.ddr import planned_bits
+from scheduler.hardware.budget import Budget
+from scheduler.hardware.ddr import DdrRate, ddr_rate, planned_bits
 from scheduler.streaming import graph as g
-from scheduler.streaming.area.budget import BOARD, Budget, area, fits, limits
+from scheduler.streaming.area.budget import BOARD, area, fits, limits
 from scheduler.streaming.area.total import usage
 from scheduler.streaming.area.usage import StreamingUsage
 from scheduler.streaming.model.cycles import frame_cycles
@@ -20,12 +21,14 @@ from scheduler.streaming.rules import check
 class Goal:
     """cycles: a frame at most, with least resources; None for the highest frame rate in the budget.
 
-    clock_mhz: what weights from DDR are counted with; nothing else depends on it.
+    clock_mhz, rate: what weights from DDR are counted with; nothing else depends on them. rate: the board's where it is
+    None.
     """
 
     cycles: int | None
     clock_mhz: float = 200.0
     budget: Budget = field(default_factory=Budget)
+    rate: DdrRate | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,4 +70,4 @@ def evaluate(graph: g.StreamGraph, folds: Sequence[g.Fold], board: Board, goal: 
 
 def ddr_limit(board: Board, goal: Goal, cycles: int) -> int:
     """Bits that DDR brings in ``cycles``."""
-    return planned_bits(board, goal.budget.ddr, cycles, goal.clock_mhz)
+    return planned_bits(goal.rate or ddr_rate(board), goal.budget.ddr, cycles, goal.clock_mhz)

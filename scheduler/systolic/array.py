@@ -92,17 +92,8 @@ class Array:
 
     @property
     def mac_dsps(self) -> int:
-        """DSPs that multiply."""
+        """DSPs of the PEs."""
         return self.rows * self.columns * self.lanes // self.packing.columns
-
-    @property
-    def requantise_dsps(self) -> int:
-        """DSPs of the requantisers: a 32 × 16 bit product takes two (estimate: 27 + 5 bits of the sum)."""
-        return 2 * self.save_rows * self.columns
-
-    @property
-    def dsps(self) -> int:
-        return self.mac_dsps + self.requantise_dsps
 
     @property
     def pack_chain(self) -> int:

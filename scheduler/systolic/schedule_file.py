@@ -3,6 +3,7 @@
 {"format": "systolic-schedule", "version": 2, "network": …, "array": {…},
  "layers": [{"name": …, "order": …, "tile_columns": …, "overlap": …}, …]}
 
+"ddr": {"gbps": …, "efficiency": …}, the memory that it was made for.
 "batch": frames that share the weights' passage, where they are more than one. tile_columns: of the layer's output in a
 column tile; the last tile has what remains.
 """
@@ -16,7 +17,8 @@ from typing import Any
 
 from boards.errors import ScheduleError, faults, shown
 from cnn.quantized import QuantizedNetwork
-from scheduler.hand_edited import MOST, check_keys, entries, read_object
+from scheduler.hand_edited import DDR_SCHEMA, MOST, check_keys, ddr_of, entries, read_object
+from scheduler.hardware.ddr import DdrRate
 from scheduler.systolic.array import Array, check
 from scheduler.systolic.formats import check_format
 from scheduler.systolic.layers import MAX_BATCH, Layer, lower
@@ -49,6 +51,7 @@ SCHEMA: Mapping[str, Any] = {
         "format": {"const": FORMAT},
         "version": {"const": VERSION},
         "network": {"type": "string"},
+        "ddr": DDR_SCHEMA,
         "batch": {"type": "integer", "minimum": 1, "maximum": MAX_BATCH},
         "array": {
             "type": "object",
@@ -81,12 +84,13 @@ SCHEMA: Mapping[str, Any] = {
 """JSON Schema of the file, for editors."""
 
 
-def to_json(schedule: SystolicSchedule) -> str:
-    """The text of a schedule file, one line a key."""
+def to_json(schedule: SystolicSchedule, ddr: DdrRate | None = None) -> str:
+    """The text of a schedule file, one line a key. ddr: the memory that it was made for."""
     values = {
         "format": FORMAT,
         "version": VERSION,
         "network": schedule.network.name,
+        **({"ddr": asdict(ddr)} if ddr else {}),
         **({"batch": schedule.batch} if schedule.batch > 1 else {}),
         "array": asdict(schedule.array),
         "layers": [
@@ -116,6 +120,12 @@ def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> S
     if problems:
         raise ScheduleError(f"{name} is not a legal schedule of {network.name}:\n  " + faults(problems, "\n  "))
     return schedule
+
+
+def saved_ddr(text: str, name: str = "schedule") -> DdrRate | None:
+    """The memory that the schedule of ``text`` was made for, None where the file says nothing; ScheduleError where that
+    is none."""
+    return ddr_of(read_object(text, name, "schedule", SCHEMA), name)
 
 
 def _batch(value: object, name: str) -> int:

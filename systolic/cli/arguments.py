@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from boards.errors import GenerateError, ScheduleError
 from cnn import zoo
 from cnn.quantisation.quantise import FORMATS
+from systolic.styles.options import SHARE_ARGUMENTS, Argument
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse has no public name for it
 
@@ -61,7 +62,14 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="search in N processes")
     parser.add_argument("--dask", metavar="ADDRESS", help="search on a Dask cluster")
     parser.add_argument("--report", type=Path, metavar="FILE", help="one self-contained HTML file with pictures")
+    add_arguments(parser, SHARE_ARGUMENTS)
     add_json(parser)
+
+
+def add_arguments(parser: argparse._ActionsContainer, arguments: Sequence[Argument]) -> None:
+    """Options that are declared as data."""
+    for argument in arguments:
+        argument.add_to(parser)
 
 
 def add_bits(parser: argparse.ArgumentParser) -> None:
@@ -96,12 +104,6 @@ def check_network(name: str) -> None:
             f"{name} holds no network: NET is a darknet .cfg, an exported .json, or a built-in name "
             f"({', '.join(zoo.names())})"
         )
-
-
-def check_efficiency(share: float | None) -> None:
-    """ScheduleError where it is no share."""
-    if share is not None and not 0 < share <= 1:
-        raise ScheduleError(f"--ddr-efficiency is a share of the DDR's peak, above 0 and at most 1, not {share:g}")
 
 
 def check_search(options: argparse.Namespace) -> None:

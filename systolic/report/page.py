@@ -19,6 +19,7 @@ h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 table { border-collapse: collapse; font-size: .85rem; }
 td, th { padding: .2rem .6rem; text-align: left; white-space: nowrap; }
 td.long { white-space: normal; min-width: 20rem; }
+td.sentence { white-space: normal; min-width: 48rem; }
 th { border-bottom: 1px solid #999; } td.n { text-align: right; font-variant-numeric: tabular-nums; }
 tr:nth-child(even) td { background: #f4f6f8; }
 svg { width: 100%; min-width: 40rem; height: auto; }
@@ -26,8 +27,8 @@ p.note { color: #555; font-size: .85rem; }
 """
 
 
-LONG = 40
-"""Characters of a cell from which on it may take several lines."""
+WRAPPED = {"sentence": 160, "long": 40}
+"""Characters of a cell beyond which it may take several lines, by how wide it is then: the widest first."""
 
 # --- HTML ----------------------------------------------------------------------------------------------------------
 
@@ -43,7 +44,8 @@ def _cell(cell: Cell) -> str:
     if cell is None:
         return "<td>–</td>"
     if isinstance(cell, str):
-        return f'<td class="long">{escape(cell)}</td>' if len(cell) > LONG else f"<td>{escape(cell)}</td>"
+        kind = next((f' class="{name}"' for name, length in WRAPPED.items() if len(cell) > length), "")
+        return f"<td{kind}>{escape(cell)}</td>"
     return f'<td class="n">{cell:,.2f}</td>' if isinstance(cell, float) else f'<td class="n">{cell:,}</td>'
 
 

@@ -1,4 +1,5 @@
-"""What the options of both styles are made of: arguments of the command line as data, and saved files."""
+"""What the options of both styles are made of: arguments of the command line as data, the memory and the budget that
+both count with, and saved files."""
 
 from __future__ import annotations
 
@@ -8,8 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from boards.board import Board
 from boards.errors import ScheduleError, cut
 from scheduler.hand_edited import MAX_BYTES
+from scheduler.hardware.budget import Budget, check_budget
+from scheduler.hardware.ddr import DDR_EFFICIENCY, DdrRate, ddr_rate
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,65 @@ class Argument:
 def flags_set(options: argparse.Namespace, arguments: Sequence[Argument]) -> list[str]:
     """Flags of those ``arguments`` that differ from their defaults."""
     return [argument.flag for argument in arguments if getattr(options, argument.name) != argument.default]
+
+
+# --- the memory and the budget -------------------------------------------------------------------------------------
+
+DDR_ARGUMENTS = (
+    Argument(
+        "--ddr-gbps",
+        "the DDR's peak in 10⁹ bytes a second (default: that of a saved file or design, else what the board's boot "
+        "image runs it at)",
+        settings={"type": float, "metavar": "GBPS"},
+    ),
+    Argument(
+        "--ddr-efficiency",
+        f"share of that peak that carries data (default: that of a saved file or design, else {DDR_EFFICIENCY:g})",
+        settings={"type": float, "metavar": "SHARE"},
+    ),
+)
+"""The same in every command that counts with the DDR."""
+
+SHARE_ARGUMENTS = tuple(
+    Argument(
+        f"--{name}-share",
+        f"most of the board's {name.upper()}s that the design may take (default: %(default)s)",
+        share,
+        {"type": float, "metavar": "SHARE"},
+    )
+    for name, share in Budget().fabric.items()
+)
+"""The same in every command that maps a network onto a board."""
+
+
+def budget_from(options: argparse.Namespace) -> Budget:
+    """Of the parsed SHARE_ARGUMENTS; ScheduleError for what is no share."""
+    return check_budget(Budget(**{name: getattr(options, f"{name}_share") for name in Budget().fabric}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardwareOptions:
+    """What both styles ask of the hardware.
+
+    ddr_gbps: the DDR's peak, what the board's boot image runs it at where it is None; ddr_efficiency: the share of it
+    that carries data. budget: how much of the board a design may take.
+    """
+
+    ddr_gbps: float | None = None
+    ddr_efficiency: float | None = None
+    budget: Budget = field(default_factory=Budget)
+
+    def ddr_rate(self, board: Board, saved: DdrRate | None = None) -> DdrRate:
+        """What is asked for, else what a saved file was made for, else what the board has."""
+        rate = saved or ddr_rate(board)
+        return ddr_rate(
+            board,
+            rate.gbps if self.ddr_gbps is None else self.ddr_gbps,
+            rate.efficiency if self.ddr_efficiency is None else self.ddr_efficiency,
+        )
+
+
+# --- saved files ---------------------------------------------------------------------------------------------------
 
 
 def saved_text(saved: Path | str, what: str, made_by: str) -> tuple[str, str]:

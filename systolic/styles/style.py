@@ -138,10 +138,13 @@ class DesignTrace(Protocol):
         clock_mhz: float | None = None,
         ddr_efficiency: float | None = None,
         depths: Mapping[str, int] | None = None,
+        ddr_gbps: float | None = None,
     ) -> CycleReport:
-        """clock_mhz: the target where it is None. depths: of FIFOs by name, where they are not the design's."""
+        """Clock, memory and depths of FIFOs by name: the design's own where they are None."""
 
-    def fifos(self, clock_mhz: float | None = None, ddr_efficiency: float | None = None) -> Told:
+    def fifos(
+        self, clock_mhz: float | None = None, ddr_efficiency: float | None = None, ddr_gbps: float | None = None
+    ) -> Told:
         """The least FIFO depths that lose nothing."""
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from boards import board as board_room
 from host.contract.parts import Manifest
-from scheduler.hardware.ddr import DDR_EFFICIENCY
 from systolic.trace.timing import Memory, ProcessTiming
 
 
 @dataclass(frozen=True)
 class LayerTime:
-    """cycles: traced, all passes of the layer. modelled_cycles: the scheduler's formula for the same, at the design's
-    clock and the board's DDR at its rated speed and DDR_EFFICIENCY."""
+    """cycles: traced, all passes of the layer. modelled_cycles: the scheduler's formula for the same, at the clock and
+    the memory that the design was made for."""
 
     name: str
     cycles: int
@@ -30,12 +28,12 @@ class Described(Protocol):
     def manifest(self) -> Manifest: ...
 
 
-def board_memory(design: Described, efficiency: float | None = None, peak_gbps: float | None = None) -> Memory:
-    """The DDR of a design's board, at its rated speed unless ``peak_gbps`` says otherwise."""
-    board = board_room.load(design.manifest.board)
+def board_memory(design: Described, efficiency: float | None = None, gbps: float | None = None) -> Memory:
+    """The memory that the design was made for, unless the arguments say otherwise."""
+    made_for = design.manifest.ddr
     return Memory(
-        peak_gbps=board.ddr.peak_gbps if peak_gbps is None else peak_gbps,
-        efficiency=DDR_EFFICIENCY if efficiency is None else efficiency,
+        peak_gbps=made_for.gbps if gbps is None else gbps,
+        efficiency=made_for.efficiency if efficiency is None else efficiency,
         read_outstanding=design.manifest.outstanding,
         write_outstanding=design.manifest.outstanding,
         max_burst_beats=design.manifest.burst_words,

@@ -11,7 +11,7 @@ from scheduler.hardware.ddr import DDR_EFFICIENCY, READ_LATENCY_NS, WRITE_LATENC
 
 @dataclass(frozen=True)
 class Memory:
-    """DDR behind the accelerator's ports; the defaults are the ZCU104's.
+    """DDR behind the accelerator's ports; the defaults are those of the ZCU104's boot image.
 
     peak_gbps: 10⁹ bytes a second at full rate, all ports together, both directions.
     efficiency: the share of it that carries data (refresh, row misses, turn-arounds take the rest).
@@ -21,7 +21,7 @@ class Memory:
     ``num_write_outstanding``, ``max_*_burst_length``.
     """
 
-    peak_gbps: float = 19.2
+    peak_gbps: float = 17.064
     efficiency: float = DDR_EFFICIENCY
     read_latency_ns: float = READ_LATENCY_NS
     write_latency_ns: float = WRITE_LATENCY_NS
@@ -186,11 +186,11 @@ class Timing:
     def _repr_html_(self) -> str:
         rows = "".join(_html_region(region) for region in self.regions)
         rate = 1 / self.seconds if self.cycles else 0
-        ddr = f"{self.memory.peak_gbps:g} GB/s × {self.memory.efficiency:g}"
+        ddr = f"{self.memory.peak_gbps:.4g} GB/s × {self.memory.efficiency:g}"
         return (
             f"<p><b>{self.cycles:,} cycles</b> · {rate:.1f} a second at {self.clock_mhz:g} MHz (target), "
             f"DDR {ddr}</p>"
-            "<table><tr><th>region</th><th>cycles</th><th>bound by</th><th>process</th><th>computes</th>"
+            "<table><tr><th>region</th><th>cycles</th><th>busiest</th><th>process</th><th>computes</th>"
             f"<th>waits for input</th><th>space</th><th>DDR</th><th>ended</th></tr>{rows}</table>"
         )
 

@@ -34,7 +34,7 @@ from hls_templates.systolic.sources import (
 )
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.placement import place
-from scheduler.systolic.area.resources import BUFFERS, IMPLS, PRIMITIVES
+from scheduler.systolic.area.resources import IMPLS, PLACED, PRIMITIVES, PRODUCT_IMPLS, PRODUCTS
 from scheduler.systolic.array import PACKINGS, Array, Packing
 from scheduler.systolic.program.emit import emit
 from systolic.execution.build import ap_int_folder
@@ -168,7 +168,7 @@ def test_parameters_carry_their_reasons() -> None:
     assert "#define WEIGHT_MEMORY lutram  // 8 × 256 words of 64 bits in 3,072 LUTRAM\n" in text
 
 
-MACROS = {buffer.name: buffer.macro for buffer in BUFFERS}
+MACROS = {buffer.name: buffer.macro for buffer in PLACED}
 
 
 @pytest.mark.parametrize("bram36", [312, 60], ids=["room", "short of BRAM"])
@@ -180,18 +180,20 @@ def test_the_code_has_the_primitives_that_were_chosen(bram36: int) -> None:
     chosen = place(array, board)[0]
     assert len(set(chosen.values())) > 1
     made = systolic_sources(values(array, board))
-    assert dict(re.findall(r"^#define (\w+_MEMORY) (\w+)", made["parameters.h"], re.M)) == {
+    assert dict(re.findall(r"^#define (\w+_(?:MEMORY|PRODUCT)) (\w+)", made["parameters.h"], re.M)) == {
         MACROS[name]: impl for name, impl in chosen.items()
     }
     for name, impl in chosen.items():
         assert re.search(rf"^//   {name}: .* in [\d,]+ {PRIMITIVES[impl]}$", made["top.cpp"], re.M)
 
 
-@pytest.mark.parametrize("impl", IMPLS)
-def test_the_linter_knows_every_primitive(impl: str) -> None:
-    placed = replace(values(), memories=tuple(BufferPrimitive(macro, impl, "") for macro in MACROS.values()))
+@pytest.mark.parametrize(("impl", "product"), [(impl, PRODUCT_IMPLS[i % 2]) for i, impl in enumerate(IMPLS)])
+def test_the_linter_knows_every_primitive(impl: str, product: str) -> None:
+    impls = {name: product if name == PRODUCTS.name else impl for name in MACROS}
+    memories = [BufferPrimitive(macro, impls[name], "") for name, macro in sorted(MACROS.items())]
+    placed = replace(values(), memories=tuple(memories))
     assert lint(systolic_sources(placed), TOP) == ()
-    wrong = replace(placed, memories=(*placed.memories[:-1], BufferPrimitive("ARRANGED_MEMORY", "flash", "")))
+    wrong = replace(placed, memories=(*placed.memories[1:], BufferPrimitive("ARRANGED_MEMORY", "flash", "")))
     assert [f.rule for f in lint(systolic_sources(wrong), TOP)] == ["bad-value"]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from boards.board import Board, load
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import ddr_timing
+from scheduler.hardware.ddr import ddr_rate, ddr_timing
 from scheduler.systolic.model.clock import lowest_clock
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.search.search import search, search_clocks
@@ -22,13 +22,12 @@ ZCU104 = load("zcu104")
 def test_the_lowest_clock_that_holds_a_rate(board: str, rate: float, efficiency: float) -> None:
     on = load(board)
     network = tiny_yolo(208)
-    found = search(
-        network, on, ddr_timing(on, on.clocks()[-1].mhz, efficiency), request=Request(space=few(network, on))
-    )
-    lowest = lowest_clock(found.schedule, on, rate, efficiency)
+    memory = ddr_rate(on, efficiency=efficiency)
+    found = search(network, on, ddr_timing(on, on.clocks()[-1].mhz, memory), request=Request(space=few(network, on)))
+    lowest = lowest_clock(found.schedule, on, rate, memory)
     assert lowest is not None
     for clock in on.clocks()[-40:]:
-        holds = cost(found.schedule, ddr_timing(on, clock.mhz, efficiency)).frames_per_second >= rate
+        holds = cost(found.schedule, ddr_timing(on, clock.mhz, memory)).frames_per_second >= rate
         assert holds == (clock.mhz >= lowest.mhz)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boards.board import load
-from scheduler.hardware.ddr import ddr_timing
+from scheduler.hardware.ddr import DdrRate, ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.baselines import baselines
 from scheduler.systolic.layers import lower
@@ -34,6 +34,8 @@ from tests.traced import kept, traced
 
 BOARD = load("zcu104")
 LINK = ddr_timing(BOARD, 300)
+RATED = 19.2
+"""GB/s, of which ``SHARES`` carry data."""
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, channel_tiles=64)
 
 
@@ -196,8 +198,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def compare_with_trace(schedule: SystolicSchedule, folder: Path, shares: tuple[float, ...]) -> None:
     opened, trace = traced(schedule, BOARD, 300, folder)
     for share in shares:
-        report = measure(opened, trace, board_memory(opened, share))
-        modelled = cost(schedule, ddr_timing(BOARD, 300, share)).layers
+        report = measure(opened, trace, board_memory(opened, share, RATED))
+        modelled = cost(schedule, ddr_timing(BOARD, 300, DdrRate(RATED, share))).layers
         for layer, time in zip(modelled, report.layers, strict=True):
             assert layer.running == pytest.approx(time.cycles, rel=0.03), (time.name, share)
 

@@ -18,16 +18,17 @@ from host.contract.codec import OneOf
 from host.contract.parts import MOST_FRAMES
 from host.contract.streaming import LARGEST_PACKET, Packet
 from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.budget import Budget
 from scheduler.hardware.ddr import (
     DDR_EFFICIENCY,
-    PLANNED_SHARE,
     READ_LATENCY_NS,
     WRITE_LATENCY_NS,
+    DdrRate,
+    ddr_rate,
     ddr_timing,
     planned_bits,
 )
 from scheduler.hardware.primitives import BRAM18_SHAPES, BRAM36_BITS, BRAM36_SHAPES, bram18, bram36
-from scheduler.streaming.area.budget import Budget
 from scheduler.systolic.layers import MAX_BATCH
 from systolic.trace.timing import Memory
 
@@ -54,7 +55,7 @@ def test_the_trace_s_memory_is_the_model_s() -> None:
     memory, board = Memory(), load("zcu104")
     assert (memory.efficiency, memory.read_latency_ns) == (DDR_EFFICIENCY, READ_LATENCY_NS)
     assert memory.write_latency_ns == WRITE_LATENCY_NS
-    assert memory.peak_gbps == board.ddr.peak_gbps
+    assert memory.peak_gbps == board.ddr.preset_gbps
     timing = ddr_timing(board, 300)
     assert timing.milli_bytes == round(1000 * memory.bytes_per_cycle(300))
     assert (timing.read_latency, timing.write_latency) == (64, 32)
@@ -62,9 +63,9 @@ def test_the_trace_s_memory_is_the_model_s() -> None:
 
 def test_a_folding_plans_for_less_than_the_model_sustains() -> None:
     board = load("zcu104")
-    assert Budget().ddr == PLANNED_SHARE
     sustained = ddr_timing(board, 300).milli_bytes / 1000 * 8 * 300_000
-    assert planned_bits(board, PLANNED_SHARE, 300_000, 300) < sustained
+    assert planned_bits(ddr_rate(board), 1, 300_000, 300) == pytest.approx(sustained, rel=1e-3)
+    assert planned_bits(ddr_rate(board), Budget().ddr, 300_000, 300) < sustained
 
 
 def test_the_host_takes_the_batches_that_are_made() -> None:
@@ -78,8 +79,14 @@ def test_the_host_takes_the_beats_that_the_dma_has() -> None:
 
 
 def test_a_memory_of_no_speed_is_refused() -> None:
-    with pytest.raises(ScheduleError, match=r"an efficiency in \(0, 1\], not 300 and 0"):
-        ddr_timing(load("zcu104"), 300, 0)
+    with pytest.raises(
+        ScheduleError, match="--ddr-efficiency is a share of the DDR's peak, above 0 and at most 1, not 0"
+    ):
+        DdrRate(19.2, 0)
+    with pytest.raises(ScheduleError, match=r"--ddr-gbps is the DDR's peak in 10⁹ bytes a second, above 0 .* not -1"):
+        ddr_rate(load("zcu104"), -1)
+    with pytest.raises(ScheduleError, match="a clock is a positive number of MHz, not 0"):
+        ddr_timing(load("zcu104"), 0)
 
 
 @given(st.integers(1, 400), st.integers(1, 40_000))

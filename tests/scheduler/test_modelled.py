@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from boards.board import load
-from scheduler.hardware.ddr import DdrTiming, ddr_timing
+from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.arrays import array_column
 from scheduler.systolic.model.cost import cost, layer_cycles
@@ -23,7 +23,7 @@ from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import steps_after
 from scheduler.systolic.tiling import column_cuts, tilings
 from tests.scheduler.quantised import Builder
-from tests.scheduler.test_cost import FOUR_PORTS, SHARES, SHORT_OF_DDR, TRACED, TRACED_ARRAY
+from tests.scheduler.test_cost import FOUR_PORTS, RATED, SHARES, SHORT_OF_DDR, TRACED, TRACED_ARRAY
 from tests.scheduler.test_passes import batched, strided
 from tests.scheduler.test_passes import narrow as narrow_words
 from tests.schedules import first_fit
@@ -62,15 +62,15 @@ SCHEDULES: dict[str, tuple[Callable[[], SystolicSchedule], tuple[float, ...]]] =
 
 def parts(schedule: SystolicSchedule, share: float) -> Numbers:
     """Layer → its cycles by PARTS."""
-    layers = cost(schedule, ddr_timing(BOARD, 300, share)).layers
+    layers = cost(schedule, ddr_timing(BOARD, 300, DdrRate(RATED, share))).layers
     return {layer.shape.name: [int(getattr(layer.cycles, part)) for part in PARTS] for layer in layers}
 
 
 MEMORIES = {
-    "board": ddr_timing(BOARD, 300, 0.3),
-    "slow": replace(ddr_timing(BOARD, 300), milli_bytes=3_000),
-    "late": replace(ddr_timing(BOARD, 300), read_latency=600, write_latency=400),
-    "quick": replace(ddr_timing(BOARD, 300), milli_bytes=64_000, read_latency=3, write_latency=2),
+    "board": ddr_timing(BOARD, 300, DdrRate(RATED, 0.3)),
+    "slow": replace(ddr_timing(BOARD, 300, DdrRate(RATED)), milli_bytes=3_000),
+    "late": replace(ddr_timing(BOARD, 300, DdrRate(RATED)), read_latency=600, write_latency=400),
+    "quick": replace(ddr_timing(BOARD, 300, DdrRate(RATED)), milli_bytes=64_000, read_latency=3, write_latency=2),
 }
 
 
@@ -115,7 +115,7 @@ def test_cycles_of_every_way(name: str, memory: str, pytestconfig: pytest.Config
     agree(f"{name}, every way, {memory}", found, pytestconfig.getoption("--update-golden"))
 
 
-DDR = DdrTiming(clock_mhz=100, milli_bytes=8_000, read_latency=50, write_latency=20)
+DDR = DdrTiming(clock_mhz=100, milli_bytes=8_000, read_latency=50, write_latency=20, rate=DdrRate(RATED))
 
 
 def test_the_least_that_a_pass_begins_and_ends_with() -> None:

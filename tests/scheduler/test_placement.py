@@ -16,7 +16,7 @@ from scheduler.hardware.arithmetic import NEVER
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.hardware.primitives import bram36, distributed_luts, uram
 from scheduler.systolic.area.placement import excess, least_areas, place, placed_usage, placements
-from scheduler.systolic.area.resources import BUFFERS, Usage, area
+from scheduler.systolic.area.resources import BUFFERS, PRODUCT_LUT_SHARE, PRODUCTS, Usage, area
 from scheduler.systolic.array import Array
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Goal, Request, pin, space_of
@@ -24,7 +24,7 @@ from tests.scheduler.quantised import Builder
 
 ZCU104 = load("zcu104")
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=512, chunk=16, channel_tiles=64)
-IN_BRAM = {buffer.name: "bram" for buffer in BUFFERS}
+IN_BRAM = {buffer.name: "bram" for buffer in BUFFERS} | {PRODUCTS.name: "dsp"}
 
 
 def smaller(board: Board, **resources: int) -> Board:
@@ -47,7 +47,7 @@ def test_a_buffer_moves_with_all_its_memories(name: str, count: int, bits: int, 
 
 
 def test_a_board_without_uram_places_nothing_there() -> None:
-    assert len(list(placements(ZCU104))) == 3 ** len(BUFFERS)
+    assert len(list(placements(ZCU104))) == 2 * 3 ** len(BUFFERS)
     assert all("uram" not in one.values() for one in placements(load("ultra96-v2")))
 
 
@@ -55,6 +55,18 @@ def test_weights_go_by_their_depth() -> None:
     """4096 words of 128 bits are 2 of 96 URAM or 15 of 312 BRAM36; 512 words are 2 or 2; 32 are 80 LUTs of 230,400."""
     depths = {4096: "uram", 512: "bram", 32: "lutram"}
     assert {depth: place(replace(ARRAY, weight_depth=depth), ZCU104)[0]["weights"] for depth in depths} == depths
+
+
+def test_products_go_into_luts_where_the_array_needs_the_dsps() -> None:
+    """A product of 32 × 16 bits is 2 DSPs or 495 LUTs; of LUTs as many as their share allows."""
+    assert (ARRAY.save_rows * ARRAY.columns, ARRAY.mac_dsps) == (32, 1664)
+    chosen, used = place(ARRAY, ZCU104)
+    assert (chosen[PRODUCTS.name], used.dsp) == ("dsp", 1664 + 2 * 32)
+    chosen, fewer = place(ARRAY, smaller(ZCU104, dsp=1676))
+    assert (chosen[PRODUCTS.name], fewer.dsp, fewer.lut - used.lut) == ("fabric", 1664, 32 * 495)
+    many = replace(ARRAY, save_rows=4)
+    assert PRODUCT_LUT_SHARE * ZCU104.resources.lut < 64 * 495
+    assert not place(many, smaller(ZCU104, dsp=1676))[1].fits(smaller(ZCU104, dsp=1676))
 
 
 def test_rows_go_where_room_is() -> None:
@@ -88,6 +100,7 @@ def boards(draw: st.DrawFn) -> Board:
         bram36=draw(st.integers(1, have.bram36)),
         uram=draw(st.integers(1, have.uram)) if have.uram else 0,
         lut=draw(st.integers(have.lut // 4, have.lut)),
+        dsp=draw(st.integers(have.dsp // 8, have.dsp)),
         lutram=draw(st.integers(have.lutram // 40, have.lutram // 3)),
     )
 

@@ -12,7 +12,18 @@ from boards.board import load
 from hls_templates.headers import FOLDER, fixed_files, include_folders
 from scheduler.hardware.primitives import BRAM36_SHAPES, bram36, distributed_luts, uram
 from scheduler.systolic.area.fabric import fabric
-from scheduler.systolic.area.resources import BUFFERS, FIFOS, Usage, area, built, fixed_usage, units, used_as
+from scheduler.systolic.area.resources import (
+    BUFFERS,
+    FIFOS,
+    PLACED,
+    PRODUCTS,
+    Usage,
+    area,
+    built,
+    fixed_usage,
+    units,
+    used_as,
+)
 from scheduler.systolic.array import Array
 
 TOP = FOLDER / "templates" / "systolic" / "top.cpp.j2"
@@ -95,6 +106,12 @@ def test_every_buffer_of_the_includes_is_counted_and_bound() -> None:
     assert sorted(memories) == sorted(name for name, _ in bound)
 
 
+def test_the_products_of_the_includes_are_bound_as_they_are_counted() -> None:
+    text = "\n".join(fixed_files(*include_folders("systolic")).values())
+    assert re.findall(r"BIND_OP variable = \w+ op = mul impl = (\w+)", text) == ["fabric", PRODUCTS.macro]
+    assert (int(PRODUCTS.count(ARRAY)), int(PRODUCTS.bits(ARRAY)), int(PRODUCTS.depth(ARRAY))) == (32, 32, 16)
+
+
 def test_fifos_are_the_streams_of_the_top_function() -> None:
     assert sorted(fifo.name for fifo in FIFOS) == sorted(re.findall(r"depths\.(\w+)", TOP.read_text()))
 
@@ -148,7 +165,7 @@ def test_ports_and_fifos_by_hand() -> None:
     32 words is a LUT a bit; a port's 64 words of 64 bits are a BRAM36."""
     used = fixed_usage(Array(5, 8, 8), load("zcu104"))
     fifos = 3 * 2 * 64 + 5 * 64 + 8 * 64 + 5 * 256 + 2 * 256 + 2 * 128
-    assert used == Usage(5 * 8 * 4 + 2 * 2 * 8, 2 * 2 + 2, 0, fabric(Array(5, 8, 8)).lut + fifos, fifos)
+    assert used == Usage(5 * 8 * 4, 2 * 2 + 2, 0, fabric(Array(5, 8, 8)).lut + fifos, fifos)
     wide = Array(40, 16, 8, 4, 4, 4, bits=4, weight_words=4)
     used = fixed_usage(wide, load("zcu104"))
     # words of 32 bits, of weights 4 of them; two positions; sums wait 44 deep, two LUTs a bit
@@ -186,4 +203,4 @@ def test_buffers_of_more_than_one_bank() -> None:
     array = Array(8, 16, 8, 1, 4, chunk=16, map_depth=100)
     (arranged,) = (buffer for buffer in BUFFERS if buffer.name == "arranged")
     assert (int(arranged.count(array)), int(arranged.bits(array)), int(arranged.depth(array))) == (4 * 2 * 2, 64, 96)
-    assert [buffer.name for buffer in built(array)] == [buffer.name for buffer in BUFFERS]
+    assert [buffer.name for buffer in built(array)] == [buffer.name for buffer in PLACED]

@@ -129,7 +129,10 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "version": (top(version=1), "edit.json has version 1; this program reads version 2: save the schedule again"),
     "batch": (top(batch=0), "edit.json: batch is an integer of 1…64, not 0"),
     "batch type": (top(batch=True), "edit.json: batch is an integer of 1…64, not True"),
-    "key": (top(more=1), "edit.json: has unknown more; the keys are format, version, network, batch, array, layers"),
+    "key": (
+        top(more=1),
+        "edit.json: has unknown more; the keys are format, version, network, ddr, batch, array, layers",
+    ),
 }
 
 

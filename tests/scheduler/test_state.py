@@ -8,7 +8,7 @@ import pytest
 
 from boards.board import load
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import ddr_timing
+from scheduler.hardware.ddr import ddr_rate, ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.model import state as pass_state
 from scheduler.systolic.model.cost import cost
@@ -25,7 +25,10 @@ ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, ch
 )
 @pytest.mark.parametrize("share", [0.85, 0.1])
 def test_tiles_by_their_growth(network: QuantizedNetwork, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    schedule, ddr = first_fit(network, ARRAY), ddr_timing(load("zcu104"), 300, share)
+    schedule, ddr = (
+        first_fit(network, ARRAY),
+        ddr_timing(load("zcu104"), 300, ddr_rate(load("zcu104"), efficiency=share)),
+    )
     together = [layer.total for layer in cost(schedule, ddr).layers]
     monkeypatch.setattr(pass_state, "SETTLED", 10_000)
     stepped = [layer.total for layer in cost(schedule, ddr).layers]

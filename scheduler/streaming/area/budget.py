@@ -1,4 +1,4 @@
-"""How much of a board a folding may take, and the area: one number for how much it does.
+"""The most that a folding may take of a board, and the area: one number for how much it does.
 
 Area is the sum over LUT, DSP, BRAM and URAM of the fraction of the board that is taken, in boards. The sum and not the
 greatest fraction, because what is not scarcest would otherwise be free and would be wasted; and because the area of a
@@ -8,30 +8,12 @@ excluded, whatever its area.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from boards.board import Board
-from scheduler.hardware.ddr import PLANNED_SHARE
+from scheduler.hardware.budget import Budget, room
 from scheduler.streaming.area.usage import StreamingUsage
 
 BOARD = 1_000_000_000
 """All LUTs of a board, or all DSPs, or …: areas are whole numbers of 10⁻⁹ boards, so that sums are exact."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How much of a board a folding may take, as fractions.
-
-    LUT: what is left is for the DMA, the interconnect and the router; designs above that seldom meet their clock (FINN
-    stops at .7). DSPs and memories stand in columns of their own and can be filled.
-    ddr: of the DDR's bandwidth at the speed of the board's preset, for external weights.
-    """
-
-    lut: float = 0.8
-    dsp: float = 1.0
-    bram: float = 0.95
-    uram: float = 1.0
-    ddr: float = PLANNED_SHARE
 
 
 def available(board: Board) -> StreamingUsage:
@@ -42,14 +24,7 @@ def available(board: Board) -> StreamingUsage:
 
 def limits(board: Board, budget: Budget) -> StreamingUsage:
     """The most of each resource that a folding may take."""
-    whole_board = available(board)
-    return StreamingUsage(
-        int(whole_board.lut * budget.lut),
-        int(whole_board.lutram * budget.lut),
-        int(whole_board.dsp * budget.dsp),
-        int(whole_board.bram18 * budget.bram),
-        int(whole_board.uram * budget.uram),
-    )
+    return available(room(board, budget))
 
 
 def unit_areas(board: Board) -> StreamingUsage:

@@ -94,7 +94,7 @@ class _Annealing:
 
     def _start(self) -> Numbers:
         """Of every block the choice that looks most like the greedy folding."""
-        goal = Goal(self.cycles, self.goal.clock_mhz, self.goal.budget)
+        goal = replace(self.goal, cycles=self.cycles)
         greedily = greedy.fold(self.space.graph, self.space.board, goal, strict=False, external=self.external)
         nearest = [
             min(fast.tolist(), key=lambda choice: _distance(block.folds[choice], fold))

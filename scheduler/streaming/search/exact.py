@@ -17,8 +17,8 @@ import numpy as np
 
 from boards.board import Board
 from boards.errors import ScheduleError
+from scheduler.hardware.budget import Budget
 from scheduler.streaming import graph as g
-from scheduler.streaming.area.budget import Budget
 from scheduler.streaming.model.cycles import frame_cycles
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
 from scheduler.streaming.search import greedy, infeasible

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boards.board import Board
+from scheduler.hardware.budget import Budget
 from scheduler.hardware.primitives import BRAM36_BITS, LUT_BITS, URAM_BITS
 from scheduler.streaming import graph as g
-from scheduler.streaming.area.budget import Budget, available, limits
+from scheduler.streaming.area.budget import available, limits
 from scheduler.streaming.area.usage import StreamingUsage
 
 FREE, SAFE = 0.9, 0.6

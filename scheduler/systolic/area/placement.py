@@ -1,4 +1,5 @@
-"""Which primitive holds which buffer: of all choices among BRAM36, URAM and LUTRAM the one of least area that fits.
+"""Which primitive holds which buffer, and multiplies in the requantisers: of all choices among BRAM36, URAM and LUTRAM,
+DSPs and LUTs, the one of least area that fits.
 
 The area of a design is the sum of its parts' (``area`` of scheduler/systolic/area/resources.py), and the buffers meet
 only in the board's budget. So where every buffer's own least fits the board, that is the least of all choices, and only
@@ -20,12 +21,14 @@ from boards.board import Board
 from scheduler.hardware.arithmetic import NEVER
 from scheduler.systolic.area.fabric import fabric
 from scheduler.systolic.area.resources import (
-    BUFFERS,
     FIFOS,
     MAP_BUFFERS,
+    PLACED,
     PORT_BUFFERS,
+    RESOURCES,
     Buffer,
     Usage,
+    allowed,
     area,
     fixed_usage,
     unit_areas,
@@ -37,7 +40,7 @@ from scheduler.systolic.array import Array
 Numbers = npt.NDArray[np.int64]
 
 Placement = Mapping[str, str]
-"""bram, uram or lutram by the name of each of BUFFERS: the impl of its BIND_STORAGE."""
+"""bram, uram, lutram, dsp or fabric by the name of each of PLACED: the impl of its BIND_STORAGE or BIND_OP."""
 
 
 # --- one array -----------------------------------------------------------------------------------------------------
@@ -50,14 +53,14 @@ def impls(buffer: Buffer, board: Board) -> tuple[str, ...]:
 
 def placements(board: Board) -> Iterator[Placement]:
     """Every choice."""
-    names = [buffer.name for buffer in BUFFERS]
-    for choice in product(*(impls(buffer, board) for buffer in BUFFERS)):
+    names = [buffer.name for buffer in PLACED]
+    for choice in product(*(impls(buffer, board) for buffer in PLACED)):
         yield dict(zip(names, choice, strict=True))
 
 
 def placed_usage(array: Array, board: Board, placement: Placement) -> Usage:
     """All that ``array`` takes with its buffers where ``placement`` has them."""
-    parts = (used_by(buffer, array, placement[buffer.name], board) for buffer in BUFFERS)
+    parts = (used_by(buffer, array, placement[buffer.name], board) for buffer in PLACED)
     return sum(parts, fixed_usage(array, board))
 
 
@@ -65,7 +68,7 @@ def place(array: Array, board: Board) -> tuple[Placement, Usage]:
     """The placement of least area that fits, and all that the array takes with it; where none fits, the one that
     exceeds the board least."""
     choices: list[tuple[tuple[str, ...], Usage]] = [((), fixed_usage(array, board))]
-    for buffer in BUFFERS:
+    for buffer in PLACED:
         usages = [(impl, used_by(buffer, array, impl, board)) for impl in impls(buffer, board)]
         choices = [((*chosen, impl), total + usage) for chosen, total in choices for impl, usage in usages]
     fitting = [(chosen, usage) for chosen, usage in choices if usage.fits(board)]
@@ -73,7 +76,7 @@ def place(array: Array, board: Board) -> tuple[Placement, Usage]:
         chosen, usage = min(fitting, key=lambda choice: area(choice[1], board))
     else:
         chosen, usage = min(choices, key=lambda choice: (excess(choice[1], board), area(choice[1], board)))
-    return {buffer.name: impl for buffer, impl in zip(BUFFERS, chosen, strict=True)}, usage
+    return {buffer.name: impl for buffer, impl in zip(PLACED, chosen, strict=True)}, usage
 
 
 def holds_maps(array: Array, board: Board) -> bool:
@@ -106,13 +109,11 @@ class _Choice:
     area: Numbers
 
 
-_RESOURCES = {"bram": ("bram36",), "uram": ("uram",), "lutram": ("lut", "lutram"), "srl": ("lut", "lutram")}
-
-
 def _choice(buffer: Buffer, grid: Array, impl: str, board: Board) -> _Choice:
-    resources = _RESOURCES[impl]
+    resources = RESOURCES[impl]
     size = np.frompyfunc(lambda bits, depth: units(impl, int(bits), int(depth), board.family), 2, 1)
     count = np.asarray(size(buffer.bits(grid), buffer.depth(grid)) * np.asarray(buffer.count(grid)), np.int64)
+    count = np.asarray(allowed(impl, count, board), np.int64)
     return _Choice(resources, count, count * getattr(unit_areas(board), resources[0]))
 
 
@@ -125,10 +126,10 @@ def least_areas(grid: Array, board: Board) -> Numbers:
     grids of them that broadcast together."""
     room = _fixed_room(grid, board)
     unit = unit_areas(board)
-    fixed = np.asarray(grid.dsps * unit.dsp + fabric(grid).lut * unit.lut, np.int64)
+    fixed = np.asarray(grid.mac_dsps * unit.dsp + fabric(grid).lut * unit.lut, np.int64)
     for buffer in PORT_BUFFERS + FIFOS:
         fixed = fixed + _choice(buffer, grid, buffer.impls[0], board).area
-    options = [_choices(buffer, grid, board) for buffer in BUFFERS]
+    options = [_choices(buffer, grid, board) for buffer in PLACED]
     smallest = [np.minimum.reduce(np.broadcast_arrays(*(c.area for c in choices))) for choices in options]
     total = np.asarray(sum(smallest, fixed), np.int64)
     remaining = {name: np.broadcast_to(n, total.shape) for name, n in _room_after_smallest(room, options).items()}
@@ -141,7 +142,7 @@ def least_areas(grid: Array, board: Board) -> Numbers:
 def _fixed_room(grid: Array, board: Board) -> dict[str, Numbers]:
     """What of each resource the buffers may take."""
     resources = board.resources
-    room: dict[str, Any] = {"dsp": resources.dsp - grid.dsps, "lut": resources.lut - fabric(grid).lut}
+    room: dict[str, Any] = {"dsp": resources.dsp - grid.mac_dsps, "lut": resources.lut - fabric(grid).lut}
     room |= {"bram36": resources.bram36, "uram": resources.uram, "lutram": resources.lutram}
     for buffer in PORT_BUFFERS + FIFOS:
         choice = _choice(buffer, grid, buffer.impls[0], board)

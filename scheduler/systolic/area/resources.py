@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from boards.board import Board
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
-from scheduler.hardware.primitives import bram36, distributed_luts, shift_luts, uram
+from scheduler.hardware.primitives import bram36, distributed_luts, product_luts, shift_luts, uram
 from scheduler.systolic.area.fabric import SUM_BITS, fabric
 from scheduler.systolic.array import RESULT_BITS, Array
 
 REQUANTISER_BITS = 72
 """systolic/requantise.h, channel_t: bias 32, two multipliers 16 each, shift 8."""
+
+MULTIPLIER_BITS = 16
+"""Of them, what a sum is multiplied by."""
+
+PRODUCT_DSPS = 2
+"""Of a product of a sum and a multiplier (estimate: 27 + 5 bits of the sum)."""
 
 FIFO_DEPTH = 16
 """Words of the FIFOs between DDR ports and buffers: shift registers. The trace shows that no more is gained, because
@@ -57,30 +64,48 @@ class Usage:
         )
 
 
+PRODUCT_LUT_SHARE = 0.1
+"""Of the board's LUTs, those that may multiply in requantisers. More of them would save less than a thousandth of the
+cycles, and stand in the router's way."""
+
 IMPLS = ("bram", "uram", "lutram")
 """Primitives of a simple dual port memory, as BIND_STORAGE calls them: BRAM36, URAM, LUTs of SLICEMs."""
 
-PRIMITIVES = {"bram": "BRAM36", "uram": "URAM", "lutram": "LUTRAM", "srl": "LUT"}
+PRODUCT_IMPLS = ("dsp", "fabric")
+"""The same of a product, as BIND_OP calls them: DSPs, LUTs."""
+
+PRIMITIVES = {"bram": "BRAM36", "uram": "URAM", "lutram": "LUTRAM", "srl": "LUT", "dsp": "DSP", "fabric": "LUT"}
+
+RESOURCES: Mapping[str, tuple[str, ...]] = {
+    "bram": ("bram36",),
+    "uram": ("uram",),
+    "lutram": ("lut", "lutram"),
+    "srl": ("lut", "lutram"),
+    "dsp": ("dsp",),
+    "fabric": ("lut",),
+}
+"""What a unit of each is counted as."""
 
 _UNITS: Mapping[str, Callable[[int, int, str], int]] = {
     "bram": lambda bits, depth, _: bram36(bits, depth),
     "uram": lambda bits, depth, _: uram(bits, depth),
     "lutram": distributed_luts,
     "srl": lambda bits, depth, _: shift_luts(bits, depth),
+    "dsp": lambda bits, depth, _: PRODUCT_DSPS,
+    "fabric": lambda bits, depth, _: product_luts(bits, depth),
 }
 
 
 @lru_cache(maxsize=1 << 16)
 def units(impl: str, bits: int, depth: int, family: str) -> int:
-    """Blocks (of BRAM36 or URAM) or LUTs that one memory of ``depth`` words of ``bits`` takes."""
+    """Blocks (of BRAM36 or URAM) or LUTs that one memory of ``depth`` words of ``bits`` takes; DSPs or LUTs of one
+    product of ``bits`` × ``depth`` bits."""
     return _UNITS[impl](bits, depth, family)
 
 
 def used_as(impl: str, count: int) -> Usage:
     """``count`` units of a primitive."""
-    if impl == "bram":
-        return Usage(bram36=count)
-    return Usage(uram=count) if impl == "uram" else Usage(lut=count, lutram=count)
+    return Usage(**dict.fromkeys(RESOURCES[impl], count))
 
 
 # --- memories of the engine ----------------------------------------------------------------------------------------
@@ -93,7 +118,7 @@ class Buffer:
     """``count`` simple dual port memories of ``depth`` words of ``bits``, all of one of ``impls``.
 
     The three are functions of the array, of arithmetic alone: the search gives them an array whose numbers are grids.
-    macro: its BIND_STORAGE impl in the generated parameters.h, "" where the code has none.
+    macro: the impl of its BIND pragma in the generated parameters.h, "" where the code has none.
     """
 
     name: str
@@ -137,9 +162,24 @@ BUFFERS = (
 counts."""
 
 
+PRODUCTS = Buffer(
+    "requantiser products",
+    "REQUANTISE_PRODUCT",
+    lambda a: a.save_rows * a.columns,
+    lambda a: SUM_BITS,
+    lambda a: MULTIPLIER_BITS,
+    PRODUCT_IMPLS,
+)
+"""No memory, but placed as one: products of ``bits`` × ``depth`` bits, which BIND_OP puts into DSPs, or into LUTs where
+the array needs the DSPs."""
+
+PLACED = (*BUFFERS, PRODUCTS)
+"""All that has a choice of primitives."""
+
+
 def built(array: Array) -> tuple[Buffer, ...]:
-    """Those that the array has: map buffers may be none."""
-    return tuple(buffer for buffer in BUFFERS if buffer.depth(array) > 0)
+    """Those of ``PLACED`` that the array has: map buffers may be none."""
+    return tuple(buffer for buffer in PLACED if buffer.depth(array) > 0)
 
 
 def _port(name: str, count: Number, bits: Number) -> Buffer:
@@ -172,15 +212,21 @@ FIFOS = (
 
 
 def fixed_usage(array: Array, board: Board) -> Usage:
-    """What has no choice: DSPs, the logic of scheduler/systolic/area/fabric.py, ports and FIFOs."""
+    """What has no choice: DSPs of the PEs, the logic of scheduler/systolic/area/fabric.py, ports and FIFOs."""
     parts = (used_by(buffer, array, buffer.impls[0], board) for buffer in PORT_BUFFERS + FIFOS)
-    return sum(parts, Usage(dsp=array.dsps, lut=fabric(array).lut))
+    return sum(parts, Usage(dsp=array.mac_dsps, lut=fabric(array).lut))
 
 
 def used_by(buffer: Buffer, array: Array, impl: str, board: Board) -> Usage:
     """What ``buffer`` of ``array`` takes in this primitive."""
     memory = units(impl, int(buffer.bits(array)), int(buffer.depth(array)), board.family)
-    return used_as(impl, int(buffer.count(array)) * memory)
+    return used_as(impl, int(allowed(impl, np.int64(buffer.count(array) * memory), board)))
+
+
+def allowed(impl: str, count: Any, board: Board) -> Any:
+    """``count`` of a primitive, or more than the board has where so many may not be: see PRODUCT_LUT_SHARE."""
+    lut = board.resources.lut
+    return np.where(count > PRODUCT_LUT_SHARE * lut, lut + 1, count) if impl == "fabric" else count
 
 
 # --- area ----------------------------------------------------------------------------------------------------------

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from boards.board import Board
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrTiming
+from scheduler.systolic.area.placement import place
 from scheduler.systolic.layers import lower
 from scheduler.systolic.schedule import SystolicSchedule, schedule_layers
 from scheduler.systolic.search.bounds import least_cycles
@@ -29,25 +30,39 @@ def pareto_front(
         geometry: sum(least_cycles(geometry, networks[geometry.width], ddr, space))
         for geometry in geometries(space, board)
     }
-    front: list[Candidate] = []
+    front: list[_Point] = []
     for geometry, bound in sorted(bounds.items(), key=lambda entry: entry[1]):
         cycles = _cycles_to_beat(front, bare_array(geometry, board, space.bits).mac_dsps)
         if cycles is None or cycles > bound:
             key_to_beat = None if cycles is None else (cycles,)
             task = Task(geometry, networks[geometry.width], board, ddr, Goal(), space, key_to_beat)
-            front = _with_point(front, solve(task)[0])
-    points = sorted(front, key=lambda point: point.key[0])
-    return tuple(schedule_layers(network, layers, point.array, point.tilings) for point in points)
+            best = solve(task)[0]
+            if best is not None:
+                front = _with_point(front, _Point(best, place(best.array, board)[1].dsp))
+    schedules = [point.candidate for point in sorted(front, key=lambda point: point.cycles)]
+    return tuple(schedule_layers(network, layers, best.array, best.tilings) for best in schedules)
 
 
-def _cycles_to_beat(front: list[Candidate], dsps: int) -> int | None:
+@dataclass(frozen=True)
+class _Point:
+    """The best of a geometry. dsps: those of the requantisers included."""
+
+    candidate: Candidate
+    dsps: int
+
+    @property
+    def cycles(self) -> int:
+        return self.candidate.key[0]
+
+
+def _cycles_to_beat(front: list[_Point], dsps: int) -> int | None:
     """The fewest cycles of the points of at most so many DSPs; None where there is none."""
-    return min((point.key[0] for point in front if point.array.dsps <= dsps), default=None)
+    return min((point.cycles for point in front if point.dsps <= dsps), default=None)
 
 
-def _with_point(front: list[Candidate], best: Candidate | None) -> list[Candidate]:
+def _with_point(front: list[_Point], best: _Point) -> list[_Point]:
     """The front with a point more, and without those that it dominates; as it was where it dominates the point."""
-    if best is None or any(_dominates(point, best) for point in front):
+    if any(_dominates(point, best) for point in front):
         return front
     return [*(point for point in front if not _dominates(best, point)), best]
 
@@ -58,6 +73,6 @@ def _coarse(space: Space) -> Space:
     )
 
 
-def _dominates(point: Candidate, rival: Candidate) -> bool:
+def _dominates(point: _Point, rival: _Point) -> bool:
     """Better in both frames/s and DSPs, or as good."""
-    return point.key[0] <= rival.key[0] and point.array.dsps <= rival.array.dsps
+    return point.cycles <= rival.cycles and point.dsps <= rival.dsps

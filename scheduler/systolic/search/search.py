@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from boards.board import Board
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import DDR_EFFICIENCY, DdrTiming, ddr_timing
+from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.area.resources import area, fixed_usage
 from scheduler.systolic.layers import Layer, lower
 from scheduler.systolic.model.clock import IDEAL_DDR
@@ -99,14 +99,14 @@ def search_clocks(
     board: Board,
     request: Request = FASTEST,
     workers: Workers = ALONE,
-    efficiency: float = DDR_EFFICIENCY,
+    rate: DdrRate | None = None,
 ) -> SearchResult:
     """``search`` over the clocks of the board too, for the least time a frame: docs/explanation/scheduler.md, *Clocks*.
 
     A clock is left out where the array alone would take longer than the best so far; of the others every geometry is
     priced or ruled out. Where a rate is to be held, the highest clock is taken. Raises as ``search`` does.
     """
-    highest, *lower_clocks = [ddr_timing(board, clock.mhz, efficiency) for clock in reversed(board.clocks())]
+    highest, *lower_clocks = [ddr_timing(board, clock.mhz, rate) for clock in reversed(board.clocks())]
     problem = _problem(network, board, request)
     best = _search(problem, highest, workers)
     if request.goal.objective in AT_A_RATE:

@@ -7,10 +7,11 @@ import argparse
 from boards import board as board_room
 from cnn.quantisation.quantise import FORMATS
 from scheduler.systolic.formats import least_bits
-from systolic.cli.arguments import BITS_HELP, Parsers, add_search, check_search, command
+from systolic.cli.arguments import BITS_HELP, Parsers, add_arguments, add_search, check_search, command
 from systolic.cli.commands.schedule import read_shapes
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
+from systolic.styles.options import DDR_ARGUMENTS, budget_from
 from systolic.styles.systolic.exploration import Alternatives, compare
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.workers import workers
@@ -23,6 +24,7 @@ def add(parsers: Parsers) -> None:
     """The command's arguments."""
     parser = command(parsers, "compare", run, "compare boards and arrays for a network", EXAMPLE)
     add_search(parser)
+    add_arguments(parser, DDR_ARGUMENTS)
     parser.add_argument("--board", action="append", help=f"a board; {SEVERAL} (default: zcu104)")
     parser.add_argument("--array", action="append", metavar="MxNxL", help=f"an array; {SEVERAL}")
     parser.add_argument(
@@ -46,7 +48,13 @@ def run(options: argparse.Namespace) -> int:
         networks = {bits or least_bits(network): network for bits, network in read}
         status.tell("searching")
         alternatives = Alternatives(boards, tuple(options.array or ()), tuple(options.batch or (1,)))
-        wishes = SystolicOptions(objective=options.objective, fps=options.fps)
+        wishes = SystolicOptions(
+            objective=options.objective,
+            fps=options.fps,
+            ddr_gbps=options.ddr_gbps,
+            ddr_efficiency=options.ddr_efficiency,
+            budget=budget_from(options),
+        )
         comparison = compare(networks, alternatives, options.clock, wishes, executor)
         if options.report is not None:
             status.tell("drawing")

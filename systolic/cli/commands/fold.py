@@ -6,10 +6,11 @@ import argparse
 from pathlib import Path
 
 from boards import board as board_room
-from systolic.cli.arguments import Parsers, add_bits, add_json, add_shapes, check_network, command
+from systolic.cli.arguments import Parsers, add_arguments, add_bits, add_json, add_shapes, check_network, command
 from systolic.cli.commands.schedule import read_shapes
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
+from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS
 from systolic.styles.streaming.exploration import alone, compare, explore
 from systolic.styles.streaming.options import ARGUMENTS, SEARCHES, options_from
 
@@ -33,8 +34,8 @@ def add(parsers: Parsers) -> None:
     parser.add_argument("--save", type=Path, metavar="FILE", help="write the folding as JSON, to be edited by hand")
     parser.add_argument("--report", type=Path, metavar="FILE", help="one self-contained HTML file with pictures")
     group = parser.add_argument_group("folding")
-    for argument in ARGUMENTS:
-        argument.add_to(group)
+    add_arguments(group, ARGUMENTS)
+    add_arguments(parser, (*DDR_ARGUMENTS, *SHARE_ARGUMENTS))
     add_json(parser)
 
 

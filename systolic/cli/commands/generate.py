@@ -11,14 +11,24 @@ from boards import board as board_room
 from boards.errors import GenerateError
 from cnn.network import Detection
 from host.vision.picture import FITS
-from systolic.cli.arguments import NETWORK_HELP, Parsers, add_bits, add_json, check_network, command, named, size
+from systolic.cli.arguments import (
+    NETWORK_HELP,
+    Parsers,
+    add_arguments,
+    add_bits,
+    add_json,
+    check_network,
+    command,
+    named,
+    size,
+)
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.designs import GeneratedDesign, Target, make
 from systolic.files import check_target, write
 from systolic.model import Calibration, Model, load_model, networks, sample_pictures
 from systolic.pictures import picture_files
-from systolic.styles.options import flags_set
+from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS, flags_set
 from systolic.styles.registry import STYLES, default_style
 
 EXAMPLE = "systolic generate yolo.cfg --weights yolo.weights --names voc.names --calibrate a.jpg b.jpg -o DIR"
@@ -53,14 +63,14 @@ def add(parsers: Parsers) -> None:
         "--fit", choices=tuple(FITS), help="how pictures are brought to size (default: as the network was trained)"
     )
     add_bits(parser)
+    add_arguments(parser, (*DDR_ARGUMENTS, *SHARE_ARGUMENTS))
     summaries = ", or ".join(f"{name}: {style.summary}" for name, style in STYLES.items())
     parser.add_argument(
         "--style", default=default_style(), choices=tuple(STYLES), help=f"{summaries} (default: %(default)s)"
     )
     for name, style in STYLES.items():
         group = parser.add_argument_group(f"of the {name} style")
-        for argument in style.arguments:
-            argument.add_to(group)
+        add_arguments(group, style.arguments)
     parser.add_argument("--force", action="store_true", help="replace a design that is in DIR already")
     add_json(parser)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from boards import board as board_room
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import DDR_EFFICIENCY
-from systolic.cli.arguments import Parsers, add_bits, add_search, check_efficiency, check_search, command, seed_of
+from systolic.cli.arguments import Parsers, add_arguments, add_bits, add_search, check_search, command, seed_of
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
 from systolic.explorations import shapes_of
 from systolic.model import load_model
+from systolic.styles.options import DDR_ARGUMENTS, budget_from
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.options import PINS, SystolicOptions
 from systolic.styles.systolic.workers import workers
@@ -30,9 +30,7 @@ def add(parsers: Parsers) -> None:
     for name, what in PINS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=int, metavar="N", help=f"pin the {what}")
     add_bits(parser)
-    parser.add_argument(
-        "--ddr-efficiency", type=float, metavar="SHARE", help="share of the DDR's peak that carries data"
-    )
+    add_arguments(parser, DDR_ARGUMENTS)
     parser.add_argument("--schedule", type=Path, metavar="FILE", help="price this schedule instead of searching")
     parser.add_argument(
         "--batch",
@@ -46,7 +44,6 @@ def add(parsers: Parsers) -> None:
 def run(options: argparse.Namespace) -> int:
     """JSON: ``SystolicMapping.values``."""
     check_search(options)
-    check_efficiency(options.ddr_efficiency)
     board = board_room.load(options.board)
     with StatusLine() as status, workers(options.workers, options.dask) as executor:
         network = read_shapes(options, options.bits, status)
@@ -62,7 +59,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _wishes(options: argparse.Namespace) -> SystolicOptions:
-    efficiency = DDR_EFFICIENCY if options.ddr_efficiency is None else options.ddr_efficiency
     return SystolicOptions(
         schedule=options.schedule,
         batch=options.batch,
@@ -71,7 +67,9 @@ def _wishes(options: argparse.Namespace) -> SystolicOptions:
         array=options.array,
         order=options.order,
         pins={name: getattr(options, name) for name in PINS},
-        ddr_efficiency=efficiency,
+        ddr_gbps=options.ddr_gbps,
+        ddr_efficiency=options.ddr_efficiency,
+        budget=budget_from(options),
     )
 
 

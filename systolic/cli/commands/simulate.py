@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from boards.errors import SimulationError
 from host.vision.picture import Pixels, load_picture
-from scheduler.hardware.ddr import DDR_EFFICIENCY
-from systolic.cli.arguments import Parsers, add_json, check_efficiency, command, named
+from scheduler.hardware.ddr import DdrRate
+from systolic.cli.arguments import Parsers, add_json, command, named
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.execution.build import Variant
 from systolic.execution.frames import save_cycles
 from systolic.execution.result import simulate
 from systolic.execution.run import fit_picture
-from systolic.styles.options import Argument, flags_set
+from systolic.styles.options import DDR_ARGUMENTS, Argument, flags_set
 from systolic.styles.registry import open_design, style_of
 from systolic.styles.style import OpenedDesign
 from systolic.trace.timeline import save as save_timeline
@@ -30,12 +31,7 @@ TRACED = (
     Argument(
         "--clock", "with --cycles: another clock than the design's target", None, {"type": float, "metavar": "MHZ"}
     ),
-    Argument(
-        "--ddr-efficiency",
-        f"with --cycles: the share of the DDR's peak that carries data (default: {DDR_EFFICIENCY:g})",
-        None,
-        {"type": float, "metavar": "SHARE"},
-    ),
+    *(replace(argument, help=f"with --cycles: {argument.help}") for argument in DDR_ARGUMENTS),
 )
 
 
@@ -89,12 +85,12 @@ def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
     with StatusLine() as status:
         trace = style.trace(design, pixels, status.tell)
         status.tell("solving")
-        report = trace.report(options.clock, options.ddr_efficiency)
+        report = trace.report(options.clock, options.ddr_efficiency, ddr_gbps=options.ddr_gbps)
         save_cycles(design.path, report)
         values, text = report.values(), report.text()
         if options.fifos:
             status.tell("searching FIFO depths")
-            fifos = trace.fifos(options.clock, options.ddr_efficiency)
+            fifos = trace.fifos(options.clock, options.ddr_efficiency, options.ddr_gbps)
             values["fifos"] = fifos.values()
             text += f"\n\n{fifos.text()}"
         if options.timeline is not None:
@@ -105,7 +101,7 @@ def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
 
 
 def _check(options: argparse.Namespace) -> None:
-    """SimulationError where an option has no effect."""
+    """SimulationError where an option has no effect, ScheduleError where the memory is none."""
     traced, native = flags_set(options, TRACED), flags_set(options, NATIVE)
     if traced and not options.cycles:
         raise SimulationError(f"{named(traced)} of the cycle trace: add --cycles")
@@ -117,4 +113,7 @@ def _check(options: argparse.Namespace) -> None:
         )
     if options.timeline is not None and options.timeline.is_dir():
         raise SimulationError(f"--timeline {options.timeline} is a folder; name a FILE.png in it")
-    check_efficiency(options.ddr_efficiency)
+    DdrRate(
+        1 if options.ddr_gbps is None else options.ddr_gbps,
+        1 if options.ddr_efficiency is None else options.ddr_efficiency,
+    )

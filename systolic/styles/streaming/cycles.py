@@ -33,19 +33,24 @@ class StreamingTrace:
         clock_mhz: float | None = None,
         ddr_efficiency: float | None = None,
         depths: Mapping[str, int] | None = None,
+        ddr_gbps: float | None = None,
     ) -> StreamingReport:
-        """Cycles, block by block; the target clock where none is named."""
-        return measure(self.design, self.trace, board_memory(self.design, ddr_efficiency), clock_mhz, depths)
+        """Cycles, block by block; the design's clock and memory where none are named."""
+        return measure(self.design, self.trace, board_memory(self.design, ddr_efficiency, ddr_gbps), clock_mhz, depths)
 
-    def fifos(self, clock_mhz: float | None = None, ddr_efficiency: float | None = None) -> StreamingFifos:
+    def fifos(
+        self, clock_mhz: float | None = None, ddr_efficiency: float | None = None, ddr_gbps: float | None = None
+    ) -> StreamingFifos:
         """The least FIFO depths that lose nothing."""
         declared = {fifo.name: fifo.depth for fifo in self.design.manifest.fifos}
-        return StreamingFifos(self.least_fifos(clock_mhz, ddr_efficiency), declared)
+        return StreamingFifos(self.least_fifos(clock_mhz, ddr_efficiency, ddr_gbps), declared)
 
-    def least_fifos(self, clock_mhz: float | None = None, ddr_efficiency: float | None = None) -> Fifos:
+    def least_fifos(
+        self, clock_mhz: float | None = None, ddr_efficiency: float | None = None, ddr_gbps: float | None = None
+    ) -> Fifos:
         """The same without what is declared."""
         clock = self.design.manifest.clock_mhz if clock_mhz is None else clock_mhz
-        return size_fifos(self.trace, board_memory(self.design, ddr_efficiency), clock, self.design.fifo_bits)
+        return size_fifos(self.trace, board_memory(self.design, ddr_efficiency, ddr_gbps), clock, self.design.fifo_bits)
 
 
 @dataclass(frozen=True, eq=False)

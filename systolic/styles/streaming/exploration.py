@@ -11,8 +11,7 @@ from boards.errors import ScheduleError
 from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming import graph as g
-from scheduler.streaming.area.budget import Budget
-from scheduler.streaming.folding_file import from_json
+from scheduler.streaming.folding_file import from_json, saved_ddr
 from scheduler.streaming.lower import lower
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
 from scheduler.streaming.search import annealing, exact, greedy
@@ -39,11 +38,19 @@ def explore(
     """
     clock = _clock(board, clock_mhz)
     options = options or StreamingOptions()
-    return StreamingMapping(network, board, clock, fold(lower(network), board, clock, options))
+    options = with_saved_ddr(options, board)
+    return StreamingMapping(network, board, clock, fold(lower(network), board, clock, options), options)
 
 
 def _clock(board: Board, clock_mhz: float | None) -> Clock:
     return board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
+
+
+def with_saved_ddr(options: StreamingOptions, board: Board) -> StreamingOptions:
+    """The options with the memory that counts: what they ask for, else that of the saved folding, else the board's."""
+    saved = None if options.folding is None else saved_ddr(*saved_text(options.folding, "folding", MADE_BY))
+    rate = options.ddr_rate(board, saved)
+    return replace(options, ddr_gbps=rate.gbps, ddr_efficiency=rate.efficiency)
 
 
 def fold(graph: g.StreamGraph, board: Board, clock: Clock, options: StreamingOptions) -> FoldingResult:
@@ -52,7 +59,7 @@ def fold(graph: g.StreamGraph, board: Board, clock: Clock, options: StreamingOpt
     if cycles == 0:
         raise ScheduleError(f"{options.fps:g} frames/s leave no cycle for a frame at {clock.mhz:g} MHz; ask for less")
     _check_external(graph, options.external)
-    goal = Goal(cycles, clock.mhz, Budget())
+    goal = Goal(cycles, clock.mhz, options.budget, options.ddr_rate(board))
     space = Options(options.max_padding, options.pad_ends, options.max_pixels, options.external, uram_weights=False)
     if options.folding is not None:
         text, name = saved_text(options.folding, "folding", MADE_BY)
@@ -160,10 +167,10 @@ def compare(
     wishes = [replace(options, search=search, folding=None) for search in searches]
     wishes += [options] if options.folding is not None else []
     rows = []
-    for wish in wishes:
+    for wish in (with_saved_ddr(wish, board) for wish in wishes):
         tell(f"folding: {wish.label}")
         try:
-            mapping = StreamingMapping(network, board, clock, fold(graph, board, clock, wish))
+            mapping = StreamingMapping(network, board, clock, fold(graph, board, clock, wish), wish)
             rows.append(Candidate(wish.label, mapping))
         except ScheduleError as error:
             rows.append(Candidate(wish.label, None, str(error).splitlines()[0]))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from boards.board import Board
 from host.vision.picture import Pixels
-from scheduler.streaming.area.budget import Budget, area, fits, limits
+from scheduler.hardware.budget import Budget
+from scheduler.streaming.area.budget import area, fits, limits
 from scheduler.streaming.area.total import usage_with
 from scheduler.streaming.result import FoldingResult
 from systolic.files import DesignFiles, write
@@ -30,7 +31,7 @@ def generate_with_fifos(
 ) -> StreamingPlan:
     """The pipeline with the FIFO depths that its own trace asks for, or with estimated ones where that is asked for."""
     tell("generating")
-    source = FoldedNetwork(mapping.network, mapping.folded.folding, mapping.board, mapping.clock)
+    source = FoldedNetwork(mapping.network, mapping.folded.folding, mapping.board, mapping.clock, mapping.ddr)
     pipeline = parts(source, inputs)
     rough = pipeline.files(mapping.estimate)
     if options.estimated_fifos:

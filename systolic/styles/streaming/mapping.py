@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from boards.board import Board
 from boards.errors import ScheduleError
 from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
+from scheduler.hardware.ddr import DdrRate
 from scheduler.streaming.area.total import converter_count, fifo_bits
 from scheduler.streaming.folding_file import to_json
 from scheduler.streaming.graph import Fold
 from scheduler.streaming.result import FoldingResult
+from systolic.styles.options import HardwareOptions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,17 +26,24 @@ PROOFS = {"optimal": "proven cheapest", "given": "not searched for"}
 
 @dataclass(frozen=True, eq=False)
 class StreamingMapping:
-    """One folding on one board. folded: with what it takes of the board, estimated."""
+    """One folding on one board. folded: with what it takes of the board, estimated. hardware: the memory and the
+    budget that it was folded for."""
 
     network: QuantizedNetwork
     board: Board
     clock: Clock
     folded: FoldingResult
+    hardware: HardwareOptions = field(default_factory=HardwareOptions)
 
     @property
     def batch(self) -> int:
         """A pipeline takes frame after frame, and no weights pass."""
         return 1
+
+    @property
+    def ddr(self) -> DdrRate:
+        """The memory that weights come from."""
+        return self.hardware.ddr_rate(self.board)
 
     @property
     def fits(self) -> bool:
@@ -98,6 +107,7 @@ class StreamingMapping:
             "network": self.network.name,
             "board": self.board.name,
             "clock_mhz": self.clock_mhz,
+            "ddr": asdict(self.ddr),
             "cycles": self.cycles_per_frame,
             "frames_per_second": round(self.frames_per_second, 2),
             **asdict(self.folded.usage),
@@ -124,7 +134,7 @@ class StreamingMapping:
 
     def to_json(self) -> str:
         """The folding alone, for an editor, and for the option ``folding``."""
-        return to_json(self.folded.folding)
+        return to_json(self.folded.folding, self.ddr)
 
     def figure(self, kind: str) -> Figure:
         """A picture: "cycles" or "resources", a bar a block. ScheduleError for another kind."""

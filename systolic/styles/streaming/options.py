@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boards.errors import ScheduleError
-from systolic.styles.options import Argument
+from systolic.styles.options import Argument, HardwareOptions, budget_from
 
 SEARCHES = ("exact", "greedy", "annealing")
 """How a folding is searched for."""
@@ -54,8 +54,8 @@ ARGUMENTS = (
 
 
 @dataclass(frozen=True)
-class StreamingOptions:
-    """What is wanted of a folding.
+class StreamingOptions(HardwareOptions):
+    """What is wanted of a folding, beside the ``HardwareOptions``.
 
     fps: frames a second at the target clock, with least resources; None for the highest rate that fits. search: one of
     SEARCHES. folding: a saved one, as a file or as its JSON, instead of a search. deadline: seconds that the exact
@@ -113,4 +113,7 @@ def options_from(options: argparse.Namespace) -> StreamingOptions:
         pad_ends=options.pad_ends,
         external=tuple(options.external),
         estimated_fifos=options.estimated_fifos,
+        ddr_gbps=options.ddr_gbps,
+        ddr_efficiency=options.ddr_efficiency,
+        budget=budget_from(options),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.area.budget import Budget, available, limits
+from scheduler.streaming.area.budget import available, limits
 from scheduler.streaming.model.cycles import bottleneck
 from systolic.report.figures import bars
 from systolic.report.page import html_table, page, picture
@@ -85,7 +85,9 @@ def budget_rows(mapping: StreamingMapping) -> list[list[Cell]]:
     """Totals against what a folding may take of the board, and what the board has."""
     names = ("LUT", "LUT as memory", "DSP", "BRAM18", "URAM")
     board = mapping.board
-    columns = (astuple(usage) for usage in (mapping.folded.usage, limits(board, Budget()), available(board)))
+    columns = (
+        astuple(usage) for usage in (mapping.folded.usage, limits(board, mapping.hardware.budget), available(board))
+    )
     return [
         [name, used, limit, total, f"{used / total:.1%}"]
         for name, used, limit, total in zip(names, *columns, strict=False)

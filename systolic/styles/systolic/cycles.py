@@ -32,14 +32,17 @@ class SystolicTrace:
         clock_mhz: float | None = None,
         ddr_efficiency: float | None = None,
         depths: Mapping[str, int] | None = None,
+        ddr_gbps: float | None = None,
     ) -> SystolicReport:
-        """Cycles, layer by layer; the target clock where none is named."""
-        return measure(self.design, self.trace, board_memory(self.design, ddr_efficiency), clock_mhz, depths)
+        """Cycles, layer by layer; the design's clock and memory where none are named."""
+        return measure(self.design, self.trace, board_memory(self.design, ddr_efficiency, ddr_gbps), clock_mhz, depths)
 
-    def fifos(self, clock_mhz: float | None = None, ddr_efficiency: float | None = None) -> SystolicFifos:
+    def fifos(
+        self, clock_mhz: float | None = None, ddr_efficiency: float | None = None, ddr_gbps: float | None = None
+    ) -> SystolicFifos:
         """The least FIFO depths that lose nothing."""
         clock = self.design.manifest.clock_mhz if clock_mhz is None else clock_mhz
-        return SystolicFifos(self.trace.advise(board_memory(self.design, ddr_efficiency), clock))
+        return SystolicFifos(self.trace.advise(board_memory(self.design, ddr_efficiency, ddr_gbps), clock))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,14 @@ from typing import Any
 from boards.board import Board
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import DdrTiming, ddr_timing
+from scheduler.hardware.budget import Budget, room
+from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.layers import check_batch
 from scheduler.systolic.model.clock import lowest_clock
 from scheduler.systolic.schedule import SystolicSchedule
-from scheduler.systolic.schedule_file import from_json
+from scheduler.systolic.schedule_file import from_json, saved_ddr
 from scheduler.systolic.search import pareto
-from scheduler.systolic.search.search import search, search_clocks
+from scheduler.systolic.search.search import SearchResult, search, search_clocks
 from scheduler.systolic.search.space import Request, Space, pin, space_of
 from scheduler.systolic.search.workers import Workers
 from systolic.styles.options import saved_text
@@ -48,20 +49,40 @@ def explore(
     """
     options = options or SystolicOptions()
     if options.schedule is not None:
-        return price(_saved(network, options), board, _ddr(board, clock_mhz, options))
+        schedule, saved = _saved(network, options)
+        return price(schedule, board, _ddr(board, clock_mhz, options.ddr_rate(board, saved)), budget=options.budget)
     space = pin(space_of(network, board, batch=options.frames), **options.pinned)
-    request, workers = Request(options.goal, space, options.frames), Workers(executor, tell)
-    best = (
-        search_clocks(network, board, request, workers, options.ddr_efficiency)
-        if clock_mhz is None
-        else search(network, board, _ddr(board, clock_mhz, options), request, workers)
-    )
-    mapping = price(best.schedule, board, best.ddr, best.proof)
+    request = Request(options.goal, space, options.frames)
+    best = _search(network, board, clock_mhz, (request, options), Workers(executor, tell))
+    mapping = price(best.schedule, board, best.ddr, best.proof, options.budget)
     return replace(mapping, holds=_holds(best.schedule, board, options)) if options.fps else mapping
 
 
-def _saved(network: QuantizedNetwork, options: SystolicOptions) -> SystolicSchedule:
-    """ScheduleError where another batch than the file's is asked for."""
+def _search(
+    network: QuantizedNetwork,
+    board: Board,
+    clock_mhz: float | None,
+    wishes: tuple[Request, SystolicOptions],
+    workers: Workers,
+) -> SearchResult:
+    """Within the budget, which the sentence names where nothing fits."""
+    request, options = wishes
+    rate, allowed = options.ddr_rate(board), room(board, options.budget)
+    try:
+        if clock_mhz is None:
+            return search_clocks(network, allowed, request, workers, rate)
+        return search(network, allowed, _ddr(board, clock_mhz, rate), request, workers)
+    except ScheduleError as error:
+        if not str(error).startswith(f"{network.name} does not"):
+            raise
+        raise ScheduleError(
+            f"{error} (a design may take {options.budget} of the board: --dsp-share and so on)"
+        ) from error
+
+
+def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[SystolicSchedule, DdrRate | None]:
+    """The schedule, and the memory that it was made for. ScheduleError where another batch than the file's is asked
+    for."""
     assert options.schedule is not None
     text, name = saved_text(options.schedule, "schedule", "systolic schedule --save FILE")
     schedule = from_json(text, network, name)
@@ -70,17 +91,17 @@ def _saved(network: QuantizedNetwork, options: SystolicOptions) -> SystolicSched
             f"{name} is a schedule for batches of {schedule.batch} frame(s), --batch asks for {options.batch}; leave "
             "--batch out, or save a schedule of that batch"
         )
-    return schedule
+    return schedule, saved_ddr(text, name)
 
 
 def _holds(schedule: SystolicSchedule, board: Board, options: SystolicOptions) -> Holds | None:
-    clock = lowest_clock(schedule, board, options.fps, options.ddr_efficiency)
+    clock = lowest_clock(schedule, board, options.fps, options.ddr_rate(board))
     return Holds(options.fps, clock.mhz) if clock else None
 
 
-def _ddr(board: Board, clock_mhz: float | None, options: SystolicOptions) -> DdrTiming:
+def _ddr(board: Board, clock_mhz: float | None, rate: DdrRate) -> DdrTiming:
     clock = board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
-    return ddr_timing(board, clock.mhz, options.ddr_efficiency)
+    return ddr_timing(board, clock.mhz, rate)
 
 
 # --- several -------------------------------------------------------------------------------------------------------
@@ -173,11 +194,16 @@ def compare(
 
 
 def pareto_front(
-    network: QuantizedNetwork, board: Board, ddr: DdrTiming, space: Space | None = None, batch: int = 1
+    network: QuantizedNetwork,
+    board: Board,
+    ddr: DdrTiming,
+    space: Space | None = None,
+    batch: int = 1,
+    budget: Budget = Budget(),  # noqa: B008 (frozen)
 ) -> tuple[SystolicMapping, ...]:
     """The best schedule of every geometry that no other beats in both frames/s and DSPs, the fastest first.
 
     batch: frames that share the weights' passage; ``space`` is one of the same batch.
     """
-    schedules = pareto.pareto_front(network, board, ddr, Request(space=space, batch=batch))
-    return tuple(price(schedule, board, ddr) for schedule in schedules)
+    schedules = pareto.pareto_front(network, room(board, budget), ddr, Request(space=space, batch=batch))
+    return tuple(price(schedule, board, ddr, budget=budget) for schedule in schedules)

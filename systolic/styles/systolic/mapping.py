@@ -11,6 +11,7 @@ from boards.board import Board
 from boards.errors import ScheduleError, listed, shown
 from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
+from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.fabric import SOURCE, Fabric, fabric
 from scheduler.systolic.area.placement import Placement, place
@@ -65,8 +66,8 @@ class SystolicMapping:
 
     @property
     def fits(self) -> bool:
-        """The board: a schedule that does not is none."""
-        return True
+        """The board, as estimated."""
+        return self.usage.fits(self.board)
 
     @property
     def clock_mhz(self) -> float:
@@ -111,6 +112,7 @@ class SystolicMapping:
             "ddr_bytes_per_frame": self.cost.bytes_per_frame,
             "board": self.board.name,
             "clock_mhz": self.clock_mhz,
+            "ddr": asdict(self.cost.ddr.rate),
             "array": asdict(self.schedule.array),
             "cycles": self.cost.cycles,
             "frames_per_second": self.frames_per_second,
@@ -169,7 +171,7 @@ class SystolicMapping:
 
     def to_json(self) -> str:
         """The schedule alone, for an editor, and for the option ``schedule``."""
-        return to_json(self.schedule)
+        return to_json(self.schedule, self.cost.ddr.rate)
 
     def figure(self, kind: str, layer: str | None = None) -> Figure:
         """A picture: "cycles", "roofline", "buffers", or "tiling" of one ``layer``, the first where it is None.
@@ -197,9 +199,21 @@ class SystolicMapping:
         return mapping_html(self)
 
 
-def price(schedule: SystolicSchedule, board: Board, ddr: DdrTiming, proof: Proof | None = None) -> SystolicMapping:
-    """``schedule`` on ``board`` with the memory at its clock. ScheduleError names the rule that it breaks."""
+def price(
+    schedule: SystolicSchedule,
+    board: Board,
+    ddr: DdrTiming,
+    proof: Proof | None = None,
+    budget: Budget = Budget(),  # noqa: B008 (frozen)
+) -> SystolicMapping:
+    """``schedule`` on ``board`` with the memory at its clock. ScheduleError names the rule that it breaks.
+
+    It is placed within the budget, or on the whole board where that is too small.
+    """
     check_schedule(schedule)
-    placement, used = place(schedule.array, board)
+    allowed = room(board, budget)
+    placement, usage = place(schedule.array, allowed)
+    if not usage.fits(allowed):
+        placement, usage = place(schedule.array, board)
     clock = board.nearest_clock(ddr.clock_mhz)
-    return SystolicMapping(board, clock, schedule, cost(schedule, ddr), used, placement, proof)
+    return SystolicMapping(board, clock, schedule, cost(schedule, ddr), usage, placement, proof)

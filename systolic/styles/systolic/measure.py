@@ -31,9 +31,11 @@ WAITS_HEAD = ("process", "computes", "waits for input", "for space", "for DDR", 
 
 @dataclass(frozen=True)
 class SystolicLayerTime(LayerTime):
-    """bound_by: the process or port that the layer's longest pass waited for."""
+    """bound_by: what the model says adds most to the layer's cycles, in the words of the schedule. busiest: the process
+    that worked, or waited for the DDR, longest in the layer's longest pass."""
 
     bound_by: str
+    busiest: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,7 @@ class SystolicReport:
 
     def values(self) -> dict[str, Any]:
         """{network, batch, clock_mhz, cycles_per_frame, frames_per_second, dsp, dsp_efficiency, memory, layers: [{name,
-        cycles, macs, efficiency, bound_by, modelled_cycles}], processes: [{pass, name, busy, …}]}"""
+        cycles, macs, efficiency, bound_by, busiest, modelled_cycles}], processes: [{pass, name, busy, …}]}"""
         return {
             "network": self.network,
             "batch": self.batch,
@@ -114,17 +116,27 @@ class SystolicReport:
                 layer.macs,
                 100 * layer.efficiency,
                 layer.bound_by,
+                layer.busiest,
             ]
             for layer in self.layers
         ]
-        head = ("layer", "cycles", "modelled", "error %", "MACs", "PEs busy %", "bound by")
+        head = (
+            "layer",
+            "cycles",
+            "modelled",
+            "error %",
+            "MACs",
+            "PEs busy %",
+            "bound by (modelled)",
+            "busiest process",
+        )
         memory = self.timing.memory
         return (
             f"{table(head, rows)}\n\n{table(WAITS_HEAD, self._waits())}\n\n"
             f"{self.title}\n{self.dsp} DSPs multiply, {100 * self.dsp_efficiency:.1f} % of what they could; "
-            f"DDR {memory.peak_gbps:g} GB/s × {memory.efficiency:g} (cycles traced on the generated code; "
-            "the clock is a target; modelled: the scheduler's formula at the design's clock and 85 % of the board's "
-            "DDR)"
+            f"DDR {memory.peak_gbps:.4g} GB/s × {memory.efficiency:g} (cycles traced on the generated code; "
+            "the clock is a target; modelled: the scheduler's formula at the clock and the memory that the design was "
+            "made for)"
         )
 
     def _waits(self) -> list[list[Cell]]:
@@ -150,14 +162,15 @@ class SystolicReport:
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{escape(layer.name)}</td><td>{layer.cycles:,}</td><td>{layer.modelled_cycles:,}</td>"
-            f"<td>{layer.macs:,}</td><td>{layer.efficiency:.1%}</td><td>{escape(layer.bound_by)}</td></tr>"
+            f"<td>{layer.macs:,}</td><td>{layer.efficiency:.1%}</td><td>{escape(layer.bound_by)}</td>"
+            f"<td>{escape(layer.busiest)}</td></tr>"
             for layer in self.layers
         )
         return (
             f"<p><b>{escape(self.network)}</b>: {self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz "
             f"(target), {self.dsp_efficiency:.1%} of {self.products} MACs in each of {self.dsp} DSPs (traced)</p>"
             "<table><tr><th>layer</th><th>cycles</th><th>modelled</th><th>MACs</th><th>PEs busy</th>"
-            f"<th>bound by</th></tr>{rows}</table>{self.timing._repr_html_()}"
+            f"<th>bound by (modelled)</th><th>busiest process</th></tr>{rows}</table>{self.timing._repr_html_()}"
         )
 
 
@@ -211,4 +224,4 @@ def _layer(design: SystolicDesign, layer: SystolicLayer, regions: dict[int, Regi
     longest = max(own, key=lambda region: region.total)
     efficiency = layer.macs / (peak * cycles)
     modelled = layer.modelled_cycles
-    return SystolicLayerTime(layer.name, cycles, layer.macs, efficiency, modelled, longest.bound_by)
+    return SystolicLayerTime(layer.name, cycles, layer.macs, efficiency, modelled, layer.bound_by, longest.bound_by)

@@ -9,9 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from boards.errors import ScheduleError
-from scheduler.hardware.ddr import DDR_EFFICIENCY
 from scheduler.systolic.search.space import Goal
-from systolic.styles.options import Argument
+from systolic.styles.options import Argument, HardwareOptions, budget_from
 
 PINS: Mapping[str, str] = MappingProxyType(
     {
@@ -42,14 +41,13 @@ ARGUMENTS = (
 
 
 @dataclass(frozen=True)
-class SystolicOptions:
-    """What is wanted of a schedule.
+class SystolicOptions(HardwareOptions):
+    """What is wanted of a schedule, beside the ``HardwareOptions``.
 
     schedule: a saved one, as a file or as its JSON, instead of a search. batch: frames that share the weights' passage;
     where it is None, that of the saved schedule, or 1. objective: fps, latency, ddr or resources. fps: frames a second
     that the last two must hold. array: rows × columns × lanes to be pinned, "13x16x16". order: a loop order to be
-    pinned. pins: other numbers of the array, by the names of PINS. ddr_efficiency: the share of the DDR's peak that
-    carries data.
+    pinned. pins: other numbers of the array, by the names of PINS.
     """
 
     schedule: Path | str | None = None
@@ -59,7 +57,6 @@ class SystolicOptions:
     array: str | None = None
     order: str | None = None
     pins: Mapping[str, int | None] = field(default_factory=dict)
-    ddr_efficiency: float = DDR_EFFICIENCY
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.pins) - {*PINS, "rows", "columns", "lanes"})
@@ -93,4 +90,10 @@ def geometry_pins(text: str) -> dict[str, int]:
 
 def options_from(options: argparse.Namespace) -> SystolicOptions:
     """Of ``systolic generate``."""
-    return SystolicOptions(schedule=options.schedule, batch=options.batch)
+    return SystolicOptions(
+        schedule=options.schedule,
+        batch=options.batch,
+        ddr_gbps=options.ddr_gbps,
+        ddr_efficiency=options.ddr_efficiency,
+        budget=budget_from(options),
+    )

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from boards.board import Board, load
 from boards.errors import ScheduleError
+from scheduler.hardware.budget import Budget
 from scheduler.streaming import graph as g
-from scheduler.streaming.area.budget import Budget, area, fits, limits
+from scheduler.streaming.area.budget import area, fits, limits
 from scheduler.streaming.area.parts import block_usage
 from scheduler.streaming.area.total import edge_usage, usage
 from scheduler.streaming.area.usage import NOTHING

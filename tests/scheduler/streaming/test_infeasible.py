@@ -7,8 +7,9 @@ import pytest
 from boards.board import load
 from boards.errors import ScheduleError
 from cnn.network import MaxPool, Padding
+from scheduler.hardware.budget import Budget
 from scheduler.streaming import graph as g
-from scheduler.streaming.area.budget import Budget, limits
+from scheduler.streaming.area.budget import limits
 from scheduler.streaming.area.total import usage
 from scheduler.streaming.area.usage import StreamingUsage
 from scheduler.streaming.lower import lower
@@ -90,9 +91,9 @@ def test_memory_of_the_chip_and_bits_of_layers() -> None:
 
 def test_what_a_board_excess() -> None:
     board = load("pynq-z2")
-    limit = limits(board, Budget(lut=0.5))
+    limit = limits(board, Budget(lut=0.5, dsp=1.0))
     used = StreamingUsage(lut=limit.lut + 1, dsp=board.resources.dsp + 30, bram18=limit.bram18)
-    assert excess(used, board, Budget(lut=0.5)) == [
+    assert excess(used, board, Budget(lut=0.5, dsp=1.0)) == [
         "26601 LUT of 26600 (53200 less what is kept free), 1 too many",
         "250 DSP of 220, 30 too many",
     ]

@@ -22,7 +22,7 @@ from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import StreamingPorts
 from hls_templates.vendor.values import Figure, VendorValues
 from host.contract.manifest import manifest_text
-from host.contract.parts import MANIFEST, Estimate, Image, TensorMap
+from host.contract.parts import MANIFEST, Ddr, Estimate, Image, TensorMap
 from host.contract.streaming import (
     ExternalImage,
     Packet,
@@ -33,7 +33,7 @@ from host.contract.streaming import (
     StreamingManifest,
     StreamingOutput,
 )
-from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, WEIGHT_BEAT_BYTES
+from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, WEIGHT_BEAT_BYTES, DdrRate, ddr_rate
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
@@ -57,12 +57,13 @@ frame to push its last rows out."""
 
 @dataclass(frozen=True, eq=False)
 class FoldedNetwork:
-    """What a pipeline is made of."""
+    """What a pipeline is made of. ddr: the memory that it is for, the board's where it is None."""
 
     network: QuantizedNetwork
     folding: g.StreamingFolding
     board: Board
     clock: Clock
+    ddr: DdrRate | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +215,7 @@ def manifest(
         labels=tuple(network.labels),
         board=source.board.name,
         clock_mhz=source.clock.mhz,
+        ddr=Ddr(**asdict(source.ddr or ddr_rate(source.board))),
         top=TOP,
         fit=fit,
         estimate=Estimate(**estimate),

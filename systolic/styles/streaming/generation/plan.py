@@ -29,6 +29,7 @@ class StreamingPlan:
             "network": mapping.network.name,
             "board": mapping.board.name,
             "clock_mhz": mapping.clock.mhz,
+            "ddr": asdict(mapping.ddr),
             "style": manifest.style,
             "modelled_cycles": mapping.cycles_per_frame,
             "fits": mapping.fits,

@@ -24,7 +24,7 @@ from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, SystolicPorts
 from hls_templates.vendor.values import Figure, VendorValues
 from host.contract.manifest import manifest_text
-from host.contract.parts import MANIFEST, Estimate, Image
+from host.contract.parts import MANIFEST, Ddr, Estimate, Image
 from host.contract.systolic import (
     PassFields,
     SystolicArray,
@@ -36,9 +36,10 @@ from host.contract.systolic import (
     SystolicRegion,
 )
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
-from scheduler.systolic.area.resources import FIFOS, PRIMITIVES, Buffer, built, units
+from scheduler.systolic.area.resources import FIFOS, PRIMITIVES, PRODUCTS, Buffer, built, units
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.layers import MAX_STRIDE
+from scheduler.systolic.model.cost import LayerCost
 from scheduler.systolic.program.emit import Program, emit
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
 from scheduler.systolic.schedule import SystolicSchedule
@@ -154,7 +155,7 @@ def _memory(buffer: Buffer, impl: str, array: Array, board: Board) -> BufferPrim
     """The primitive, and what the buffer takes of it."""
     count, bits, depth = int(buffer.count(array)), int(buffer.bits(array)), int(buffer.depth(array))
     taken = count * units(impl, bits, depth, board.family)
-    size = f"{count} × {depth:,} words of {bits} bits"
+    size = f"{count} × {bits} × {depth} bits" if buffer is PRODUCTS else f"{count} × {depth:,} words of {bits} bits"
     return BufferPrimitive(buffer.macro, impl, f"{size} in {taken:,} {PRIMITIVES[impl]}")
 
 
@@ -203,6 +204,7 @@ def manifest(
         labels=tuple(network.labels),
         board=mapping.board.name,
         clock_mhz=mapping.clock.mhz,
+        ddr=Ddr(**asdict(mapping.cost.ddr.rate)),
         top=TOP,
         fit=fit,
         estimate=Estimate(**asdict(mapping.usage)),
@@ -215,9 +217,7 @@ def manifest(
             pixel_bytes=PIXEL_BYTES,
             row_bytes=program.maps[0].row_words * array.word_bytes,
         ),
-        layers=tuple(
-            _layer(schedule, program, index, layer.running) for index, layer in enumerate(mapping.cost.layers)
-        ),
+        layers=tuple(_layer(schedule, program, index, layer) for index, layer in enumerate(mapping.cost.layers)),
         heads=heads(network, {scheduled.layer.output: i for i, scheduled in enumerate(schedule.layers)}),
         array=SystolicArray(**asdict(array)),
         word_bytes=array.word_bytes,
@@ -235,7 +235,7 @@ def _described(files: Mapping[str, bytes]) -> SystolicImages:
     return SystolicImages(weights=tuple(weights), requantisers=requantisers, program=program)
 
 
-def _layer(schedule: SystolicSchedule, program: Program, index: int, modelled_cycles: int) -> SystolicLayer:
+def _layer(schedule: SystolicSchedule, program: Program, index: int, priced: LayerCost) -> SystolicLayer:
     scheduled = schedule.layers[index]
     layer = scheduled.layer
     passes = [number for number, owner in enumerate(program.pass_layer) if owner == index]
@@ -244,12 +244,13 @@ def _layer(schedule: SystolicSchedule, program: Program, index: int, modelled_cy
         source=schedule.network.nodes[layer.node].source,
         node=layer.output,
         macs=layer.macs,
-        modelled_cycles=modelled_cycles,
+        modelled_cycles=priced.running,
         output=SystolicRegion(**manifest_region(schedule, program, layer.output)),
         input_node=layer.input,
         first_pass=passes[0],
         last_pass=passes[-1],
         compute_cycles=scheduled.cycles,
+        bound_by=priced.bound_by,
     )
 
 

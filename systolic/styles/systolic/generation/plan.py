@@ -18,13 +18,14 @@ class SystolicPlan:
     files: DesignFiles
 
     def values(self) -> dict[str, Any]:
-        """What ``systolic generate --json`` says of it: {network, board, clock_mhz, array, batch, layers,
-        modelled_cycles}. Cycles are those of a batch."""
+        """What ``systolic generate --json`` says of it: {network, board, clock_mhz, ddr, array, batch,
+        layers, modelled_cycles}. Cycles are those of a batch."""
         mapping = self.mapping
         return {
             "network": mapping.network.name,
             "board": mapping.board.name,
             "clock_mhz": mapping.clock.mhz,
+            "ddr": asdict(mapping.cost.ddr.rate),
             "array": asdict(mapping.schedule.array),
             "batch": mapping.batch,
             "layers": [
@@ -71,8 +72,9 @@ class SystolicPlan:
         )
         batches = f" in batches of {mapping.batch} (the table's are those of a batch)" if mapping.batch > 1 else ""
         return (
-            f"{table(head, rows)}\n\n{mapping.network.name} on {mapping.board.title}: array {array}, {array.dsps} of "
-            f"{mapping.board.resources.dsp} DSPs (estimate), target clock {mapping.clock.mhz:g} MHz\n"
+            f"{table(head, rows)}\n\n{mapping.network.name} on {mapping.board.title}: array {array}, "
+            f"{mapping.usage.dsp} of {mapping.board.resources.dsp} DSPs (estimate), "
+            f"target clock {mapping.clock.mhz:g} MHz\n"
             f"{mapping.cycles_per_frame:,} cycles a frame modelled{batches}, "
             f"{mapping.frames_per_second:.1f} frames/s at that clock"
         )

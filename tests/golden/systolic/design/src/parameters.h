@@ -25,12 +25,13 @@ static const int CHANNEL_TILES = 2;  // channel tiles whose requantisers are kep
 static const int OUTSTANDING = 8;  // bursts on their way at a port
 static const int MAX_STRIDE = 4;  // largest stride of a convolution
 
-// Primitives of the buffers (BIND_STORAGE impl=…): the choice of least area among those that fit the board.
+// Primitives of the buffers and of the products (BIND_STORAGE and BIND_OP impl=…): the choice of least area among those that fit the board.
 #define ROW_MEMORY bram  // 12 × 512 words of 64 bits in 12 BRAM36
 #define WEIGHT_MEMORY bram  // 8 × 512 words of 64 bits in 8 BRAM36
 #define KEPT_MEMORY bram  // 1 × 512 words of 256 bits in 4 BRAM36
 #define REQUANTISER_MEMORY lutram  // 8 × 2 words of 72 bits in 384 LUTRAM
 #define MAP_MEMORY lutram  // 12 × 32 words of 64 bits in 528 LUTRAM
 #define ARRANGED_MEMORY lutram  // 4 × 64 words of 64 bits in 352 LUTRAM
+#define REQUANTISE_PRODUCT dsp  // 8 × 32 × 16 bits in 16 DSP
 
 #endif  // SYSTOLIC_PARAMETERS_H

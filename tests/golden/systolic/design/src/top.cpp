@@ -11,6 +11,7 @@
 //   requantisers: 8 × 2 words of 72 bits in 384 LUTRAM
 //   map buffers: 12 × 32 words of 64 bits in 528 LUTRAM
 //   arranged: 4 × 64 words of 64 bits in 352 LUTRAM
+//   requantiser products: 8 × 32 × 16 bits in 16 DSP
 #include "top.h"
 
 #include "feed.h"

@@ -1,0 +1,58 @@
+"""How much of a board a design may take. What is left is for the interconnect and the router: a full device does not
+close its timing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+from boards.board import Board
+from boards.errors import ScheduleError
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Shares of a board that a design may take; of LUTs that are memory the same as of all LUTs.
+
+    lut: what is left is for the DMA, the interconnect and the router; designs above that seldom meet their clock (FINN
+    stops at .7). dsp, bram, uram: they stand in columns of their own and can nearly be filled, but one stray product or
+    buffer of the interconnect must still find its place.
+    ddr: of what the DDR sustains, for weights that stream into a pipeline. It stalls as a whole when a word is late, so
+    there is room for pictures, results and the processor.
+    """
+
+    lut: float = 0.8
+    dsp: float = 0.97
+    bram: float = 0.95
+    uram: float = 0.95
+    ddr: float = 0.7
+
+    def __str__(self) -> str:
+        return ", ".join(f"{share:.0%} {name.upper()}" for name, share in self.fabric.items())
+
+    @property
+    def fabric(self) -> dict[str, float]:
+        """All but the DDR, by the names that options have."""
+        return {name: getattr(self, name) for name in ("dsp", "lut", "bram", "uram")}
+
+
+def check_budget(budget: Budget) -> Budget:
+    """The budget itself; ScheduleError where a part of it is no share."""
+    for field in fields(budget):
+        share = getattr(budget, field.name)
+        if not 0 < share <= 1:
+            raise ScheduleError(f"--{field.name}-share is a share of the board, above 0 and at most 1, not {share:g}")
+    return budget
+
+
+def room(board: Board, budget: Budget) -> Board:
+    """The board as large as a design may be: a search that is given it keeps to the budget."""
+    resources = board.resources
+    limits = replace(
+        resources,
+        lut=int(resources.lut * budget.lut),
+        lutram=int(resources.lutram * budget.lut),
+        bram36=int(resources.bram36 * budget.bram),
+        uram=int(resources.uram * budget.uram),
+        dsp=int(resources.dsp * budget.dsp),
+    )
+    return replace(board, resources=limits)

@@ -1,0 +1,106 @@
+"""A figure is the same wherever it stands: command line, JSON, saved file, manifest, host and report, in each style."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boards.board import load
+from host.contract.manifest import read_manifest
+from host.contract.systolic import BOUNDS, SystolicManifest
+from scheduler.systolic.model.cycles import PARTS
+from systolic.model import sample_pictures
+from tests.golden.test_golden_text import DESIGNS
+from tests.systolic.command_line import call
+
+MEMORY = ("--ddr-gbps", 1.5, "--ddr-efficiency", 0.5)
+ASKED: dict[str, Any] = {"gbps": 1.5, "efficiency": 0.5}
+PICTURE = sample_pictures()[0]
+
+
+def json_of(*arguments: object) -> dict[str, Any]:
+    done = call(*arguments, "--json", "-")
+    assert done.code == 0, done.error
+    return done.json
+
+
+def test_the_schedule_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
+    """Made for another memory than the board's: the saved schedule, the design and its trace keep to it."""
+    network, *asked = DESIGNS["systolic"](tmp_path)
+    weights, target = asked[2:4], asked[4:]
+    saved, page, folder = (tmp_path / name for name in ("saved.json", "page.html", "design"))
+    scheduled = json_of("schedule", network, *weights, *target, *MEMORY, "--save", saved, "--report", page)
+    again = json_of("schedule", network, *weights, *target, "--schedule", saved)
+    (row,) = json_of("compare", network, *weights, *target, *MEMORY)["rows"]
+    generated = json_of("generate", network, *asked, "--schedule", saved, "-o", folder)
+    traced = json_of("simulate", folder, "--picture", PICTURE, "--cycles")
+    manifest = read_manifest(folder)
+    assert isinstance(manifest, SystolicManifest)
+
+    for values in (scheduled, again, row["schedule"], generated):
+        assert values["ddr"] == ASKED
+    assert vars(manifest.ddr) == ASKED
+    assert {"gbps": traced["memory"]["peak_gbps"], "efficiency": traced["memory"]["efficiency"]} == ASKED
+    assert scheduled["cycles"] == again["cycles"] == row["schedule"]["cycles"] == generated["modelled_cycles"]
+
+    def layers(values: Any) -> list[tuple[str, str]]:
+        return [(layer["name"], layer["bound_by"]) for layer in values["layers"]]
+
+    assert layers(scheduled) == layers(generated) == layers(traced)
+    assert layers(scheduled) == [(layer.name, layer.bound_by) for layer in manifest.layers]
+    modelled = [layer.modelled_cycles for layer in manifest.layers]
+    assert [layer["modelled_cycles"] for layer in traced["layers"]] == modelled
+    assert f"{scheduled['cycles']:,} cycles a frame, {scheduled['frames_per_second']:.1f} frames/s" in page.read_text()
+    assert f"{scheduled['cycles']:,}" in (folder / "README.md").read_text()
+    slower = json_of("simulate", folder, "--picture", PICTURE, "--cycles", "--ddr-gbps", 0.2)
+    assert slower["memory"]["peak_gbps"] == 0.2
+    assert slower["cycles_per_frame"] > traced["cycles_per_frame"]
+
+
+def test_the_folding_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
+    network, seed, number, *asked = DESIGNS["streaming"](tmp_path)
+    target = [word for word in asked if word not in ("--style", "streaming")]
+    saved, page, folder = (tmp_path / name for name in ("saved.json", "page.html", "design"))
+    (folded,) = json_of("fold", network, *target, *MEMORY, "--save", saved, "--report", page)["foldings"]
+    (again,) = json_of("fold", network, "--board", "ultra96-v2", "--folding", saved)["foldings"]
+    style = ("--style", "streaming", "--board", "ultra96-v2", "--estimated-fifos", "--folding", saved)
+    generated = json_of("generate", network, seed, number, *style, "-o", folder)
+    traced = json_of("simulate", folder, "--picture", PICTURE, "--cycles")
+    manifest = read_manifest(folder)
+    for values in (folded, again, generated):
+        assert values["ddr"] == ASKED
+    assert vars(manifest.ddr) == ASKED
+    assert {"gbps": traced["memory"]["peak_gbps"], "efficiency": traced["memory"]["efficiency"]} == ASKED
+    assert folded["cycles"] == again["cycles"] == generated["modelled_cycles"] == manifest.pass_cycles[0]
+    blocks = {block["name"]: block["modelled_cycles"] for block in generated["blocks"]}
+    assert {layer["name"]: layer["modelled_cycles"] for layer in traced["layers"]} == blocks
+    assert f"{folded['cycles']:,}" in page.read_text()
+
+
+@pytest.mark.parametrize("style", DESIGNS)
+def test_what_nobody_asks_for_is_what_the_boot_image_runs(style: str, tmp_path: Path) -> None:
+    folder = tmp_path / "design"
+    json_of("generate", *DESIGNS[style](tmp_path), "-o", folder)
+    manifest = read_manifest(folder)
+    shown = json_of("boards", manifest.board)["boards"][0]["ddr"]
+    ddr = load(manifest.board).ddr
+    assert manifest.ddr.gbps == ddr.preset_gbps == shown["bits"] / 8 * shown["preset_mts"] / 1000
+    assert f"{ddr.preset_gbps:.2f}" in call("boards").out
+
+
+def test_the_manifest_has_the_schedule_s_words_for_bounds() -> None:
+    assert BOUNDS == PARTS
+
+
+@pytest.mark.parametrize("command", ["schedule", "compare", "generate", "fold", "simulate"])
+def test_the_memory_means_the_same_in_every_command(command: str) -> None:
+    text = re.sub(r"\s+", " ", call(command, "--help").out)
+    assert (
+        "the DDR's peak in 10⁹ bytes a second (default: that of a saved file or design, else what the board's" in text
+    )
+    assert "share of that peak that carries data (default: that of a saved file or design, else 0.85)" in text
+    if command != "simulate":
+        assert "most of the board's DSPs that the design may take (default: 0.97)" in text
