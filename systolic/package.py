@@ -78,9 +78,18 @@ def _design_files(folder: Path, manifest: Manifest, name: str, without_bitstream
         )
     files[f"{room}/__init__.py"] = f'"""The design {name}: Accelerator({name!r}) of host opens it."""\n'.encode()
     for path in sorted((_ROOT / "host/notebooks").glob("*.ipynb")):
-        files[f"{room}/notebooks/{path.name}"] = path.read_bytes()
+        files[f"{room}/notebooks/{path.name}"] = _unexecuted(_read(path))
     files[f"{room}/notebooks/__init__.py"] = b'"""Notebooks, for pynq get-notebooks."""\n'
     return files
+
+
+def _unexecuted(notebook: bytes) -> bytes:
+    """A notebook as it was before anybody ran it here: what it shows is to come from the board."""
+    content = json.loads(notebook)
+    for cell in content["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _read(path: Path) -> bytes:

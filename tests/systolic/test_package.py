@@ -22,6 +22,7 @@ from systolic.execution.build import build
 from systolic.package import package
 from tests.systolic.board_image import decoded
 
+ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = Path(__file__).with_name("board_image.py")
 BOARD_IMAGES = ("3.10", "3.12")
 """The Python of pynq's images on Ubuntu 22.04 and 24.04."""
@@ -35,6 +36,28 @@ def wheel(tiny_design: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = shutil.copytree(tiny_design, work / "design")
     (folder / "systolic.bit").write_bytes(b"a bitstream")
     return package(folder, work)
+
+
+def test_notebooks_travel_without_what_they_showed_here(
+    tiny_design: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook that somebody ran in her own checkout does not show her pictures on the board."""
+    root = tmp_path / "checkout"
+    shutil.copytree(ROOT / "host", root / "host")
+    shutil.copytree(ROOT / "boards", root / "boards")
+    path = root / "host/notebooks/2_looking_inside.ipynb"
+    content = json.loads(path.read_text("utf-8"))
+    cell = next(cell for cell in content["cells"] if cell["cell_type"] == "code")
+    cell["execution_count"], cell["outputs"] = 7, [{"output_type": "stream", "name": "stdout", "text": ["mine"]}]
+    path.write_text(json.dumps(content), "utf-8")
+    monkeypatch.setattr("systolic.package._ROOT", root)
+    wheel = package(tiny_design, tmp_path / "dist", without_bitstream=True)
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".ipynb")]
+        notebooks = [json.loads(archive.read(name)) for name in names]
+    assert len(names) == len(list((ROOT / "host/notebooks").glob("*.ipynb")))
+    cells = [cell for notebook in notebooks for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
 
 
 def interpreter(version: str) -> Path:
