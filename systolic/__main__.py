@@ -1,7 +1,19 @@
-"""``python -m systolic``: the command without its script."""
+"""The ``systolic`` command, and ``python -m systolic``."""
 
+import signal
 import sys
 
-from systolic.cli.main import main
 
-sys.exit(main())
+def main() -> int:
+    """``systolic.cli.main.main``. Ctrl-C while the modules are loaded ends the process without more words."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from systolic.cli.main import main as command
+
+    signal.signal(signal.SIGINT, before)
+    return command()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

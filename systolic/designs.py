@@ -24,7 +24,7 @@ from systolic.execution.build import Variant
 from systolic.execution.result import SimulationResult, simulate
 from systolic.execution.run import Run, fit_picture, run
 from systolic.fidelity import HeadFidelity, head_fidelity
-from systolic.files import DesignFiles, write
+from systolic.files import DesignFiles, OutputFolder, output_folder
 from systolic.model import Calibration, Model, inputs_of, quantise_model, sample_pictures
 from systolic.package import package
 from systolic.pictures import picture_files
@@ -176,8 +176,13 @@ class GeneratedDesign(Design):
 
     def write(self, folder: Path | str, replace: bool = False) -> Design:
         """Writes the whole folder or nothing, and opens it. GenerateError where the folder is not to be replaced."""
-        write(self.files, Path(folder), replace=replace)
-        self._written = open_design(Path(folder))
+        with output_folder(Path(folder), replace) as output:
+            return self.write_to(output)
+
+    def write_to(self, output: OutputFolder) -> Design:
+        """``write`` into a folder that was asked for before the design was made."""
+        output.write(self.files)
+        self._written = open_design(output.folder)
         return Design(self._written)
 
     def __repr__(self) -> str:

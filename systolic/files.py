@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
-import shutil
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from boards.errors import GenerateError
 from host.contract.manifest import is_design
+from host.whole_file import beside, place_of
+from systolic.exchange import exchange
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,32 +41,87 @@ def design_files(files: Mapping[str, bytes]) -> DesignFiles:
 
 
 def write(made: DesignFiles, folder: Path, *, replace: bool = False) -> None:
-    """Writes beside ``folder`` and renames, so that it is never half written.
+    """``OutputFolder.write`` for files that are there already."""
+    with output_folder(folder, replace) as output:
+        output.write(made)
 
-    An existing folder is replaced only where ``replace`` is set and it holds a design; GenerateError else.
+
+@dataclass(frozen=True)
+class OutputFolder:
+    """A folder that nobody but this run writes to.
+
+    folder: as the user named it. target: where it is. hidden: a folder beside it, for what is not whole yet.
+    replace: a design that is there already goes.
     """
-    try:
-        check_target(folder, replace)
-        target = folder.resolve()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    except OSError as error:
-        raise GenerateError(f"{folder} cannot be written: {error.strerror}; choose another output folder") from error
-    try:
-        for name, data in made.files.items():
-            path = beside / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-        beside.chmod(0o755)
-        _swap(beside, target)
-    except OSError as error:
-        raise GenerateError(f"{folder} cannot be written: {error.strerror}; nothing was changed") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+
+    folder: Path
+    target: Path
+    hidden: Path
+    replace: bool
+
+    def write(self, made: DesignFiles) -> None:
+        """Until the last file is written the folder is what it was, whatever stops the writing.
+
+        GenerateError where it cannot be written, or where something else appeared there meanwhile, which is left alone.
+        """
+        new = self.hidden / "new"
+        try:
+            new.mkdir()
+            for name, data in made.files.items():
+                path = new / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+            new.chmod(0o755)
+            self._put(new)
+        except OSError as error:
+            raise GenerateError(f"{self.folder} cannot be written: {error.strerror}; nothing was changed") from error
+
+    def _put(self, new: Path) -> None:
+        """``new`` to its place. What stood there is looked at once more, when it is out of the way, before it goes."""
+        try:
+            new.rename(self.target)  # takes the place of nothing, or of an empty folder
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+            exchange(new, self.target)
+            try:
+                _check_content(new, self.folder, self.replace)
+            except BaseException:
+                exchange(new, self.target)
+                raise
+
+
+@contextmanager
+def output_folder(folder: Path, replace: bool) -> Iterator[OutputFolder]:
+    """The folder for this run alone: worth asking for before long work. Folders above it are made.
+
+    GenerateError where it cannot be written, another run is writing it, it holds what is no design, or a design that
+    is not to be replaced.
+    """
+    with ExitStack() as stack:
+        try:
+            check_target(folder, replace)
+            target = place_of(folder)
+            stack.callback(_remove_empty, [above for above in target.parents if not above.exists()])
+            target.parent.mkdir(parents=True, exist_ok=True)
+            hidden = stack.enter_context(beside(target, alone=True))
+            check_target(folder, replace)  # a run that ended a moment ago may have written it
+        except OSError as error:
+            raise GenerateError(
+                f"{folder} cannot be written: {error.strerror}; choose another output folder"
+            ) from error
+        yield OutputFolder(folder, target, hidden, replace)
+
+
+def _remove_empty(folders: Sequence[Path]) -> None:
+    """Of ``folders``, the innermost first, those into which nothing was written."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def check_target(folder: Path, replace: bool) -> None:
-    """GenerateError where ``write`` would refuse the folder: worth asking before long work."""
+    """GenerateError where the folder is somebody else's, or a design that is not to be replaced."""
     above = next((parent for parent in folder.parents if parent.exists()), folder.parent)
     if not above.is_dir():
         raise GenerateError(f"{folder} cannot be a folder, because {above} is a file; choose another output folder")
@@ -72,9 +129,14 @@ def check_target(folder: Path, replace: bool) -> None:
         return
     if not folder.is_dir():
         raise GenerateError(f"the output folder {folder} is a file; choose another")
-    if not any(folder.iterdir()):
+    _check_content(folder, folder, replace)
+
+
+def _check_content(content: Path, folder: Path, replace: bool) -> None:
+    """GenerateError where what is in ``content``, and stands or stood in ``folder``, is not to be replaced."""
+    if not any(content.iterdir()):
         return
-    if not is_design(folder):
+    if not is_design(content):
         raise GenerateError(
             f"{folder} exists and is not a generated design, so it is left alone; choose another folder"
         )
@@ -82,19 +144,3 @@ def check_target(folder: Path, replace: bool) -> None:
         raise GenerateError(
             f"{folder} holds a generated design already; add --force to replace it, or choose another folder"
         )
-
-
-def _swap(made: Path, folder: Path) -> None:
-    """Rename; a folder that stood there moves aside first and is removed last."""
-    if not folder.exists():
-        made.rename(folder)
-        return
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    folder.rename(aside / "old")
-    try:
-        made.rename(folder)
-    except OSError:
-        (aside / "old").rename(folder)
-        raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)

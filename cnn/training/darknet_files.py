@@ -71,6 +71,13 @@ def darknet_cfg() -> str:
 def write_model(folder: Path, network: torch.nn.Sequential, pictures: int) -> None:
     """shapes.cfg, shapes.weights and shapes.names into ``folder``, which is made where it is missing."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "shapes.cfg").write_text(darknet_cfg())
-    (folder / "shapes.names").write_text("".join(f"{label}\n" for label in LABELS))
-    (folder / "shapes.weights").write_bytes(darknet_weights(network, pictures))
+    replace_file(folder / "shapes.cfg", darknet_cfg().encode())
+    replace_file(folder / "shapes.names", "".join(f"{label}\n" for label in LABELS).encode())
+    replace_file(folder / "shapes.weights", darknet_weights(network, pictures))
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Written beside its place, then renamed: a run that is stopped leaves the file of the epoch before."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_bytes(data)
+    partial.replace(path)

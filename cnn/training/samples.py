@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
 
+from cnn.training.darknet_files import replace_file
 from cnn.training.objects import LABELS
 from cnn.training.scenes import Scene, draw_scene
 
@@ -51,9 +53,11 @@ def write_samples(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     drawn = [(sample, sample.draw()) for sample in SAMPLES]
     for sample, scene in drawn:
-        Image.fromarray(scene.picture).save(folder / f"{sample.name}.jpg", quality=QUALITY)
+        picture = BytesIO()
+        Image.fromarray(scene.picture).save(picture, "JPEG", quality=QUALITY)
+        replace_file(folder / f"{sample.name}.jpg", picture.getvalue())
     text = ",\n".join(json.dumps(truth(sample, scene)) for sample, scene in drawn)
-    (folder / "truth.json").write_text(f"[\n{text}\n]\n")
+    replace_file(folder / "truth.json", f"[\n{text}\n]\n".encode())
 
 
 if __name__ == "__main__":

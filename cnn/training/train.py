@@ -46,6 +46,7 @@ def train(settings: Settings) -> float:
     """Train for ``settings.minutes``, write the model after every epoch, and return the last epoch's mAP."""
     import torch
 
+    settings.out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(settings.seed)
     torch.set_num_threads(settings.threads)
     checks = draw_many(5_000_000, 200)

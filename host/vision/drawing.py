@@ -6,7 +6,8 @@ import colorsys
 import io
 import unicodedata
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 from boards.errors import HostError, PictureError
 from host.vision.detection import Detection
 from host.vision.picture import Pixels
-from host.whole_file import write_whole
+from host.whole_file import check_whole, write_whole
 
 Colour = tuple[int, int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
@@ -132,13 +133,31 @@ def _linear(value: float) -> float:
 
 def save_picture(image: Image.Image, path: Path) -> None:
     """By the file's ending, whole or not at all. HostError where it cannot be written, or has no picture's ending."""
+    with _refusal(path):
+        write_whole(path, _encoded(image, path))
+
+
+def check_picture(path: Path) -> None:
+    """HostError where ``save_picture`` would refuse: worth asking before long work."""
+    with _refusal(path):
+        _encoded(Image.new("RGB", (1, 1)), path)
+        check_whole(path)
+
+
+def _encoded(image: Image.Image, path: Path) -> bytes:
     data = io.BytesIO()
+    image.save(data, Image.registered_extensions()[path.suffix.lower()])
+    return data.getvalue()
+
+
+@contextmanager
+def _refusal(path: Path) -> Iterator[None]:
     try:
-        image.save(data, Image.registered_extensions()[path.suffix.lower()])
-        write_whole(path, data.getvalue())
+        yield
     except KeyError as error:
         raise HostError(
             f"{path} cannot be written: {path.suffix or 'no ending'} is no picture's; choose another FILE.png"
         ) from error
     except (OSError, ValueError) as error:
-        raise HostError(f"{path} cannot be written: {error}; choose another FILE.png") from error
+        reason = getattr(error, "strerror", None) or error
+        raise HostError(f"{path} cannot be written: {reason}; choose another FILE.png") from error

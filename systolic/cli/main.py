@@ -6,17 +6,21 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from boards.errors import SystolicError
 from systolic import __version__
 from systolic.cli.commands import boards, compare, demo, fold, generate, package, run, schedule, simulate
+from systolic.cli.output import check_files
+from systolic.cli.stopping import Stopped, stopped_by_signals
 
 COMMANDS = (demo, boards, generate, simulate, run, schedule, compare, fold, package)
 """In the order of ``--help``."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 done, 1 mismatches found or a design that does not fit, 2 unusable input (the sentence goes to stderr).
+    """0 done, 1 mismatches found or a design that does not fit, 2 unusable input (the sentence goes to stderr),
+    128 and the signal's number where one stopped it.
 
     Without a command: the help, and 0.
     """
@@ -27,17 +31,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         top.print_help()
         return 0
     try:
-        result: int = options.command(options)
-        return result
+        with stopped_by_signals():
+            check_files(options)
+            result: int = options.command(options)
+            sys.stdout.flush()
+            return result
     except SystolicError as error:
-        print(f"systolic: {error}", file=sys.stderr)
-        return 2
+        return _refused(2, str(error))
     except BrokenPipeError:  # the reader of a pipe has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
+    except OSError as error:  # a full disk, a file that is gone meanwhile
+        _drop_output()
+        return _refused(2, f"{error.filename or 'standard output'}: {error.strerror or error}")
+    except Stopped as signal:
+        return _refused(128 + signal.number, "stopped")
     except KeyboardInterrupt:
-        print("systolic: stopped", file=sys.stderr)
-        return 130
+        return _refused(130, "stopped")
+
+
+def _refused(code: int, sentence: str) -> int:
+    with suppress(OSError):  # stderr may be a file on a full disk
+        print(f"systolic: {sentence}", file=sys.stderr)
+    return code
+
+
+def _drop_output() -> None:
+    """What stdout still holds goes nowhere, where it cannot be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:

@@ -7,12 +7,12 @@ import importlib.util
 import os
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from boards.errors import SimulationError
 from host.contract.simulation_library import kept_in, sources, sources_key
+from host.whole_file import beside
 
 TIMEOUT_SECONDS = 900
 
@@ -110,13 +110,14 @@ def command_key(command: list[str]) -> str:
 
 
 def compile_to(command: list[str], library: Path, folder: Path | None = None) -> None:
-    """Into a temporary name, then renamed, so that a library is whole or not there."""
-    with tempfile.TemporaryDirectory(dir=library.parent) as work:
-        output = Path(work).resolve() / library.name
+    """Beside its place with the compiler's own files, then renamed: a library is whole or not there."""
+    with beside(library.absolute()) as work:
+        output = work / library.name
         try:
             compiled = subprocess.run(
                 [*command, "-o", str(output)],
                 cwd=folder,
+                env={**os.environ, "TMPDIR": str(work)},
                 capture_output=True,
                 text=True,
                 timeout=TIMEOUT_SECONDS,

@@ -16,7 +16,7 @@ from host.vision.detection import Detection
 from host.vision.frame import Result
 from host.vision.measured import Measured
 from host.vision.video import VIDEOS, Video, record
-from host.whole_file import write_whole
+from host.whole_file import check_whole, write_whole
 from systolic.execution.detection import detector_of
 from systolic.pictures import pictures_in
 from systolic.styles.style import CycleReport
@@ -100,8 +100,9 @@ def _boxes(result: Result, source: Path, number: int | None) -> FrameBoxes:
 def _make(output: Path) -> None:
     try:
         output.mkdir(parents=True, exist_ok=True)
+        check_whole(output / "picture.png")
     except OSError as error:
-        raise HostError(f"{output} cannot be made: {error.strerror}; choose another -o FOLDER") from error
+        raise HostError(f"{output} cannot be written to: {error.strerror}; choose another -o FOLDER") from error
 
 
 def save_cycles(design: Path, report: CycleReport) -> Path | None:

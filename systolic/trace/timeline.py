@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boards.errors import SimulationError
+from host.whole_file import check_whole, write_whole
 from systolic.trace.timing import Lane, ProcessTiming, RegionTiming, Timing
 
 if TYPE_CHECKING:
@@ -140,9 +143,31 @@ def _mark(axes: Axes, marks: Mapping[int, str]) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes the picture; the suffix of ``path`` (.png, .svg, .pdf) chooses the format. SimulationError where that
-    cannot be."""
+    """Writes the picture whole; the suffix of ``path`` (.png, .svg, .pdf) chooses the format. SimulationError where
+    that cannot be."""
+    with _refusal(path):
+        write_whole(path, _picture(figure, path))
+
+
+def check_picture(path: Path) -> None:
+    """SimulationError where ``save`` would refuse: worth asking before long work."""
+    from matplotlib.figure import Figure
+
+    with _refusal(path):
+        _picture(Figure(figsize=(1, 1)), path)
+        check_whole(path)
+
+
+def _picture(figure: Figure, path: Path) -> bytes:
+    data = BytesIO()
+    figure.savefig(data, format=path.suffix.lstrip(".") or None, dpi=150)
+    return data.getvalue()
+
+
+@contextmanager
+def _refusal(path: Path) -> Iterator[None]:
     try:
-        figure.savefig(path, dpi=150)
+        yield
     except (OSError, ValueError) as error:
-        raise SimulationError(f"{path} cannot be written: {error}; choose another FILE.png") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SimulationError(f"{path} cannot be written: {reason}; choose another FILE.png") from error

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from boards.errors import HostError
-from host.vision.drawing import save_picture
-from host.whole_file import write_whole
+from host.vision.drawing import check_picture, save_picture
+from host.whole_file import beside, check_whole, write_whole
 
 FULL_DISK = """
 import resource, signal, sys
@@ -77,3 +77,41 @@ def test_pictures_are_saved_by_their_ending(tmp_path: Path) -> None:
     with pytest.raises(HostError, match=r"cannot be written: .*No such file"):
         save_picture(image, tmp_path / "nowhere" / "e.png")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.JPG"]
+
+
+def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "wheel.whl"
+    assert subprocess.run([sys.executable, "-c", KILLED, path], check=False).returncode == 9
+    assert [left.name.startswith(".wheel.whl.") for left in tmp_path.iterdir()] == [True]
+    with beside(path) as alive:
+        write_whole(path, b"new")
+        assert alive.is_dir(), "only what nobody works on is a killed run's"
+    assert [left.name for left in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_name_of_255_bytes(tmp_path: Path) -> None:
+    path = tmp_path / ("ä" * 127)
+    write_whole(path, b"new")
+    assert [left.name for left in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_file_that_cannot_be_written_is_known_before(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    check_whole(path)
+    check_whole(Path("/dev/null"))
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(IsADirectoryError):
+        check_whole(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        check_whole(tmp_path / "absent" / "report.html")
+    with pytest.raises(HostError, match="no ending is no picture's"):
+        check_picture(tmp_path / "d")
+    with pytest.raises(HostError, match=r"e\.png cannot be written: No such file or directory; choose"):
+        check_picture(tmp_path / "absent" / "e.png")
+
+
+def test_a_link_to_itself_is_a_file_s_place(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    write_whole(loop, b"new")
+    assert loop.read_bytes() == b"new"

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
+from typing import Any
 
 import pytest
 
 from boards.errors import GenerateError
 from host.contract.manifest import is_design
 from host.contract.parts import MANIFEST
-from systolic.files import DesignFiles, design_files, write
+from systolic.files import DesignFiles, design_files, output_folder, write
 
 MANIFEST_TEXT = b'{"format": "systolic-manifest"}\n'
 FILES = {"src/top.cpp": b"int top;\n", MANIFEST: MANIFEST_TEXT, "data/program.bin": b"\0\1"}
@@ -173,6 +179,113 @@ def test_a_parent_that_may_not_even_be_looked_into(read_only: Path) -> None:
     finally:
         os.seteuid(os.getuid())
         inner.rmdir()
+
+
+# --------------------------------------------------------------------------------- what happens meanwhile
+
+
+class Interrupted(dict[str, bytes]):
+    """Files; while they are written, after the first, ``event`` happens."""
+
+    def __init__(self, event: Callable[[], object]) -> None:
+        super().__init__(FILES)
+        self.event = event
+
+    def items(self) -> Any:
+        first, *others = super().items()
+        yield first
+        self.event()
+        yield from others
+
+
+def put(folder: Path, **files: str) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_foreign_folder_that_appears_meanwhile_is_left_alone(replace: bool, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(GenerateError, match="out exists and is not a generated design, so it is left alone"):
+        write(DesignFiles(Interrupted(lambda: put(out, thesis="years of work"))), out, replace=replace)
+    assert content(tmp_path) == {"out/thesis": b"years of work"}
+
+
+def test_a_design_that_makes_way_for_something_else_meanwhile(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write(design_files(FILES), out)
+
+    def exchanged() -> None:
+        out.rename(tmp_path / "before")
+        put(out, thesis="years of work")
+
+    with pytest.raises(GenerateError, match="out exists and is not a generated design, so it is left alone"):
+        write(DesignFiles(Interrupted(exchanged)), out, replace=True)
+    assert content(tmp_path) == {"out/thesis": b"years of work"} | {f"before/{name}": FILES[name] for name in FILES}
+
+
+def test_a_folder_has_one_writer_from_the_beginning_to_the_end(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with output_folder(out, replace=False) as first:
+        with pytest.raises(GenerateError) as caught, output_folder(out, replace=True):
+            pass
+        assert str(caught.value) == (
+            f"{out} cannot be written: another run is writing it; choose another output folder"
+        )
+        first.write(design_files(FILES))
+    assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}
+    write(design_files(FILES), out, replace=True)
+
+
+def test_of_many_writers_one_has_written(tmp_path: Path) -> None:
+    start = Barrier(8)
+
+    def attempt(number: int) -> None:
+        start.wait()
+        write(design_files({**FILES, "number": bytes([number])}), tmp_path / "out")
+
+    with ThreadPoolExecutor(8) as pool:
+        attempts = [pool.submit(attempt, number) for number in range(8)]
+    refusals = {number: str(attempts[number].exception()) for number in range(8) if attempts[number].exception()}
+    assert all(re.search("another run is writing it|holds a generated design", text) for text in refusals.values())
+    written = [number for number in range(8) if number not in refusals]
+    assert len(written) <= 1  # none where each saw another that was at it too
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] * len(written)
+    if written:
+        assert (tmp_path / "out" / "number").read_bytes() == bytes(written)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from systolic.files import DesignFiles, write
+class Deadly(dict):
+    def items(self):
+        yield "src/top.cpp", b"half"
+        os._exit(9)
+write(DesignFiles(Deadly()), Path(sys.argv[1]))
+"""
+
+
+def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert subprocess.run([sys.executable, "-c", KILLED, out], check=False).returncode == 9
+    (hidden,) = tmp_path.iterdir()
+    assert hidden.name.startswith(".out.")
+    with output_folder(tmp_path / "out.2", replace=False):
+        assert hidden.exists(), "another folder's is not this one's"
+    write(design_files(FILES), out)
+    assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}
+
+
+def test_folders_above_stay_only_with_a_design_in_them(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), output_folder(tmp_path / "deep" / "er" / "out", replace=False):
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+# --------------------------------------------------------------------------------- what goes wrong
 
 
 @pytest.fixture

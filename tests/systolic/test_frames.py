@@ -116,7 +116,7 @@ def test_few_boxes_where_few_are_wanted(design: Path, pictures: Path) -> None:
 
 
 def test_a_folder_for_the_boxes_that_cannot_be_made(design: Path, pictures: Path) -> None:
-    with pytest.raises(HostError, match=r"notes.txt cannot be made: .*; choose another -o FOLDER"):
+    with pytest.raises(HostError, match=r"notes.txt cannot be written to: .*; choose another -o FOLDER"):
         run_frames(design, pictures, Options(), pictures / "notes.txt")
 
 

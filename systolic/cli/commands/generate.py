@@ -25,7 +25,7 @@ from systolic.cli.arguments import (
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.designs import GeneratedDesign, Target, make
-from systolic.files import check_target, write
+from systolic.files import output_folder
 from systolic.model import Calibration, Model, load_model, networks, sample_pictures
 from systolic.pictures import picture_files
 from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS, flags_set
@@ -85,17 +85,16 @@ def run(options: argparse.Namespace) -> int:
     check_network(options.network)
     check_style(options)
     board = board_room.load(options.board)
-    check_target(options.output, options.force)
     calibration = Calibration(
         picture_files(options.calibrate) or sample_pictures(), options.method, options.fit, options.bits
     )
-    with StatusLine() as status:
+    with output_folder(options.output, options.force) as output, StatusLine() as status:
         status.tell("reading the network")
         model = load_model(options.network, options.weights, options.names, options.seed, options.size)
         wishes = STYLES[options.style].options_from(options)
         design = make(model, Target(board, options.clock, options.style), calibration, wishes, status.tell)
         status.tell("writing")
-        write(design.files, options.output, replace=options.force)
+        output.write(design.files)
         status.tell("comparing the heads with the float network")
         warnings = _warnings(options, model, design)
     for warning in warnings:

@@ -8,6 +8,7 @@ from pathlib import Path
 from boards.errors import SimulationError
 from host import Options
 from host.vision.detection import OVERLAP, THRESHOLD
+from host.vision.drawing import check_picture
 from systolic.cli.arguments import Parsers, add_json, command
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
@@ -54,6 +55,8 @@ def run(options: argparse.Namespace) -> int:
     design = open_design(options.folder)
     if is_many(options.picture):
         return _run_frames(options)
+    if options.output is not None:
+        check_picture(options.output)
     with StatusLine() as status:
         seen = run_picture(design, options.picture, options.threshold, options.overlap, progress=status.tell)
     if options.output is not None:

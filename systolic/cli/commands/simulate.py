@@ -19,6 +19,7 @@ from systolic.execution.run import fit_picture
 from systolic.styles.options import DDR_ARGUMENTS, Argument, flags_set
 from systolic.styles.registry import open_design, style_of
 from systolic.styles.style import OpenedDesign
+from systolic.trace.timeline import check_picture
 from systolic.trace.timeline import save as save_timeline
 
 NATIVE = (
@@ -117,3 +118,5 @@ def _check(options: argparse.Namespace) -> None:
         1 if options.ddr_gbps is None else options.ddr_gbps,
         1 if options.ddr_efficiency is None else options.ddr_efficiency,
     )
+    if options.timeline is not None:
+        check_picture(options.timeline)

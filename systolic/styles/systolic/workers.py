@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from importlib import import_module
+from multiprocessing import parent_process
+from threading import Thread
 from typing import Any
 
 from boards.errors import ScheduleError
@@ -23,10 +26,26 @@ def workers(count: int = 1, dask: str | None = None, seconds: float = 10) -> Ite
     elif count > 1:
         from concurrent.futures import ProcessPoolExecutor
 
-        with ProcessPoolExecutor(count) as pool:
-            yield pool
+        with ProcessPoolExecutor(count, initializer=_end_with_parent) as pool:
+            try:
+                yield pool
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
     else:
         yield None
+
+
+def _end_with_parent() -> None:
+    """In a worker: it ends when the process that gives it work is killed, which else nobody tells it."""
+
+    def wait() -> None:
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    Thread(target=wait, daemon=True).start()
 
 
 @contextmanager

@@ -1,0 +1,101 @@
+"""Commands that cannot write, or are told to end: known before the work, and with a sentence."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from systolic.cli.commands import boards
+from tests.systolic.command_line import call, refused
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "name"),
+    [
+        ("boards", "--json", "no/b.json"),
+        ("schedule", "--save", "no/s.json"),
+        ("schedule", "--report", "no/r.html"),
+        ("compare", "--report", "no/r.html"),
+        ("fold", "--save", "no/s.json"),
+        ("generate", "--json", "no/g.json"),
+        ("simulate", "--timeline", "no/t.png"),
+        ("simulate", "--timeline", "t.doc"),
+        ("run", "--output", "no/b.png"),
+        ("run", "--output", "b.doc"),
+    ],
+)
+def test_a_file_is_asked_for_before_the_work(
+    command: str, option: str, name: str, tiny_design: Path, tmp_path: Path
+) -> None:
+    """The input, which is not there, is complained of after it."""
+    inputs = {
+        "boards": (),
+        "generate": ("absent.cfg", "-o", tmp_path / "out"),
+        "simulate": (tiny_design, "--picture", "absent.png", "--cycles"),
+        "run": (tiny_design, "absent.png"),
+    }
+    done = call(command, *inputs.get(command, ("absent.cfg",)), option, tmp_path / name)
+    refused(done, rf"{Path(name).name} cannot be written: .*; choose another (file|FILE\.png)")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_behind_standard_output() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "systolic", "boards"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (2, "systolic: standard output: No space left on device\n")
+
+
+INTERRUPTED_WHILE_LOADING = """
+import os, runpy, signal, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "systolic.cli.commands":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+runpy.run_module("systolic", run_name="__main__")
+"""
+
+
+def test_an_interrupt_while_modules_are_loaded_ends_without_a_traceback() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_LOADING], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_command_with_a_sentence(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.getsignal(number)
+    monkeypatch.setattr(boards, "_overview", lambda _: signal.raise_signal(number))
+    done = call("boards")
+    assert (done.code, done.out, done.error) == (128 + number, "", "systolic: stopped\n")
+    assert signal.getsignal(number) is before
+
+
+POOL = """
+import os, sys, time
+from systolic.styles.systolic.workers import workers
+with workers(2) as pool:
+    pids = {pool.submit(os.getpid).result() for _ in range(2)}
+    print(*(process.pid for process in pool._processes.values()), flush=True)
+    if sys.argv[1] == "killed":
+        os.kill(os.getpid(), 9)
+    tasks = [pool.submit(time.sleep, 0.1) for _ in range(10_000)]
+    raise KeyboardInterrupt
+"""
+
+
+@pytest.mark.parametrize("ending", ["killed", "interrupted"])
+def test_workers_end_with_the_process_that_gives_them_work(ending: str) -> None:
+    """Their end of the pipe is closed when they are gone; the tasks that wait are not done first."""
+    done = subprocess.run(
+        [sys.executable, "-c", POOL, ending], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == (-signal.SIGKILL if ending == "killed" else -signal.SIGINT)
+    assert not any(Path(f"/proc/{pid}/exe").exists() for pid in done.stdout.split())
