@@ -14,6 +14,7 @@ TARGETS: dict[str, str] = {
     "cfg": "tests.fuzz.files.networks:cfg",
     "exported": "tests.fuzz.files.networks:exported",
     "folding": "tests.fuzz.files.mappings:folding",
+    "kills": "tests.fuzz.kills.run",
     "names": "tests.fuzz.files.networks:names",
     "networks": "tests.fuzz.networks.run",
     "npz": "tests.fuzz.files.networks:npz",

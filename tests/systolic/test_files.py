@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import pytest
 from boards.errors import GenerateError
 from host.contract.manifest import is_design
 from host.contract.parts import MANIFEST
+from systolic import exchange
 from systolic.files import DesignFiles, design_files, output_folder, write
 
 MANIFEST_TEXT = b'{"format": "systolic-manifest"}\n'
@@ -277,6 +279,48 @@ def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
         assert hidden.exists(), "another folder's is not this one's"
     write(design_files(FILES), out)
     assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}
+
+
+BETWEEN_TWO_RENAMES = """
+import errno, os, sys
+from pathlib import Path
+from systolic import exchange
+from systolic.files import DesignFiles, write
+
+def no_such_call(*_):
+    raise OSError(errno.ENOSYS, "not on this kernel")
+
+def deadly(self, target, rename=Path.rename):
+    rename(self, target)
+    if target.name == "old":
+        if sys.argv[2] == "killed":
+            os._exit(9)
+        raise KeyboardInterrupt
+
+exchange._rename_exchange, Path.rename = no_such_call, deadly
+write(DesignFiles({"src/top.cpp": b"new"}), Path(sys.argv[1]), replace=True)
+"""
+
+
+@pytest.mark.parametrize("ending", ["killed", "interrupted"])
+def test_where_folders_change_places_in_two_steps_nothing_is_lost_between_them(ending: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write(design_files(FILES), out)
+    done = subprocess.run([sys.executable, "-c", BETWEEN_TWO_RENAMES, out, ending], check=False, capture_output=True)
+    assert done.returncode == (9 if ending == "killed" else -signal.SIGINT)
+    with pytest.raises(GenerateError, match="holds a generated design already"):
+        write(design_files({**FILES, "more": b""}), out)
+    assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}
+
+
+def test_folders_change_places_on_every_kernel(tmp_path: Path) -> None:
+    for number, change in enumerate((exchange.exchange, exchange._rename_thrice)):
+        (tmp_path / str(number)).mkdir()
+        first, second = tmp_path / str(number) / "first", tmp_path / str(number) / "second"
+        put(first, a="1")
+        put(second, b="2")
+        change(first, second)
+        assert content(tmp_path / str(number)) == {"first/b": b"2", "second/a": b"1"}
 
 
 def test_folders_above_stay_only_with_a_design_in_them(tmp_path: Path) -> None:
