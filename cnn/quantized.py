@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.datatype import DataType
-from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
+from cnn.network import Concat, Detection, MaxPool, Op, Padding, Reorg, Shape, Slice, Softmax, Upsample
 
 IntArray = npt.NDArray[np.signedinteger]
 
@@ -190,6 +190,6 @@ class QuantizedNetwork:
         return self.nodes[0].shape
 
 
-def on_host(op: QOp) -> bool:
+def on_host(op: QOp | Op) -> bool:
     """True for the operations that the accelerator leaves to the host, which computes them in float."""
     return isinstance(op, (Softmax, Detection))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boards.board import Board
+from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import ddr_timing
+from scheduler.streaming import lower
+from scheduler.systolic import layers
 from scheduler.systolic.search.space import pin, space_of
 from systolic.designs import board_of
 from systolic.model import Calibration, Model, quantise_model, sample_pictures
@@ -41,7 +44,8 @@ def schedule(
     where nothing fits.
     """
     wishes = SystolicOptions(**options)
-    return systolic.explore(shapes_of(network, bits), board_of(board), clock_mhz, wishes, executor)
+    shapes = shapes_of(network, bits, layers.check_layers)
+    return systolic.explore(shapes, board_of(board), clock_mhz, wishes, executor)
 
 
 def fold(
@@ -56,7 +60,8 @@ def fold(
     clock_mhz: the board's highest where it is None. options: fields of ``StreamingOptions``. ScheduleError where
     nothing fits.
     """
-    return streaming.explore(shapes_of(network, bits), board_of(board), clock_mhz, StreamingOptions(**options))
+    shapes = shapes_of(network, bits, lower.check_layers)
+    return streaming.explore(shapes, board_of(board), clock_mhz, StreamingOptions(**options))
 
 
 def compare(
@@ -72,7 +77,7 @@ def compare(
     arrays: "13x16x16"; none searches the geometry. What does not fit is a row that says why. options: fields of
     ``SystolicOptions``.
     """
-    networks = {count: shapes_of(network, count) for count in bits}
+    networks = {count: shapes_of(network, count, layers.check_layers) for count in bits}
     alternatives = Alternatives(tuple(map(board_of, boards)), tuple(arrays), tuple(batches))
     return systolic.compare(networks, alternatives, None, SystolicOptions(**options))
 
@@ -86,7 +91,8 @@ def compare_foldings(
 ) -> StreamingComparison:
     """What each search makes of the same wish. options: fields of ``StreamingOptions``."""
     wishes = StreamingOptions(**options)
-    return streaming.compare(shapes_of(network), board_of(board), clock_mhz, wishes, searches)
+    shapes = shapes_of(network, check=lower.check_layers)
+    return streaming.compare(shapes, board_of(board), clock_mhz, wishes, searches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,17 +120,21 @@ def pareto_front(
 
     clock_mhz: the board's highest where it is None. pins: numbers of the array, such as lanes=16.
     """
-    quantised, there = shapes_of(network), board_of(board)
+    quantised, there = shapes_of(network, check=layers.check_layers), board_of(board)
     clock = there.clocks()[-1] if clock_mhz is None else there.nearest_clock(clock_mhz)
     space = pin(space_of(quantised, there, batch=batch), **pins)
     return ParetoFront(systolic.pareto_front(quantised, there, ddr_timing(there, clock.mhz), space, batch))
 
 
-def shapes_of(network: Model, bits: int | None = None) -> QuantizedNetwork:
+def shapes_of(
+    network: Model, bits: int | None = None, check: Callable[[Network | QuantizedNetwork], None] = lambda _: None
+) -> QuantizedNetwork:
     """Shapes and bits decide a mapping, not numbers: one picture is enough to calibrate on.
 
-    bits: 8 where it is None; those of a network that was quantised when it was trained are its own.
+    bits: 8 where it is None; those of a network that was quantised when it was trained are its own. check: raises for a
+    network that cannot be mapped, before it is quantised.
     """
+    check(network.known)
     if network.quantized is not None and bits == 8:
         bits = None
     return quantise_model(network, Calibration(sample_pictures()[:1], bits=bits))

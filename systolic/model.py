@@ -50,6 +50,11 @@ class Model:
     files: Mapping[str, bytes]
     quantized: QuantizedNetwork | None = None
 
+    @property
+    def known(self) -> Network | QuantizedNetwork:
+        """What can be looked at before anything is calibrated."""
+        return self.quantized or self.network
+
     def _repr_html_(self) -> str:
         shape, labels = self.network.input_shape, ", ".join(self.network.labels)
         return (

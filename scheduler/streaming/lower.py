@@ -15,12 +15,25 @@ a map that the host or nobody reads      Sink
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from boards.errors import ScheduleError
-from cnn.datatype import DataType
-from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Slice, Upsample
+from cnn.network import (
+    Add,
+    Concat,
+    Convolution,
+    Input,
+    MaxPool,
+    Network,
+    Node,
+    Padding,
+    Reorg,
+    Shape,
+    Slice,
+    Upsample,
+)
 from cnn.quantized import (
     QAdd,
     QAveragePool,
@@ -38,12 +51,8 @@ MOST_STREAMS = 4
 
 
 def lower(network: QuantizedNetwork) -> g.StreamGraph:
-    """Blocks in topological order; ScheduleError lists every layer that cannot be mapped, with where it stands."""
-    refused = [f"{node.source}: {node.name}: {reason}" for node in network.nodes if (reason := _refusal(network, node))]
-    if refused:
-        raise ScheduleError(
-            f"the streaming style cannot map {len(refused)} layer(s) of {network.name} yet:\n  " + "\n  ".join(refused)
-        )
+    """Blocks in topological order; ScheduleError as of ``check_layers``."""
+    check_layers(network)
     lowering = _Lowering(network)
     for index, node in enumerate(network.nodes):
         if not on_host(node.op):
@@ -51,34 +60,44 @@ def lower(network: QuantizedNetwork) -> g.StreamGraph:
     return _connect(network.name, lowering.blocks, lowering.leaving())
 
 
-def _resolve(network: QuantizedNetwork, index: int) -> int:
+def check_layers(network: Network | QuantizedNetwork) -> None:
+    """ScheduleError lists every layer that cannot be mapped, with where it stands. Of a float network too: what is then
+    left to be asked are the datatypes."""
+    refused = [f"{node.source}: {node.name}: {reason}" for node in network.nodes if (reason := _refusal(network, node))]
+    if refused:
+        raise ScheduleError(
+            f"the streaming style cannot map {len(refused)} layer(s) of {network.name} yet:\n  " + "\n  ".join(refused)
+        )
+
+
+def _resolve(network: Network | QuantizedNetwork, index: int) -> int:
     """The node whose map ``index`` is: a route of one layer is that layer."""
     node = network.nodes[index]
     alone = isinstance(node.op, Concat) and len(node.inputs) == 1
     return _resolve(network, node.inputs[0]) if alone else index
 
 
-def _refusal(network: QuantizedNetwork, node: QNode) -> str | None:
+def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
     """Why a layer cannot be mapped; None where it can."""
-    if isinstance(node.op, QInput) or on_host(node.op):
+    if isinstance(node.op, (Input, QInput)) or on_host(node.op):
         return None
     inputs = [network.nodes[_resolve(network, i)] for i in node.inputs]
     for source in inputs:
         if on_host(source.op):
             return f"reads {source.name}, which runs on the host"
-    if isinstance(node.op, QConvolution):
-        return _refuse_convolution(node.op, inputs[0].type.datatype)
+    if isinstance(node.op, (Convolution, QConvolution)):
+        return _refuse_convolution(node.op, inputs[0])
     if isinstance(node.op, MaxPool):
         return _refuse_padding(node.op.padding, (node.op.size, node.op.size))
     return _refuse_join(node, inputs)
 
 
-def _refuse_join(node: QNode, inputs: list[QNode]) -> str | None:
-    if isinstance(node.op, QAdd) and len(inputs) > MOST_STREAMS:
+def _refuse_join(node: Node | QNode, inputs: Sequence[Node | QNode]) -> str | None:
+    if isinstance(node.op, (Add, QAdd)) and len(inputs) > MOST_STREAMS:
         return f"adds {len(inputs)} maps, at most {MOST_STREAMS} can be added together; add them in steps"
-    if isinstance(node.op, Concat) and len({source.type.datatype for source in inputs}) > 1:
-        names = " and ".join(source.type.datatype.name for source in inputs)
-        return f"joins {names}; all inputs have to be of one datatype"
+    names = [source.type.datatype.name for source in inputs if isinstance(source, QNode)]
+    if isinstance(node.op, Concat) and len(set(names)) > 1:
+        return f"joins {' and '.join(names)}; all inputs have to be of one datatype"
     return None
 
 
@@ -89,11 +108,11 @@ def _refuse_padding(padding: Padding, kernel: tuple[int, int]) -> str | None:
     return f"pads as much as its kernel of {rows}×{columns} or more, so that a window would see nothing but padding"
 
 
-def _refuse_convolution(op: QConvolution, datatype: DataType) -> str | None:
+def _refuse_convolution(op: Convolution | QConvolution, source: Node | QNode) -> str | None:
     depthwise = op.weights.shape[1] == 1 and op.weights.shape[0] == op.groups
     if op.groups > 1 and not depthwise:
         return f"groups={op.groups} (1, or as many as filters and channels)"
-    if datatype.few == "BIPOLAR" and op.padding != Padding():
+    if isinstance(source, QNode) and source.type.datatype.few == "BIPOLAR" and op.padding != Padding():
         return "pads BIPOLAR values with zeros, and BIPOLAR has no zero; take TERNARY, or a convolution without padding"
     return _refuse_padding(op.padding, (int(op.weights.shape[2]), int(op.weights.shape[3])))
 

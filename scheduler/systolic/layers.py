@@ -13,14 +13,31 @@ any other layer                          one layer, executed frame by frame of a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from boards.errors import ScheduleError
-from cnn.network import Concat, MaxPool, Padding, Shape
+from cnn.network import (
+    Add,
+    AveragePool,
+    Concat,
+    Convolution,
+    Dense,
+    Input,
+    MaxPool,
+    Network,
+    Node,
+    Padding,
+    Reorg,
+    Shape,
+    Slice,
+    Upsample,
+)
 from cnn.quantized import (
     IntArray,
+    QAdd,
     QAveragePool,
     QConvolution,
     QDense,
@@ -40,6 +57,17 @@ MOST_JOINED = 1 << 16
 
 MAX_BATCH = 64
 """Frames that share the weights' passage at most: as many as an array has rows."""
+
+INPUTS, CONVOLUTIONS, CONNECTED, AVERAGES = (
+    (Input, QInput),
+    (Convolution, QConvolution),
+    (Dense, QDense),
+    (AveragePool, QAveragePool),
+)
+"""Operations of float networks and of quantised ones: what can be mapped is the same."""
+
+ONLY_STREAMED = (Add, QAdd, Concat, MaxPool, Reorg, Slice, Upsample)
+"""Operations that the streaming style has where the array has not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,15 +128,7 @@ def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Layer, ...]:
     batch: frames that go through each layer before the next layer starts.
     """
     check_batch(batch)
-    unsupported = [
-        f"{node.source}: {node.name}: {reason}" for node in network.nodes if (reason := _refusal(network, node))
-    ]
-    if unsupported:
-        raise ScheduleError(
-            f"the systolic back-end cannot map {len(unsupported)} layer(s) of {network.name} yet:\n  "
-            + "\n  ".join(unsupported)
-            + _elsewhere(network)
-        )
+    check_layers(network)
     layers: list[Layer] = []
     for index, node in enumerate(network.nodes):
         if isinstance(node.op, (QInput, Concat)) or on_host(node.op):
@@ -164,46 +184,61 @@ def _stacking_stride(layer: Layer, source: Shape) -> int | None:
 # --- what the array cannot map --------------------------------------------------------------------------------------
 
 
-def _elsewhere(network: QuantizedNetwork) -> str:
-    """Where an activation is what the array cannot do, the other style can."""
-    if any(_foreign(node.op) for node in network.nodes):
-        return "\nthe streaming style has these activations: systolic fold NET, systolic generate NET --style streaming"
-    return ""
+def check_layers(network: Network | QuantizedNetwork) -> None:
+    """ScheduleError lists every layer that the array cannot map, with its line. Of a float network too: of what it has,
+    no bits change the answer."""
+    refused = [(node, reason) for node in network.nodes if (reason := _refusal(network, node))]
+    if refused:
+        raise ScheduleError(
+            f"the systolic back-end cannot map {len(refused)} layer(s) of {network.name} yet:\n  "
+            + "\n  ".join(f"{node.source}: {node.name}: {reason}" for node, reason in refused)
+            + _elsewhere([node for node, _ in refused])
+        )
+
+
+def _elsewhere(refused: Sequence[Node | QNode]) -> str:
+    """What the other style has of it."""
+    there = sorted({_kind(node.op) for node in refused if isinstance(node.op, ONLY_STREAMED)})
+    there += ["these activations"] if any(_foreign(node.op) for node in refused) else []
+    if not there:
+        return ""
+    command = "systolic fold NET, systolic generate NET --style streaming"
+    return f"\nthe streaming style has {', '.join(there)}: {command}"
 
 
 def _foreign(op: object) -> bool:
     return isinstance(op, (QConvolution, QDense, QAveragePool)) and not isinstance(op.requantiser, Requantiser)
 
 
-def _refusal(network: QuantizedNetwork, node: QNode) -> str | None:
+def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
     """Why the array cannot map a node; None where it can, or where the host executes it."""
-    if isinstance(node.op, QInput):
+    if isinstance(node.op, INPUTS):
         return None if node.shape.channels <= 4 else f"an input of {node.shape.channels} channels (at most 4)"
     if on_host(node.op):
         return None
     source = network.nodes[resolve(network, node.inputs[0])]
     if isinstance(node.op, (QConvolution, QDense, QAveragePool)) and _foreign(node.op):
         return f"its activation is {type(node.op.requantiser).__name__}, the Saver has a Requantiser"
-    if isinstance(source.op, QInput) and not isinstance(node.op, (QConvolution, QDense)):
+    if isinstance(source.op, INPUTS) and not isinstance(node.op, (*CONVOLUTIONS, *CONNECTED)):
         return "the first layer has to be a convolution or connected"
     return _refuse_shape(node, source)
 
 
-def _refuse_shape(node: QNode, source: QNode) -> str | None:
+def _refuse_shape(node: Node | QNode, source: Node | QNode) -> str | None:
     """Why the array cannot map a node that reads what it can read, and whose activation it has."""
-    if isinstance(node.op, QConvolution):
+    if isinstance(node.op, CONVOLUTIONS):
         return _refuse_groups(node.op)
     if isinstance(node.op, MaxPool):
         return _refuse_pool(node.op, source.shape, node.shape)
     routed = isinstance(node.op, Concat) and len(node.inputs) == 1
-    return None if routed or isinstance(node.op, (QDense, QAveragePool)) else _no_mapping(node.op)
+    return None if routed or isinstance(node.op, (*CONNECTED, *AVERAGES)) else f"{_kind(node.op)} has no mapping"
 
 
-def _no_mapping(op: object) -> str:
-    return f"{type(op).__name__.removeprefix('Q').lower()} has no mapping"
+def _kind(op: object) -> str:
+    return type(op).__name__.removeprefix("Q").lower()
 
 
-def _refuse_groups(op: QConvolution) -> str | None:
+def _refuse_groups(op: Convolution | QConvolution) -> str | None:
     depthwise = op.weights.shape[1] == 1 and op.weights.shape[0] == op.groups
     return None if op.groups == 1 or depthwise else f"groups={op.groups} (1, or as many as filters and channels)"
 
@@ -220,7 +255,7 @@ def _refuse_pool(op: MaxPool, source: Shape, pooled: Shape) -> str | None:
 # --- nodes to layers -------------------------------------------------------------------------------------------------
 
 
-def resolve(network: QuantizedNetwork, index: int) -> int:
+def resolve(network: Network | QuantizedNetwork, index: int) -> int:
     """The node whose map ``index`` is: a route of one layer is that layer."""
     node = network.nodes[index]
     return resolve(network, node.inputs[0]) if isinstance(node.op, Concat) else index

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from boards.board import Board
 from boards.facts import Clock
+from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
 from host.vision.picture import Pixels
@@ -174,6 +175,9 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
 
     def options_from(self, options: argparse.Namespace) -> OptionsT:
         """Those of the parsed command line."""
+
+    def check_layers(self, network: Network | QuantizedNetwork) -> None:
+        """ScheduleError lists the layers that the style cannot map; asked before a network is quantised."""
 
     def map(
         self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: OptionsT, tell: Progress

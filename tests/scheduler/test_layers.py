@@ -90,7 +90,8 @@ def test_all_unsupported_layers_are_listed_with_their_lines() -> None:
         "the systolic back-end cannot map 3 layer(s) of drawn yet:\n"
         "  net.cfg:2: extra2: reorg has no mapping\n"
         "  net.cfg:3: extra3: upsample has no mapping\n"
-        "  net.cfg:4: extra4: concat has no mapping"
+        "  net.cfg:4: extra4: concat has no mapping\n"
+        "the streaming style has concat, reorg, upsample: systolic fold NET, systolic generate NET --style streaming"
     )
 
 

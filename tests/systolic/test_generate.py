@@ -180,7 +180,8 @@ def test_every_layer_without_a_mapping_is_listed_with_its_line() -> None:
         "  net.cfg:30: route3: concat has no mapping\n"
         "  net.cfg:40: reorg4: reorg has no mapping\n"
         "  net.cfg:50: pool5: max pool of size 3 stride 2 (size 2 with stride 2, or stride 1 padded right and bottom)\n"
-        "  net.cfg:60: pool6: max pool of size 2 stride 2 (size 2 with stride 2, or stride 1 padded right and bottom)"
+        "  net.cfg:60: pool6: max pool of size 2 stride 2 (size 2 with stride 2, or stride 1 padded right and bottom)\n"
+        "the streaming style has concat, maxpool, reorg: systolic fold NET, systolic generate NET --style streaming"
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from boards import board as board_room
+from scheduler.streaming.lower import check_layers
 from systolic.cli.arguments import Parsers, add_arguments, add_bits, add_json, add_shapes, check_network, command
 from systolic.cli.commands.schedule import read_shapes
 from systolic.cli.output import give, write_text
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     board = board_room.load(options.board)
     wishes = options_from(options)
     with StatusLine() as status:
-        network = read_shapes(options, options.bits, status)
+        network = read_shapes(options, options.bits, status, check_layers)
         if options.compare:
             comparison = compare(network, board, options.clock, wishes, SEARCHES, status.tell)
         else:

@@ -28,7 +28,12 @@ def add(parsers: Parsers) -> None:
         "find the objects on a picture, or on a video, with the executed design",
         "systolic run DIR dog.jpg -o boxes.png",
     )
-    parser.add_argument("folder", type=Path, metavar="DIR", help="a generated design")
+    parser.add_argument(
+        "folder",
+        type=Path,
+        metavar="DIR",
+        help="a generated design: driven by pynq where that is installed, else executed, which needs g++ alone",
+    )
     parser.add_argument("picture", type=Path, metavar="P", help="the picture, a folder of them, or a video file")
     parser.add_argument(
         "-o",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 from boards import board as board_room
+from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
+from scheduler.systolic.layers import check_layers
 from systolic.cli.arguments import Parsers, add_arguments, add_bits, add_search, check_search, command, seed_of
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
@@ -73,8 +76,13 @@ def _wishes(options: argparse.Namespace) -> SystolicOptions:
     )
 
 
-def read_shapes(options: argparse.Namespace, bits: int | None, status: StatusLine) -> QuantizedNetwork:
-    """The network of a command of which shapes alone decide."""
+def read_shapes(
+    options: argparse.Namespace,
+    bits: int | None,
+    status: StatusLine,
+    check: Callable[[Network | QuantizedNetwork], None] = check_layers,
+) -> QuantizedNetwork:
+    """The network of a command of which shapes alone decide. check: raises where it cannot be mapped."""
     status.tell("reading the network")
     model = load_model(options.network, options.weights, None, seed_of(options), options.size)
-    return shapes_of(model, bits)
+    return shapes_of(model, bits, check)

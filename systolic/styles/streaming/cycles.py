@@ -9,7 +9,7 @@ from typing import Any
 from host.vision.picture import Pixels
 from systolic.report.page import html_table
 from systolic.report.tables import Cell, table
-from systolic.styles.streaming.fifos import Fifos, size_fifos
+from systolic.styles.streaming.fifos import Fifos, estimated_fifos, size_fifos
 from systolic.styles.streaming.measure import StreamingReport, measure, trace_design
 from systolic.styles.streaming.simulate import StreamingDesign
 from systolic.trace.report import board_memory
@@ -51,6 +51,12 @@ class StreamingTrace:
         """The same without what is declared."""
         clock = self.design.manifest.clock_mhz if clock_mhz is None else clock_mhz
         return size_fifos(self.trace, board_memory(self.design, ddr_efficiency, ddr_gbps), clock, self.design.fifo_bits)
+
+    def declared_fifos(self) -> Fifos:
+        """Those of the design, at its clock. DeadlockError where they are too shallow."""
+        declared = {fifo.name: fifo.depth for fifo in self.design.manifest.fifos}
+        clock, bits = self.design.manifest.clock_mhz, self.design.fifo_bits
+        return estimated_fifos(self.trace, board_memory(self.design), clock, bits, declared)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from boards.errors import SimulationError
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
@@ -26,7 +26,8 @@ class Fifos:
     """depths, widths: by stream, in words and in bits. interval, latency: cycles with them.
 
     best_interval: with unbounded FIFOs. bits: what they hold; fixed_bits: with every FIFO FIXED_DEPTH deep, as deep as
-    the deepest need if that is more. solved: how often the trace was solved.
+    the deepest need if that is more. solved: how often the trace was solved. sized: whether the depths are the least
+    that lose nothing, or those that the search estimated.
     """
 
     depths: Mapping[str, int]
@@ -37,6 +38,16 @@ class Fifos:
     bits: int
     fixed_bits: int
     solved: int
+    sized: bool = True
+
+
+def estimated_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str, int], declared: Depths) -> Fifos:
+    """FIFOs as they are declared, and what they make of the pipeline. DeadlockError where it comes to a stand."""
+    trace.solve(memory, clock_mhz, declared)
+    frames = _TracedFrames(trace, _two_runs(trace), memory, clock_mhz, bits)
+    pace, best = frames.pace(declared), frames.pace(unbounded(trace, bits))
+    assert pace is not None  # no deadlock, as has just been solved
+    return replace(_fifos(bits, declared, pace, best or pace), solved=3, sized=False)
 
 
 def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str, int]) -> Fifos:
@@ -64,7 +75,10 @@ def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str
 
     fifos = TracedFifos(deep, keeps_pace, lambda name, depth: bits[name] * depth, frames.fullest)
     depths, solved = least_depths(fifos, SEARCH)
-    pace = frames.pace(depths) or best
+    return replace(_fifos(bits, depths, frames.pace(depths) or best, best), solved=solved + 1)
+
+
+def _fifos(bits: Mapping[str, int], depths: Depths, pace: _Pace, best: _Pace) -> Fifos:
     deepest = max(FIXED_DEPTH, *depths.values())
     return Fifos(
         depths=depths,
@@ -74,7 +88,7 @@ def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str
         best_interval=best.interval,
         bits=sum(bits[name] * depth for name, depth in depths.items()),
         fixed_bits=sum(width * deepest for width in bits.values()),
-        solved=solved + 1,
+        solved=0,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from boards.board import Board
+from boards.errors import GenerateError
 from host.vision.picture import Pixels
 from scheduler.hardware.budget import Budget
 from scheduler.streaming.area.budget import area, fits, limits
@@ -22,6 +23,7 @@ from systolic.styles.streaming.generation.plan import StreamingPlan
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.simulate import open_design
+from systolic.trace.timing import DeadlockError
 
 WHOLE_BOARD = Budget(lut=1.0, dsp=1.0, bram=1.0, uram=1.0)
 
@@ -29,27 +31,34 @@ WHOLE_BOARD = Budget(lut=1.0, dsp=1.0, bram=1.0, uram=1.0)
 def generate_with_fifos(
     mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, tell: Callable[[str], None]
 ) -> StreamingPlan:
-    """The pipeline with the FIFO depths that its own trace asks for, or with estimated ones where that is asked for."""
+    """The pipeline with the FIFO depths that its own trace asks for, or with estimated ones where that is asked for and
+    where the trace has shown that they do not deadlock; GenerateError else."""
     tell("generating")
     source = FoldedNetwork(mapping.network, mapping.folded.folding, mapping.board, mapping.clock, mapping.ddr)
     pipeline = parts(source, inputs)
     rough = pipeline.files(mapping.estimate)
-    if options.estimated_fifos:
-        return StreamingPlan(mapping, rough, None)
-    fifos = _sized(rough, inputs.picture, tell)
+    fifos = _traced(rough, inputs.picture, options.estimated_fifos, tell)
     mapping = replace(mapping, folded=recounted(mapping.folded, mapping.board, fifos))
     return StreamingPlan(mapping, pipeline.files(mapping.estimate, fifos.depths), fifos)
 
 
-def _sized(files: DesignFiles, picture: Pixels, tell: Callable[[str], None]) -> Fifos:
-    """The depths that the trace of the design itself asks for."""
+def _traced(files: DesignFiles, picture: Pixels, estimated: bool, tell: Callable[[str], None]) -> Fifos:
+    """The depths that the trace of the design itself asks for, or its estimated ones."""
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / "design"
         write(files, folder)
         design = open_design(folder)
         traced = StreamingTrace.of(design, picture, tell)
-        tell("sizing FIFOs")
-        return traced.least_fifos()
+        if not estimated:
+            tell("sizing FIFOs")
+            return traced.least_fifos()
+        try:
+            return traced.declared_fifos()
+        except DeadlockError as error:
+            raise GenerateError(
+                f"nothing is written: with FIFOs as deep as estimated the pipeline deadlocks; leave out "
+                f"--estimated-fifos, and the trace sizes them ({error})"
+            ) from error
 
 
 def recounted(folded: FoldingResult, board: Board, fifos: Fifos) -> FoldingResult:

@@ -45,7 +45,7 @@ ARGUMENTS = (
     Argument("--external", "layers whose weights stay in DDR", [], {"nargs": "+", "metavar": "LAYER"}),
     Argument(
         "--estimated-fifos",
-        "take FIFO depths as estimated, trace nothing",
+        "take FIFO depths as estimated; the trace only shows whether they deadlock, and how slow they are",
         False,
         {"action": "store_true"},
     ),
@@ -61,7 +61,7 @@ class StreamingOptions(HardwareOptions):
     SEARCHES. folding: a saved one, as a file or as its JSON, instead of a search. deadline: seconds that the exact
     search may take. effort, attempts: of annealing. max_padding: channels that may be added to a map; pad_ends: also to
     what the network reads and gives. max_pixels: that may travel in a word. external: layers whose weights stay in DDR.
-    estimated_fifos: FIFO depths as the search estimates them, instead of by the cycle trace.
+    estimated_fifos: FIFO depths as the search estimates them, if they do not deadlock, instead of by the cycle trace.
     """
 
     fps: float | None = None

@@ -213,7 +213,7 @@ def legend(comparison: StreamingComparison) -> str:
     return (
         f"asked: {asked}. {board.title} has {total.lut:,} LUT, {total.dsp} DSP, {2 * total.bram36} BRAM18, "
         f"{total.uram} URAM; frames/s modelled at {comparison.clock.mhz:g} MHz (target), resources estimated, "
-        "area in boards"
+        "FIFOs with them, which the trace sizes when a design is generated; area in boards"
     )
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from boards.board import Board
 from boards.errors import SimulationError, listed, shown
+from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
 from host.vision.picture import Pixels
+from scheduler.systolic.layers import check_layers
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.model import DesignInputs
@@ -36,6 +38,10 @@ class SystolicStyle:
     def options_from(self, options: argparse.Namespace) -> SystolicOptions:
         """Those of the parsed command line."""
         return options_from(options)
+
+    def check_layers(self, network: Network | QuantizedNetwork) -> None:
+        """ScheduleError lists the layers that have no mapping."""
+        check_layers(network)
 
     def map(
         self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: SystolicOptions, tell: Progress

@@ -22,7 +22,7 @@ from systolic.styles.streaming.fifos import Fifos
 from systolic.styles.streaming.generation.plan import StreamingPlan
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
-from systolic.styles.streaming.report import BLOCK_HEAD, block_rows, budget_rows, mapping_html
+from systolic.styles.streaming.report import BLOCK_HEAD, block_rows, budget_rows, fifos_html, mapping_html
 from tests.low_bit import Layers
 from tests.systolic.pages import one_whole_page, readable_at_phone_width
 from tests.systolic.streaming.small import write_small
@@ -111,9 +111,9 @@ def test_jupyter_shows_what_was_generated(tmp_path: Path) -> None:
     made = design(model, BOARD, "streaming", calibrate=sample_pictures()[:1], fps=20_000, estimated_fifos=True)
     text = made._repr_html_()
     assert isinstance(made.mapping, StreamingMapping)
-    assert text == mapping_html(made.mapping)
-    fifos = Fifos({"from_first": 17}, {"from_first": 8}, 4_000, 5_000, 4_000, bits=1_234, fixed_bits=56_789, solved=3)
     assert isinstance(made.plan, StreamingPlan)
+    assert text == mapping_html(made.mapping) + fifos_html(made.plan.fifos)
+    fifos = Fifos({"from_first": 17}, {"from_first": 8}, 4_000, 5_000, 4_000, bits=1_234, fixed_bits=56_789, solved=3)
     sized = GeneratedDesign(replace(made.plan, fifos=fifos))._repr_html_()
     assert "FIFOs: 1,234 bits (56,789 at a fixed depth); a frame every 4,000 cycles, latency 5,000 (traced)" in sized
     assert '<td>from_first</td><td class="n">17</td>' in sized

@@ -14,15 +14,15 @@ from systolic.styles.streaming.mapping import StreamingMapping
 
 @dataclass(frozen=True, eq=False)
 class StreamingPlan:
-    """files: of the whole folder. fifos: None where they were not sized by the trace."""
+    """files: of the whole folder. fifos: as traced. The mapping counts them in."""
 
     mapping: StreamingMapping
     files: DesignFiles
-    fifos: Fifos | None
+    fifos: Fifos
 
     def values(self) -> dict[str, Any]:
         """What ``systolic generate --json`` says of it: {network, board, clock_mhz, style, modelled_cycles, fits,
-        folding: {state, gap, seconds}, estimate, blocks, fifos}."""
+        folding: {state, gap, proof, seconds}, estimate, blocks, fifos}."""
         mapping = self.mapping
         manifest = of_style(StreamingManifest, manifest_in(self.files.files))
         return {
@@ -36,27 +36,28 @@ class StreamingPlan:
             "folding": {
                 "state": mapping.folded.state,
                 "gap": mapping.gap,
+                "proof": mapping.proof,
                 "seconds": round(mapping.folded.seconds, 3),
             },
             "estimate": asdict(mapping.folded.usage),
             "blocks": [asdict(block) for block in manifest.blocks],
-            "fifos": None if self.fifos is None else {**asdict(self.fifos), "depths": dict(self.fifos.depths)},
+            "fifos": {**asdict(self.fifos), "depths": dict(self.fifos.depths)},
         }
 
     def text(self) -> str:
         """A table for a terminal, a line a block, and its sums."""
-        return self.mapping.text() + (f"\n{self._fifos_text()}" if self.fifos else "")
-
-    def _fifos_text(self) -> str:
-        assert self.fifos is not None
         fifos, rate = self.fifos, self.mapping.clock.mhz * 1e6 / self.fifos.interval
-        return (
-            f"FIFOs: {fifos.bits:,} bits, sized by the trace and in the estimate ({fifos.fixed_bits:,} "
-            f"at a fixed depth); a frame every {fifos.interval:,} cycles, {rate:.1f} frames/s, latency "
-            f"{fifos.latency:,} cycles (traced)"
+        how = "sized by the trace" if fifos.sized else "as estimated"
+        text = (
+            f"{self.mapping.text()}\nFIFOs: {fifos.bits:,} bits, {how} and in the estimate ({fifos.fixed_bits:,} at a "
+            f"fixed depth; the search had counted {self.mapping.fifo_bits:,}); a frame every {fifos.interval:,} "
+            f"cycles, {rate:.1f} frames/s, latency {fifos.latency:,} cycles (traced)"
         )
+        if fifos.interval > fifos.best_interval:
+            text += f"\nFIFOs that the trace sizes give a frame every {fifos.best_interval:,} cycles"
+        return text
 
     def _repr_html_(self) -> str:
         from systolic.styles.streaming.report import fifos_html
 
-        return self.mapping._repr_html_() + ("" if self.fifos is None else fifos_html(self.fifos))
+        return self.mapping._repr_html_() + fifos_html(self.fifos)
