@@ -22,6 +22,10 @@ PICTURE = np.random.default_rng(1).integers(0, 256, (3, 16, 16), np.uint8)
 ESTIMATED = StreamingOptions(fps=50_000, estimated_fifos=True)
 
 
+def quiet(_: str) -> None:
+    """Nobody is told what goes on."""
+
+
 def test_what_would_deadlock_is_not_generated() -> None:
     """A unit whose weights come from DDR takes all of a frame before it gives anything, and the estimate knows nothing
     of that: the map beside it fills its FIFO first."""
@@ -30,16 +34,16 @@ def test_what_would_deadlock_is_not_generated() -> None:
     with pytest.raises(
         GenerateError, match=r"nothing is written: .* deadlocks; leave out --estimated-fifos, and"
     ) as no:
-        generate_with_fifos(mapping, DesignInputs({}, PICTURE), options, str)
+        generate_with_fifos(mapping, DesignInputs({}, PICTURE), options, quiet)
     assert "frees it" in str(no.value)
-    sized = generate_with_fifos(mapping, DesignInputs({}, PICTURE), replace(options, estimated_fifos=False), str)
+    sized = generate_with_fifos(mapping, DesignInputs({}, PICTURE), replace(options, estimated_fifos=False), quiet)
     assert sized.fifos.sized
     assert sized.fifos.interval == sized.fifos.best_interval
 
 
 def test_what_does_not_is_told_with_its_traced_rate(tmp_path: Path) -> None:
     mapping = explore(skip(), BOARD, None, ESTIMATED)
-    plan = generate_with_fifos(mapping, DesignInputs({}, PICTURE), ESTIMATED, str)
+    plan = generate_with_fifos(mapping, DesignInputs({}, PICTURE), ESTIMATED, quiet)
     write(plan.files, tmp_path / "design")
     design = open_design(tmp_path / "design")
     assert plan.fifos.depths == {fifo.name: fifo.depth for fifo in design.manifest.fifos}
