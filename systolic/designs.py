@@ -20,7 +20,7 @@ from host.designs import design_folder
 from host.vision.detection import OVERLAP, THRESHOLD
 from host.vision.picture import Pixels, load_picture
 from host.whole_file import write_whole
-from systolic.execution.build import Variant
+from systolic.execution.build import Variant, build
 from systolic.execution.result import SimulationResult, simulate
 from systolic.execution.run import Run, fit_picture, run
 from systolic.fidelity import HeadFidelity, head_fidelity
@@ -116,7 +116,12 @@ class Design:
         return run(self.opened, pixels_of(picture), threshold, overlap, progress=progress)
 
     def package(self, folder: Path | str = ".", without_bitstream: bool = False) -> Path:
-        """One wheel for the board, in ``folder``; its path. GenerateError where the bitstream is not there."""
+        """One wheel for the board, in ``folder``; its path. GenerateError where the bitstream is not there.
+
+        without_bitstream: with the simulation library instead, for this machine and those like it.
+        """
+        if without_bitstream:
+            build(self.folder)
         return package(self.folder, Path(folder), without_bitstream=without_bitstream)
 
     def pixels(self, picture: Picture) -> Pixels:

@@ -7,19 +7,21 @@ import hashlib
 import io
 import json
 import re
+import sysconfig
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import host
-from boards.errors import GenerateError
+from boards.errors import GenerateError, HostError
 from host.contract.manifest import read_manifest
 from host.contract.parts import MANIFEST, Manifest
+from host.contract.simulation_library import find_library, sources
 from host.whole_file import write_whole
 from systolic import __version__
 
-NEEDS = ("numpy", "pillow")
-"""What the board's image has, beside pynq, which pip need not know of."""
+NEEDS = ("numpy>=1.21.5", "pillow>=9.0.1")
+"""What the oldest board image has, Ubuntu 22.04, beside pynq, which pip need not know of."""
 
 _DATE = (2020, 1, 1, 0, 0, 0)  # of every file, so that the same design gives the same wheel
 _ROOT = Path(host.__file__).parents[1]
@@ -30,15 +32,18 @@ def package(folder: Path, to: Path, *, without_bitstream: bool = False) -> Path:
 
     It holds the rooms ``host`` and ``boards`` (the errors alone), and the package ``systolic_NAME`` with the
     bitstream, its description, the manifest, the images and the notebooks. pynq finds ``Overlay("NAME.bit")`` and
-    ``pynq get-notebooks systolic_NAME``. GenerateError where the bitstream or the description is not there.
+    ``pynq get-notebooks systolic_NAME``. without_bitstream: with the sources and their simulation library instead,
+    where that has been built, for machines like this one. GenerateError where the bitstream or the description is not
+    there.
     """
     manifest = read_manifest(folder)
     name = _identifier(manifest.network)
     files = _host_files() | _design_files(folder, manifest, name, without_bitstream)
     info = f"systolic_{name}-{__version__}.dist-info"
-    files |= _metadata(info, name, manifest)
+    tag = f"py3-none-{re.sub('[-.]', '_', sysconfig.get_platform()) if without_bitstream else 'any'}"
+    files |= _metadata(info, name, manifest, tag)
     files[f"{info}/RECORD"] = _record(files, info)
-    wheel = to / f"systolic_{name}-{__version__}-py3-none-any.whl"
+    wheel = to / f"systolic_{name}-{__version__}-{tag}.whl"
     try:
         to.mkdir(parents=True, exist_ok=True)
         write_whole(wheel, _zipped(files, info))
@@ -72,7 +77,9 @@ def _design_files(folder: Path, manifest: Manifest, name: str, without_bitstream
     paths = [MANIFEST, *(image.path for image in manifest.files)]
     files = {f"{room}/{path}": _read(folder / path) for path in paths}
     files[f"{room}/{name}.hwh"] = _only(folder, "*.hwh", "the hardware description; generate the design again")
-    if not without_bitstream:
+    if without_bitstream:
+        files |= {f"{room}/{path}": data for path, data in _simulation_files(folder).items()}
+    else:
         files[f"{room}/{name}.bit"] = _only(
             folder, "*.bit", "what build_vivado.tcl makes; run it where Vivado is, or package without a bitstream"
         )
@@ -92,6 +99,16 @@ def _unexecuted(notebook: bytes) -> bytes:
     return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
 
 
+def _simulation_files(folder: Path) -> dict[str, bytes]:
+    """What stands in for a board: the sources, by which the library is known to be theirs, and the library."""
+    files = {path.relative_to(folder).as_posix(): _read(path) for path in sources(folder)}
+    try:
+        library = find_library(folder, None)
+    except HostError:
+        return files
+    return files | {f"build/{library.name}": _read(library)}
+
+
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
@@ -107,7 +124,7 @@ def _only(folder: Path, pattern: str, purpose: str) -> bytes:
     return _read(paths[0])
 
 
-def _metadata(info: str, name: str, manifest: Manifest) -> dict[str, bytes]:
+def _metadata(info: str, name: str, manifest: Manifest, tag: str) -> dict[str, bytes]:
     needs = "".join(f"Requires-Dist: {name}\n" for name in NEEDS)
     summary = json.dumps(f"{manifest.network} on {manifest.board}", ensure_ascii=True)[1:-1]
     described = (
@@ -121,7 +138,7 @@ def _metadata(info: str, name: str, manifest: Manifest) -> dict[str, bytes]:
     )
     return {
         f"{info}/METADATA": described.encode(),
-        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: systolic\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: systolic\nRoot-Is-Purelib: true\nTag: {tag}\n".encode(),
         f"{info}/entry_points.txt": points.encode(),
     }
 

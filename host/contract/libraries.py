@@ -19,9 +19,9 @@ import numpy.typing as npt
 from boards.errors import SimulationError
 from host.contract.streaming import StreamingManifest
 from host.contract.systolic import SystolicManifest, SystolicRegion
+from host.contract.tensors import Integers
 
 Array = npt.NDArray[Any]
-Integers = npt.NDArray[np.signedinteger[Any]]
 
 REQUANTISER_BYTES, PROGRAM_WORD_BYTES = 16, 4
 MESSAGE_ROOM = 4096

@@ -49,9 +49,15 @@ def find_library(folder: Path, library: Path | str | None) -> Path:
     fitting = [path for path in every if path.name.startswith(f"native-{sources_key(sources(folder))}-")]
     if not fitting:
         stale = f", only {len(every)} of other sources or of another processor" if every else ""
+        advice = (
+            f"run systolic simulate {folder} once, which builds it"
+            if sources(folder)
+            else "there are no sources to build one of either, so open the folder that systolic generate wrote, or "
+            "install the wheel of systolic package --without-bitstream, which holds a library"
+        )
         raise HostError(
             f"there is no board here, and {folder}/build holds no simulation library of this design to stand in for "
-            f"it{stale}: run systolic run {folder} PICTURE once, which builds it"
+            f"it{stale}: {advice}"
         )
     return max(fitting, key=lambda path: path.stat().st_mtime).absolute()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,8 @@ from boards.errors import HostError
 from host.contract.parts import TensorMap
 
 Pixels = npt.NDArray[np.uint8]
-Integers = npt.NDArray[np.signedinteger[Any]]
+Integers: TypeAlias = "npt.NDArray[np.signedinteger[Any]]"
+"""Written as a text: numpy 1.21 has the parameter for type checkers only."""
 
 
 def check_input(picture: Pixels, region: TensorMap) -> None:

@@ -23,6 +23,7 @@ Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 _LONGEST_LABEL = 40  # characters
 _NO_CHARACTER = "\U0010ffff"  # never assigned: drawn as the font's box for what it lacks
+_NEAREST = 0  # as Pillow before 9.1 has it too
 _GOLDEN = (5**0.5 - 1) / 2
 _SHADES = ((0.85, 0.95), (0.55, 1.0), (0.9, 0.7))  # saturation and value
 
@@ -41,7 +42,7 @@ def draw(picture: Pixels, detections: Sequence[Detection], labels: Sequence[str]
     image = Image.fromarray(picture)
     canvas = ImageDraw.Draw(image)
     shorter = min(image.size)
-    font = ImageFont.load_default(max(10, round(shorter / 36)))
+    font = _font(max(10, round(shorter / 36)))
     line = max(1, round(shorter / 220))
     clipped = [
         detection.clipped(*image.size) for detection in sorted(detections, key=lambda detection: detection.probability)
@@ -90,13 +91,45 @@ def _on_picture(detection: Detection, size: tuple[int, int]) -> tuple[int, int, 
 
 
 def _draw_label(canvas: ImageDraw.ImageDraw, detection: Detection, colour: Colour, font: Font, pad: int) -> None:
-    size = canvas.im.size
     text = _drawable(caption(detection), font)
+    if not isinstance(font, ImageFont.FreeTypeFont):
+        letters = _lettering(text, font, min(canvas.im.size) // 36)
+        x, y = _draw_tag(canvas, detection, colour, (letters.width + 2 * pad, letters.height + 2 * pad))
+        canvas.bitmap((x + pad, y + pad), letters, fill=text_colour(colour))
+        return
     left, top, right, bottom = font.getbbox(text)
-    width, height = int(right - left) + 2 * pad, int(bottom - top) + 2 * pad
-    x, y = _tag_position(_on_picture(detection, size), (width, height), size)
-    canvas.rectangle((x, y, x + width - 1, y + height - 1), fill=colour)
+    x, y = _draw_tag(canvas, detection, colour, (int(right - left) + 2 * pad, int(bottom - top) + 2 * pad))
     canvas.text((x + pad - left, y + pad - top), text, fill=text_colour(colour), font=font)
+
+
+def _draw_tag(
+    canvas: ImageDraw.ImageDraw, detection: Detection, colour: Colour, tag: tuple[int, int]
+) -> tuple[int, int]:
+    """What the label lies on → its corner."""
+    size = canvas.im.size
+    x, y = _tag_position(_on_picture(detection, size), tag, size)
+    canvas.rectangle((x, y, x + tag[0] - 1, y + tag[1] - 1), fill=colour)
+    return x, y
+
+
+def _lettering(text: str, font: ImageFont.ImageFont, height: int) -> Image.Image:
+    """The text in a font of one size, enlarged to about ``height`` pixels."""
+    width, own_height = font.getmask(text).size
+    mask = Image.new("L", (width, own_height))
+    ImageDraw.Draw(mask).text((0, 0), text, fill=255, font=font)
+    factor = max(1, round(height / own_height))
+    return mask.resize((width * factor, own_height * factor), _NEAREST)
+
+
+def _font(size: int) -> Font:
+    """Pillow's own. Before 10.1 that has one size only, and the system's is better where there is one."""
+    try:
+        return ImageFont.load_default(size)
+    except (TypeError, ImportError):
+        try:
+            return ImageFont.truetype("DejaVuSans.ttf", size)
+        except (OSError, ImportError):
+            return ImageFont.load_default()
 
 
 def _tag_position(box: tuple[int, int, int, int], tag: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:

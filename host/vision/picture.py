@@ -23,6 +23,7 @@ Pixels = npt.NDArray[np.uint8]
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 LARGEST_PICTURE = 64_000_000  # pixels
 LARGEST_MEMORY = 192_000_000  # bytes, with all that decoding takes: a board with 512 MB still holds two at once
+_BILINEAR = 2  # as Pillow before 9.1 has it too
 LARGEST_INPUT = 8192  # pixels a side of the network's input
 GREY = 128  # the bars of a letterbox: darknet's 0.5, rounded to a pixel
 
@@ -96,7 +97,7 @@ def smooth(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]
     A triangle as wide as the reduction, as Pillow's ``BILINEAR``, which smooths where others skip pixels.
     """
     _check_input(picture, height, width)
-    scaled = np.asarray(Image.fromarray(picture).resize((width, height), Image.Resampling.BILINEAR))
+    scaled = np.asarray(Image.fromarray(picture).resize((width, height), _BILINEAR))
     placement = Placement(picture.shape[1], picture.shape[0], width, height, 0, 0, width, height)
     return np.ascontiguousarray(scaled.transpose(2, 0, 1)), placement
 

@@ -148,7 +148,7 @@ def test_what_is_missing_is_said(tiny: Path, tmp_path: Path, accelerator: Open) 
         accelerator(tmp_path)
     folder = shutil.copytree(tiny, tmp_path / "design")
     shutil.rmtree(folder / "build")
-    with pytest.raises(HostError, match=r"no board here, and .* holds no simulation library .*: run systolic run"):
+    with pytest.raises(HostError, match=r"no board here, and .* holds no simulation library .*: run systolic simulate"):
         accelerator(folder)
     folder = shutil.copytree(tiny, tmp_path / "undescribed")
     for path in [*folder.glob("*.hwh"), *folder.glob("*/*.hwh")]:

@@ -32,7 +32,7 @@ def test_a_library_of_other_sources_is_not_taken(tiny: Path, tmp_path: Path, sou
         find_library(folder, None)
     assert str(caught.value) == (
         f"there is no board here, and {folder}/build holds no simulation library of this design to stand in for it, "
-        f"only 1 of other sources or of another processor: run systolic run {folder} PICTURE once, which builds it"
+        f"only 1 of other sources or of another processor: run systolic simulate {folder} once, which builds it"
     )
 
 

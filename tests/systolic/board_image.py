@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
+import zlib
 from pathlib import Path
+
+import numpy as np
+import PIL
 
 import host.accelerator
 import host.pipeline
@@ -17,8 +22,10 @@ from host.contract.parts import read_image
 from host.contract.systolic import SystolicManifest
 from host.contract.tensors import to_floats
 from host.designs import find_design, installed
+from host.opened import open_executed
+from host.options import Options
 from host.vision.detection import detect
-from host.vision.picture import resize
+from host.vision.picture import FITS, load_picture, resize
 
 
 def decoded(folder: Path) -> list[list[object]]:
@@ -34,6 +41,27 @@ def decoded(folder: Path) -> list[list[object]]:
     return [[one.label, round(one.probability, 9), *(round(float(side), 6) for side in one.box)] for one in found]
 
 
+def seen(folder: Path) -> dict[str, object]:
+    """What the simulation library in ``folder``, every fit and the drawing make of a picture, as checksums."""
+    noise = np.random.default_rng(1).integers(0, 256, (90, 120, 3), np.uint8)
+    with open_executed(folder, Options(threshold=0.2)) as detector:
+        result = detector.detect(noise)
+    boxes = [
+        [one.label, round(one.probability, 9), *(round(float(side), 6) for side in one.box)]
+        for one in result.detections
+    ]
+    with tempfile.TemporaryDirectory() as work:
+        result.save(Path(work) / "drawn.png")
+        drawn = load_picture(Path(work) / "drawn.png")
+    return {
+        "boxes": boxes,
+        "outputs": [zlib.crc32(integers.tobytes()) for integers in result.outputs],
+        "fits": {name: zlib.crc32(fit(noise, 47, 60)[0].tobytes()) for name, fit in FITS.items()},
+        # Letters are those of a font that is not everywhere the same; boxes are.
+        "drawn": len(boxes) > 0 and drawn.shape == noise.shape and bool((drawn != noise).any()),
+    }
+
+
 def main() -> None:
     folder = installed()["tiny"]
     manifest = read_manifest(folder)
@@ -46,7 +74,9 @@ def main() -> None:
     else:
         raise SystemExit("there is a pynq here")
     rooms = sorted({name.split(".")[0] for name in sys.modules} & {"cnn", "scheduler", "systolic", "hls_templates"})
-    print(json.dumps({"said": said, "decoded": decoded(folder), "rooms": rooms, "python": sys.version_info[:2]}))
+    versions = [list(sys.version_info[:2]), np.__version__, PIL.__version__]
+    answers = {"said": said, "decoded": decoded(folder), "rooms": rooms, "seen": seen(Path(sys.argv[1]))}
+    print(json.dumps(answers | {"versions": versions}))
 
 
 if __name__ == "__main__":

@@ -17,17 +17,22 @@ from pathlib import Path
 
 import pytest
 
-from boards.errors import GenerateError
+from boards.errors import GenerateError, HostError
+from host.contract.simulation_library import find_library
 from systolic.execution.build import build
 from systolic.package import package
-from tests.systolic.board_image import decoded
+from tests.systolic.board_image import decoded, seen
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = Path(__file__).with_name("board_image.py")
-BOARD_IMAGES = ("3.10", "3.12")
-"""The Python of pynq's images on Ubuntu 22.04 and 24.04."""
+BOARD_IMAGES = (
+    ("3.10", "1.21.5", "9.0.1"),  # pynq 3.1 on Ubuntu 22.04
+    ("3.12", "1.26.4", "10.2.0"),  # pynq 4 on Ubuntu 24.04
+    ("3.10", "", ""),  # the newest that there are
+)
+"""Python, numpy and Pillow."""
 
-MAY_IMPORT = {"numpy", "PIL", "pynq", "pynqmetadata", "host", "boards", *sys.stdlib_module_names}
+MAY_IMPORT = {"numpy", "PIL", "pynq", "pynqmetadata", "IPython", "host", "boards", *sys.stdlib_module_names}
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +40,7 @@ def wheel(tiny_design: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = tmp_path_factory.mktemp("wheel")
     folder = shutil.copytree(tiny_design, work / "design")
     (folder / "systolic.bit").write_bytes(b"a bitstream")
+    build(folder)
     return package(folder, work)
 
 
@@ -97,9 +103,9 @@ def lend(site: Path) -> None:
                 (site / path.name).symlink_to(path)
 
 
-def check_as_on_a_board(python: Path, design: Path, work: Path) -> list[int]:
-    """Runs the script with the installed wheel alone → its Python's version."""
-    done = subprocess.run([python, SCRIPT], cwd=work, env=clean(), capture_output=True, text=True, check=False)
+def check_as_on_a_board(python: Path, design: Path, work: Path) -> list[object]:
+    """Runs the script with the installed wheel alone → its versions of Python, numpy and Pillow."""
+    done = subprocess.run([python, SCRIPT, design], cwd=work, env=clean(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     wanted = decoded(design)
@@ -107,7 +113,9 @@ def check_as_on_a_board(python: Path, design: Path, work: Path) -> list[int]:
     assert said["decoded"] == wanted
     assert "the host needs pynq, which is part of the board's image" in said["said"]
     assert said["rooms"] == [], "the generator's rooms are not on a board"
-    return list(said["python"])
+    assert said["seen"] == seen(design)
+    assert said["seen"]["drawn"]
+    return list(said["versions"])
 
 
 def test_imports_where_only_numpy_and_pillow_are(wheel: Path, tmp_path: Path) -> None:
@@ -118,16 +126,22 @@ def test_imports_where_only_numpy_and_pillow_are(wheel: Path, tmp_path: Path) ->
     check_as_on_a_board(python, wheel.parent / "design", tmp_path)
 
 
-@pytest.mark.parametrize("version", BOARD_IMAGES)
-def test_installs_with_the_python_of_each_board_image(wheel: Path, tmp_path: Path, version: str) -> None:
+@pytest.mark.parametrize(("version", "numpy", "pillow"), BOARD_IMAGES)
+def test_installs_with_the_python_of_each_board_image(
+    wheel: Path, tmp_path: Path, version: str, numpy: str, pillow: str
+) -> None:
     python, _ = environment(interpreter(version), tmp_path / "board")
-    done = pip(python, "--only-binary=:all:", "numpy<2", "pillow")
+    wanted = [f"numpy=={numpy}" if numpy else "numpy", f"pillow=={pillow}" if pillow else "pillow"]
+    done = pip(python, "--only-binary=:all:", *wanted)
     if done.returncode != 0:
-        pytest.skip(f"numpy and Pillow for Python {version} cannot be had here: {done.stderr.strip()[-200:]}")
+        pytest.skip(f"{' and '.join(wanted)} for Python {version} cannot be had here: {done.stderr.strip()[-200:]}")
     # Without an index: what the wheel asks for beyond those two, pip cannot find.
     done = pip(python, "--no-index", wheel)
     assert done.returncode == 0, done.stderr
-    assert check_as_on_a_board(python, wheel.parent / "design", tmp_path) == [int(part) for part in version.split(".")]
+    found = check_as_on_a_board(python, wheel.parent / "design", tmp_path)
+    assert found[0] == [int(part) for part in version.split(".")]
+    if numpy:
+        assert found[1:] == [numpy, pillow]
 
 
 def test_every_source_is_of_python_3_10_and_imports_what_a_board_has(wheel: Path) -> None:
@@ -237,7 +251,7 @@ def test_its_record_lists_every_file_with_its_digest(wheel: Path) -> None:
 def test_says_what_it_needs(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     metadata = archive.read("systolic_tiny-0.1.0.dist-info/METADATA").decode()
-    assert "Requires-Python: >=3.10\nRequires-Dist: numpy\nRequires-Dist: pillow\n" in metadata
+    assert "Requires-Python: >=3.10\nRequires-Dist: numpy>=1.21.5\nRequires-Dist: pillow>=9.0.1\n" in metadata
     assert "Summary: tiny on pynq-z2\n" in metadata
     assert {"host/py.typed", "boards/py.typed", "host/board/overlay.py"} <= set(archive.namelist())
 
@@ -250,7 +264,7 @@ def test_any_network_has_a_name_that_pip_takes(tiny_design: Path, tmp_path: Path
     values = json.loads((folder / "manifest.json").read_text("utf-8"))
     (folder / "manifest.json").write_text(json.dumps(values | {"network": network}))
     made = package(folder, tmp_path, without_bitstream=True)
-    assert made.name == f"systolic_{name}-0.1.0-py3-none-any.whl"
+    assert made.name.startswith(f"systolic_{name}-0.1.0-py3-none-linux_")
 
 
 def test_a_folder_that_cannot_be_written(tiny_design: Path, tmp_path: Path) -> None:
@@ -272,3 +286,30 @@ def test_without_a_bitstream_it_says_how_to_get_one(tiny_design: Path, tmp_path:
     with pytest.raises(GenerateError, match=r"must hold one \*.bit, there is none: it is what build_vivado.tcl makes"):
         package(tiny_design, tmp_path)
     assert package(tiny_design, tmp_path, without_bitstream=True).is_file()
+
+
+def test_without_a_bitstream_it_executes_here(tiny_design: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_design, tmp_path / "design")
+    build(folder)
+    made = package(folder, tmp_path, without_bitstream=True)
+    python, site = environment(Path(sys.executable), tmp_path / "here")
+    lend(site)
+    done = pip(python, "--no-index", "--no-deps", made)
+    assert done.returncode == 0, done.stderr
+    code = (
+        "import numpy as np; from host import Options, open_detector; "
+        "detector = open_detector('tiny', Options(threshold=0.2)); "
+        "print(len(detector.detect(np.random.default_rng(1).integers(0, 256, (90, 120, 3), np.uint8)).detections))"
+    )
+    done = subprocess.run([python, "-c", code], cwd=tmp_path, env=clean(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == len(list(seen(folder)["boxes"])) > 0  # type: ignore[call-overload]
+
+
+def test_a_wheel_with_a_bitstream_says_what_else_executes_it(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    with pytest.raises(
+        HostError, match=r"no sources to build one of either, so open the folder .* --without-bitstream"
+    ):
+        find_library(tmp_path / "systolic_tiny", None)

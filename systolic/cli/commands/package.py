@@ -7,6 +7,7 @@ from pathlib import Path
 
 from systolic.cli.arguments import Parsers, add_json, command
 from systolic.cli.output import give
+from systolic.execution.build import build
 from systolic.package import package
 
 
@@ -22,13 +23,17 @@ def add(parsers: Parsers) -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="a generated design with its bitstream")
     parser.add_argument("-o", "--output", type=Path, default=Path(), metavar="DIR", help="folder for the wheel")
     parser.add_argument(
-        "--without-bitstream", action="store_true", help="before Vivado has run: for the simulated board"
+        "--without-bitstream",
+        action="store_true",
+        help="before Vivado has run: with the simulation library, for this machine and those like it",
     )
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """JSON: {wheel}."""
+    if options.without_bitstream:
+        build(options.folder)
     wheel = package(options.folder, options.output, without_bitstream=options.without_bitstream)
     where = "for the simulated board, not a real one" if options.without_bitstream else "on the board"
     give(options, {"wheel": str(wheel)}, f"written to {wheel}; {where}: pip install --no-deps {wheel.name}")
