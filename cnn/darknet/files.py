@@ -77,9 +77,8 @@ def identifier(text: str) -> str:
 def read_names(names: Path, network: Network) -> tuple[str, ...]:
     """One label a line, any text; as many as ``network`` has classes, else NetworkError."""
     lines = read_text(names, MAX_NAMES_BYTES, "names file").split("\n")
-    labels = tuple(line.removesuffix("\r") for line in lines)
-    while labels and not labels[-1].strip():  # empty lines at the end are no classes
-        labels = labels[:-1]
+    last = max((number for number, line in enumerate(lines, 1) if line.strip()), default=0)
+    labels = tuple(line.removesuffix("\r") for line in lines[:last])  # empty lines at the end are no classes
     for node, classes in _class_counts(network):
         if classes != len(labels):
             raise NetworkError(

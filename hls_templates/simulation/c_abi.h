@@ -44,6 +44,12 @@ void systolic_map_bank(int buffer, int bank, int8_t *to, size_t words);
 int systolic_stream(const uint8_t *in, uint8_t *out, void *const *images, const size_t *image_words, int frames,
                     int (*take)(int, const int32_t *, size_t), char *message, size_t room);
 
+// What the design was compiled for, number by number: writes the first ``room`` of them and gives how many there are.
+// Systolic: ROWS, COLUMNS, LANES, SAVE_ROWS, MAP_PORTS, WEIGHT_PORTS, ROW_DEPTH, WEIGHT_DEPTH, KEPT_DEPTH, CHUNK,
+// CHANNEL_TILES, VALUE_BITS, WEIGHT_WORDS, MAP_DEPTH, bytes of a word of maps and of a word of weights, PASS_WORDS.
+// Streaming: IN_BYTES, OUT_BYTES, and of each port of external weights the bytes of a word.
+int systolic_geometry(int64_t *values, int room);
+
 // --- the trace -------------------------------------------------------------------------------------------------
 // Texts are JSON; an error is {"error": "a sentence"}.
 

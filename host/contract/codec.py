@@ -10,6 +10,7 @@ import functools
 import json
 import math
 import reprlib
+import stat
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
@@ -65,10 +66,20 @@ OPTIONAL = {"optional": True}
 def read_json(path: Path, largest: int) -> Any:
     """The JSON in a file of at most ``largest`` bytes; HostError for any other. OSError is the caller's: who wants
     the file knows what to do about it."""
-    size = path.stat().st_size
-    if size > largest:
-        raise HostError(f"{path} has {size} bytes, at most {largest} are read; generate the design again")
-    return parse_json(path.read_bytes(), str(path))
+    return parse_json(read_bounded(path, largest), str(path))
+
+
+def read_bounded(path: Path, largest: int) -> bytes:
+    """The bytes of a file of at most ``largest``; HostError for any other, and for what is no file. OSError as above.
+
+    The size is asked first: nothing that is too large is read. A pipe would be waited for, a device has no end.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise HostError(f"{path} is no file; generate the design again")
+    if status.st_size > largest:
+        raise HostError(f"{path} has {status.st_size} bytes, at most {largest} are read; generate the design again")
+    return path.read_bytes()
 
 
 def parse_json(data: bytes, source: str) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,9 @@ _SIMULATE = (
 )
 _MAP_BANK = (ctypes.c_int, ctypes.c_int, _POINTER, _SIZE)
 
+_GEOMETRY = (ctypes.POINTER(ctypes.c_int64), ctypes.c_int)
+_TWO_DESIGNS = "the folder holds files of two designs, or was edited: generate it again"
+
 _TAKE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int32), _SIZE)
 _STREAM = (_POINTER, _POINTER, _POINTERS, _SIZES, ctypes.c_int, _TAKE, *_MESSAGE)
 
@@ -63,7 +66,7 @@ class _Library:
     def __init__(self, path: Path) -> None:
         """SimulationError where the file is damaged or of another machine."""
         try:
-            self.handle = ctypes.CDLL(str(path))
+            self.handle, self._path = ctypes.CDLL(str(path)), path
         except OSError as error:
             raise SimulationError(
                 f"a simulation library cannot be loaded ({error}); remove it and build it again"
@@ -79,6 +82,19 @@ class _Library:
             ) from error
         bound.argtypes = tuple(arguments)
         return bound
+
+    def check_geometry(self, expected: Sequence[tuple[str, int]]) -> None:
+        """SimulationError where the library was compiled for other numbers than the manifest's: it would go beyond the
+        memory that it is given."""
+        values = (ctypes.c_int64 * len(expected))()
+        count = self.function("systolic_geometry", _GEOMETRY)(values, len(expected))
+        if count != len(expected):
+            raise SimulationError(f"{self._path} has {count} numbers, the manifest {len(expected)}; {_TWO_DESIGNS}")
+        for (name, number), compiled in zip(expected, values, strict=True):
+            if number != compiled:
+                raise SimulationError(
+                    f"{self._path} was compiled for {name} = {compiled}, the manifest says {number}; {_TWO_DESIGNS}"
+                )
 
 
 class _Guard:
@@ -113,6 +129,14 @@ class SystolicMemory:
     program: Array
 
 
+def array_numbers(manifest: SystolicManifest) -> list[tuple[str, int]]:
+    """What the engine's sources are compiled for, by the names of parameters.h and in the order of c_abi.h."""
+    numbers = {key.name: int(getattr(manifest.array, key.name)) for key in fields(manifest.array) if key.name != "dsp"}
+    named = [("VALUE_BITS" if name == "bits" else name.upper(), number) for name, number in numbers.items()]
+    words = [("a word of maps", manifest.word_bytes), ("a word of weights", manifest.weight_word_bytes)]
+    return [*named, *words, ("PASS_WORDS", manifest.pass_words)]
+
+
 class SystolicLibrary(_Library):
     """The generated engine over arrays of this process."""
 
@@ -120,6 +144,7 @@ class SystolicLibrary(_Library):
         super().__init__(path)
         self._manifest = manifest
         self._simulate = self.function("systolic_simulate", _SIMULATE)
+        self.check_geometry(array_numbers(manifest))
 
     def run(
         self,
@@ -171,6 +196,8 @@ class StreamingLibrary(_Library):
         super().__init__(path)
         self._manifest = manifest
         self._stream = self.function("systolic_stream", _STREAM)
+        packets = [("IN_BYTES", manifest.packet_in.bytes), ("OUT_BYTES", manifest.packet_out.bytes)]
+        self.check_geometry([*packets, *((f"a word of {image.port}", image.word_bytes) for image in manifest.images)])
 
     def run(
         self,
@@ -188,6 +215,10 @@ class StreamingLibrary(_Library):
         message = ctypes.create_string_buffer(MESSAGE_ROOM)
 
         def copied(tap: int, values: Any, count: int) -> None:
+            if not 0 <= tap < len(self._manifest.layers):
+                raise SimulationError(
+                    f"layer {tap} came, the manifest has {len(self._manifest.layers)}; {_TWO_DESIGNS}"
+                )
             take(tap, np.ctypeslib.as_array(values, (count,)).copy())
 
         guard = _Guard(copied)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boards.errors import HostError
+from boards.errors import LONGEST_FAULT, HostError, cut
 from host.contract.codec import from_json, parse_json, read_json, to_json
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.streaming import StreamingManifest
@@ -54,7 +54,7 @@ def parse_manifest(values: object, source: str) -> Manifest:
         manifest = from_json(_kind(values.get("style")), values)
         manifest.validate()
     except HostError as error:
-        raise HostError(f"{source} is not usable: {error}; generate the design again") from error
+        raise HostError(f"{source} is not usable: {cut(error, LONGEST_FAULT)}; generate the design again") from error
     return manifest
 
 
@@ -68,7 +68,7 @@ def of_style(kind: type[M], manifest: Manifest) -> M:
     """The manifest as one of its style; HostError where it is another's."""
     if not isinstance(manifest, kind):
         raise HostError(
-            f"a design of the {kind.style} style is wanted, {manifest.network} is of the {manifest.style} style"
+            f"a design of the {kind.style} style is wanted, {cut(manifest.network)} is of the {manifest.style} style"
         )
     return manifest
 

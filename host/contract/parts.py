@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar
 
-from boards.errors import HostError
-from host.contract.codec import OPTIONAL, Count, OneOf, Range
+from boards.errors import HostError, shown
+from host.contract.codec import OPTIONAL, Count, OneOf, Range, read_bounded
 from host.vision.detection import Head
 from host.vision.picture import FITS
 
@@ -107,8 +107,8 @@ class Image:
     def __post_init__(self) -> None:
         """HostError where the path leaves the folder."""
         path = PurePosixPath(self.path)
-        if path.is_absolute() or ".." in path.parts or "\\" in self.path:
-            raise HostError(f"an image stays inside the folder, {self.path!r} does not")
+        if path.is_absolute() or ".." in path.parts or "\\" in self.path or not self.path.isprintable():
+            raise HostError(f"an image stays inside the folder, {shown(self.path)} does not")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,9 +174,7 @@ def read_image(folder: Path, image: Image) -> bytes:
     """The bytes of an image; HostError where the file is not what the manifest says."""
     path = folder / image.path
     try:
-        if path.stat().st_size > LARGEST_BUFFER:
-            raise HostError(f"{path}: an image has at most {LARGEST_BUFFER} bytes; copy the design again")
-        data = path.read_bytes()
+        data = read_bounded(path, LARGEST_BUFFER)
     except OSError as error:
         raise HostError(f"{path} cannot be read ({error.strerror}); copy the whole folder to the board") from error
     checksum = zlib.crc32(data)
@@ -194,7 +192,7 @@ def read_image(folder: Path, image: Image) -> bytes:
 def require(holds: bool, sentence: str, value: object) -> None:
     """HostError else; it says both."""
     if not holds:
-        raise HostError(f"{sentence}, not {value!r}")
+        raise HostError(f"{sentence}, not {shown(value)}")
 
 
 def check_tensor(name: str, tensor: TensorMap, datatypes: re.Pattern[str], sentence: str) -> None:

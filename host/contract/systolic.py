@@ -17,6 +17,24 @@ from host.contract.parts import (
     require,
 )
 
+PASS_WORDS = 64
+"""Of 32 bits: a pass of the program."""
+
+PASS_FIELDS = (
+    *("in_base", "in_row_pitch", "in_block_pitch", "burst_words", "bursts", "row_words", "block_words", "in_blocks"),
+    *("in_width", "in_height", "in_buffer", "in_lap", "in_turn", "pixel_input", "kernel_height", "kernel_groups"),
+    *("group_pixels", "stride", "pad_top", "pad_left", "depthwise", "tile_blocks", "steps", "out_height", "out_width"),
+    *("row_tiles", "channel_tiles", "phases", "row_strides", "ahead", "positions", "slot_words", "last_slot"),
+    *("first_loads", "first_moves", "overlap", "inputs_resident", "row_feeds", "weight_feeds", "array_steps"),
+    *("weights_base", "resident", "tile_beats", "tile_uses", "tile_loads", "load_beats", "requantiser_base"),
+    *("channels", "pool_size", "pool_stride", "save_width", "out_base", "out_row_pitch", "out_block_pitch"),
+    *("out_blocks", "value_words", "out_buffer", "out_turn", "chunks", "low", "high"),
+)
+"""Words of a pass by number; hls_templates/systolic/pass.h says what they mean. What follows them is not read."""
+
+PIXEL_BYTES = 4
+"""Of a pixel of the picture in DDR."""
+
 _DATATYPE = re.compile(r"U?INT([1-9]|1[0-6])")
 _Bytes = Annotated[int, Range(-LARGEST_BUFFER, LARGEST_BUFFER)]
 _Depth = Annotated[int, Range(0, 1 << 24)]
@@ -171,13 +189,30 @@ class SystolicManifest(Manifest):
         super().validate()
         weights = self.images.weights
         require(self.array.weight_ports == len(weights), "each weight port has an image", len(weights))
-        fields = tuple(vars(self.pass_fields).values())
-        require(max(fields) < self.pass_words, "pass_fields lie in a pass", fields)
         _check_input(self)
         _check_layers(self)
+        _check_array(self)
 
 
 # --- what must hold ----------------------------------------------------------------------------------------
+
+
+def _check_array(manifest: SystolicManifest) -> None:
+    array, fields = manifest.array, vars(manifest.pass_fields)
+    require(manifest.pass_words == PASS_WORDS, f"pass_words is {PASS_WORDS}", manifest.pass_words)
+    right = {name: PASS_FIELDS.index(name) for name in fields}
+    require(fields == right, f"pass_fields are {right}", fields)
+    word = array.lanes * array.bits // 8
+    require(manifest.word_bytes == word >= PIXEL_BYTES, f"word_bytes is lanes · bits / 8, {word}", manifest.word_bytes)
+    weight_word = word * array.weight_words
+    require(
+        manifest.weight_word_bytes == weight_word, f"weight_word_bytes is {weight_word}", manifest.weight_word_bytes
+    )
+    require(array.columns % array.lanes == 0, "columns is a multiple of lanes", (array.columns, array.lanes))
+    beat = array.weight_ports * array.weight_words
+    require(array.columns % beat == 0, "columns is a multiple of weight_ports · weight_words", array.columns)
+    least = min(array.row_depth, array.weight_depth, array.kept_depth, array.chunk, array.channel_tiles)
+    require(least >= 1 and array.row_depth % 2 == 0, "depths are at least 1, and row_depth even", least)
 
 
 def _check_input(manifest: SystolicManifest) -> None:
@@ -185,24 +220,43 @@ def _check_input(manifest: SystolicManifest) -> None:
     _check_region("input", region, manifest)
     require(region.channels <= region.pixel_bytes <= 16, "a pixel holds its channels", region.pixel_bytes)
     require(region.row_bytes >= region.width * region.pixel_bytes, "a row holds its pixels", region.row_bytes)
+    require(region.row_bytes % manifest.word_bytes == 0, "a row is whole words", region.row_bytes)
     require(region.bytes == region.height * region.row_bytes, "input.bytes is height · row_bytes", region.bytes)
 
 
 def _check_layers(manifest: SystolicManifest) -> None:
     expected = 0
+    nodes = {0}
     for layer in manifest.layers:
+        require(
+            layer.input_node in nodes, f"{layer.name}: input_node is of the input or a layer before", layer.input_node
+        )
+        nodes.add(layer.node)
         region = layer.output
         _check_region(layer.name, region, manifest)
         size = region.height * region.blocks * region.width * manifest.lanes * region.value_bits // 8
         require(region.bytes == size, f"{layer.name}: bytes is {size}, the size of its rows", region.bytes)
         complete = region.blocks * manifest.lanes >= region.channels
         require(complete, f"{layer.name}: blocks hold all channels", region.blocks)
-        on_chip = (region.map_buffer is None, region.turn is None)
-        require(on_chip[0] == on_chip[1], f"{layer.name}: a map_buffer has a turn", (region.map_buffer, region.turn))
+        _check_on_chip(layer.name, region, manifest)
         require(layer.first_pass == expected, f"{layer.name}: first_pass is {expected}", layer.first_pass)
         require(layer.last_pass >= expected, f"{layer.name}: last_pass is at least {expected}", layer.last_pass)
         expected = layer.last_pass + 1
     require(manifest.passes == expected, f"passes is {expected}", manifest.passes)
+    regions = (manifest.input, *(layer.output for layer in manifest.layers))
+    end = max(region.offset + manifest.batch * region.bytes for region in regions)
+    require(manifest.maps_bytes == end, f"maps_bytes is {end}, where the last map ends", manifest.maps_bytes)
+
+
+def _check_on_chip(name: str, region: SystolicRegion, manifest: SystolicManifest) -> None:
+    if region.map_buffer is None:
+        require(region.turn is None, f"{name}: without a map_buffer there is no turn", region.turn)
+        return
+    array = manifest.array
+    turns = region.turn is not None and region.turn < array.rows
+    require(turns, f"{name}: a map_buffer has a turn below {array.rows}", region.turn)
+    words = -(-region.height // array.rows) * region.bytes // region.height // manifest.word_bytes
+    require(words <= array.map_depth, f"{name}: a bank's rows take {words} words of map_depth", array.map_depth)
 
 
 def _check_region(name: str, region: SystolicRegion, manifest: SystolicManifest) -> None:

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from host.contract.libraries import StreamingLibrary
 from host.contract.manifest import of_style
-from host.contract.parts import Manifest, read_image
+from host.contract.parts import Manifest
 from host.contract.streaming import StreamingManifest
 from host.contract.tensors import Integers, Pixels
+from host.contract.uploads import read_streaming
 from host.streaming.layout import pack_packet, unpack_packet
 
 
@@ -34,7 +35,7 @@ class StreamingExecution:
     def __init__(self, folder: Path, manifest: Manifest, library: Path, count: int) -> None:
         described = of_style(StreamingManifest, manifest)
         self._manifest, self._library = described, StreamingLibrary(library, described)
-        self._images = tuple(np.frombuffer(read_image(folder, image), np.uint8) for image in described.images)
+        self._images = read_streaming(folder, described)
         sizes = (described.packet_in.bytes, described.packet_out.bytes)
         self.batches = tuple(ExecutedFrame(*(np.zeros((1, size), np.uint8) for size in sizes)) for _ in range(count))
 

@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from boards.errors import HostError
 from host.board.buffers import Allocate, Buffers
-from host.contract.parts import read_image
 from host.contract.systolic import SystolicManifest
+from host.contract.uploads import read_systolic
 from host.systolic.layout import Addresses, map_base, place_program
 
 
@@ -34,18 +31,14 @@ class SystolicBuffers(Buffers):
         super().__init__(allocate)
 
     def fill(self) -> None:
-        manifest, folder = self.manifest, self._folder
-        self.weights = tuple(self.upload(folder, image) for image in manifest.images.weights)
-        self.requantisers = self.upload(folder, manifest.images.requantisers)
+        manifest, images = self.manifest, self.manifest.images
+        uploads = read_systolic(self._folder, manifest)
+        weights = zip(images.weights, uploads.weights, strict=True)
+        self.weights = tuple(self.put(image.path, words.tobytes()) for image, words in weights)
+        self.requantisers = self.put(images.requantisers.path, uploads.requantisers.astype("<u4").tobytes())
         self.inner = self.new(manifest.maps_bytes)
         self.batches = tuple(self._batch(index) for index in range(self._count))
-        words = np.frombuffer(read_image(folder, manifest.images.program), "<u4").astype(np.uint32)
-        if words.size != manifest.passes * manifest.pass_words:
-            raise HostError(
-                f"{manifest.images.program.path} holds {words.size} words, the manifest says {manifest.passes} passes "
-                f"of {manifest.pass_words}; copy the design again"
-            )
-        placed = place_program(manifest, words.reshape(manifest.passes, -1), self.inner.device_address, self.addresses)
+        placed = place_program(manifest, uploads.program, self.inner.device_address, self.addresses)
         self.program = self.put("the program", placed.astype("<u4").tobytes())
 
     @property

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from host.contract.libraries import SystolicLibrary, SystolicMemory
 from host.contract.manifest import of_style
-from host.contract.parts import Image, Manifest, read_image
+from host.contract.parts import Manifest
 from host.contract.systolic import SystolicManifest
 from host.contract.tensors import Integers, Pixels
+from host.contract.uploads import read_systolic
 from host.systolic.layout import pack_batch, unpack_batch
 
 UNWRITTEN = 0x55
@@ -38,11 +39,7 @@ class SystolicExecution:
         described = of_style(SystolicManifest, manifest)
         self._manifest, self._library = described, SystolicLibrary(library, described)
 
-        def data(image: Image) -> npt.NDArray[np.uint8]:
-            return np.frombuffer(read_image(folder, image), np.uint8)
-
-        images = described.images
-        self._images = (tuple(map(data, images.weights)), data(images.requantisers), data(images.program))
+        self._uploads = read_systolic(folder, described)
         self.batches = tuple(ExecutedBatch(np.full(described.maps_bytes, UNWRITTEN, np.uint8)) for _ in range(count))
 
     def load(self, batch: ExecutedBatch, pictures: Sequence[Pixels]) -> None:
@@ -59,7 +56,8 @@ class SystolicExecution:
             if number in layer_ending:
                 batch.outputs[layer_ending[number]] = self._maps(batch, layer_ending[number])
 
-        memory = SystolicMemory(batch.maps, *self._images)
+        uploads = self._uploads
+        memory = SystolicMemory(batch.maps, uploads.weights, uploads.requantisers, uploads.program)
         self._library.run(memory, 0, self._manifest.passes, after_pass)
 
     def _maps(self, batch: ExecutedBatch, index: int) -> tuple[Integers, ...]:

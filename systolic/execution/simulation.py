@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,8 @@ import numpy as np
 from boards.errors import SimulationError
 from cnn.integer_model import Integers
 from cnn.quantized import QuantizedNetwork
+from cnn.quantized_file import FILE_LIMIT, from_npz
+from host.contract.codec import read_bounded
 from host.contract.parts import Layer, Manifest
 from systolic.execution.build import Variant
 
@@ -39,22 +40,26 @@ class Simulation:
         return sum(layer.mismatches for layer in self.layers)
 
 
-@contextmanager
-def whole(path: Path) -> Iterator[None]:
-    """While the files of a generated folder are read: SimulationError where one is missing or damaged."""
+NETWORK = "network.npz"
+
+
+def read_network(path: Path, manifest: Manifest) -> QuantizedNetwork:
+    """The integers of a generated folder. SimulationError where the file is not there or has other maps than the
+    manifest says: the folder holds files of two designs. NetworkError where it is damaged."""
     try:
-        yield
-    except (OSError, ValueError, TypeError) as error:
+        data = read_bounded(path / NETWORK, FILE_LIMIT)
+    except OSError as error:
         raise SimulationError(f"{path} is not whole: {error}; generate it again") from error
-
-
-def check_nodes(manifest: Manifest, network: QuantizedNetwork) -> None:
-    """SimulationError where a layer of the manifest is no node of the network: the folder holds files of two."""
-    for layer in manifest.layers:
-        if layer.node >= len(network.nodes):
-            raise SimulationError(
-                f"{layer.name} is node {layer.node}, network.npz has {len(network.nodes)} nodes; generate it again"
-            )
+    network = from_npz(data, NETWORK)
+    for name, node, tensor in (("input", 0, manifest.input), *((x.name, x.node, x.output) for x in manifest.layers)):
+        if node >= len(network.nodes):
+            raise SimulationError(f"{name} is node {node}, {NETWORK} has {len(network.nodes)} nodes; generate it again")
+        held = network.nodes[node]
+        expected = (*tensor.shape, tensor.datatype, tensor.scale)
+        came = (held.shape.channels, held.shape.height, held.shape.width, held.type.datatype.name, held.type.scale)
+        if came != expected:
+            raise SimulationError(f"{name} is {expected} in the manifest, {came} in {NETWORK}; generate it again")
+    return network
 
 
 def compared(

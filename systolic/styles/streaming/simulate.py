@@ -9,22 +9,21 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import SimulationError
+from boards.errors import SimulationError, listed
 from cnn.datatype import DataType
 from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
-from cnn.quantized_file import from_npz
 from host.contract.libraries import StreamingLibrary
 from host.contract.manifest import of_style, read_manifest
 from host.contract.parts import Manifest
 from host.contract.streaming import StreamingLayer, StreamingManifest
+from host.contract.uploads import read_streaming
 from host.streaming.layout import pack_packet, unpack_packet
 from systolic.execution.build import Variant, build
 from systolic.execution.simulation import (
     Simulation,
-    check_nodes,
     compared,
-    whole,
+    read_network,
 )
 
 
@@ -44,14 +43,10 @@ class StreamingDesign:
 
 
 def open_design(path: Path, manifest: Manifest | None = None) -> StreamingDesign:
-    """manifest: of the folder, where it is read already. HostError where that is none of a streaming design,
-    SimulationError where the folder is not whole."""
+    """manifest: of the folder, where it is read already. HostError where that is none of a streaming design, or
+    an image is not what it says; SimulationError where the network is of another design."""
     described = of_style(StreamingManifest, manifest or read_manifest(path))
-    with whole(path):
-        images = tuple(np.fromfile(path / image.path, np.uint8) for image in described.images)
-        network = from_npz((path / "network.npz").read_bytes(), "network.npz")
-        check_nodes(described, network)
-    return StreamingDesign(path, described, network, images)
+    return StreamingDesign(path, described, read_network(path, described), read_streaming(path, described))
 
 
 def pack_picture(pipeline: StreamingDesign, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -95,6 +90,9 @@ def simulate(
         streams[tap] = unstream(values, layers[tap])
 
     (packet,) = library.run(pipeline.images, pack_picture(pipeline, picture)[None], take)
+    missing = [layer.name for tap, layer in enumerate(layers) if tap not in streams]
+    if missing:
+        raise SimulationError(f"{pipeline.path}: nothing came of {listed(missing)}; generate it again")
     outputs = tuple(streams[tap] for tap in range(len(layers)))
     _check_packet(pipeline, unpack_packet(pipeline.manifest, packet), outputs)
     return compared(golden, layers, outputs, variant)

@@ -12,18 +12,17 @@ import numpy.typing as npt
 from boards.errors import SimulationError
 from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
-from cnn.quantized_file import from_npz
 from host.contract.libraries import SystolicLibrary, SystolicMemory
 from host.contract.manifest import of_style, read_manifest
 from host.contract.parts import Manifest
 from host.contract.systolic import SystolicLayer, SystolicManifest
+from host.contract.uploads import read_systolic
 from host.systolic.layout import pack_input, unpack_map
 from systolic.execution.build import Variant, build
 from systolic.execution.simulation import (
     Simulation,
-    check_nodes,
     compared,
-    whole,
+    read_network,
 )
 
 
@@ -44,17 +43,12 @@ class SystolicDesign:
 
 
 def open_design(path: Path, manifest: Manifest | None = None) -> SystolicDesign:
-    """manifest: of the folder, where it is read already. HostError where that is none of a systolic design,
-    SimulationError where the folder is not whole."""
+    """manifest: of the folder, where it is read already. HostError where that is none of a systolic design, or
+    an image is not what it says; SimulationError where the network is of another design."""
     described = of_style(SystolicManifest, manifest or read_manifest(path))
-    with whole(path):
-        images, word = described.images, described.weight_word_bytes
-        weights = tuple(np.fromfile(path / image.path, np.int8).reshape(-1, word) for image in images.weights)
-        requantisers = np.fromfile(path / images.requantisers.path, "<u4").reshape(-1, 4)
-        program = np.fromfile(path / images.program.path, "<u4").reshape(-1, described.pass_words)
-        network = from_npz((path / "network.npz").read_bytes(), "network.npz")
-        check_nodes(described, network)
-    return SystolicDesign(path, described, network, weights, requantisers, program)
+    uploads, network = read_systolic(path, described), read_network(path, described)
+    weights = tuple(words.view(np.int8) for words in uploads.weights)
+    return SystolicDesign(path, described, network, weights, uploads.requantisers, uploads.program)
 
 
 def place_picture(

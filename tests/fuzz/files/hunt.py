@@ -166,6 +166,7 @@ def _cases(found: Hunt, first: int, folder: Path, state: mmap.mmap, write_end: i
     done = 0
     for number in islice(found.campaign.numbers(), first, None):
         if done == CASES_A_WORKER:
+            state[:] = _STATE.pack(number - 1, 0.0, done)
             return _MORE
         state[:] = _STATE.pack(number, 0.0, done)
         data = found.target.case(found.seeds, found.campaign.seed, number)

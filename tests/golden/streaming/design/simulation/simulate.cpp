@@ -74,3 +74,11 @@ extern "C" __attribute__((visibility("default"))) int systolic_stream(
     }
     return 0;
 }
+
+// What the pipeline was compiled for (c_abi.h): whoever calls it has to have packets and words of the same size.
+extern "C" __attribute__((visibility("default"))) int systolic_geometry(int64_t *values, int room) {
+    const int64_t numbers[] = {IN_BYTES, OUT_BYTES};
+    const int count = int(sizeof(numbers) / sizeof(numbers[0]));
+    for (int i = 0; i < count && i < room; ++i) values[i] = numbers[i];
+    return count;
+}

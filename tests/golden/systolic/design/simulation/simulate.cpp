@@ -46,6 +46,16 @@ extern "C" __attribute__((visibility("default"))) int systolic_simulate(
     return 0;
 }
 
+// What the engine was compiled for (c_abi.h): whoever calls it has to have a program and memory of the same.
+extern "C" __attribute__((visibility("default"))) int systolic_geometry(int64_t *values, int room) {
+    const int64_t numbers[] = {ROWS, COLUMNS, LANES, SAVE_ROWS, MAP_PORTS, WEIGHT_PORTS, ROW_DEPTH, WEIGHT_DEPTH,
+                               KEPT_DEPTH, CHUNK, CHANNEL_TILES, VALUE_BITS, WEIGHT_WORDS, MAP_DEPTH,
+                               sizeof(word_t), sizeof(weight_word_t), PASS_WORDS};
+    const int count = int(sizeof(numbers) / sizeof(numbers[0]));
+    for (int i = 0; i < count && i < room; ++i) values[i] = numbers[i];
+    return count;
+}
+
 // The first words of a bank of a map buffer (1 or 2), as they would lie in DDR.
 extern "C" __attribute__((visibility("default"))) void systolic_map_bank(int buffer, int bank, int8_t *to, size_t words) {
     for (size_t i = 0; i < words; ++i) {

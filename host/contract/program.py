@@ -1,0 +1,218 @@
+"""The program of a systolic design, checked before anything executes it.
+
+The engine trusts its program: it has no divisions and no bounds, and a pass that says too much reads and writes where
+nothing is. So every word of every pass is held to what the manifest says of the array and of the maps, and the words
+that follow from others to these. docs/explanation/proof.md tells what is checked where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import HostError
+from host.contract.systolic import (
+    PASS_FIELDS,
+    PIXEL_BYTES,
+    SystolicArray,
+    SystolicManifest,
+    SystolicRegion,
+)
+
+LARGEST_SHIFT = 47
+"""Of a requantiser, whose product has 48 bits."""
+
+RESULT_BITS = 16
+MOST_STEPS = (1 << 31) - 1
+"""Of the array in a pass: the engine counts in 32 bits."""
+
+Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class ImageWords:
+    """How much lies in DDR: words of a weight port, and requantisers."""
+
+    weights: int
+    requantisers: int
+
+
+def check_program(manifest: SystolicManifest, words: Words, images: ImageWords, source: str) -> None:
+    """HostError with the first pass of ``words`` [passes, PASS_WORDS] that is none of this design, and why.
+
+    source: the file, for the sentence.
+    """
+    columns = words.view(np.int32).astype(np.int64).T
+    fields = dict(zip(PASS_FIELDS, columns, strict=False))
+    for field, holds, required in _rules(manifest, SimpleNamespace(**fields), images):
+        wrong = np.flatnonzero(~np.broadcast_to(holds, len(words)))
+        if wrong.size:
+            number = int(wrong[0])
+            raise HostError(
+                f"{source}: {field} of pass {number} is {_told(required, number)}, not {int(fields[field][number])}; "
+                "the folder is damaged or was edited: generate the design again"
+            )
+
+
+Required = str | Numbers | tuple[Numbers, Numbers]
+"""What a field has to be: in words, or in each pass a number, or between two numbers."""
+
+Rule = tuple[str, Flags, Required]
+"""A field, the passes in which it is right, and what it has to be."""
+
+
+def _told(required: Required, number: int) -> str:
+    if isinstance(required, str):
+        return required
+    return "…".join(str(int(values[number])) for values in (required if isinstance(required, tuple) else (required,)))
+
+
+def _rules(manifest: SystolicManifest, passes: Any, images: ImageWords) -> Iterator[Rule]:
+    """In an order in which each may rely on those before it."""
+    array = manifest.array
+    for field, (low, high) in _ranges(array).items():
+        values = getattr(passes, field)
+        yield field, (low <= values) & (values <= high), f"{low}…{high}"
+    yield "array_steps", _few_steps(passes, array), f"at most {MOST_STEPS}, of rows within row_depth"
+    for field, values in _derived(passes, array).items():
+        yield field, getattr(passes, field) == values, values
+    yield from _inside(passes, array, images)
+    yield from _on_maps(manifest, passes)
+
+
+def _ranges(array: SystolicArray) -> Mapping[str, tuple[int, int]]:
+    """What the fields that follow from no other may be, both ends included."""
+    wide, flag = (1, MOST_STEPS), (0, 1)
+    return {
+        **dict.fromkeys(("in_base", "in_block_pitch", "weights_base", "requantiser_base", "out_base"), (0, MOST_STEPS)),
+        **dict.fromkeys(("in_row_pitch", "out_row_pitch", "out_block_pitch"), wide),
+        **dict.fromkeys(("burst_words", "bursts", "block_words", "in_blocks", "in_width", "in_height"), wide),
+        **dict.fromkeys(("kernel_groups", "out_height", "out_width", "save_width", "out_blocks"), wide),
+        **dict.fromkeys(("pixel_input", "depthwise", "overlap", "inputs_resident", "resident"), flag),
+        **dict.fromkeys(("in_buffer", "out_buffer"), (0, 2 if array.map_depth else 0)),
+        "kernel_height": (1, 255),
+        "stride": (1, 127),
+        "pad_top": (0, 255),
+        "pad_left": (-64, 255),
+        "last_slot": (0, array.row_depth - 1),
+        "steps": (1, array.weight_depth),
+        "channel_tiles": (1, array.channel_tiles),
+        "pool_size": (1, 2),
+        "pool_stride": (1, 2),
+        "out_turn": (0, array.rows - 1),
+        "value_words": (1, RESULT_BITS // array.bits),
+        "low": (-(1 << 15), 0),
+        "high": (0, (1 << 15) - 1),
+    }
+
+
+def _few_steps(passes: Any, array: SystolicArray) -> Flags:
+    """In floating point, where nothing overflows: below, all products are those of integers."""
+    rows, steps = np.ceil(passes.out_height / array.rows), passes.steps.astype(np.float64)
+    words = passes.burst_words.astype(np.float64) * passes.bursts
+    few = (rows * passes.out_width * passes.channel_tiles * steps <= MOST_STEPS) & (words <= array.row_depth)
+    return np.asarray(few, np.bool_)
+
+
+def _up(values: Any, by: Any) -> Numbers:
+    return np.asarray(-(-values // by), np.int64)
+
+
+def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
+    """What the other fields have to be; scheduler/systolic/program/passes.py computes them of the layer instead."""
+    tile_blocks = np.where(p.pixel_input, 1, np.where(p.depthwise, array.columns // array.lanes, p.in_blocks))
+    row_tiles, phases = _up(p.out_height, array.rows), np.minimum(p.stride, p.kernel_height)
+    ahead, slot = (p.kernel_height - 1) // p.stride, phases * p.burst_words * p.bursts
+    positions = np.where(p.stride == 1, 2 if array.bits == 4 else 1, 1)
+    tile_steps = _up(p.out_width, positions) * p.steps
+    uses = np.where(p.inputs_resident, 1, row_tiles) * p.channel_tiles
+    beats = p.steps * array.columns // (array.weight_ports * array.weight_words)
+    loads = np.where(p.resident, p.channel_tiles, uses)
+    step_pixels = array.lanes // (PIXEL_BYTES * max(1, 8 // array.bits))
+    return {
+        "row_words": p.burst_words * p.bursts,
+        "block_words": p.burst_words * p.bursts // p.in_blocks,
+        "in_lap": p.pad_top // array.rows,
+        "in_turn": p.pad_top % array.rows,
+        "group_pixels": np.where(p.pixel_input, step_pixels, 1),
+        "tile_blocks": tile_blocks,
+        "steps": p.kernel_height * p.kernel_groups * tile_blocks,
+        "row_tiles": row_tiles,
+        "phases": phases,
+        "row_strides": row_tiles * array.rows + ahead,
+        "ahead": ahead,
+        "positions": positions,
+        "slot_words": slot,
+        "first_loads": _up(array.rows + ahead, array.map_ports) * slot,
+        "first_moves": _up(array.rows + ahead, array.rows) * slot,
+        "row_feeds": tile_steps * np.where(p.inputs_resident, 1, p.channel_tiles),
+        "weight_feeds": tile_steps * np.where(p.inputs_resident, row_tiles, 1),
+        "array_steps": tile_steps * row_tiles * p.channel_tiles,
+        "tile_beats": beats,
+        "tile_uses": uses,
+        "tile_loads": loads,
+        "load_beats": loads * beats,
+        "channels": p.channel_tiles * array.columns,
+        "channel_tiles": _up(p.out_blocks, array.columns // array.lanes),
+        "save_width": _up(p.out_width, p.pool_stride),
+        "chunks": row_tiles * p.channel_tiles * _up(p.save_width, array.chunk),
+    }
+
+
+def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
+    """What lies in the engine's buffers, and in the images of weights and requantisers."""
+    straddles = (p.pool_size == 2) & (p.row_tiles > 1) & ((p.pool_stride == 1) | (array.rows % 2 == 1))
+    kept = np.where(straddles, p.save_width * np.where(p.inputs_resident, 1, p.channel_tiles), 0)
+    whole_blocks = p.block_words * p.in_blocks == p.row_words
+    whole_slots = (p.last_slot % p.slot_words == 0) & (p.last_slot + p.slot_words <= array.row_depth)
+    weights, channels = p.weights_base + p.channel_tiles * p.tile_beats, p.requantiser_base + p.channels
+    yield "row_words", whole_blocks, "as many words for every channel block"
+    yield "in_blocks", (p.pixel_input == 0) | (p.in_blocks == 1), "1 where pixels are read"
+    yield "pad_left", (p.pixel_input == 0) | (p.pad_left <= 63), "at most 63 where pixels are read"
+    yield "pool_stride", (p.pool_size == 2) | (p.pool_stride == 1), "1 where nothing is pooled"
+    yield "stride", (p.in_buffer == 0) | (p.stride == 1), "1 where a map buffer is read"
+    yield "last_slot", whole_slots, f"whole slots within row_depth = {array.row_depth}"
+    yield "save_width", kept <= array.kept_depth, f"of sums that fit kept_depth = {array.kept_depth}"
+    yield "weights_base", weights <= images.weights, f"of a tile within {images.weights} words of weights"
+    yield "requantiser_base", channels <= images.requantisers, f"of {images.requantisers} requantisers"
+
+
+def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
+    """What lies in the maps that the layer reads and writes, in DDR or in a map buffer."""
+    rows, depth = manifest.array.rows, manifest.array.map_depth
+    tile_blocks = manifest.array.columns // manifest.array.lanes
+    maps = {0: manifest.input, **{layer.node: layer.output for layer in manifest.layers}}
+    layers = [layer for layer in manifest.layers for _ in range(layer.first_pass, layer.last_pass + 1)]
+    for side, regions, height, width, pieces in (
+        ("in", [maps[layer.input_node] for layer in layers], p.in_height, p.burst_words, p.bursts),
+        ("out", [layer.output for layer in layers], _up(p.out_height, p.pool_stride), p.save_width, p.out_blocks),
+    ):
+        buffer, base = getattr(p, f"{side}_buffer"), getattr(p, f"{side}_base")
+        row_pitch, block_pitch = getattr(p, f"{side}_row_pitch"), getattr(p, f"{side}_block_pitch")
+        words = width if side == "in" else width * p.value_words
+        within = (pieces - 1) * block_pitch + words
+        in_ddr = base + (height - 1) * row_pitch + within
+        on_chip = base + (height - 1) // rows * row_pitch + within
+        first, end = _words_of(manifest, regions)
+        expected = np.array([region.map_buffer or 0 for region in regions], np.int64)
+        yield f"{side}_buffer", buffer == expected, expected
+        fits = np.where(buffer == 0, (base >= first) & (in_ddr <= end), on_chip <= depth)
+        yield f"{side}_base", fits, (first, end)
+        yield f"{side}_row_pitch", (height + rows) * row_pitch < 1 << 31, "of a map below 2^31 words"
+        yield f"{side}_block_pitch", (pieces + tile_blocks) * block_pitch < 1 << 31, "of a row below 2^31 words"
+    narrow = (p.value_words == 1) | (p.out_buffer == 0)
+    yield "value_words", narrow, "1 where a map buffer is written"
+
+
+def _words_of(manifest: SystolicManifest, regions: list[SystolicRegion]) -> tuple[Numbers, Numbers]:
+    """First and past-last word of the maps of a batch, one below the other."""
+    first = np.array([region.offset // manifest.word_bytes for region in regions], np.int64)
+    size = np.array([manifest.batch * region.bytes // manifest.word_bytes for region in regions], np.int64)
+    return first, first + size

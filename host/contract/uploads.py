@@ -1,0 +1,64 @@
+"""The images that a design works on, read and checked: the one way in for a board, a simulated one and a simulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import HostError
+from host.contract.parts import Image, read_image
+from host.contract.program import LARGEST_SHIFT, ImageWords, check_program
+from host.contract.streaming import StreamingManifest
+from host.contract.systolic import PASS_WORDS, SystolicManifest
+
+Bytes = npt.NDArray[np.uint8]
+REQUANTISER_BYTES = 16
+
+
+@dataclass(frozen=True, eq=False)
+class SystolicUploads:
+    """weights: of each port, [words, bytes of a word]. requantisers: uint32 [channels, 4]. program: uint32 [passes,
+    PASS_WORDS]. All are read-only."""
+
+    weights: tuple[Bytes, ...]
+    requantisers: npt.NDArray[np.uint32]
+    program: npt.NDArray[np.uint32]
+
+
+def read_systolic(folder: Path, manifest: SystolicManifest) -> SystolicUploads:
+    """HostError where a file is not the one that the manifest describes, or would let the engine go beyond what there
+    is."""
+    images = manifest.images
+    weights = tuple(_whole(folder, image, manifest.weight_word_bytes) for image in images.weights)
+    requantisers = _whole(folder, images.requantisers, REQUANTISER_BYTES).view("<u4").astype(np.uint32, copy=False)
+    program = _whole(folder, images.program, 4 * PASS_WORDS).view("<u4").astype(np.uint32, copy=False)
+    sizes = [len(words) for words in weights]
+    if len(set(sizes)) != 1:
+        raise HostError(f"{folder}: the images of weights have {sizes} words, and not as many each; copy it again")
+    if len(program) != manifest.passes:
+        raise HostError(
+            f"{images.program.path} holds {len(program)} passes, the manifest says {manifest.passes}; copy it again"
+        )
+    shift = requantisers[:, 2]
+    if not 1 <= int(shift.min()) <= int(shift.max()) <= LARGEST_SHIFT:
+        raise HostError(
+            f"{images.requantisers.path}: a shift is 1…{LARGEST_SHIFT}, not {shift.min()}…{shift.max()}; generate the "
+            "design again"
+        )
+    check_program(manifest, program, ImageWords(sizes[0], len(requantisers)), images.program.path)
+    return SystolicUploads(weights, requantisers, program)
+
+
+def read_streaming(folder: Path, manifest: StreamingManifest) -> tuple[Bytes, ...]:
+    """What each port of external weights reads, [words, bytes of a word]. HostError as ``read_systolic``."""
+    return tuple(_whole(folder, image, image.word_bytes) for image in manifest.images)
+
+
+def _whole(folder: Path, image: Image, word_bytes: int) -> Bytes:
+    data = np.frombuffer(read_image(folder, image), np.uint8)
+    if not data.size or data.size % word_bytes:
+        raise HostError(f"{image.path} holds {data.size} bytes, and not whole words of {word_bytes}; copy it again")
+    return data.reshape(-1, word_bytes)

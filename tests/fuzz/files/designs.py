@@ -1,0 +1,197 @@
+"""Generated folders: their manifests, images and networks, opened and executed as the commands do.
+
+A case is an archive of those files of a folder that are others than generated. The libraries are compiled once, from
+the sources as generated: sources are code, and whoever compiles them runs them (SECURITY.md).
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from boards.board import load
+from host.contract.manifest import read_manifest
+from host.opened import open_executed
+from host.options import Options
+from host.simulated.pace import CYCLES, pace
+from systolic.designs import Design, make
+from systolic.designs import Target as Wish
+from systolic.execution.build import build
+from systolic.execution.result import simulate
+from systolic.model import Calibration, load_model, sample_pictures
+from systolic.styles.registry import open_design, style_named
+from tests.fuzz.files import corpus
+from tests.fuzz.files.hunt import hunt
+from tests.fuzz.files.mutators import BYTES
+from tests.fuzz.files.networks import _member
+from tests.fuzz.files.structured import JSON, archive, json_value, read_members, word_of, write_members
+from tests.fuzz.files.target import MEGABYTE, Mutate, Target
+
+MANIFEST, NETWORK = "manifest.json", "network.npz"
+OPTIONS: dict[str, dict[str, Any]] = {
+    "systolic": {"array": "4x8x8"},
+    "streaming": {"search": "greedy", "fps": 20000, "estimated_fifos": True},
+}
+FILES: dict[str, tuple[str, str, float | None]] = {
+    "systolic": ("cfg/small.cfg", "pynq-z2", 100.0),
+    "streaming": ("exported/small.json", "ultra96-v2", None),
+}
+
+
+@cache
+def base(style: str) -> Path:
+    """A small design, generated and compiled; removed when the process ends."""
+    room = Path(tempfile.mkdtemp(prefix="systolic-fuzz-"))
+    atexit.register(shutil.rmtree, room, ignore_errors=True)
+    file, board, clock = FILES[style]
+    model = load_model(corpus.FOLDER / file, None, None, 1)
+    calibration = Calibration(sample_pictures()[:1], method="max")
+    options = style_named(style).options(**OPTIONS[style])
+    design = make(model, Wish(load(board), clock, style), calibration, options).write(room / style)
+    build(design.folder)
+    return design.folder
+
+
+def data_files(style: str) -> dict[str, bytes]:
+    """What is read of the folder beside its sources."""
+    folder = base(style)
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    kept = [name for name in names if name.startswith(("data/", "model/")) or name in (MANIFEST, NETWORK)]
+    return {name: (folder / name).read_bytes() for name in sorted(kept)}
+
+
+def seeds(style: str) -> tuple[bytes, ...]:
+    """The folder as generated, and what was a defect once."""
+    return (write_members(sorted(data_files(style).items())), *corpus.files(f"design-{style}"))
+
+
+def laid(style: str, path: Path) -> Path:
+    """The folder of a case beside its file: generated files, and those of the archive over them."""
+    folder = path.with_name("design")
+    shutil.rmtree(folder, ignore_errors=True)
+    source = base(style)
+    for name in ("src", "simulation", "build", "golden", "systolic.hwh"):
+        if (source / name).exists():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).symlink_to(source / name)
+    for name, data in read_members(path.read_bytes()):
+        target = folder / name
+        if len(name) < 100 and ".." not in target.parts and name.startswith(("data/", "model/", "manifest", "network")):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+    return folder
+
+
+def simulated(style: str) -> Callable[[Path], None]:
+    """As ``systolic simulate``, and as ``systolic run`` where nothing is compared."""
+
+    def read(path: Path) -> None:
+        folder = laid(style, path)
+        opened = open_design(folder)
+        shape = opened.manifest.input
+        picture = np.random.default_rng(1).integers(0, 256, shape.shape, np.uint8)
+        simulate(opened, [picture])
+        Design(opened)._repr_html_()
+        with open_executed(folder, Options()) as detector:
+            detector.detect(np.zeros((9, 13, 3), np.uint8))
+        pace(folder, opened.manifest, 1.0)
+
+    return read
+
+
+def read_manifest_alone(path: Path) -> None:
+    """Of a folder that holds nothing else."""
+    folder = path.parent
+    manifest = read_manifest(folder)
+    if (folder / CYCLES).exists():
+        pace(folder, manifest, 1.0)
+
+
+def manifest_seeds() -> tuple[bytes, ...]:
+    """Of both styles, and what was a defect once."""
+    return (*((base(style) / MANIFEST).read_bytes() for style in FILES), *corpus.files("manifest"))
+
+
+# --- mutators
+
+
+def _inner(name: str) -> Sequence[Mutate]:
+    if name == MANIFEST:
+        return JSON
+    if name.endswith(".npz"):
+        return (archive(_member),)
+    if name.endswith((".cfg", ".json")):
+        return (json_value, *BYTES)
+    return (*BYTES, *(word_of(form) for form in ("<i", "<i", "<i", "<i", "<h", "<b", "<q")))
+
+
+def signed(change: Mutate) -> Mutate:
+    """As ``change``, and the manifest says the checksums that the images then have: as somebody who wants to harm
+    would."""
+
+    def both(data: bytes, random: Random, pool: Sequence[bytes]) -> bytes:
+        members = dict(read_members(change(data, random, pool)))
+        try:
+            text = _with_checksums(members)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return write_members(list(members.items()))
+        return write_members(list((members | {MANIFEST: text}).items()))
+
+    return both
+
+
+def _with_checksums(members: dict[str, bytes]) -> bytes:
+    values = json.loads(members[MANIFEST])
+
+    def visit(value: object) -> None:
+        if isinstance(value, dict):
+            if isinstance(value.get("path"), str) and value["path"] in members:
+                value["crc32"] = zlib.crc32(members[value["path"]])
+            for inner in value.values():
+                visit(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                visit(inner)
+
+    visit(values)
+    return json.dumps(values).encode()
+
+
+def program_word(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
+    """One word of the program is another: near what it was, or an extreme."""
+    members = dict(read_members(data))
+    program = bytearray(members.get("data/program.bin", b""))
+    if len(program) < 4:
+        return data
+    for _i in range(random.choice((1, 1, 1, 2, 3))):
+        start = random.randrange(len(program) // 4) * 4
+        before = int.from_bytes(program[start : start + 4], "little")
+        near = (before + random.choice((-2, -1, 1, 2, 7, 64)), before * 2, before // 2, random.randrange(300), 0, 1)
+        far = (1 << random.randrange(32), (1 << 31) - 1, 1 << 31, (1 << 32) - 1, random.randrange(1 << 32))
+        program[start : start + 4] = (random.choice(near + far) & 0xFFFFFFFF).to_bytes(4, "little")
+    return write_members(list((members | {"data/program.bin": bytes(program)}).items()))
+
+
+_FOLDER = (archive(_inner), signed(archive(_inner)), signed(archive(_inner)))
+SYSTOLIC = Target("design-systolic", partial(seeds, "systolic"), _FOLDER, simulated("systolic"), "case", 64 * MEGABYTE)
+STREAMING = Target(
+    "design-streaming", partial(seeds, "streaming"), _FOLDER, simulated("streaming"), "case", 64 * MEGABYTE
+)
+PROGRAM = Target(
+    "program", partial(seeds, "systolic"), (signed(program_word),), simulated("systolic"), "case", 64 * MEGABYTE
+)
+MANIFESTS = Target("manifest", manifest_seeds, JSON, read_manifest_alone, MANIFEST)
+
+systolic, streaming = partial(hunt, SYSTOLIC), partial(hunt, STREAMING)
+program, manifest = partial(hunt, PROGRAM), partial(hunt, MANIFESTS)
