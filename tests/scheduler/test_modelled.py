@@ -46,6 +46,20 @@ def narrow() -> SystolicSchedule:
     return first_fit(Builder(2, 30, 41, bits=4).conv(20, 3).pool(1).conv(36, 3).pool().conv(9, 1).network(), array)
 
 
+def single_words() -> SystolicSchedule:
+    """A tile of weights is a word of each port."""
+    array = Array(
+        4, 8, 8, 2, 2, 4, row_depth=256, weight_depth=64, kept_depth=64, chunk=8, channel_tiles=8, weight_words=2
+    )
+    return first_fit(Builder(3, 12, 10).conv(8, 3).conv(8, 1).conv(24, 1).conv(8, 3).network(), array)
+
+
+def low_maps() -> SystolicSchedule:
+    """Maps that end above the array's last row."""
+    array = Array(12, 8, 8, row_depth=256, weight_depth=256, kept_depth=64, chunk=8, channel_tiles=8)
+    return first_fit(Builder(3, 5, 7).conv(8, 3).conv(16, 5).pool(1).conv(8, 3).network(), array)
+
+
 SCHEDULES: dict[str, tuple[Callable[[], SystolicSchedule], tuple[float, ...]]] = {
     **{
         name: ((lambda name=name: first_fit(TRACED[name], TRACED_ARRAY, BATCHES.get(name, 1))), SHARES[name])  # type: ignore[misc]
@@ -57,6 +71,8 @@ SCHEDULES: dict[str, tuple[Callable[[], SystolicSchedule], tuple[float, ...]]] =
     },
     "maps on chip": (on_chip, (0.85, 0.2)),
     "narrow": (narrow, (0.85, 0.1)),
+    "low maps": (low_maps, (0.85, 0.05)),
+    "single words": (single_words, (0.85, 0.05)),
 }
 
 
