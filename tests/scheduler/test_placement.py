@@ -15,7 +15,7 @@ from boards.errors import ScheduleError
 from scheduler.hardware.arithmetic import NEVER
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.hardware.primitives import bram36, distributed_luts, uram
-from scheduler.systolic.area.placement import excess, least_areas, place, placed_usage, placements
+from scheduler.systolic.area.placement import excess, holds_maps, least_areas, place, placed_usage, placements
 from scheduler.systolic.area.resources import BUFFERS, PRODUCT_LUT_SHARE, PRODUCTS, Usage, area
 from scheduler.systolic.array import Array
 from scheduler.systolic.search.search import search
@@ -185,3 +185,68 @@ def test_logic_counts_too() -> None:
 
 def test_usage_adds_up() -> None:
     assert Usage(1, 2, 3, 4, 5) + Usage(10, 20, 30, 40, 50) == Usage(11, 22, 33, 44, 55)
+
+
+# --- where the least of every buffer by itself does not fit ---------------------------------------------------------
+
+
+def found(array: Array, board: Board) -> int:
+    column: Any = np.array([array.row_depth])
+    return int(least_areas(replace(array, row_depth=column), board)[0])
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        {"bram36": 40},
+        {"bram36": 40, "uram": 4},
+        {"bram36": 40, "uram": 20, "lutram": 20_000},
+        {"bram36": 100, "uram": 1},
+        {"bram36": 12, "uram": 96, "lutram": 30_000},
+        {"bram36": 180, "uram": 1, "lutram": 12_000},
+        {"bram36": 8, "uram": 60, "lutram": 30_000},
+        {"bram36": 7, "uram": 96},  # ports take 8
+        {"dsp": 2000, "lut": 60_000},
+        {"dsp": 1696 - 1},
+        {"lutram": 9_000},
+    ],
+    ids=str,
+)
+def test_the_least_where_buffers_meet_in_the_budget(resources: dict[str, int]) -> None:
+    board = smaller(ZCU104, **resources)
+    assert found(ARRAY, board) == least(ARRAY, board)
+
+
+@pytest.mark.parametrize("name", ["dsp", "bram36", "uram", "lut", "lutram"])
+@pytest.mark.parametrize("bram36", [312, 90, 60])
+def test_a_board_that_has_just_enough(name: str, bram36: int) -> None:
+    """All that the least placement takes of one resource, and one less."""
+    board = smaller(ZCU104, bram36=bram36)
+    used = place(ARRAY, board)[1]
+    taken = getattr(used, name)
+    assert used.fits(board)
+    assert found(ARRAY, smaller(board, **{name: taken})) == least(ARRAY, smaller(board, **{name: taken}))
+    assert found(ARRAY, smaller(board, **{name: taken})) < NEVER
+    fewer = smaller(board, **{name: max(1, taken - 1)})
+    assert found(ARRAY, fewer) == least(ARRAY, fewer)
+    if name == "dsp":
+        assert found(ARRAY, fewer) == NEVER
+
+
+def test_map_buffers_need_memory_of_the_board() -> None:
+    """26 banks of 4096 words of 128 bits: 52 URAM, or 390 BRAM36, or as many LUTs as no board has."""
+    deep = replace(ARRAY, map_depth=4096)
+    assert holds_maps(deep, smaller(ZCU104, uram=52))
+    assert not holds_maps(deep, smaller(ZCU104, uram=51))
+    assert holds_maps(deep, smaller(ZCU104, uram=51, bram36=390))
+    assert not holds_maps(deep, smaller(ZCU104, uram=51, bram36=389))
+
+
+def test_the_share_by_which_a_board_is_exceeded() -> None:
+    """Twice the BRAM36, three times the URAM of none at all."""
+    none = smaller(ZCU104, bram36=10, uram=0)
+    assert excess(Usage(bram36=20, uram=1), none) == 2
+    assert excess(Usage(bram36=20, uram=3), none) == 3
+    assert excess(Usage(dsp=1728, lut=2 * 230_400, lutram=101_760), ZCU104) == 2
+    assert excess(Usage(lutram=3 * 101_760), ZCU104) == 3
+    assert excess(Usage(dsp=864), ZCU104) == 0.5
