@@ -6,7 +6,6 @@ OpenCV has blue first. Everything that enters or leaves here, as everywhere in `
 from __future__ import annotations
 
 import importlib
-import os
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 from boards.errors import HostError
 from host.vision.frame import Result
 from host.vision.picture import LARGEST_PICTURE, Pixels
+from host.whole_file import beside, check_whole, place_of
 
 Self = TypeVar("Self", bound="_Capture")
 
@@ -170,30 +170,40 @@ def record(results: Iterable[Result], path: Path | str, frames_per_second: float
     written or a size changes.
     """
     file = Path(path)
+    check_video(file)
+    return _recorded(results, file, frames_per_second)
+
+
+def check_video(file: Path) -> None:
+    """HostError where ``record`` would refuse: worth asking before long work."""
     if file.suffix.lower() not in CODECS:
         raise HostError(
             f"{file}: a video is written as {' or '.join(CODECS)}, not {file.suffix or 'without an ending'}"
         )
-    return _recorded(results, _Recording(file, frames_per_second))
-
-
-def _recorded(results: Iterable[Result], recording: _Recording) -> Iterator[Result]:
     try:
-        for result in results:
-            recording.add(np.asarray(result.draw()), result.index)
-            yield result
-    finally:
-        recording.close()
+        check_whole(file)
+    except OSError as error:
+        raise HostError(f"{file} cannot be written: {error.strerror}; choose another file") from error
+
+
+def _recorded(results: Iterable[Result], file: Path, frames_per_second: float) -> Iterator[Result]:
+    with beside(place_of(file)) as folder:
+        recording = _Recording(file, folder / file.name, frames_per_second)
+        try:
+            for result in results:
+                recording.add(np.asarray(result.draw()), result.index)
+                yield result
+        finally:
+            recording.close()
 
 
 class _Recording:
-    """A video file that is written beside its place. The first frame says how large it is."""
+    """A video file that is written as ``partial``, beside its place. The first frame says how large it is."""
 
-    def __init__(self, file: Path, frames_per_second: float) -> None:
-        self._file, self._rate = file, frames_per_second
-        self._partial = file.with_name(f".{file.stem}.{os.getpid()}.partial{file.suffix}")
+    def __init__(self, file: Path, partial: Path, frames_per_second: float) -> None:
+        self._file, self._partial, self._rate = file, partial, frames_per_second
         self._writer: Any = None
-        self._size = (0, 0)
+        self._size, self._frames = (0, 0), 0
 
     def add(self, picture: Pixels, index: int) -> None:
         size = (picture.shape[1], picture.shape[0])
@@ -205,11 +215,24 @@ class _Recording:
                 f"{index} has {size[0]} × {size[1]}; resize the frames before stream()"
             )
         self._writer.write(picture[..., ::-1].copy())
+        self._frames += 1
 
     def close(self) -> None:
-        if self._writer is not None:
-            self._writer.release()
-            self._partial.replace(self._file)
+        if self._writer is None:
+            return
+        self._writer.release()
+        if not self._is_whole():
+            raise HostError(f"{self._file} cannot be written whole; is the disk full?")
+        self._partial.replace(place_of(self._file))
+
+    def _is_whole(self) -> bool:
+        """OpenCV does not say where a frame could not be written."""
+        cv2 = _opencv()
+        capture = cv2.VideoCapture(str(self._partial))
+        try:
+            return int(capture.get(cv2.CAP_PROP_FRAME_COUNT)) == self._frames
+        finally:
+            capture.release()
 
     def _opened(self, size: tuple[int, int]) -> Any:
         cv2 = _opencv()

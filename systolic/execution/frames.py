@@ -4,6 +4,7 @@ and the traced time that a simulated board can take."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from host.simulated.pace import CYCLES
 from host.vision.detection import Detection
 from host.vision.frame import Result
 from host.vision.measured import Measured
-from host.vision.video import VIDEOS, Video, record
+from host.vision.video import VIDEOS, Video, check_video, record
 from host.whole_file import check_whole, write_whole
 from systolic.execution.detection import detector_of
 from systolic.pictures import pictures_in
@@ -58,6 +59,10 @@ def run_frames(
     HostError as of ``detector_of``, ``Video`` and ``record``, PictureError as of ``pictures_in``.
     """
     stream = _stream_pictures if source.is_dir() else _stream_video
+    if output is not None and source.is_dir():
+        _check_folder(output, source)
+    elif output is not None:
+        check_video(output)
     with detector_of(design, options, tell=progress) as detector:
         boxes = tuple(stream(detector, source, output, progress))
         return Frames(boxes, detector.measured)
@@ -72,13 +77,12 @@ def _stream_pictures(
     detector: Detector, folder: Path, output: Path | None, progress: Callable[[str], None]
 ) -> Iterator[FrameBoxes]:
     paths = pictures_in(folder)
-    if output is not None:
-        _make(output)
+    stems = Counter(path.stem for path in paths)
     for result in detector.stream(paths):
         path = paths[result.index]
         progress(f"picture {result.index + 1} of {len(paths)}")
         if output is not None:
-            result.save(output / f"{path.stem}.png")
+            result.save(output / f"{path.stem if stems[path.stem] == 1 else path.name}.png")
         yield _boxes(result, path, None)
 
 
@@ -97,10 +101,15 @@ def _boxes(result: Result, source: Path, number: int | None) -> FrameBoxes:
     return FrameBoxes(source, number, width, height, result.detections)
 
 
-def _make(output: Path) -> None:
+def _check_folder(output: Path, source: Path) -> None:
+    """HostError where pictures cannot be written to ``output``, which is made, or would take the place of others."""
     try:
         output.mkdir(parents=True, exist_ok=True)
         check_whole(output / "picture.png")
+        if output.samefile(source):
+            raise HostError(
+                f"{output} holds the pictures themselves, which would be replaced; choose another -o FOLDER"
+            )
     except OSError as error:
         raise HostError(f"{output} cannot be written to: {error.strerror}; choose another -o FOLDER") from error
 

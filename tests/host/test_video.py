@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,32 @@ def test_a_video_that_is_left_early_is_whole(tmp_path: Path) -> None:
         assert len(list(opened)) == 2
 
 
+FULL_DISK = """
+import resource, signal, sys
+from pathlib import Path
+import numpy as np
+from boards.errors import HostError
+from host.vision.video import record
+from tests.host.test_video import result
+noise = np.random.default_rng(1).integers(0, 255, (96, 128, 3), np.uint8)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    list(record([result(noise, index) for index in range(100)], Path(sys.argv[1])))
+except HostError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("ending", sorted(CODECS))
+def test_a_video_that_a_full_disk_cuts_leaves_the_old_one(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"boxes{ending}"
+    path.write_bytes(b"old")
+    done = subprocess.run([sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{path} cannot be written whole; is the disk full?\n"
+    assert [left.read_bytes() for left in tmp_path.iterdir()] == [b"old"]
+
+
 def test_grey_and_colour_frames_of_opencv_become_red_first() -> None:
     assert rgb(np.full((2, 2, 3), (1, 2, 3), np.uint8))[0, 0].tolist() == [3, 2, 1]
     assert rgb(np.full((2, 2), 7, np.uint8))[1, 1].tolist() == [7, 7, 7]
@@ -148,7 +175,7 @@ def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:
     )
     missing = tmp_path / "none" / "boxes.avi"
     assert refused(lambda: recorded(missing, [scene(0)])) == (
-        f"{missing} cannot be written by OpenCV; does its folder exist, and may you write there?"
+        f"{missing} cannot be written: No such file or directory; choose another file"
     )
     assert "frame 1 has 32 × 48; resize the frames" in refused(
         lambda: recorded(tmp_path / "boxes.avi", [scene(0), scene(1)[:, :32]])

@@ -120,6 +120,20 @@ def test_a_folder_for_the_boxes_that_cannot_be_made(design: Path, pictures: Path
         run_frames(design, pictures, Options(), pictures / "notes.txt")
 
 
+def test_pictures_of_one_name_and_the_pictures_themselves_are_not_lost(
+    design: Path, pictures: Path, tmp_path: Path
+) -> None:
+    source, boxes = tmp_path / "source", tmp_path / "boxes"
+    source.mkdir()
+    (picture, *_) = (path for path in sorted(pictures.iterdir()) if path.suffix in (".png", ".jpg"))
+    for name in ("a.png", "a.jpg", "b.png"):
+        (source / name).write_bytes(picture.read_bytes())
+    run_frames(design, source, Options(), boxes)
+    assert sorted(path.name for path in boxes.iterdir()) == ["a.jpg.png", "a.png.png", "b.png"]
+    with pytest.raises(HostError, match="source holds the pictures themselves, which would be replaced"):
+        run_frames(design, source, Options(), source)
+
+
 def test_any_case_of_an_ending(tmp_path: Path) -> None:
     for name in ("b.PNG", "a.Jpeg", "c.txt"):
         (tmp_path / name).write_bytes(b"")
