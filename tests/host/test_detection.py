@@ -276,3 +276,19 @@ def test_the_box_of_the_trained_ultranet(shared: Path) -> None:
     (found,) = detect([output], [head], Placement(640, 360, 320, 160, 0, 0, 320, 160), ["object"])
     assert found.box == pytest.approx((334.0, 81.6, 349.9, 90.6), abs=0.05)
     assert found.probability == pytest.approx(0.704, abs=5e-4)
+
+
+def test_detections_come_the_most_probable_first() -> None:
+    head = Head("yolo", ((8, 8),), 1)
+    output = quiet_output(head, 4, 4)
+    for place, objectness in ((0, 1.0), (1, 3.0), (2, 2.0), (3, 4.0)):
+        output[0, :, place, place] = (0, 0, 0, 0, objectness, 5.0)
+    found = detect([output.reshape(-1, 4, 4)], [head], SQUARE, ["dog"])
+    assert [one.probability for one in found] == pytest.approx([sigmoid(v) * sigmoid(5) for v in (4, 3, 2, 1)])
+
+
+@pytest.mark.parametrize("anchor", [(0.0, 1.0), (1.0, 0.0), (1e6, 1.0), (1.0, 1e6), (-1.0, 1.0)])
+def test_anchors_lie_between_nothing_and_a_million(anchor: tuple[float, float]) -> None:
+    with pytest.raises(HostError, match="the anchors of a head are pairs of positive numbers"):
+        Head("region", ((2.0, 2.0), anchor), 1)
+    assert Head("region", ((999_999.0, 1e-3),), 1).anchors == ((999_999.0, 1e-3),)

@@ -242,3 +242,30 @@ def test_smooth_brings_the_contest_picture_to_the_networks_input(shared: Path) -
         expected = arrays["input"][..., ::-1].transpose(2, 0, 1)
     pixels, _ = FITS["smooth"](load_picture(shared / "data/ultranet/boat6_0.jpg"), 160, 320)
     np.testing.assert_array_equal(pixels, expected)
+
+
+@pytest.mark.parametrize(("height", "width"), [(5, 9), (3, 4), (11, 2), (1, 7)])
+def test_resize_by_the_four_neighbours(height: int, width: int) -> None:
+    """Pixel by pixel: corners stay in the corners, in between the neighbours count by their distance."""
+    picture = np.random.default_rng(4).integers(0, 256, (6, 5, 3)).astype(np.uint8)
+    pixels, _ = resize(picture, height, width)
+    for y, x, channel in np.ndindex(height, width, 3):
+        row, column = (5 * y / (height - 1) if height > 1 else 0.0), (4 * x / (width - 1) if width > 1 else 0.0)
+        top, left = min(int(row), 5), min(int(column), 4)
+        bottom, right = min(top + 1, 5), min(left + 1, 4)
+        upper = picture[top, left, channel] * (1 - column + left) + picture[top, right, channel] * (column - left)
+        lower = picture[bottom, left, channel] * (1 - column + left) + picture[bottom, right, channel] * (column - left)
+        assert abs(int(pixels[channel, y, x]) - (upper * (1 - row + top) + lower * (row - top))) <= 0.502
+
+
+def test_a_line_keeps_a_pixel_in_a_letterbox() -> None:
+    """1000×1 in 100×100: 100×1, 49 rows of bars above; and upright."""
+    for shape, rectangle in (((1, 1000, 3), (0, 49, 100, 1)), ((1000, 1, 3), (49, 0, 1, 100))):
+        _, place = letterbox(np.full(shape, 9, np.uint8), 100, 100)
+        assert (place.left, place.top, place.width, place.height) == rectangle
+
+
+def test_a_stretched_picture_fills_the_input() -> None:
+    for fit in (resize, smooth):
+        _, place = fit(np.full((4, 6, 3), 9, np.uint8), 8, 10)
+        assert place == Placement(6, 4, 10, 8, 0, 0, 10, 8)
