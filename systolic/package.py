@@ -19,6 +19,7 @@ from host.contract.parts import MANIFEST, Manifest
 from host.contract.simulation_library import find_library, sources
 from host.whole_file import write_whole
 from systolic import __version__
+from systolic.progress import Progress
 
 NEEDS = ("numpy>=1.21.5", "pillow>=9.0.1")
 """What the oldest board image has, Ubuntu 22.04, beside pynq, which pip need not know of."""
@@ -27,7 +28,7 @@ _DATE = (2020, 1, 1, 0, 0, 0)  # of every file, so that the same design gives th
 _ROOT = Path(host.__file__).parents[1]
 
 
-def package(folder: Path, to: Path, *, without_bitstream: bool = False) -> Path:
+def package(folder: Path, to: Path, *, without_bitstream: bool = False, tell: Progress = lambda _: None) -> Path:
     """Writes the wheel into the folder ``to`` and gives its path.
 
     It holds the rooms ``host`` and ``boards`` (the errors alone), and the package ``systolic_NAME`` with the
@@ -46,18 +47,20 @@ def package(folder: Path, to: Path, *, without_bitstream: bool = False) -> Path:
     wheel = to / f"systolic_{name}-{__version__}-{tag}.whl"
     try:
         to.mkdir(parents=True, exist_ok=True)
-        write_whole(wheel, _zipped(files, info))
+        write_whole(wheel, _zipped(files, info, tell))
     except OSError as error:
         raise GenerateError(f"{wheel} cannot be written: {error.strerror}; choose another folder") from error
     return wheel
 
 
-def _zipped(files: Mapping[str, bytes], info: str) -> bytes:
+def _zipped(files: Mapping[str, bytes], info: str, tell: Progress) -> bytes:
     """A wheel's bytes: its metadata stands last."""
-    data = io.BytesIO()
+    data, packed, total = io.BytesIO(), 0, sum(map(len, files.values()))
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in sorted(files.items(), key=lambda item: item[0].startswith(info)):
+            tell(f"packing {Path(path).name}, {packed / total:.0%}")
             archive.writestr(zipfile.ZipInfo(path, _DATE), content, zipfile.ZIP_DEFLATED)
+            packed += len(content)
     return data.getvalue()
 
 

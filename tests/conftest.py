@@ -19,6 +19,9 @@ settings.register_profile(
 )
 settings.load_profile("systolic")
 
+# What commands write to standard error does not depend on how busy the machine is; test_progress.py sets it.
+os.environ["SYSTOLIC_PROGRESS"] = "0"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(

@@ -12,26 +12,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Compile(Protocol):
     """systolic.execution.build.compile_to."""
 
-    def __call__(self, command: list[str], library: Path, folder: Path | None = None) -> None: ...
+    def __call__(self, command: list[str], library: Path, folder: Path | None = None, *tell: Any) -> None: ...
 
 
 def shared(compile_to: Compile, cache: Path) -> Compile:
     """``compile_to`` that takes a library from the folder ``cache`` where it is there, and else leaves it there."""
 
-    def compile_once(command: list[str], library: Path, folder: Path | None = None) -> None:
+    def compile_once(command: list[str], library: Path, folder: Path | None = None, *tell: Any) -> None:
         if "CXX" in os.environ:
-            compile_to(command, library, folder)
+            compile_to(command, library, folder, *tell)
             return
         cached = cache / library.name
         with locked(cache / f"{library.name}.lock"):
             if not cached.is_file():
-                compile_to(command, library, folder)
+                compile_to(command, library, folder, *tell)
                 copy(library, cached)
                 return
         copy(cached, library)

@@ -13,6 +13,7 @@ from pathlib import Path
 from boards.errors import SimulationError
 from host.contract.simulation_library import kept_in, sources, sources_key
 from host.whole_file import beside
+from systolic.progress import Progress
 
 TIMEOUT_SECONDS = 900
 
@@ -35,8 +36,12 @@ class Variant:
         return "-".join(part for part in parts if part)
 
 
-def build(folder: Path, variant: Variant = Variant()) -> Path:
-    """The shared library for the sources in ``folder``; compiled only where they changed.
+def _silent(_: str) -> None:
+    """Tells nobody."""
+
+
+def build(folder: Path, variant: Variant = Variant(), tell: Progress = _silent) -> Path:
+    """The shared library for the sources in ``folder``; compiled only where they changed, unit by unit.
 
     SimulationError says what is missing: the design, g++, the ap_int headers; or what the compiler said.
     """
@@ -48,7 +53,8 @@ def build(folder: Path, variant: Variant = Variant()) -> Path:
     # The host knows the first key, not the second: it finds the library of these sources by it.
     library = kept_in(folder) / f"{variant.name}-{sources_key(sources(folder))}-{command_key(command)}.so"
     if not library.is_file():
-        compile_to(command, library, folder)
+        tell(f"compiling ({variant.name})")
+        compile_to(command, library, folder, tell)
     return library
 
 
@@ -109,27 +115,41 @@ def command_key(command: list[str]) -> str:
     return hashlib.sha256("\0".join(command[1:]).encode()).hexdigest()[:8]
 
 
-def compile_to(command: list[str], library: Path, folder: Path | None = None) -> None:
-    """Beside its place with the compiler's own files, then renamed: a library is whole or not there."""
+def compile_to(command: list[str], library: Path, folder: Path | None = None, tell: Progress = _silent) -> None:
+    """Beside its place with the compiler's own files, then renamed: a library is whole or not there.
+
+    command: as for the compiler, all units in one call, objects among them; each unit is compiled by itself, so that
+    ``tell`` can count them.
+    """
+    units = [argument for argument in command if argument.endswith(".cpp")]
+    objects = [argument for argument in command if argument.endswith(".o")]
+    options = [argument for argument in command if not argument.endswith((".cpp", ".o"))]
     with beside(library.absolute()) as work:
+        for number, unit in enumerate(units):
+            tell(f"compiling {Path(unit).name}, {number / len(units):.0%}")
+            objects.append(str(work / f"{number}.o"))
+            _compile([*options, "-c", unit, "-o", objects[-1]], folder, work)
         output = work / library.name
-        try:
-            compiled = subprocess.run(
-                [*command, "-o", str(output)],
-                cwd=folder,
-                env={**os.environ, "TMPDIR": str(work)},
-                capture_output=True,
-                text=True,
-                timeout=TIMEOUT_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise SimulationError(
-                f"the compiler did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?"
-            ) from error
-        if compiled.returncode != 0:
-            first = "\n".join(line for line in compiled.stderr.splitlines() if "error" in line)[:2000]
-            raise SimulationError(
-                f"the generated code does not compile ({command[0]}):\n{first or compiled.stderr[:2000]}"
-            )
+        _compile([*options, *objects, "-o", str(output)], folder, work)
         output.rename(library)
+
+
+def _compile(command: list[str], folder: Path | None, work: Path) -> None:
+    """In ``folder``; the compiler's own files go into ``work``."""
+    try:
+        compiled = subprocess.run(
+            command,
+            cwd=folder,
+            env={**os.environ, "TMPDIR": str(work)},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SimulationError(
+            f"the compiler did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?"
+        ) from error
+    if compiled.returncode != 0:
+        first = "\n".join(line for line in compiled.stderr.splitlines() if "error" in line)[:2000]
+        raise SimulationError(f"the generated code does not compile ({command[0]}):\n{first or compiled.stderr[:2000]}")

@@ -30,6 +30,5 @@ def detector_of(
     manifest = read_manifest(folder)
     if not manifest.heads:
         raise HostError(f"{manifest.network} has no detection head to decode; systolic simulate shows its layers")
-    tell(f"compiling ({variant.name})")
-    library = build(folder, variant)
+    library = build(folder, variant, tell)
     return open_detector(folder, options if variant == Variant() else replace(options, library=library))

@@ -80,7 +80,7 @@ def _stream_pictures(
     stems = Counter(path.stem for path in paths)
     for result in detector.stream(paths):
         path = paths[result.index]
-        progress(f"picture {result.index + 1} of {len(paths)}")
+        progress(f"picture {result.index + 1} of {len(paths)}, {(result.index + 1) / len(paths):.0%}")
         if output is not None:
             result.save(output / f"{path.stem if stems[path.stem] == 1 else path.name}.png")
         yield _boxes(result, path, None)
@@ -92,7 +92,8 @@ def _stream_video(
     with Video(path) as video:
         results = detector.stream(video)
         for result in results if output is None else record(results, output, video.frames_per_second):
-            progress(f"frame {result.index + 1}" + (f" of {video.frames}" if video.frames else ""))
+            done = result.index + 1
+            progress(f"frame {done}" + (f" of {video.frames}, {done / video.frames:.0%}" if video.frames else ""))
             yield _boxes(result, path, result.index)
 
 

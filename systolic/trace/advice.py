@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -46,7 +46,7 @@ def _cycles_text(cycles: int | None) -> str:
     return "deadlock" if cycles is None else f"{cycles:,}"
 
 
-def advise(trace: Traced, options: SolverOptions, slack: float) -> Advice:
+def advise(trace: Traced, options: SolverOptions, slack: float, tell: Callable[[str], None] = lambda _: None) -> Advice:
     """One depth a name serves every region, for one hardware runs them all: the greatest of the least depths.
 
     Raises SimulationError where no depths free a region, and for a slack below 0.
@@ -55,9 +55,11 @@ def advise(trace: Traced, options: SolverOptions, slack: float) -> Advice:
         raise SimulationError(f"the slack of FIFO advice must be at least 0, not {slack}")
     regions = [_Region(trace, number, options) for number in range(len(trace.regions))]
     best = [region.best() for region in regions]
-    depths = greatest(
-        region.least_depths(int(cycles * (1 + slack))) for region, cycles in zip(regions, best, strict=True)
-    )
+    answers = []
+    for number, (region, cycles) in enumerate(zip(regions, best, strict=True)):
+        tell(f"searching FIFO depths, region {number + 1} of {len(regions)}, {number / len(regions):.0%}")
+        answers.append(region.least_depths(int(cycles * (1 + slack))))
+    depths = greatest(answers)
     return Advice(
         depths=depths,
         declared=greatest({stream.group: stream.depth for stream in region.facts.streams} for region in regions),

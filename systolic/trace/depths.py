@@ -55,14 +55,22 @@ def bisect(holds: Callable[[int], bool], high: int) -> int:
     return low
 
 
-def least_depths(fifos: TracedFifos, search: DepthSearch) -> tuple[dict[str, int], int]:
+def _silent(_: str) -> None:
+    """Tells nobody."""
+
+
+def least_depths(
+    fifos: TracedFifos, search: DepthSearch, tell: Callable[[str], None] = _silent
+) -> tuple[dict[str, int], int]:
     """(the least depth of every FIFO, solutions that it took with the caller's own of unbounded FIFOs).
 
     First one cap for all, which is soon found, then each FIFO below it, the costliest first.
     """
     descent = _Descent(fifos, search)
     depths = descent.capped()
-    for name in sorted(depths, key=lambda name: fifos.cost(name, depths[name]), reverse=True):
+    costliest = sorted(depths, key=lambda name: fifos.cost(name, depths[name]), reverse=True)
+    for number, name in enumerate(costliest):
+        tell(f"sizing FIFOs, {number} of {len(costliest)}, {number / len(costliest):.0%}")
         if depths[name] > search.alike and not descent.is_spent:
             depths[name] = bisect(partial(descent.keeps_pace_with, depths, name), depths[name])
     shallow = [name for name, depth in depths.items() if search.shallowest < depth <= search.alike]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from boards.errors import SimulationError, listed, shown
@@ -99,10 +99,12 @@ class Trace:
     library: built with SYSTOLIC_TRACE and with trace.cpp, solve.cpp, memory.cpp and cycles.cpp of
     hls_templates/simulation. Call `begin`, the library's top function, `end`; then `solve` and `advise`
     at will. frames: that follow each other in a region, for the time between two of them; 0 where that is not asked.
+    tell: is told how far solving is.
     """
 
-    def __init__(self, library: ctypes.CDLL, frames: int = 0) -> None:
+    def __init__(self, library: ctypes.CDLL, frames: int = 0, tell: Callable[[str], None] = lambda _: None) -> None:
         self._library = library
+        self.tell = tell
         self.frames = frames
         try:
             library.systolic_trace_end.restype = ctypes.c_char_p
@@ -170,11 +172,11 @@ class Trace:
         memory, fabric = memory or Memory(), fabric or Fabric()
         self._check(clock_mhz, depths or {})
         options = solver_options(memory, clock_mhz, fabric, TIMELINE_BINS if timeline else 0, frames=self.frames)
-        regions = tuple(
-            self._solve_region(number, facts.depths(depths or {}), options, fabric)
-            for number, facts in enumerate(self.regions)
-        )
-        return Timing(clock_mhz, memory, regions)
+        regions = []
+        for number, facts in enumerate(self.regions):
+            self.tell(f"solving, region {number + 1} of {len(self.regions)}, {number / len(self.regions):.0%}")
+            regions.append(self._solve_region(number, facts.depths(depths or {}), options, fabric))
+        return Timing(clock_mhz, memory, tuple(regions))
 
     def region_cycles(self, number: int, depths: Sequence[int], options: SolverOptions) -> int | None:
         """Cycles of one region, None for a deadlock or where they exceed ``options.limit``."""
@@ -199,7 +201,7 @@ class Trace:
     ) -> Advice:
         """Least FIFO depths that cost at most ``slack`` of the cycles with unbounded FIFOs, and the curve."""
         self._check(clock_mhz, {})
-        return advise(self, solver_options(memory or Memory(), clock_mhz, fabric), slack)
+        return advise(self, solver_options(memory or Memory(), clock_mhz, fabric), slack, self.tell)
 
     def _solve_region(self, number: int, depths: Sequence[int], options: SolverOptions, fabric: Fabric) -> RegionTiming:
         facts = self.regions[number]

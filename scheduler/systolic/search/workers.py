@@ -29,7 +29,7 @@ def _silent(_: str) -> None:
 @dataclass(frozen=True, eq=False)
 class Workers:
     """executor: geometries whose worker dies are given to it again; None: this process prices them all. tell: is told
-    of every better array."""
+    how far it is."""
 
     executor: Executor | None = None
     tell: Callable[[str], None] = _silent
@@ -60,16 +60,17 @@ def visit_all(visits: Sequence[Visit], key_to_beat: Key | None, workers: Workers
     for visit in visits:
         if visit.cannot_beat(key_to_beat):
             break
+        workers.tell(_told(priced, len(visits), best))
         candidate, count = solve(replace(visit.task, best=key_to_beat))
         priced, arrays = priced + 1, arrays + count
         if candidate is not None:
             best, key_to_beat = candidate, candidate.key
-            workers.tell(_told(best))
     return best, priced, arrays
 
 
-def _told(best: Candidate) -> str:
-    return f"{best.array}: {best.key[0]:,}"
+def _told(priced: int, count: int, best: Candidate | None) -> str:
+    known = f", best {best.array}" if best else ""
+    return f"searching, {priced} of at most {count} geometries, {priced / count:.0%}{known}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +124,7 @@ class _Pool:
                 priced, arrays = priced + 1, arrays + answer[1]
                 beaten, best = best.key, best.updated(answer[0], assignment.index)
                 in_vain = in_vain + 1 if best.key == beaten else 0
-                if best.candidate is not None and best.key != beaten:
-                    self.tell(_told(best.candidate))
+                self.tell(_told(priced, len(visits), best.candidate))
 
     def _fill(self, waiting: deque[tuple[int, Visit]], best: _Best, count: int) -> None:
         """Up to ``count`` geometries are on their way, none that cannot beat the best."""

@@ -46,7 +46,6 @@ def run(options: argparse.Namespace) -> int:
     with StatusLine() as status, workers(options.workers, options.dask) as executor:
         read = [(bits, read_shapes(options, bits, status)) for bits in options.bits or (None,)]
         networks = {bits or least_bits(network): network for bits, network in read}
-        status.tell("searching")
         alternatives = Alternatives(boards, tuple(options.array or ()), tuple(options.batch or (1,)))
         wishes = SystolicOptions(
             objective=options.objective,
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             ddr_efficiency=options.ddr_efficiency,
             budget=budget_from(options),
         )
-        comparison = compare(networks, alternatives, options.clock, wishes, executor)
+        comparison = compare(networks, alternatives, options.clock, wishes, executor, status.tell)
         if options.report is not None:
             status.tell("drawing")
             write_text(options.report, comparison.page())

@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
             comparison = compare(network, board, options.clock, wishes, SEARCHES, status.tell)
         else:
             status.tell("folding")
-            comparison = alone(explore(network, board, options.clock, wishes), wishes)
+            comparison = alone(explore(network, board, options.clock, wishes, status.tell), wishes)
         if options.save is not None:
             write_text(options.save, comparison.mapping_of(wishes.label).to_json())
         if options.report is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from systolic.cli.arguments import Parsers, add_json, command
 from systolic.cli.output import give
+from systolic.cli.progress import StatusLine
 from systolic.execution.build import build
 from systolic.package import package
 
@@ -32,9 +33,10 @@ def add(parsers: Parsers) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """JSON: {wheel}."""
-    if options.without_bitstream:
-        build(options.folder)
-    wheel = package(options.folder, options.output, without_bitstream=options.without_bitstream)
+    with StatusLine() as status:
+        if options.without_bitstream:
+            build(options.folder, tell=status.tell)
+        wheel = package(options.folder, options.output, without_bitstream=options.without_bitstream, tell=status.tell)
     where = "for the simulated board, not a real one" if options.without_bitstream else "on the board"
     give(options, {"wheel": str(wheel)}, f"written to {wheel}; {where}: pip install --no-deps {wheel.name}")
     return 0

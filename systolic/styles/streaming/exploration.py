@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from scheduler.streaming.lower import lower
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
 from scheduler.streaming.search import annealing, exact, greedy
 from scheduler.streaming.search.candidates import Options
+from systolic.progress import Progress, told_of_limit
 from systolic.styles.options import saved_text
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import SEARCHES, StreamingOptions
@@ -30,6 +31,7 @@ def explore(
     board: Board,
     clock_mhz: float | None = None,
     options: StreamingOptions | None = None,
+    tell: Progress = lambda _: None,
 ) -> StreamingMapping:
     """The folding that the options ask for: a saved one, or the cheapest, or the fastest.
 
@@ -39,7 +41,7 @@ def explore(
     clock = _clock(board, clock_mhz)
     options = options or StreamingOptions()
     options = with_saved_ddr(options, board)
-    return StreamingMapping(network, board, clock, fold(lower(network), board, clock, options), options)
+    return StreamingMapping(network, board, clock, fold(lower(network), board, clock, options, tell), options)
 
 
 def _clock(board: Board, clock_mhz: float | None) -> Clock:
@@ -53,7 +55,13 @@ def with_saved_ddr(options: StreamingOptions, board: Board) -> StreamingOptions:
     return replace(options, ddr_gbps=rate.gbps, ddr_efficiency=rate.efficiency)
 
 
-def fold(graph: g.StreamGraph, board: Board, clock: Clock, options: StreamingOptions) -> FoldingResult:
+def fold(
+    graph: g.StreamGraph,
+    board: Board,
+    clock: Clock,
+    options: StreamingOptions,
+    tell: Progress = lambda _: None,
+) -> FoldingResult:
     """The folding of a graph that was lowered already; errors as of ``explore``."""
     cycles = None if options.fps is None else int(clock.mhz * 1e6 / options.fps)
     if cycles == 0:
@@ -68,7 +76,8 @@ def fold(graph: g.StreamGraph, board: Board, clock: Clock, options: StreamingOpt
         return greedy.fold(graph, board, goal, external=options.external)
     if options.search == "annealing":
         return annealing.fold(graph, board, goal, space, annealing.Effort(options.effort, options.attempts))
-    return exact.fold(graph, board, goal, space, options.deadline)
+    with told_of_limit(tell, "folding", options.deadline):
+        return exact.fold(graph, board, goal, space, options.deadline)
 
 
 def _check_external(graph: g.StreamGraph, external: tuple[str, ...]) -> None:
@@ -157,7 +166,7 @@ def compare(
     clock_mhz: float | None = None,
     options: StreamingOptions | None = None,
     searches: Sequence[str] = SEARCHES,
-    tell: Callable[[str], None] = lambda _: None,
+    tell: Progress = lambda _: None,
 ) -> StreamingComparison:
     """What each of ``searches`` makes of the same wish; one that finds nothing says why and stops no other.
 
@@ -167,10 +176,10 @@ def compare(
     wishes = [replace(options, search=search, folding=None) for search in searches]
     wishes += [options] if options.folding is not None else []
     rows = []
-    for wish in (with_saved_ddr(wish, board) for wish in wishes):
-        tell(f"folding: {wish.label}")
+    for number, wish in enumerate(with_saved_ddr(wish, board) for wish in wishes):
+        tell(f"folding: {wish.label}, {number} of {len(wishes)} searches done, {number / len(wishes):.0%}")
         try:
-            mapping = StreamingMapping(network, board, clock, fold(graph, board, clock, wish), wish)
+            mapping = StreamingMapping(network, board, clock, fold(graph, board, clock, wish, tell), wish)
             rows.append(Candidate(wish.label, mapping))
         except ScheduleError as error:
             rows.append(Candidate(wish.label, None, str(error).splitlines()[0]))

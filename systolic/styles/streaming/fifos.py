@@ -74,7 +74,7 @@ def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str
         )
 
     fifos = TracedFifos(deep, keeps_pace, lambda name, depth: bits[name] * depth, frames.fullest)
-    depths, solved = least_depths(fifos, SEARCH)
+    depths, solved = least_depths(fifos, SEARCH, trace.tell)
     return replace(_fifos(bits, depths, frames.pace(depths) or best, best), solved=solved + 1)
 
 

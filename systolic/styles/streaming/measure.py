@@ -167,14 +167,13 @@ def trace_design(
 ) -> Trace:
     """Executes one frame, and several in a row, of one picture, uint8 [channels, height, width], with every process's
     clock recorded: so many that the last follows at the steady rate, FRAMES at most."""
-    tell("compiling (native-trace)")
-    library = StreamingLibrary(build(design.path, Variant(trace=True)), design.manifest)
+    library = StreamingLibrary(build(design.path, Variant(trace=True), tell), design.manifest)
     packet = pack_picture(design, picture)
     for frames in FRAMES:
-        tell(f"tracing {frames} frames")
-        trace = Trace(library.handle, frames)
+        trace = Trace(library.handle, frames, tell)
         trace.begin()
         for count in (1, frames):  # two regions, one after the other
+            tell(f"tracing {frames} frames in a row, {(count > 1) / (1 + frames):.0%}")
             library.run(design.images, np.repeat(packet[None], count, axis=0))
         trace.end()
         if frames == FRAMES[-1] or _is_steady(design, trace):

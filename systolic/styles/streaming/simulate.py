@@ -78,15 +78,14 @@ def simulate(
 ) -> Simulation:
     """One frame, uint8 [channels, height, width], through the generated code and the golden model."""
     tell = progress or (lambda _: None)
-    tell(f"compiling ({variant.name})")
-    library = StreamingLibrary(build(pipeline.path, variant), pipeline.manifest)
+    library = StreamingLibrary(build(pipeline.path, variant, tell), pipeline.manifest)
     tell("golden model")
     golden = run_integer(pipeline.network, picture)
     layers = pipeline.manifest.layers
     streams: dict[int, Integers] = {}
 
     def take(tap: int, values: Integers) -> None:
-        tell(f"executed {layers[tap].name}, layer {tap + 1} of {len(layers)}")
+        tell(f"executing, {layers[tap].name} done, {(len(streams) + 1) / len(layers):.0%}")
         streams[tap] = unstream(values, layers[tap])
 
     (packet,) = library.run(pipeline.images, pack_picture(pipeline, picture)[None], take)

@@ -53,7 +53,7 @@ class StreamingStyle:
     ) -> StreamingMapping:
         """The folding, at the board's highest clock where none is asked for."""
         tell("folding")
-        return explore(network, board, clock_mhz, options)
+        return explore(network, board, clock_mhz, options, tell)
 
     def generate(
         self, mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, tell: Progress

@@ -171,6 +171,7 @@ def compare(
     clock_mhz: float | None = None,
     options: SystolicOptions | None = None,
     executor: Executor | None = None,
+    tell: Progress = lambda _: None,
 ) -> SystolicComparison:
     """Every alternative for every network. networks: by the bits that it was quantised to.
 
@@ -178,8 +179,9 @@ def compare(
     """
     options, rows = options or SystolicOptions(), []
     arrays = alternatives.arrays or (None,)
-    choices = product(networks.items(), alternatives.boards, arrays, alternatives.batches)
-    for (bits, network), board, array, batch in choices:
+    choices = list(product(networks.items(), alternatives.boards, arrays, alternatives.batches))
+    for number, ((bits, network), board, array, batch) in enumerate(choices):
+        tell(f"comparing, {number} of {len(choices)} done, {number / len(choices):.0%}")
         asked = f"{board.name}, {array or 'best'}, int{bits}" + (
             f", batch {batch}" if alternatives.batches != (1,) else ""
         )

@@ -178,13 +178,17 @@ def trace_design(
     design: SystolicDesign, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None
 ) -> Trace:
     """Executes one frame, uint8 [channels, height, width], or a batch of it, with every process's clock recorded."""
-    tell("compiling (native-trace)")
-    library = SystolicLibrary(build(design.path, Variant(trace=True)), design.manifest)
+    library = SystolicLibrary(build(design.path, Variant(trace=True), tell), design.manifest)
     maps, _ = fill_batch(design, (picture,))
     tell("tracing")
-    trace = Trace(library.handle)
+    trace = Trace(library.handle, tell=tell)
     trace.begin()
-    library.run(design.memory(maps), 0, design.manifest.passes)
+    passes = design.manifest.passes
+
+    def after_pass(index: int) -> None:
+        tell(f"tracing, pass {index + 1} of {passes}, {(index + 1) / passes:.0%}")
+
+    library.run(design.memory(maps), 0, passes, after_pass)
     trace.end()
     return trace
 

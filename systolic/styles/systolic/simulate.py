@@ -119,8 +119,7 @@ def simulate_batch(
     """One batch through the generated code, every frame compared with the golden model; see ``fill_batch``."""
     tell = progress or (lambda _: None)
     maps, frames = fill_batch(folder, pictures)
-    tell(f"compiling ({variant.name})")
-    library = SystolicLibrary(build(folder.path, variant), folder.manifest)
+    library = SystolicLibrary(build(folder.path, variant, tell), folder.manifest)
     tell("golden model")
     golden = [run_integer(folder.network, picture) for picture in pictures]
     golden += golden[-1:] * (folder.manifest.batch - len(golden))
@@ -129,7 +128,8 @@ def simulate_batch(
     outputs: list[list[Integers]] = [[] for _ in frames]
 
     def after_pass(index: int) -> None:
-        tell(f"executing pass {index + 1} of {len(folder.program)}")
+        passes = folder.manifest.passes
+        tell(f"executing, pass {index + 1} of {passes}, {(index + 1) / passes:.0%}")
         layer = layer_ending.get(index)
         if layer is not None:
             for frame, maps_of_frame in enumerate(outputs):

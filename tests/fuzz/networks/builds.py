@@ -31,7 +31,7 @@ _SAYS_NOTHING = re.compile(r"\s*(//[^\"]*|#pragma HLS .*)$")
 def quick_builds(cache: Path, share: bool) -> Iterator[None]:
     """While it lasts the project compiles so. share: also whole libraries, where their sources say the same."""
 
-    def compile_quickly(command: list[str], library: Path, folder: Path | None = None) -> None:
+    def compile_quickly(command: list[str], library: Path, folder: Path | None = None, *_: object) -> None:
         if folder is None:
             _compile_to(_optimised(command, 0), library)
         elif share:
