@@ -39,8 +39,8 @@ class HeadFidelity:
     def text(self) -> str:
         """A line for a terminal."""
         ratios = ", ".join(f"{name} {_told(ratio)}" for name, ratio in self.sqnr_db.items())
-        which = f"{self.measured} of {self.calibrated} calibration pictures"
-        return f"SQNR at the heads: {ratios} (measured on the golden model, against the float network, on {which})"
+        pictures = f"{self.measured} of {self.calibrated} calibration pictures"
+        return f"SQNR at the heads: {ratios} (measured on the golden model, against the float network, on {pictures})"
 
 
 def head_fidelity(model: Model, quantised: QuantizedNetwork, calibration: Calibration) -> HeadFidelity | None:

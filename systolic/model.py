@@ -223,6 +223,6 @@ def quantise_model(model: Model, calibration: Calibration, tell: Progress = lamb
         inputs,
         calibration.method,
         bits=min(bits, WIDE_BITS),
-        progress=lambda done: tell(f"calibrating, picture {done} of {total}, {done / total:.0%}"),
+        progress=lambda count: tell(f"calibrating, picture {count} of {total}, {count / total:.0%}"),
     )
     return quantise_format(network, ranges, bits)

@@ -16,11 +16,11 @@ BEAT_SECONDS = 1.0
 @contextmanager
 def told_of_limit(tell: Progress, text: str, seconds: float | None) -> Iterator[None]:
     """Meanwhile ``tell`` hears ``text`` and the share of ``seconds`` that is over, the most that the step may take."""
-    done, start = threading.Event(), time.monotonic()
+    ended, start = threading.Event(), time.monotonic()
     tell(text)
 
     def beat() -> None:
-        while seconds is not None and not done.wait(BEAT_SECONDS):
+        while seconds is not None and not ended.wait(BEAT_SECONDS):
             share = min(1.0, (time.monotonic() - start) / seconds)
             tell(f"{text}, {share:.0%} of at most {seconds:g} s")
 
@@ -29,5 +29,5 @@ def told_of_limit(tell: Progress, text: str, seconds: float | None) -> Iterator[
     try:
         yield
     finally:
-        done.set()
+        ended.set()
         thread.join()

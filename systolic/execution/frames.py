@@ -92,8 +92,8 @@ def _stream_video(
     with Video(path) as video:
         results = detector.stream(video)
         for result in results if output is None else record(results, output, video.frames_per_second):
-            done = result.index + 1
-            progress(f"frame {done}" + (f" of {video.frames}, {done / video.frames:.0%}" if video.frames else ""))
+            number = result.index + 1
+            progress(f"frame {number}" + (f" of {video.frames}, {number / video.frames:.0%}" if video.frames else ""))
             yield _boxes(result, path, result.index)
 
 

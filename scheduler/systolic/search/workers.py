@@ -69,8 +69,8 @@ def visit_all(visits: Sequence[Visit], key_to_beat: Key | None, workers: Workers
 
 
 def _told(priced: int, count: int, best: Candidate | None) -> str:
-    known = f", best {best.array}" if best else ""
-    return f"searching, {priced} of at most {count} geometries, {priced / count:.0%}{known}"
+    array = f", best {best.array}" if best else ""
+    return f"searching, {priced} of at most {count} geometries, {priced / count:.0%}{array}"
 
 
 @dataclass(frozen=True, eq=False)

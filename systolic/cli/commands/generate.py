@@ -115,8 +115,8 @@ def _warnings(options: argparse.Namespace, model: Model, design: GeneratedDesign
         )
     classes = max((node.op.classes for node in model.network.nodes if isinstance(node.op, Detection)), default=0)
     if classes > 1 and not model.network.labels:
-        where = f"labels in {options.network}" if options.network.endswith(".json") else "--names FILE, one a line"
-        sentences.append(f"no names for {classes} classes: boxes will say class 0, class 1 and so on; give {where}")
+        place = f"labels in {options.network}" if options.network.endswith(".json") else "--names FILE, one a line"
+        sentences.append(f"no names for {classes} classes: boxes will say class 0, class 1 and so on; give {place}")
     if design.fidelity and design.fidelity.warning:
         sentences.append(design.fidelity.warning)
     return sentences
