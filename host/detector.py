@@ -22,10 +22,10 @@ from host.contract.tensors import Integers, Pixels, to_floats
 from host.gate import Gate
 from host.options import Options
 from host.pipeline import Channel, Flow, Stage
+from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
 from host.vision.detection import Detection, detect
 from host.vision.frame import Result, Span, Timing
 from host.vision.measured import Measured, measure
-from host.vision.picture import FITS, load_picture
 from host.vision.placement import Placement
 
 T = TypeVar("T")
@@ -158,10 +158,9 @@ class Detector:
 
     def prepare(self, picture: Frame) -> tuple[Pixels, Pixels, Placement]:
         """→ picture uint8 [h, w, 3], network input uint8 [channels, height, width], where it lies there."""
-        image = picture if isinstance(picture, np.ndarray) else load_picture(picture)
-        region = self.manifest.input
-        pixels, placement = FITS[self.manifest.fit](image, region.height, region.width)
-        return image, pixels, placement
+        frame = checked_frame(picture) if isinstance(picture, np.ndarray) else load_frame(picture)
+        pixels, placement = network_input(frame, self.manifest.input.shape, self.manifest.fit)
+        return to_draw_on(frame), pixels, placement
 
     def decode(
         self, outputs: tuple[Integers, ...], image: Pixels, placement: Placement

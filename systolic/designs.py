@@ -11,14 +11,13 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from boards import board as board_room
 from boards.board import Board
-from boards.errors import GenerateError, PictureError
+from boards.errors import GenerateError
 from host.designs import design_folder
+from host.vision.channels import checked_frame, load_frame
 from host.vision.detection import OVERLAP, THRESHOLD
-from host.vision.picture import Pixels, load_picture
+from host.vision.picture import Pixels
 from host.whole_file import write_whole
 from systolic.execution.build import Variant, build
 from systolic.execution.result import SimulationResult, simulate
@@ -294,9 +293,7 @@ def board_of(board: Board | str) -> Board:
 
 
 def pixels_of(picture: Picture) -> Pixels:
-    """uint8 [height, width, 3]. PictureError where it is no picture."""
+    """uint8 [height, width, channels]. PictureError where it is no picture."""
     if isinstance(picture, (str, Path)):
-        return load_picture(picture)
-    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
-        raise PictureError(f"a picture is uint8 [height, width, 3], not {picture.dtype} {list(picture.shape)}")
-    return picture
+        return load_frame(picture)
+    return checked_frame(picture)

@@ -15,7 +15,7 @@ from scheduler.streaming import lower
 from scheduler.systolic import layers
 from scheduler.systolic.search.space import pin, space_of
 from systolic.designs import board_of
-from systolic.model import Calibration, Model, quantise_model, sample_pictures
+from systolic.model import Calibration, Model, any_picture, quantise_model
 from systolic.styles.streaming import exploration as streaming
 from systolic.styles.streaming.exploration import StreamingComparison
 from systolic.styles.streaming.mapping import StreamingMapping
@@ -137,4 +137,4 @@ def shapes_of(
     check(network.known)
     if network.quantized is not None and bits == 8:
         bits = None
-    return quantise_model(network, Calibration(sample_pictures()[:1], bits=bits))
+    return quantise_model(network, Calibration((any_picture(network.network.input_shape.channels),), bits=bits))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from boards import board as board_room
 from boards.board import Board
-from boards.errors import NetworkError, QuantiseError
+from boards.errors import NetworkError, PictureError, QuantiseError
 from cnn import zoo
 from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
 from cnn.darknet.files import read_darknet, write_darknet_weights
@@ -25,7 +25,8 @@ from cnn.npz import write_arrays
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantized import QuantizedNetwork
-from host.vision.picture import FITS, load_picture
+from host.vision.channels import load_frame, network_input
+from host.vision.picture import Pixels
 
 Progress = Callable[[str], None]
 """Told what is going on, a few words at a time."""
@@ -65,13 +66,14 @@ class Model:
 
 @dataclass(frozen=True)
 class Calibration:
-    """pictures: what activation ranges are measured on. method: max, percentile or mse.
+    """pictures: what activation ranges are measured on, files or uint8 [height, width, channels]. method: max,
+    percentile or mse.
 
     fit: one of FITS; the model's own where it is None. bits: of weights and activations, 4, 8 or 16; 8 where it is
     None, and then a model may bring integers of its own.
     """
 
-    pictures: tuple[Path, ...]
+    pictures: tuple[Path | Pixels, ...]
     method: str = "mse"
     fit: str | None = None
     bits: int | None = None
@@ -185,25 +187,40 @@ def sample_pictures() -> tuple[Path, ...]:
     return tuple(sorted(path for path in folder.iterdir() if path.suffix in (".png", ".jpg")))
 
 
-def network_inputs(network: Network, pictures: Sequence[Path], fit: str) -> Iterator[npt.NDArray[np.uint8]]:
+def any_picture(channels: int) -> Path | Pixels:
+    """What does where shapes alone decide: an embedded sample, or noise where no picture has so many channels."""
+    if channels in (1, 3):
+        return sample_pictures()[0]
+    return np.random.default_rng(0).integers(0, 256, (64, 64, channels), np.uint8)
+
+
+def network_inputs(network: Network, pictures: Sequence[Path | Pixels], fit: str) -> Iterator[npt.NDArray[np.uint8]]:
     """uint8 [channels, height, width] at the network's input size, one after the other: a folder may hold thousands.
 
     PictureError names the file.
     """
+    return (_network_input(network, picture, fit) for picture in pictures)
+
+
+def _network_input(network: Network, picture: Path | Pixels, fit: str) -> Pixels:
     shape = network.input_shape
-    return (FITS[fit](load_picture(path), shape.height, shape.width)[0] for path in pictures)
+    try:
+        frame = load_frame(picture) if isinstance(picture, Path) else picture
+        return network_input(frame, (shape.channels, shape.height, shape.width), fit)[0]
+    except PictureError as error:
+        named = isinstance(picture, Path) and not str(error).startswith(str(picture))
+        raise PictureError(f"{picture}: {error}") if named else error from error
 
 
-def calibration_inputs(network: Network, pictures: Sequence[Path], fit: str) -> Iterator[FloatArray]:
+def calibration_inputs(network: Network, pictures: Sequence[Path | Pixels], fit: str) -> Iterator[FloatArray]:
     """The same as float32, 0…1."""
     return (pixels.astype(np.float32) / np.float32(255) for pixels in network_inputs(network, pictures, fit))
 
 
 def inputs_of(model: Model, calibration: Calibration) -> DesignInputs:
     """The first picture of the calibration is the test bench's frame. PictureError where it cannot be read."""
-    shape, fit = model.network.input_shape, calibration.fit or model.fit
-    picture, _ = FITS[fit](load_picture(calibration.pictures[0]), shape.height, shape.width)
-    return DesignInputs(model.files, picture, fit)
+    fit = calibration.fit or model.fit
+    return DesignInputs(model.files, _network_input(model.network, calibration.pictures[0], fit), fit)
 
 
 def quantise_model(model: Model, calibration: Calibration, tell: Progress = lambda _: None) -> QuantizedNetwork:

@@ -63,7 +63,7 @@ def load_picture(path: Path | str) -> Pixels:
 
 
 def resize(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
-    """Picture [h, w, 3] → uint8 [3, height, width], stretched, and its placement.
+    """Picture [h, w, channels] → uint8 [channels, height, width], stretched, and its placement.
 
     Bilinear with the corner pixels kept in the corners, as darknet's ``resize_image`` does, rounded to the
     nearest pixel value: what the boxes of a darknet network were trained and checked with.
@@ -74,7 +74,8 @@ def resize(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]
 
 
 def letterbox(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
-    """Picture [h, w, 3] → uint8 [3, height, width], its aspect kept, grey bars around it, and its placement.
+    """Picture [h, w, channels] → uint8 [channels, height, width], its aspect kept, grey bars around it, and
+    its placement.
 
     Sizes and offsets are rounded down as in darknet's ``letterbox_image``.
     """
@@ -85,21 +86,22 @@ def letterbox(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placeme
     else:
         inner_width, inner_height = max(picture_width * height // picture_height, 1), height
     left, top = (width - inner_width) // 2, (height - inner_height) // 2
-    pixels = np.full((3, height, width), GREY, np.uint8)
+    pixels = np.full((picture.shape[2], height, width), GREY, np.uint8)
     scaled = _bilinear(picture, inner_height, inner_width).transpose(2, 0, 1)
     pixels[:, top : top + inner_height, left : left + inner_width] = scaled
     return pixels, Placement(picture_width, picture_height, width, height, left, top, inner_width, inner_height)
 
 
 def smooth(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
-    """Picture [h, w, 3] → uint8 [3, height, width], stretched, and its placement; every pixel counts.
+    """Picture [h, w, channels] → uint8 [channels, height, width], stretched, and its placement; every pixel counts.
 
     A triangle as wide as the reduction, as Pillow's ``BILINEAR``, which smooths where others skip pixels.
     """
     _check_input(picture, height, width)
-    scaled = np.asarray(Image.fromarray(picture).resize((width, height), _BILINEAR))
+    planes = [Image.fromarray(np.ascontiguousarray(plane)) for plane in picture.transpose(2, 0, 1)]
+    scaled = [np.asarray(plane.resize((width, height), _BILINEAR)) for plane in planes]
     placement = Placement(picture.shape[1], picture.shape[0], width, height, 0, 0, width, height)
-    return np.ascontiguousarray(scaled.transpose(2, 0, 1)), placement
+    return np.stack(scaled), placement
 
 
 FITS: dict[str, Callable[[Pixels, int, int], tuple[Pixels, Placement]]] = {
@@ -136,7 +138,7 @@ def _check_memory(path: Path | str, size: int, named: str) -> None:
 
 
 def _check_input(picture: Pixels, height: int, width: int) -> None:
-    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
+    if picture.dtype != np.uint8 or picture.ndim != 3 or not picture.size:
         raise PictureError(
             f"a picture is uint8 [height, width, 3] and not empty, not {picture.dtype} {list(picture.shape)}"
         )
@@ -145,7 +147,7 @@ def _check_input(picture: Pixels, height: int, width: int) -> None:
 
 
 def _bilinear(picture: Pixels, height: int, width: int) -> Pixels:
-    """[h, w, 3] → [height, width, 3]; rows first, because then only the rows that are needed are touched."""
+    """[h, w, c] → [height, width, c]; rows first, because then only the rows that are needed are touched."""
     above, below, weight = _taps(picture.shape[0], height)
     upper = np.take(picture, above, axis=0).astype(np.float32)
     rows = _blend(upper, np.take(picture, below, axis=0), weight[:, None, None])

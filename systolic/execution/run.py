@@ -13,9 +13,10 @@ from PIL import Image
 
 from cnn.integer_model import run_integer
 from host import Options
+from host.vision.channels import load_frame, network_input
 from host.vision.detection import OVERLAP, THRESHOLD, Detection
 from host.vision.drawing import draw, save_picture
-from host.vision.picture import FITS, Pixels
+from host.vision.picture import Pixels
 from host.vision.placement import Placement
 from systolic.execution.build import Variant
 from systolic.execution.detection import detector_of
@@ -87,8 +88,7 @@ def detection_values(detections: tuple[Detection, ...]) -> list[dict[str, Any]]:
 
 def fit_picture(design: OpenedDesign, picture: Pixels) -> tuple[Pixels, Placement]:
     """uint8 [channels, height, width] at the size and with the fit that the design was generated for."""
-    shape = design.manifest.input
-    return FITS[design.manifest.fit](picture, shape.height, shape.width)
+    return network_input(picture, design.manifest.input.shape, design.manifest.fit)
 
 
 def run(
@@ -105,11 +105,12 @@ def run(
     HostError where the network has no head, PictureError for a file that is no picture.
     """
     manifest, built = design.manifest, variant or Variant()
+    frame = load_frame(picture) if isinstance(picture, Path) else picture
     with detector_of(design.path, Options(threshold=threshold, overlap=overlap), built, progress) as detector:
         progress("executing")
-        result = detector.detect(picture)
+        result = detector.detect(frame)
     progress("golden model")
-    golden = run_integer(design.network, fit_picture(design, result.picture)[0])
+    golden = run_integer(design.network, fit_picture(design, frame)[0])
     layers = [manifest.layers[index] for index in manifest.output_layers]
     simulation = compared(golden, layers, result.outputs, built)
     return Run(result.picture, result.detections, simulation, tuple(manifest.labels))

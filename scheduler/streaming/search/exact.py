@@ -24,6 +24,7 @@ from scheduler.streaming.result import FoldingResult, Goal, evaluate
 from scheduler.streaming.search import greedy, infeasible
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.program import program_of
+from scheduler.streaming.search.remedies import Refused, what_would_fit
 from scheduler.streaming.search.solve import Solution, Stop, seconds_left, solve
 from scheduler.streaming.search.space import Space, space_of
 
@@ -47,7 +48,8 @@ def fold(
     options = options or Options()
     too_many = infeasible.too_many_weights(graph, board, goal.budget, options.external, options.uram_weights)
     if too_many:
-        raise ScheduleError(too_many)
+        remedy = what_would_fit(Refused(graph, board, goal, options, deadline))
+        raise ScheduleError(f"{too_many}; {remedy}")
     space = space or space_of(graph, board, options)
     targets = _Targets(space, goal, options, deadline, start)
     return targets.fastest() if goal.cycles is None else targets.cheapest(goal.cycles)
@@ -161,10 +163,6 @@ class _Targets:
     def _what_fits(self, cycles: int) -> str:
         slower = self._bisect([count for count in self.space.cycle_counts() if count > cycles])
         if slower.cycles is None:
-            memory = infeasible.on_chip_bits(self.space.board, self.options.uram_weights)
-            external = infeasible.from_ddr(self.space.graph, memory, self.options.external, infeasible.SAFE)
-            return (
-                "no frame rate fits; take fewer bits, a larger board, or the weights of "
-                f"{', '.join(external)} from DDR (external)"
-            )
+            refused = Refused(self.space.graph, self.space.board, self.goal, self.options, self._seconds_left())
+            return f"no frame rate fits; {what_would_fit(refused)}"
         return f"what fits: {slower.cycles:,} cycles a frame"

@@ -15,9 +15,6 @@ FREE, SAFE = 0.9, 0.6
 """Of the memory on the chip, what weights may take where something is proposed: maps and FIFOs need the rest, and what
 memories of whole blocks waste (SAFE: where weights of fewer bits than the chip has did not fit)."""
 
-LUT_SHARE = 0.5
-"""Of the LUTs in the budget, those that may hold weights where something is proposed."""
-
 
 def weight_bits(graph: g.StreamGraph) -> dict[str, int]:
     """Bits of the weights of every layer that has any."""
@@ -45,11 +42,9 @@ def too_many_weights(
     blocks = limit.bram18 * BRAM36_BITS // 2 + uram * limit.uram * URAM_BITS
     if total <= blocks + limit.lut * LUT_BITS:
         return None
-    room = FREE * on_chip_bits(board, uram) + (0 if uram else LUT_SHARE * limit.lut * LUT_BITS)
     return (
         f"{graph.name} does not fit {board.title} in streaming style, which keeps weights on the chip: "
-        f"{_of(graph, layers)} are {_mb(total)}, {_against(total, board, uram)}; "
-        f"{_what_would(graph, layers, room, external)}"
+        f"{_of(graph, layers)} are {_mb(total)}, {_against(total, board, uram)}"
     )
 
 
@@ -76,26 +71,11 @@ def _count(graph: g.StreamGraph, name: str) -> int:
     return int(op.weights.size) if isinstance(op, (g.MatrixVector, g.VectorVector)) else 0
 
 
-def _what_would(graph: g.StreamGraph, layers: dict[str, int], room: float, external: Sequence[str]) -> str:
-    """Fewer bits, or the largest layers from DDR. room: bits that weights may take."""
-    count = sum(_count(graph, name) for name in layers)
-    bits = int(room / count)
-    ways = (
-        [f"weights of {bits} bit{'s' * (bits > 1)} ({_mb(count * bits)}), which a network is trained for"]
-        if bits
-        else []
-    )
-    names = from_ddr(graph, room, external, 1.0)
-    on_chip = sum(bits for name, bits in layers.items() if name not in names)
-    ways.append(
-        f"those of {', '.join(names)} from DDR (--external {' '.join(names)}), which leaves {_mb(on_chip)} on the chip"
-    )
-    return "what would fit: " + ", or ".join(ways)
-
-
 def from_ddr(graph: g.StreamGraph, memory: float, external: Sequence[str], share: float) -> tuple[str, ...]:
-    """``external`` and so many of the largest layers, one at least, that the rest takes ``share`` of ``memory``."""
-    layers = {name: bits for name, bits in weight_bits(graph).items() if name not in external}
+    """``external`` and so many of the largest layers, one at least, that the rest takes ``share`` of ``memory``; of the
+    layers whose weights can come from DDR, which those of a depthwise convolution cannot."""
+    units = {block.name for block in graph.blocks if isinstance(block.op, g.MatrixVector)}
+    layers = {name: bits for name, bits in weight_bits(graph).items() if name in units - set(external)}
     largest: list[str] = []
     for name in sorted(layers, key=lambda n: -layers[n]):
         if largest and sum(layers[n] for n in layers if n not in largest) <= share * memory:

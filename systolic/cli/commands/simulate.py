@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from boards.errors import SimulationError
-from host.vision.picture import Pixels, load_picture
+from host.vision.channels import load_frame
+from host.vision.picture import Pixels
 from scheduler.hardware.ddr import DdrRate
 from systolic.cli.arguments import Parsers, add_json, command, named
 from systolic.cli.output import give
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     """JSON: ``SimulationResult.values``; with ``--cycles`` that of the style's report, and fifos."""
     _check(options)
     design = open_design(options.folder)
-    frames = [fit_picture(design, load_picture(picture))[0] for picture in options.picture]
+    frames = [fit_picture(design, load_frame(picture))[0] for picture in options.picture]
     if len(frames) > 1 and options.cycles:
         raise SimulationError("--cycles traces one picture, the whole batch of it; give one")
     if len(frames) > 1 and design.manifest.batch == 1:

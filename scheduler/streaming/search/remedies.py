@@ -1,0 +1,99 @@
+"""What would fit where nothing does: proposals, each of them priced before it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from boards import board as board_room
+from boards.board import Board
+from scheduler.streaming import graph as g
+from scheduler.streaming.result import FoldingResult, Goal, evaluate
+from scheduler.streaming.search import infeasible
+from scheduler.streaming.search.candidates import Options
+from scheduler.streaming.search.program import program_of
+from scheduler.streaming.search.solve import Solution, Stop, solve
+from scheduler.streaming.search.space import space_of
+
+SHARES = (infeasible.FREE, infeasible.SAFE, 0.0)
+"""Of the memory on the chip, what is left to the weights that stay, from one proposal to the next; 0: none stays."""
+
+
+@dataclass(frozen=True, eq=False)
+class Refused:
+    """A network that does not fit a board. seconds: that the search for a folding may take, None for no limit."""
+
+    graph: g.StreamGraph
+    board: Board
+    goal: Goal
+    options: Options
+    seconds: float | None
+
+
+def what_would_fit(refused: Refused) -> str:
+    """One way that was priced and fits, or that there is none, and what the other style can do."""
+    for external in _external(refused):
+        options = replace(refused.options, external=external)
+        result = _priced(refused, refused.board, options)
+        if result is not None:
+            names = " ".join(external)
+            return (
+                f"what fits: the weights of {', '.join(external)} from DDR (--external {names}){_rate(refused, result)}"
+            )
+    for board in _larger_boards(refused.board):
+        result = _priced(refused, board, refused.options)
+        if result is not None:
+            return f"what fits: {board.title} (--board {board.name}){_rate(refused, result)}"
+    return f"nothing else that was priced fits, no weights from DDR and no other board: {_other_style(refused)}"
+
+
+def _rate(refused: Refused, result: FoldingResult) -> str:
+    """Whether it is the rate that was asked for."""
+    if refused.goal.cycles is None:
+        return ""
+    return ", at this rate" if result.cycles <= refused.goal.cycles else ", at a lower rate"
+
+
+def _external(refused: Refused) -> Iterator[tuple[str, ...]]:
+    """More and more of the largest layers."""
+    memory = infeasible.on_chip_bits(refused.board, refused.options.uram_weights)
+    tried = {refused.options.external}
+    for share in SHARES:
+        names = infeasible.from_ddr(refused.graph, memory, refused.options.external, share)
+        if names not in tried:
+            tried.add(names)
+            yield names
+
+
+def _larger_boards(board: Board) -> Iterator[Board]:
+    """Those that have more of some resource, the smallest first."""
+    others = [board_room.load(name) for name in board_room.names() if name != board.name]
+    has = board.resources
+    for other in sorted(others, key=lambda other: other.resources.lut):
+        more = other.resources
+        if more.lut > has.lut or more.bram36 > has.bram36 or more.uram > has.uram or more.dsp > has.dsp:
+            yield other
+
+
+def _priced(refused: Refused, board: Board, options: Options) -> FoldingResult | None:
+    """A folding that fits: fast enough, or the slowest of all where none is; None where none fits."""
+    if infeasible.too_many_weights(refused.graph, board, refused.goal.budget, options.external, options.uram_weights):
+        return None
+    space = space_of(refused.graph, board, options)
+    slowest = space.cycle_counts()[-1]
+    for cycles in dict.fromkeys((refused.goal.cycles or slowest, slowest)):
+        program = program_of(space, refused.goal, cycles)
+        stop = Stop(at_first=True, seconds=refused.seconds)
+        solution = solve(program, stop, Solution("unknown")) if program else Solution("infeasible")
+        if solution.folds:
+            result = evaluate(refused.graph, solution.folds, board, refused.goal)
+            return result if result.fits else None
+    return None
+
+
+def _other_style(refused: Refused) -> str:
+    """The array keeps weights and maps in DDR, where it has the network's layers."""
+    moved = (g.Add, g.Concat, g.Reorg, g.Split, g.Upsample)
+    if any(isinstance(block.op, moved) for block in refused.graph.blocks):
+        return "and the systolic style, which keeps weights in DDR, has not all of its layers"
+    return "the systolic style keeps weights in DDR: systolic schedule NET, systolic generate NET --style systolic"
