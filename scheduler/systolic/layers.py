@@ -198,12 +198,12 @@ def check_layers(network: Network | QuantizedNetwork) -> None:
 
 def _elsewhere(refused: Sequence[Node | QNode]) -> str:
     """What the other style has of it."""
-    there = sorted({_kind(node.op) for node in refused if isinstance(node.op, ONLY_STREAMED)})
-    there += ["these activations"] if any(_foreign(node.op) for node in refused) else []
-    if not there:
+    streamed = sorted({_kind(node.op) for node in refused if isinstance(node.op, ONLY_STREAMED)})
+    streamed += ["these activations"] if any(_foreign(node.op) for node in refused) else []
+    if not streamed:
         return ""
     command = "systolic fold NET, systolic generate NET --style streaming"
-    return f"\nthe streaming style has {', '.join(there)}: {command}"
+    return f"\nthe streaming style has {', '.join(streamed)}: {command}"
 
 
 def _foreign(op: object) -> bool:

@@ -144,11 +144,11 @@ class _Slide:
     def scanned(self, m: int) -> int:
         """Words of ``m`` pixels that a parallel window or a max pool passes until the last one has come and the last
         position has left (scan.h)."""
-        wide = ceil_div(max(self.read.width, self.stride * (self.out.width - 1) + 1), m)
-        lag = (self.kernel[0] - 1 - self.padding.top) * wide + ceil_div(self.kernel[1] - 1 - self.padding.left, m)
+        row_words = ceil_div(max(self.read.width, self.stride * (self.out.width - 1) + 1), m)
+        lag = (self.kernel[0] - 1 - self.padding.top) * row_words + ceil_div(self.kernel[1] - 1 - self.padding.left, m)
         words = self.out.width // max(1, m // self.stride)
-        last = (self.out.height - 1) * self.stride * wide + (words - 1) * max(1, self.stride // m)
-        return max((self.read.height - 1) * wide + self.read.width // m, last + lag + 1)
+        last = (self.out.height - 1) * self.stride * row_words + (words - 1) * max(1, self.stride // m)
+        return max((self.read.height - 1) * row_words + self.read.width // m, last + lag + 1)
 
     def walked(self, groups: int) -> int:
         """Steps of a window that gives a word a cycle, ``groups`` words a pixel (window.h)."""

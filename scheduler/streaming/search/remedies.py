@@ -44,7 +44,7 @@ def what_would_fit(refused: Refused) -> str:
         result = _priced(refused, board, refused.options)
         if result is not None:
             return f"what fits: {board.title} (--board {board.name}){_rate(refused, result)}"
-    return f"nothing else that was priced fits, no weights from DDR and no other board: {_other_style(refused)}"
+    return f"nothing else that was priced fits, no weights from DDR and no other board; {_other_style(refused)}"
 
 
 def _rate(refused: Refused, result: FoldingResult) -> str:
@@ -67,12 +67,12 @@ def _external(refused: Refused) -> Iterator[tuple[str, ...]]:
 
 def _larger_boards(board: Board) -> Iterator[Board]:
     """Those that have more of some resource, the smallest first."""
-    others = [board_room.load(name) for name in board_room.names() if name != board.name]
+    boards = [board_room.load(name) for name in board_room.names() if name != board.name]
     has = board.resources
-    for other in sorted(others, key=lambda other: other.resources.lut):
-        more = other.resources
-        if more.lut > has.lut or more.bram36 > has.bram36 or more.uram > has.uram or more.dsp > has.dsp:
-            yield other
+    for larger in sorted(boards, key=lambda candidate: candidate.resources.lut):
+        offered = larger.resources
+        if offered.lut > has.lut or offered.bram36 > has.bram36 or offered.uram > has.uram or offered.dsp > has.dsp:
+            yield larger
 
 
 def _priced(refused: Refused, board: Board, options: Options) -> FoldingResult | None:
@@ -93,7 +93,7 @@ def _priced(refused: Refused, board: Board, options: Options) -> FoldingResult |
 
 def _other_style(refused: Refused) -> str:
     """The array keeps weights and maps in DDR, where it has the network's layers."""
-    moved = (g.Add, g.Concat, g.Reorg, g.Split, g.Upsample)
-    if any(isinstance(block.op, moved) for block in refused.graph.blocks):
-        return "and the systolic style, which keeps weights in DDR, has not all of its layers"
+    routing = (g.Add, g.Concat, g.Reorg, g.Split, g.Upsample)
+    if any(isinstance(block.op, routing) for block in refused.graph.blocks):
+        return "the systolic style, which keeps weights in DDR, has not all of its layers"
     return "the systolic style keeps weights in DDR: systolic schedule NET, systolic generate NET --style systolic"

@@ -57,8 +57,8 @@ def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str
     depth frees a deadlock.
     """
     frames = _TracedFrames(trace, _two_runs(trace), memory, clock_mhz, bits)
-    deep = unbounded(trace, bits)
-    best = frames.pace(deep)
+    endless = unbounded(trace, bits)
+    best = frames.pace(endless)
     if best is None:
         raise SimulationError(
             "the pipeline deadlocks even with unbounded FIFOs: a join waits for what its own branch still holds; "
@@ -73,7 +73,7 @@ def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str
             and pace.all_frames <= best.all_frames + int(best.interval * LATENCY_SLACK)
         )
 
-    fifos = TracedFifos(deep, keeps_pace, lambda name, depth: bits[name] * depth, frames.fullest)
+    fifos = TracedFifos(endless, keeps_pace, lambda name, depth: bits[name] * depth, frames.fullest)
     depths, solved = least_depths(fifos, SEARCH, trace.tell)
     return replace(_fifos(bits, depths, frames.pace(depths) or best, best), solved=solved + 1)
 
@@ -123,11 +123,11 @@ class _TracedFrames:
     def pace(self, depths: Depths) -> _Pace | None:
         """None for a deadlock."""
         options = solver_options(self.memory, self.clock_mhz, frames=self.trace.frames)
-        first, more = (
+        single, several = (
             self.trace.region_pace(number, self.trace.regions[number].depths(depths), options)
             for number in self.regions
         )
-        return None if first is None or more is None else _Pace(first[0], *more)
+        return None if single is None or several is None else _Pace(single[0], *several)
 
 
 def _two_runs(trace: Trace) -> tuple[int, int]:

@@ -206,15 +206,15 @@ def measure(
     """Solves the trace: no execution. clock_mhz, depths: other than the design's own."""
     clock = design.manifest.clock_mhz if clock_mhz is None else clock_mhz
     timing = trace.solve(memory, clock, depths, timeline=True)
-    first, more = (region for region in timing.regions if not region.top)
+    single, several = (region for region in timing.regions if not region.top)
     return StreamingReport(
         network=design.manifest.network,
         clock_mhz=clock,
         dsp=design.manifest.estimate.dsp,
-        cycles_per_frame=more.interval,
-        latency_cycles=first.total,
-        layers=_blocks(design, more, trace.frames),
-        timing=Timing(clock, memory, (more,)),
+        cycles_per_frame=several.interval,
+        latency_cycles=single.total,
+        layers=_blocks(design, several, trace.frames),
+        timing=Timing(clock, memory, (several,)),
     )
 
 

@@ -53,7 +53,7 @@ def test_nothing_is_proposed_that_does_not_fit(joins: bool) -> None:
     nothing = Goal(None, budget=Budget(lut=0.001, dsp=0.01, bram=0.01, uram=0.01))
     with pytest.raises(ScheduleError) as error:
         fold(graph, ZCU104, nothing)
-    assert "nothing else that was priced fits, no weights from DDR and no other board: " in str(error.value)
+    assert "nothing else that was priced fits, no weights from DDR and no other board; " in str(error.value)
     assert ("the systolic style keeps weights in DDR: systolic schedule NET" in str(error.value)) != joins
     assert ("has not all of its layers" in str(error.value)) == joins
 
