@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from boards.facts import Clock, Control, Ddr, Dsp, Fmax, Pll, Port, Ps, Resource
 from boards.reader import parse
 
 _FOLDER = Path(__file__).parent
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _SAME = 2e-4  # relative: Vivado prints 99.999 for a clock everybody calls 100 MHz, the ZCU102 makes 99.990
 
 
@@ -73,16 +75,32 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> Board:
-    """The board called ``name`` (case does not matter); BoardError with close matches where there is none."""
+    """The board called ``name`` (case does not matter), or declared in the file that ``name`` is the path of.
+
+    A path ends in .toml. BoardError with close matches where there is none of that name, and as of ``read_board``.
+    """
+    if name.endswith(".toml"):
+        return read_board(Path(name))
     if name.lower() not in names():
         close = difflib.get_close_matches(name.lower(), names(), n=2, cutoff=0.5)
         hint = f"did you mean {' or '.join(close)}? " if close else ""
-        raise BoardError(f"no board is called {shown(name)}: {hint}known boards are {', '.join(names())}")
+        raise BoardError(
+            f"no board is called {shown(name)}: {hint}known boards are {', '.join(names())}, "
+            "or give a file of your own that ends in .toml"
+        )
     return read_board(_FOLDER / f"{name.lower()}.toml")
 
 
 def read_board(path: Path) -> Board:
-    """The board declared in a TOML file; BoardError names the file and the key that is not usable."""
+    """The board declared in a TOML file, which is untrusted; BoardError names the file and the key that is not usable.
+
+    The file's stem is the board's name, which designs, scripts and folders carry.
+    """
+    if not re.fullmatch(_NAME, path.stem):
+        raise BoardError(
+            f"{path}: a board is named by its file, with 1 to 64 letters, digits, '-', '_' and '.', the first a "
+            "letter or a digit; rename it"
+        )
     root = parse(path)
     board = Board(
         name=path.stem,

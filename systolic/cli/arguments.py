@@ -15,6 +15,7 @@ from systolic.styles.options import SHARE_ARGUMENTS, Argument
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse has no public name for it
 
 BITS_HELP = "bits of weights and activations: 4, 8 or 16, with four, two or one MAC a DSP"
+BOARD_HELP = "a board of systolic boards, or a file of your own that ends in .toml"
 NETWORK_HELP = "a darknet .cfg, an exported .json, or a built-in network"
 
 
@@ -70,6 +71,11 @@ def add_arguments(parser: argparse._ActionsContainer, arguments: Sequence[Argume
     """Options that are declared as data."""
     for argument in arguments:
         argument.add_to(parser)
+
+
+def add_board(parser: argparse.ArgumentParser, default: str) -> None:
+    """``--board``, once."""
+    parser.add_argument("--board", default=default, metavar="BOARD", help=f"{BOARD_HELP} (default: %(default)s)")
 
 
 def add_bits(parser: argparse.ArgumentParser) -> None:

@@ -98,7 +98,8 @@ def test_an_unknown_board_names_close_ones() -> None:
         boards.load("zcu14")
     assert str(caught.value) == (
         "no board is called 'zcu14': did you mean zcu104 or zcu102? "
-        "known boards are aup-zu3, kr260, kv260, pynq-z2, ultra96-v2, zcu102, zcu104"
+        "known boards are aup-zu3, kr260, kv260, pynq-z2, ultra96-v2, zcu102, zcu104, "
+        "or give a file of your own that ends in .toml"
     )
     with pytest.raises(BoardError, match=r"no board is called '\.\./zcu104': .*known boards are"):
         boards.load("../zcu104")
@@ -272,3 +273,33 @@ def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
     assert message(ZCU104 + "#" * padding + "\n", tmp_path) == (
         "a board file has at most 1048576 bytes, this one has more"
     )
+
+
+def test_a_board_of_one_s_own_is_read_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "My-board_2.toml"
+    path.write_text(changed("dsp = 1728", "dsp = 900"))
+    board = boards.load(str(path))
+    assert (board.name, board.resources.dsp) == ("My-board_2", 900)
+    with pytest.raises(BoardError, match=r"cannot be read: No such file"):
+        boards.load(str(tmp_path / "none.toml"))
+    with pytest.raises(BoardError, match=r"or give a file of your own that ends in .toml"):
+        boards.load("zcu105")
+
+
+@pytest.mark.parametrize("stem", ["a b", "-x", "x;rm", "x" * 65, "é"])
+def test_a_board_s_name_is_one_that_scripts_can_carry(stem: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{stem}.toml"
+    path.write_text(ZCU104)
+    with pytest.raises(BoardError, match="a board is named by its file, with 1 to 64 letters, digits"):
+        boards.load(str(path))
+
+
+@pytest.mark.parametrize(
+    "text", ["a = " + "[" * 100_000, "a = " + "9" * 10_000, "a." * 50_000 + "b = 1", "\x00", "x" * (1 << 21)]
+)
+def test_a_hostile_file_is_one_sentence(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "hostile.toml"
+    path.write_text(text)
+    with pytest.raises(BoardError) as caught:
+        boards.load(str(path))
+    assert len(str(caught.value)) < 1000

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from boards import board as boards
 from boards.board import load
 from host.contract.manifest import read_manifest
 from host.contract.systolic import BOUNDS, SystolicManifest
@@ -104,3 +105,18 @@ def test_the_memory_means_the_same_in_every_command(command: str) -> None:
     assert "share of that peak that carries data (default: that of a saved file or design, else 0.85)" in text
     if command != "simulate":
         assert "most of the board's DSPs that the design may take (default: 0.97)" in text
+
+
+def test_a_board_of_one_s_own_goes_the_whole_way(tmp_path: Path) -> None:
+    """Its file may be gone when the design is simulated: the design says all that is needed of its board."""
+    text = (Path(boards.__file__).parent / "pynq-z2.toml").read_text("utf-8")
+    mine = tmp_path / "mine.toml"
+    mine.write_text(text.replace("preset_mts = 1050", "preset_mts = 525", 1))
+    network, *asked = DESIGNS["systolic"](tmp_path)
+    asked[asked.index("pynq-z2")] = mine
+    assert "mine" in call("boards", mine).out or "PYNQ-Z2" in call("boards", mine).out
+    generated = json_of("generate", network, *asked, "-o", tmp_path / "design")
+    mine.unlink()
+    assert (generated["board"], generated["ddr"]["gbps"]) == ("mine", 1.05)
+    traced = json_of("simulate", tmp_path / "design", "--picture", PICTURE, "--cycles")
+    assert traced["memory"]["peak_gbps"] == 1.05

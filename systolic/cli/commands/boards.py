@@ -17,7 +17,7 @@ from systolic.report.tables import table
 def add(parsers: Parsers) -> None:
     """The command's arguments."""
     parser = command(parsers, "boards", run, "list the boards and their facts", "systolic boards zcu104")
-    parser.add_argument("board", nargs="?", help="all facts of one board")
+    parser.add_argument("board", nargs="?", help="all facts of one board, or of a file of your own, my.toml")
     add_json(parser)
 
 

@@ -7,7 +7,7 @@ import argparse
 from boards import board as board_room
 from cnn.quantisation.quantise import FORMATS
 from scheduler.systolic.formats import least_bits
-from systolic.cli.arguments import BITS_HELP, Parsers, add_arguments, add_search, check_search, command
+from systolic.cli.arguments import BITS_HELP, BOARD_HELP, Parsers, add_arguments, add_search, check_search, command
 from systolic.cli.commands.schedule import read_shapes
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
@@ -25,7 +25,7 @@ def add(parsers: Parsers) -> None:
     parser = command(parsers, "compare", run, "compare boards and arrays for a network", EXAMPLE)
     add_search(parser)
     add_arguments(parser, DDR_ARGUMENTS)
-    parser.add_argument("--board", action="append", help=f"a board; {SEVERAL} (default: zcu104)")
+    parser.add_argument("--board", action="append", help=f"{BOARD_HELP}; {SEVERAL} (default: zcu104)")
     parser.add_argument("--array", action="append", metavar="MxNxL", help=f"an array; {SEVERAL}")
     parser.add_argument(
         "--bits", type=int, action="append", choices=FORMATS, help=f"{BITS_HELP}; {SEVERAL} (default: 8)"

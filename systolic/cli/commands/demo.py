@@ -10,7 +10,7 @@ from boards.errors import GenerateError
 from host.contract.manifest import is_design
 from host.vision.drawing import check_picture
 from host.whole_file import partials
-from systolic.cli.arguments import Parsers, add_json, command
+from systolic.cli.arguments import Parsers, add_board, add_json, command
 from systolic.cli.commands import generate
 from systolic.cli.commands.run import text as seen_text
 from systolic.cli.output import give
@@ -39,7 +39,7 @@ def add(parsers: Parsers) -> None:
         metavar="DIR",
         help="where the accelerator and the annotated picture go (default: %(default)s)",
     )
-    parser.add_argument("--board", default="zcu104", help="board (default: %(default)s)")
+    add_board(parser, "zcu104")
     add_json(parser)
 
 

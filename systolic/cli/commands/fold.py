@@ -7,7 +7,16 @@ from pathlib import Path
 
 from boards import board as board_room
 from scheduler.streaming.lower import check_layers
-from systolic.cli.arguments import Parsers, add_arguments, add_bits, add_json, add_shapes, check_network, command
+from systolic.cli.arguments import (
+    Parsers,
+    add_arguments,
+    add_bits,
+    add_board,
+    add_json,
+    add_shapes,
+    check_network,
+    command,
+)
 from systolic.cli.commands.schedule import read_shapes
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
@@ -26,7 +35,7 @@ def add(parsers: Parsers) -> None:
         "systolic fold ultranet --board ultra96-v2 --fps 2000 --compare",
     )
     add_shapes(parser)
-    parser.add_argument("--board", default="ultra96-v2", help="board (default: %(default)s)")
+    add_board(parser, "ultra96-v2")
     parser.add_argument(
         "--clock", type=float, metavar="MHZ", help="a clock that the board makes (default: its highest)"
     )

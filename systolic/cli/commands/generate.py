@@ -16,6 +16,7 @@ from systolic.cli.arguments import (
     Parsers,
     add_arguments,
     add_bits,
+    add_board,
     add_json,
     check_network,
     command,
@@ -43,7 +44,7 @@ def add(parsers: Parsers) -> None:
     parser.add_argument("--names", type=Path, help="labels, one a line")
     parser.add_argument("--seed", type=int, help="random weights from this seed instead of trained ones")
     parser.add_argument("--size", type=size, metavar="WxH", help="input size instead of the network's own")
-    parser.add_argument("--board", default="zcu104", help="board (default: %(default)s)")
+    add_board(parser, "zcu104")
     parser.add_argument(
         "--clock",
         type=float,

@@ -10,7 +10,16 @@ from boards import board as board_room
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.layers import check_layers
-from systolic.cli.arguments import Parsers, add_arguments, add_bits, add_search, check_search, command, seed_of
+from systolic.cli.arguments import (
+    Parsers,
+    add_arguments,
+    add_bits,
+    add_board,
+    add_search,
+    check_search,
+    command,
+    seed_of,
+)
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
 from systolic.explorations import shapes_of
@@ -27,7 +36,7 @@ def add(parsers: Parsers) -> None:
     """The command's arguments."""
     parser = command(parsers, "schedule", run, "find the best array and tiling for a network, and say why", EXAMPLE)
     add_search(parser)
-    parser.add_argument("--board", default="zcu104", help="board (default: %(default)s)")
+    add_board(parser, "zcu104")
     parser.add_argument("--array", metavar="MxNxL", help="pin rows × columns × lanes")
     parser.add_argument("--order", help="pin the loop order: weights-resident, inputs-resident or streamed")
     for name, what in PINS.items():
