@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from systolic.designs import GeneratedDesign as GeneratedDesign
     from systolic.designs import design as design
     from systolic.designs import open_folder as open
-    from systolic.explorations import ParetoFront as ParetoFront
     from systolic.explorations import compare as compare
     from systolic.explorations import compare_foldings as compare_foldings
     from systolic.explorations import fold as fold
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from systolic.model import networks as networks
     from systolic.model import sample_pictures as samples
     from systolic.styles.streaming.options import StreamingOptions as StreamingOptions
+    from systolic.styles.systolic.exploration import ParetoFront as ParetoFront
     from systolic.styles.systolic.options import SystolicOptions as SystolicOptions
     from systolic.trace.timing import DeadlockError as DeadlockError
 
@@ -92,12 +92,11 @@ _PLACES = {
     ),
     **dict.fromkeys(("Board", "board"), "boards.board"),
     **dict.fromkeys(("Design", "GeneratedDesign", "design", "open"), "systolic.designs"),
-    **dict.fromkeys(
-        ("ParetoFront", "compare", "compare_foldings", "fold", "pareto_front", "schedule"), "systolic.explorations"
-    ),
+    **dict.fromkeys(("compare", "compare_foldings", "fold", "pareto_front", "schedule"), "systolic.explorations"),
     **dict.fromkeys(("Calibration", "Model", "boards", "load", "networks", "samples"), "systolic.model"),
     "DeadlockError": "systolic.trace.timing",
     "StreamingOptions": "systolic.styles.streaming.options",
+    "ParetoFront": "systolic.styles.systolic.exploration",
     "SystolicOptions": "systolic.styles.systolic.options",
 }
 """Public name → the module that has it."""

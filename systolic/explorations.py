@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from boards.board import Board
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
-from scheduler.hardware.ddr import ddr_timing
 from scheduler.streaming import lower
 from scheduler.systolic import layers
-from scheduler.systolic.search.space import pin, space_of
 from systolic.designs import board_of
 from systolic.model import Calibration, Model, any_picture, quantise_model
 from systolic.styles.streaming import exploration as streaming
@@ -21,12 +19,9 @@ from systolic.styles.streaming.exploration import StreamingComparison
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import SEARCHES, StreamingOptions
 from systolic.styles.systolic import exploration as systolic
-from systolic.styles.systolic.exploration import Alternatives, SystolicComparison
+from systolic.styles.systolic.exploration import Alternatives, ParetoFront, SystolicComparison
 from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.options import SystolicOptions
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def schedule(
@@ -70,16 +65,24 @@ def compare(
     arrays: Sequence[str] = (),
     bits: Sequence[int] = (8,),
     batches: Sequence[int] = (1,),
+    clocks_mhz: Sequence[float | None] = (None,),
     **options: Any,
 ) -> SystolicComparison:
-    """Every board × array × bits × batch side by side, at the clock of each that gives the most frames a second.
+    """Every board × array × bits × batch × clock side by side.
 
-    arrays: "13x16x16"; none searches the geometry. What does not fit is a row that says why. options: fields of
-    ``SystolicOptions``.
+    arrays: "13x16x16"; none searches the geometry. clocks_mhz: None for the one that gives the most frames a second.
+    What does not fit is a row that says why. options: fields of ``SystolicOptions``; ``ddr_gbps`` may be several.
     """
     networks = {count: shapes_of(network, count, layers.check_layers) for count in bits}
-    alternatives = Alternatives(tuple(map(board_of, boards)), tuple(arrays), tuple(batches))
-    return systolic.compare(networks, alternatives, None, SystolicOptions(**options))
+    gbps = options.pop("ddr_gbps", None)
+    alternatives = Alternatives(
+        tuple(map(board_of, boards)),
+        tuple(arrays),
+        tuple(batches),
+        tuple(clocks_mhz),
+        tuple(gbps) if isinstance(gbps, Sequence) else (gbps,),
+    )
+    return systolic.compare(networks, alternatives, SystolicOptions(**options))
 
 
 def compare_foldings(
@@ -95,35 +98,22 @@ def compare_foldings(
     return streaming.compare(shapes, board_of(board), clock_mhz, wishes, searches)
 
 
-@dataclass(frozen=True, eq=False)
-class ParetoFront:
-    """The schedules that no other beats in both frames/s and DSPs, the fastest first."""
-
-    points: tuple[SystolicMapping, ...]
-
-    def figure(self, chosen: SystolicMapping | None = None) -> Figure:
-        """Frames a second against DSP, BRAM36 and DDR bytes. chosen: a schedule that is marked."""
-        from systolic.styles.systolic.figures import pareto
-
-        return pareto(self.points, chosen)
-
-    def _repr_html_(self) -> str:
-        from systolic.report.page import picture
-
-        return picture(self.figure())
-
-
 def pareto_front(
-    network: Model, board: Board | str = "zcu104", clock_mhz: float | None = None, batch: int = 1, **pins: int
+    network: Model,
+    board: Board | str = "zcu104",
+    clock_mhz: float | None = None,
+    batch: int = 1,
+    options: SystolicOptions | None = None,
+    **pins: int,
 ) -> ParetoFront:
     """The best schedule of every geometry that is on the front.
 
-    clock_mhz: the board's highest where it is None. pins: numbers of the array, such as lanes=16.
+    clock_mhz: the board's highest where it is None. options: memory, budget and pins. pins: more numbers of the array,
+    such as lanes=16. ScheduleError where nothing fits.
     """
-    quantised, there = shapes_of(network, check=layers.check_layers), board_of(board)
-    clock = there.clocks()[-1] if clock_mhz is None else there.nearest_clock(clock_mhz)
-    space = pin(space_of(quantised, there, batch=batch), **pins)
-    return ParetoFront(systolic.pareto_front(quantised, there, ddr_timing(there, clock.mhz), space, batch))
+    wishes = options or SystolicOptions()
+    wishes = replace(wishes, batch=batch, pins={**wishes.pins, **pins})
+    return systolic.front(shapes_of(network, check=layers.check_layers), board_of(board), clock_mhz, wishes)
 
 
 def shapes_of(

@@ -47,15 +47,13 @@ def add_shapes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=size, metavar="WxH", help="input size instead of the network's own")
 
 
+CLOCK_HELP = "a clock that the board makes (default: the best; its highest where a rate is to be held)"
+SEVERAL = "may be given several times"
+
+
 def add_search(parser: argparse.ArgumentParser) -> None:
     """What ``schedule`` and ``compare`` ask of a search."""
     add_shapes(parser)
-    parser.add_argument(
-        "--clock",
-        type=float,
-        metavar="MHZ",
-        help="a clock that the board makes (default: the best; its highest where a rate is to be held)",
-    )
     parser.add_argument("--objective", default="fps", help="fps, latency, ddr or resources (default: %(default)s)")
     parser.add_argument(
         "--fps", type=float, default=0.0, metavar="RATE", help="frame rate that ddr and resources must hold"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -44,10 +44,12 @@ def svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def bars(rates: Sequence[tuple[str, float]], what: str) -> Figure:
-    """One bar an alternative."""
+def bars(rates: Sequence[tuple[str, float]], what: str, pale: Collection[int] = ()) -> Figure:
+    """One bar an alternative; names may come twice. pale: the bars that are there to be compared with."""
     figure, axes = blank(what, max(1.6, 0.6 + 0.3 * len(rates)))
-    axes.barh([name for name, _ in rates], [value for _, value in rates], color=COLOURS["compute"])
+    colours = [COLOURS["fill" if row in pale else "compute"] for row in range(len(rates))]
+    axes.barh(range(len(rates)), [value for _, value in rates], color=colours)
+    axes.set_yticks(range(len(rates)), [name for name, _ in rates])
     for row, (_, value) in enumerate(rates):
         axes.text(value, row, f" {value:,.1f}", va="center", fontsize=8)
     axes.invert_yaxis()

@@ -148,7 +148,7 @@ def test_the_front_drops_what_a_later_geometry_beats() -> None:
 def test_a_row_a_batch() -> None:
     """Dense layers take less time and traffic a frame the more frames share their weights, which the row counts."""
     dense = Builder(3, 8, 8).conv(16, 3).pool().dense(256).dense(128).network("dense")
-    found = compare({8: dense}, Alternatives((ZCU104,), ("8x16x16",), (1, 4, 8)), 300)
+    found = compare({8: dense}, Alternatives((ZCU104,), ("8x16x16",), (1, 4, 8), (300,)))
     assert [row.asked for row in found.rows] == [f"zcu104, 8x16x16, int8, batch {batch}" for batch in (1, 4, 8)]
     priced = [row.mapping.cost for row in found.rows if row.mapping]
     rates = [one.frames_per_second for one in priced]

@@ -8,11 +8,12 @@ from boards.board import Board
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import place
+from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.schedule import SystolicSchedule, schedule_layers
 from scheduler.systolic.search.bounds import least_cycles
 from scheduler.systolic.search.solve import Candidate, solve
-from scheduler.systolic.search.space import FASTEST, Goal, Request, Space, bare_array, geometries, space_for
+from scheduler.systolic.search.space import FASTEST, Goal, Request, Space, bare_array, geometries, ports_fit, space_for
 from scheduler.systolic.search.task import Task, network_shapes
 
 
@@ -21,10 +22,11 @@ def pareto_front(
 ) -> tuple[SystolicSchedule, ...]:
     """The front, the fastest first; the request's goal is not looked at.
 
-    Few arrays of a geometry are searched, so that all geometries take seconds: three Savers, two ports of each kind.
+    Few arrays of a geometry are searched, so that all geometries take seconds: three Savers, two ports of each kind, or
+    one.
     """
     layers = lower(network, request.batch)
-    space = _coarse(request.space or space_for(network, layers, board))
+    space = _coarse(request.space or space_for(network, layers, board), board)
     networks = {width: network_shapes(network, layers, width, space) for width in space.shapes}
     bounds = {
         geometry: sum(least_cycles(geometry, networks[geometry.width], ddr, space))
@@ -67,9 +69,20 @@ def _with_point(front: list[_Point], best: _Point) -> list[_Point]:
     return [*(point for point in front if not _dominates(best, point)), best]
 
 
-def _coarse(space: Space) -> Space:
+def _coarse(space: Space, board: Board) -> Space:
+    """Few of each number; what is pinned stays. A board of few ports has one for maps and one for weights."""
+    ports = (2,) if ports_fit(Array(2, 4, 4, map_ports=2, weight_ports=2), board) else (1,)
+
+    def few(numbers: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(number for number in numbers if number in wanted) or numbers
+
     return replace(
-        space, save_rows=(1, 2, 4), chunks=space.chunks[-1:], map_ports=(2,), weight_ports=(2,), column_tiles=4
+        space,
+        save_rows=few(space.save_rows, (1, 2, 4)),
+        chunks=space.chunks[-1:],
+        map_ports=few(space.map_ports, ports),
+        weight_ports=few(space.weight_ports, ports),
+        column_tiles=4,
     )
 
 

@@ -11,6 +11,7 @@ from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.layers import check_layers
 from systolic.cli.arguments import (
+    CLOCK_HELP,
     Parsers,
     add_arguments,
     add_bits,
@@ -36,6 +37,7 @@ def add(parsers: Parsers) -> None:
     """The command's arguments."""
     parser = command(parsers, "schedule", run, "find the best array and tiling for a network, and say why", EXAMPLE)
     add_search(parser)
+    parser.add_argument("--clock", type=float, metavar="MHZ", help=CLOCK_HELP)
     add_board(parser, "zcu104")
     parser.add_argument("--array", metavar="MxNxL", help="pin rows × columns × lanes")
     parser.add_argument("--order", help="pin the loop order: weights-resident, inputs-resident or streamed")

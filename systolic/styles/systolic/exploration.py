@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boards.board import Board
 from boards.errors import ScheduleError
@@ -22,11 +22,14 @@ from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.schedule_file import from_json, saved_ddr
 from scheduler.systolic.search import pareto
 from scheduler.systolic.search.search import SearchResult, search, search_clocks
-from scheduler.systolic.search.space import Request, Space, pin, space_of
+from scheduler.systolic.search.space import Goal, Request, Space, pin, space_of
 from scheduler.systolic.search.workers import Workers
 from systolic.styles.options import saved_text
 from systolic.styles.systolic.mapping import Holds, SystolicMapping, price
 from systolic.styles.systolic.options import SystolicOptions
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Progress = Callable[[str], None]
 
@@ -153,12 +156,15 @@ class SystolicComparison:
 
 @dataclass(frozen=True)
 class Alternatives:
-    """What is to be compared: every board × array × batch. arrays: "13x16x16"; none searches the geometry too.
-    batches: frames that share the weights' passage."""
+    """What is to be compared: every board × array × batch × clock × DDR. arrays: "13x16x16"; none searches the
+    geometry. batches: frames that share the weights' passage. clocks_mhz, ddr_gbps: None for the best, and for what the
+    board has."""
 
     boards: tuple[Board, ...]
     arrays: tuple[str, ...] = ()
     batches: tuple[int, ...] = (1,)
+    clocks_mhz: tuple[float | None, ...] = (None,)
+    ddr_gbps: tuple[float | None, ...] = (None,)
 
     def __post_init__(self) -> None:
         for batch in self.batches:
@@ -168,7 +174,6 @@ class Alternatives:
 def compare(
     networks: Mapping[int, QuantizedNetwork],
     alternatives: Alternatives,
-    clock_mhz: float | None = None,
     options: SystolicOptions | None = None,
     executor: Executor | None = None,
     tell: Progress = lambda _: None,
@@ -178,17 +183,19 @@ def compare(
     A combination that does not fit is a row with its sentence; ScheduleError for what is no array.
     """
     options, rows = options or SystolicOptions(), []
-    arrays = alternatives.arrays or (None,)
-    choices = list(product(networks.items(), alternatives.boards, arrays, alternatives.batches))
-    for number, ((bits, network), board, array, batch) in enumerate(choices):
+    hardware = product(alternatives.boards, alternatives.clocks_mhz, alternatives.ddr_gbps)
+    choices = list(product(networks.items(), hardware, alternatives.arrays or (None,), alternatives.batches))
+    for number, ((bits, network), (board, clock_mhz, gbps), array, batch) in enumerate(choices):
+        parts = [board.name, array or "best", f"int{bits}"]
+        parts += [f"batch {batch}"] if alternatives.batches != (1,) else []
+        parts += [f"{clock_mhz:g} MHz"] if clock_mhz is not None and len(alternatives.clocks_mhz) > 1 else []
+        parts += [f"{gbps:g} GB/s"] if gbps is not None and len(alternatives.ddr_gbps) > 1 else []
+        asked = ", ".join(parts)
         tell(f"comparing, {number} of {len(choices)} done, {number / len(choices):.0%}")
-        asked = f"{board.name}, {array or 'best'}, int{bits}" + (
-            f", batch {batch}" if alternatives.batches != (1,) else ""
-        )
-        wanted_here = replace(options, array=array, batch=batch)
-        _ = wanted_here.pinned  # what is no array ends the comparison
+        wishes = replace(options, array=array, batch=batch, ddr_gbps=gbps)
+        _ = wishes.pinned  # what is no array ends the comparison
         try:
-            rows.append(Candidate(asked, explore(network, board, clock_mhz, wanted_here, executor)))
+            rows.append(Candidate(asked, explore(network, board, clock_mhz, wishes, executor)))
         except ScheduleError as error:
             rows.append(Candidate(asked, None, str(error)))
     names = {network.name for network in networks.values()}
@@ -209,3 +216,65 @@ def pareto_front(
     """
     schedules = pareto.pareto_front(network, room(board, budget), ddr, Request(space=space, batch=batch))
     return tuple(price(schedule, board, ddr, budget=budget) for schedule in schedules)
+
+
+@dataclass(frozen=True, eq=False)
+class ParetoFront:
+    """The schedules that no other beats in both frames/s and DSPs, the fastest first; all of one board and clock."""
+
+    points: tuple[SystolicMapping, ...]
+
+    def values(self) -> dict[str, Any]:
+        """{network, board, clock_mhz, ddr, batch, points: [{array, cycles_per_frame, frames_per_second, usage,
+        ddr_bytes_per_frame}]}"""
+        of_all = ("network", "board", "clock_mhz", "ddr", "batch")
+        of_each = ("array", "cycles_per_frame", "frames_per_second", "usage", "ddr_bytes_per_frame")
+        values = [point.values() for point in self.points]
+        return {
+            **{name: values[0][name] for name in of_all},
+            "source": "modelled",
+            "points": [{name: point[name] for name in of_each} for point in values],
+        }
+
+    def text(self) -> str:
+        """A table for a terminal."""
+        from systolic.styles.systolic.report import front_text
+
+        return front_text(self.points)
+
+    def page(self) -> str:
+        """One self-contained HTML file."""
+        from systolic.styles.systolic.report import front_page
+
+        return front_page(self.points)
+
+    def figure(self, chosen: SystolicMapping | None = None) -> Figure:
+        """Frames a second against DSP, BRAM36 and DDR bytes. chosen: a schedule that is marked."""
+        from systolic.styles.systolic.figures import pareto as draw
+
+        return draw(self.points, chosen)
+
+    def _repr_html_(self) -> str:
+        from systolic.styles.systolic.report import front_html
+
+        return front_html(self.points)
+
+
+def front(
+    network: QuantizedNetwork, board: Board, clock_mhz: float | None = None, options: SystolicOptions | None = None
+) -> ParetoFront:
+    """The front of all arrays that the options allow: their pins, batch, memory and budget.
+
+    clock_mhz: the board's highest where it is None. Raises BoardError for a clock that the board does not make, and
+    ScheduleError where nothing fits.
+    """
+    options = options or SystolicOptions()
+    ddr, allowed = _ddr(board, clock_mhz, options.ddr_rate(board)), room(board, options.budget)
+    space = pin(space_of(network, allowed, batch=options.frames), **options.pinned)
+    points = pareto_front(network, board, ddr, space, options.frames, options.budget)
+    if not points:
+        _search(
+            network, board, clock_mhz or ddr.clock_mhz, (Request(Goal(), space, options.frames), options), Workers()
+        )
+        raise ScheduleError(f"no array of the front's few fits {network.name} on {board.title}; pin fewer numbers")
+    return ParetoFront(points)

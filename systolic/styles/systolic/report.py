@@ -206,9 +206,16 @@ def comparison_text(comparison: SystolicComparison) -> str:
 
 
 def comparison_html(comparison: SystolicComparison) -> str:
-    """A part of a page: the table, and a bar a candidate."""
-    rates = [(row.asked, row.mapping.frames_per_second) for row in comparison.rows if row.mapping]
-    chart = picture(bars(rates, "frames/s (modelled)")) if rates else ""
+    """A part of a page: the table, and a bar a candidate and baseline."""
+    rates: list[tuple[str, float]] = []
+    pale: set[int] = set()
+    for row in (row for row in comparison.rows if row.mapping):
+        assert row.mapping is not None
+        rates.append((row.asked, row.mapping.frames_per_second))
+        pale |= set(range(len(rates), len(rates) + len(row.mapping.baselines)))
+        clock = row.mapping.clock_mhz * 1e6
+        rates += [(baseline.name, clock / baseline.cycles) for baseline in row.mapping.baselines]
+    chart = picture(bars(rates, "frames/s (modelled); pale: baselines", pale)) if rates else ""
     return html_table(COMPARISON_HEAD, comparison_rows(comparison)) + chart
 
 
@@ -220,3 +227,49 @@ def comparison_page(comparison: SystolicComparison, front: Sequence[SystolicMapp
     if front:
         parts.append("<h2>Geometries</h2>" + picture(figures.pareto(front, best)))
     return page(f"{comparison.network}: schedules compared", *parts, *map(mapping_html, mappings))
+
+
+# --- the Pareto front ----------------------------------------------------------------------------------------------
+
+FRONT_HEAD = ("array", "cycles a frame", "frames/s", "DSP", "BRAM36", "URAM", "LUT", "DDR MB a frame")
+
+
+def front_rows(points: Sequence[SystolicMapping]) -> list[list[Cell]]:
+    """A line a point under FRONT_HEAD."""
+    return [
+        [
+            str(point.schedule.array),
+            point.cycles_per_frame,
+            point.frames_per_second,
+            point.usage.dsp,
+            point.usage.bram36,
+            point.usage.uram,
+            point.usage.lut,
+            point.cost.bytes_per_frame / 1e6,
+        ]
+        for point in points
+    ]
+
+
+def front_title(points: Sequence[SystolicMapping]) -> str:
+    """Network, board, clock and memory of a front."""
+    first = points[0]
+    return (
+        f"{first.network.name} on {first.board.title} at {first.clock_mhz:g} MHz, {first.cost.ddr.rate}: "
+        f"{len(points)} schedules that no other beats in both frames/s and DSPs"
+    )
+
+
+def front_text(points: Sequence[SystolicMapping]) -> str:
+    """Of ``systolic pareto``."""
+    return f"{front_title(points)}, modelled\n\n{table(FRONT_HEAD, front_rows(points))}"
+
+
+def front_html(points: Sequence[SystolicMapping]) -> str:
+    """A part of a page: the picture, and the table."""
+    return picture(figures.pareto(points)) + html_table(FRONT_HEAD, front_rows(points))
+
+
+def front_page(points: Sequence[SystolicMapping]) -> str:
+    """The page of ``systolic pareto --report``."""
+    return page(front_title(points), front_html(points))

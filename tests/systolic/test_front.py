@@ -1,0 +1,66 @@
+"""The Pareto front and the sweeps of a comparison, as an architect asks for them on the command line."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.golden.test_golden_text import CFG
+from tests.systolic.command_line import call, refused
+from tests.systolic.pages import one_whole_page
+
+SMALL = ("--seed", 1, "--board", "pynq-z2")
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    (tmp_path / "tiny.cfg").write_text(CFG)
+    return tmp_path / "tiny.cfg"
+
+
+def test_no_point_of_the_front_beats_another(network: Path, tmp_path: Path) -> None:
+    shown, page = tmp_path / "front.png", tmp_path / "front.html"
+    asked = ("pareto", network, *SMALL, "--clock", 100, "--dsp-share", 0.5, "--ddr-gbps", 1.5)
+    done = call(*asked, "--picture", shown, "--report", page, "--json", "-")
+    assert done.code == 0, done.error
+    values = done.json
+    points = [(point["frames_per_second"], point["usage"]["dsp"]) for point in values["points"]]
+    assert len(points) > 2
+    assert points == sorted(points, reverse=True)
+    assert all(fps > slower and dsp > fewer for (fps, dsp), (slower, fewer) in pairwise(points))
+    assert max(dsp for _, dsp in points) <= 110
+    assert (values["ddr"]["gbps"], values["board"], values["source"]) == (1.5, "pynq-z2", "modelled")
+    assert Image.open(shown).size[0] > 300
+    one_whole_page(page.read_text("utf-8"))
+    text = call(*asked).out
+    assert f"{len(points)} schedules that no other beats in both frames/s and DSPs, modelled" in text
+    assert len(re.findall(r"(?m)^\d+×\d+×\d+ ", text)) == len(points)
+
+
+def test_a_front_of_nothing_says_why(network: Path) -> None:
+    refused(call("pareto", network, *SMALL, "--array", "16x16x16"), r"needs 2048 DSP of 213 .*97% DSP")
+
+
+def test_a_comparison_sweeps_clocks_and_memories(network: Path, tmp_path: Path) -> None:
+    page = tmp_path / "compare.html"
+    sweep = ("--clock", 100, "--clock", 200, "--ddr-gbps", 0.2, "--ddr-gbps", 2)
+    done = call("compare", network, *SMALL, "--array", "4x8x8", *sweep, "--report", page, "--json", "-")
+    assert done.code == 0, done.error
+    rows = done.json["rows"]
+    assert [row["asked"].split(", ", 3)[3] for row in rows] == [
+        "100 MHz, 0.2 GB/s",
+        "100 MHz, 2 GB/s",
+        "200 MHz, 0.2 GB/s",
+        "200 MHz, 2 GB/s",
+    ]
+    rates = [row["schedule"]["frames_per_second"] for row in rows]
+    assert rates[0] < rates[1] < rates[3]
+    assert rates[0] <= rates[2] < rates[3]
+    text = page.read_text("utf-8")
+    one_whole_page(text)
+    chart = text[text.index("<svg") : text.index("</svg>")]
+    assert chart.count(">convor<") == len(rows)  # its baselines beside each
