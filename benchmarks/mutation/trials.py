@@ -6,6 +6,7 @@ import importlib
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -51,14 +52,30 @@ class Trials:
 
     def _tests(self, mutant: Mutant) -> list[str]:
         lines = statement(self.root / mutant.path, mutant.line)
-        paths = [mutant.path] if lines else [mutant.path, *self._importers(mutant.path)]
-        tests = [test for test in self.reach.reaching(paths, lines) if test in self.items]
+        if lines:
+            tests = self.reach.reaching([mutant.path], lines)
+        else:
+            tests = [
+                *self._naming(mutant.path),
+                *self.reach.reaching([mutant.path, *self._importers(mutant.path)], None),
+            ]
+        tests = [test for test in dict.fromkeys(tests) if test in self.items]
         elapsed = 0.0
         for count, test in enumerate(tests):
             elapsed += self.reach.seconds[test]
             if elapsed > self.budget:
                 return tests[: max(1, count)]
         return tests
+
+    def _naming(self, path: str) -> list[str]:
+        """The quick tests that reach nothing of the project, in files that import from a file: who reads its constants."""
+        loaded = importlib.import_module(_module(path))
+        reaching = set(self.reach.reaching(self.reach.tests, None))
+        return [
+            test
+            for test, item in self.items.items()
+            if test in self.reach.seconds and test not in reaching and _imports(item, loaded)
+        ]
 
     def _importers(self, path: str) -> list[str]:
         """The files that import from one: who uses its constants."""
@@ -74,6 +91,11 @@ class Trials:
         except UnreachableError:
             return Outcome.UNREACHABLE
         return Outcome.SURVIVED if _all_pass([self.items[test] for test in tests]) else Outcome.KILLED
+
+
+def _imports(item: pytest.Item, loaded: ModuleType) -> bool:
+    values = vars(getattr(item, "module", loaded)).values()
+    return any(value is loaded or getattr(value, "__module__", None) == loaded.__name__ for value in values)
 
 
 def _module(path: str) -> str:

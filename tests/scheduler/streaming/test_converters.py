@@ -138,6 +138,12 @@ def test_words_of_more_pixels_are_fewer() -> None:
             Words(2, 4, 4),
             (Converter(8, 4, 8, 8, 12, 2, 1), Converter(4, 4, 8, 4, 12), Converter(4, 8, 4, 4, 12, 1, 2)),
         ),
+        (
+            Words(2, 3, 6),
+            Words(2, 3, 9),
+            (Converter(6, 3, 6, 6, 12, 2, 1), Converter(3, 3, 6, 9, 12), Converter(3, 6, 9, 9, 12, 1, 2)),
+        ),
+        (Words(1, 2, 4), Words(1, 9, 6), (Converter(2, 3, 4, 6, 12), Converter(3, 9, 6, 6, 12))),
         (Words(1, 4, 8), Words(1, 9, 6), (Converter(4, 3, 8, 6, 12), Converter(3, 9, 6, 6, 12))),
     ],
 )

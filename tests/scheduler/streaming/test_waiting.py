@@ -8,7 +8,7 @@ from boards.board import load
 from cnn.network import MaxPool, Padding, Reorg, Shape
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
-from scheduler.streaming.model.waiting import depth_of, depths, waiting
+from scheduler.streaming.model.waiting import _gathered, depth_of, depths, waiting
 from tests.low_bit import Layers, skipping, ultranet
 
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
@@ -61,6 +61,13 @@ def test_what_passes_by_a_window_waits_for_its_first_rows(kernel: int, padding: 
     assert waits(Layers(4, 10, 12).conv(4, 1).conv(4, kernel, 1, padding).sum(2, 1)) == expected
     assert waits(Layers(4, 10, 12).conv(4, 1).conv(0, kernel, 1, padding, True).sum(2, 1)) == expected
     assert waits(pooled(made, kernel, 1, padding, Shape(4, 10, 12), 1).sum(2, 1)) == expected
+
+
+def test_pixels_before_the_first_window_is_whole() -> None:
+    """3×5 taps, every second pixel of 5×9, with 1 row and 2 pixels of padding, on rows of 10: 3 rows and 6 pixels."""
+    assert _gathered((3, 5), 2, Padding(1, 2), 10) == 36
+    assert _gathered((5, 3), 1, Padding(), 10) == 4 * 10 + 2
+    assert _gathered((1, 1), 1, Padding(1, 1, 1, 1), 10) == 0
 
 
 def test_waits_add_up_along_a_way() -> None:
