@@ -68,7 +68,7 @@ class Trials:
         return tests
 
     def _naming(self, path: str) -> list[str]:
-        """The quick tests that reach nothing of the project, in files that import from a file: who reads its constants."""
+        """The quick tests that reach nothing, in files that import from a file: who reads its constants."""
         loaded = importlib.import_module(_module(path))
         reaching = set(self.reach.reaching(self.reach.tests, None))
         return [
