@@ -278,6 +278,8 @@ def test_tiles_of_columns_follow_one_another_in_the_map() -> None:
         made = emit(scheduled(build.network(), array, [(6, WEIGHTS, True, False)]))
         column = PASS_FIELDS.index("out_base")
         assert made.words[:, column].tolist() == [30, 30 + first]
+        # column 6 reads from 5 on, whose word of two pixels begins at 4: two columns before, one of which is padding
+        assert made.words[:, PASS_FIELDS.index("pad_left")].view("int32").tolist() == [1, -1]
 
 
 def test_regions_of_maps() -> None:

@@ -182,6 +182,24 @@ def test_the_greatest_sum_that_32_bits_hold() -> None:
                 emit(schedule)
 
 
+def test_the_greatest_sum_of_pixels_that_32_bits_hold() -> None:
+    """At 16 bits a pixel is 0…255 as it is."""
+    build = Builder(3, 6, 6, bits=16).conv(8, 3)
+    op = as_kind(QConvolution, build.nodes[1].op)
+    old = as_kind(Requantiser, op.requantiser)
+    left = 2**31 - 1 - 255 * np.abs(op.weights[2].astype(np.int64)).sum()
+    for bias, fits in ((left, True), (left + 1, False)):
+        changed = old.bias.copy()
+        changed[2] = bias
+        build.nodes[1] = replace(build.nodes[1], op=replace(op, requantiser=replace(old, bias=changed)))
+        schedule = first_fit(build.network(), replace(ARRAY, bits=16))
+        if fits:
+            assert requantiser_image(schedule.layers[0], schedule.network)[2, 0] == bias
+        else:
+            with pytest.raises(ScheduleError, match="but channel 2 may reach 2147483648; check"):
+                requantiser_image(schedule.layers[0], schedule.network)
+
+
 def test_the_picture_lies_in_pixels_and_maps_in_words_of_their_values() -> None:
     """Where 16 bits hold maps of 12, a block is a word; results of 16 bits are two where lanes have 8."""
     build = Builder(3, 6, 6, bits=16)

@@ -19,10 +19,12 @@ from scheduler.hardware.budget import Budget
 from scheduler.hardware.primitives import constant_luts, distributed_luts, product_luts, shift_luts
 from scheduler.streaming import graph as g
 from scheduler.streaming.area.budget import limits, unit_areas
+from scheduler.streaming.area.memory import style
+from scheduler.streaming.area.packing import PackedFields, Range, four_products, two_weights, value_range
 from scheduler.streaming.area.parts import converter_usage, parts
 from scheduler.streaming.area.total import edge_usage, usage, usage_by_block, usage_with
 from scheduler.streaming.area.usage import NOTHING, StreamingUsage, sum_of
-from scheduler.streaming.area.windows import window_pixels
+from scheduler.streaming.area.windows import reorg_pixels, window_pixels
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import Converter, edges
 from tests.kinds import as_kind
@@ -157,6 +159,7 @@ def test_a_window_that_gives_a_tap_at_a_time() -> None:
         (g.Window((2, 5), 1, Padding()), (6, 9), (5, 5), 1 * 9 + 4 + 1 + (2 * 9 - 4)),  # the last row is not needed
         (g.Window((1, 1), 1, Padding(0, 0, 0, 3)), (4, 5), (4, 8), 1 + 1),
         (g.Window((3, 3), 3, Padding()), (9, 9), (3, 3), 2 * 9 + 2 + 1 + (3 * 9 - 2 * 3)),
+        (g.Window((1, 1), 2, Padding()), (5, 6), (3, 3), 1 + (2 * 6 - 2 * 2)),  # one row is left, two are stepped over
     ],
 )
 def test_pixels_that_a_window_keeps(
@@ -261,6 +264,7 @@ def test_blocks_that_pass_words_on() -> None:
         (Converter(6, 4, 12, 12, 100), 50 + 4 * 10 * 2, 0),  # 4 places of 2 values
         (Converter(8, 16, 64, 64, 100, 1, 2), 100 + 4 * 16 + 40, 40),  # 8 words of 64 bits
         (Converter(16, 8, 64, 64, 100, 2, 1), 100 + 4 * 16 + 40, 40),
+        (Converter(8, 16, 512, 512, 100, 1, 2), 100 + 4 * 16 + 80, 80),  # 64 words
     ],
 )
 def test_a_converter(converter: Converter, luts: int, memory: int) -> None:
@@ -304,3 +308,78 @@ def test_primitives() -> None:
     assert [distributed_luts(6, depth, zynq7) for depth in (0, 1, 32, 33, 65)] == [0, 4, 4, 8, 22]
     assert [shift_luts(5, depth) for depth in (1, 32, 33)] == [5, 5, 10]
     assert [product_luts(*bits) for bits in ((1, 8), (8, 1), (2, 2), (2, 8), (3, 5), (5, 3))] == [8, 8, 3, 9, 12, 12]
+
+
+def test_more_of_a_second_pixel() -> None:
+    """SIMD 4: 2 words of 16 bits are gathered, 4 of 16 scattered."""
+    assert counted(unit(), 2, g.Fold(pe=4, simd=4, pixels=2))["pixels"] == (200 + 16 + 16, 32, 0)
+
+
+@pytest.mark.parametrize(
+    ("fold", "luts"),
+    [
+        (g.Fold(pe=2, simd=16), 2 * (16 + 16)),  # fields of 19 bits hold 8 products: 2 chains
+        (g.Fold(pe=1, simd=16), 16),  # one product a DSP, whose cascade adds all
+        (g.Fold(pe=1, simd=16, pixels=2), 2 * (48 + 16)),  # fields of 18 bits hold 4: 4 chains
+        (g.Fold(pe=2, simd=16, pixels=2), 4 * (16 + 16)),  # four products do not fit, two weights do
+        (g.Fold(pe=2, simd=16, multiplier="lut"), 2 * (15 * 16 + 16)),
+    ],
+)
+def test_chains_of_products_of_8_bits(fold: g.Fold, luts: int) -> None:
+    """Sums of 16 · 7 · 255 = 28,560 have 16 bits, at which the adders end; products have 16 too."""
+    made = Sevens(16, 4, 4, "INT8", "UINT8").conv(16, 1).conv(4, 1)
+    assert counted(made, 2, fold)["adders"] == (luts, 0, 0)
+
+
+def test_rows_of_a_window_that_reaches_beyond_its_map() -> None:
+    """9 positions of 8 groups on rows of 7 pixels: 72 words of 8 bits are two banks of 16 LUTs, and 8 between them."""
+    made = Sevens(8, 7, 7).conv(8, 1).conv(8, 3, 1, Padding(2, 2, 2, 2))
+    assert counted(made, 2, g.Fold(simd=1, style="parallel"))["rows"] == (40, 40, 0)
+
+
+def test_a_window_that_is_not_square() -> None:
+    """2×4: the row above in 6 · 8 words of 4 bits; 2 rows of 3 pixels of 4 bits, of 8 groups."""
+    graph = lower(windowed().network())
+    block = replace(graph.blocks[2], op=g.Window((2, 4), 1, Padding(0, 0, 1, 3)))
+    graph = replace(graph, blocks=(*graph.blocks[:2], block, *graph.blocks[3:]))
+    found = counts_of(graph, 2, g.Fold(simd=1, style="parallel"))
+    assert (found["rows"], found["columns"]) == ((8, 8, 0), (16, 16, 0))
+    assert found["scan"] == (200 + 8 * 4, 0, 0)
+
+
+def test_comparisons_of_8_bits() -> None:
+    made = Sevens(8, 6, 6, "INT8", "UINT8").conv(8, 1).pool()
+    assert counted(made, 2, g.Fold(pe=1))["compare"] == (100 + 2 * (8 + 4), 0, 0)
+
+
+def test_pixels_of_a_reorg_of_3() -> None:
+    assert reorg_pixels(g.Reorg(3, "block"), Shape(4, 9, 8)) == 2 * 8 + 6
+    assert reorg_pixels(g.Reorg(3), Shape(9, 9, 8)) == (2 * 3 * 2 + 1) * 8 + 3
+    assert reorg_pixels(g.Reorg(3), Shape(9, 6, 8)) == 2 * 6 * 8
+
+
+def test_ranges_and_their_pairs() -> None:
+    assert [value_range(4, True), value_range(4, True, True), value_range(4, False)] == [
+        Range(-8, 7),
+        Range(-7, 7),
+        Range(0, 15),
+    ]
+    assert Range(-3, 5).paired(4) == Range(-3 * 17, 5 * 17)
+    assert [Range(-8, 7).in_bits(4), Range(-9, 7).in_bits(4), Range(-8, 8).in_bits(4)] == [True, False, False]
+    assert two_weights(Range(-7, 7), Range(0, 15), "DSP48E2") == PackedFields(23, ((1 << 22) - 1) // 105)
+    assert four_products(Range(-1, 1), Range(0, 3), "DSP48E2").field == 11  # two fields are at most 23 bits
+    assert two_weights(Range(-7, 7), Range(0, 1 << 17), "DSP48E2") == PackedFields(0, 0)  # no port takes it
+
+
+def test_primitives_of_memories_at_their_edges() -> None:
+    assert [style(18, depth, "auto") for depth in (64, 65)] == ["lutram", "bram"]
+    assert [style(*size, "auto") for size in ((8, 128), (8, 129))] == ["lutram", "bram"]
+    assert style(1, 1, "uram") == "uram"
+
+
+def test_usages_add_up_by_resource() -> None:
+    used = StreamingUsage(1, 2, 3, 4, 5, 6)
+    assert used + used == StreamingUsage(2, 4, 6, 8, 10, 12)
+    assert used.times(3) == StreamingUsage(3, 6, 9, 12, 15, 18)
+    assert [StreamingUsage(bram18=count).bram36 for count in (0, 1, 2, 3)] == [0, 1, 1, 2]
+    assert (Budget().bram, Budget().uram) == (0.95, 0.95)  # of memories in columns of their own
