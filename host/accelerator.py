@@ -33,6 +33,7 @@ class Accelerator(Detector):
 
     def __init__(self, folder: Path | str, options: Options = Options(), *, device: Any = None) -> None:  # noqa: B008
         require_pynq()
+        options = Options.checked(options)
         path = design_folder(folder)
         manifest = read_manifest(path)
         style = STYLES[manifest.style]

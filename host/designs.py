@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from boards.errors import HostError
+from boards.errors import HostError, cut, listed, shown
+from host import arguments
 from host.contract.manifest import read_manifest
 from host.contract.parts import MANIFEST
 
@@ -35,17 +37,18 @@ def installed() -> dict[str, Path]:
 
 def design_folder(named: Path | str) -> Path:
     """The folder of a design, of one of its files, or of an installed one by its name. HostError where it is none."""
-    path = Path(named)
-    for folder in (path, path.parent, path.parent.parent):
-        if (folder / MANIFEST).is_file():
-            return folder
+    path = arguments.path("a design's folder, one of its files or its name", named)
+    with contextlib.suppress(OSError):  # a name that is longer than any file's
+        for folder in (path, path.parent, path.parent.parent):
+            if (folder / MANIFEST).is_file():
+                return folder
     designs = installed()
     if str(named) in designs:
         return designs[str(named)]
-    names = f" (installed here: {', '.join(designs)})" if designs else ""
+    names = f" (installed here: {listed(designs)})" if designs else ""
     raise HostError(
-        f"{named} is not a generated design, there is no {MANIFEST}, and no installed design has that name{names}; "
-        "run systolic generate first, or copy the whole folder to the board"
+        f"{cut(named)} is not a generated design, there is no {MANIFEST}, and no installed design has that "
+        f"name{names}; run systolic generate first, or copy the whole folder to the board"
     )
 
 
@@ -54,12 +57,14 @@ def find_design(network: str | None = None) -> Path:
 
     network: the design's own name for it, "tiny_yolov2_voc" for instance; any where it is None.
     """
+    if network is not None and not isinstance(network, str):
+        raise HostError(f"network is the name of one, or None for any, not {shown(network)}")
     current = Path.cwd()
     for folder in _candidates(current):
         if network is None or read_manifest(folder).network == network:
             return folder
-    subject = "generated design" if network is None else f"design of {network}"
-    how = "systolic demo" if network is None else f"systolic generate {network.replace('_', '-')}"
+    subject = "generated design" if network is None else f"design of {cut(network)}"
+    how = "systolic demo" if network is None else f"systolic generate {cut(network.replace('_', '-'))}"
     raise HostError(
         f"no {subject} was found in or above {current} and none is installed: run {how}, or pip install "
         f"the wheel of systolic package, or set {VARIABLE} to a design's folder"

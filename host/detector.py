@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from boards.errors import HostError
+from boards.errors import HostError, PictureError, shown
+from host.arguments import whole
 from host.backend import Backend
 from host.contract.parts import Manifest
 from host.contract.tensors import Integers, Pixels, to_floats
@@ -31,6 +32,7 @@ from host.vision.placement import Placement
 T = TypeVar("T")
 Self = TypeVar("Self", bound="Detector")
 Frame = Path | str | Pixels
+MOST_WORKERS = 64
 
 
 class Detector:
@@ -38,7 +40,7 @@ class Detector:
 
     def __init__(self, folder: Path, manifest: Manifest, backend: Backend, options: Options) -> None:
         self.folder, self.manifest, self.options = folder, manifest, options
-        self.wait = options.wait
+        self._wait = options.wait
         self._backend = backend
         self._busy = threading.Lock()
         self._gate = Gate()
@@ -50,6 +52,15 @@ class Detector:
     def label(self) -> str:
         """What kind of numbers the times of this accelerator are."""
         return self._backend.label
+
+    @property
+    def wait(self) -> str:
+        """How the end of a start is waited for, "poll" or "interrupt"."""
+        return self._wait
+
+    @wait.setter
+    def wait(self, wait: str) -> None:
+        self._wait = replace(self.options, wait=wait).wait
 
     # --- one picture
 
@@ -87,8 +98,11 @@ class Detector:
         the one before it. A frame that fails raises ``FrameError`` after all results before it. ``measured``
         tells what bounded it.
         """
-        if workers < 1 or (verify_every is not None and verify_every < 1):
-            raise HostError(f"workers and verify_every are at least 1, not {workers} and {verify_every}")
+        whole("workers", workers, 1, MOST_WORKERS)
+        if verify_every is not None:
+            whole("verify_every", verify_every, 1, 1 << 62)
+        if isinstance(frames, (str, bytes, Path)) or not isinstance(frames, Iterable):
+            raise HostError(f"frames are pictures one after the other, not {shown(frames)}; one alone goes to detect()")
         with self._alone():
             flow = self._begin(frames, workers, verify_every)
             try:
@@ -158,6 +172,11 @@ class Detector:
 
     def prepare(self, picture: Frame) -> tuple[Pixels, Pixels, Placement]:
         """→ picture uint8 [h, w, 3], network input uint8 [channels, height, width], where it lies there."""
+        if not isinstance(picture, (np.ndarray, str, Path)):
+            raise PictureError(
+                f"a picture is a file's path or an array uint8 [height, width, 3], not {shown(picture)}; "
+                "np.asarray(picture) makes one of Pillow's"
+            )
         frame = checked_frame(picture) if isinstance(picture, np.ndarray) else load_frame(picture)
         pixels, placement = network_input(frame, self.manifest.input.shape, self.manifest.fit)
         return to_draw_on(frame), pixels, placement

@@ -39,6 +39,7 @@ def open_executed(folder: Path | str, options: Options = Options()) -> Detector:
 
     HostError where there is none. Of the options those of a board do not matter.
     """
+    options = Options.checked(options)
     path = design_folder(folder)
     manifest = read_manifest(path)
     library = find_library(path, options.library)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from boards.errors import HostError
+from boards.errors import HostError, shown
+from host.arguments import number, path, whole
 from host.vision.detection import OVERLAP, THRESHOLD
 
 WAITS = ("poll", "interrupt")
 MOST_SETS = 16
+LONGEST_TIMEOUT_S = 1e6
+LARGEST_SCALE = 1e9
 
 
 @dataclass(frozen=True)
@@ -33,9 +36,23 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.wait not in WAITS:
-            raise HostError(f"wait is 'poll' or 'interrupt', not {self.wait!r}")
-        if not 1 <= self.sets <= MOST_SETS:
-            raise HostError(f"sets is 1…{MOST_SETS} batches in flight, not {self.sets}")
+            raise HostError(f"wait is 'poll' or 'interrupt', not {shown(self.wait)}")
+        whole("sets, batches in flight,", self.sets, 1, MOST_SETS)
+        number("threshold", self.threshold, 1, zero=True)
+        number("overlap", self.overlap, 1, zero=True)
+        if self.library is not None:
+            path("library", self.library)
+        if self.timeout_s is not None:
+            number("timeout_s", self.timeout_s, LONGEST_TIMEOUT_S)
+        if self.time_scale is not None and self.time_scale != "fit":
+            number("time_scale, where it is not 'fit',", self.time_scale, LARGEST_SCALE)
+
+    @staticmethod
+    def checked(options: object) -> Options:
+        """The options that somebody gave; HostError where they are none."""
+        if not isinstance(options, Options):
+            raise HostError(f"options are an Options, such as Options(threshold=0.5), not {shown(options)}")
+        return options
 
     @property
     def scale(self) -> float | str | None:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from boards.errors import HostError
+from boards.errors import HostError, cut
 from host.vision.frame import Span
 
 T = TypeVar("T")
@@ -24,6 +24,10 @@ FEED_SECONDS = 1.0
 """How long the end of a stream waits for the caller's own iterator, which nothing can interrupt."""
 
 
+LONGEST_CAUSE = 2000
+"""Characters of what a stage raised: somebody else's exceptions are as long as they like."""
+
+
 class FrameError(HostError):
     """A stage failed on a frame. index: which, from 0; frame: what went in; __cause__: what happened.
 
@@ -32,9 +36,9 @@ class FrameError(HostError):
 
     def __init__(self, index: int, frame: object, stage: str, cause: BaseException, count: int = 1) -> None:
         self.index, self.frame, self.stage, self.count = index, frame, stage, count
-        named = f" ({frame})" if isinstance(frame, (str, bytes)) or hasattr(frame, "__fspath__") else ""
+        named = f" ({cut(frame)})" if isinstance(frame, (str, bytes)) or hasattr(frame, "__fspath__") else ""
         frames = f"frame {index}{named}" if count == 1 else f"frames {index}…{index + count - 1}"
-        super().__init__(f"{frames} failed in stage {stage!r}: {cause}")
+        super().__init__(f"{frames} failed in stage {stage!r}: {cut(cause, LONGEST_CAUSE)}")
 
 
 @dataclass(frozen=True, eq=False)

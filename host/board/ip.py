@@ -7,7 +7,7 @@ from typing import Any
 
 from pynq import DefaultIP
 
-from boards.errors import HostError
+from boards.errors import HostError, listed
 from host.board.interrupt import line_of
 
 AP_START, AP_DONE, AP_IDLE, AP_READY, AUTO_RESTART = 1, 2, 4, 8, 0x80
@@ -39,7 +39,7 @@ class GeneratedIP(DefaultIP):
             if candidate in self._offsets:
                 return self._offsets[candidate]
         raise HostError(
-            f"the .hwh has no register {name!r} for the accelerator, only {', '.join(sorted(self._offsets))}; "
+            f"the .hwh has no register {name!r} for the accelerator, only {listed(sorted(self._offsets))}; "
             "it belongs to another design: copy .bit, .hwh and manifest.json of one folder"
         )
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boards.errors import HostError
+from boards.errors import HostError, listed, shown
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.simulation_library import find_library
 from host.options import Options
@@ -47,7 +47,7 @@ class LoadedOverlay:
         self._stack = contextlib.ExitStack()
         try:
             self._loop = self._stack.enter_context(_loop())
-            self.device = device or self._find_device(options)
+            self.device = self._find_device(options) if device is None else _checked_device(device)
             self.simulated = hasattr(self.device, "faults")
             frame_s = SIMULATED_TIMEOUT_S if self.simulated else BOARD_TIMEOUT_S
             self.timeout_s = options.timeout_s or frame_s * manifest.batch
@@ -166,7 +166,7 @@ class LoadedOverlay:
         """In the loop's own thread: there pynq attaches the interrupt."""
         names = [name for name, entry in self.overlay.ip_dict.items() if entry["type"] == self.manifest.vlnv]
         if len(names) != 1:
-            types = ", ".join(entry["type"] for entry in self.overlay.ip_dict.values())
+            types = listed(entry["type"] for entry in self.overlay.ip_dict.values())
             raise HostError(
                 f"{self._bit.with_suffix('.hwh')} must hold one IP {self.manifest.vlnv}, it holds {len(names)} "
                 f"(there are: {types}); copy .bit, .hwh and {MANIFEST} of one design"
@@ -216,6 +216,14 @@ def board_device() -> Any:
     return devices[0] if devices else None
 
 
+def _checked_device(device: Any) -> Any:
+    from pynq import Device
+
+    if not isinstance(device, Device):
+        raise HostError(f"device is a pynq.Device, or None for the board that this runs on, not {shown(device)}")
+    return device
+
+
 @contextlib.contextmanager
 def _loop() -> Iterator[asyncio.AbstractEventLoop]:
     """An event loop of our own: pynq's interrupts stay bound to the loop that first waits for them."""
@@ -242,6 +250,6 @@ def require_pynq() -> None:
 def _only(folder: Path, pattern: str, purpose: str) -> Path:
     paths = sorted([*folder.glob(pattern), *folder.glob(f"*/{pattern}")])
     if len(paths) != 1:
-        names = ", ".join(str(path.relative_to(folder)) for path in paths) or "none"
+        names = listed(path.relative_to(folder) for path in paths) or "none"
         raise HostError(f"{folder} must hold one {pattern} ({purpose}), there is {names}")
     return paths[0]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import json
 import math
-import reprlib
 import stat
 import types
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from boards.errors import HostError
+from boards.errors import HostError, listed, shown
 
 T = TypeVar("T")
 
@@ -47,7 +46,7 @@ class OneOf:
         return value in self.values
 
     def __str__(self) -> str:
-        return f"one of {', '.join(map(str, self.values))}"
+        return f"one of {listed(self.values)}"
 
 
 COUNT = Range(0, 1 << 48)
@@ -99,7 +98,7 @@ def _refuse_constant(name: str) -> Any:
 def from_json(kind: type[T], values: object, place: str = "") -> T:
     """An instance of the dataclass ``kind`` from a JSON object that stands at ``place``; HostError else."""
     if not isinstance(values, Mapping):
-        raise HostError(f"{place or 'it'} is an object, not {reprlib.repr(values)}")
+        raise HostError(f"{place or 'it'} is an object, not {shown(values)}")
     reader = getattr(kind, "from_values", None)
     if reader is not None:
         return cast(T, reader(values, place))
@@ -119,7 +118,7 @@ def _value(kind: Any, value: Any, place: str) -> Any:
         plain, condition = get_args(kind)
         number = _plain(plain, value, f"{place} is {condition}")
         if not condition.holds(number):
-            raise HostError(f"{place} is {condition}, not {reprlib.repr(value)}")
+            raise HostError(f"{place} is {condition}, not {shown(value)}")
         return number
     if kind in _PLAIN:
         return _plain(kind, value, f"{place} is {_PLAIN[kind]}")
@@ -134,11 +133,11 @@ def _collection(kind: Any, value: Any, place: str) -> Any:
         return _value(arguments[0], value, place)
     if origin is tuple:
         if not isinstance(value, list):
-            raise HostError(f"{place} is a list, not {reprlib.repr(value)}")
+            raise HostError(f"{place} is a list, not {shown(value)}")
         return tuple(_value(arguments[0], element, f"{place}[{index}]") for index, element in enumerate(value))
     if not isinstance(value, Mapping):
-        raise HostError(f"{place} is an object, not {reprlib.repr(value)}")
-    return {str(key): _value(arguments[1], element, f"{place}[{key!r}]") for key, element in value.items()}
+        raise HostError(f"{place} is an object, not {shown(value)}")
+    return {str(key): _value(arguments[1], element, f"{place}[{shown(key)}]") for key, element in value.items()}
 
 
 _PLAIN: Mapping[type, str] = {int: "a whole number", float: "a finite number", str: "a text", bool: "true or false"}
@@ -148,7 +147,7 @@ def _plain(kind: Any, value: Any, sentence: str) -> Any:
     if kind is float and type(value) is int and abs(value) < 1 << 1000:
         value = float(value)
     if type(value) is not kind or (kind is float and not math.isfinite(value)):
-        raise HostError(f"{sentence}, not {reprlib.repr(value)}")
+        raise HostError(f"{sentence}, not {shown(value)}")
     return value
 
 

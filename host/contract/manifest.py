@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boards.errors import LONGEST_FAULT, HostError, cut
+from boards.errors import LONGEST_FAULT, HostError, cut, shown
 from host.contract.codec import from_json, parse_json, read_json, to_json
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.streaming import StreamingManifest
@@ -47,7 +46,7 @@ def parse_manifest(values: object, source: str) -> Manifest:
         raise HostError(f"{source} is no manifest of a generated design; run systolic generate first")
     if values.get("version") != VERSION:
         raise HostError(
-            f"{source} has version {reprlib.repr(values.get('version'))}, version {VERSION} is read here; "
+            f"{source} has version {shown(values.get('version'))}, version {VERSION} is read here; "
             "generate the design again with the systolic package that this host came with"
         )
     try:
@@ -60,7 +59,7 @@ def parse_manifest(values: object, source: str) -> Manifest:
 
 def _kind(style: object) -> type[Manifest]:
     if not isinstance(style, str) or style not in MANIFESTS:
-        raise HostError(f"style is {' or '.join(map(repr, MANIFESTS))}, not {reprlib.repr(style)}")
+        raise HostError(f"style is {' or '.join(map(repr, MANIFESTS))}, not {shown(style)}")
     return MANIFESTS[style]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar
 
-from boards.errors import HostError, shown
+from boards.errors import HostError, cut, shown
 from host.contract.codec import OPTIONAL, Count, OneOf, Range, read_bounded
 from host.vision.detection import Head
 from host.vision.picture import FITS
@@ -22,6 +22,8 @@ MOST_LAYERS = 4096
 MOST_PASSES = 1 << 20
 MOST_FRAMES = 64
 """Of a batch."""
+LONGEST_SENTENCE = 300
+"""Characters of what a manifest adds to one: names and paths are as long as its author likes."""
 MOST_BEATS = 256
 """Of an AXI4 burst, and more than are ever on their way at a port."""
 
@@ -176,7 +178,9 @@ def read_image(folder: Path, image: Image) -> bytes:
     try:
         data = read_bounded(path, LARGEST_BUFFER)
     except OSError as error:
-        raise HostError(f"{path} cannot be read ({error.strerror}); copy the whole folder to the board") from error
+        raise HostError(
+            f"{cut(path, LONGEST_SENTENCE)} cannot be read ({error.strerror}); copy the whole folder to the board"
+        ) from error
     checksum = zlib.crc32(data)
     if checksum != image.crc32:
         raise HostError(
@@ -192,7 +196,7 @@ def read_image(folder: Path, image: Image) -> bytes:
 def require(holds: bool, sentence: str, value: object) -> None:
     """HostError else; it says both."""
     if not holds:
-        raise HostError(f"{sentence}, not {shown(value)}")
+        raise HostError(f"{cut(sentence, LONGEST_SENTENCE)}, not {shown(value)}")
 
 
 def check_tensor(name: str, tensor: TensorMap, datatypes: re.Pattern[str], sentence: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from boards.errors import HostError
+from boards.errors import HostError, listed, shown
+from host.arguments import number, whole
 
 KINDS = (
     "hang",
@@ -36,7 +37,10 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise HostError(f"a fault is one of {', '.join(KINDS)}, not {self.kind!r}")
+            raise HostError(f"a fault is one of {listed(KINDS)}, not {shown(self.kind)}")
+        for name in ("at", "in_pass", "word"):
+            whole(f"{name} of a fault", getattr(self, name), 0, 1 << 40)
+        number("seconds of a fault", self.seconds, 3600, zero=True)
 
 
 class Faults:

@@ -36,12 +36,11 @@ def pace(folder: Path, manifest: Manifest, time_scale: float | str | None) -> Pa
     """The design's own time, traced where cycles.json is there and modelled else."""
     if time_scale is None:
         return None
-    if isinstance(time_scale, str) or not 0 < time_scale < 1e9:
-        raise HostError(f"time_scale is 'fit' or a number above 0 and below 10⁹, not {time_scale!r}")
+    scale = float(time_scale)
     traced = _traced(folder / CYCLES, manifest)
     if traced is not None:
-        return Pace(traced, manifest.clock_mhz, time_scale, "traced")
-    return Pace(manifest.pass_cycles, manifest.clock_mhz, time_scale, "modelled")
+        return Pace(traced, manifest.clock_mhz, scale, "traced")
+    return Pace(manifest.pass_cycles, manifest.clock_mhz, scale, "modelled")
 
 
 def _traced(path: Path, manifest: Manifest) -> tuple[float, ...] | None:

@@ -92,7 +92,11 @@ class StreamingFabric:
             return None
         begin, frame, registers = time.perf_counter(), self._frames, model.named()
         self._frames += 1
-        self._board.corrupt(registers, frame)
+        try:
+            self._board.corrupt(registers, frame)
+        except Exception as error:  # in a thread of its own nobody else would tell of it
+            self._board.trouble, model.stalled = f"{type(error).__name__}: {error}", True
+            return None
         if self._board.faults.take("hang", frame):
             model.stalled = True
             return None
@@ -116,4 +120,6 @@ class StreamingFabric:
             return b"", str(error)
         except StoppedError as error:
             return b"", error.sentence
+        except Exception as error:  # as above
+            return b"", f"{type(error).__name__}: {error}"
         return sent.tobytes().ljust(packet_out.beat_bytes, b"\0"), ""

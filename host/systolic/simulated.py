@@ -133,9 +133,12 @@ class SystolicFabric:
     def _start(self, model: SystolicModel, registers: Mapping[str, int]) -> bool:
         """One start; False where it does not end, as with a decode error or a program that makes no sense."""
         begin, start = time.perf_counter(), model.starts - 1
-        self._board.corrupt(registers, start)
         hang = self._board.faults.take("hang", start)
-        self._board.trouble = self._run(model, registers, hang)
+        try:
+            self._board.corrupt(registers, start)
+            self._board.trouble = self._run(model, registers, hang)
+        except Exception as error:  # in a thread of its own nobody else would tell of it
+            self._board.trouble = f"{type(error).__name__}: {error}"
         if self._board.trouble or (hang and model.stopped.wait()):
             return False
         first = registers["first"]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import HostError
+from boards.errors import HostError, listed, shown
+from host.arguments import number
 from host.vision.placement import Placement
 
 FloatArray = npt.NDArray[np.float32]
@@ -54,15 +55,15 @@ class Head:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise HostError(f"a head is of kind {', '.join(map(repr, KINDS))}, not {self.kind!r}")
+            raise HostError(f"a head is of kind {listed(map(repr, KINDS))}, not {shown(self.kind)}")
         if self.coords != 4:
             raise HostError(f"a head has 4 coordinates a box, not {self.coords}")
         if self.classes < 1:
             raise HostError(f"a head has at least one class, not {self.classes}")
         if not self.anchors or not all(0 < w < 1e6 and 0 < h < 1e6 for w, h in self.anchors):
-            raise HostError(f"the anchors of a head are pairs of positive numbers, not {self.anchors!r}")
+            raise HostError(f"the anchors of a head are pairs of positive numbers, not {shown(self.anchors)}")
         if self.bias and (len(self.bias) != self.channels or not np.isfinite(self.bias).all()):
-            raise HostError(f"the bias of a head is {self.channels} finite numbers or none, not {self.bias!r}")
+            raise HostError(f"the bias of a head is {self.channels} finite numbers or none, not {shown(self.bias)}")
 
     @property
     def channels(self) -> int:
@@ -120,6 +121,8 @@ def detect(
     a box whose probability (objectness × class) exceeds ``threshold`` counts, as in darknet; of boxes of a
     class that overlap more than ``overlap`` the most probable stays. HostError where an output does not fit.
     """
+    number("threshold", threshold, 1, zero=True)
+    number("overlap", overlap, 1, zero=True)
     if len(outputs) != len(heads):
         raise HostError(f"each output needs its head: there are {len(outputs)} outputs and {len(heads)} heads")
     candidates = [decode(output, head, placement, threshold) for output, head in zip(outputs, heads, strict=True)]

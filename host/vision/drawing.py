@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from boards.errors import HostError, PictureError
+from boards.errors import HostError
+from host.arguments import check_pixels
 from host.vision.detection import Detection
 from host.vision.picture import Pixels
 from host.whole_file import check_whole, write_whole
@@ -35,10 +36,7 @@ def draw(picture: Pixels, detections: Sequence[Detection], labels: Sequence[str]
     one colour in every picture (``labels``: see ``class_colour``). Any label can be drawn: line breaks become
     spaces, what the font lacks becomes a question mark.
     """
-    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
-        raise PictureError(
-            f"a picture is uint8 [height, width, 3] and not empty, not {picture.dtype} {list(picture.shape)}"
-        )
+    check_pixels(picture)
     image = Image.fromarray(picture)
     canvas = ImageDraw.Draw(image)
     shorter = min(image.size)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from host import arguments
 from host.vision.detection import Detection
 from host.vision.drawing import draw, save_picture
 from host.vision.picture import Pixels
@@ -83,4 +84,4 @@ class Result:
 
     def save(self, path: Path | str) -> None:
         """By the file's ending; HostError where it cannot be written."""
-        save_picture(self.draw(), Path(path))
+        save_picture(self.draw(), arguments.path("the file", path))

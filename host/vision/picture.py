@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
-from boards.errors import PictureError
+from boards.errors import PictureError, cut, listed
+from host import arguments
+from host.arguments import kind
 from host.vision.headers import png_is_whole, webp_pixels
 from host.vision.memory import memory_of, webp_memory
 from host.vision.placement import Placement
@@ -36,8 +38,9 @@ def load_picture(path: Path | str) -> Pixels:
     cut off, has more than ``LARGEST_PICTURE`` pixels or would take more than ``LARGEST_MEMORY`` bytes, which is found
     out before they are decoded.
     """
+    path = arguments.path("a picture's file", path)
     try:
-        with Path(path).open("rb") as file:
+        with path.open("rb") as file:
             _check_webp(path, file)
             with Image.open(file, formats=FORMATS) as image:
                 _check_size(path, image)
@@ -53,13 +56,13 @@ def load_picture(path: Path | str) -> Pixels:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise PictureError(f"{path}: {_TOO_LARGE}") from error
     except UnidentifiedImageError as error:
-        raise PictureError(f"{path}: the file is none of the pictures that are read ({', '.join(FORMATS)})") from error
+        raise PictureError(f"{path}: the file is none of the pictures that are read ({listed(FORMATS)})") from error
     except FileNotFoundError as error:
         raise PictureError(f"{path}: there is no such file") from error
     except IsADirectoryError as error:
         raise PictureError(f"{path}: this is a folder, and one picture is wanted; name a file in it") from error
     except Exception as error:  # decoders of damaged files raise nearly anything
-        raise PictureError(f"{path}: the picture cannot be read, is it cut off? ({error})") from error
+        raise PictureError(f"{path}: the picture cannot be read, is it cut off? ({cut(error, 200)})") from error
 
 
 def resize(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
@@ -138,10 +141,8 @@ def _check_memory(path: Path | str, size: int, named: str) -> None:
 
 
 def _check_input(picture: Pixels, height: int, width: int) -> None:
-    if picture.dtype != np.uint8 or picture.ndim != 3 or not picture.size:
-        raise PictureError(
-            f"a picture is uint8 [height, width, 3] and not empty, not {picture.dtype} {list(picture.shape)}"
-        )
+    if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or picture.ndim != 3 or not picture.size:
+        raise PictureError(f"a picture is uint8 [height, width, 3] and not empty, not {kind(picture)}")
     if not (1 <= height <= LARGEST_INPUT and 1 <= width <= LARGEST_INPUT):
         raise PictureError(f"the network's input is 1…{LARGEST_INPUT} pixels a side, not {height} × {width}")
 

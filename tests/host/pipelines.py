@@ -135,6 +135,7 @@ def manifest(board: str = "zcu104") -> dict[str, Any]:
         "labels": ["thing"],
         "board": board,
         "clock_mhz": 100.0,
+        "ddr": {"gbps": 4.2, "efficiency": 0.85},
         "top": "streaming_top",
         "fit": "plain",
         "estimate": dict.fromkeys(("dsp", "bram36", "uram", "lut", "lutram"), 0),

@@ -195,7 +195,7 @@ def test_a_zynq_7000_where_pynq_can(tmp_path: Path, accelerator: Open) -> None:
 
 def test_the_simulated_board_takes_the_designs_own_time(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
     folder = shutil.copytree(tiny, tmp_path / "design")
-    with pytest.raises(HostError, match="time_scale is 'fit' or a number above 0"):
+    with pytest.raises(HostError, match="time_scale, where it is not 'fit', is a number above 0"):
         accelerator(folder, time_scale=0)
     yolo = accelerator(folder, time_scale="fit")
     assert yolo.device.pace.source == "modelled"

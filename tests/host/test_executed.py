@@ -86,7 +86,10 @@ def test_without_a_library_it_says_how_to_get_one(pipeline: Path, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
-    [({"wait": "hope"}, "wait is 'poll' or 'interrupt', not 'hope'"), ({"sets": 0}, "sets is 1…16 batches in flight")],
+    [
+        ({"wait": "hope"}, "wait is 'poll' or 'interrupt', not 'hope'"),
+        ({"sets": 0}, "sets, batches in flight, is a whole number 1…16, not 0"),
+    ],
 )
 def test_options_are_checked_before_anything_is_opened(options: dict[str, object], sentence: str) -> None:
     with pytest.raises(HostError, match=sentence):
