@@ -165,3 +165,16 @@ def test_a_failure_is_told_kept_and_replayed(
     monkeypatch.undo()
     monkeypatch.setenv("SYSTOLIC_TEST_BUILDS", str(cache))
     assert run(Campaign(7, None, None, tmp_path, replay=(path, path.with_suffix(".small.json")))) == 0
+
+
+def test_networks_on_one_array_share_a_compiled_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their sources differ in comments and in bounds for the vendor's tool, and in nothing that g++ compiles."""
+    cases = (draw_case(SEED, number) for number in range(1000))
+    drawn = [c for c in cases if c.style == "systolic" and c.mapping["kind"] == "drawn"][:30]
+    array = drawn[0].mapping["array"]
+    alike = [replace(c, checks=("native",)) for c in drawn if c.mapping["array"] == array]
+    networks = [c for c in alike if c.target["board"] == drawn[0].target["board"]][:3]
+    assert len(networks) == 3
+    for case in networks:
+        assert try_case(case, tmp_path).state == "passed"
+    assert len(list(tmp_path.glob("*.so"))) == 1

@@ -61,8 +61,8 @@ def _shared(command: list[str], library: Path, folder: Path, cache: Path) -> Non
     """The library of the first design with the same code."""
     key = hashlib.sha256("\0".join(command).encode())
     for path in sorted([*(folder / "src").glob("*"), *(folder / "simulation").glob("*")]):
-        lines = path.read_text("utf-8").splitlines()
-        key.update("\n".join([path.name, *(_SAYS_NOTHING.sub("", line) for line in lines)]).encode())
+        lines = (_SAYS_NOTHING.sub("", line) for line in path.read_text("utf-8").splitlines())
+        key.update("\n".join([path.name, *filter(None, lines)]).encode())
     cached = cache / f"{key.hexdigest()[:24]}.so"
     with locked(cached.with_suffix(".lock")):
         if not cached.is_file():
