@@ -189,7 +189,9 @@ STEPS: dict[str, tuple[Step, ...]] = {
 
 def _end(growing: Growing, style: str) -> None:
     dice = growing.dice
-    end = dice.pick(("layer", "layer", "softmax", "region", "yolo", "yolo", "two heads"))
+    end = dice.pick(("as it is", "layer", "layer", "softmax", "region", "yolo", "yolo", "two heads"))
+    if end == "as it is":
+        return
     if end == "softmax":
         _convolution(growing)
         growing.add("softmax", growing.last)

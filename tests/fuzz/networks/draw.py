@@ -61,12 +61,13 @@ def draw_case(seed: int, number: int) -> Case:
         pixels={"kind": dice.pick(("noise", "noise", "noise", "waves", "black", "white")), "seed": dice.seed()},
         target=target,
         mapping=mapping,
-        checks=_checks(dice, style),
+        checks=_checks(dice, style, sized=not mapping.get("estimated_fifos", True)),
     )
 
 
-def _checks(dice: Dice, style: str) -> tuple[str, ...]:
-    optional = [name for name, share in SOMETIMES[style].items() if dice.chance(share)]
+def _checks(dice: Dice, style: str, sized: bool) -> tuple[str, ...]:
+    """sized: the trace has sized its FIFOs, and is asked whether they keep that."""
+    optional = [name for name, share in SOMETIMES[style].items() if dice.chance(share) or (name == "trace" and sized)]
     wide = ["ap_int"] * dice.chance(AP_INT[style]) + ["as_shipped"] * dice.chance(AS_SHIPPED)
     return ("native", *wide, *optional, *(["packaged"] * dice.chance(PACKAGED)))
 

@@ -206,7 +206,7 @@ STEPS: tuple[Step, ...] = (_convolution,) * 6 + (
 def _end(growing: Growing, few_bits: bool) -> None:
     """What leaves is no BIPOLAR map: sums, with a head behind them or not, or values."""
     dice = growing.dice
-    if growing.last.kind == SUMS:
+    if growing.last.kind == SUMS or (growing.last.kind != BIPOLAR and dice.chance(0.15)):
         return
     if dice.chance(0.3):
         return _convolution(growing, few_bits, bipolar=False)
