@@ -8,18 +8,23 @@ import tempfile
 from pathlib import Path
 
 from boards.errors import HostError, SimulationError
+from host.contract.codec import read_bounded
+
+LARGEST_SOURCE = 1 << 28
+"""Bytes: constants of a pipeline stand in its sources."""
 
 
 def sources(folder: Path) -> list[Path]:
     """What a design's libraries are compiled from."""
-    return sorted([*(folder / "src").glob("*"), *(folder / "simulation").glob("*")])
+    paths = [*(folder / "src").glob("*"), *(folder / "simulation").glob("*")]
+    return sorted(path for path in paths if path.is_file())
 
 
 def sources_key(files: list[Path]) -> str:
     """Of the sources, and of the processor, since they are compiled for the machine they run on."""
     total = hashlib.sha256(_processor().encode())
     for path in files:
-        data = path.read_bytes()
+        data = read_bounded(path, LARGEST_SOURCE)
         total.update(f"{path.name}:{len(data)}:".encode())
         total.update(data)
     return total.hexdigest()[:16]

@@ -48,7 +48,7 @@ def _traced(path: Path, manifest: Manifest) -> tuple[float, ...] | None:
         return None
     try:
         cycles = tuple(float(count) for count in read_json(path, LARGEST_TRACE)["pass_cycles"])
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, OverflowError) as error:
         raise HostError(f"{path} is not usable ({error}); trace the design again") from error
     if len(cycles) != manifest.passes or not all(0 < count < 1e12 for count in cycles):
         raise HostError(f"{path} must hold cycles for {manifest.passes} passes; trace the design again")

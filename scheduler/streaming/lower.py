@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from boards.errors import ScheduleError
+from boards.errors import ScheduleError, faults
 from cnn.network import (
     Add,
     Concat,
@@ -66,8 +66,12 @@ def check_layers(network: Network | QuantizedNetwork) -> None:
     refused = [f"{node.source}: {node.name}: {reason}" for node in network.nodes if (reason := _refusal(network, node))]
     if refused:
         raise ScheduleError(
-            f"the streaming style cannot map {len(refused)} layer(s) of {network.name} yet:\n  " + "\n  ".join(refused)
+            f"the streaming style cannot map {len(refused)} layer(s) of {network.name} yet:\n  "
+            + faults(refused, "\n  ")
         )
+    idle = (Input, QInput, Concat)
+    if all(isinstance(node.op, idle) or on_host(node.op) for node in network.nodes):
+        raise ScheduleError(f"{network.name} has no layer that an accelerator could compute; add a convolution")
 
 
 def _resolve(network: Network | QuantizedNetwork, index: int) -> int:
@@ -87,9 +91,17 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
             return f"reads {source.name}, which runs on the host"
     if isinstance(node.op, (Convolution, QConvolution)):
         return _refuse_convolution(node.op, inputs[0])
+    if isinstance(node.op, Slice) and not _read_in_hardware(network, node):
+        return "gives a part of a map's channels, which a layer has to read; add a convolution behind it"
     if isinstance(node.op, MaxPool):
         return _refuse_padding(node.op.padding, (node.op.size, node.op.size))
     return _refuse_join(node, inputs)
+
+
+def _read_in_hardware(network: Network | QuantizedNetwork, node: Node | QNode) -> bool:
+    """Whether another layer of the pipeline reads the map of ``node``."""
+    readers = (reader for reader in network.nodes if not on_host(reader.op))
+    return any(network.nodes[_resolve(network, i)] is node for reader in readers for i in reader.inputs)
 
 
 def _refuse_join(node: Node | QNode, inputs: Sequence[Node | QNode]) -> str | None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from boards.errors import ScheduleError
+from boards.errors import ScheduleError, faults
 from cnn.network import (
     Add,
     AveragePool,
@@ -191,9 +191,17 @@ def check_layers(network: Network | QuantizedNetwork) -> None:
     if refused:
         raise ScheduleError(
             f"the systolic back-end cannot map {len(refused)} layer(s) of {network.name} yet:\n  "
-            + "\n  ".join(f"{node.source}: {node.name}: {reason}" for node, reason in refused)
+            + faults([f"{node.source}: {node.name}: {reason}" for node, reason in refused], "\n  ")
             + _elsewhere([node for node, _ in refused])
         )
+    check_any(network)
+
+
+def check_any(network: Network | QuantizedNetwork) -> None:
+    """ScheduleError where all layers run on the host: then there is no hardware to make."""
+    idle = (Input, QInput, Concat)
+    if all(isinstance(node.op, idle) or on_host(node.op) for node in network.nodes):
+        raise ScheduleError(f"{network.name} has no layer that an accelerator could compute; add a convolution")
 
 
 def _elsewhere(refused: Sequence[Node | QNode]) -> str:

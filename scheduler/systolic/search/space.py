@@ -68,7 +68,7 @@ class Goal:
         """Cycles that a frame may take."""
         if self.frames_per_second == 0:
             return NEVER
-        return int(ddr.clock_mhz * 1e6 / self.frames_per_second)
+        return int(min(NEVER, ddr.clock_mhz * 1e6 / self.frames_per_second))
 
 
 @dataclass(frozen=True)

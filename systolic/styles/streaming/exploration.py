@@ -55,6 +55,10 @@ def with_saved_ddr(options: StreamingOptions, board: Board) -> StreamingOptions:
     return replace(options, ddr_gbps=rate.gbps, ddr_efficiency=rate.efficiency)
 
 
+MOST_CYCLES = 1 << 40
+"""Of a frame: a rate of hours a frame asks for no less than that of seconds a frame."""
+
+
 def fold(
     graph: g.StreamGraph,
     board: Board,
@@ -63,7 +67,7 @@ def fold(
     tell: Progress = lambda _: None,
 ) -> FoldingResult:
     """The folding of a graph that was lowered already; errors as of ``explore``."""
-    cycles = None if options.fps is None else int(clock.mhz * 1e6 / options.fps)
+    cycles = None if options.fps is None else int(min(MOST_CYCLES, clock.mhz * 1e6 / options.fps))
     if cycles == 0:
         raise ScheduleError(f"{options.fps:g} frames/s leave no cycle for a frame at {clock.mhz:g} MHz; ask for less")
     _check_external(graph, options.external)

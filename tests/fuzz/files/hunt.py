@@ -6,6 +6,7 @@ the processor time that the case takes, and knows which case it was when a worke
 
 from __future__ import annotations
 
+import faulthandler
 import mmap
 import os
 import select
@@ -155,6 +156,7 @@ def _child(found: Hunt, first: int, folder: Path, state: mmap.mmap, write_end: i
 
 def _quiet(folder: Path) -> None:
     """What is read may print: into nothing. Temporary files go where they may be written."""
+    faulthandler.disable()
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)

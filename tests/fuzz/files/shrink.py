@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import shutil
 import signal
@@ -44,6 +45,7 @@ def kind_of(target: Target, data: bytes) -> str:
         try:
             inner = folder / "inner"
             inner.mkdir()
+            faulthandler.disable()
             nothing = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
                 os.dup2(nothing, stream)

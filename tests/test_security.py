@@ -1,0 +1,43 @@
+"""SECURITY.md: its limits are those of the code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from boards import reader
+from cnn import quantized_file
+from cnn.darknet import cfg, files, layers
+from cnn.exported import topology_file
+from cnn.quantized_check import MAP_LIMIT
+from host.contract.manifest import LARGEST_MANIFEST
+from host.contract.parts import LARGEST_BUFFER
+from host.contract.simulation_library import LARGEST_SOURCE
+from host.simulated.pace import LARGEST_TRACE
+from host.vision.picture import LARGEST_PICTURE
+from scheduler import hand_edited
+from tests.fuzz.files.judge import LONGEST_SENTENCE, MOST_BYTES, MOST_SECONDS
+
+TEXT = (Path(__file__).resolve().parents[1] / "SECURITY.md").read_text("utf-8")
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    rows = dict(line.strip("| \n").split(" | ") for line in TEXT.splitlines() if line.startswith("| "))
+    small = {cfg.MAX_CFG_BYTES, files.MAX_NAMES_BYTES, topology_file.TEXT_LIMIT, reader._LARGEST_FILE}
+    (texts,) = small | {hand_edited.MAX_BYTES}
+    assert rows == {
+        "what": "at most",
+        "---": "---",
+        "a cfg, names, exported JSON, board, schedule or folding file": f"{texts:,} bytes",
+        "a manifest": f"{LARGEST_MANIFEST:,} bytes",
+        "`cycles.json`": f"{LARGEST_TRACE:,} bytes",
+        "`network.npz`": f"{quantized_file.FILE_LIMIT:,} bytes",
+        "an image of a design": f"{LARGEST_BUFFER:,} bytes",
+        "a source of a design": f"{LARGEST_SOURCE:,} bytes",
+        "a picture": f"{LARGEST_PICTURE:,} pixels",
+        "weights of a cfg's network": f"{layers.MAX_WEIGHTS:,} numbers",
+        "values of one map": f"{MAP_LIMIT:,}",
+        "an error": f"{LONGEST_SENTENCE:,} characters",
+    }
+    assert topology_file.MAP_LIMIT == MAP_LIMIT
+    assert f"at most {MOST_BYTES >> 20} MB more" in TEXT
+    assert f"and {MOST_SECONDS:.0f} seconds" in TEXT
