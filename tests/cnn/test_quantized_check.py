@@ -10,7 +10,10 @@ import pytest
 
 from boards.errors import QuantiseError
 from cnn.datatype import INT8, INT32, UINT8, DataType
+from cnn.integer_model import requantise
 from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
+from cnn.quantisation.tensor_types import _scale
+from cnn.quantisation.thresholds import thresholds_of
 from cnn.quantized import (
     MultiplyShift,
     QAdd,
@@ -26,6 +29,7 @@ from cnn.quantized import (
     identity,
 )
 from cnn.quantized_check import check_quantized
+from tests.cnn import networks
 
 PIXELS = TensorType(UINT8, 1 / 255)
 SUMS = TensorType(INT32, 1.0)
@@ -275,3 +279,30 @@ def test_nothing_that_computes_reads_what_runs_on_the_host() -> None:
 def test_bits_that_no_datatype_has(bits: int, signed: bool, kind: str) -> None:
     with pytest.raises(QuantiseError, match=f"a datatype is {kind}, not "):
         DataType(bits, signed)
+
+
+def test_sums_of_33_bits_and_more() -> None:
+    """66,400 products of 127 · 255 and a bias of 2^31 − 1 are above 2^32."""
+    assert "needs 34" in refusal(dense([127] * 66_400, bias=one(2**31 - 1)))
+
+
+def test_a_requantiser_that_leaves_the_sum_as_it_is() -> None:
+    sums = np.array([[-129, -128, -3, -1, 0, 1, 5, 127, 128]])
+    assert requantise(sums, identity(1), INT8).tolist() == [[-128, -128, -3, -1, 0, 1, 5, 127, 127]]
+    assert requantise(sums, identity(1), INT32).tolist() == sums.tolist()
+
+
+@pytest.mark.parametrize("multiplier", [-2, -1, 1, 2])
+def test_thresholds_of_a_falling_function(multiplier: int) -> None:
+    """Sum by sum: (m · acc + 1) >> 1, cut to −2…1."""
+    by = thresholds_of(MultiplyShift(one(multiplier), one(0), one(1)), DataType(2, True))
+    assert by.flip.tolist() == [multiplier < 0]
+    sums = np.arange(-9, 10)[None]
+    expected = [min(1, max(-2, (multiplier * int(acc) + 1) >> 1)) for acc in sums[0]]
+    assert requantise(sums, by, DataType(2, True)).tolist() == [expected]
+
+
+def test_a_layer_that_gives_nothing_has_the_scale_of_1() -> None:
+    node = networks.tiny_yolo().nodes[1]
+    assert _scale(node, 0.0, INT8) == 1 / 127
+    assert _scale(node, 12.7, INT8) == pytest.approx(0.1)

@@ -65,8 +65,8 @@ def test_mse_is_the_least_error_of_all_candidates(bits: int, top: int) -> None:
 
 def test_a_percentile_counts_values_from_the_least() -> None:
     """Of 1…100 in steps of 1, 95 % is the 95th, within the bin that holds it."""
-    ranges = [calibrate(IDENTITY, [picture(range(1, 101))], "percentile", percentile=p).values[0] for p in (50, 95)]
-    assert ranges == pytest.approx([50, 95], abs=128 / BINS)
+    ranges = [calibrate(IDENTITY, [picture(range(1, 101))], "percentile", percentile=p).values[0] for p in (50, 95, 99)]
+    assert ranges == pytest.approx([50, 95, 99], abs=128 / BINS)
     assert calibrate(IDENTITY, [picture([7.0])], "percentile", percentile=50).values == (7.0,)
 
 

@@ -11,7 +11,9 @@ from PIL import Image
 
 from boards.errors import QuantiseError
 from cnn.darknet.files import read_darknet
-from cnn.network import Network
+from cnn.float_model import run_float
+from cnn.integer_model import run_integer
+from cnn.network import Network, Shape
 from cnn.quantisation.calibration import calibrate, choose_ranges, observe
 from cnn.quantisation.fidelity import LayerFidelity, fidelity, sqnr_db, table
 from cnn.quantisation.quantise import quantise
@@ -120,3 +122,21 @@ def test_yolo_lite_keeps_20_db_at_its_head_on_a_picture_it_was_not_calibrated_wi
         head[method] = report[-1].sqnr_db
         assert min(layer.sqnr_db for layer in report) > 18
     assert min(head.values()) > 20
+
+
+def test_a_picture_of_16_pixels_by_hand() -> None:
+    """Pixels are 0…255 of 1/255 each, exact; half of them at the ends. The worst of a layer is its greatest error."""
+    network = networks.network(
+        Shape(1, 4, 4),
+        ("conv1", networks.convolution(np.random.default_rng(2), 1, 2, kernel=1), (0,), Shape(2, 4, 4)),
+    )
+    picture = np.array([0, 255, 7, 100] * 4, np.uint8).reshape(1, 4, 4)
+    quantised = quantise(network, calibrate(network, [picture / np.float32(255)]))
+    pixels, layer = fidelity(network, quantised, picture)
+    assert (pixels.values, pixels.saturated, layer.values) == (16, 0.25, 32)
+    assert pixels.sqnr_db > 130
+    assert pixels.worst < 1e-6
+    exact = run_float(network, picture.astype(np.float32) / np.float32(255))[1]
+    integers = run_integer(quantised, picture)[1]
+    assert integers is not None
+    assert layer.worst == pytest.approx(float(np.abs(exact - integers * quantised.nodes[1].type.scale).max()), abs=1e-7)
