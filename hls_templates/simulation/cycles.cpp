@@ -153,7 +153,9 @@ void tell_bundles(Json &json, const RegionResult &result) {
     for (const BundleResult &bundle : result.bundles) {
         json.open('{').key("bundle").value(std::int64_t(bundle.bundle)).key("write").value(bundle.write);
         json.key("bytes").value(bundle.bytes).key("busy").value(bundle.busy).key("bursts").value(bundle.bursts);
-        json.close('}');
+        json.key("bin_cycles").value(std::int64_t(1) << bundle.shift).key("moved").open('[');
+        for (std::int64_t bytes : bundle.moved) json.value(bytes);
+        json.close(']').close('}');
     }
     json.close(']');
 }

@@ -6,6 +6,23 @@
 namespace systolic {
 namespace trace {
 
+namespace {
+
+// Adds to the bin of cycle ``start``; bins double in width until there is one.
+void add_moved(BundleResult &result, std::int64_t start, std::int64_t bytes) {
+    std::vector<std::int64_t> &moved = result.moved;
+    if (moved.empty()) return;
+    const std::size_t half = moved.size() / 2;
+    while (start >> result.shift >= std::int64_t(moved.size())) {
+        for (std::size_t i = 0; i < half; ++i) moved[i] = moved[2 * i] + moved[2 * i + 1];
+        std::fill(moved.begin() + std::ptrdiff_t(half), moved.end(), 0);
+        ++result.shift;
+    }
+    moved[std::size_t(start >> result.shift)] += bytes;
+}
+
+}  // namespace
+
 Channel::Channel(const Options &options, int process_number, Port *the_port, std::int64_t bytes_of_beat)
     : write(the_port->result.write), process(process_number), port(the_port), beat_bytes(bytes_of_beat),
       outstanding_(write ? options.write_outstanding : options.read_outstanding),
@@ -90,6 +107,7 @@ std::int64_t Channel::serve(std::int64_t start, double cycles_per_beat) {
     port->next_free = start + beats;
     port->result.busy += beats;
     port->result.bytes += beats * beat_bytes;
+    add_moved(port->result, start, beats * beat_bytes);
     if (served_beats_ == parts_[serving_].beats) finish_part(beat_times_[served_ - 1]);
     return beat_times_[first] + (write ? 1 : 0);
 }

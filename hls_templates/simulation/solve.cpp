@@ -249,6 +249,7 @@ void RegionSolver::open_channel(const TraceRecord &trace, std::size_t number, Co
         port.reset(new Port);
         port->result.bundle = bundle;
         port->result.write = write;
+        port->result.moved.resize(std::size_t(options_.timeline_bins));
     }
     const auto width = trace.beat_bytes.find(bundle);
     channels_.emplace_back(options_, int(number), port.get(), width == trace.beat_bytes.end() ? 16 : width->second);

@@ -59,6 +59,8 @@ struct BundleResult {
     std::int64_t bytes = 0;
     std::int64_t busy = 0;
     std::int64_t bursts = 0;
+    std::int64_t shift = 0;           // a bin is 2^shift cycles
+    std::vector<std::int64_t> moved;  // bytes by bin; empty where no timeline is wanted
 };
 
 // Where a process stands still for ever.

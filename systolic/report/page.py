@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from systolic.report.glossary import glossary
 from systolic.report.tables import Cell
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ td.sentence { white-space: normal; min-width: 48rem; }
 th { border-bottom: 1px solid #999; } td.n { text-align: right; font-variant-numeric: tabular-nums; }
 tr:nth-child(even) td { background: #f4f6f8; }
 svg { width: 100%; min-width: 40rem; height: auto; }
+dl { font-size: .85rem; } dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; color: #444; }
 p.note { color: #555; font-size: .85rem; }
 """
 
@@ -64,5 +66,5 @@ def page(title: str, *parts: str) -> str:
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><h1>{escape(title)}</h1>"
         '<p class="note">Modelled: closed formulas of the scheduler, not a measurement. The cycle trace of the '
         "generated code checks them (systolic simulate --cycles).</p>"
-        f"{''.join(parts)}</body></html>\n"
+        f"{''.join(parts)}{glossary(''.join(parts))}</body></html>\n"
     )

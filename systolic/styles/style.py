@@ -125,6 +125,10 @@ class CycleReport(Told, Protocol):
     def timing(self) -> Timing: ...
 
     @property
+    def title(self) -> str:
+        """One line, for a picture."""
+
+    @property
     def pass_cycles(self) -> list[int]: ...
 
     def timeline(self, layer: str | None = None) -> Figure:

@@ -76,7 +76,7 @@ def _region_timing(facts: RegionFacts, result: dict[str, Any], fabric: Fabric) -
             StreamTiming(s.name, s.writer, s.reader, element_bytes=s.element_bytes, elements=s.elements, **seen)
             for s, seen in zip(facts.streams, result["streams"], strict=True)
         ),
-        bundles=tuple(BundleTiming(**bundle) for bundle in result["bundles"]),
+        bundles=tuple(BundleTiming(**{**bundle, "moved": tuple(bundle["moved"])}) for bundle in result["bundles"]),
         interval=result["interval"],
         frame_ends=tuple(result["frame_ends"]),
     )

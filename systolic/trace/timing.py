@@ -118,13 +118,16 @@ class StreamTiming:
 
 @dataclass(frozen=True)
 class BundleTiming:
-    """One direction of one memory port; busy: cycles in which a beat moved."""
+    """One direction of one memory port; busy: cycles in which a beat moved. moved: bytes in each ``bin_cycles`` from
+    the region's start on, nothing where the trace was solved without a timeline."""
 
     bundle: int
     write: bool
     bytes: int
     busy: int
     bursts: int
+    bin_cycles: int = 1
+    moved: tuple[int, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from systolic.execution.run import fit_picture
 from systolic.styles.options import DDR_ARGUMENTS, Argument, flags_set
 from systolic.styles.registry import open_design, style_of
 from systolic.styles.style import OpenedDesign
+from systolic.trace.bandwidth import bandwidth
 from systolic.trace.timeline import check_picture
 from systolic.trace.timeline import save as save_timeline
 
@@ -29,6 +30,12 @@ NATIVE = (
 )
 TRACED = (
     Argument("--timeline", "with --cycles: a picture, a lane a process", None, {"type": Path, "metavar": "FILE"}),
+    Argument(
+        "--bandwidth",
+        "with --cycles: a picture of the DDR's bandwidth over time",
+        None,
+        {"type": Path, "metavar": "FILE"},
+    ),
     Argument("--fifos", "with --cycles: the least FIFO depths that lose nothing", False, {"action": "store_true"}),
     Argument(
         "--clock", "with --cycles: another clock than the design's target", None, {"type": float, "metavar": "MHZ"}
@@ -89,7 +96,9 @@ def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
         status.tell("solving")
         report = trace.report(options.clock, options.ddr_efficiency, ddr_gbps=options.ddr_gbps)
         save_cycles(design.path, report)
-        values, text = report.values(), report.text()
+        moved = bandwidth(report.timing)
+        values = {**report.values(), "bandwidth": moved.values()}
+        text = f"{report.text()}\n{moved.text()}"
         if options.fifos:
             status.tell("searching FIFO depths")
             fifos = trace.fifos(options.clock, options.ddr_efficiency, options.ddr_gbps)
@@ -98,6 +107,8 @@ def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
         if options.timeline is not None:
             status.tell("drawing")
             save_timeline(report.timeline(options.layer), options.timeline)
+        if options.bandwidth is not None:
+            save_timeline(moved.figure(report.title), options.bandwidth)
     give(options, values, text)
     return 0
 
@@ -113,11 +124,17 @@ def _check(options: argparse.Namespace) -> None:
         raise SimulationError(
             f"--cycles traces the native code alone, {named(native)} not of it; leave one out, and run simulate twice"
         )
-    if options.timeline is not None and options.timeline.is_dir():
-        raise SimulationError(f"--timeline {options.timeline} is a folder; name a FILE.png in it")
+    _check_values(options)
+
+
+def _check_values(options: argparse.Namespace) -> None:
+    """SimulationError where a picture cannot be written, ScheduleError where the memory is none."""
     DdrRate(
         1 if options.ddr_gbps is None else options.ddr_gbps,
         1 if options.ddr_efficiency is None else options.ddr_efficiency,
     )
-    if options.timeline is not None:
-        check_picture(options.timeline)
+    for flag, path in (("--timeline", options.timeline), ("--bandwidth", options.bandwidth)):
+        if path is not None and path.is_dir():
+            raise SimulationError(f"{flag} {path} is a folder; name a FILE.png in it")
+        if path is not None:
+            check_picture(path)
