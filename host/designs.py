@@ -6,6 +6,8 @@ import contextlib
 import importlib.metadata
 import importlib.util
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,8 +22,10 @@ GROUP = "systolic.designs"
 VARIABLE = "SYSTOLIC_DESIGN"
 """A design's folder, or several as in PATH."""
 
-NEAR = ("accelerator", "systolic-demo/accelerator", "tiny-yolov2-voc")
-"""Where a notebook looks, in its folder or above it: what ``systolic demo`` makes, and the first notebook."""
+DEMO = Path("systolic-demo")
+NEAR = ("accelerator", f"{DEMO}/accelerator", "tiny-yolov2-voc")
+"""Where a notebook looks, in its folder or above it: what ``systolic demo`` made, wherever that is, comes before what
+the first notebook made of a user's weights."""
 
 
 def installed() -> dict[str, Path]:
@@ -71,9 +75,27 @@ def find_design(network: str | None = None) -> Path:
     )
 
 
+def any_design() -> Path:
+    """For a notebook that does with any: ``find_design()``, and what ``systolic demo`` makes here where there is none.
+
+    HostError where systolic is not installed beside the host, and where its demo ends with an error.
+    """
+    try:
+        return find_design()
+    except HostError:
+        generator = importlib.util.find_spec("systolic")
+        if VARIABLE in os.environ or generator is None:
+            raise
+    print(f"no design is at hand: systolic demo makes one in {DEMO.absolute()}")
+    done = subprocess.run([sys.executable, "-m", "systolic", "demo", "-o", DEMO], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise HostError(f"systolic demo made no design: {done.stderr.strip()[-500:]}")
+    return find_design()
+
+
 def _candidates(current: Path) -> Iterator[Path]:
     if VARIABLE in os.environ:
         yield from (design_folder(named) for named in os.environ[VARIABLE].split(os.pathsep))
     yield from installed().values()
-    for above in (current, *current.parents):
-        yield from (above / name for name in NEAR if (above / name / MANIFEST).is_file())
+    for name in NEAR:
+        yield from (above / name for above in (current, *current.parents) if (above / name / MANIFEST).is_file())

@@ -23,9 +23,18 @@ COLOURS = {
 WIDTH, HEIGHT = 7.0, 3.6  # inches
 
 
+class Picture(Figure):
+    """A figure that a notebook shows by itself: matplotlib's own is shown only where pyplot was imported."""
+
+    def _repr_png_(self) -> bytes:
+        out = io.BytesIO()
+        self.savefig(out, format="png", dpi=100)
+        return out.getvalue()
+
+
 def blank(title: str, height: float = HEIGHT) -> tuple[Figure, Axes]:
     """A picture to draw into, of the width that all have."""
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    figure = Picture(figsize=(WIDTH, height), layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title, fontsize=10, loc="left")
     axes.spines[["top", "right"]].set_visible(False)

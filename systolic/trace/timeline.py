@@ -93,11 +93,11 @@ def draw(
     names: of the labels, to be written above their regions. marks: cycles at which something ended, and what.
     Raises SimulationError for a label that is not there.
     """
-    from matplotlib.figure import Figure
+    from systolic.report.figures import Picture
 
     regions = _chosen(timing, label)
     lanes = _lane_names(regions)
-    figure = Figure(figsize=(12, 1.5 + 0.32 * len(lanes)), layout="constrained")
+    figure = Picture(figsize=(12, 1.5 + 0.32 * len(lanes)), layout="constrained")
     axes = figure.add_subplot()
     start = 0
     for region in regions:

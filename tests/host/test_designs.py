@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from boards.errors import HostError
-from host.designs import VARIABLE, design_folder, find_design
+from host.contract.manifest import read_manifest
+from host.designs import VARIABLE, any_design, design_folder, find_design
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -36,6 +39,34 @@ def test_finds_what_the_demo_made_above(tiny: Path, here: Path) -> None:
     full = renamed(tiny, here / "tiny-yolov2-voc", "tiny_yolov2_voc")
     assert find_design() == made
     assert find_design("tiny_yolov2_voc") == full
+
+
+def test_what_the_demo_made_above_comes_before_what_a_notebook_made_beside_itself(tiny: Path, here: Path) -> None:
+    full = renamed(tiny, here / "notes/tiny-yolov2-voc", "tiny_yolov2_voc")
+    assert find_design() == full
+    made = renamed(tiny, here / "systolic-demo/accelerator", "shapes")
+    assert find_design() == made
+    assert find_design("tiny_yolov2_voc") == full
+
+
+def test_where_there_is_none_the_demo_makes_one(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    folder = any_design()
+    assert folder == here / "notes/systolic-demo/accelerator"
+    assert read_manifest(folder).network == "shapes"
+    assert any_design() == folder == find_design()
+
+
+def test_a_design_that_was_named_and_is_gone_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(here / "gone"))
+    with pytest.raises(HostError, match=r"gone is not a generated design"):
+        any_design()
+
+
+def test_without_systolic_nothing_is_made(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(HostError, match=r"no generated design was found .* and none is installed"):
+        any_design()
 
 
 def test_the_variable_comes_first_and_may_name_several(

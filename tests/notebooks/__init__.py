@@ -1,0 +1,1 @@
+"""The notebooks as a user has them: executed in a kernel, and seen in JupyterLab."""
