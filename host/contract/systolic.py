@@ -160,14 +160,14 @@ class SystolicManifest(Manifest):
 
     @property
     def cycles(self) -> int:
-        """Of compute a start, modelled."""
-        return sum(layer.compute_cycles for layer in self.layers)
+        """Of a start, modelled."""
+        return sum(layer.modelled_cycles for layer in self.layers)
 
     @property
     def pass_cycles(self) -> tuple[float, ...]:
-        """Of each pass: a layer's compute, evenly."""
+        """Of each pass: what its layer takes, evenly."""
         counts = ((layer, layer.last_pass - layer.first_pass + 1) for layer in self.layers)
-        return tuple(cycles for layer, count in counts for cycles in [layer.compute_cycles / count] * count)
+        return tuple(cycles for layer, count in counts for cycles in [layer.modelled_cycles / count] * count)
 
     @property
     def files(self) -> tuple[Image, ...]:

@@ -28,7 +28,7 @@ def test_reads_what_the_generator_writes(tiny: Path, values: dict[str, Any]) -> 
     assert found.output_layers == (len(values["layers"]) - 1,)
     assert found.layer_of_pass(0) == found.layers[0]
     assert found.layer_of_pass(found.passes) is None
-    assert found.cycles == sum(layer["compute_cycles"] for layer in values["layers"])
+    assert found.cycles == sum(layer["modelled_cycles"] for layer in values["layers"])
 
 
 @pytest.mark.parametrize("new", [..., None, -1, 1 << 70, 1e400, float("nan"), "x", "../../etc/passwd", [], {}, True])
