@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from boards.errors import HostError, listed, shown
+from host.board.description import check_description
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.simulation_library import find_library
 from host.options import Options
@@ -187,6 +188,7 @@ class LoadedOverlay:
     def _bitstream(self) -> Path:
         """The .bit with its .hwh beside it; for a simulated board an empty one."""
         hwh = _only(self.folder, "*.hwh", "the hardware description that the generator writes")
+        check_description(hwh)
         if not self.simulated:
             return _only(self.folder, "*.bit", "what Vivado makes: run the design's Tcl on a machine that has it")
         work = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="systolic-board-")))

@@ -19,6 +19,7 @@ CASES = {
     networks.NPZ: 1000,
     networks.QUANTIZED: 1000,
     mappings.BOARD: 300,
+    mappings.HWH: 1000,
     mappings.SCHEDULE: 1000,
     mappings.FOLDING: 1000,
     pictures.PICTURE: 1500,

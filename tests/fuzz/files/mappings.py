@@ -8,6 +8,7 @@ from pathlib import Path
 from boards.board import load, names, read_board
 from cnn import zoo
 from cnn.quantized import QuantizedNetwork
+from host.board.description import check_description
 from scheduler.streaming import folding_file
 from scheduler.streaming.graph import StreamGraph
 from scheduler.streaming.lower import lower
@@ -74,8 +75,16 @@ def read_folding(path: Path) -> None:
     folding_file.from_json(text, graph(), name)
 
 
+def hwh_seeds() -> tuple[bytes, ...]:
+    """Of both styles, as generated."""
+    golden = Path(__file__).resolve().parents[2] / "golden"
+    return tuple(path.read_bytes() for path in sorted(golden.glob("*/design/*.hwh")))
+
+
+HWH = Target("hwh", hwh_seeds, TEXT, check_description, "systolic.hwh")
 BOARD = Target("board", board_seeds, TEXT, read_board_file, "board.toml")
 SCHEDULE = Target("schedule", schedule_seeds, JSON, read_schedule, "schedule.json")
 FOLDING = Target("folding", folding_seeds, JSON, read_folding, "folding.json")
 
 board, schedule, folding = partial(hunt, BOARD), partial(hunt, SCHEDULE), partial(hunt, FOLDING)
+hwh = partial(hunt, HWH)
