@@ -6,6 +6,7 @@ import errno
 import json
 import shutil
 import signal
+import sys
 import tempfile
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
@@ -100,6 +101,7 @@ def run(campaign: Campaign) -> int:
     with tempfile.TemporaryDirectory() as folder, Workshop(Path(folder)) as workshop:
         kills = Kills(workshop, quick=False)
         for number in campaign.numbers():
+            print(f"\r{number}", end="", file=sys.stderr, flush=True)
             case = kills.draw(campaign.seed, number)
             wrong = kills.tried(case)
             struck[case.command, case.strike] += 1
