@@ -22,7 +22,9 @@ def _text(cell: Cell) -> str:
         return "–"
     if isinstance(cell, float):
         return f"{cell:.2f}"
-    return f"{cell:,}" if isinstance(cell, int) else cell
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return "".join(character if character.isprintable() else "?" for character in cell)  # no label steers a terminal
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:

@@ -26,3 +26,7 @@ def test_a_column_with_one_text_is_text() -> None:
 
 def test_no_rows() -> None:
     assert table(("a", "b"), []) == "a  b"
+
+
+def test_no_label_steers_the_terminal() -> None:
+    assert table(("label",), [["\x1b[31mcat\tdog\n"]]).splitlines() == ["label", "?[31mcat?dog?"]
