@@ -22,7 +22,7 @@ from tests.fuzz.networks.trial import Outcome, try_case
 
 CORPUS = sorted((Path(__file__).parent / "corpus" / "networks").glob("*.json"))
 TERNARY = Path(__file__).parent / "corpus" / "networks" / "ternary_of_two_bits.json"
-SEED, SYSTOLIC, STREAMING, MOST_REFUSED = 1, 32, 6, 0.2
+SEED, SYSTOLIC, STREAMING, MOST_REFUSED = 1, 34, 4, 0.2
 
 
 @pytest.fixture(scope="module")
