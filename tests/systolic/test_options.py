@@ -113,7 +113,9 @@ def test_a_size_of_nothing() -> None:
 
 def test_files_that_are_something_else(tiny: Path, tmp_path: Path) -> None:
     out = ("-o", tmp_path / "out")
-    refused(call("generate", tiny, *TINY, "--calibrate", tmp_path, *out), "this is a folder, and one picture is wanted")
+    refused(
+        call("generate", tiny, *TINY, "--calibrate", tmp_path, *out), "holds no picture .*; name a folder of pictures"
+    )
     refused(call("generate", tiny, *TINY, "--schedule", PICTURE, *out), "the schedule .* is no text; write one with")
     refused(call("fold", tiny, "--folding", PICTURE), "the folding .* is no text; write one with systolic fold --save")
 
