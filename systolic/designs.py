@@ -119,9 +119,8 @@ class Design:
 
         without_bitstream: with the simulation library instead, for this machine and those like it.
         """
-        if without_bitstream:
-            build(self.folder)
-        return package(self.folder, Path(folder), without_bitstream=without_bitstream)
+        simulation = build(self.folder) if without_bitstream else None
+        return package(self.folder, Path(folder), simulation=simulation)
 
     def pixels(self, picture: Picture) -> Pixels:
         """uint8 [channels, height, width], as the design takes it."""

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import host
-from boards.errors import GenerateError, HostError
+from boards.errors import GenerateError
 from host.contract.manifest import read_manifest
 from host.contract.parts import MANIFEST, Manifest
-from host.contract.simulation_library import find_library, sources
+from host.contract.simulation_library import sources
 from host.whole_file import write_whole
 from systolic import __version__
 from systolic.progress import Progress
@@ -28,20 +28,20 @@ _DATE = (2020, 1, 1, 0, 0, 0)  # of every file, so that the same design gives th
 _ROOT = Path(host.__file__).parents[1]
 
 
-def package(folder: Path, to: Path, *, without_bitstream: bool = False, tell: Progress = lambda _: None) -> Path:
+def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Progress = lambda _: None) -> Path:
     """Writes the wheel into the folder ``to`` and gives its path.
 
     It holds the rooms ``host`` and ``boards`` (the errors alone), and the package ``systolic_NAME`` with the
     bitstream, its description, the manifest, the images and the notebooks. pynq finds ``Overlay("NAME.bit")`` and
-    ``pynq get-notebooks systolic_NAME``. without_bitstream: with the sources and their simulation library instead,
-    where that has been built, for machines like this one. GenerateError where the bitstream or the description is not
-    there.
+    ``pynq get-notebooks systolic_NAME``. simulation: the design's library of ``systolic.execution.build.build``, which
+    goes in with the sources in place of a bitstream, for machines like this one. GenerateError where the bitstream or
+    the description is not there.
     """
     manifest = read_manifest(folder)
     name = _identifier(manifest.network)
-    files = _host_files() | _design_files(folder, manifest, name, without_bitstream)
+    files = _host_files() | _design_files(folder, manifest, name, simulation)
     info = f"systolic_{name}-{__version__}.dist-info"
-    tag = f"py3-none-{re.sub('[-.]', '_', sysconfig.get_platform()) if without_bitstream else 'any'}"
+    tag = f"py3-none-{re.sub('[-.]', '_', sysconfig.get_platform()) if simulation else 'any'}"
     files |= _metadata(info, name, manifest, tag)
     files[f"{info}/RECORD"] = _record(files, info)
     wheel = to / f"systolic_{name}-{__version__}-{tag}.whl"
@@ -75,13 +75,13 @@ def _host_files() -> dict[str, bytes]:
     return {path.relative_to(_ROOT).as_posix(): path.read_bytes() for path in [*sources, *markers]}
 
 
-def _design_files(folder: Path, manifest: Manifest, name: str, without_bitstream: bool) -> dict[str, bytes]:
+def _design_files(folder: Path, manifest: Manifest, name: str, simulation: Path | None) -> dict[str, bytes]:
     room = f"systolic_{name}"
     paths = [MANIFEST, *(image.path for image in manifest.files)]
     files = {f"{room}/{path}": _read(folder / path) for path in paths}
     files[f"{room}/{name}.hwh"] = _only(folder, "*.hwh", "the hardware description; generate the design again")
-    if without_bitstream:
-        files |= {f"{room}/{path}": data for path, data in _simulation_files(folder).items()}
+    if simulation is not None:
+        files |= {f"{room}/{path}": data for path, data in _simulation_files(folder, simulation).items()}
     else:
         files[f"{room}/{name}.bit"] = _only(
             folder, "*.bit", "what build_vivado.tcl makes; run it where Vivado is, or package without a bitstream"
@@ -102,13 +102,9 @@ def _unexecuted(notebook: bytes) -> bytes:
     return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _simulation_files(folder: Path) -> dict[str, bytes]:
+def _simulation_files(folder: Path, library: Path) -> dict[str, bytes]:
     """What stands in for a board: the sources, by which the library is known to be theirs, and the library."""
     files = {path.relative_to(folder).as_posix(): _read(path) for path in sources(folder)}
-    try:
-        library = find_library(folder, None)
-    except HostError:
-        return files
     return files | {f"build/{library.name}": _read(library)}
 
 

@@ -57,7 +57,7 @@ def test_notebooks_travel_without_what_they_showed_here(
     cell["execution_count"], cell["outputs"] = 7, [{"output_type": "stream", "name": "stdout", "text": ["mine"]}]
     path.write_text(json.dumps(content), "utf-8")
     monkeypatch.setattr("systolic.package._ROOT", root)
-    wheel = package(tiny_design, tmp_path / "dist", without_bitstream=True)
+    wheel = package(tiny_design, tmp_path / "dist", simulation=build(tiny_design))
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if name.endswith(".ipynb")]
         notebooks = [json.loads(archive.read(name)) for name in names]
@@ -263,18 +263,18 @@ def test_any_network_has_a_name_that_pip_takes(tiny_design: Path, tmp_path: Path
     folder = shutil.copytree(tiny_design, tmp_path / "design")
     values = json.loads((folder / "manifest.json").read_text("utf-8"))
     (folder / "manifest.json").write_text(json.dumps(values | {"network": network}))
-    made = package(folder, tmp_path, without_bitstream=True)
+    made = package(folder, tmp_path, simulation=build(folder))
     assert made.name.startswith(f"systolic_{name}-0.1.0-py3-none-linux_")
 
 
 def test_a_folder_that_cannot_be_written(tiny_design: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(GenerateError, match=r"file/systolic_tiny.*whl cannot be written: .*; choose another folder"):
-        package(tiny_design, tmp_path / "file", without_bitstream=True)
+        package(tiny_design, tmp_path / "file", simulation=build(tiny_design))
     folder = shutil.copytree(tiny_design, tmp_path / "design")
     (folder / "data/maps.bin").unlink()
     with pytest.raises(GenerateError, match=r"data/maps.bin cannot be read \(.*\); generate the design again"):
-        package(folder, tmp_path, without_bitstream=True)
+        package(folder, tmp_path, simulation=build(folder))
 
 
 def test_holds_nothing_of_the_generators_rooms(wheel: Path) -> None:
@@ -285,13 +285,12 @@ def test_holds_nothing_of_the_generators_rooms(wheel: Path) -> None:
 def test_without_a_bitstream_it_says_how_to_get_one(tiny_design: Path, tmp_path: Path) -> None:
     with pytest.raises(GenerateError, match=r"must hold one \*.bit, there is none: it is what build_vivado.tcl makes"):
         package(tiny_design, tmp_path)
-    assert package(tiny_design, tmp_path, without_bitstream=True).is_file()
+    assert package(tiny_design, tmp_path, simulation=build(tiny_design)).is_file()
 
 
 def test_without_a_bitstream_it_executes_here(tiny_design: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_design, tmp_path / "design")
-    build(folder)
-    made = package(folder, tmp_path, without_bitstream=True)
+    made = package(folder, tmp_path, simulation=build(folder))
     python, site = environment(Path(sys.executable), tmp_path / "here")
     lend(site)
     done = pip(python, "--no-index", "--no-deps", made)

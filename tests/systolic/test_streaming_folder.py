@@ -16,6 +16,7 @@ import pytest
 from host.contract.manifest import read_manifest
 from host.simulated.pace import pace
 from systolic.designs import design
+from systolic.execution.build import build
 from systolic.execution.frames import save_cycles
 from systolic.model import load_model, sample_pictures
 from systolic.package import package
@@ -103,7 +104,7 @@ def test_what_was_traced_sets_the_simulated_boards_pace(folder: Path) -> None:
 
 
 def test_its_wheel_holds_what_the_host_reads(folder: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(package(folder, tmp_path, without_bitstream=True)) as wheel:
+    with zipfile.ZipFile(package(folder, tmp_path, simulation=build(folder))) as wheel:
         names = set(wheel.namelist())
     data = {f"systolic_shapes/data/{name}.bin" for name in ("in", "expected", "weights_conv7")}
     assert {"systolic_shapes/manifest.json", "systolic_shapes/shapes.hwh", "host/streaming/driver.py", *data} <= names

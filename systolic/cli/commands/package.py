@@ -34,9 +34,8 @@ def add(parsers: Parsers) -> None:
 def run(options: argparse.Namespace) -> int:
     """JSON: {wheel}."""
     with StatusLine() as status:
-        if options.without_bitstream:
-            build(options.folder, tell=status.tell)
-        wheel = package(options.folder, options.output, without_bitstream=options.without_bitstream, tell=status.tell)
+        simulation = build(options.folder, tell=status.tell) if options.without_bitstream else None
+        wheel = package(options.folder, options.output, simulation=simulation, tell=status.tell)
     where = "for the simulated board, not a real one" if options.without_bitstream else "on the board"
     give(options, {"wheel": str(wheel)}, f"written to {wheel}; {where}: pip install --no-deps {wheel.name}")
     return 0

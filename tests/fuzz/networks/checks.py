@@ -180,7 +180,8 @@ def _told(prepared: Prepared) -> None:
 
 
 def _packaged(prepared: Prepared) -> None:
-    package(prepared.design.path, prepared.design.path.parent / "wheel", without_bitstream=True)
+    path = prepared.design.path
+    package(path, path.parent / "wheel", simulation=build(path))
 
 
 CHECKS: dict[str, Callable[[Prepared], None]] = {
