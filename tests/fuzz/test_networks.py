@@ -184,3 +184,9 @@ def test_networks_on_one_array_share_a_compiled_engine(tmp_path: Path, monkeypat
     for case in networks:
         assert try_case(case, tmp_path).state == "passed"
     assert len(list(tmp_path.glob("*.so"))) == 1
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_what_is_broken_by_a_plant_is_there(name: str) -> None:
+    with PLANTS[name]():
+        pass

@@ -97,7 +97,7 @@ PLANTS: dict[str, Plant] = {
         "(scaled + (integer<64, true>(1) << (places - 1))) >> places", "scaled >> places"
     ),
     "streaming: two weight tiles exchanged": lambda: _result(_UNITS, "weight_tiles", _swapped_tiles),
-    "streaming: sized FIFOs are two words deep": lambda: _result(systolic.styles.streaming.flow, "_sized", _shallow),
+    "streaming: sized FIFOs are two words deep": lambda: _result(systolic.styles.streaming.flow, "_traced", _shallow),
     "streaming: the host reads channels backwards": lambda: _result(StreamingExecution, "collect", _reversed_frames),
     "systolic: results are rounded down": _header(
         "(product + (product_t(1) << (by.shift - 1))) >> by.shift", "product >> by.shift"
