@@ -178,3 +178,15 @@ def test_notebooks_stand_on_the_public_api(notebook: Path) -> None:
                 names.add(str(node.module))
     ours = {name for name in names if name.split(".")[0] in ALLOWED}
     assert ours <= {"systolic"} | {name for name in ours if name.split(".")[0] == "host"}, sorted(ours)
+
+
+def test_every_figure_is_one_that_a_notebook_shows() -> None:
+    """systolic.report.figures.Picture is drawn into: of matplotlib's own a notebook may show nothing but its name."""
+    own = {
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in sources("systolic")
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("Figure", "subplots", "figure")
+        if any(keyword.arg in ("figsize", "layout") for keyword in node.keywords)
+    }
+    assert own == set(), "draw into a Picture"

@@ -63,9 +63,9 @@ class Bandwidth:
 
     def figure(self, title: str = "") -> Figure:
         """Reads below, writes on top of them, and what the memory sustains as a line."""
-        from matplotlib.figure import Figure
+        from systolic.report.figures import Picture
 
-        figure = Figure(figsize=(12, 3.2), layout="constrained")
+        figure = Picture(figsize=(12, 3.2), layout="constrained")
         axes = figure.add_subplot()
         edges = np.concatenate([[0.0], self.cycles])
         both = self.read_gbps + self.written_gbps

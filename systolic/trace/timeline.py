@@ -151,10 +151,10 @@ def save(figure: Figure, path: Path) -> None:
 
 def check_picture(path: Path) -> None:
     """SimulationError where ``save`` would refuse: worth asking before long work."""
-    from matplotlib.figure import Figure
+    from systolic.report.figures import Picture
 
     with _refusal(path):
-        _picture(Figure(figsize=(1, 1)), path)
+        _picture(Picture(figsize=(1, 1)), path)
         check_whole(path)
 
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from scheduler.systolic.model.cycles import PARTS
-from systolic.report.figures import COLOURS, WIDTH, blank
+from systolic.report.figures import COLOURS, WIDTH, Picture, blank
 
 if TYPE_CHECKING:
     from systolic.styles.systolic.mapping import SystolicMapping
@@ -98,7 +98,7 @@ def tiling(mapping: SystolicMapping, layer: int) -> Figure:
 
 def pareto(points: Sequence[SystolicMapping], chosen: SystolicMapping | None = None) -> Figure:
     """Frames a second against DSP, BRAM36 and DDR bytes: the best schedule of every geometry that is on the front."""
-    figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
+    figure = Picture(figsize=(WIDTH, 2.9), layout="constrained")
     kinds: tuple[tuple[str, Callable[[SystolicMapping], float]], ...] = (
         ("DSP", lambda e: e.usage.dsp),
         ("BRAM36", lambda e: e.usage.bram36),
