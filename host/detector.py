@@ -43,7 +43,7 @@ class Detector:
         self._wait = options.wait
         self._backend = backend
         self._busy = threading.Lock()
-        self._gate = Gate()
+        self._gate, self._closing = Gate(), threading.RLock()
         self._flow: Flow | None = None
         self._spans: list[tuple[Span, ...]] = []
         self._workers: dict[str, int] = {}
@@ -196,8 +196,9 @@ class Detector:
         results are taken; each takes no longer than ``timeout_s`` allows it. It may be called twice.
         """
         self._gate.close()
-        self._stop_flow()
-        self._backend.close()
+        with self._closing:  # who comes second is back when it is closed
+            self._stop_flow()
+            self._backend.close()
 
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
@@ -218,13 +219,11 @@ class Detector:
             self._busy.release()
 
     def _stop_flow(self) -> None:
-        flow, self._flow = self._flow, None
+        """Forgotten when it has ended and not before: until then whoever comes waits for its stages too."""
+        flow = self._flow
         if flow is not None:
-            try:
-                flow.stop()
-            except BaseException:  # from the keyboard: its stages may be at work, whoever comes next waits for them
-                self._flow = flow
-                raise
+            flow.stop()
+            self._flow = None
 
     def __enter__(self: Self) -> Self:
         return self

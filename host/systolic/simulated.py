@@ -145,22 +145,19 @@ class SystolicFabric:
         return self._board.keep_pace(model.stopped, range(first, first + registers["count"]), begin)
 
     def _run(self, model: SystolicModel, registers: Mapping[str, int], hang: Fault | None) -> str:
-        """The generated code over DDR; an empty sentence, or what stopped it."""
-
-        def after_pass(index: int) -> None:
-            model.show("current", index)
-            if hang and index - registers["first"] >= hang.in_pass:
-                model.stopped.wait()
-
+        """The generated code over DDR; an empty sentence, or what stopped it. One that hangs is executed up to where it
+        stands: waiting is not done in the generated code, which others in this process may want to execute."""
+        count = registers["count"] if hang is None else min(registers["count"], hang.in_pass + 1)
         try:
             memory = self._memory(registers)
-            current = self._library.run(memory, registers["first"], registers["count"], after_pass)
+            current = self._library.run(memory, registers["first"], count, lambda index: model.show("current", index))
         except BusError as error:
             return str(error)
         except StoppedError as error:
             model.show("current", error.current)
             return error.sentence
-        model.show("current", current)
+        if hang is None:
+            model.show("current", current)
         return ""
 
     def _memory(self, registers: Mapping[str, int]) -> SystolicMemory:

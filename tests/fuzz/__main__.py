@@ -16,6 +16,7 @@ TARGETS: dict[str, str] = {
     "design-systolic": "tests.fuzz.files.designs:systolic",
     "exported": "tests.fuzz.files.networks:exported",
     "folding": "tests.fuzz.files.mappings:folding",
+    "host": "tests.fuzz.host",
     "hwh": "tests.fuzz.files.mappings:hwh",
     "kills": "tests.fuzz.kills.run",
     "manifest": "tests.fuzz.files.designs:manifest",

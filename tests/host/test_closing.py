@@ -107,6 +107,19 @@ def test_a_frame_in_another_thread_is_waited_for(design: Path, accelerator: Open
     assert came[0].timing.seconds["accelerate"] >= 0.3
 
 
+def test_every_closer_waits_for_the_stream(design: Path, accelerator: Open) -> None:
+    yolo = accelerator(design, threshold=0.9, time_scale=1.0)
+    yolo.device.pace = slow(yolo, 0.3)
+    thread, came = in_thread(lambda: [None for _ in yolo.stream(endless())])
+    at_work(yolo)
+    closers = [in_thread(lambda: (yolo.close(), given_back(yolo))) for _ in range(3)]
+    for closer, _ in closers:
+        closer.join(PATIENCE)
+    assert [answer for _, answers in closers for answer in answers] == [(None, True)] * 3
+    thread.join(PATIENCE)
+    assert [str(error) for error in came] == [CLOSED]
+
+
 def slow(yolo: Any, seconds: float) -> Any:
     """A pace of so long a frame."""
     from dataclasses import replace

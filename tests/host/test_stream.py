@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -185,6 +186,21 @@ def test_a_hung_accelerator_is_not_started_again(tiny: Path, accelerator: Open, 
         HostError, match=r"the accelerator stopped earlier \(it did not finish within 0.1 s, .*call reset\(\) first"
     ):
         yolo.detect(frames[0])
+
+
+def test_a_hung_accelerator_leaves_the_simulation_library_to_others(
+    tiny: Path, accelerator: Open, frames: list[np.ndarray]
+) -> None:
+    hung, other = accelerator(tiny, timeout_s=0.1), accelerator(tiny)
+    hung.device.inject(faulty("hang", in_pass=1))
+    with pytest.raises(HostError, match=r"did not finish within 0\.1 s: it stands at pass 1"):
+        hung.detect(frames[0])
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(other.detect(frames[0])), daemon=True)
+    thread.start()
+    thread.join(60)
+    hung.close()
+    assert len(results) == 1, "it waits for the one that hangs"
 
 
 def test_one_user_at_a_time(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:

@@ -1,0 +1,86 @@
+"""A board that goes wrong is told of, and closed at any moment. `python -m tests.fuzz host` goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.fuzz.host import ACTIONS, Case, Designs, Injection, draw, tried
+
+pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+
+SEED = 1
+
+
+@pytest.fixture(scope="module")
+def designs(tmp_path_factory: pytest.TempPathFactory) -> Designs:
+    return Designs(tmp_path_factory.mktemp("host"))
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_a_board_that_goes_wrong(number: int, designs: Designs) -> None:
+    case = draw(SEED, number)
+    assert tried(designs, case).complaints == [], case
+
+
+# ------------------------------------------------------------------------------------ what it finds
+
+
+@pytest.mark.parametrize(
+    ("place", "defect", "case", "complaint"),
+    [
+        (
+            "host.board.overlay.LoadedOverlay.stop",
+            lambda _: None,
+            Case("tiny", faults=(Injection("hang", 1),), recovers=False),
+            "is at work on the buffer at 0x8",
+        ),
+        ("host.systolic.driver.SystolicDriver.free", lambda _: None, Case("tiny"), "buffers were not given back"),
+        (
+            "host.board.backend.BoardBackend.verify",
+            lambda *_: None,
+            Case("tiny", faults=(Injection("missing flush", 2),)),
+            "frame 2 is not the golden model's, and nothing was said",
+        ),
+        (
+            "host.board.buffers.Buffers.verify",
+            lambda _: None,
+            Case("tiny", faults=(Injection("corrupt word", 0),), actions=("detect",)),
+            "verify() does not tell of",
+        ),
+        (
+            "host.systolic.ip.SystolicIP.poll",
+            lambda *_: False,
+            Case("batches", faults=(Injection("late interrupt", 0),)),
+            "nothing was wrong, and it said: frames 0…2 failed in stage 'accelerate': the accelerator did not finish",
+        ),
+        (
+            "host.detector.Detector.decode",
+            lambda *_: 1 // 0,
+            Case("centre", actions=("detect",)),
+            "ZeroDivisionError: integer division or modulo by zero",
+        ),
+    ],
+)
+def test_it_finds_planted_defects(
+    place: str,
+    defect: Callable[..., Any],
+    case: Case,
+    complaint: str,
+    designs: Designs,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(place, defect)
+    assert complaint in "; ".join(tried(designs, case).complaints)
+
+
+def test_cases_are_as_different_as_can_be() -> None:
+    from host.simulated.faults import KINDS
+
+    cases = [draw(SEED, number) for number in range(400)]
+    assert draw(SEED, 7) == cases[7]
+    assert {name for case in cases for name in case.actions} == set(ACTIONS)
+    assert {fault.kind for case in cases for fault in case.faults} == set(KINDS)
+    assert sum(case.undisturbed for case in cases) > 40, "an error is a defect there"
