@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,12 @@ def shows_image(source: str) -> bool:
 
 
 def images(cell: Any) -> int:
-    """How many images a page has of the cell's outputs: HTML is shown in preference to a picture beside it."""
+    """How many images and drawings a page has of the cell's outputs: HTML is shown in preference to a picture beside it."""
     data = [output.get("data", {}) for output in cell.outputs]
     return sum(
-        kinds["text/html"].count("<img") if "text/html" in kinds else any(kind.startswith("image/") for kind in kinds)
+        len(re.findall("<img|<svg", kinds["text/html"]))
+        if "text/html" in kinds
+        else any(kind.startswith("image/") for kind in kinds)
         for kinds in data
     )
 

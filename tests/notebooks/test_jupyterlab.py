@@ -46,9 +46,12 @@ RUN = """() => {
 LOADED = "() => [...document.querySelectorAll('.jp-OutputArea img')].every((image) => image.complete)"
 SEEN = """() => {
     const all = (what) => [...document.querySelectorAll(what)];
-    const size = (image) => [image.naturalWidth, image.naturalHeight, image.clientWidth, image.clientHeight];
+    const shown = (picture) => [picture.getBoundingClientRect().width, picture.getBoundingClientRect().height];
     return {
-        images: all(".jp-OutputArea img").map(size),
+        images: [
+            ...all(".jp-OutputArea img").map((image) => [image.naturalWidth, image.naturalHeight, ...shown(image)]),
+            ...all(".jp-RenderedHTML svg").map(shown),
+        ],
         errors: all("[data-mime-type='application/vnd.jupyter.error'], .jp-Dialog").map((found) => found.innerText),
         text: all(".jp-OutputArea").map((found) => found.innerText).join("\\n"),
     };
@@ -119,7 +122,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def looked_at(lab: Lab, notebook: str) -> dict[str, Any]:
-    """The page after a run of all cells: images (widths and heights in pixels, natural and shown), errors, text."""
+    """The page after a run of all cells: images (widths and heights in pixels), errors, text."""
     page = lab.browser.new_page(viewport={"width": 1280, "height": 900})
     page.set_default_timeout(PATIENCE * 1000)
     failures: list[str] = []
