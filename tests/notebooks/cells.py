@@ -31,7 +31,7 @@ def shows_image(source: str) -> bool:
 
 
 def images(cell: Any) -> int:
-    """How many images and drawings a page has of the cell's outputs: HTML is shown in preference to a picture beside it."""
+    """How many images and drawings a page has of a cell's outputs: HTML is shown rather than a picture beside it."""
     data = [output.get("data", {}) for output in cell.outputs]
     return sum(
         len(re.findall("<img|<svg", kinds["text/html"]))

@@ -1,4 +1,4 @@
-"""A report as a reader of HTML and as a telephone see it."""
+"""A report as a reader of HTML and as a telephone and a laptop see it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -42,32 +43,64 @@ def one_whole_page(text: str) -> None:
     assert 'name="viewport"' in text
 
 
-PHONE = """<!DOCTYPE html><iframe width="390" height="844" frameborder="0"></iframe><pre></pre><script>
+FRAME = """<!DOCTYPE html><iframe width="WIDTH" height="844" frameborder="0"></iframe><pre></pre><script>
 const frame = document.querySelector("iframe");
 frame.onload = () => {
-  const all = (what) => [...frame.contentDocument.querySelectorAll(what)];
-  const heights = (what) => all(what).map((e) => e.getBoundingClientRect().height).filter((h) => h > 0);
-  const scale = (t) => t.ownerSVGElement.getBoundingClientRect().width / t.ownerSVGElement.viewBox.baseVal.width;
+  const all = (what, within = frame.contentDocument) => [...within.querySelectorAll(what)];
+  const box = (e) => e.getBoundingClientRect();
+  const heights = (what) => all(what).map((e) => box(e).height).filter((h) => h > 0);
+  const scale = (t) => box(t.ownerSVGElement).width / t.ownerSVGElement.viewBox.baseVal.width;
+  const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1.5
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 0.3 * Math.min(a.height, b.height);
+  const outside = (a, b) => a.left < b.left - 1 || a.right > b.right + 1
+    || a.top < b.top - 1 || a.bottom > b.bottom + 1;
+  const overlaps = (svg) => {
+    const labels = all("text", svg).map((t) => [t.textContent, box(t)]);
+    return labels.flatMap(([text, a], i) => labels.slice(i + 1).filter(([, b]) => meet(a, b)).map(([o]) => [text, o]));
+  };
   document.querySelector("pre").textContent = JSON.stringify({
     wide: frame.contentDocument.documentElement.scrollWidth, pictures: all("svg").length,
     row: Math.max(...heights("tr")),
     text: Math.min(...all("svg text").map((t) => parseFloat(getComputedStyle(t).fontSize) * scale(t))),
+    overlaps: all("svg").flatMap(overlaps),
+    clipped: all("svg text").filter((t) => outside(box(t), box(t.ownerSVGElement))).map((t) => t.textContent),
+    moved: all("svg").filter((svg) => box(svg).width > box(svg.parentElement).width + 1).length,
   });
 };
 frame.srcdoc = PAGE;
 </script>"""
 
+WIDTHS = (390, 1280)
+"""Pixels of a telephone, and of a laptop's window."""
 
-def readable_at_phone_width(text: str, work: Path) -> dict[str, Any]:
-    """What Chromium made of the page in a frame of 390 px, because a window of it is not made narrower than 500.
 
-    Skips where there is no Chromium. What is given has the number of pictures.
+def readable(text: str, work: Path) -> int:
+    """How many pictures the page has, after a look at it in Chromium at both widths.
+
+    Skips where there is no Chromium.
     """
+    pictures = set()
+    for width in WIDTHS:
+        seen = rendered(text, width, work)
+        assert seen["wide"] <= width  # nothing but a table's or picture's own box is moved sideways
+        assert seen["row"] <= 110  # a row of a table is at most four lines
+        assert seen["text"] >= 8  # px
+        assert seen["overlaps"] == [], seen["overlaps"]  # labels of one picture
+        assert seen["clipped"] == [], seen["clipped"]  # labels beyond their picture's edge
+        assert not seen["moved"] or width < 800  # pictures that do not fit
+        pictures.add(seen["pictures"])
+    (number,) = pictures
+    return int(number)
+
+
+def rendered(text: str, width: int, work: Path) -> dict[str, Any]:
+    """What Chromium made of the page in a frame of so many pixels: its own window is not made narrower than 500."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         pytest.skip("chromium is not installed")
     page = json.dumps(text).replace("</", "<\\/")
-    (work / "phone.html").write_text(PHONE.replace("PAGE", page), "utf-8")
+    html = work / f"page-{width}.html"
+    html.write_text(FRAME.replace("WIDTH", str(width)).replace("PAGE", page), "utf-8")
     done = subprocess.run(
         [
             chromium,
@@ -75,11 +108,11 @@ def readable_at_phone_width(text: str, work: Path) -> dict[str, Any]:
             "--no-sandbox",
             "--disable-gpu",
             "--enable-logging=stderr",
-            "--window-size=800,900",
+            f"--window-size={width + 200},900",
             f"--user-data-dir={work}",
             "--virtual-time-budget=5000",
             "--dump-dom",
-            (work / "phone.html").as_uri(),
+            html.as_uri(),
         ],
         capture_output=True,
         text=True,
@@ -87,10 +120,7 @@ def readable_at_phone_width(text: str, work: Path) -> dict[str, Any]:
         check=False,
     )
     assert "CONSOLE" not in done.stderr
-    found = re.search(r"<pre>(.+?)</pre>", done.stdout)
+    found = re.search(r"<pre>(.+?)</pre>", done.stdout, re.DOTALL)
     assert found, done.stderr
-    seen: dict[str, Any] = json.loads(found[1])
-    assert seen["wide"] <= 390  # nothing but a table's or picture's own box is moved sideways
-    assert seen["row"] <= 110  # a row of a table is at most four lines
-    assert seen["text"] >= 8  # px
+    seen: dict[str, Any] = json.loads(unescape(found[1]))
     return seen

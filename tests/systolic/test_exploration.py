@@ -29,7 +29,7 @@ from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.options import SystolicOptions, geometry_pins
 from systolic.styles.systolic.workers import workers
 from tests.scheduler.quantised import Builder, tiny_yolo
-from tests.systolic.pages import one_whole_page, readable_at_phone_width
+from tests.systolic.pages import one_whole_page, readable
 
 ZCU104 = load("zcu104")
 
@@ -247,9 +247,17 @@ def test_jupyter_shows_the_same(explored: SystolicMapping, comparison: SystolicC
     assert "<svg" in comparison._repr_html_()
 
 
-def test_chromium_renders_it_at_phone_width(tmp_path: Path, comparison: SystolicComparison) -> None:
-    seen = readable_at_phone_width(comparison.page(), tmp_path)
-    assert seen["pictures"] == 1 + 5 * sum(row.mapping is not None for row in comparison.rows)
+def test_chromium_shows_a_readable_page(
+    tmp_path: Path, comparison: SystolicComparison, explored: SystolicMapping
+) -> None:
+    """At a telephone's width and a laptop's; labels do not cover each other, also where layers are alike."""
+    compared = readable(comparison.page(), tmp_path)
+    assert compared == 1 + 5 * sum(row.mapping is not None for row in comparison.rows)
+    assert readable(explored.page(), tmp_path) == 5
+    alike = Builder(3, 16, 16).conv(8, 3)
+    for _ in range(6):
+        alike = alike.conv(8, 3)
+    assert readable(explore(alike.network(), ZCU104, 300).page(), tmp_path) == 5
 
 
 def test_a_rate_that_is_asked_for_names_the_lowest_clock_that_holds_it() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from math import atan, degrees
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.text import Annotation, Text
 
 from scheduler.systolic.model.cycles import PARTS
 from systolic.report.figures import COLOURS, WIDTH, Picture, blank
@@ -26,17 +28,46 @@ def roofline(mapping: SystolicMapping) -> Figure:
         for layer in mapping.cost.layers
         if layer.shape.macs
     ]
-    low, high = min(p[0] for p in points) / 3, max(max(p[0] for p in points), peak / memory) * 3
-    axes.plot([low, peak / memory, high], [low * memory, peak, peak], color="#333333", lw=1.2)
-    axes.text(high, peak * 1.06, f"array {peak:,.0f} GOPS", ha="right", fontsize=8)
-    axes.text(low * 1.1, low * memory * 1.6, f"DDR {memory:.1f} GB/s", fontsize=8, rotation=25)
-    for number, (x, y, name) in enumerate(sorted(points)):
+    ridge = peak / memory
+    low, high = min(ridge, *(p[0] for p in points)) / 3, max(ridge, *(p[0] for p in points)) * 3
+    axes.plot([low, ridge, high], [low * memory, peak, peak], color="#333333", lw=1.2)
+    above = 1.15 * memory
+    along: dict[str, Any] = {
+        "rotation": degrees(atan(above)),
+        "rotation_mode": "anchor",
+        "transform_rotates_text": True,
+    }
+    roofs = (
+        axes.text(high, peak * 1.06, f"array {peak:,.0f} GOPS", ha="right", fontsize=8),
+        axes.text(low * 1.1, low * 1.1 * above, f"DDR {memory:.1f} GB/s", fontsize=8, **along),
+    )
+    line = {"arrowstyle": "-", "lw": 0.4, "color": "#999999"}
+    names = []
+    for x, y, name in sorted(points):
         axes.plot(x, y, "o", color=COLOURS["compute"], ms=5)
-        below = 10 + 9 * (number % 4)  # layers of one network crowd at the roof: their names take turns
-        line = {"arrowstyle": "-", "lw": 0.4, "color": "#999999"}
-        axes.annotate(name, (x, y), textcoords="offset points", xytext=(4, -below), fontsize=7, arrowprops=line)
+        place: dict[str, Any] = {"xy": (x, y), "xytext": (4, 0), "textcoords": "offset points"}
+        names.append(axes.annotate(name, **place, fontsize=7, arrowprops=line, in_layout=False))
     axes.set(xscale="log", yscale="log", xlabel="operations a DDR byte", ylabel="GOPS")
+    _place(names, roofs)
     return figure
+
+
+def _place(names: Sequence[Annotation], others: Sequence[Text]) -> None:
+    """Puts every name where none before it is: below its point, the nearer the better, or above it, within the axes."""
+    steps = [-10 - 10 * step for step in range(20)] + [8 + 10 * step for step in range(20)]  # points
+    figure, axes = names[0].get_figure(root=True), names[0].axes
+    assert figure is not None
+    assert axes is not None
+    figure.draw_without_rendering()
+    taken = [text.get_window_extent() for text in others]
+    for name in names:
+        here = Text.get_window_extent(name).padded(2)
+        spots = [here.translated(0, step * figure.dpi / 72) for step in steps]
+        free = [all(not spot.overlaps(other) for other in taken) for spot in spots]
+        inside = [axes.bbox.y0 <= spot.y0 and spot.y1 <= axes.bbox.y1 for spot in spots]
+        best = max(range(len(steps)), key=lambda number: (free[number], inside[number], -number))
+        name.set_position((4, steps[best]))
+        taken.append(spots[best])
 
 
 def cycles(mapping: SystolicMapping) -> Figure:

@@ -24,7 +24,7 @@ from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.report import BLOCK_HEAD, block_rows, budget_rows, fifos_html, mapping_html
 from tests.low_bit import Layers
-from tests.systolic.pages import one_whole_page, readable_at_phone_width
+from tests.systolic.pages import one_whole_page, readable
 from tests.systolic.streaming.small import write_small
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
@@ -141,5 +141,5 @@ def test_pictures_of_one_folding_are_svg(mapping: StreamingMapping) -> None:
         assert svg(figure).startswith("<svg")
 
 
-def test_chromium_renders_it_at_phone_width(tmp_path: Path, compared: StreamingComparison) -> None:
-    assert readable_at_phone_width(compared.page(), tmp_path)["pictures"] == 9
+def test_chromium_shows_a_readable_page(tmp_path: Path, compared: StreamingComparison) -> None:
+    assert readable(compared.page(), tmp_path) == 9
