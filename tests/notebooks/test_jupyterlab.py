@@ -52,7 +52,7 @@ SEEN = """() => {
             ...all(".jp-OutputArea img").map((image) => [image.naturalWidth, image.naturalHeight, ...shown(image)]),
             ...all(".jp-RenderedHTML svg").map(shown),
         ],
-        errors: all("[data-mime-type='application/vnd.jupyter.error'], .jp-Dialog").map((found) => found.innerText),
+        errors: all(".jp-Dialog").map((found) => found.innerText),
         text: all(".jp-OutputArea").map((found) => found.innerText).join("\\n"),
     };
 }"""
@@ -122,7 +122,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def looked_at(lab: Lab, notebook: str) -> dict[str, Any]:
-    """The page after a run of all cells: images (widths and heights in pixels), errors, text."""
+    """The page after a run of all cells: images (widths and heights in pixels), errors of the page, text."""
     page = lab.browser.new_page(viewport={"width": 1280, "height": 900})
     page.set_default_timeout(PATIENCE * 1000)
     failures: list[str] = []
@@ -147,8 +147,10 @@ def test_every_figure_is_an_image_on_the_page(notebook: Path, lab: Lab) -> None:
     seen = looked_at(lab, name.as_posix())
     assert seen["errors"] == []
     assert "<Figure size" not in seen["text"]
+    assert "Traceback (most recent call last)" not in seen["text"]
     code = [cell for cell in nbformat.read(lab.folder / name, as_version=4).cells if cell.cell_type == "code"]
     assert [cell.source for cell in code if cell.execution_count is None] == []
+    assert [output for cell in code for output in cell.outputs if output.output_type == "error"] == []
     all_shown(code)
     assert len(seen["images"]) == sum(map(images, code))
     assert all(min(sizes) > 0 for sizes in seen["images"]), seen["images"]
