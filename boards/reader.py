@@ -20,6 +20,7 @@ else:
     import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 _LARGEST_FILE = 1 << 20
+_MOST_DOTS = 100  # in a line
 
 
 class Table:
@@ -108,8 +109,17 @@ def parse(path: Path) -> Table:
             content = file.read(_LARGEST_FILE + 1)
         if len(content) > _LARGEST_FILE:
             raise BoardError(f"{path}: a board file has at most {_LARGEST_FILE} bytes, this one has more")
-        return Table(path, "", tomllib.loads(content.decode("utf-8")))
+        text = content.decode("utf-8")
+        _check_keys(path, text)
+        return Table(path, "", tomllib.loads(text))
     except OSError as error:
         raise BoardError(f"{path}: the board file cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:  # what is no UTF-8, no TOML, or an integer of thousands of digits
         raise BoardError(f"{path}: the board file is not valid TOML: {cut(error, LONGEST_FAULT)}") from error
+
+
+def _check_keys(path: Path, text: str) -> None:
+    """The time that TOML's parsers take for a key grows with the square of its parts."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.startswith("#") and line.count(".") > _MOST_DOTS:
+            raise BoardError(f"{path}: line {number} has more than {_MOST_DOTS} dots, which no board's key or value has")

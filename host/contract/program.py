@@ -97,7 +97,7 @@ def _ranges(array: SystolicArray) -> Mapping[str, tuple[int, int]]:
         **dict.fromkeys(("kernel_groups", "out_height", "out_width", "save_width", "out_blocks"), wide),
         **dict.fromkeys(("pixel_input", "depthwise", "overlap", "inputs_resident", "resident"), flag),
         **dict.fromkeys(("in_buffer", "out_buffer"), (0, 2 if array.map_depth else 0)),
-        "kernel_height": (1, 255),
+        "kernel_height": (1, 4095),
         "stride": (1, 127),
         "pad_top": (0, 255),
         "pad_left": (-64, 255),

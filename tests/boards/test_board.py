@@ -163,6 +163,14 @@ def test_a_refusal_stays_a_sentence(key: str, value: object, tmp_path: Path) -> 
     assert len(message(changed("dsp = 1728", f"dsp = {value}\n{key} = {value}"), tmp_path)) < 3000
 
 
+def test_a_key_of_too_many_parts_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
+    """A parser takes seconds for one of ten thousand parts, and hours for one as long as a file may be."""
+    said = message(changed("dsp = 1728", "y." * 101 + "y = 1"), tmp_path)
+    assert re.fullmatch(r"line \d+ has more than 100 dots, which no board's key or value has", said)
+    nested = message(changed("dsp = 1728", "dsp = 1728\n" + "y." * 20 + "y = 1"), tmp_path)
+    assert nested == "resources.y is no key of a board file; check its spelling"
+
+
 def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
     assert message("title = ", tmp_path).startswith("the board file is not valid TOML: ")
 

@@ -72,7 +72,7 @@ def test_an_illegal_edit_says_the_sentence_of_its_row() -> None:
     [
         (lambda v: v.update(format="other"), 'folding is not a folding: it has to be an object with "format"'),
         (lambda v: v.update(version=2), "folding has version 2; this program reads version 1"),
-        (lambda v: v.pop("network"), "folding: lacks network; the keys are format, version, network, blocks"),
+        (lambda v: v.pop("network"), "folding: lacks network; the keys are format, version, network, ddr, blocks"),
         (
             lambda v: v["blocks"].pop(),
             "folding: blocks has to name input, conv1_window, conv1, conv2, conv2_out in this",
