@@ -122,4 +122,6 @@ def _check_keys(path: Path, text: str) -> None:
     """The time that TOML's parsers take for a key grows with the square of its parts."""
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.startswith("#") and line.count(".") > _MOST_DOTS:
-            raise BoardError(f"{path}: line {number} has more than {_MOST_DOTS} dots, which no board's key or value has")
+            raise BoardError(
+                f"{path}: line {number} has more than {_MOST_DOTS} dots, which no board's key or value has"
+            )

@@ -133,9 +133,8 @@ def _locked(folder: Path) -> int | None:
 
 
 def _remove(folder: Path) -> None:
-    """Also where an interrupt from the keyboard arrives meanwhile."""
+    """Also where an interrupt from the keyboard arrives meanwhile, or the disk fails once."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
-    except BaseException:
+    finally:
         shutil.rmtree(folder, ignore_errors=True)
-        raise

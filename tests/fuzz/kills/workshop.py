@@ -16,11 +16,16 @@ from tests.fuzz.kills.tree import Tree, tree_of
 ROOT = Path(__file__).parents[3]
 COMPILER = """\
 #!/bin/sh
-for argument; do [ "$before" = -o ] && output="$argument"; before="$argument"; done
-kept="{kept}/$(basename "$output")"
+for argument; do
+    if [ "$before" = -o ]; then output="$argument"; else text="$text ${{argument##*/}}"; fi
+    before="$argument"
+done
+key=$({{ echo "$text"; cat src/* simulation/* golden/*; }} 2>/dev/null | sha1sum | cut -c1-20)
+kept="{kept}/$key-${{output##*/}}"
 [ -f "$kept" ] || {{ g++ "$@" && cp "$output" "$kept.$$" && mv "$kept.$$" "$kept"; exit; }}
 cp "$kept" "$output"
 """
+"""What is kept has the words of its command, without folders, and the sources of its design in its name."""
 
 
 @dataclass(frozen=True)
