@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -175,8 +176,8 @@ def test_progress_tells_the_variant_and_every_pass(accelerator: GiveAccelerator)
     told: list[str] = []
     folder = accelerator("odd rows").load(network)
     simulate(folder, picture_for(network), progress=told.append)
-    assert told[:2] == ["compiling (native)", "golden model"]
-    assert told[-1] == f"executing pass {len(folder.program)} of {len(folder.program)}"
+    assert any(line.startswith("golden model") for line in told)
+    assert told[-1] == f"executing, pass {len(folder.program)} of {len(folder.program)}, 100%"
 
 
 # -------------------------------------------------------------------------------- planted errors
@@ -197,6 +198,16 @@ def planted(accelerator: GiveAccelerator, tmp_path: Path) -> Accelerator:
     return made
 
 
+def replant(made: Accelerator, name: str, data: bytes) -> None:
+    """Another file in the design, and its checksum in the manifest: as if the generator had written it so."""
+    path, manifest = made.path / "data" / name, made.path / "manifest.json"
+    text = manifest.read_text("utf-8")
+    before = f'"crc32": {crc32(path.read_bytes())}'
+    assert before in text
+    manifest.write_text(text.replace(before, f'"crc32": {crc32(data)}'), "utf-8")
+    path.write_bytes(data)
+
+
 def field_of(made: Accelerator, layer: int, name: str) -> int:
     folder = open_design(made.path)
     return int(folder.program[folder.manifest.layers[layer].first_pass][PASS_FIELDS.index(name)])
@@ -212,7 +223,7 @@ def test_one_changed_weight_shows_from_its_layer_on(layer: int, planted: Acceler
     at = field_of(planted, layer, "weights_base") * planted.array.lanes
     at += next(i for i in range(1 << 20) if data[at + i])
     data[at] ^= 0xC0
-    path.write_bytes(data)
+    replant(planted, path.name, bytes(data))
     assert broken_layers(planted)[0] == LAYERS[layer]
 
 
@@ -221,7 +232,7 @@ def test_one_changed_shift_shows_from_its_layer_on(layer: int, planted: Accelera
     path = planted.path / "data" / "requantisers.bin"
     words = np.fromfile(path, "<u4").reshape(-1, 4)
     words[field_of(planted, layer, "requantiser_base") + 3, 2] += 1
-    words.tofile(path)
+    replant(planted, path.name, words.tobytes())
     assert broken_layers(planted)[0] == LAYERS[layer]
 
 
@@ -258,7 +269,7 @@ def test_a_changed_weight_stops_the_ap_int_build_too(planted: Accelerator, accel
     made = accelerator("odd rows", AP_INT)
     made.load(NETWORKS["pools"])
     path = made.path / "data" / "weights_1.bin"
-    path.write_bytes(bytes([path.read_bytes()[0] ^ 0xC0]) + path.read_bytes()[1:])
+    replant(made, path.name, bytes([path.read_bytes()[0] ^ 0xC0]) + path.read_bytes()[1:])
     assert broken_layers(made, variant=AP_INT)[0] == "conv1"
 
 
@@ -266,11 +277,9 @@ def test_a_request_outside_the_maps_stops_with_its_pass(planted: Accelerator) ->
     path = planted.path / "data" / "program.bin"
     words = np.fromfile(path, "<u4").reshape(-1, 64)
     words[2, PASS_FIELDS.index("in_base")] = 1_000_000
-    words.tofile(path)
-    with pytest.raises(SimulationError) as caught:
+    replant(planted, path.name, words.tobytes())
+    with pytest.raises(HostError, match=r"data/program.bin: in_base of pass 2 .*1000000"):
         broken_layers(planted)
-    assert "the generated code stopped in pass 2: port maps_0: a read of" in str(caught.value)
-    assert "lies outside the buffer of" in str(caught.value)
 
 
 # ------------------------------------------------------------------------------------- sanitizers
