@@ -183,7 +183,7 @@ def test_an_objective_that_is_none_is_refused(name: str) -> None:
 
 
 def test_a_clock_is_positive() -> None:
-    with pytest.raises(ScheduleError, match=r"a clock is a positive number of MHz .* not -5 and 0.85"):
+    with pytest.raises(ScheduleError, match=r"a clock is a positive number of MHz, not -5"):
         ddr_timing(ZCU104, -5)
 
 
@@ -193,7 +193,7 @@ def test_too_small_a_board_gets_what_it_lacks() -> None:
         search(tiny_yolo(), tiny, LINK, Request(space=pin(space_of(tiny_yolo(), tiny), lanes=16)))
     sentence = str(raised.value)
     assert sentence.startswith("tiny-yolo-416 does not fit Tiny board: ")
-    assert "288 DSP of 40 (248 too many), " in sentence
+    assert "256 DSP of 40 (216 too many), " in sentence  # the requantisers multiply in LUTs then
     assert " LUT as memory of 101760 (" in sentence  # what 10 BRAM36 and 2 URAM do not hold
 
 
