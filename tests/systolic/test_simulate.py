@@ -285,11 +285,15 @@ def test_a_request_outside_the_maps_stops_with_its_pass(planted: Accelerator) ->
 # ------------------------------------------------------------------------------------- sanitizers
 
 SANITISED = """
+import os
 import sys
 from pathlib import Path
 import numpy as np
+from host.contract import uploads
 from systolic.execution.build import Variant
 from systolic.styles.systolic.simulate import open_design, simulate
+if os.environ.get("UNCHECKED"):
+    uploads.check_program = lambda *_: None
 for path in sys.argv[1:]:
     folder = open_design(Path(path))
     picture = np.load(Path(path) / "picture.npy")
@@ -297,14 +301,14 @@ for path in sys.argv[1:]:
 """
 
 
-def run_sanitised(*folders: Path) -> subprocess.CompletedProcess[str]:
+def run_sanitised(*folders: Path, unchecked: bool = False) -> subprocess.CompletedProcess[str]:
     """Each folder in turn, in one process that has the sanitizers' libraries loaded before all else."""
     libraries = (
         subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
         for name in ("libasan.so", "libubsan.so")
     )
     environment = {**os.environ, "LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": "detect_leaks=0"}
-    environment["PYTHONPATH"] = str(ROOT)
+    environment |= {"PYTHONPATH": str(ROOT)} | ({"UNCHECKED": "1"} if unchecked else {})
     command = [sys.executable, "-c", SANITISED, *map(str, folders)]
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
@@ -323,8 +327,10 @@ def test_sanitizers_find_nothing_and_would(accelerator: GiveAccelerator, tmp_pat
     words = np.fromfile(folders[0] / "data/program.bin", "<u4").reshape(-1, 64)
     # Across the end of the row buffer: the sanitizer's red zone behind it is only a few words wide.
     words[1, PASS_FIELDS.index("block_words")] = made.array.row_depth - 8
-    words.tofile(folders[0] / "data/program.bin")
-    damaged = run_sanitised(folders[0])
+    replant(Accelerator(folders[0], made.array), "program.bin", words.tobytes())
+    refused = run_sanitised(folders[0])
+    assert "block_words of pass 1" in refused.stderr, "the checked reader comes first"
+    damaged = run_sanitised(folders[0], unchecked=True)
     assert damaged.returncode != 0
     assert "load.h" in damaged.stderr
     assert "out of bounds" in damaged.stderr or "AddressSanitizer" in damaged.stderr
@@ -352,21 +358,21 @@ def test_a_design_of_another_version(planted: Accelerator) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("data/weights_1.bin", "is not whole: .*weights_1.bin.*; generate it again"),
-        ("data/program.bin", "is not whole: .*program.bin.*; generate it again"),
+        ("data/weights_1.bin", r"weights_1.bin cannot be read .*; copy the whole folder"),
+        ("data/program.bin", r"program.bin cannot be read .*; copy the whole folder"),
         ("network.npz", "is not whole: .*network.npz.*; generate it again"),
     ],
 )
 def test_a_file_of_the_design_is_missing(name: str, sentence: str, planted: Accelerator) -> None:
     (planted.path / name).unlink()
-    with pytest.raises(SimulationError, match=sentence):
+    with pytest.raises((HostError, SimulationError), match=sentence):
         open_design(planted.path)
 
 
 def test_a_file_of_the_design_is_cut_off(planted: Accelerator) -> None:
     path = planted.path / "data" / "requantisers.bin"
     path.write_bytes(path.read_bytes()[:-4])
-    with pytest.raises(SimulationError, match=r"is not whole: .*; generate it again"):
+    with pytest.raises(HostError, match=r"requantisers.bin has checksum .*; copy it again"):
         open_design(planted.path)
 
 

@@ -12,6 +12,7 @@ Both solvers are in the extra [solver].
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,13 +154,25 @@ def search_among(program: Program, columns: Numbers, stop: Stop, best: Solution)
     solver.parameters.linearization_level = LINEARISED
     if stop.seconds is not None:
         solver.parameters.max_time_in_seconds = stop.seconds
-    state = solver.status_name(solver.solve(model)).lower()
+    state = solver.status_name(_solved(solver, model)).lower()
     if state not in ("optimal", "feasible"):
         return Solution(state)
     chosen = np.zeros(program.columns, np.int64)
     chosen[[column for column, variable in variables.items() if solver.boolean_value(variable)]] = 1
     bound = 0.0 if stop.at_first else solver.best_objective_bound
     return Solution(state, program.folds(chosen), float(program.area @ chosen), bound)
+
+
+def _solved(solver: Any, model: Any) -> Any:
+    """CP-SAT's status. It would take Ctrl-C for itself, and leave the process without Python's own handler."""
+    solver.parameters.catch_sigint_signal = False
+    with ThreadPoolExecutor(1, "CP-SAT") as pool:
+        status = pool.submit(solver.solve, model)
+        try:
+            return status.result()
+        except BaseException:
+            solver.stop_search()
+            raise
 
 
 def _add_rows(model: Any, program: Program, variables: dict[int, Any]) -> bool:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +31,8 @@ from scheduler.streaming.search.candidates import Options, candidates
 from scheduler.streaming.search.exact import fold
 from scheduler.streaming.search.space import space_of
 from tests.low_bit import Layers, mobilenet, skipping, ultranet
+
+ROOT = Path(__file__).resolve().parents[3]
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 pytest.importorskip("scipy", reason="exact folding needs scipy: pip install -e '.[solver]'")
@@ -263,3 +268,16 @@ def test_cycle_counts_are_all_that_combinations_take() -> None:
     counts = {frame_cycles(graph, folds) for folds in itertools.product(*distinct)}
     assert counts <= set(space.cycle_counts())
     assert np.all(np.diff(space.cycle_counts()) > 0)
+
+
+def test_ctrl_c_after_a_search_is_still_python_s() -> None:
+    """CP-SAT takes the signal for itself by default, and leaves the process to die of the next one."""
+    code = (
+        "import signal; from boards.board import load; from scheduler.streaming.search import exact\n"
+        "from scheduler.streaming.result import Goal; from tests.scheduler.streaming.test_folding_file import GRAPH\n"
+        "assert exact.fold(GRAPH, load('ultra96-v2'), Goal(40_000)).fits\n"
+        "try: signal.raise_signal(signal.SIGINT)\n"
+        "except KeyboardInterrupt: print('caught')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "caught\n"), done.stderr

@@ -16,11 +16,11 @@ FOREST = Path(__file__).parents[3] / "cnn/models/shapes/samples/forest.jpg"
 
 
 @pytest.mark.parametrize(
-    ("bits", "weights", "lacking"),
-    [(8, "15.86 MB", "10.88 MB"), (4, "7.93 MB", "2.95 MB")],
+    ("bits", "weights", "lacking", "external"),
+    [(8, "15.86 MB", "10.88 MB", ("conv8", "conv7", "conv6")), (4, "7.93 MB", "2.95 MB", ("conv8", "conv7"))],
 )
 def test_tiny_yolov2_does_not_fit_and_says_what_would(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], bits: int, weights: str, lacking: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], bits: int, weights: str, lacking: str, external: tuple[str, ...]
 ) -> None:
     folder = tmp_path / "design"
     options = ["--seed", "1", "--bits", str(bits), "--style", "streaming", "--board", "zcu104", "-o", str(folder)]
@@ -28,7 +28,7 @@ def test_tiny_yolov2_does_not_fit_and_says_what_would(
     assert capsys.readouterr().err == (
         "systolic: tiny_yolov2_voc does not fit ZCU104 in streaming style, which keeps weights on the chip: 15.86 M "
         f"weights of INT{bits} are {weights}, {CHIP}, {lacking} too few (URAM, 3.54 MB of it, starts empty and cannot "
-        "hold constants); what fits: the weights of conv8, conv7 from DDR (--external conv8 conv7)\n"
+        f"hold constants); what fits: the weights of {', '.join(external)} from DDR (--external {' '.join(external)})\n"
     )
     assert not folder.exists()
 

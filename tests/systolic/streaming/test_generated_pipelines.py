@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -122,7 +123,10 @@ def test_weights_from_the_chip_and_from_ddr(tmp_path: Path) -> None:
     for variant in (Variant(), Variant(ap_int=True)):
         assert simulate(made.pipeline, made.picture, variant).mismatches == 0
     image = tmp_path / "design/data/weights_conv2.bin"
-    image.write_bytes(bytes([image.read_bytes()[0] ^ 0xFF]) + image.read_bytes()[1:])
+    data = image.read_bytes()
+    other, manifest = bytes([data[0] ^ 0xFF]) + data[1:], tmp_path / "design/manifest.json"
+    manifest.write_text(manifest.read_text().replace(str(crc32(data)), str(crc32(other))))  # else it is refused
+    image.write_bytes(other)
     broken = open_design(tmp_path / "design")
     result = simulate(broken, made.picture)
     assert next(layer.name for layer in result.layers if layer.mismatches) == "conv2"
