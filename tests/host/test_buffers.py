@@ -22,9 +22,7 @@ def test_a_program_of_another_length(tiny: Path, tmp_path: Path, accelerator: Op
     (folder / "data/program.bin").write_bytes(program)
     values["images"]["program"]["crc32"] = zlib.crc32(program)
     (folder / "manifest.json").write_text(json.dumps(values))
-    with pytest.raises(
-        HostError, match=r"data/program.bin holds 127 words, the manifest says 2 passes of 64; copy the design again"
-    ):
+    with pytest.raises(HostError, match=r"data/program.bin holds 508 bytes, and not whole words of 256; copy it again"):
         accelerator(folder)
 
 
