@@ -6,6 +6,7 @@ import contextlib
 import importlib.metadata
 import importlib.util
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,6 +27,9 @@ DEMO = Path("systolic-demo")
 NEAR = ("accelerator", f"{DEMO}/accelerator", "tiny-yolov2-voc")
 """Where a notebook looks, in its folder or above it: what ``systolic demo`` made, wherever that is, comes before what
 the first notebook made of a user's weights."""
+
+SHARED = stat.S_IWOTH | stat.S_ISVTX
+"""Mode bits of a folder in which every user writes and each owns what is theirs."""
 
 
 def installed() -> dict[str, Path]:
@@ -98,4 +102,14 @@ def _candidates(current: Path) -> Iterator[Path]:
         yield from (design_folder(named) for named in os.environ[VARIABLE].split(os.pathsep))
     yield from installed().values()
     for name in NEAR:
-        yield from (above / name for above in (current, *current.parents) if (above / name / MANIFEST).is_file())
+        yield from (above / name for above in _own_folders(current) if (above / name / MANIFEST).is_file())
+
+
+def _own_folders(current: Path) -> Iterator[Path]:
+    """The current folder and those above it, short of one that users share, /tmp for instance: what lies there may be
+    anybody's, and a design's library is executed."""
+    yield current
+    for above in current.parents:
+        if above.stat().st_mode & SHARED == SHARED:
+            return
+        yield above

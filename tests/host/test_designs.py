@@ -21,6 +21,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A current folder with nothing in or above it."""
     monkeypatch.delenv(VARIABLE, raising=False)
     (tmp_path / "work" / "notes").mkdir(parents=True)
+    tmp_path.chmod(0o1777)  # whatever lies in the folders above, a demo that somebody ran in /tmp, is none of the test's
     monkeypatch.chdir(tmp_path / "work" / "notes")
     return tmp_path / "work"
 
@@ -47,6 +48,14 @@ def test_what_the_demo_made_above_comes_before_what_a_notebook_made_beside_itsel
     made = renamed(tiny, here / "systolic-demo/accelerator", "shapes")
     assert find_design() == made
     assert find_design("tiny_yolov2_voc") == full
+
+
+def test_what_lies_in_a_folder_that_users_share_is_not_taken(tiny: Path, here: Path) -> None:
+    planted = renamed(tiny, here / "accelerator", "planted")
+    assert find_design() == planted
+    here.chmod(0o1777)
+    with pytest.raises(HostError, match="no generated design was found in or above"):
+        find_design()
 
 
 def test_where_there_is_none_the_demo_makes_one(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
