@@ -21,7 +21,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A current folder with nothing in or above it."""
     monkeypatch.delenv(VARIABLE, raising=False)
     (tmp_path / "work" / "notes").mkdir(parents=True)
-    tmp_path.chmod(0o1777)  # whatever lies in the folders above, a demo that somebody ran in /tmp, is none of the test's
+    tmp_path.chmod(
+        0o1777
+    )  # whatever lies in the folders above, a demo that somebody ran in /tmp, is none of the test's
     monkeypatch.chdir(tmp_path / "work" / "notes")
     return tmp_path / "work"
 

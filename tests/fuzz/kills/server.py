@@ -51,6 +51,7 @@ def command(request: dict[str, Any], library: ctypes.CDLL, fault: list[int], out
     os.environ["TMPDIR"] = request["temporary"]
     tempfile.tempdir = None
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and hands that on
     for descriptor, name in ((1, "out"), (2, "error")):
         path = Path(request["output"]) / f"{output}.{name}"
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), descriptor)

@@ -22,7 +22,6 @@ from systolic.execution.build import Variant, build
 from systolic.golden import checksums, first_difference, run_golden
 from systolic.package import package
 from systolic.styles.registry import execute
-from systolic.trace.timing import DeadlockError
 from tests.fuzz.networks.builds import fresh, shipped_builds
 from tests.fuzz.networks.prepare import Prepared
 
@@ -73,15 +72,7 @@ def _golden(prepared: Prepared) -> None:
 
 def _trace(prepared: Prepared) -> None:
     """Ends without a deadlock, and no layer is faster than its multipliers."""
-    trace = prepared.style.trace(prepared.design, prepared.pictures[0], lambda _: None)
-    try:
-        report = trace.report()
-    except DeadlockError:
-        if not getattr(prepared.options, "estimated_fifos", False):
-            raise
-        # A guess of depths may be too small, and is said to be one; some depths are enough.
-        trace.fifos()
-        return
+    report = prepared.style.trace(prepared.design, prepared.pictures[0], lambda _: None).report()
     if report.cycles_per_frame < 1:
         raise DefectError(f"a frame takes {report.cycles_per_frame} cycles")
     for layer in report.layers:
@@ -89,15 +80,17 @@ def _trace(prepared: Prepared) -> None:
             raise DefectError(f"{layer.name} multiplies {layer.efficiency:.3f} times what its multipliers can")
     manifest = prepared.design.manifest
     if isinstance(manifest, StreamingManifest):
-        _check_pace(manifest, report.cycles_per_frame, prepared)
+        slowest = max(layer.cycles for layer in report.layers)
+        _check_pace(manifest, report.cycles_per_frame, slowest, prepared)
     json.dumps(report.values(), allow_nan=False)
     report.text()
 
 
-def _check_pace(manifest: StreamingManifest, cycles: int, prepared: Prepared) -> None:
-    """No frame leaves before its slowest block, or the DMA, can be done; sized FIFOs keep what they were sized for."""
+def _check_pace(manifest: StreamingManifest, cycles: int, slowest: int, prepared: Prepared) -> None:
+    """No frame leaves before its slowest block, or the DMA, can be done; sized FIFOs keep what they were sized for.
+    slowest: the cycles that it is busy with a frame."""
     least = max(-(-packet.bytes // packet.beat) for packet in (manifest.packet_in, manifest.packet_out))
-    least = max([least, *(-(-b.macs // b.macs_per_cycle) for b in manifest.blocks if b.macs_per_cycle)])
+    least = max([least, slowest, *(-(-b.macs // b.macs_per_cycle) for b in manifest.blocks if b.macs_per_cycle)])
     if cycles < least:
         raise DefectError(f"a frame every {cycles} cycles traced, and at least {least} are needed")
     fifos = getattr(prepared.plan, "fifos", None)
