@@ -109,6 +109,10 @@ def _clear(target: Path, own: Path) -> bool:
             if not target.exists():
                 with suppress(OSError):
                     (folder / ASIDE).rename(target)
+            # A compiler that the killed run started may live, and still write there by the folder's name.
+            renamed = _named(target)
+            with suppress(OSError):
+                folder = folder.rename(renamed)
             _remove(folder)
             os.close(lock)
     return busy

@@ -35,6 +35,18 @@ write_whole(Path(sys.argv[1]), bytes(100_000))
 """
 
 
+ORPHAN = """
+import itertools, sys
+for number in itertools.count():
+    try:
+        open(f"{sys.argv[1]}/{number}.o", "x").close()
+    except FileNotFoundError:
+        break
+    if number == 5000:  # so that removing them takes a while
+        print("busy", flush=True)
+"""
+
+
 @pytest.mark.parametrize("old", [None, b"old"])
 def test_a_full_disk_leaves_what_was_there(old: bytes | None, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
@@ -87,6 +99,20 @@ def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
         write_whole(path, b"new")
         assert alive.is_dir(), "only what nobody works on is a killed run's"
     assert [left.name for left in tmp_path.iterdir()] == [path.name]
+
+
+def test_what_a_compiler_of_a_killed_run_still_writes_to_goes_too(tmp_path: Path) -> None:
+    with beside(tmp_path / "library.so") as hidden:
+        left = hidden
+    left.mkdir()
+    with subprocess.Popen([sys.executable, "-c", ORPHAN, str(left)], stdout=subprocess.PIPE) as orphan:
+        assert orphan.stdout is not None
+        assert orphan.stdout.readline() == b"busy\n"
+        with beside(tmp_path / "library.so"):
+            pass
+        remains = list(tmp_path.iterdir())
+        orphan.kill()
+    assert remains == []
 
 
 def test_a_name_of_255_bytes(tmp_path: Path) -> None:
