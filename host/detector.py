@@ -125,7 +125,7 @@ class Detector:
                 free.put(batch)
             turns = self._backend.at_once + 1 if getattr(frames, "live", False) else None
             in_flight = turns and turns * self.manifest.batch
-            self._flow = Flow(frames, self._stages(free, workers, verify_every), in_flight=in_flight)
+            self._flow = Flow(frames, self._stages(free, workers, verify_every), in_flight=in_flight, gate=self._gate)
             return self._flow
 
     @property
@@ -193,7 +193,8 @@ class Detector:
         """Gives back what it holds, when nothing is at work on it any more.
 
         A call in another thread is waited for, a stream ends after the batch that it is at, with HostError where its
-        results are taken; each takes no longer than ``timeout_s`` allows it. It may be called twice.
+        results are taken; each takes no longer than ``timeout_s`` allows it. It may be called twice. HostError within
+        the work that it would wait for.
         """
         self._gate.close()
         with self._closing:  # who comes second is back when it is closed

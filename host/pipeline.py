@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from boards.errors import HostError, cut
+from host.gate import Gate
 from host.vision.frame import Span
 
 T = TypeVar("T")
@@ -123,12 +124,19 @@ class Flow:
     """Every frame through every stage, in order. ``room``: frames that may wait between two stages.
 
     in_flight: frames that are taken and not given on, at most; so many of a live source are on their way, and what
-    is given is as new as the stages are quick. None for as many as there is room.
+    is given is as new as the stages are quick. None for as many as there is room. gate: whose ``close`` stops the flow;
+    the stages' threads are inside it to their end.
     """
 
     def __init__(
-        self, frames: Iterable[Any], stages: Sequence[Stage], room: int = 1, in_flight: int | None = None
+        self,
+        frames: Iterable[Any],
+        stages: Sequence[Stage],
+        room: int = 1,
+        in_flight: int | None = None,
+        gate: Gate | None = None,
     ) -> None:
+        self._gate = gate or Gate()
         # Whatever a stage gives together has room, or it would wait for the next one to take it.
         between: list[Channel[Job]] = [Channel(room), *(Channel(room * (stage.together or 1)) for stage in stages)]
         self._last = between[-1]
@@ -144,7 +152,7 @@ class Flow:
         self._workers = [
             threading.Thread(
                 target=_serve if stage.workers == 1 else _serve_at_once,
-                args=(stage, source, sink),
+                args=(self._gate.stay, stage, source, sink),
                 name=stage.name,
                 daemon=True,
             )
@@ -169,8 +177,9 @@ class Flow:
     def stop(self) -> None:
         """No stage is at work any more when it returns: what one is at is done, what waits is dropped.
 
-        It may be called by any thread, and twice.
+        It may be called by any thread but a stage's, to which it is a HostError, and twice.
         """
+        self._gate.check_outside()
         for channel in self._channels:
             channel.close(drop=True)
         for thread in self._workers:
@@ -251,7 +260,8 @@ def _give(jobs: Sequence[Job], sink: Channel[Job]) -> bool:
     return all(sink.put(job) for job in jobs) and jobs[-1].failed is None
 
 
-def _serve(stage: Stage, source: Channel[Job], sink: Channel[Job]) -> None:
+def _serve(enter: Callable[[], None], stage: Stage, source: Channel[Job], sink: Channel[Job]) -> None:
+    enter()
     try:
         for jobs in _groups(stage, source):
             claimed: tuple[Any, ...] = ()
@@ -266,11 +276,12 @@ def _serve(stage: Stage, source: Channel[Job], sink: Channel[Job]) -> None:
         source.close(drop=True)
 
 
-def _serve_at_once(stage: Stage, source: Channel[Job], sink: Channel[Job]) -> None:
+def _serve_at_once(enter: Callable[[], None], stage: Stage, source: Channel[Job], sink: Channel[Job]) -> None:
     """At most ``workers`` frames are begun and not given on; the oldest is given on first."""
-    with ThreadPoolExecutor(stage.workers, stage.name) as pool:
+    enter()
+    with ThreadPoolExecutor(stage.workers, stage.name, initializer=enter) as pool:
         begun: Channel[Any] = Channel(stage.workers)
-        collector = threading.Thread(target=_collect, args=(begun, source, sink), daemon=True)
+        collector = threading.Thread(target=_collect, args=(enter, begun, source, sink), daemon=True)
         collector.start()
         for jobs in _groups(stage, source):
             if not begun.put(pool.submit(_do, stage, jobs)):
@@ -279,7 +290,8 @@ def _serve_at_once(stage: Stage, source: Channel[Job], sink: Channel[Job]) -> No
         collector.join()
 
 
-def _collect(begun: Channel[Any], source: Channel[Job], sink: Channel[Job]) -> None:
+def _collect(enter: Callable[[], None], begun: Channel[Any], source: Channel[Job], sink: Channel[Job]) -> None:
+    enter()
     try:
         while (future := begun.get()) is not None:
             if not _give(future.result(), sink):

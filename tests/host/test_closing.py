@@ -94,6 +94,33 @@ def test_a_stream_in_another_thread_ends(design: Path, accelerator: Open) -> Non
     assert [str(error) for error in came] == [CLOSED]
 
 
+STAGES = ("prepare", "load", "execute", "decode")
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_cannot_wait_for_itself(
+    design: Path, accelerator: Open, stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A callback of the caller's runs in the stage's thread: a picture's, or a method that is overridden."""
+    yolo = accelerator(design, threshold=0.9)
+    place: Any = yolo if stage in ("prepare", "decode") else yolo._backend
+    work = getattr(place, stage)
+
+    def closes(*given: Any) -> Any:
+        yolo.close()
+        return work(*given)
+
+    monkeypatch.setattr(place, stage, closes)
+    thread, came = in_thread(lambda: list(yolo.stream([picture()] * 3)))
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert "close() was called from within the work that it waits for" in str(came[0])
+    monkeypatch.undo()
+    assert len(list(yolo.stream([picture()] * 3))) == 3, "it is open as before"
+    yolo.close()
+    assert given_back(yolo)
+
+
 def test_a_frame_in_another_thread_is_waited_for(design: Path, accelerator: Open) -> None:
     yolo = accelerator(design, threshold=0.9, time_scale=1.0)
     yolo.device.pace = slow(yolo, 0.3)
