@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Collection, Sequence
+from html import escape
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -35,6 +36,7 @@ class Picture(Figure):
 def blank(title: str, height: float = HEIGHT) -> tuple[Figure, Axes]:
     """A picture to draw into, of the width that all have."""
     figure = Picture(figsize=(WIDTH, height), layout="constrained")
+    figure.set_label(title)
     axes = figure.add_subplot()
     axes.set_title(title, fontsize=10, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
@@ -43,14 +45,15 @@ def blank(title: str, height: float = HEIGHT) -> tuple[Figure, Axes]:
 
 
 def svg(figure: Figure) -> str:
-    """The picture as an <svg> element that a page holds as it is; its text stays text."""
+    """The picture as an <svg> element that a page holds as it is; its text stays text, and its label is read aloud."""
     import matplotlib
 
     out = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "systolic"}):
         figure.savefig(out, format="svg", metadata={"Date": None})
     text = out.getvalue()
-    return text[text.index("<svg") :]
+    label = escape(str(figure.get_label()), quote=True)
+    return text[text.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
 
 
 def bars(rates: Sequence[tuple[str, float]], what: str, pale: Collection[int] = ()) -> Figure:

@@ -24,6 +24,9 @@ td.sentence { white-space: normal; min-width: 48rem; }
 th { border-bottom: 1px solid #999; } td.n { text-align: right; font-variant-numeric: tabular-nums; }
 tr:nth-child(even) td { background: #f4f6f8; }
 svg { width: 100%; min-width: 40rem; height: auto; }
+.pair { display: flex; flex-wrap: wrap; gap: 1.5rem; margin: 1.2rem 0; }
+.pair figure { flex: 1 1 20rem; max-width: 28rem; margin: 0; } .pair svg { min-width: 0; }
+figcaption { color: #555; font-size: .85rem; }
 dl { font-size: .85rem; } dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; color: #444; }
 p.note { color: #555; font-size: .85rem; }
 """
@@ -56,6 +59,14 @@ def picture(figure: Figure) -> str:
     from systolic.report.figures import svg
 
     return f'<div class="wide">{svg(figure)}</div>'
+
+
+def pair(figures: Sequence[tuple[Figure, str]]) -> str:
+    """Narrow pictures, each with a sentence: beside each other, or below each other on a telephone."""
+    from systolic.report.figures import svg
+
+    shown = (f"<figure>{svg(figure)}<figcaption>{escape(words)}</figcaption></figure>" for figure, words in figures)
+    return f'<div class="pair">{"".join(shown)}</div>'
 
 
 def page(title: str, *parts: str) -> str:

@@ -8,11 +8,13 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from boards.board import load
 from boards.errors import BoardError, ScheduleError
@@ -21,12 +23,15 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.search.space import pin, space_of
+from scheduler.systolic.tiling import ORDERS
 from systolic.model import Calibration, load_model, quantise_model, sample_pictures
 from systolic.report.figures import svg
 from systolic.styles.systolic import figures
 from systolic.styles.systolic.exploration import Alternatives, SystolicComparison, compare, explore, pareto_front
 from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.options import SystolicOptions, geometry_pins
+from systolic.styles.systolic.report import telling_layers
+from systolic.styles.systolic.tiling_picture import tiling, tiling_words
 from systolic.styles.systolic.workers import workers
 from tests.scheduler.quantised import Builder, tiny_yolo
 from tests.systolic.pages import one_whole_page, readable
@@ -202,7 +207,7 @@ DRAWINGS: dict[str, Callable[[SystolicMapping], Figure]] = {
     "roofline": figures.roofline,
     "cycles": figures.cycles,
     "buffers": figures.buffers,
-    "tiling": lambda e: figures.tiling(e, 0),
+    "tiling": lambda e: tiling(e, 0),
     "pareto": lambda e: figures.pareto([e], e),
 }
 
@@ -223,10 +228,21 @@ def test_a_point_a_layer_stays_below_the_roof(explored: SystolicMapping) -> None
 
 
 def test_the_tiling_covers_the_map(explored: SystolicMapping) -> None:
-    for layer in range(len(explored.cost.layers)):
-        (axes,) = figures.tiling(explored, layer).axes
-        work = explored.cost.layers[layer].shape
-        assert sum(p.get_width() * p.get_height() for p in axes.patches) == work.out_width * work.out_height  # type: ignore[attr-defined]
+    for layer, priced in enumerate(explored.cost.layers):
+        _, result, _ = tiling(explored, layer).axes
+        patches = [patch for patch in result.patches if isinstance(patch, Rectangle)]
+        covered = sum(patch.get_width() * patch.get_height() for patch in patches)
+        assert covered == priced.shape.out_width * priced.shape.out_height
+
+
+def test_a_picture_is_told_in_words_too(explored: SystolicMapping) -> None:
+    """Its numbers are the schedule's, and who hears the page hears them."""
+    priced = explored.cost.layers[0]
+    words = tiling_words(explored, 0)
+    assert f"{priced.traffic.weights:,} bytes" in words
+    assert f"{priced.traffic.maps_read:,} bytes" in words
+    assert escape(words, quote=True) in svg(tiling(explored, 0))
+    assert 'aria-label="Roofline (modelled)"' in svg(figures.roofline(explored))
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(comparison: SystolicComparison, explored: SystolicMapping) -> None:
@@ -252,12 +268,33 @@ def test_chromium_shows_a_readable_page(
 ) -> None:
     """At a telephone's width and a laptop's; labels do not cover each other, also where layers are alike."""
     compared = readable(comparison.page(), tmp_path)
-    assert compared == 1 + 5 * sum(row.mapping is not None for row in comparison.rows)
-    assert readable(explored.page(), tmp_path) == 5
+    assert compared == 1 + sum(pictures_of(row.mapping) for row in comparison.rows if row.mapping)
+    assert readable(explored.page(), tmp_path) == pictures_of(explored)
     alike = Builder(3, 16, 16).conv(8, 3)
     for _ in range(6):
         alike = alike.conv(8, 3)
-    assert readable(explore(alike.network(), ZCU104, 300).page(), tmp_path) == 5
+    same = explore(alike.network(), ZCU104, 300)
+    assert readable(same.page(), tmp_path) == pictures_of(same)
+
+
+def pictures_of(mapping: SystolicMapping) -> int:
+    return len(figures.OF_MAPPING) + len(telling_layers(mapping))
+
+
+def test_a_tiling_of_every_order_is_readable(tmp_path: Path) -> None:
+    """Many row tiles, narrow column tiles, all three orders; two beside each other where the page is wide."""
+    small = Builder(3, 96, 96).conv(16, 3).conv(200, 3).network()
+    for order in ORDERS:
+        found = explore(small, ZCU104, 300, SystolicOptions(array="4x8x8", order=order))
+        assert {layer.tiling.order for layer in found.cost.layers} == {order}
+        assert readable(found.page(), tmp_path) == pictures_of(found)
+
+
+def test_an_order_that_fits_no_layer_is_refused_by_its_name(network: QuantizedNetwork) -> None:
+    """All weights of a layer of 1024 × 1024 × 3 × 3 are more than a board has memory for."""
+    said = r"(?s)in the order weights-resident:\n  .*the weight buffer holds .* but this layer's tile"
+    with pytest.raises(ScheduleError, match=said):
+        explore(network, ZCU104, 300, SystolicOptions(array="4x8x8", order="weights-resident"))
 
 
 def test_a_rate_that_is_asked_for_names_the_lowest_clock_that_holds_it() -> None:

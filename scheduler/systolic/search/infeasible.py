@@ -11,9 +11,9 @@ from scheduler.systolic.area.placement import excess, place
 from scheduler.systolic.area.resources import Usage
 from scheduler.systolic.array import RULES, Array
 from scheduler.systolic.search.space import Geometry, Space, ports_fit
-from scheduler.systolic.search.task import NetworkShapes
+from scheduler.systolic.search.task import NetworkShapes, ordered_tilings
 from scheduler.systolic.shape import LayerShape, steps_after
-from scheduler.systolic.tiling import BufferNeeds, Tiling, buffer_needs, tilings
+from scheduler.systolic.tiling import ORDERS, BufferNeeds, Tiling, buffer_needs
 
 _Needed = tuple[LayerShape, tuple[tuple[Tiling, BufferNeeds], ...]]
 
@@ -34,7 +34,9 @@ def nothing_fits(
 
 
 def _advice(space: Space) -> str:
-    """A pinned array is what a user gives up before the board."""
+    """What is pinned is what a user gives up before the board."""
+    if space.orders != ORDERS:
+        return f"leave out --order {', '.join(space.orders)}, which pins how every layer is tiled"
     if len(space.rows) == len(space.shapes) == 1:
         return "leave out --array, which pins it, or pin a smaller one"
     return "take a larger board, or a smaller input"
@@ -59,15 +61,15 @@ def shortfalls(array: Array, usage: Usage, board: Board) -> list[str]:
     return phrases
 
 
-def _needs(network: NetworkShapes, geometry: Geometry) -> Iterator[_Needed]:
-    """Of every layer its tilings, and what each needs."""
+def _needs(network: NetworkShapes, geometry: Geometry, space: Space) -> Iterator[_Needed]:
+    """Of every layer its tilings in the space, and what each needs."""
     for index, (shape, cuts) in enumerate(zip(network.shapes, network.cuts, strict=True)):
         next_steps = steps_after(network.shapes, index)
         yield (
             shape,
             tuple(
                 (tiling, buffer_needs(shape, geometry.rows, geometry.columns, tiling, next_steps))
-                for tiling in tilings(shape, geometry.rows, cuts)
+                for tiling in ordered_tilings(space, shape, geometry.rows, cuts)
             ),
         )
 
@@ -94,7 +96,7 @@ def _least_array(geometry: Geometry, board: Board, space: Space, network: Networ
     """The smallest buffers in which every layer has one tiling: that of the fewest rows, then of the fewest weights."""
     needs = [
         min((needs for _, needs in tilings), key=lambda needs: (needs.row_depth, needs.weight_depth))
-        for _, tilings in _needs(network, geometry)
+        for _, tilings in _needs(network, geometry, space)
     ]
     rows = _step(space.row_depths, needs, "row_depth")
     weights = _step(space.weight_depths, needs, "weight_depth")
@@ -135,7 +137,7 @@ def _too_large(name: str, space: Space, networks: dict[tuple[int, int], NetworkS
     geometry = Geometry(space.rows[-1], *width)
     problems = [
         sentence
-        for shape, tilings in _needs(networks[width], geometry)
+        for shape, tilings in _needs(networks[width], geometry, space)
         if (sentence := _layer_too_large(shape, tilings, geometry, space))
     ]
     if not problems:
@@ -143,7 +145,8 @@ def _too_large(name: str, space: Space, networks: dict[tuple[int, int], NetworkS
             f"no row buffer of {space.row_depths[-1]} words and weight buffer of {space.weight_depths[-1]} steps "
             "hold every layer; allow deeper ones"
         )
-    return f"{len(problems)} layer(s) of {name} do not fit the array {geometry}:\n  " + faults(problems, "\n  ")
+    pinned = f" in the order {', '.join(space.orders)}" if space.orders != ORDERS else ""
+    return f"{len(problems)} layer(s) of {name} do not fit the array {geometry}{pinned}:\n  " + faults(problems, "\n  ")
 
 
 def _layer_too_large(

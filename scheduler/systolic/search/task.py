@@ -107,14 +107,19 @@ def tilings_of(
     """The tilings that the largest buffers of the space hold, and what each needs."""
     geometry, space = task.geometry, task.space
     fitting = []
-    for tiling in tilings(shape, geometry.rows, cuts):
-        if tiling.order not in space.orders and shape.out_height > geometry.rows:
-            continue
+    for tiling in ordered_tilings(space, shape, geometry.rows, cuts):
         needs = buffer_needs(shape, geometry.rows, geometry.columns, tiling, next_steps)
         deepest = (space.row_depths[-1], space.weight_depths[-1], space.kept_depths[-1])
         if fits_depths(needs, deepest):
             fitting.append((replace(tiling, on_chip=shape.to_chip), needs))
     return tuple(tiling for tiling, _ in fitting), tuple(needs for _, needs in fitting)
+
+
+def ordered_tilings(space: Space, shape: LayerShape, rows: int, cuts: tuple[ColumnTiles, ...]) -> tuple[Tiling, ...]:
+    """Those in the orders of the space; with one row tile all orders are one."""
+    return tuple(
+        tiling for tiling in tilings(shape, rows, cuts) if tiling.order in space.orders or shape.out_height <= rows
+    )
 
 
 def fits_depths(needs: BufferNeeds, depths: tuple[int, int, int]) -> bool:

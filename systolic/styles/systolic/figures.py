@@ -7,7 +7,6 @@ from math import atan, degrees
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation, Text
 
 from scheduler.systolic.model.cycles import PARTS
@@ -103,27 +102,6 @@ def buffers(mapping: SystolicMapping) -> Figure:
     axes.invert_yaxis()
     axes.set(xlabel="% used", xlim=(0, 105))
     axes.legend(fontsize=7, frameon=False)
-    return figure
-
-
-def tiling(mapping: SystolicMapping, layer: int) -> Figure:
-    """The row tiles and column tiles of one layer over its convolution's output, the first row tile filled."""
-    priced, rows = mapping.cost.layers[layer], mapping.schedule.array.rows
-    shape, chosen = priced.shape, priced.tiling
-    figure, axes = blank(
-        f"{shape.name}: {shape.out_height} × {shape.out_width} × {shape.filters}, {chosen.order}, "
-        f"{chosen.columns.count} column tile(s)"
-    )
-    for tile in chosen.columns.tiles:
-        for top in range(0, shape.out_height, rows):
-            height = min(rows, shape.out_height - top)
-            colour = COLOURS["compute"] if top == 0 else "none"
-            axes.add_patch(
-                Rectangle(
-                    (tile.first, top), tile.columns, height, facecolor=colour, edgecolor="#333333", lw=0.6, alpha=0.7
-                )
-            )
-    axes.set(xlim=(0, shape.out_width), ylim=(shape.out_height, 0), xlabel="column", ylabel="row", aspect="equal")
     return figure
 
 

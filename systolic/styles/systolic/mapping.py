@@ -179,9 +179,10 @@ class SystolicMapping:
         ScheduleError for another kind, and for a layer that is not there.
         """
         from systolic.styles.systolic import figures
+        from systolic.styles.systolic.tiling_picture import tiling
 
         if kind == "tiling":
-            return figures.tiling(self, self._layer_index(layer))
+            return tiling(self, self._layer_index(layer))
         if kind not in figures.OF_MAPPING:
             kinds = ", ".join((*figures.OF_MAPPING, "tiling"))
             raise ScheduleError(f"a picture of a schedule is one of {kinds}, not {kind!r}")

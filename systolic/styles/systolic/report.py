@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from scheduler.systolic.area.fabric import SOURCE
 from scheduler.systolic.area.resources import PRIMITIVES, built
 from systolic.report.figures import bars
-from systolic.report.page import html_table, page, picture
+from systolic.report.page import html_table, page, pair, picture
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic import figures
+from systolic.styles.systolic.tiling_picture import tiling, tiling_words
 
 if TYPE_CHECKING:
     from systolic.styles.systolic.exploration import Candidate, SystolicComparison
@@ -114,13 +115,7 @@ def mapping_html(mapping: SystolicMapping) -> str:
 
 
 def _body(mapping: SystolicMapping) -> str:
-    layers = mapping.cost.layers
-    slowest = max(range(len(layers)), key=lambda index: layers[index].total)
-    pictures = (
-        *(draw(mapping) for draw in figures.OF_MAPPING.values()),
-        figures.tiling(mapping, 0),
-        figures.tiling(mapping, slowest),
-    )
+    pictures = (draw(mapping) for draw in figures.OF_MAPPING.values())
     note = escape(totals(mapping)).replace("\n", "<br>")
     return "".join(
         [
@@ -129,8 +124,19 @@ def _body(mapping: SystolicMapping) -> str:
             html_table(BUDGET_HEAD, budget_rows(mapping)),
             html_table(BASELINE_HEAD, baseline_rows(mapping)),
             *map(picture, pictures),
+            pair([(tiling(mapping, layer), tiling_words(mapping, layer)) for layer in telling_layers(mapping)]),
         ]
     )
+
+
+def telling_layers(mapping: SystolicMapping) -> list[int]:
+    """The layers whose tiling is shown: the first, and of each loop order the slowest."""
+    layers = mapping.cost.layers
+    slowest = {
+        order: max((n for n in range(len(layers)) if layers[n].tiling.order == order), key=lambda n: layers[n].total)
+        for order in {layer.tiling.order for layer in layers}
+    }
+    return sorted({0, *slowest.values()})
 
 
 def mapping_page(mapping: SystolicMapping, front: Sequence[SystolicMapping] = ()) -> str:
