@@ -83,11 +83,11 @@ class Reuse:
 def reuse(network: QuantizedNetwork, scheduled: ScheduledLayer) -> Reuse:
     """How often ``scheduled`` reads what it reads."""
     shape, tiling, rows = scheduled.shape, scheduled.tiling, scheduled.array.rows
-    whole = column_tiles(network, scheduled.layer, scheduled.array, shape.out_width).total_words
+    uncut = column_tiles(network, scheduled.layer, scheduled.array, shape.out_width).total_words
     read = rows_in(shape, rows, scheduled.row_tiles)
     return Reuse(
         passes=tiling.columns.count,
-        map_reads=tiling.columns.total_words / whole,
+        map_reads=tiling.columns.total_words / uncut,
         weight_reads=shape.repeats * tiling.columns.count * _weight_reads(tiling, scheduled.row_tiles),
         buffered_rows=min(read, row_slots(shape, rows, tiling) * rows * shape.phases),
     )

@@ -51,22 +51,22 @@ def roofline(mapping: SystolicMapping) -> Figure:
     return figure
 
 
-def _place(names: Sequence[Annotation], others: Sequence[Text]) -> None:
+def _place(names: Sequence[Annotation], labels: Sequence[Text]) -> None:
     """Puts every name where none before it is: below its point, the nearer the better, or above it, within the axes."""
     steps = [-10 - 10 * step for step in range(20)] + [8 + 10 * step for step in range(20)]  # points
     figure, axes = names[0].get_figure(root=True), names[0].axes
     assert figure is not None
     assert axes is not None
     figure.draw_without_rendering()
-    taken = [text.get_window_extent() for text in others]
+    boxes = [text.get_window_extent() for text in labels]
     for name in names:
-        here = Text.get_window_extent(name).padded(2)
-        spots = [here.translated(0, step * figure.dpi / 72) for step in steps]
-        free = [all(not spot.overlaps(other) for other in taken) for spot in spots]
-        inside = [axes.bbox.y0 <= spot.y0 and spot.y1 <= axes.bbox.y1 for spot in spots]
-        best = max(range(len(steps)), key=lambda number: (free[number], inside[number], -number))
+        box = Text.get_window_extent(name).padded(2)
+        spots = [box.translated(0, step * figure.dpi / 72) for step in steps]
+        free = [all(not spot.overlaps(label_box) for label_box in boxes) for spot in spots]
+        within = [axes.bbox.y0 <= spot.y0 and spot.y1 <= axes.bbox.y1 for spot in spots]
+        best = max(range(len(steps)), key=lambda number: (free[number], within[number], -number))
         name.set_position((4, steps[best]))
-        taken.append(spots[best])
+        boxes.append(spots[best])
 
 
 def cycles(mapping: SystolicMapping) -> Figure:
@@ -95,9 +95,9 @@ def buffers(mapping: SystolicMapping) -> Figure:
     shades = [("row_depth", COLOURS["rows"]), ("weight_depth", COLOURS["weights"]), ("kept_depth", COLOURS["saver"])]
     shades += [("map_depth", COLOURS["ddr"])] if array.map_depth else []
     for offset, (name, colour) in enumerate(shades):
-        used = [100 * getattr(layer.needs, name) / getattr(array, name) for layer in layers]
-        at = [i + 0.8 / len(shades) * (offset + 0.5 - len(shades) / 2) for i in range(len(layers))]
-        axes.barh(at, used, height=0.72 / len(shades), color=colour, label=f"{name} {getattr(array, name)}")
+        shares = [100 * getattr(layer.needs, name) / getattr(array, name) for layer in layers]
+        heights = [i + 0.8 / len(shades) * (offset + 0.5 - len(shades) / 2) for i in range(len(layers))]
+        axes.barh(heights, shares, height=0.72 / len(shades), color=colour, label=f"{name} {getattr(array, name)}")
     axes.set_yticks(range(len(layers)), [layer.shape.name for layer in layers])
     axes.invert_yaxis()
     axes.set(xlabel="% used", xlim=(0, 105))

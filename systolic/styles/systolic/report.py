@@ -46,12 +46,12 @@ def layer_rows(mapping: SystolicMapping) -> list[list[Cell]]:
 def totals(mapping: SystolicMapping) -> str:
     """A few lines that sum a schedule up."""
     priced = mapping.cost
-    moved = priced.bytes_per_frame
-    whole = f"; a batch of {priced.batch} frames: {priced.cycles:,} cycles" if priced.batch > 1 else ""
+    total_bytes = priced.bytes_per_frame
+    of_batch = f"; a batch of {priced.batch} frames: {priced.cycles:,} cycles" if priced.batch > 1 else ""
     lines = [
-        f"modelled: {priced.cycles_per_frame:,} cycles a frame, {priced.frames_per_second:.1f} frames/s{whole}, "
+        f"modelled: {priced.cycles_per_frame:,} cycles a frame, {priced.frames_per_second:.1f} frames/s{of_batch}, "
         f"{priced.cycles / mapping.clock_mhz / 1e3:.2f} ms",
-        f"DDR: {moved / 1e6:.2f} MB a frame, {moved * priced.frames_per_second / 1e9:.2f} GB/s",
+        f"DDR: {total_bytes / 1e6:.2f} MB a frame, {total_bytes * priced.frames_per_second / 1e9:.2f} GB/s",
         f"MACs: {priced.macs / (priced.array.macs_per_cycle * priced.cycles):.1%} of what the array could do",
     ]
     primitives = (f"{b.name} in {PRIMITIVES[mapping.placement[b.name]]}" for b in built(mapping.schedule.array))

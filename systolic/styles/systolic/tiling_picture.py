@@ -58,17 +58,17 @@ def tiling(mapping: SystolicMapping, layer: int) -> Figure:
 
 def _draw_rows(axes: Axes, scheduled: ScheduledLayer, strips: Sequence[Strip]) -> None:
     """strips: of the row tile that is computed, and of the next one."""
-    shape, (buffered, after) = scheduled.shape, strips
+    shape, (buffered, next_strip) = scheduled.shape, strips
     _map(axes, (shape.in_height, shape.in_width), f"input, {shape.in_channels} ch.")
     first, end = buffered.columns
     if scheduled.tiling.inputs_resident:
         _band(axes, (0, shape.in_height), (first, end), LATER)
     elif scheduled.tiling.overlap:
-        _band(axes, (after.fresh, after.end), (first, end), LATER)
+        _band(axes, (next_strip.fresh, next_strip.end), (first, end), LATER)
     _band(axes, (buffered.first, buffered.fresh), (first, end), KEPT)
     _band(axes, (buffered.fresh, buffered.end), (first, end), ROWS)
-    kept, fresh = buffered.fresh - buffered.first, buffered.end - buffered.fresh
-    axes.set_xlabel(f"rows {buffered.first}…{buffered.end - 1}: {kept} stayed, {fresh} new", fontsize=SMALL)
+    stayed, fresh = buffered.fresh - buffered.first, buffered.end - buffered.fresh
+    axes.set_xlabel(f"rows {buffered.first}…{buffered.end - 1}: {stayed} stayed, {fresh} new", fontsize=SMALL)
 
 
 def _draw_result(axes: Axes, scheduled: ScheduledLayer, row_tile: int) -> None:
