@@ -1,8 +1,8 @@
-"""The words that hardware languages keep for themselves: no module, port or cell may be called so.
+"""The words that hardware languages and Tcl keep for themselves: no module, port, cell or design may be called so.
 
 Sources: IEEE 1364-2005 (Verilog) annex B, IEEE 1800-2017 (SystemVerilog, beyond Verilog) annex B, IEEE 1076-2008 (VHDL)
-15.10. VHDL does not tell capitals from small letters. Tcl reserves nothing: in its scripts a name is a value, and
-``render.identifier`` lets only harmless characters through.
+15.10. VHDL does not tell capitals from small letters. Tcl has no reserved words, but a script that gives the name of
+one of its commands (Tcl 8.6, built-in commands) where a command may stand runs that command.
 """
 
 from __future__ import annotations
@@ -40,15 +40,24 @@ _VHDL = """
     restrict_guarantee return rol ror select sequence severity shared signal sla sll sra srl strong subtype then to
     transport type unaffected units until use variable vmode vprop vunit wait when while with xnor xor
 """
+_TCL = """
+    after append apply array bgerror binary break case catch cd chan clock close concat continue coroutine dict encoding
+    eof error eval exec exit expr fblocked fconfigure fcopy file fileevent flush for foreach format gets glob global
+    history if incr info interp join lappend lassign lindex linsert list llength lmap load lrange lrepeat lreplace
+    lreverse lsearch lset lsort memory namespace open package pid proc puts pwd read refchan regexp registry regsub
+    rename return scan seek set socket source split string subst switch tailcall tell throw time trace transchan try
+    unload unset update uplevel upvar variable vwait while yield yieldto zlib
+"""
 _WORDS = {
     "Verilog": frozenset(_VERILOG.split()),
     "SystemVerilog": frozenset(_SYSTEM_VERILOG.split()),
     "VHDL": frozenset(_VHDL.split()),
+    "Tcl": frozenset(_TCL.split()),
 }
 
 
 def languages_of(name: str) -> tuple[str, ...]:
-    """The hardware languages in which ``name`` is a reserved word."""
+    """The languages of hardware, and of its scripts, in which ``name`` is a reserved word."""
     return tuple(
         language for language, words in _WORDS.items() if (name.lower() if language == "VHDL" else name) in words
     )

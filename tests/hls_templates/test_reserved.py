@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
         ("Signal", ("VHDL",)),
         ("Design", ()),
         ("wait", ("Verilog", "VHDL")),
+        ("source", ("Tcl",)),
+        ("package", ("SystemVerilog", "VHDL", "Tcl")),
         ("systolic_top", ()),
     ],
 )

@@ -1,4 +1,4 @@
-"""Rule 7: names that reach the hardware are no reserved words of its languages."""
+"""Rule 7: names that reach the hardware are no reserved words of its languages, nor of its scripts."""
 
 from __future__ import annotations
 
@@ -21,5 +21,7 @@ def _names(program: Program, function: Function) -> Iterator[Fault]:
         node = program.root.descendant_for_byte_range(parameter.start, parameter.start)
         names.append((parameter.name, node or function.node, "an argument of the top function"))
     for name, node, role in names:
-        if languages := languages_of(name):
+        # A script says the top function's name by itself; an argument is only ever part of a value there.
+        is_top = node is function.node
+        if languages := [language for language in languages_of(name) if is_top or language != "Tcl"]:
             yield fault(node, "reserved-name", role=role, actual=name, languages=" and ".join(languages))

@@ -1,20 +1,20 @@
 """The linter's rules as one table: number, name, what each finds, the sentence of a finding, its source, an example.
 
 The number's first part is the group: 1 options, 2 places and 3 names of directives, 4 dataflow, 5 constructs that do
-not synthesise, 6 pipelines, 7 names in hardware, 0 what cannot be read. Sources are sections of UG1399, the Vitis HLS
-user guide, 2022.1 to 2024.2, unless they say otherwise.
+not synthesise, 6 pipelines, 7 names in hardware, 8 memories and streams, 0 what cannot be read. Sources are sections of
+UG1399, the Vitis HLS user guide, 2022.1 to 2024.2, unless they say otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hls_templates.lint.rules import dataflow, directives, hardware, synthesis
+from hls_templates.lint.rules import dataflow, directives, hardware, memories, synthesis
 from hls_templates.lint.rules.rule import Rule
 
 __all__ = ["RULES", "Rule", "table"]
 
-_ALL = (*directives.RULES, *dataflow.RULES, *synthesis.RULES, *hardware.RULES)
+_ALL = (*directives.RULES, *dataflow.RULES, *synthesis.RULES, *hardware.RULES, *memories.RULES)
 
 RULES: Mapping[str, Rule] = {rule.name: rule for rule in _ALL}
 """By name, in the order of their numbers."""

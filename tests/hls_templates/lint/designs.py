@@ -46,6 +46,7 @@ static void load(const word_t *maps, int words, hls::stream<word_t> &to) {
 static void compute(hls::stream<word_t> &from, int words, links_t &links) {
     word_t kept[DEPTH];
 #pragma HLS ARRAY_PARTITION variable=kept cyclic factor=2 dim=1
+#pragma HLS AGGREGATE variable=kept compact=bit
 #pragma HLS BIND_STORAGE variable=kept type=ram_s2p impl=lutram
     for (int i = 0; i < words; ++i) {
         SYSTOLIC_PIPELINE(1, 5);

@@ -39,6 +39,10 @@ def test_names_that_the_hardware_reserves_are_found_at_the_top_alone() -> None:
         (2, "reserved-name", "design is one of Verilog"),
         (3, "reserved-name", "program is one of SystemVerilog"),
     ]
+    assert [f.sentence for f in lint({"a.cpp": "void split(int *source) {\n}\n"}, "split")] == [
+        "the name of the top function reaches the hardware and must not be a reserved word, but split is one of Tcl;"
+        " choose another or add «lint: allow(reserved-name) why»"
+    ]
     noted = text.replace("            int *program", "    // lint: allow(reserved-name) renamed\n    int *program")
     assert [f.line for f in lint({"a.cpp": noted}, "design")] == [2]
 

@@ -290,7 +290,7 @@ PLANTS = (
         BODY,
         BODY + "        for (int j = 0; j < words; ++j) {\n"
         "#pragma HLS LOOP_TRIPCOUNT max=4\n            out.lane[j] = 0;\n        }\n",
-        "«for (int j = 0; j < words; ++j) {» has not (pipeline at top.cpp:28)",
+        "«for (int j = 0; j < words; ++j) {» has not (pipeline at top.cpp:29)",
     ),
     Plant(
         "pipeline-inner-loop",
@@ -311,6 +311,13 @@ PLANTS = (
         "word_t *sink, int words, int *Register) {\n#pragma HLS INTERFACE mode=m_axi",
         "the name of an argument of the top function reaches the hardware and must not be a reserved word, but Register"
         " is one of VHDL;",
+    ),
+    # 8
+    Plant(
+        "wide-stream",
+        '    hls::stream<word_t> rows("rows");\n',
+        '    hls::stream<word_t> rows("rows");\n    hls::stream<ap_uint<LANES * 1024 + 1>> beats;\n',
+        "a stream may be 4096 bits wide, but beats has 4097;",
     ),
 )
 

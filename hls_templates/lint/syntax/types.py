@@ -1,0 +1,206 @@
+"""What type names stand for: whether a struct holds arrays, and how many bits a value takes."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from hls_templates.lint.syntax.declarations import NAMES, Variable
+from hls_templates.lint.syntax.nodes import ancestors, text_of, walk
+from hls_templates.lint.syntax.program import Program
+
+_NATIVE = {"bool": 1, "char": 8, "short": 16, "int": 32, "unsigned": 32, "long": 64}
+_WIDTH_FIRST = frozenset({"ap_int", "ap_uint", "ap_axiu", "ap_axis"})
+_CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_DEEPEST = 20
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A field, or what an alias stands for: ``dims`` are the texts of its array sizes."""
+
+    type: str
+    dims: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Definition:
+    """A class or alias: its template parameters and its members; an alias has one."""
+
+    params: tuple[str, ...]
+    members: tuple[_Member, ...]
+
+
+def dimensions(declarator: Node | None) -> tuple[str, ...]:
+    """The texts of the array sizes of a declarator, in the order in which they are subscribed."""
+    sizes: list[str] = []
+    node = declarator
+    while node is not None and node.type not in NAMES:
+        if node.type == "array_declarator":
+            sizes.insert(0, text_of(node.child_by_field_name("size")))
+        node = node.child_by_field_name("declarator")
+    return tuple(sizes)
+
+
+class Types:
+    """The classes and aliases of a program, by bare name; of several with one name, the last."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._defined = dict(_definitions(program.root))
+
+    def sizes(self, declaration: Node, variable: Variable) -> tuple[str, ...]:
+        """The array sizes of a declared variable, those of its alias included; () where it is no array."""
+        declarators = declaration.children_by_field_name("declarator")
+        declarator = next((d for d in declarators if d.start_byte <= variable.start < d.end_byte), None)
+        if declarator is not None and declarator.type == "init_declarator":
+            declarator = declarator.child_by_field_name("declarator")
+        alias = self._alias(variable.type)
+        return (*dimensions(declarator), *(alias.dims if alias is not None else ()))
+
+    def _alias(self, text: str) -> _Member | None:
+        """What an alias stands for; None for a class and for what is not defined here."""
+        name = _split(text)[0]
+        definition = self._defined.get(name) if name not in self._program.fields else None
+        return definition.members[0] if definition is not None else None
+
+    def holds_array(self, text: str, depth: int = 0) -> bool:
+        """Whether a struct has an array among its members, or in one of them."""
+        alias, definition = self._alias(text), self._defined.get(_split(text)[0])
+        if definition is None or depth > _DEEPEST:
+            return False
+        if alias is not None:
+            return self.holds_array(alias.type, depth + 1)
+        return any(member.dims or self.holds_array(member.type, depth + 1) for member in definition.members)
+
+    def stream_bits(self, text: str) -> int | None:
+        """Bits of a word of ``hls::stream<…>``; None where a name in it is not known."""
+        name, args = _split(text)
+        if name == "stream" and args:
+            return self.bits(args[0])
+        alias = self._alias(text)
+        return self.stream_bits(alias.type) if alias is not None else None
+
+    def bits(self, text: str, depth: int = 0) -> int | None:
+        """Bits of a value of the type; None where a name in it is not known."""
+        name, args = _split(text)
+        definition = self._defined.get(name)
+        if definition is None or depth > _DEEPEST:
+            return self._vendor_bits(name, args, depth)
+        bound = dict(zip(definition.params, args, strict=False))
+        widths = [self._member_bits(member, bound, depth) for member in definition.members]
+        return None if None in widths else sum(width for width in widths if width is not None)
+
+    def _vendor_bits(self, name: str, args: tuple[str, ...], depth: int) -> int | None:
+        """Bits of a type that the program does not define: the language's own, or the vendor's."""
+        if native := re.fullmatch(r"u?int(\d+)_t", name):
+            return int(native[1])
+        if name in _WIDTH_FIRST and args:
+            return self._value(args[0])
+        if name == "conditional" and len(args) == 3 and depth <= _DEEPEST:
+            condition = self._value(args[0])
+            return None if condition is None else self.bits(args[1] if condition else args[2], depth + 1)
+        return _NATIVE.get(name)
+
+    def _member_bits(self, member: _Member, bound: Mapping[str, str], depth: int) -> int | None:
+        width = self.bits(_replaced(member.type, bound), depth + 1)
+        for size in member.dims:
+            count = self._value(_replaced(size, bound))
+            if width is None or count is None:
+                return None
+            width *= count
+        return width
+
+    def _value(self, text: str) -> int | None:
+        """The value of an expression of numbers and global constants; None where there is more in it."""
+
+        def replacement(match: re.Match[str]) -> str:
+            variable = self._program.globals.get(match[0])
+            value = variable.value if variable is not None and variable.const else None
+            words = {"true": "1", "false": "0"}
+            return words.get(match[0]) or (f"({text_of(value)})" if value is not None else match[0])
+
+        for _ in range(_DEEPEST):
+            text = re.sub(r"\b[A-Za-z_]\w*\b", replacement, text)
+        try:
+            return _evaluated(ast.parse(text.replace("/", "//").strip(), mode="eval").body)
+        except (SyntaxError, ValueError, ZeroDivisionError):
+            return None
+
+
+def _evaluated(node: ast.expr) -> int:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return int(node.value)
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        return _OPERATORS[type(node.op)](_evaluated(node.left), _evaluated(node.right))
+    raise ValueError(node)
+
+
+def _replaced(text: str, bound: Mapping[str, str]) -> str:
+    return re.sub(r"\b[A-Za-z_]\w*\b", lambda match: bound.get(match[0], match[0]), text)
+
+
+def _split(text: str) -> tuple[str, tuple[str, ...]]:
+    """``const ns::word<T, 4>`` → word, (T, 4); ``std::conditional<…>::type`` counts as conditional."""
+    plain = re.sub(r"\b(const|static|typename|struct|volatile)\b|::\s*type\s*$", " ", text).strip(" &*")
+    head, opened, tail = plain.partition("<")
+    name = head.rpartition("::")[2].strip()
+    return name, tuple(_arguments(tail.rpartition(">")[0])) if opened else ()
+
+
+def _arguments(text: str) -> Iterator[str]:
+    depth, start = 0, 0
+    for index, character in enumerate(text):
+        depth += (character in "<(") - (character in ">)")
+        if character == "," and depth == 0:
+            yield text[start:index].strip()
+            start = index + 1
+    yield text[start:].strip()
+
+
+def _definitions(root: Node) -> Iterator[tuple[str, _Definition]]:
+    for node in walk(root):
+        if node.type in _CLASSES and node.child_by_field_name("body") is not None:
+            yield text_of(node.child_by_field_name("name")).split("<")[0], _Definition(_parameters(node), _fields(node))
+        elif node.type in ("type_definition", "alias_declaration"):
+            for declarator in node.children_by_field_name("declarator") or node.children_by_field_name("name"):
+                name = next((text_of(part) for part in walk(declarator) if part.type in NAMES), "")
+                meaning = _Member(_type_of(node), dimensions(declarator))
+                yield name, _Definition(_parameters(node), (meaning,))
+
+
+def _fields(node: Node) -> tuple[_Member, ...]:
+    body = node.child_by_field_name("body")
+    fields = [child for child in body.children if child.type == "field_declaration"] if body is not None else []
+    return tuple(member for declared in fields for member in _members(declared))
+
+
+def _members(declared: Node) -> Iterator[_Member]:
+    static = any(text_of(child) in ("static", "constexpr") for child in declared.children)
+    for declarator in declared.children_by_field_name("declarator") if not static else ():
+        if not any(part.type == "function_declarator" for part in walk(declarator)):
+            yield _Member(_type_of(declared), dimensions(declarator))
+
+
+def _type_of(node: Node) -> str:
+    return text_of(node.child_by_field_name("type"))
+
+
+def _parameters(node: Node) -> tuple[str, ...]:
+    """The names of the template parameters of a class or alias, in order."""
+    template = next((a for a in ancestors(node) if a.type == "template_declaration"), None)
+    listed = template.child_by_field_name("parameters") if template is not None else None
+    children = listed.named_children if listed is not None else []
+    return tuple(text_of(child).split("=")[0].split()[-1] for child in children)
