@@ -1,16 +1,36 @@
-"""What a picture file says of itself before it is decoded, where Pillow does not tell."""
+"""What a picture file says of itself, where Pillow does not tell: its size, and whether its rows are there."""
 
 from __future__ import annotations
 
+import io
+import re
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from PIL import Image
+
+JPEGS = ("JPEG", "MPO")
+"""Pillow's names; the second is of cameras that keep further pictures behind the first."""
+
+_MISSING, _NEAR = 128, 2
+"""What libjpeg gives where the coefficients of one scan are missing; and how far rounding takes it from there."""
+
+_OTHER = b"".join(bytes([*range(255), 0xFF, 0xD0 + number]) for number in range(8)) + b"\xff\xd9"
+"""Coded data of no picture, a restart before each part, and an end marker."""
+
+_STRIP = 64
 
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by colour type
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 """Of each pass: first column and row, and the steps between them."""
 _PIECE = 1 << 16
+_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
+_SCAN, _END, _ARITHMETIC, _PROGRESSIVE = 0xDA, 0xD9, range(0xC9, 0xD0), (0xC2, 0xC6, 0xCA, 0xCE)
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_BITS, _COMPRESSION, _STRIP_BYTES, _SAMPLES, _PLANAR, _TILE_BYTES = 258, 259, 279, 277, 284, 325  # tags of a TIFF
+_IN_PLANES = 2
 
 
 def png_is_whole(file: BinaryIO) -> bool:
@@ -68,16 +88,161 @@ def webp_pixels(head: bytes) -> int:
     return int(width & 0x3FFF) * int(height & 0x3FFF)
 
 
+def tiff_is_whole(image: Any) -> bool:
+    """Whether the strips or tiles of an uncompressed TIFF hold all rows. Pillow takes what follows them in the file.
+
+    image: a ``PIL.TiffImagePlugin.TiffImageFile``. True where the file does not say how long they are.
+    """
+    tags = image.tag_v2
+    counts = tags.get(_STRIP_BYTES) or tags.get(_TILE_BYTES)
+    if counts is None or tags.get(_COMPRESSION, 1) != 1:
+        return True
+    samples = tags.get(_SAMPLES, 1)
+    bits = tags.get(_BITS, (1,))
+    bits = bits if len(bits) == samples else bits[:1] * samples
+    planes = [[each] for each in bits] if tags.get(_PLANAR, 1) == _IN_PLANES else [bits]
+    row = sum((image.width * sum(plane) + 7) // 8 for plane in planes)
+    return bool(sum(counts) >= image.height * row)
+
+
 def jpeg_is_one_scan(file: BinaryIO) -> bool:
     """Whether all components come together: else libjpeg keeps the coefficients of the whole picture."""
-    file.seek(2)
     components = 0
-    while len(head := file.read(4)) == 4:
-        marker, size = struct.unpack(">HH", head)
-        if marker == 0xFFDA:
-            return file.read(1)[:1] == bytes([components])
-        if 0xFFC0 <= marker <= 0xFFCF and marker not in (0xFFC4, 0xFFC8, 0xFFCC):
+    for marker, place in _jpeg_markers(file):
+        file.seek(place + 4)
+        if marker == _SCAN:
+            return file.read(1) == bytes([components])
+        if marker in _PROGRESSIVE:
+            return False
+        if marker in _FRAMES:
             components = (file.read(6) + bytes(6))[5]
-            file.seek(-6, 1)
-        file.seek(max(size - 2, 0), 1)
     return False
+
+
+def jpeg_has_all_scans(file: BinaryIO) -> bool:
+    """Whether scans bring every coefficient of every component to its last bit."""
+    missing: dict[int, set[int]] = {}
+    for marker, place in _jpeg_markers(file):
+        file.seek(place + 4)
+        if marker in _FRAMES:
+            components = (file.read(6) + bytes(6))[5]
+            missing = {(file.read(3) + b"\0")[0]: set(range(64)) for _ in range(components)}
+        if marker == _SCAN:
+            count = (file.read(1) + b"\0")[0]
+            named, (first, last, bits) = file.read(2 * count), (file.read(3) + bytes(3))[:3]
+            for component in named[::2] if not bits & 15 else b"":
+                missing.get(component, set()).difference_update(range(first, last + 1))
+    return not any(missing.values())
+
+
+def jpeg_end(file: BinaryIO) -> int:
+    """Where the marker is that ends a JPEG's picture; −1 where there is none, or where its data are arithmetic codes,
+    of which a whole picture may lack the last bytes."""
+    for marker, place in _jpeg_markers(file):
+        if marker in _ARITHMETIC:
+            break
+        if marker == _END:
+            return place
+    return -1
+
+
+def _jpeg_markers(file: BinaryIO) -> Iterator[tuple[int, int]]:
+    """Each marker outside the coded data, and its place, to the end marker."""
+    place = 2
+    while (place := _next_marker(file, place)) >= 0:
+        file.seek(place + 1)
+        head = file.read(3)
+        yield head[0], place
+        if head[0] == _END:
+            break
+        place += 2 + max(int.from_bytes(head[1:], "big"), 2)
+
+
+def _next_marker(file: BinaryIO, place: int) -> int:
+    """Of the first one from ``place`` on that is no restart; −1 where there is none."""
+    file.seek(place)
+    before = b""
+    while data := file.read(_PIECE):
+        if match := _MARKER.search(before + data):
+            return place - len(before) + match.start()
+        place += len(data)
+        before = data[-1:]
+    return -1
+
+
+def is_whole(file: BinaryIO, image: Any) -> bool:
+    """Of a decoded PNG or TIFF; True of a JPEG, which ``JpegEnd`` is for, and of those whose decoders tell."""
+    if image.format == "PNG":
+        return png_is_whole(file)
+    return image.format != "TIFF" or tiff_is_whole(image)
+
+
+class JpegEnd:
+    """Whether a JPEG's data reach to its last row, found out by what comes of it with other data behind them.
+
+    A picture that has them all ignores what follows. It is decoded twice for that, unless its last pixel tells: in one
+    scan whatever is missing is at the end, and grey. (What is missing within the last block is not found out then.)
+
+    image: decoded from ``file``; it is not kept, nor any second picture at the same time.
+    """
+
+    def __init__(self, file: BinaryIO, image: Any) -> None:
+        self._file = file
+        self._end = -1
+        if image.format in JPEGS and not (_last_is_there(image) and jpeg_is_one_scan(file)):
+            self._end = jpeg_end(file)
+        self._checksum = _checksum(image) if self._end >= 0 else 0
+
+    def is_early(self) -> bool:
+        """Whether rows are missing, or the details that later scans bring."""
+        if self._end < 0:
+            return False
+        if not jpeg_has_all_scans(self._file):
+            return True
+        with Image.open(io.BufferedReader(_Longer(self._file, self._end)), formats=("JPEG",)) as image:
+            return _checksum(image) != self._checksum
+
+
+def _last_is_there(image: Any) -> bool:
+    if image.mode not in ("L", "RGB"):
+        return False
+    last = image.crop((image.width - 1, image.height - 1, image.width, image.height)).convert("L")
+    return abs(int(last.getpixel((0, 0))) - _MISSING) > _NEAR
+
+
+def _checksum(image: Any) -> int:
+    checksum = 0
+    for top in range(0, image.height, _STRIP):
+        strip = image.crop((0, top, image.width, min(top + _STRIP, image.height)))
+        checksum = zlib.crc32(strip.tobytes(), checksum)
+    return checksum
+
+
+class _Longer(io.RawIOBase):
+    """A JPEG file up to ``end``, and other data."""
+
+    def __init__(self, file: BinaryIO, end: int) -> None:
+        self._file, self._end, self._place = file, end, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._end + len(_OTHER)}[whence]
+        self._place = base + offset
+        return self._place
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        if self._place < self._end:
+            self._file.seek(self._place)
+            data = self._file.read(min(len(view), self._end - self._place))
+        else:
+            start = self._place - self._end
+            data = _OTHER[start : start + len(view)]
+        view[: len(data)] = data
+        self._place += len(data)
+        return len(data)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from host.vision.headers import jpeg_is_one_scan
+from host.vision.headers import JPEGS, jpeg_is_one_scan
 
 RESULT = 3
 """Bytes a pixel of what is given: red, green, blue."""
@@ -49,7 +49,7 @@ def _decoder(file: BinaryIO, image: Any, stored: int) -> int:
     """Beside Pillow's own picture of ``stored`` bytes."""
     pixels: int = image.width * image.height
     codec = image.tile[0][0] if image.tile else ""
-    if image.format == "JPEG":
+    if image.format in JPEGS:
         return _coefficients(file, image, pixels)
     if image.format == "WEBP":
         return webp_memory(pixels, os.fstat(file.fileno()).st_size) - stored - pixels * RESULT
@@ -63,7 +63,7 @@ def _decoder(file: BinaryIO, image: Any, stored: int) -> int:
 
 def _coefficients(file: BinaryIO, image: Any, pixels: int) -> int:
     """All of them, two bytes each, unless one scan brings them in order."""
-    if not image.info.get("progressive") and jpeg_is_one_scan(file):
+    if jpeg_is_one_scan(file):
         return 0
     samples = [(across, down) for _, across, down, *_ in image.layer]
     most = max(1, *(across for across, _ in samples)) * max(1, *(down for _, down in samples))

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
-from boards.errors import PictureError, cut, listed
+from boards.errors import PictureError, cut, listed, shown
 from host import arguments
 from host.arguments import kind
-from host.vision.headers import png_is_whole, webp_pixels
+from host.vision.headers import JpegEnd, is_whole, webp_pixels
 from host.vision.memory import memory_of, webp_memory
 from host.vision.placement import Placement
 from host.vision.upright import upright_pixels
@@ -23,6 +23,7 @@ Pixels = npt.NDArray[np.uint8]
 
 # Pillow knows more formats, but hands some to other programs (EPS) or reads them with little-used code.
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
+TIFF_COMPRESSIONS = ("raw", "tiff_lzw", "tiff_deflate", "tiff_adobe_deflate", "packbits", "lzma", "zstd")
 LARGEST_PICTURE = 64_000_000  # pixels
 LARGEST_MEMORY = 192_000_000  # bytes, with all that decoding takes: a board with 512 MB still holds two at once
 _BILINEAR = 2  # as Pillow before 9.1 has it too
@@ -42,15 +43,10 @@ def load_picture(path: Path | str) -> Pixels:
     try:
         with path.open("rb") as file:
             _check_webp(path, file)
-            with Image.open(file, formats=FORMATS) as image:
-                _check_size(path, image)
-                _check_memory(path, memory_of(file, image), f"{image.width} × {image.height} {image.mode}")
-                image.load()
-                if image.format == "PNG" and not png_is_whole(file):
-                    raise PictureError(
-                        f"{path}: the picture is cut off, its last rows are missing; copy the file again"
-                    )
-                return upright_pixels(image)
+            pixels, end = _decoded(path, file)
+            if end.is_early():
+                raise PictureError(f"{path}: {_CUT_OFF}")
+            return pixels
     except PictureError:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
@@ -114,7 +110,29 @@ FITS: dict[str, Callable[[Pixels, int, int], tuple[Pixels, Placement]]] = {
 }
 """How a picture is brought to the network's input size."""
 
+_CUT_OFF = "the picture is cut off, its last rows are missing; copy the file again"
 _TOO_LARGE = f"a picture has at most {LARGEST_PICTURE // 1_000_000} million pixels; make it smaller first"
+
+
+def _decoded(path: Path, file: BinaryIO) -> tuple[Pixels, JpegEnd]:
+    """The pixels, and what finds out whether a JPEG ends early, once Pillow's own picture is gone."""
+    with Image.open(file, formats=FORMATS) as image:
+        _check_size(path, image)
+        _check_compression(path, image)
+        _check_memory(path, memory_of(file, image), f"{image.width} × {image.height} {image.mode}")
+        image.load()
+        if not is_whole(file, image):
+            raise PictureError(f"{path}: {_CUT_OFF}")
+        return upright_pixels(image), JpegEnd(file, image)
+
+
+def _check_compression(path: Path, image: Image.Image) -> None:
+    compression = image.info.get("compression", "raw") if image.format == "TIFF" else "raw"
+    if compression not in TIFF_COMPRESSIONS:
+        raise PictureError(
+            f"{path}: a TIFF is read with the compressions whose decoders tell of missing rows "
+            f"({listed(TIFF_COMPRESSIONS)}), not with {shown(compression)}; save it as PNG"
+        )
 
 
 def _check_size(path: Path | str, image: Image.Image) -> None:

@@ -1,0 +1,217 @@
+"""A picture of which parts are missing is refused, wherever it is cut and however it ends then."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from boards.errors import PictureError
+from host.vision.picture import TIFF_COMPRESSIONS, load_picture
+
+WIDTH, HEIGHT = 33, 40
+LAST_BLOCK = (slice(31, None), slice(31, None))  # with the pixels beside it, whose colours are mixed with its
+NOISE = np.random.default_rng(1).integers(1, 256, (HEIGHT, WIDTH, 3)).astype(np.uint8)
+KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "JPEG": ("JPEG", "RGB", {}),
+    "JPEG of fine colours": ("JPEG", "RGB", {"subsampling": 0}),
+    "grey JPEG": ("JPEG", "L", {}),
+    "CMYK JPEG": ("JPEG", "CMYK", {}),
+    "progressive JPEG": ("JPEG", "RGB", {"progressive": True}),
+    "JPEG with restarts": ("JPEG", "RGB", {"restart_marker_blocks": 1}),
+    "PNG": ("PNG", "RGB", {}),
+    "GIF": ("GIF", "P", {"interlace": 0}),
+    "interlaced GIF": ("GIF", "P", {"interlace": 1}),
+    "BMP": ("BMP", "RGB", {}),
+    "palette BMP": ("BMP", "P", {}),
+    "black and white BMP": ("BMP", "1", {}),
+    "PPM": ("PPM", "RGB", {}),
+    "PGM": ("PPM", "L", {}),
+    "PBM": ("PPM", "1", {}),
+    "WebP": ("WEBP", "RGB", {}),
+    "lossless WebP": ("WEBP", "RGBA", {"lossless": True}),
+    **{f"TIFF {name}": ("TIFF", "RGB", {"compression": name}) for name in TIFF_COMPRESSIONS},
+    **{
+        f"TIFF {name} in strips": ("TIFF", "RGB", {"compression": name, "tiffinfo": {278: 8}})
+        for name in ("raw", "lzma")
+    },
+}
+
+
+def saved(kind: str) -> bytes:
+    data = io.BytesIO()
+    form, mode, options = KINDS[kind]
+    Image.fromarray(NOISE).convert(mode).save(data, form, **options)
+    return data.getvalue()
+
+
+def shorter(kind: str, data: bytes, end: int) -> Iterator[bytes]:
+    """The first ``end`` bytes, as they are and with what makes them look whole."""
+    part = data[:end]
+    yield part
+    if "JPEG" in kind:
+        yield part + b"\xff\xd9"
+    if "GIF" in kind:
+        yield part + b"\0;"
+    if "PNG" in kind:
+        yield part + b"\0\0\0\0IEND\xaeB`\x82"
+    if "WebP" in kind and end > 20:
+        yield part[:4] + struct.pack("<I", end - 8) + part[8:16] + struct.pack("<I", end - 20) + part[20:]
+    if "TIFF" in kind:
+        yield with_counts(data, end * 8192 // len(data))
+
+
+def with_counts(data: bytes, count: int) -> bytes:
+    """A TIFF of which each strip says that it has no more bytes."""
+    changed, directory = bytearray(data), struct.unpack_from("<I", data, 4)[0]
+    for entry in range(struct.unpack_from("<H", data, directory)[0]):
+        place = directory + 2 + 12 * entry
+        tag, kind, values, value = struct.unpack_from("<HHII", data, place)
+        if tag == 279:
+            form, size = {3: ("<H", 2), 4: ("<I", 4)}[kind]
+            start = value if values * size > 4 else place + 8
+            for strip in range(values):
+                before = struct.unpack_from(form, data, start + strip * size)[0]
+                struct.pack_into(form, changed, start + strip * size, min(before, count))
+    return bytes(changed)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Pillow's, of a TIFF's directory
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_is_taken_has_all_rows(kind: str, tmp_path: Path) -> None:
+    """Of a JPEG of one scan but for what is within its last block, 16 × 16 pixels at most."""
+    data, path = saved(kind), tmp_path / "picture"
+    path.write_bytes(data)
+    whole = load_picture(path)
+    refused = 0
+    for end in range(1, len(data), max(1, len(data) // 150)):
+        for part in shorter(kind, data, end):
+            path.write_bytes(part)
+            try:
+                pixels = load_picture(path)
+            except PictureError:
+                refused += 1
+                continue
+            if "JPEG" in kind:
+                pixels[LAST_BLOCK] = whole[LAST_BLOCK]
+            np.testing.assert_array_equal(pixels, whole, err_msg=f"{end} bytes")
+    assert refused > 130
+
+
+def test_a_jpeg_that_ends_early_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    data = saved("JPEG")
+    path.write_bytes(data[: len(data) * 3 // 4] + b"\xff\xd9")
+    with pytest.raises(PictureError) as caught:
+        load_picture(path)
+    assert str(caught.value) == f"{path}: the picture is cut off, its last rows are missing; copy the file again"
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
+@pytest.mark.parametrize("progressive", [False, True])
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_a_grey_jpeg_is_whole(mode: str, progressive: bool, restarts: int, tmp_path: Path) -> None:
+    """All of it looks as what is missing does, and what lies behind its end does not matter."""
+    path = tmp_path / "a.jpg"
+    grey = Image.new("RGB", (50, 30), (128, 128, 128)).convert(mode)
+    for subsampling in range(3):
+        grey.save(path, progressive=progressive, restart_marker_blocks=restarts, subsampling=subsampling)
+        whole = load_picture(path)
+        path.write_bytes(path.read_bytes() + saved("JPEG"))
+        np.testing.assert_array_equal(load_picture(path), whole)
+
+
+def test_a_progressive_jpeg_has_every_scan(tmp_path: Path) -> None:
+    """Without the last ones the rows are there, and their details are not."""
+    path, data = tmp_path / "a.jpg", saved("progressive JPEG")
+    starts = [place for place in range(len(data)) if data[place : place + 2] == b"\xff\xc4"][2:]
+    assert len(starts) > 5
+    for start in starts:
+        path.write_bytes(data[:start] + b"\xff\xd9")
+        with pytest.raises(PictureError, match="cut off"):
+            load_picture(path)
+
+
+def test_a_camera_s_jpeg_of_several_pictures_is_one(tmp_path: Path) -> None:
+    """Pillow calls it MPO."""
+    path = tmp_path / "a.jpg"
+    first, second = Image.fromarray(NOISE), Image.fromarray(NOISE[::-1])
+    first.save(path, "MPO", save_all=True, append_images=[second], progressive=True)
+    pixels = load_picture(path)
+    single = io.BytesIO()
+    first.save(single, "JPEG", progressive=True)
+    np.testing.assert_array_equal(pixels, np.asarray(Image.open(single)))
+    data = path.read_bytes()
+    path.write_bytes(data[:900] + b"\xff\xd9" + data[900:])
+    with pytest.raises(PictureError, match="cut off"):
+        load_picture(path)
+
+
+def tiff(strips: list[bytes], planes: int = 1, bits: int = 8) -> bytes:
+    """Uncompressed, 33 × 40, strips of 8 rows."""
+    offsets = [8 + sum(map(len, strips[:place])) for place in range(len(strips))]
+    body = b"".join(strips)
+    after = 8 + len(body)
+    words = struct.pack(f"<{len(strips)}I", *offsets) + struct.pack(f"<{len(strips)}I", *map(len, strips))
+    tags = [(256, WIDTH), (257, HEIGHT), (258, bits), (259, 1), (262, 1 if planes == 1 else 2), (273, after),
+            (277, planes), (278, 8), (279, after + 4 * len(strips)), (284, 1 if planes == 1 else 2)]  # fmt: skip
+    if planes > 1:
+        words += struct.pack(f"<{planes}H", *[bits] * planes)
+    entries = b""
+    for tag, value in tags:
+        many = tag in (273, 279)
+        count = len(strips) if many else planes if tag == 258 else 1
+        if tag == 258 and planes > 1:
+            value = after + 8 * len(strips)
+        entries += struct.pack("<HHII", tag, 4 if many else 3, count, value)
+    directory = after + len(words)
+    return b"II*\0" + struct.pack("<I", directory) + body + words + struct.pack("<H", len(tags)) + entries + bytes(4)
+
+
+LAID: dict[str, tuple[int, int, Callable[[int, int], bytes]]] = {
+    "grey": (1, 8, lambda _, row: NOISE[row, :, 0].tobytes()),
+    "black and white": (1, 1, lambda _, row: np.packbits(NOISE[row, :, 0] & 1).tobytes()),
+    "in planes": (3, 8, lambda plane, row: NOISE[row, :, plane].tobytes()),
+}
+
+
+@pytest.mark.parametrize("name", LAID)
+def test_every_strip_of_a_tiff_holds_its_rows(name: str, tmp_path: Path) -> None:
+    """Not those of the next one, nor what comes behind; a strip may be longer."""
+    planes, bits, row_of = LAID[name]
+    path = tmp_path / "a.tif"
+    strips = [
+        b"".join(row_of(plane, row) for row in range(first, first + 8))
+        for plane in range(planes)
+        for first in range(0, HEIGHT, 8)
+    ]
+    path.write_bytes(tiff(strips, planes, bits))
+    whole = load_picture(path)
+    assert whole.shape == (HEIGHT, WIDTH, 3)
+    path.write_bytes(tiff([*strips[:-1], strips[-1] + bytes(9)], planes, bits))
+    np.testing.assert_array_equal(load_picture(path), whole)
+    missing = [strips[:-1], [strips[0][:-1], *strips[1:]], [*strips[:2], strips[2][:3], *strips[3:]]]
+    for part in missing:
+        path.write_bytes(tiff(part, planes, bits))
+        with pytest.raises(PictureError, match="cut off"):
+            load_picture(path)
+
+
+@pytest.mark.parametrize(
+    ("mode", "compression"), [("RGB", "jpeg"), ("1", "group3"), ("1", "group4"), ("1", "tiff_ccitt")]
+)
+def test_a_tiff_whose_decoder_is_silent_is_refused(mode: str, compression: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.tif"
+    Image.fromarray(NOISE).convert(mode).save(path, compression=compression)
+    with pytest.raises(PictureError) as caught:
+        load_picture(path)
+    assert str(caught.value) == (
+        f"{path}: a TIFF is read with the compressions whose decoders tell of missing rows (raw, tiff_lzw, "
+        f"tiff_deflate, tiff_adobe_deflate, packbits, lzma, zstd), not with {compression!r}; save it as PNG"
+    )
