@@ -6,7 +6,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 
@@ -15,13 +15,14 @@ import numpy.typing as npt
 
 from boards import board as board_room
 from boards.board import Board
-from boards.errors import NetworkError, PictureError, QuantiseError
+from boards.errors import NetworkError, PictureError, QuantiseError, cut
 from cnn import zoo
 from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
-from cnn.darknet.files import read_darknet, write_darknet_weights
+from cnn.darknet.files import read_darknet, read_names, write_darknet_weights
 from cnn.exported.network import read_exported
 from cnn.network import FloatArray, Network
 from cnn.npz import write_arrays
+from cnn.onnx.network import read_onnx
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantized import QuantizedNetwork
@@ -33,6 +34,8 @@ Progress = Callable[[str], None]
 
 WIDE_BITS = 12
 """What the least squared error is asked at for 16 bits: activations have 8 to 16 of them (quantisation/widths.py)."""
+
+ONNX_FILE = "model/network.onnx"
 
 TRAINED_FIT = {"shapes": "letterbox"}
 """The fit that a built-in network was trained with; darknet's YOLOv2 of the time stretched pictures plainly."""
@@ -98,15 +101,18 @@ def load_model(
     names: Path | str | None = None,
     seed: int | None = None,
     size: tuple[int, int] | None = None,
+    cuts: Sequence[str] = (),
 ) -> Model:
-    """A cfg file with its weights, a JSON file with its npz, or a built-in network; NetworkError says what is missing.
+    """A cfg file with its weights, a JSON file with its npz, an ONNX file, or a built-in network.
 
-    names: labels of a cfg; a JSON file has its own. size: (width, height) of the input instead of the file's: a fully
-    convolutional network takes any.
+    names: labels of a cfg or an ONNX file; a JSON file has its own. size: (width, height) of the input instead of the
+    file's: a fully convolutional network takes any. cuts: tensors of an ONNX file at which the network ends.
+    NetworkError says what is missing.
     """
     name, weights, names = str(name), _path(weights), _path(names)
-    if weights is not None and seed is not None:
-        raise NetworkError("--weights and --seed exclude each other: trained numbers, or random ones")
+    _check_numbers(name, weights, seed, cuts)
+    if name.endswith(".onnx"):
+        return _load_onnx(Path(name), names, size, tuple(cuts))
     given = name.endswith((".cfg", ".json"))
     cfg = Path(name) if given else zoo.topology_file(name)
     if cfg.suffix == ".json":
@@ -119,6 +125,18 @@ def load_model(
         network = read_darknet(sized, weights, names, weight_source=source)
         files = {"model/network.cfg": sized.read_bytes(), "model/network.weights": write_darknet_weights(network)}
     return Model(network, TRAINED_FIT.get(name, "plain"), files)
+
+
+def _check_numbers(name: str, weights: Path | None, seed: int | None, cuts: Sequence[str]) -> None:
+    """NetworkError where the numbers come twice, or a file is cut that cannot be."""
+    if name.endswith(".onnx"):
+        if weights is not None or seed is not None:
+            raise NetworkError("an .onnx file holds its own numbers: leave out --weights and --seed")
+        return
+    if cuts:
+        raise NetworkError(f"--cut ends an .onnx file at tensors of it, and {cut(name)} is none: leave it out")
+    if weights is not None and seed is not None:
+        raise NetworkError("--weights and --seed exclude each other: trained numbers, or random ones")
 
 
 def _path(named: Path | str | None) -> Path | None:
@@ -144,6 +162,13 @@ def _load_exported(
         made = zoo.load_exported_file(sized, weights or (_beside(topology, ".npz") if seed is None else None), seed)
         files = {"model/network.json": sized.read_bytes(), "model/network.npz": write_arrays(made.arrays)}
     return Model(made.network, made.topology.fit, files, made.quantized)
+
+
+def _load_onnx(path: Path, names: Path | None, size: tuple[int, int] | None, cuts: tuple[str, ...]) -> Model:
+    network, data = read_onnx(path, size, cuts)
+    if names is not None:
+        network = replace(network, labels=read_names(names, network))
+    return Model(network, "plain", {ONNX_FILE: data})
 
 
 def _beside(cfg: Path, ending: str) -> Path | None:
@@ -178,6 +203,8 @@ def reload(folder: Path) -> Network:
     """The float network of a generated folder; of one that was quantised by training its float form."""
     if trained_integers(folder):
         return read_exported(folder / "model" / "network.json", folder / "model" / "network.npz").network
+    if (folder / ONNX_FILE).is_file():
+        return read_onnx(folder / ONNX_FILE)[0]
     return read_darknet(folder / "model" / "network.cfg", folder / "model" / "network.weights")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from boards import reader
-from cnn import quantized_file
-from cnn.darknet import cfg, files, layers
+from cnn import limits, quantized_file
+from cnn.darknet import cfg, files
 from cnn.exported import topology_file
+from cnn.onnx import file as onnx_file
 from cnn.quantized_check import MAP_LIMIT
 from host.contract.manifest import LARGEST_MANIFEST
 from host.contract.parts import LARGEST_BUFFER
@@ -34,7 +35,8 @@ def test_the_limits_are_those_of_the_code() -> None:
         "an image of a design": f"{LARGEST_BUFFER:,} bytes",
         "a source of a design": f"{LARGEST_SOURCE:,} bytes",
         "a picture": f"{LARGEST_PICTURE:,} pixels",
-        "weights of a cfg's network": f"{layers.MAX_WEIGHTS:,} numbers",
+        "an `.onnx` file": f"{onnx_file.LARGEST_FILE:,} bytes",
+        "weights of a network": f"{limits.MAX_WEIGHTS:,} numbers",
         "values of one map": f"{MAP_LIMIT:,}",
         "an error": f"{LONGEST_SENTENCE:,} characters",
     }

@@ -6,11 +6,8 @@ from dataclasses import dataclass, replace
 
 from boards.errors import NetworkError
 from cnn.darknet.cfg import Section
+from cnn.limits import MAX_CHANNELS, MAX_MAP
 from cnn.network import Node, Op, Shape
-
-MAX_CHANNELS = 1 << 16
-MAX_MAP = 1 << 26
-"""Values of one layer's output."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cnn.darknet.cfg import Section
-from cnn.darknet.graph import MAX_CHANNELS, Layers, require
+from cnn.darknet.graph import Layers, require
+from cnn.limits import MAX_CHANNELS
 from cnn.network import Detection, Softmax
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from cnn.darknet import heads
 from cnn.darknet.cfg import Section
-from cnn.darknet.graph import MAX_CHANNELS, Layers, bounded, require
+from cnn.darknet.graph import Layers, bounded, require
+from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS
 from cnn.network import (
     ACTIVATIONS,
     Add,
@@ -33,12 +34,6 @@ from cnn.network import (
     Slice,
     Upsample,
 )
-
-MAX_SIDE = 8192  # of the picture
-MAX_KERNEL = 64
-MAX_LAYERS = 512
-MAX_MAPS = 1 << 28  # values of all layers' outputs together
-MAX_WEIGHTS = 1 << 28  # 1 GiB of float32
 
 # Darknet's normalize_cpu (src/blas.c) adds 1e-6 to the root itself: (x − mean) / (sqrt(variance) + 0.000001). Its CUDA
 # kernel takes sqrt(variance + 0.00001). This project takes sqrt(variance + 1e-6). Measured on a trained YOLO-LITE, its

@@ -16,7 +16,8 @@ Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # ar
 
 BITS_HELP = "bits of weights and activations: 4, 8 or 16, with four, two or one MAC a DSP"
 BOARD_HELP = "a board of systolic boards, or a file of your own that ends in .toml"
-NETWORK_HELP = "a darknet .cfg, an exported .json, or a built-in network"
+NETWORK_HELP = "a darknet .cfg, an .onnx file, an exported .json, or a built-in network"
+NETWORK_ENDINGS = (".cfg", ".json", ".onnx")
 
 
 def command(
@@ -45,6 +46,14 @@ def add_shapes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weights", type=Path, help="trained numbers; shapes alone decide, so none are needed")
     parser.add_argument("--seed", type=int, help="random weights from this seed (default without --weights: 1)")
     parser.add_argument("--size", type=size, metavar="WxH", help="input size instead of the network's own")
+    add_cut(parser)
+
+
+def add_cut(parser: argparse.ArgumentParser) -> None:
+    """``--cut``, once."""
+    parser.add_argument(
+        "--cut", nargs="+", default=[], metavar="TENSOR", help="end an .onnx file here; the host does what is behind"
+    )
 
 
 CLOCK_HELP = "a clock that the board makes (default: the best; its highest where a rate is to be held)"
@@ -93,7 +102,8 @@ def size(text: str) -> tuple[int, int]:
 
 def seed_of(options: argparse.Namespace) -> int | None:
     """Shapes alone decide; a network without numbers gets random ones."""
-    return 1 if options.weights is None and options.seed is None and options.network != "shapes" else options.seed
+    has_numbers = options.network == "shapes" or options.network.endswith(".onnx")
+    return 1 if options.weights is None and options.seed is None and not has_numbers else options.seed
 
 
 # --- checks --------------------------------------------------------------------------------------------------------
@@ -101,11 +111,11 @@ def seed_of(options: argparse.Namespace) -> int | None:
 
 def check_network(name: str) -> None:
     """GenerateError where NET is a path with another ending than a network file's."""
-    if name in zoo.names() or name.endswith((".cfg", ".json")):
+    if name in zoo.names() or name.endswith(NETWORK_ENDINGS):
         return
     if Path(name).suffix or Path(name).exists():
         raise GenerateError(
-            f"{name} holds no network: NET is a darknet .cfg, an exported .json, or a built-in name "
+            f"{name} holds no network: NET is a darknet .cfg, an .onnx file, an exported .json, or a built-in name "
             f"({', '.join(zoo.names())})"
         )
 

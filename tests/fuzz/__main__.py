@@ -24,6 +24,7 @@ TARGETS: dict[str, str] = {
     "networks": "tests.fuzz.networks.run",
     "npz": "tests.fuzz.files.networks:npz",
     "planted": "tests.fuzz.networks.planted:run",
+    "onnx": "tests.fuzz.files.onnx_models:onnx_file",
     "picture": "tests.fuzz.files.pictures:picture",
     "program": "tests.fuzz.files.designs:program",
     "quantized": "tests.fuzz.files.networks:quantized",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.campaign import Campaign
-from tests.fuzz.files import designs, mappings, networks, pictures
+from tests.fuzz.files import designs, mappings, networks, onnx_models, pictures
 from tests.fuzz.files.hunt import hunt
 from tests.fuzz.files.target import Target
 
@@ -18,6 +18,7 @@ CASES = {
     networks.EXPORTED: 1500,
     networks.NPZ: 1000,
     networks.QUANTIZED: 1000,
+    onnx_models.ONNX: 1500,
     mappings.BOARD: 300,
     mappings.HWH: 1000,
     mappings.SCHEDULE: 1000,

@@ -17,6 +17,7 @@ from systolic.cli.arguments import (
     add_arguments,
     add_bits,
     add_board,
+    add_cut,
     add_json,
     check_network,
     command,
@@ -44,6 +45,7 @@ def add(parsers: Parsers) -> None:
     parser.add_argument("--names", type=Path, help="labels, one a line")
     parser.add_argument("--seed", type=int, help="random weights from this seed instead of trained ones")
     parser.add_argument("--size", type=size, metavar="WxH", help="input size instead of the network's own")
+    add_cut(parser)
     add_board(parser, "zcu104")
     parser.add_argument(
         "--clock",
@@ -91,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     )
     with output_folder(options.output, options.force) as output, StatusLine() as status:
         status.tell("reading the network")
-        model = load_model(options.network, options.weights, options.names, options.seed, options.size)
+        model = load_model(options.network, options.weights, options.names, options.seed, options.size, options.cut)
         wishes = STYLES[options.style].options_from(options)
         design = make(model, Target(board, options.clock, options.style), calibration, wishes, status.tell)
         status.tell("writing")

@@ -95,5 +95,5 @@ def read_shapes(
 ) -> QuantizedNetwork:
     """The network of a command of which shapes alone decide. check: raises where it cannot be mapped."""
     status.tell("reading the network")
-    model = load_model(options.network, options.weights, None, seed_of(options), options.size)
+    model = load_model(options.network, options.weights, None, seed_of(options), options.size, options.cut)
     return shapes_of(model, bits, check)

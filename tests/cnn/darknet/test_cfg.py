@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from boards.errors import MOST_FAULTS, NetworkError
 from cnn.darknet.files import read_topology
-from cnn.darknet.layers import MAX_LAYERS
+from cnn.limits import MAX_LAYERS
 from cnn.network import Dense
 from tests.cnn.darknet.cfgs import CONV, NET, NORMED, POOL, refusal, topology
 

@@ -1,0 +1,78 @@
+"""What depends on no picture is worked out when the file is read: shapes, and numbers made of constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from boards.errors import cut
+from cnn.onnx.file import load_onnx
+from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.onnx.layers import Layers, Map
+
+MOST_VALUES = 1 << 16
+"""Of what is worked out: axes, shapes, factors of channels. Weights are initialisers."""
+
+WORKED_OUT = frozenset(
+    {
+        *("Abs", "Add", "Cast", "Ceil", "Concat", "Div", "Exp", "Flatten", "Floor", "Gather", "Identity", "Mul", "Neg"),
+        *("Pow", "Reciprocal", "ReduceProd", "Reshape", "Shape", "Slice", "Sqrt", "Squeeze", "Sub", "Transpose"),
+        "Unsqueeze",
+    }
+)
+"""Operators whose result is never larger than their inputs, broadcast, together."""
+
+_NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+
+
+def constants_of(layers: Layers, operation: Operation) -> tuple[Array, ...] | None:
+    """The operation's outputs where they depend on no picture's values; None where they do."""
+    if operation.kind == "Constant":
+        return (_given(operation),)
+    values = [layers.optional(operation, position) for position in range(len(operation.inputs))]
+    if operation.kind == "Shape" and values and isinstance(values[0], Map):
+        return (_sides(operation, values[0]),)
+    arrays = [value for value in values if isinstance(value, np.ndarray)]
+    if not arrays or any(isinstance(value, Map) for value in values):
+        return None
+    return (arrays[0],) if operation.kind == "Identity" else _worked_out(operation, values, arrays)
+
+
+def _sides(operation: Operation, source: Map) -> Array:
+    part = slice(operation.integer("start", 0), operation.integer("end", len(source.shape)))
+    return np.array(source.shape[part], np.int64)
+
+
+def _given(operation: Operation) -> Array:
+    for key, kind in _NUMBERS.items():
+        if key in operation.attributes:
+            values = operation.numbers(key) if key.endswith("s") else operation.number(key, 0)
+            return np.array(values, kind)
+    value = operation.attributes.get("value")
+    if not isinstance(value, np.ndarray):
+        raise RefusedError("a constant is a dense array of numbers")
+    return value
+
+
+def _worked_out(operation: Operation, values: Sequence[Any], arrays: Sequence[Array]) -> tuple[Array, ...]:
+    require(operation.kind in WORKED_OUT, "it is not worked out from constants; onnxsim or qonnx simplify a file")
+    try:
+        size = int(np.prod(np.broadcast_shapes(*(array.shape for array in arrays)), dtype=np.float64))
+    except ValueError:  # shapes that no operator broadcasts
+        size = 0
+    size = max(size, sum(array.size for array in arrays))
+    transforms = operation.kind in ("Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Cast")
+    require(size <= MOST_VALUES or transforms, f"it would work out {size:,} values, and at most {MOST_VALUES:,} are")
+    onnx = load_onnx()
+    from onnx.reference import ReferenceEvaluator
+
+    names = [f"input{position}" if value is not None else "" for position, value in enumerate(values)]
+    feeds = {name: value for name, value in zip(names, values, strict=True) if name}
+    try:
+        node = onnx.helper.make_node(operation.kind, names, list(operation.outputs), **operation.attributes)
+        results = ReferenceEvaluator(node).run(None, feeds)
+    except Exception as error:  # whatever numpy raises of shapes and types that do not fit
+        raise RefusedError(f"it cannot be worked out from its constants: {cut(error)}") from error
+    return tuple(np.asarray(result) for result in results)

@@ -1,0 +1,254 @@
+"""An ONNX file is opened within bounds, made one that stands alone, and read into a Graph.
+
+Files are untrusted: nothing is taken of a size that the file only claims, and external data lies beside the file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from boards.errors import NetworkError, cut, listed
+from cnn.limits import MAX_CHANNELS, MAX_SIDE, MAX_WEIGHTS
+from cnn.onnx.graph import Array, Graph, Operation
+
+LARGEST_FILE = 4 * MAX_WEIGHTS + (1 << 26)
+"""Bytes: the weights of the largest network and 64 MiB besides."""
+
+MOST_OPERATIONS = 1 << 13
+"""Of a graph; many of an exporter's work out shapes."""
+
+FIRST_OPSET = 7
+
+INSTALL = "pip install 'systolic-cnn[onnx]' brings it"
+
+
+def load_onnx() -> Any:
+    """The package onnx; NetworkError where it is not installed."""
+    try:
+        import onnx
+        import onnx.numpy_helper
+    except ImportError as error:
+        raise NetworkError(f"an .onnx file is read by the package onnx, which is not installed; {INSTALL}") from error
+    return onnx
+
+
+def standing_alone(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[str] = ()) -> bytes:
+    """The bytes of the file with its external data inside.
+
+    size: (width, height) of its input instead of its own. cuts: tensors that become its outputs, where there are any.
+
+    NetworkError where it is no ONNX file, too large, points outside its folder, or has no tensor of that name.
+    """
+    onnx = load_onnx()
+    model = parsed(_bytes(path), path.name)
+    try:
+        return _standing_alone(onnx, model, path, size, cuts)
+    except UnicodeDecodeError as error:
+        raise NetworkError(f"{path.name} has a name that is no text in UTF-8: {cut(error)}") from error
+
+
+def _standing_alone(onnx: Any, model: Any, path: Path, size: tuple[int, int] | None, cuts: Sequence[str]) -> bytes:
+    for tensor in model.graph.initializer:
+        _bring_inside(onnx, tensor, path)
+    if size is not None:
+        for dimension, side in zip(_input(model, path.name).type.tensor_type.shape.dim[2:4], size[::-1], strict=False):
+            dimension.dim_value = side
+    if cuts:
+        _cut(onnx, model, cuts, path.name)
+    data: bytes = model.SerializeToString(deterministic=True)
+    return data
+
+
+def read_graph(data: bytes, label: str) -> Graph:
+    """The graph of a file that stands alone. label: the file's name, for sentences."""
+    try:
+        return _graph(parsed(data, label), label)
+    except UnicodeDecodeError as error:
+        raise NetworkError(f"{label} has a name that is no text in UTF-8: {cut(error)}") from error
+
+
+def _graph(model: Any, label: str) -> Graph:
+    graph = model.graph
+    if len(graph.node) > MOST_OPERATIONS:
+        raise NetworkError(f"{label} must have at most {MOST_OPERATIONS:,} operations, not {len(graph.node):,}")
+    constants = _constants(graph.initializer, label)
+    source = _input(model, label)
+    operations = [_operation(node) for node in graph.node]
+    outputs = tuple(value.name for value in graph.output)
+    return Graph(
+        cut(graph.name),
+        _opset(model, label),
+        source.name,
+        _shape(source, label),
+        outputs,
+        _needed(operations, outputs),
+        constants,
+    )
+
+
+def parsed(data: bytes, label: str) -> Any:
+    """The protocol buffer of a file's bytes; NetworkError where it is none, or no model."""
+    onnx = load_onnx()
+    try:
+        model = onnx.ModelProto.FromString(data)
+    except Exception as error:  # what protobuf raises differs by its implementation
+        raise NetworkError(f"{label} is not an ONNX file, or a damaged one: {cut(error)}") from error
+    if not (model.graph.node and model.graph.output):
+        raise NetworkError(f"{label} is not an ONNX model: it has no operations or no output")
+    if model.functions:
+        raise NetworkError(f"{label} has functions of its own; inline them: onnx.inliner.inline_local_functions")
+    return model
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            raise NetworkError(f"the network file {path} must be a file that exists, not a folder or a device")
+        if path.stat().st_size > LARGEST_FILE:
+            raise NetworkError(f"{path} must have at most {LARGEST_FILE:,} bytes, not {path.stat().st_size:,}")
+        return path.read_bytes()
+    except OSError as error:
+        raise NetworkError(f"the network file {path} cannot be read: {error.strerror or error}") from error
+
+
+def _bring_inside(onnx: Any, tensor: Any, path: Path) -> None:
+    """External data becomes a part of the tensor."""
+    if tensor.data_location != onnx.TensorProto.EXTERNAL:
+        return
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = PurePosixPath(entries.get("location", ""))
+    file = path.parent / location
+    subject = f"{path.name}: the data of {cut(tensor.name)!r}"
+    if location.is_absolute() or ".." in location.parts or not file.resolve().is_relative_to(path.parent.resolve()):
+        raise NetworkError(f"{subject} must lie beside the file, not in {cut(str(location))!r}")
+    count = _bytes_of(onnx, tensor, subject)
+    digits = entries.get("offset", "0")
+    start = int(digits) if digits.isdigit() and len(digits) < 16 else -1
+    try:
+        with file.open("rb") as data:
+            if start < 0 or start + count > file.stat().st_size:
+                raise NetworkError(f"{subject} are {count:,} bytes from {cut(digits)} on, but {location} ends before")
+            data.seek(start)
+            tensor.raw_data = data.read(count)
+    except OSError as error:
+        raise NetworkError(f"{subject} cannot be read from {location}: {error.strerror or error}") from error
+    tensor.data_location = onnx.TensorProto.DEFAULT
+    del tensor.external_data[:]
+
+
+def _bytes_of(onnx: Any, tensor: Any, subject: str) -> int:
+    try:
+        width = int(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)).itemsize)
+    except (KeyError, TypeError) as error:
+        raise NetworkError(f"{subject} have a type that is no number's: {tensor.data_type}") from error
+    return width * _count(tensor.dims, subject)
+
+
+def _count(sides: Iterable[int], subject: str) -> int:
+    sides = tuple(sides)
+    count = math.prod(sides)
+    if min(sides, default=0) < 0 or count > MAX_WEIGHTS:
+        raise NetworkError(f"{subject} must have at most {MAX_WEIGHTS:,} values, not {listed(sides)}")
+    return count
+
+
+def _cut(onnx: Any, model: Any, cuts: Sequence[str], label: str) -> None:
+    """Ends the network at the named tensors."""
+    tensors = {name for node in model.graph.node for name in node.output}
+    missing = [name for name in cuts if name not in tensors]
+    if missing:
+        raise NetworkError(
+            f"{label} can be cut at a tensor that an operation of it gives, and none gives {listed(missing)}; there "
+            f"are {listed(sorted(tensors))}"
+        )
+    del model.graph.output[:]
+    model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in cuts)
+
+
+def _opset(model: Any, label: str) -> int:
+    newest = load_onnx().defs.onnx_opset_version()
+    versions = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
+    version = versions[0] if versions else 0
+    if not FIRST_OPSET <= version <= newest:
+        raise NetworkError(
+            f"{label} must be of opset {FIRST_OPSET} to {newest}, not {version}; onnx.version_converter brings it there"
+        )
+    return int(version)
+
+
+def _input(model: Any, label: str) -> Any:
+    initialised = {tensor.name for tensor in model.graph.initializer}
+    inputs = [value for value in model.graph.input if value.name not in initialised]
+    if len(inputs) != 1:
+        names = listed(value.name for value in inputs) or "none"
+        raise NetworkError(f"{label} must have one input, the picture, but has {len(inputs)}: {names}")
+    return inputs[0]
+
+
+def _shape(source: Any, label: str) -> tuple[int, int, int, int]:
+    """Batch 1, channels, height, width."""
+    sides = [int(side.dim_value) if side.HasField("dim_value") else 0 for side in source.type.tensor_type.shape.dim]
+    subject = f"{label}: the input {cut(source.name)!r}"
+    if len(sides) != 4:
+        raise NetworkError(f"{subject} must be pictures, batch × channels × height × width, not {len(sides)} sides")
+    batch, channels, height, width = sides
+    if batch > 1:
+        raise NetworkError(f"{subject} must be of one picture, not {batch}: export it with a batch of 1, or any")
+    if height < 1 or width < 1:
+        raise NetworkError(f"{subject} leaves its height and width open: give --size WIDTHxHEIGHT")
+    if not (1 <= channels <= MAX_CHANNELS and max(height, width) <= MAX_SIDE):
+        raise NetworkError(
+            f"{subject} must have 1…{MAX_CHANNELS:,} channels and sides of at most {MAX_SIDE:,}, not "
+            f"{channels}×{height}×{width}"
+        )
+    return 1, channels, height, width
+
+
+def _constants(tensors: Iterable[Any], label: str) -> Mapping[str, Array]:
+    return {tensor.name: array_of(tensor, f"{label}: the values of {cut(tensor.name)!r}") for tensor in tensors}
+
+
+def array_of(tensor: Any, subject: str) -> Array:
+    """The array of a tensor, float32 where it holds other floats; NetworkError where dims and data do not agree."""
+    onnx = load_onnx()
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        raise NetworkError(f"{subject} are in a file of their own, which only initialisers may be")
+    count = _count(tensor.dims, subject)
+    if tensor.HasField("raw_data") and len(tensor.raw_data) != _bytes_of(onnx, tensor, subject):
+        raise NetworkError(f"{subject} must be {count:,}, as its dimensions say, not {len(tensor.raw_data):,} bytes")
+    try:
+        array: Array = onnx.numpy_helper.to_array(tensor)
+    except Exception as error:  # TypeError, ValueError and others, by type of the tensor
+        raise NetworkError(f"{subject} cannot be read: {cut(error)}") from error
+    return array.astype(np.float32) if array.dtype.kind == "f" else array
+
+
+def _operation(node: Any) -> Operation:
+    domain = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."
+    attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
+    return Operation(node.name, f"{domain}{node.op_type}", tuple(node.input), tuple(node.output), attributes)
+
+
+def _value(attribute: Any) -> Any:
+    onnx = load_onnx()
+    if attribute.type == onnx.AttributeProto.TENSOR:
+        return array_of(attribute.t, f"the values of an attribute {cut(attribute.name)!r}")
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value if isinstance(value, (int, float)) else tuple(value) if isinstance(value, (list, tuple)) else None
+
+
+def _needed(operations: Sequence[Operation], outputs: Iterable[str]) -> tuple[Operation, ...]:
+    """Those that an output needs, in the order of the file."""
+    read, needed = set(outputs), []
+    for operation in reversed(operations):
+        if read.intersection(operation.outputs):
+            read.update(operation.inputs)
+            needed.append(operation)
+    return tuple(reversed(needed))

@@ -1,0 +1,117 @@
+"""The network of an ONNX graph while it grows: what every operator's function takes and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from cnn.limits import MAX_CHANNELS, MAX_LAYERS, MAX_MAP
+from cnn.network import Convolution, FloatArray, Node, Op, Padding, Shape
+from cnn.onnx.graph import Array, Operation, RefusedError, require
+
+NO_PADDING = Padding()
+
+
+@dataclass(frozen=True)
+class Map:
+    """A tensor that depends on the picture. node: whose output it holds. shape: batch 1 first, as the graph has it; it
+    may be flat. padding: zeros that are still to be put around it."""
+
+    node: int
+    shape: tuple[int, ...]
+    padding: Padding = NO_PADDING
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A tensor of an operation that was not taken."""
+
+
+Value: TypeAlias = Map | Unknown | Array
+
+
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """nodes: in topological order. values: of every tensor so far. readers: operations that read a tensor."""
+
+    label: str
+    nodes: tuple[Node, ...]
+    values: Mapping[str, Value]
+    readers: Mapping[str, int]
+
+    def map(self, operation: Operation, position: int = 0) -> Map:
+        """The operation's input as a map with no padding left to do; RefusedError where it is none."""
+        value = self.padded(operation, position)
+        require(value.padding == NO_PADDING, "padding goes before a convolution, or into it")
+        return value
+
+    def padded(self, operation: Operation, position: int = 0) -> Map:
+        """The operation's input as a map; RefusedError where it is a constant."""
+        value = self.optional(operation, position)
+        if not isinstance(value, Map):
+            raise RefusedError(f"input {position} must depend on the picture")
+        return value
+
+    def picture(self, operation: Operation, position: int = 0) -> tuple[Map, Shape]:
+        """A map of channels × height × width, and its node's shape."""
+        value = self.map(operation, position)
+        return value, self.shape_of(value)
+
+    def shape_of(self, value: Map) -> Shape:
+        """Channels × height × width; RefusedError where the graph gave it another view."""
+        shape = self.nodes[value.node].shape
+        view = (1, shape.channels, shape.height, shape.width)
+        require(value.shape == view, f"it reads {_sides(view)} as {_sides(value.shape)}, which no layer does")
+        return shape
+
+    def constant(self, operation: Operation, position: int) -> Array:
+        """The operation's input as an array; RefusedError where it depends on the picture or is left out."""
+        value = self.optional(operation, position)
+        if not isinstance(value, np.ndarray):
+            raise RefusedError(f"input {position} must be a constant")
+        return value
+
+    def optional(self, operation: Operation, position: int) -> Value | None:
+        """The operation's input, None where it is left out."""
+        named = operation.inputs[position] if position < len(operation.inputs) else ""
+        return self.values[named] if named else None
+
+    def alone(self, operation: Operation, position: int = 0) -> bool:
+        """Whether nothing else reads that input, so that the layer before may take the operation in."""
+        return self.readers[operation.inputs[position]] == 1
+
+    def grown(self, operation: Operation, stem: str, op: Op, shape: Shape, *inputs: int) -> Layers:
+        """One more node, whose output is the operation's."""
+        require(
+            shape.channels <= MAX_CHANNELS and shape.values <= MAX_MAP and len(self.nodes) < MAX_LAYERS,
+            f"there are at most {MAX_LAYERS - 1} layers, of {MAX_CHANNELS:,} channels and {MAX_MAP:,} values: {shape}",
+        )
+        count = 1 + sum(node.name.rstrip("0123456789") == stem for node in self.nodes)
+        node = Node(f"{stem}{count}", op, inputs, shape, f"{self.label}: {operation}")
+        larger = replace(self, nodes=(*self.nodes, node))
+        return larger.with_values(operation, Map(len(self.nodes), (1, shape.channels, shape.height, shape.width)))
+
+    def changed(self, operation: Operation, source: Map, op: Op) -> Layers:
+        """The layer before does the operation too."""
+        nodes = list(self.nodes)
+        nodes[source.node] = replace(nodes[source.node], op=op)
+        return replace(self, nodes=tuple(nodes)).with_values(operation, source)
+
+    def with_values(self, operation: Operation, *values: Value) -> Layers:
+        """The operation's outputs are these."""
+        named = {name: value for name, value in zip(operation.outputs, values, strict=False) if name}
+        return replace(self, values={**self.values, **named})
+
+
+def bare_convolution(source: FloatArray | None, channels: int) -> Convolution:
+    """A 1×1 convolution a channel by itself, its weights ``source`` or 1, to which other things are added."""
+    weights = np.ones(channels, np.float32) if source is None else source
+    bias = np.zeros(channels, np.float32)
+    return Convolution(weights.reshape(channels, 1, 1, 1), bias, None, 1, Padding(), channels, "linear")
+
+
+def _sides(shape: tuple[int, ...]) -> str:
+    return "×".join(str(side) for side in shape)

@@ -1,0 +1,122 @@
+"""An ONNX file → Network: every operation in turn, and of all that were not taken why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from boards.errors import NetworkError, faults, listed
+from cnn.darknet.files import identifier
+from cnn.limits import MAX_MAPS, MAX_WEIGHTS
+from cnn.network import Convolution, Dense, Input, Network, Node, Shape
+from cnn.onnx.constants import WORKED_OUT, constants_of
+from cnn.onnx.file import read_graph, standing_alone
+from cnn.onnx.graph import Graph, Operation, RefusedError
+from cnn.onnx.layers import NO_PADDING, Layers, Map, Unknown
+from cnn.onnx.operators import BUILDERS, Builder
+
+MOST_ENDS = 12
+"""Tensors that a sentence names to cut at."""
+
+
+def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, ...] = ()) -> tuple[Network, bytes]:
+    """The float network of an ONNX file, and the bytes of a file that gives it again by itself.
+
+    size: (width, height) of the input instead of the file's. cuts: tensors at which the network ends. Raises
+    NetworkError: what no layer does, each operation by its name, and where to cut so that the rest maps.
+    """
+    data = standing_alone(path, size, cuts)
+    return network_of(data, path.name, identifier(path.stem)), data
+
+
+def network_of(data: bytes, label: str, name: str) -> Network:
+    """The float network of a file that stands alone. NetworkError as ``read_onnx``."""
+    graph = read_graph(data, label)
+    layers, refusals = _walked(graph, label)
+    if refusals:
+        count, why = len(graph.operations), faults(refusals)
+        raise NetworkError(
+            f"{label}: {len(refusals)} of {count} operators are no layer here: {why}{_advice(graph, layers)}"
+        )
+    network = Network(name, _bounded(layers.nodes, label))
+    _check_outputs(graph, layers, network, label)
+    return network
+
+
+def _walked(graph: Graph, label: str) -> tuple[Layers, list[str]]:
+    """As much of the graph as becomes layers, and a sentence for each operation that does not."""
+    _, channels, height, width = graph.shape
+    source = Node("input", Input(), (), Shape(channels, height, width), f"{label}: input {graph.input!r}")
+    layers = Layers(label, (source,), {**graph.constants, graph.input: Map(0, graph.shape)}, graph.readers)
+    refusals = []
+    for operation in graph.operations:
+        try:
+            layers = _taken(layers, operation)
+        except RefusedError as error:
+            refusals.append(f"{operation}: {error}")
+            layers = layers.with_values(operation, *(Unknown() for _ in operation.outputs))
+    return layers, refusals
+
+
+def _taken(layers: Layers, operation: Operation) -> Layers:
+    inputs = [name for name in operation.inputs if name]
+    missing = [name for name in inputs if name not in layers.values]
+    if missing:
+        raise RefusedError(f"it reads {listed(missing)} before anything gives it")
+    if any(isinstance(layers.values[name], Unknown) for name in inputs):
+        return _behind(layers, operation)
+    constants = constants_of(layers, operation)
+    if constants is not None:
+        return layers.with_values(operation, *constants)
+    return _builder(operation)(layers, operation)
+
+
+def _behind(layers: Layers, operation: Operation) -> Layers:
+    """What reads an operation that was not taken is not tried, but it is told where it would be no layer anywhere."""
+    if operation.kind not in WORKED_OUT:
+        _builder(operation)
+    return layers.with_values(operation, *(Unknown() for _ in operation.outputs))
+
+
+def _builder(operation: Operation) -> Builder:
+    if operation.kind not in BUILDERS:
+        raise RefusedError("this operator is none of those that become layers (docs/reference/onnx.md)")
+    return BUILDERS[operation.kind]
+
+
+def _advice(graph: Graph, layers: Layers) -> str:
+    """Where the largest part that maps ends."""
+    maps = {name for name, value in layers.values.items() if isinstance(value, Map) and value.padding == NO_PADDING}
+    mapped = [operation for operation in graph.operations if maps.issuperset(filter(None, operation.outputs))]
+    read = {graph.input, *(name for operation in mapped for name in operation.inputs)}
+    ends = [name for operation in mapped for name in operation.outputs if name in maps - read]
+    if not ends:
+        return ""
+    cuts = " ".join(ends[:MOST_ENDS])
+    return f"; {len(mapped)} operators map by themselves: --cut {cuts}, and the host does the rest"
+
+
+def _bounded(nodes: tuple[Node, ...], label: str) -> tuple[Node, ...]:
+    values = sum(node.shape.values for node in nodes)
+    weights = sum(int(node.op.weights.size) for node in nodes if isinstance(node.op, (Convolution, Dense)))
+    for count, limit, subject in ((values, MAX_MAPS, "values of all maps"), (weights, MAX_WEIGHTS, "weights")):
+        if count > limit:
+            raise NetworkError(f"{label} must have at most {limit:,} {subject}, not {count:,}")
+    if len(nodes) < 2:
+        raise NetworkError(f"{label}: a network needs at least one layer behind its input")
+    return nodes
+
+
+def _check_outputs(graph: Graph, layers: Layers, network: Network, label: str) -> None:
+    """NetworkError where an output is inside the network, or is not a layer's."""
+    ends = set(network.outputs)
+    for name in graph.outputs:
+        value = layers.values.get(name)
+        if not isinstance(value, Map) or value.padding != NO_PADDING:
+            raise NetworkError(
+                f"{label}: the output {name!r} must be what a layer gives; cut the network: --cut TENSOR"
+            )
+        if value.node not in ends:
+            raise NetworkError(
+                f"{label}: the output {name!r} is read inside the network too, and no layer does both; "
+                "leave it out, or cut the network there"
+            )

@@ -1,0 +1,250 @@
+"""Operators that compute nothing: they move values, rename them or look at them in another shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from cnn.network import Concat, Padding, Reorg, Shape, Slice, Upsample
+from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
+from cnn.onnx.layers import Layers, Map
+from cnn.onnx.windows import joined
+
+
+def renamed(layers: Layers, operation: Operation) -> Layers:
+    """Identity, Dropout, Cast: the tensor under another name."""
+    return layers.with_values(operation, layers.padded(operation))
+
+
+def viewed(layers: Layers, operation: Operation) -> Layers:
+    """Flatten, Reshape, Squeeze, Unsqueeze: the same values in the same order; the batch stays in front."""
+    source = layers.map(operation)
+    shape = _VIEWS[operation.kind](layers, operation, source.shape)
+    require(
+        bool(shape) and shape[0] == 1 and math.prod(shape) == math.prod(source.shape),
+        f"its output must have the batch of 1 in front and as many values as {source.shape}, not be {shape}",
+    )
+    return layers.with_values(operation, replace(source, shape=shape))
+
+
+def _flattened(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
+    axis = _position(operation.integer("axis", 1), len(shape), inclusive=True)
+    return math.prod(shape[:axis]), math.prod(shape[axis:])
+
+
+def _reshaped(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
+    asked_shape = whole_numbers(layers.constant(operation, 1))
+    keep = not operation.integer("allowzero", 0)
+    sides = [shape[i] if side == 0 and keep and i < len(shape) else side for i, side in enumerate(asked_shape)]
+    require(
+        sides.count(-1) <= 1 and min(sides, default=0) >= -1, f"its shape {asked_shape} has more than one open side"
+    )
+    fixed = math.prod(side for side in sides if side != -1)
+    require(fixed > 0 and math.prod(shape) % fixed == 0, f"{shape} has no shape {asked_shape}")
+    return tuple(math.prod(shape) // fixed if side == -1 else side for side in sides)
+
+
+def _squeezed(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
+    named = integers(layers, operation, "axes", 1)
+    axes = range(1, len(shape)) if named is None else [_position(axis, len(shape)) for axis in named]
+    require(named is None or all(shape[axis] == 1 for axis in axes), f"axes {named} of {shape} are not all 1")
+    return tuple(side for axis, side in enumerate(shape) if axis not in axes or side != 1)
+
+
+def _unsqueezed(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
+    named = integers(layers, operation, "axes", 1) or ()
+    rank = len(shape) + len(named)
+    axes = {_position(axis, rank) for axis in named}
+    sides = iter(shape)
+    return tuple(1 if axis in axes else next(sides, 1) for axis in range(rank))
+
+
+_VIEWS = {"Flatten": _flattened, "Reshape": _reshaped, "Squeeze": _squeezed, "Unsqueeze": _unsqueezed}
+
+
+def transposed(layers: Layers, operation: Operation) -> Layers:
+    """Transpose: pixels where it moves sides of 1 alone, so that the values keep their order."""
+    source = layers.map(operation)
+    rank = len(source.shape)
+    order = operation.integers("perm", tuple(reversed(range(rank))))
+    require(sorted(order) == list(range(rank)), f"perm {order} does not order {rank} sides")
+    axes = [axis for axis in order if source.shape[axis] != 1]
+    require(axes == sorted(axes), f"perm {order} of {source.shape} changes the order of the values")
+    return layers.with_values(operation, replace(source, shape=tuple(source.shape[axis] for axis in order)))
+
+
+def concat(layers: Layers, operation: Operation) -> Layers:
+    """Concat of maps along the channels."""
+    require(_position(operation.integer("axis", 1), 4) == 1, "maps are joined along their channels, axis 1")
+    maps = [layers.picture(operation, position) for position in range(len(operation.inputs))]
+    if len(maps) == 1:
+        return renamed(layers, operation)
+    sizes = {(shape.height, shape.width) for _, shape in maps}
+    require(len(sizes) == 1, f"maps of one height and width are joined, not {sorted(sizes)}")
+    shape = Shape(sum(shape.channels for _, shape in maps), *sizes.pop())
+    return layers.grown(operation, "route", Concat(), shape, *(source.node for source, _ in maps))
+
+
+def slices(layers: Layers, operation: Operation) -> Layers:
+    """Slice along the channels, step 1."""
+    source, shape = layers.picture(operation)
+    starts, ends = (_asked(layers, operation, key, i) for key, i in (("starts", 1), ("ends", 2)))
+    axes = integers(layers, operation, "axes", 3) or tuple(range(len(starts)))
+    steps = (integers(layers, operation, "steps", 4) or ()) or (1,) * len(starts)
+    require(len(starts) == len(ends) == len(axes) == len(steps), "starts, ends, axes and steps must be as many")
+    first, last = 0, shape.channels
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        side = source.shape[_position(axis, 4)]
+        low, high, _ = slice(start, end).indices(side)
+        if (low, high, step) == (0, side, 1):
+            continue
+        require(
+            _position(axis, 4) == 1 and step == 1, "channels alone are cut out, one after the other (axis 1, step 1)"
+        )
+        first, last = low, high
+    return _part(layers, operation, source, shape, first, last)
+
+
+def _part(layers: Layers, operation: Operation, source: Map, shape: Shape, first: int, last: int) -> Layers:
+    require(last > first, f"channels {first}…{last - 1} are none")
+    if (first, last) == (0, shape.channels):
+        return layers.with_values(operation, source)
+    op = Slice(first, last - first)
+    return layers.grown(operation, "slice", op, replace(shape, channels=op.channels), source.node)
+
+
+def split(layers: Layers, operation: Operation) -> Layers:
+    """Split along the channels: a slice for each output that is read."""
+    source, shape = layers.picture(operation)
+    require(_position(operation.integer("axis", 0), 4) == 1, "maps are split along their channels, axis 1")
+    parts = integers(layers, operation, "split", 1)
+    if parts is None:
+        count = operation.integer("num_outputs", len(operation.outputs))
+        require(count > 0, "num_outputs must be above 0")
+        each = -(-shape.channels // count)
+        parts = tuple(min(each, shape.channels - i * each) for i in range(count))
+    require(
+        sum(parts) == shape.channels and len(parts) >= len(operation.outputs), f"{parts} do not make {shape.channels}"
+    )
+    first = 0
+    for name, channels in zip(operation.outputs, parts, strict=False):
+        if name and layers.readers[name]:
+            layers = _part(layers, replace(operation, outputs=(name,)), source, shape, first, first + channels)
+        first += channels
+    return layers
+
+
+def padded(layers: Layers, operation: Operation) -> Layers:
+    """Pad with zeros above, below, left and right: the convolution behind it takes it in."""
+    source = layers.padded(operation)
+    layers.shape_of(source)
+    require(operation.text("mode", "constant") == "constant", "padding is with zeros, mode constant")
+    value = layers.optional(operation, 2)
+    number = operation.number("value", 0.0) if value is None else float(layers.constant(operation, 2).ravel()[0])
+    require(number == 0, f"padding is with zeros, not with {number:g}")
+    pads = integers(layers, operation, "pads", 1) or ()
+    named = (0, 1, 2, 3) if layers.optional(operation, 3) is None else whole_numbers(layers.constant(operation, 3))
+    axes = [_position(axis, 4) for axis in named]
+    require(len(pads) == 2 * len(axes), f"there must be {2 * len(axes)} pads, not {len(pads)}")
+    sides = {axis: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
+    require(not any(sides.get(0, ()) + sides.get(1, ())), "rows and columns alone are padded, not channels")
+    (top, bottom), (west, east) = sides.get(2, (0, 0)), sides.get(3, (0, 0))
+    return layers.with_values(
+        operation, replace(source, padding=joined(source.padding, Padding(top, west, bottom, east)))
+    )
+
+
+def space_to_depth(layers: Layers, operation: Operation) -> Layers:
+    """SpaceToDepth: output channel (row · blocksize + column) · channels + c."""
+    source, shape = layers.picture(operation)
+    s = operation.integer("blocksize", 0)
+    require(
+        s >= 1 and not (shape.height % s or shape.width % s), f"blocksize {s} must divide height and width of {shape}"
+    )
+    op = Reorg(s, "block")
+    return layers.grown(
+        operation, "reorg", op, Shape(shape.channels * s * s, shape.height // s, shape.width // s), source.node
+    )
+
+
+def resize(layers: Layers, operation: Operation) -> Layers:
+    """Resize and Upsample to a whole multiple, where every pixel is repeated."""
+    source, shape = layers.picture(operation)
+    require(operation.text("mode", "nearest") == "nearest", "pixels are repeated (mode nearest), not interpolated")
+    factor = _factor(layers, operation, source)
+    for side in (shape.height, shape.width):
+        pixels = _nearest(operation, side, factor)
+        require(
+            bool((pixels == np.arange(side * factor) // factor).all()),
+            "coordinate_transformation_mode and nearest_mode do not give each pixel the same number of times",
+        )
+    larger = Shape(shape.channels, shape.height * factor, shape.width * factor)
+    return layers.grown(operation, "upsample", Upsample(factor), larger, source.node)
+
+
+def _factor(layers: Layers, operation: Operation, source: Map) -> int:
+    if operation.kind == "Resize" and layers.optional(operation, 3) is not None:
+        sizes = whole_numbers(layers.constant(operation, 3))
+        factors = [size / side for size, side in zip(sizes, source.shape, strict=False)]
+    elif "scales" in operation.attributes:
+        factors = list(operation.numbers("scales"))
+    else:
+        position = 2 if len(operation.inputs) > 2 else 1
+        factors = [float(scale) for scale in layers.constant(operation, position).ravel()]
+    require(len(factors) == 4 and "axes" not in operation.attributes, "there must be a factor for each of four sides")
+    require(
+        factors[:2] == [1, 1] and factors[2] == factors[3] and factors[2] == int(factors[2]) >= 1,
+        f"height and width grow by one whole factor, batch and channels by 1, not by {factors}",
+    )
+    return int(factors[2])
+
+
+def _nearest(operation: Operation, side: int, factor: int) -> Array:
+    """Which input pixel each output pixel is, by the formulas of the operator's page (Resize, Upsample: floor)."""
+    if operation.kind == "Upsample":
+        return np.arange(side * factor) // factor
+    out = np.arange(side * factor)
+    mode = operation.text("coordinate_transformation_mode", "half_pixel")
+    places = {
+        "half_pixel": (out + 0.5) / factor - 0.5,
+        "half_pixel_symmetric": (out + 0.5) / factor - 0.5,
+        "pytorch_half_pixel": (out + 0.5) / factor - 0.5 if side * factor > 1 else out * 0.0,
+        "asymmetric": out / factor,
+        "align_corners": out * (side - 1) / max(1, side * factor - 1),
+    }
+    rounded: dict[str, Callable[[Array], Array]] = {
+        "round_prefer_floor": lambda x: np.ceil(x - 0.5),
+        "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+        "floor": np.floor,
+        "ceil": np.ceil,
+    }
+    nearest = operation.text("nearest_mode", "round_prefer_floor")
+    if mode not in places or nearest not in rounded:
+        raise RefusedError(f"coordinate_transformation_mode {mode!r} with nearest_mode {nearest!r} is not known")
+    return np.clip(rounded[nearest](places[mode]), 0, side - 1)
+
+
+def integers(layers: Layers, operation: Operation, key: str, position: int) -> tuple[int, ...] | None:
+    """What older opsets have as the attribute ``key`` and newer ones as an input; None where it is left out."""
+    if key in operation.attributes:
+        return operation.integers(key, ())
+    if layers.optional(operation, position) is None:
+        return None
+    return whole_numbers(layers.constant(operation, position))
+
+
+def _asked(layers: Layers, operation: Operation, key: str, position: int) -> tuple[int, ...]:
+    values = integers(layers, operation, key, position)
+    if values is None:
+        raise RefusedError(f"{key} are missing")
+    return values
+
+
+def _position(axis: int, rank: int, inclusive: bool = False) -> int:
+    """The axis, counted from the front."""
+    position = axis + rank if axis < 0 else axis
+    require(0 <= position < rank + inclusive, f"axis {axis} is none of {rank}")
+    return position

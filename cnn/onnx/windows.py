@@ -1,0 +1,65 @@
+"""Where a kernel slides over a map: the padding that it reads, and the height and width that it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cnn.network import Padding, Shape
+from cnn.onnx.graph import Operation, require
+from cnn.onnx.layers import NO_PADDING, Layers, Map
+
+
+def slid(layers: Layers, operation: Operation, source: Map, window: Sequence[int]) -> tuple[Shape, Padding, int]:
+    """What a window leaves: height and width (the channels are the input's), the padding that is read, the stride."""
+    shape = layers.shape_of(replace(source, padding=NO_PADDING))
+    strides = operation.integers("strides", (1, 1))
+    require(len(strides) == 2 and strides[0] == strides[1] >= 1, f"strides must be equal, not {strides}")
+    sides = (shape.height, shape.width)
+    front, back = _pads(operation, sides, window, strides[0])
+    around = joined(source.padding, Padding(front[0], front[1], back[0], back[1]))
+    lengths = (
+        shape.height + around.top + around.bottom - window[0],
+        shape.width + around.left + around.right - window[1],
+    )
+    require(min(lengths) >= 0, f"the window {tuple(window)} is larger than the padded map {shape}")
+    up = operation.integer("ceil_mode", 0)
+    height, width = (-(-length // strides[0]) + 1 if up else length // strides[0] + 1 for length in lengths)
+    if up:  # no window begins in the padding behind
+        height -= (height - 1) * strides[0] >= shape.height + around.top
+        width -= (width - 1) * strides[0] >= shape.width + around.left
+    bottom = max(0, (height - 1) * strides[0] + window[0] - around.top - shape.height)
+    right = max(0, (width - 1) * strides[0] + window[1] - around.left - shape.width)
+    return Shape(shape.channels, height, width), Padding(around.top, around.left, bottom, right), strides[0]
+
+
+def _pads(
+    operation: Operation, sides: Sequence[int], window: Sequence[int], stride: int
+) -> tuple[list[int], list[int]]:
+    """Before and behind, of height and width."""
+    mode = operation.text("auto_pad", "NOTSET")
+    if mode in ("NOTSET", "VALID"):
+        pads = operation.integers("pads", (0, 0, 0, 0)) if mode == "NOTSET" else (0, 0, 0, 0)
+        require(len(pads) == 4 and min(pads) >= 0, f"pads are four, 0 or more, not {pads}")
+        return list(pads[:2]), list(pads[2:])
+    require(mode in ("SAME_UPPER", "SAME_LOWER"), f"auto_pad {mode!r} is not known")
+    total = [
+        max(0, (-(-side // stride) - 1) * stride + length - side) for side, length in zip(sides, window, strict=True)
+    ]
+    halves, remainders = [pad // 2 for pad in total], [pad - pad // 2 for pad in total]
+    return (halves, remainders) if mode == "SAME_UPPER" else (remainders, halves)
+
+
+def joined(first: Padding, second: Padding) -> Padding:
+    """Both, one around the other."""
+    sides = [
+        a + b
+        for a, b in (
+            (first.top, second.top),
+            (first.left, second.left),
+            (first.bottom, second.bottom),
+            (first.right, second.right),
+        )
+    ]
+    require(min(sides) >= 0 and max(sides) < 256, f"padding is 0…255 on a side, not {sides}")
+    return Padding(*sides)

@@ -1,0 +1,315 @@
+"""ONNX files become the networks that their makers meant, or say of every operator why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from boards.errors import NetworkError
+from cnn import zoo
+from cnn.darknet.files import read_darknet
+from cnn.float_model import run_float
+from cnn.network import Detection, Network
+from cnn.onnx.network import network_of, read_onnx
+from tests.cnn.onnx.writer import Writer, written
+
+RANDOM = np.random.default_rng(5)
+
+
+def saved(model: Any, folder: Path) -> Path:
+    path = folder / "net.onnx"
+    onnx.save(model, path)
+    return path
+
+
+def pixels(*shape: int) -> Any:
+    return np.random.default_rng(3).random(shape, np.float32)
+
+
+def check_against_runtime(model: Any, picture: Any) -> Network:
+    """Every output is onnxruntime's, to 1e-4 of its greatest value."""
+    network = network_of(model.SerializeToString(), "net.onnx", "net")
+    outputs = run_float(network, picture)
+    results = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"picture": picture[None]})
+    assert len(results) == len(network.outputs)
+    for index, expected in zip(network.outputs, results, strict=True):
+        np.testing.assert_allclose(
+            outputs[index].ravel(), expected.ravel(), rtol=0, atol=1e-4 * max(1.0, np.abs(expected).max())
+        )
+    return network
+
+
+def test_a_trained_detector_comes_back_node_by_node(tmp_path: Path) -> None:
+    network = zoo.load("shapes")
+    back, _ = read_onnx(saved(written(network), tmp_path))
+    picture = pixels(*_sides(network))
+    heads = sum(isinstance(node.op, Detection) for node in network.nodes)
+    assert [node.shape for node in back.nodes] == [node.shape for node in network.nodes[: len(network.nodes) - heads]]
+    for mine, theirs in zip(run_float(network, picture), run_float(back, picture), strict=False):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+JOINS = """[net]\nwidth=16\nheight=16\nchannels=3
+[convolutional]\nfilters=8\nsize=3\npad=1\nstride=1\nactivation=relu\nbatch_normalize=1
+[maxpool]\nsize=2\nstride=1
+[convolutional]\nfilters=8\nsize=1\nactivation=linear\ngroups=2
+[shortcut]\nfrom=-3\nactivation=relu
+[maxpool]\nsize=2\nstride=2
+[upsample]\nstride=2
+[route]\nlayers=-1,-3
+[route]\nlayers=-1\ngroups=2\ngroup_id=1
+[convolutional]\nfilters=6\nsize=3\nstride=2\npad=1\nactivation=relu6
+[avgpool]
+[connected]\noutput=5\nactivation=logistic
+"""
+
+
+def test_joins_and_a_classifier_are_those_of_another_runtime(tmp_path: Path) -> None:
+    cfg = tmp_path / "joins.cfg"
+    cfg.write_text(JOINS)
+    network = read_darknet(cfg, None, weight_source=zoo.seeded(4))
+    picture = pixels(3, 16, 16)
+    back = check_against_runtime(written(network), picture)
+    np.testing.assert_allclose(run_float(back, picture)[-1], run_float(network, picture)[-1], atol=1e-5)
+
+
+def _sides(network: Network) -> tuple[int, int, int]:
+    shape = network.input_shape
+    return shape.channels, shape.height, shape.width
+
+
+def convolved(writer: Writer, source: str, channels: int, filters: int, **attributes: Any) -> str:
+    weights = RANDOM.normal(0, 0.3, (filters, channels // attributes.get("group", 1), 3, 3))
+    return writer.put(
+        "Conv", [source, writer.constant(weights), writer.constant(RANDOM.normal(size=filters))], **attributes
+    )
+
+
+def _normalised(writer: Writer) -> str:
+    mean, deviation = (
+        writer.constant(np.reshape(values, (1, 3, 1, 1))) for values in ((0.4, 0.5, 0.6), (0.2, 0.3, 0.25))
+    )
+    source = writer.put("Div", [writer.put("Sub", ["picture", mean]), deviation])
+    return writer.put("Relu", [convolved(writer, source, 3, 4, pads=[1, 1, 1, 1])])
+
+
+def _padded(writer: Writer) -> str:
+    source = writer.put("Pad", ["picture", writer.constant([0, 0, 1, 2, 0, 0, 0, 1], np.int64)])
+    return convolved(writer, source, 3, 5, auto_pad="VALID", strides=[2, 2])
+
+
+def _same_lower(writer: Writer) -> str:
+    return convolved(writer, "picture", 3, 6, auto_pad="SAME_LOWER", strides=[2, 2], group=3)
+
+
+def _dilated(writer: Writer) -> str:
+    return convolved(writer, "picture", 3, 4, dilations=[2, 3], pads=[2, 3, 2, 3])
+
+
+def _standing_alone(writer: Writer) -> str:
+    norm = [writer.constant(values) for values in ([1, 2, 3], [0, 1, 0.5], [0.1, 0.2, 0], [1, 0.5, 2])]
+    source = writer.put("Relu", [writer.put("BatchNormalization", ["picture", *norm])])
+    return writer.put(
+        "Add", [writer.put("Mul", [writer.constant(0.5), source]), writer.constant([[[1]], [[2]], [[3]]])]
+    )
+
+
+def _scaled(writer: Writer) -> str:
+    """A factor, an offset and a batch norm behind one convolution, all of which it takes in."""
+    factor = writer.constant(RANDOM.random((1, 4, 1, 1)))
+    source = writer.put("Add", [writer.put("Mul", [convolved(writer, "picture", 3, 4), factor]), writer.constant(0.25)])
+    norm = [writer.constant(values) for values in (np.ones(4), np.zeros(4), np.full(4, 0.1), np.full(4, 2.0))]
+    return writer.put("Div", [writer.put("BatchNormalization", [source, *norm]), writer.constant(2)])
+
+
+def _read_twice(writer: Writer) -> str:
+    """A convolution that is read before its activation too cannot take it in."""
+    source = convolved(writer, "picture", 3, 4)
+    return writer.put("Add", [writer.put("Relu", [source]), source])
+
+
+def _shapes_worked_out(writer: Writer) -> str:
+    """As exporters of dynamic shapes write a flattening."""
+    pooled = writer.put(
+        "GlobalAveragePool", [writer.put("Slice", ["picture", *(writer.constant([n], np.int64) for n in (0, 2, 1))])]
+    )
+    batch = writer.put("Gather", [writer.put("Shape", [pooled]), writer.constant(0, np.int64)], axis=0)
+    rows = writer.put("Unsqueeze", [batch, writer.constant([0], np.int64)])
+    shape = writer.put("Concat", [rows, writer.constant([-1], np.int64)], axis=0)
+    flat = writer.put("Reshape", [pooled, shape])
+    matrix = writer.put("MatMul", [flat, writer.constant(RANDOM.random((2, 7)))])
+    return writer.put("Softmax", [writer.put("Add", [matrix, writer.constant(np.arange(7))])], axis=1)
+
+
+def _parts(writer: Writer) -> str:
+    first = writer.put("Split", ["picture", writer.constant([1, 2], np.int64)], outputs=2, axis=1)
+    return writer.put("Concat", [convolved(writer, first + "_", 2, 3), convolved(writer, first, 1, 2)], axis=1)
+
+
+def _rounded_up(writer: Writer) -> str:
+    return writer.put("MaxPool", ["picture"], kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+
+
+def _mean(writer: Writer) -> str:
+    return writer.put("ReduceMean", [convolved(writer, "picture", 3, 4)], axes=[-1, 2], keepdims=0)
+
+
+GRAPHS: tuple[Callable[[Writer], str], ...] = (
+    _normalised,
+    _padded,
+    _same_lower,
+    _dilated,
+    _standing_alone,
+    _scaled,
+    _read_twice,
+    _shapes_worked_out,
+    _parts,
+    _rounded_up,
+    _mean,
+)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_what_exporters_write_is_what_another_runtime_makes_of_it(graph: Callable[[Writer], str]) -> None:
+    writer = Writer()
+    check_against_runtime(writer.model([graph(writer)], (1, 3, 14, 18)), pixels(3, 14, 18))
+
+
+def test_what_stands_behind_a_convolution_costs_no_layer() -> None:
+    writer = Writer()
+    network = check_against_runtime(writer.model([_scaled(writer)], (1, 3, 14, 18)), pixels(3, 14, 18))
+    assert len(network.nodes) == 2
+
+
+def test_forms_of_old_opsets() -> None:
+    writer = Writer(9)
+    source = writer.put("Pad", ["picture"], pads=[0, 0, 1, 1, 0, 0, 1, 1])
+    source = writer.put("Clip", [convolved(writer, source, 3, 4)], min=0.0, max=6.0)
+    source = writer.put("Upsample", [source, writer.constant([1, 1, 2, 2])], mode="nearest")
+    source = writer.put("Slice", [source], axes=[1], starts=[1], ends=[3])
+    source = writer.put("Squeeze", [writer.put("GlobalAveragePool", [source])], axes=[2, 3])
+    check_against_runtime(writer.model([source], (1, 3, 9, 9)), pixels(3, 9, 9))
+
+
+def test_every_operator_that_is_not_taken_is_told_with_what_would_do(tmp_path: Path) -> None:
+    writer = Writer()
+    first = writer.put("Relu", [convolved(writer, "picture", 3, 4)])
+    second = writer.put("LeakyRelu", [convolved(writer, first, 4, 4)], alpha=0.3)
+    last = writer.put("Erf", [writer.put("Relu", [convolved(writer, second, 4, 4)])])
+    with pytest.raises(NetworkError) as caught:
+        read_onnx(saved(writer.model([last]), tmp_path))
+    assert str(caught.value) == (
+        "net.onnx: 2 of 7 operators are no layer here: LeakyRelu '/LeakyRelu_3': leaky ReLU has the slope 0.1, not "
+        "0.3; "
+        "Erf '/Erf_6': this operator is none of those that become layers (docs/reference/onnx.md); 3 operators map "
+        "by themselves: --cut conv2, and the host does the rest"
+    )
+    network, _ = read_onnx(tmp_path / "net.onnx", cuts=("conv2",))
+    assert [node.name for node in network.nodes] == ["input", "conv1", "conv2"]
+    with pytest.raises(
+        NetworkError, match=r"can be cut at a tensor that an operation of it gives, and none gives conv9"
+    ):
+        read_onnx(tmp_path / "net.onnx", cuts=("conv9",))
+
+
+def test_sides_that_are_left_open_are_asked_for(tmp_path: Path) -> None:
+    writer = Writer()
+    path = saved(writer.model([convolved(writer, "picture", 3, 4)], ("batch", 3, "height", "width")), tmp_path)
+    with pytest.raises(
+        NetworkError, match=r"the input 'picture' leaves its height and width open: give --size WIDTHxHEIGHT"
+    ):
+        read_onnx(path)
+    network, data = read_onnx(path, (20, 12))
+    assert (network.input_shape.width, network.input_shape.height) == (20, 12)
+    assert network_of(data, "net.onnx", "net").nodes[-1].shape == network.nodes[-1].shape
+
+
+def test_data_beside_the_file_is_brought_inside_and_no_other(tmp_path: Path) -> None:
+    writer = Writer()
+    model = writer.model([convolved(writer, "picture", 3, 4)])
+    expected = network_of(model.SerializeToString(), "net.onnx", "net")
+    place = tmp_path / "folder"
+    place.mkdir()
+    onnx.save(model, place / "net.onnx", save_as_external_data=True, location="net.data", size_threshold=0)
+    network, data = read_onnx(place / "net.onnx")
+    picture = pixels(3, 32, 32)
+    np.testing.assert_array_equal(run_float(network, picture)[-1], run_float(expected, picture)[-1])
+    assert network_of(data, "net.onnx", "net").nodes[-1].shape == expected.nodes[-1].shape
+    (tmp_path / "net.data").write_bytes((place / "net.data").read_bytes())
+    (place / "net.data").unlink()
+    for location in ("../net.data", str(tmp_path / "net.data")):
+        moved = onnx.load(place / "net.onnx", load_external_data=False)
+        moved.graph.initializer[0].external_data[0].value = location
+        (place / "net.onnx").write_bytes(moved.SerializeToString())
+        with pytest.raises(NetworkError, match=r"must lie beside the file, not in"):
+            read_onnx(place / "net.onnx")
+    (place / "net.data").symlink_to(tmp_path / "net.data")
+    moved.graph.initializer[0].external_data[0].value = "net.data"
+    (place / "net.onnx").write_bytes(moved.SerializeToString())
+    with pytest.raises(NetworkError, match=r"must lie beside the file, not in 'net.data'"):
+        read_onnx(place / "net.onnx")
+
+
+def _claimed(model: Any) -> None:
+    model.graph.initializer[0].dims[:] = [1 << 20, 1 << 20]
+
+
+def _short(model: Any) -> None:
+    model.graph.initializer[0].raw_data = model.graph.initializer[0].raw_data[:-4]
+
+
+def _newer(model: Any) -> None:
+    model.opset_import[0].version = 999
+
+
+def _two_inputs(model: Any) -> None:
+    model.graph.input.append(onnx.helper.make_tensor_value_info("other", onnx.TensorProto.FLOAT, [1, 3, 4, 4]))
+
+
+def _of_two(model: Any) -> None:
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
+
+
+def _infinite(model: Any) -> None:
+    model.graph.initializer[1].CopyFrom(onnx.numpy_helper.from_array(np.full(4, np.inf, np.float32), "constant1"))
+
+
+def _large(model: Any) -> None:
+    for side in model.graph.input[0].type.tensor_type.shape.dim[2:4]:
+        side.dim_value = 1 << 40
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (_claimed, r"must have at most 268,435,456 values, not 1048576, 1048576"),
+        (_short, r"must be 108, as its dimensions say, not 428 bytes"),
+        (_newer, r"must be of opset 7 to \d+, not 999; onnx.version_converter brings it there"),
+        (_two_inputs, r"must have one input, the picture, but has 2: picture, other"),
+        (_of_two, r"must be of one picture, not 2: export it with a batch of 1, or any"),
+        (_infinite, r"Conv '/Conv_0': its numbers are not all finite"),
+        (_large, r"sides of at most 8,192, not 3×1099511627776×1099511627776"),
+    ],
+)
+def test_a_hostile_file_is_one_sentence(damage: Callable[[Any], None], sentence: str, tmp_path: Path) -> None:
+    writer = Writer()
+    model = writer.model([convolved(writer, "picture", 3, 4)])
+    damage(model)
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(NetworkError, match=sentence):
+        read_onnx(path)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00\x01\x02", b"[net]\nwidth=3\n" * 10])
+def test_what_is_no_onnx_file_is_said(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(data)
+    with pytest.raises(NetworkError, match=r"net.onnx is not an ONNX (file|model)"):
+        read_onnx(path)

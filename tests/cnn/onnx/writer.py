@@ -1,0 +1,128 @@
+"""Float networks as other tools export them: batch norms and activations are operators of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from cnn.network import (
+    Add,
+    AveragePool,
+    Concat,
+    Convolution,
+    Dense,
+    Detection,
+    MaxPool,
+    Network,
+    Node,
+    Padding,
+    Reorg,
+    Slice,
+    Upsample,
+)
+
+ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "leaky": ("LeakyRelu", {"alpha": 0.1}),
+    "relu": ("Relu", {}),
+    "logistic": ("Sigmoid", {}),
+}
+
+
+class Writer:
+    """A graph while it grows; tensors are named by what gives them."""
+
+    def __init__(self, opset: int = 17) -> None:
+        self.opset = opset
+        self.nodes: list[NodeProto] = []
+        self.arrays: list[TensorProto] = []
+
+    def constant(self, values: Any, kind: Any = np.float32) -> str:
+        """An initialiser."""
+        name = f"constant{len(self.arrays)}"
+        self.arrays.append(numpy_helper.from_array(np.asarray(values, kind), name))
+        return name
+
+    def put(self, kind: str, inputs: Sequence[str], outputs: int = 1, **attributes: Any) -> str:
+        """An operation; its first output."""
+        names = [f"{kind.lower()}{len(self.nodes)}{'_' * i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(kind, list(inputs), names, name=f"/{kind}_{len(self.nodes)}", **attributes))
+        return names[0]
+
+    def model(self, outputs: Sequence[str], shape: Sequence[int | str] = (1, 3, 32, 32)) -> ModelProto:
+        """The file of the graph, its input named "picture"."""
+        graph = helper.make_graph(
+            self.nodes,
+            "written",
+            [helper.make_tensor_value_info("picture", TensorProto.FLOAT, shape)],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["side"] * 4) for name in outputs],
+            self.arrays,
+        )
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+
+
+def written(network: Network, opset: int = 17) -> ModelProto:
+    """The network without its heads."""
+    writer, names = Writer(opset), ["picture"]
+    for node in network.nodes[1:]:
+        inputs = [names[i] for i in node.inputs]
+        names.append(inputs[0] if isinstance(node.op, Detection) else _put(writer, node, network, inputs))
+    shape = network.input_shape
+    ends = list(dict.fromkeys(names[index] for index in network.outputs))
+    return writer.model(ends, (1, shape.channels, shape.height, shape.width))
+
+
+def _put(writer: Writer, node: Node, network: Network, inputs: list[str]) -> str:
+    op = node.op
+    if isinstance(op, (Convolution, Dense)):
+        return _activated(writer, _product(writer, op, network.nodes[node.inputs[0]], inputs[0]), op.activation)
+    if isinstance(op, Add):
+        return _activated(writer, writer.put("Add", inputs), op.activation)
+    if isinstance(op, MaxPool):
+        sides, stride = [op.size] * 2, [op.stride] * 2
+        return writer.put("MaxPool", inputs, kernel_shape=sides, strides=stride, pads=_pads(op.padding))
+    if isinstance(op, AveragePool):
+        return writer.put("GlobalAveragePool", inputs)
+    if isinstance(op, Concat):
+        return writer.put("Concat", inputs, axis=1)
+    if isinstance(op, Slice):
+        ends = ([op.first], [op.first + op.channels], [1])
+        return writer.put("Slice", [inputs[0], *(writer.constant(values, np.int64) for values in ends)])
+    if isinstance(op, Reorg):
+        return writer.put("SpaceToDepth", inputs, blocksize=op.stride)
+    assert isinstance(op, Upsample)
+    scales = writer.constant([1, 1, op.stride, op.stride])
+    return writer.put("Resize", [inputs[0], "", scales], mode="nearest", coordinate_transformation_mode="asymmetric",
+                      nearest_mode="floor")  # fmt: skip
+
+
+def _product(writer: Writer, op: Convolution | Dense, before: Node, source: str) -> str:
+    """The convolution or matrix, and its batch norm or bias."""
+    norm, arrays = op.batch_norm, [writer.constant(op.weights)]
+    if norm is None:
+        arrays.append(writer.constant(op.bias))
+    if isinstance(op, Dense):
+        name = writer.put("Gemm", [writer.put("Flatten", [source]), *arrays], transB=1)
+    else:
+        window, stride = list(op.weights.shape[2:]), [op.stride] * 2
+        slid: dict[str, Any] = {"kernel_shape": window, "strides": stride, "pads": _pads(op.padding)}
+        name = writer.put("Conv", [source, *arrays], group=op.groups, **slid)
+    if norm is None:
+        return name
+    values = (norm.scale, op.bias, norm.mean, norm.variance)
+    return writer.put("BatchNormalization", [name, *map(writer.constant, values)], epsilon=norm.epsilon)
+
+
+def _activated(writer: Writer, name: str, activation: str) -> str:
+    if activation == "linear":
+        return name
+    if activation == "relu6":
+        return writer.put("Clip", [name, writer.constant(0), writer.constant(6)])
+    kind, attributes = ACTIVATIONS[activation]
+    return writer.put(kind, [name], **attributes)
+
+
+def _pads(padding: Padding) -> list[int]:
+    return [padding.top, padding.left, padding.bottom, padding.right]

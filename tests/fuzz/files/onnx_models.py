@@ -1,0 +1,132 @@
+"""ONNX files: their bytes, and what their protocol buffers say."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import onnx
+
+from boards.errors import NetworkError
+from cnn import zoo
+from cnn.darknet.files import read_darknet
+from cnn.onnx.network import read_onnx
+from cnn.onnx.operators import BUILDERS
+from tests.cnn.onnx.test_network import GRAPHS, JOINS
+from tests.cnn.onnx.writer import Writer, written
+from tests.fuzz.files import corpus
+from tests.fuzz.files.hunt import hunt
+from tests.fuzz.files.mutators import BYTES
+from tests.fuzz.files.target import Target
+
+SIDES = (0, 1, 2, 3, 5, 7, 16, 255, 256, 8192, 8193, 1 << 20, 1 << 31, 1 << 62, -1, -2, -(1 << 63))
+
+
+def seeds() -> tuple[bytes, ...]:
+    """What exporters write, a network with joins, and what was a defect once."""
+    models = []
+    for graph in GRAPHS:
+        writer = Writer()
+        models.append(writer.model([graph(writer)], (1, 3, 14, 18)))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "joins.cfg"
+        path.write_text(JOINS)
+        models.append(written(read_darknet(path, None, weight_source=zoo.seeded(4))))
+    return (*(model.SerializeToString() for model in models), *corpus.files("onnx"))
+
+
+def meaning(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
+    """The file says something else, and is still a protocol buffer."""
+    try:
+        model = onnx.ModelProto.FromString(data)
+    except Exception:
+        return data
+    if not model.graph.node:
+        return data
+    try:
+        random.choice((_kind, _edge, _attribute, _tensor, _input, _node))(model, random)
+    except UnicodeDecodeError:  # of a name that bytes spoilt before
+        return data
+    changed: bytes = model.SerializeToString()
+    return changed
+
+
+def _kind(model: Any, random: Random) -> None:
+    random.choice(model.graph.node).op_type = random.choice([*BUILDERS, "Gather", "Shape", "Constant", "If", "Loop"])
+
+
+def _edge(model: Any, random: Random) -> None:
+    names = [name for node in model.graph.node for name in (*node.input, *node.output)]
+    node = random.choice(model.graph.node)
+    ends = random.choice((node.input, node.output))
+    if ends:
+        ends[random.randrange(len(ends))] = random.choice([*names, "", "nobody"])
+
+
+def _attribute(model: Any, random: Random) -> None:
+    attributes = [attribute for node in model.graph.node for attribute in node.attribute]
+    if not attributes:
+        return
+    attribute = random.choice(attributes)
+    if attribute.ints:
+        attribute.ints[random.randrange(len(attribute.ints))] = random.choice(SIDES)
+        if random.random() < 0.2:
+            attribute.ints.append(random.choice(SIDES))
+    elif random.random() < 0.2:
+        attribute.type = random.randrange(15)
+    attribute.i = random.choice(SIDES)
+    attribute.f = random.choice((0.0, -1.0, float("nan"), float("inf"), 3e38, 1e-45))
+
+
+def _tensor(model: Any, random: Random) -> None:
+    if not model.graph.initializer:
+        return
+    tensor = random.choice(model.graph.initializer)
+    change = random.randrange(5)
+    if change == 0 and tensor.dims:
+        tensor.dims[random.randrange(len(tensor.dims))] = random.choice(SIDES)
+    elif change == 1:
+        tensor.dims.append(random.choice(SIDES))
+    elif change == 2:
+        tensor.data_type = random.randrange(30)
+    elif change == 3:
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        for key, value in (("location", random.choice(("a", "..", "/etc/passwd", ""))), ("offset", "9" * 30)):
+            tensor.external_data.add(key=key, value=value)
+    else:
+        tensor.raw_data = bytes(random.randrange(256) for _ in range(len(tensor.raw_data)))
+
+
+def _input(model: Any, random: Random) -> None:
+    dimensions = model.graph.input[0].type.tensor_type.shape.dim if model.graph.input else []
+    if dimensions:
+        random.choice(dimensions).dim_value = random.choice(SIDES)
+    if random.random() < 0.3:
+        model.opset_import.add(version=random.choice((1, 7, 9, 11, 13, 18, 21, 99)))
+
+
+def _node(model: Any, random: Random) -> None:
+    nodes = model.graph.node
+    if random.random() < 0.5:
+        del nodes[random.randrange(len(nodes))]
+    else:
+        nodes.append(nodes[random.randrange(len(nodes))])
+
+
+def _read(path: Path) -> None:
+    """Whole, and cut where the sentence says."""
+    try:
+        read_onnx(path)
+    except NetworkError as error:
+        _, _, advice = str(error).partition("--cut ")
+        if not advice or "TENSOR" in advice:
+            raise
+        read_onnx(path, cuts=(advice.split(",")[0].split()[0],))
+
+
+ONNX = Target("onnx", seeds, (meaning, meaning, meaning, *BYTES), _read, "network.onnx")
+onnx_file = partial(hunt, ONNX)

@@ -1,0 +1,107 @@
+"""From an ONNX file to an accelerator, by the commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from PIL import Image
+
+from cnn import zoo
+from cnn.darknet.files import read_darknet
+from cnn.float_model import run_float
+from cnn.quantized_file import from_npz
+from systolic.cli.main import main
+from systolic.model import reload
+from tests.cnn.onnx.test_network import GRAPHS, JOINS
+from tests.cnn.onnx.writer import Writer, written
+
+CFG = """[net]\nwidth=24\nheight=16\nchannels=3
+[convolutional]\nfilters=8\nsize=3\npad=1\nstride=1\nactivation=leaky\nbatch_normalize=1
+[maxpool]\nsize=2\nstride=2
+[convolutional]\nfilters=6\nsize=1\nactivation=linear
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """net.cfg with net.weights, the same network as net.onnx, joins.onnx, names and a picture."""
+    (tmp_path / "net.cfg").write_text(CFG)
+    (tmp_path / "joins.cfg").write_text(
+        JOINS.replace("groups=2\n[shortcut]", "\n[shortcut]").replace("activation=logistic", "activation=linear")
+    )
+    for name in ("net", "joins"):
+        network = read_darknet(tmp_path / f"{name}.cfg", None, weight_source=zoo.seeded(1))
+        onnx.save(written(network), tmp_path / f"{name}.onnx")
+    (tmp_path / "a.names").write_text("a\nb\nc\nd\ne\n")
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    return tmp_path
+
+
+def generated(files: Path, network: str, *more: str) -> Path:
+    folder = files / f"design-{Path(network).suffix[1:]}"
+    picture = str(files / "a.png")
+    assert main(["generate", str(files / network), "-o", str(folder), "--calibrate", picture, *more]) == 0
+    return folder
+
+
+def test_the_accelerator_is_that_of_the_same_network_in_a_cfg(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    board = ("--board", "pynq-z2")
+    of_cfg, of_onnx = generated(files, "net.cfg", "--seed", "1", *board), generated(files, "net.onnx", *board)
+    for name in ("data/program.bin", "data/weights_0.bin", "data/requantisers.bin", "data/expected.bin"):
+        assert (of_cfg / name).read_bytes() == (of_onnx / name).read_bytes()
+    capsys.readouterr()
+    assert main(["simulate", str(of_onnx), "--picture", str(files / "a.png"), "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["mismatches"] == 0
+    assert min(layer["sqnr_db"] for layer in told["layers"]) > 20
+
+
+def test_joins_and_a_classifier_run_as_a_pipeline(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = generated(
+        files, "joins.onnx", "--style", "streaming", "--names", str(files / "a.names"), "--folding", "greedy"
+    )
+    assert json.loads((folder / "manifest.json").read_text())["labels"] == list("abcde")
+    capsys.readouterr()
+    assert main(["simulate", str(folder), "--picture", str(files / "a.png"), "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["mismatches"] == 0
+
+
+def test_a_design_keeps_its_network(files: Path) -> None:
+    folder = generated(files, "net.onnx", "--board", "pynq-z2", "--size", "32x16")
+    network = reload(folder)
+    assert str(network.input_shape) == "3×16×32"
+    assert from_npz((folder / "network.npz").read_bytes(), "network.npz").nodes[-1].shape == network.nodes[-1].shape
+    (files / "net.cfg").write_text(CFG.replace("width=24", "width=32"))
+    expected = read_darknet(files / "net.cfg", None, weight_source=zoo.seeded(1))
+    picture = np.random.default_rng(1).random((3, 16, 32), np.float32)
+    np.testing.assert_array_equal(run_float(network, picture)[-1], run_float(expected, picture)[-1])
+
+
+def test_a_network_is_cut_where_a_head_begins(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    writer = Writer()
+    tensor = GRAPHS[1](writer)
+    onnx.save(writer.model([writer.put("NonZero", [tensor])], (1, 3, 14, 18)), files / "head.onnx")
+    command = ["schedule", str(files / "head.onnx"), "--board", "pynq-z2"]
+    assert main(command) == 2
+    assert f"--cut {tensor}, and the host does the rest" in capsys.readouterr().err
+    assert main([*command, "--cut", tensor]) == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["net.onnx", "--seed", "1"], "an .onnx file holds its own numbers: leave out --weights and --seed"),
+        (["net.cfg", "--seed", "1", "--cut", "a"], "--cut ends an .onnx file at tensors of it, and"),
+    ],
+)
+def test_options_that_are_of_other_files(
+    more: list[str], sentence: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network, *options = more
+    assert main(["generate", str(files / network), "-o", str(files / "out"), *options]) == 2
+    assert sentence in capsys.readouterr().err
