@@ -13,7 +13,7 @@ from scheduler.streaming.area.budget import BOARD, area, fits, limits
 from scheduler.streaming.area.total import usage
 from scheduler.streaming.area.usage import StreamingUsage
 from scheduler.streaming.model.cycles import frame_cycles
-from scheduler.streaming.model.waiting import depths
+from scheduler.streaming.model.waiting import UNTRACED, TracedStreams, depths
 from scheduler.streaming.rules import check
 
 
@@ -22,13 +22,14 @@ class Goal:
     """cycles: a frame at most, with least resources; None for the highest frame rate in the budget.
 
     clock_mhz, rate: what weights from DDR are counted with; nothing else depends on them. rate: the board's where it is
-    None.
+    None. traced: what FIFOs are counted with; as estimated where there was no trace.
     """
 
     cycles: int | None
     clock_mhz: float = 200.0
     budget: Budget = field(default_factory=Budget)
     rate: DdrRate | None = None
+    traced: TracedStreams = UNTRACED
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ class FoldingResult:
 def evaluate(graph: g.StreamGraph, folds: Sequence[g.Fold], board: Board, goal: Goal) -> FoldingResult:
     """``folds`` as they are, checked and counted; ScheduleError where they break a rule."""
     folding = check(g.StreamingFolding(graph, tuple(folds), depths(graph, folds)))
-    total = usage(folding, board)
+    total = usage(folding, board, goal.traced)
     cycles = frame_cycles(graph, folds)
     within = fits(total, limits(board, goal.budget)) and total.ddr_bits <= ddr_limit(board, goal, cycles)
     return FoldingResult(folding, total, area(total, board), cycles, within)

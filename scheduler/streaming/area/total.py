@@ -8,27 +8,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boards.board import Board
-from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.area.memory import fifo
 from scheduler.streaming.area.parts import block_usage, converter_usage
 from scheduler.streaming.area.usage import StreamingUsage, sum_of
 from scheduler.streaming.model.converters import Edge, edge_of, edges
-from scheduler.streaming.model.waiting import depth_of
+from scheduler.streaming.model.waiting import UNTRACED, TracedStreams
 
 
-def usage(folding: g.StreamingFolding, board: Board) -> StreamingUsage:
+def usage(folding: g.StreamingFolding, board: Board, traced: TracedStreams = UNTRACED) -> StreamingUsage:
     """All of it: blocks, converters, FIFOs."""
-    return sum_of(usage_by_block(folding, board))
+    return sum_of(usage_by_block(folding, board, traced))
 
 
-def usage_by_block(folding: g.StreamingFolding, board: Board) -> list[StreamingUsage]:
+def usage_by_block(folding: g.StreamingFolding, board: Board, traced: TracedStreams = UNTRACED) -> list[StreamingUsage]:
     """What every block takes with the converters and FIFOs before it; together the whole folding's."""
     graph, folds = folding.graph, folding.folds
     return [
         block_usage(graph, index, folds[index], board)
-        + sum_of(edge_usage(edge_of(graph, folds, index, port), board) for port in range(len(block.inputs)))
+        + sum_of(edge_usage(edge_of(graph, folds, index, port), board, traced) for port in range(len(block.inputs)))
         for index, block in enumerate(graph.blocks)
     ]
 
@@ -43,16 +42,10 @@ def usage_with(folding: g.StreamingFolding, board: Board, fifos: Sequence[tuple[
     return blocks + converters + sum_of(fifo(bits, depth) for bits, depth in fifos)
 
 
-def edge_usage(edge: Edge, board: Board) -> StreamingUsage:
+def edge_usage(edge: Edge, board: Board, traced: TracedStreams = UNTRACED) -> StreamingUsage:
     """Converters and FIFOs of one input."""
-    return fifo(edge.bits * edge.read.size, _depth(edge)) + sum_of(
-        converter_usage(converter, edge.bits, board) + fifo(edge.bits * converter.lanes_in, LEAST_FIFO_DEPTH)
-        for converter in edge.converters
-    )
-
-
-def _depth(edge: Edge) -> int:
-    return depth_of(edge.graph, edge.reader, edge.port, edge.reader_fold)
+    converters = sum_of(converter_usage(converter, edge.bits, board) for converter in edge.converters)
+    return converters + sum_of(fifo(edge.bits * size, depth) for size, depth in traced.of(edge))
 
 
 def converter_count(folding: g.StreamingFolding) -> int:
@@ -63,9 +56,7 @@ def converter_count(folding: g.StreamingFolding) -> int:
 def fifo_bits(folding: g.StreamingFolding) -> int:
     """Bits of all FIFOs as estimated, those before converters included."""
     return sum(
-        edge.bits * edge.read.size * _depth(edge)
-        + sum(edge.bits * converter.lanes_in * LEAST_FIFO_DEPTH for converter in edge.converters)
-        for edge in edges(folding.graph, folding.folds)
+        edge.bits * size * depth for edge in edges(folding.graph, folding.folds) for size, depth in UNTRACED.of(edge)
     )
 
 

@@ -1,8 +1,9 @@
-"""Depths of FIFOs before there is a trace: what waits where a map's readers meet again."""
+"""Depths of FIFOs: estimated from what waits where a map's readers meet again; as traced where there is a trace."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cnn.network import MaxPool, Padding
@@ -10,6 +11,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
+from scheduler.streaming.model.converters import Edge
 from scheduler.streaming.model.cycles import gathered_pixels
 
 
@@ -69,3 +71,33 @@ def depth_of(graph: g.StreamGraph, index: int, port: int, reader: g.Fold) -> int
 def depths(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[tuple[int, int, int], ...]:
     """(block, input, depth) of the FIFOs that are deeper than the least."""
     return tuple((index, port, depth_of(graph, index, port, folds[index])) for index, port in sorted(waiting(graph)))
+
+
+# --- of a stream, its converters' included ---------------------------------------------------------------------------
+
+Fifos = tuple[tuple[int, int], ...]
+"""(values of a word, depth) of the FIFOs of one stream, from its writer on."""
+
+
+@dataclass(frozen=True)
+class TracedStreams:
+    """What the trace of one folding has said of the FIFOs before (block, input)."""
+
+    fifos: Mapping[tuple[int, int], Fifos] = field(default_factory=dict)
+
+    def of(self, edge: Edge) -> Fifos:
+        """The FIFOs of a stream: as traced under the same words; under others with as many values beyond the least,
+        before the reader; as estimated where there is no trace."""
+        sizes = (*(converter.lanes_in for converter in edge.converters), edge.read.size)
+        traced = self.fifos.get((edge.reader, edge.port))
+        if traced is None:
+            depth = depth_of(edge.graph, edge.reader, edge.port, edge.reader_fold)
+        elif sizes == tuple(size for size, _ in traced):
+            return traced
+        else:
+            held = sum(size * (depth - LEAST_FIFO_DEPTH) for size, depth in traced)
+            depth = LEAST_FIFO_DEPTH + ceil_div(held, sizes[-1])
+        return (*((size, LEAST_FIFO_DEPTH) for size in sizes[:-1]), (sizes[-1], depth))
+
+
+UNTRACED = TracedStreams()

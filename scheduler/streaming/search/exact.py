@@ -50,7 +50,7 @@ def fold(
     if too_many:
         remedy = what_would_fit(Refused(graph, board, goal, options, deadline))
         raise ScheduleError(f"{too_many}; {remedy}")
-    space = space or space_of(graph, board, options)
+    space = space or space_of(graph, board, options, goal.traced)
     targets = _Targets(space, goal, options, deadline, start)
     return targets.fastest() if goal.cycles is None else targets.cheapest(goal.cycles)
 

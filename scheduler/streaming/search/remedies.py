@@ -79,7 +79,7 @@ def _priced(refused: Refused, board: Board, options: Options) -> FoldingResult |
     """A folding that fits: fast enough, or the slowest of all where none is; None where none fits."""
     if infeasible.too_many_weights(refused.graph, board, refused.goal.budget, options.external, options.uram_weights):
         return None
-    space = space_of(refused.graph, board, options)
+    space = space_of(refused.graph, board, options, refused.goal.traced)
     slowest = space.cycle_counts()[-1]
     for cycles in dict.fromkeys((refused.goal.cycles or slowest, slowest)):
         program = program_of(space, refused.goal, cycles)

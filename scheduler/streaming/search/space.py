@@ -16,6 +16,7 @@ from scheduler.streaming.area.total import edge_usage
 from scheduler.streaming.area.usage import StreamingUsage
 from scheduler.streaming.model.converters import Edge
 from scheduler.streaming.model.cycles import block_cycles
+from scheduler.streaming.model.waiting import UNTRACED, TracedStreams
 from scheduler.streaming.search.candidates import Options, candidates
 from scheduler.streaming.search.prune import Numbers, Side, Vectors, needed
 
@@ -137,8 +138,8 @@ def vector(usage: StreamingUsage) -> tuple[int, ...]:
     return tuple(int(getattr(usage, name)) for name in RESOURCES)
 
 
-def space_of(graph: g.StreamGraph, board: Board, options: Options) -> Space:
-    """Everything that there is to choose, counted once."""
+def space_of(graph: g.StreamGraph, board: Board, options: Options, traced: TracedStreams = UNTRACED) -> Space:
+    """Everything that there is to choose, counted once, with FIFOs as estimated or traced."""
     streams = [
         Stream(source.block, source.output, index, port)
         for index, block in enumerate(graph.blocks)
@@ -161,7 +162,7 @@ def space_of(graph: g.StreamGraph, board: Board, options: Options) -> Space:
         first_takes = keys[stream.reader][stream.port][1]
         leaves = [folds[stream.writer][choice] for choice in first_leaves]
         takes = [folds[stream.reader][choice] for choice in first_takes]
-        tables.append(_between(graph, board, stream, leaves, takes))
+        tables.append(_between(Space(graph, board, blocks, streams, []), traced, stream, leaves, takes))
     return Space(graph, board, blocks, streams, tables)
 
 
@@ -203,8 +204,9 @@ def out_key(graph: g.StreamGraph, index: int, output: int, fold: g.Fold) -> Key:
     return lanes.out_lanes(block, fold, output), lanes.out_pixels(block, fold), values, fold.simd if depthwise else 0
 
 
-def _between(graph: g.StreamGraph, board: Board, stream: Stream, leaves: list[g.Fold], takes: list[g.Fold]) -> Between:
+def _between(space: Space, traced: TracedStreams, stream: Stream, leaves: list[g.Fold], takes: list[g.Fold]) -> Between:
     """leaves, takes: one fold of the writer, of the reader, for each of their different words."""
+    graph = space.graph
     usage = np.full((len(leaves), len(takes), len(RESOURCES)), np.inf)
     cycles = np.full((len(leaves), len(takes)), np.inf)
     gathered = isinstance(graph.blocks[stream.writer].op, g.Window)
@@ -215,5 +217,5 @@ def _between(graph: g.StreamGraph, board: Board, stream: Stream, leaves: list[g.
                 continue  # padding and groups of a window are those of its reader
             edge = Edge(graph, stream.reader, stream.port, writer, reader)
             cycles[i, j] = max((converter.cycles for converter in edge.converters), default=0)
-            usage[i, j] = vector(edge_usage(edge, board))
+            usage[i, j] = vector(edge_usage(edge, space.board, traced))
     return Between(usage, cycles)

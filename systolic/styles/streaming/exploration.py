@@ -13,6 +13,7 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.streaming import graph as g
 from scheduler.streaming.folding_file import from_json, saved_ddr
 from scheduler.streaming.lower import lower
+from scheduler.streaming.model.waiting import UNTRACED, TracedStreams
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
 from scheduler.streaming.search import annealing, exact, greedy
 from scheduler.streaming.search.candidates import Options
@@ -65,13 +66,14 @@ def fold(
     clock: Clock,
     options: StreamingOptions,
     tell: Progress = lambda _: None,
+    traced: TracedStreams = UNTRACED,
 ) -> FoldingResult:
-    """The folding of a graph that was lowered already; errors as of ``explore``."""
+    """The folding of a graph that was lowered already; errors as of ``explore``. traced: FIFOs that are known."""
     cycles = None if options.fps is None else int(min(MOST_CYCLES, clock.mhz * 1e6 / options.fps))
     if cycles == 0:
         raise ScheduleError(f"{options.fps:g} frames/s leave no cycle for a frame at {clock.mhz:g} MHz; ask for less")
     _check_external(graph, options.external)
-    goal = Goal(cycles, clock.mhz, options.budget, options.ddr_rate(board))
+    goal = Goal(cycles, clock.mhz, options.budget, options.ddr_rate(board), traced)
     space = Options(options.max_padding, options.pad_ends, options.max_pixels, options.external, uram_weights=False)
     if options.folding is not None:
         text, name = saved_text(options.folding, "folding", MADE_BY)

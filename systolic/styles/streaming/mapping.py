@@ -21,19 +21,21 @@ from systolic.styles.options import HardwareOptions
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PROOFS = {"optimal": "proven cheapest with FIFOs as estimated", "given": "not searched for"}
+ESTIMATED = "FIFOs as estimated"
+"""What a proof covers before a design's trace has gone back into the search."""
 
 
 @dataclass(frozen=True, eq=False)
 class StreamingMapping:
     """One folding on one board. folded: with what it takes of the board, estimated. hardware: the memory and the
-    budget that it was folded for."""
+    budget that it was folded for. counted: the FIFOs that its proof covers, in words."""
 
     network: QuantizedNetwork
     board: Board
     clock: Clock
     folded: FoldingResult
     hardware: HardwareOptions = field(default_factory=HardwareOptions)
+    counted: str = ESTIMATED
 
     @property
     def batch(self) -> int:
@@ -85,9 +87,13 @@ class StreamingMapping:
 
     @property
     def proof(self) -> str:
-        """What the search has proven, in words: it knows no FIFO depths but its own estimates."""
-        within = f"within {self.folded.gap:.1%} of the best with FIFOs as estimated"
-        return within if self.folded.state == "feasible" else PROOFS.get(self.folded.state, "nothing proven")
+        """What the search has proven, in words, and with which FIFOs."""
+        proofs = {
+            "optimal": f"proven cheapest with {self.counted}",
+            "feasible": f"within {self.folded.gap:.1%} of the best with {self.counted}",
+            "given": "not searched for",
+        }
+        return proofs.get(self.folded.state, "nothing proven")
 
     @property
     def estimate(self) -> Mapping[str, int]:

@@ -8,7 +8,7 @@ from cnn.network import MaxPool
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.model.converters import Converter, edge_of
+from scheduler.streaming.model.converters import Converter, Edge, edge_of
 from systolic.styles.streaming.generation.wiring.netlist import RAM, Call, Netlist, Site, carrier, map_wire
 
 # --- between two blocks ----------------------------------------------------------------------------------------
@@ -16,18 +16,23 @@ from systolic.styles.streaming.generation.wiring.netlist import RAM, Call, Netli
 
 def arriving(net: Netlist, index: int, port: int) -> str:
     """The stream before input ``port``: the writer's, or that of the last converter behind it."""
-    block = net.graph.blocks[index]
-    source = block.inputs[port]
-    stream = map_wire(net.graph, source)
-    datatype = net.graph.type_of(source).datatype
-    name = f"{block.name}_{port}" if len(block.inputs) > 1 else block.name
-    for step, converter in enumerate(edge_of(net.graph, net.folding.folds, index, port).converters):
-        suffix = f"_{step}" if step else ""
-        converted = net.wire(f"to_{name}{suffix}", carrier(datatype, converter.lanes_out))
-        _convert(net, f"{converter.kind}_to_{name}{suffix}", converter, stream, converted)
-        stream = converted
+    edge = edge_of(net.graph, net.folding.folds, index, port)
+    datatype = net.graph.type_of(edge.source).datatype
+    stream, *converted = edge_wires(edge)
+    for wire, converter in zip(converted, edge.converters, strict=True):
+        net.wire(wire, carrier(datatype, converter.lanes_out))
+        _convert(net, f"{converter.kind}_{wire}", converter, stream, wire)
+        stream = wire
     _deepen(net, index, port, stream)
     return stream
+
+
+def edge_wires(edge: Edge) -> list[str]:
+    """The streams between two blocks, from the writer's on: one more than there are converters."""
+    block = edge.graph.blocks[edge.reader]
+    name = f"{block.name}_{edge.port}" if len(block.inputs) > 1 else block.name
+    steps = (f"_{step}" if step else "" for step in range(len(edge.converters)))
+    return [map_wire(edge.graph, edge.source), *(f"to_{name}{suffix}" for suffix in steps)]
 
 
 def _deepen(net: Netlist, index: int, port: int, stream: str) -> None:

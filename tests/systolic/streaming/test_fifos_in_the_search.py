@@ -1,0 +1,114 @@
+"""What the trace asks of FIFOs goes back into the search for a folding, until that finds nothing cheaper."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from boards.errors import SimulationError
+from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
+from scheduler.streaming.area.total import edge_usage, usage
+from scheduler.streaming.graph import Fold
+from scheduler.streaming.lower import lower
+from scheduler.streaming.model.converters import edge_of, edges
+from scheduler.streaming.model.waiting import TracedStreams
+from scheduler.streaming.result import Goal, evaluate
+from scheduler.streaming.search import exact
+from systolic.model import DesignInputs
+from systolic.styles.streaming import flow
+from systolic.styles.streaming.exploration import explore
+from systolic.styles.streaming.fifos import Fifos
+from systolic.styles.streaming.options import StreamingOptions
+from tests.systolic.streaming.small_pipelines import BOARD, skip
+
+PICTURE = np.random.default_rng(1).integers(0, 256, (3, 16, 16), np.uint8)
+RATE = StreamingOptions(fps=100_000)
+"""At this rate what the skip connection's FIFOs take makes another folding the cheapest."""
+
+
+INPUTS = DesignInputs({}, PICTURE)
+
+
+def quiet(_: str) -> None:
+    """Nobody is told what goes on."""
+
+
+def test_the_price_of_fifos_changes_the_folding() -> None:
+    """The design has a folding that is cheaper, FIFOs counted, than the one that was the cheapest with estimates."""
+    mapping = explore(skip(), BOARD, None, RATE)
+    designs = flow._folded_again(flow._Traced.of(mapping, INPUTS, RATE, quiet), INPUTS, RATE, quiet)
+    best = min(designs, key=lambda design: design.order(RATE))
+    assert 1 < len(designs) <= flow.ROUNDS
+    assert designs[0].folds == mapping.folded.folding.folds != best.folds
+    assert best.mapping.folded.area < designs[0].mapping.folded.area
+    assert designs[0].mapping.proof == "proven cheapest with FIFOs as estimated"
+    assert re.fullmatch(
+        r"proven cheapest with FIFOs as (its own trace|the trace of folding \d) sized them", best.mapping.proof
+    )
+    assert best.mapping.folded.cycles <= mapping.clock_mhz * 1e6 / 100_000
+
+
+def test_a_folding_that_its_own_fifos_do_not_change_is_proven_with_them() -> None:
+    options = replace(RATE, fps=80_000)
+    mapping = explore(skip(), BOARD, None, options)
+    plan = flow.generate_with_fifos(mapping, INPUTS, options, quiet)
+    assert plan.mapping.proof == "proven cheapest with FIFOs as its own trace sized them"
+    assert "proven cheapest with FIFOs as its own trace sized them" in plan.text()
+    assert plan.values()["folding"]["state"] == "optimal"
+
+
+def test_a_folding_that_cannot_run_is_no_alternative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that was traced stays, with what was proven of it."""
+    mapping = explore(skip(), BOARD, None, RATE)
+    trace = flow._traced
+
+    def only_the_first(*arguments: object) -> Fifos:
+        monkeypatch.setattr(flow, "_traced", stopped)
+        return trace(*arguments)  # type: ignore[arg-type]
+
+    def stopped(*_: object) -> Fifos:
+        raise SimulationError("the pipeline deadlocks even with unbounded FIFOs")
+
+    monkeypatch.setattr(flow, "_traced", only_the_first)
+    plan = flow.generate_with_fifos(mapping, INPUTS, RATE, quiet)
+    assert plan.mapping.folded.folding.folds == mapping.folded.folding.folds
+    assert plan.mapping.proof == "proven cheapest with FIFOs as estimated"
+
+
+def test_a_traced_stream_is_counted_as_traced() -> None:
+    """Under the words that were traced exactly, under others with as many values before the reader."""
+    graph = lower(skip())
+    folds = exact.fold(graph, BOARD, Goal(3000)).folding.folds
+    traced = TracedStreams(
+        {
+            (edge.reader, edge.port): (*((c.lanes_in, LEAST_FIFO_DEPTH) for c in edge.converters), (edge.read.size, 77))
+            for edge in edges(graph, folds)
+        }
+    )
+    for edge in edges(graph, folds):
+        assert traced.of(edge)[-1] == (edge.read.size, 77)
+        assert all(depth == LEAST_FIFO_DEPTH for _, depth in traced.of(edge)[:-1])
+        other = edge_of(graph, [Fold()] * len(graph.blocks), edge.reader, edge.port)
+        size, depth = traced.of(other)[-1]
+        if not edge.converters and not other.converters:
+            assert size * (depth - LEAST_FIFO_DEPTH) >= edge.read.size * 75 > size * (depth - LEAST_FIFO_DEPTH - 1)
+
+
+def test_the_search_avoids_what_a_trace_found_dear() -> None:
+    """Planted: the second path of the skip connection holds a map in a FIFO as wide as its words, so that wide ones,
+    of which BRAMs hold fewer, cost more than narrow ones."""
+    graph = lower(skip())
+    cheapest = exact.fold(graph, BOARD, Goal(3000))
+    joint = next(index for index, block in enumerate(graph.blocks) if len(block.inputs) > 1)
+    goals = [Goal(3000, traced=TracedStreams({(joint, 1): ((1, depth),)})) for depth in (2, 1 << 17)]
+    near, dear = (exact.fold(graph, BOARD, goal) for goal in goals)
+    assert near.area <= cheapest.area < dear.area
+    for goal, folded in zip(goals, (near, dear), strict=True):
+        assert folded.usage == usage(folded.folding, BOARD, goal.traced)
+        assert folded.area <= evaluate(graph, cheapest.folding.folds, BOARD, goal).area
+        edge = edge_of(graph, folded.folding.folds, joint, 1)
+        assert goal.traced.of(edge)[-1][1] >= LEAST_FIFO_DEPTH
+    assert edge_usage(edge_of(graph, dear.folding.folds, joint, 1), BOARD, goals[1].traced).bram18 > 8
