@@ -21,7 +21,19 @@ from tests.detectors import LABELS, TINY_CFG, tiny_files
 from tests.systolic.command_line import call, refused, shown_on
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("demo", "boards", "generate", "simulate", "run", "schedule", "compare", "pareto", "fold", "package")
+COMMANDS = (
+    "demo",
+    "boards",
+    "generate",
+    "check",
+    "simulate",
+    "run",
+    "schedule",
+    "compare",
+    "pareto",
+    "fold",
+    "package",
+)
 PICTURE = str(sample_pictures()[0])
 
 

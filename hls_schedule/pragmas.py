@@ -1,0 +1,156 @@
+"""Pragmas of the sources, and to which arrays and loops of the compiled code they belong.
+
+A variable of a pragma is found by its name in the function that the pragma stands in: compiled code says of every
+array under which names, in which functions, the sources have it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+
+from hls_schedule.ports import PLAIN, Binding
+from hls_schedule.predict import Knowledge
+from hls_schedule.reading.ir import Loop
+from hls_schedule.reading.llvm_text import Locations, Module
+
+Place = tuple[str, int]
+"""File and line at which a function begins."""
+
+
+@dataclass(frozen=True)
+class Pragma:
+    """words: what follows ``#pragma HLS``. The file and line are those of the source."""
+
+    file: str
+    line: int
+    words: str
+
+    @property
+    def kind(self) -> str:
+        """ARRAY_PARTITION, DEPENDENCE, …"""
+        return self.words.split()[0].upper() if self.words.split() else ""
+
+    def value(self, name: str) -> str:
+        """Of ``name = value``; "" without it."""
+        matched = re.search(rf"\b{name}\s*=\s*([^\s=]+)", self.words, re.IGNORECASE)
+        return matched[1] if matched else ""
+
+    def has(self, word: str) -> bool:
+        """Whether a word stands in it, as an option or as a value."""
+        return re.search(rf"\b{word}\b", self.words, re.IGNORECASE) is not None
+
+    def number(self, name: str, default: int) -> int:
+        """Of ``name = 2``; default where it is no number."""
+        text = self.value(name)
+        return int(text) if text.isdigit() else default
+
+
+@dataclass(frozen=True)
+class Directives:
+    """The pragmas of a translation unit, for its module."""
+
+    module: Module
+    pragmas: tuple[Pragma, ...]
+
+    @cached_property
+    def dataflow(self) -> frozenset[Place]:
+        """Functions that are DATAFLOW regions."""
+        return frozenset(self._function_of(pragma) for pragma in self.pragmas if pragma.kind == "DATAFLOW")
+
+    @cached_property
+    def registers(self) -> frozenset[tuple[str, str]]:
+        """(function, value) of arrays along which everything, or a whole dimension, is partitioned."""
+        complete = [
+            pragma
+            for pragma in self.pragmas
+            if pragma.kind == "ARRAY_PARTITION" and _partition(pragma)[0] == "complete"
+        ]
+        return frozenset(key for key in self.module.variables if any(self._names(pragma, *key) for pragma in complete))
+
+    def knowledge(self, loop: Loop) -> Knowledge:
+        """What pragmas say of the memories of a loop."""
+        bindings = {name: self._binding(loop.function, name) for name in loop.memories}
+        free = [
+            pragma
+            for pragma in self.pragmas
+            if pragma.kind == "DEPENDENCE" and pragma.has("false") and not pragma.has("intra")
+        ]
+        enclosing = [pragma for pragma in free if loop.location is not None and self._encloses(pragma, loop)]
+        independent = {
+            name for name in loop.memories if any(self._names(pragma, loop.function, name) for pragma in enclosing)
+        }
+        return Knowledge(bindings, frozenset(independent))
+
+    def _encloses(self, pragma: Pragma, loop: Loop) -> bool:
+        """Whether the loop stands in the pragma's function, or in one that is inlined into it."""
+        file, line = self._function_of(pragma)
+        return loop.location is not None and (file, line) in loop.location.functions
+
+    def _binding(self, function: str, value: str) -> Binding:
+        partitions, reshaped, aggregated, storage, primitive = dict(PLAIN.partitions), set(), False, "", ""
+        for pragma in self._of(function, value):
+            if pragma.kind == "ARRAY_PARTITION":
+                partitions[pragma.number("dim", 1)] = _partition(pragma)
+            elif pragma.kind == "ARRAY_RESHAPE":
+                reshaped.add(pragma.number("dim", 1))
+            elif pragma.kind in ("AGGREGATE", "DATA_PACK"):
+                aggregated = True
+            elif pragma.kind == "BIND_STORAGE":
+                storage, primitive = pragma.value("type").lower(), pragma.value("impl").lower()
+        return Binding(partitions, aggregated, storage, primitive, frozenset(reshaped))
+
+    def _of(self, function: str, value: str) -> Iterator[Pragma]:
+        return (pragma for pragma in self.pragmas if pragma.value("variable") and self._names(pragma, function, value))
+
+    def _names(self, pragma: Pragma, function: str, value: str) -> bool:
+        """Whether a pragma is about a value of compiled code."""
+        return (pragma.value("variable"), self._function_of(pragma)) in self.names_of(function, value)
+
+    def source_name(self, function: str, value: str) -> str:
+        """What the sources call a value, in the function that has it longest; ``value`` itself where they do not."""
+        names = sorted({name for name, _ in self.names_of(function, value)} - {"this", ""}, key=lambda name: -len(name))
+        return names[0] if names else value.strip("%@")
+
+    def names_of(self, function: str, value: str) -> frozenset[tuple[str, Place]]:
+        """Names that the sources have for a value, each with its function."""
+        key = (function, value)
+        if key not in self._known:
+            numbers = self.module.variables_of(function, value)
+            self._known[key] = frozenset(self._locations.variable(number) for number in numbers)
+        return self._known[key]
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, str], frozenset[tuple[str, Place]]]:
+        return {}
+
+    @cached_property
+    def _places(self) -> dict[Pragma, Place]:
+        return {}
+
+    def _function_of(self, pragma: Pragma) -> Place:
+        """The function in which a pragma stands."""
+        if pragma not in self._places:
+            lines = [line for file, line in self._functions if file == pragma.file and line <= pragma.line]
+            self._places[pragma] = (pragma.file, max(lines, default=0))
+        return self._places[pragma]
+
+    @cached_property
+    def _locations(self) -> Locations:
+        return Locations(self.module)
+
+    @cached_property
+    def _functions(self) -> frozenset[Place]:
+        return frozenset(
+            (PurePath(self._locations.file(record.get("file", ""))).name, int(record.get("line", "0")))
+            for record in self.module.records_of("DISubprogram")
+        )
+
+
+def _partition(pragma: Pragma) -> tuple[str, int]:
+    """Type and factor; complete without a type."""
+    kind = next((name for name in ("complete", "cyclic", "block") if pragma.has(name)), "complete")
+    return kind, pragma.number("factor", 1)

@@ -1,0 +1,76 @@
+"""A pipelined loop → initiation interval, depth and the clock that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hls_schedule.dependences import Dependences
+from hls_schedule.operators import OperatorTable
+from hls_schedule.ports import Binding, Ports
+from hls_schedule.reading.ir import Loop
+from hls_schedule.reading.layout import Types
+from hls_schedule.schedule import Recurrence, place, recurrences, timings
+
+UNCERTAINTY = 0.27
+"""Share of the clock's period that the tool leaves to routing (UG1399, ``set_clock_uncertainty``: 27 % by default)."""
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What pragmas say of a loop's memories: how they are built, and of which iterations are independent."""
+
+    bindings: Mapping[str, Binding] = field(default_factory=dict)
+    independent: frozenset[str] = frozenset()
+
+
+NOTHING = Knowledge()
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the tool would report of a loop.
+
+    interval: initiation interval in cycles, with what bounds it: ``recurrence`` (None where it bounds nothing) or
+    ``memory`` ("" where its ports do not). depth: stages of an iteration. period_ns: the longest chain within a stage;
+    budget_ns: the clock's period less its uncertainty. path: the longest loop-carried one (None without any).
+    """
+
+    loop: Loop
+    interval: int
+    depth: int
+    period_ns: float
+    budget_ns: float
+    recurrence: Recurrence | None
+    memory: str
+    path: Recurrence | None
+    delays: tuple[float, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the longest chain ends within the cycle."""
+        return self.period_ns <= self.budget_ns
+
+
+def predict(
+    loop: Loop,
+    types: Types,
+    table: OperatorTable,
+    period_ns: float,
+    uncertainty: float = UNCERTAINTY,
+    knowledge: Knowledge = NOTHING,
+) -> Prediction:
+    """For a clock of ``period_ns`` nanoseconds. ScheduleError for an operator whose delay nobody has stated."""
+    budget = period_ns * (1 - uncertainty)
+    ports, needs = Ports(loop, types, knowledge.bindings), Dependences(loop, knowledge.independent)
+    timing = timings(loop, ports, table, budget)
+    carried = recurrences(loop, needs, timing, budget)
+    bound = carried[0] if carried and carried[0].interval > 1 else None
+    limit, memory = ports.interval()
+    interval = max(loop.declared_ii or 1, limit, bound.interval if bound else 1)
+    places = place(loop, needs, ports, timing, budget, interval)
+    depth = 1 + max((placed.last for placed in places), default=0)
+    longest = max((placed.ready for placed in places), default=0.0)
+    slowest = max(carried, key=lambda placed: placed.ns / placed.distance, default=None)
+    delays = tuple(placed.ns * placed.stages for placed in timing)
+    return Prediction(loop, interval, depth, longest, budget, bound, memory, slowest, delays)

@@ -1,0 +1,1 @@
+"""HLS C++ or the vendor's bitcode → LLVM IR → loops: ``frontend`` compiles, ``ir`` reads."""

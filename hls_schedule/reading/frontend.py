@@ -1,0 +1,139 @@
+"""HLS C++ → LLVM IR: preprocessed as for synthesis, its pragmas read, compiled by the clang of the package ziglang.
+
+Loops are unrolled as the vendor's tool does: those inside a pipelined loop, and no pipelined one. ``include/`` has the
+headers that a check compiles against: integers of any width, streams and bursts.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from boards.errors import ScheduleError
+from hls_schedule.pragmas import Pragma
+
+INCLUDE = Path(__file__).with_name("include")
+COMMON = ("-target", "x86_64-linux-gnu", "-std=c++17", "-w", "-fno-exceptions", "-fno-sanitize=all")
+OPTIMISED = ("-O2", "-S", "-emit-llvm", "-g", "-fno-vectorize", "-fno-slp-vectorize")
+TUNING = (
+    "unroll-threshold=1000000", "unroll-full-max-count=4096", "inline-threshold=1000000", "unroll-runtime=0",
+    "unroll-allow-partial=0", "unroll-allow-peeling=0", "indvars-widen-indvars=0", "enable-load-pre=0",
+    "jump-threading-threshold=0",
+)  # fmt: skip
+"""Options of LLVM's passes: everything is inlined and unrolled that can be, and counters stay as wide as they are."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """text: LLVM IR with debug information. pragmas: of all sources, in their order."""
+
+    text: str
+    pragmas: tuple[Pragma, ...]
+
+
+def compile_sources(source: Path, include: Sequence[Path] = (), defines: Sequence[str] = ()) -> Compiled:
+    """One translation unit. ScheduleError where there is no compiler, or where it refuses the code."""
+    if find_spec("ziglang") is None:
+        raise ScheduleError("compiling the sources needs the package ziglang: pip install -e '.[check]'")
+    folders = [f"-I{folder}" for folder in (INCLUDE, *include)]
+    macros = [f"-D{name}" for name in ("__SYNTHESIS__", *defines)]
+    expanded = _clang(
+        [*COMMON, *macros, *folders, "-include", str(INCLUDE / "marks.h"), "-E", source.name], source.parent
+    )
+    pragmas = tuple(_pragmas(expanded))
+    with tempfile.TemporaryDirectory(prefix="hls_schedule_") as scratch:
+        unit, result = Path(scratch, "unit.cpp"), Path(scratch, "unit.ll")
+        unit.write_text(_marked(expanded), "utf-8")
+        tuning = [word for option in TUNING for word in ("-mllvm", f"-{option}")]
+        _clang([*COMMON, *OPTIMISED, *tuning, "-x", "c++", str(unit), "-o", str(result)], source.parent)
+        return Compiled(result.read_text("utf-8"), pragmas)
+
+
+def _clang(arguments: Sequence[str], folder: Path) -> str:
+    command = [sys.executable, "-m", "ziglang", "c++", *arguments]
+    result_of_clang = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if result_of_clang.returncode:
+        first = next(
+            (line for line in result_of_clang.stderr.splitlines() if "error" in line),
+            result_of_clang.stderr.strip()[:300],
+        )
+        raise ScheduleError(f"{folder} does not compile for a check: {first}")
+    return result_of_clang.stdout
+
+
+_MARKER = re.compile(r'# (\d+) "(.*?)"')
+_PRAGMA = re.compile(r"\s*#\s*pragma\s+HLS\s+(.*)", re.IGNORECASE)
+
+
+def _pragmas(expanded: str) -> Iterator[Pragma]:
+    file, line = "", 0
+    for text in expanded.splitlines():
+        marker, pragma = _MARKER.match(text), _PRAGMA.match(text)
+        if marker is not None:
+            file, line = Path(marker[2]).name, int(marker[1]) - 1
+        elif pragma is not None:
+            yield Pragma(file, line + 1, pragma[1].strip())
+        line += marker is None
+
+
+def _marked(expanded: str) -> str:
+    """A mark where a PIPELINE pragma stands, and none of the loops with a mark unrolled."""
+    lines = []
+    for text in expanded.splitlines():
+        pragma = _PRAGMA.match(text)
+        if pragma is not None and pragma[1].upper().startswith("PIPELINE") and "off" not in pragma[1].lower():
+            interval = re.search(r"\bII\s*=\s*([^\s]+)", pragma[1], re.IGNORECASE)
+            lines.append(f'__asm__ volatile("//pipeline" :: "i"(int({interval[1] if interval else 1})), "i"(0));')
+        else:
+            lines.append(text)
+    text = "\n".join(lines) + "\n"
+    insertions: dict[int, str] = {}
+    for mark in re.finditer(r'"//pipeline"', text):
+        body = _opening(text, mark.start(), "{", "}")
+        start = _loop_start(text, body)
+        if start >= 0:
+            insertions[start] = _ROLLED
+            insertions[_closing(text, body)] = _END
+    for position in sorted(insertions, reverse=True):
+        text = text[:position] + insertions[position] + text[position:]
+    return text
+
+
+_ROLLED = '_Pragma("clang loop unroll(disable)") '
+_END = '__asm__ volatile("//end");'
+"""At the end of an iteration, so that it stays one block: else a compiler makes two loops of one whose last branches
+lead to its start."""
+
+
+def _loop_start(text: str, brace: int) -> int:
+    """Where the loop begins whose body a brace opens; −1 for no loop."""
+    head = text[:brace].rstrip()
+    if head.endswith(")"):
+        parenthesis = _opening(text, len(head) - 1, "(", ")")
+        keyword = re.search(r"\b(for|while)\s*$", text[max(0, parenthesis - 16) : parenthesis])
+        return parenthesis - len(keyword[0]) if keyword else -1
+    return len(head) - 2 if re.search(r"\bdo$", head[-3:]) else -1
+
+
+def _opening(text: str, position: int, opens: str, closes: str) -> int:
+    depth = 0
+    for place in range(position - 1, -1, -1):
+        depth += (text[place] == closes) - (text[place] == opens)
+        if depth < 0:
+            return place
+    return 0
+
+
+def _closing(text: str, brace: int) -> int:
+    depth = 0
+    for place in range(brace, len(text)):
+        depth += (text[place] == "{") - (text[place] == "}")
+        if not depth:
+            return place
+    return len(text)

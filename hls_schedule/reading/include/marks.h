@@ -1,0 +1,20 @@
+// What a check needs to find in compiled code: a mark in every pipelined loop, with what is declared of it.
+// It stands in for the project's instrument.h, which it keeps out.
+#ifndef SYSTOLIC_INSTRUMENT_H
+#define SYSTOLIC_INSTRUMENT_H
+
+#define SYSTOLIC_PRAGMA_TEXT(text) _Pragma(#text)
+#define SYSTOLIC_PRAGMA(text) SYSTOLIC_PRAGMA_TEXT(text)
+#define SYSTOLIC_DATAFLOW(label) SYSTOLIC_PRAGMA(HLS DATAFLOW)
+#define SYSTOLIC_PROCESS(name)
+#define SYSTOLIC_ENTER
+#define SYSTOLIC_PIPELINE(ii, depth) __asm__ volatile("//pipeline" ::"i"(int(ii)), "i"(int(depth)))
+#define SYSTOLIC_STREAM(stream_, depth_)
+#define SYSTOLIC_SEQUENTIAL(cycles)
+#define SYSTOLIC_BURST_READ(bundle, address, beats)
+#define SYSTOLIC_BURST_WRITE(bundle, address, beats)
+#define SYSTOLIC_BURST_RESPONSE(bundle)
+#define SYSTOLIC_LOAD(bundle, pointer, index) ((pointer)[index])
+#define SYSTOLIC_STORE(bundle, pointer, index, ...) ((pointer)[index] = __VA_ARGS__)
+
+#endif  // SYSTOLIC_INSTRUMENT_H

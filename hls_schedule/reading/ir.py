@@ -1,0 +1,315 @@
+"""LLVM IR → pipelined loops: operations in an order in which each follows what it needs, and the memories they touch.
+
+What the vendor's own compiler leaves (``a.o.3.bc``) and what clang makes are alike but for a few functions, which
+``operations.py`` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from boards.errors import ScheduleError
+from hls_schedule.reading.addresses import Address, Addresses, Linear
+from hls_schedule.reading.control import deciding_blocks, forward, innermost_loops, predecessors_of
+from hls_schedule.reading.layout import Types, bits_of
+from hls_schedule.reading.llvm_text import (
+    Function,
+    Instruction,
+    Location,
+    Locations,
+    Module,
+    arguments_of,
+    parse,
+    split,
+)
+from hls_schedule.reading.operations import Operator, operator_of, touched
+
+FEWEST = 4
+"""Arrays of at most so many elements are taken apart into registers (config_array_partition -complete_threshold)."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """size: bytes. register: of a scalar, or of an array that lies in registers. stream: of a FIFO or an AXI port."""
+
+    memory: str
+    store: bool
+    offset: Linear
+    size: int
+    register: bool
+    stream: bool
+
+
+@dataclass(frozen=True)
+class Memory:
+    """kind: its LLVM type, "" where it does not say. interface: an argument of the top function."""
+
+    name: str
+    kind: str
+    interface: bool
+
+
+@dataclass(frozen=True)
+class Operation:
+    """index: in the loop. operator: of the table, "" for wiring. bits: of what decides its delay. inputs: indices of
+    operations of the same iteration. block: label."""
+
+    index: int
+    name: str
+    operator: str
+    bits: int
+    inputs: tuple[int, ...]
+    accesses: tuple[Access, ...]
+    location: Location | None
+    block: str
+
+
+@dataclass(frozen=True)
+class Loop:
+    """declared_ii, declared_depth: of its mark, 0 where none is declared. carried: (producer, consumer) indices of
+    values of the iteration before. steps: loop-carried value → what an iteration adds to it. location: of its mark."""
+
+    function: str
+    header: str
+    declared_ii: int
+    declared_depth: int
+    operations: tuple[Operation, ...]
+    carried: tuple[tuple[int, int], ...]
+    steps: Mapping[str, int]
+    memories: Mapping[str, Memory]
+    location: Location | None
+    exclusive: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def read_module(data: bytes | str) -> Module:
+    """A module from LLVM bitcode (bytes) or text; ScheduleError where it is neither."""
+    module = parse(_text_of_bitcode(data) if isinstance(data, bytes) else data)
+    if not module.functions:
+        raise ScheduleError("this is no LLVM IR: no function is defined in it")
+    return module
+
+
+def read_loops(module: Module, registers: frozenset[tuple[str, str]] = frozenset()) -> tuple[Loop, ...]:
+    """The innermost loops that carry a mark. registers: (function, value) of arrays that are taken apart into them."""
+    return tuple(loop for reader in _readers(module, registers) for loop in reader.loops())
+
+
+def _text_of_bitcode(data: bytes) -> str:
+    try:
+        llvm: Any = import_module("llvmlite.binding")
+    except ImportError as error:
+        raise ScheduleError("reading LLVM bitcode needs the package llvmlite: pip install -e '.[check]'") from error
+    try:
+        return str(llvm.parse_bitcode(data))
+    except RuntimeError as error:
+        first = next(iter(str(error).strip().splitlines()), "no reason is given")
+        raise ScheduleError(f"this is no LLVM bitcode that llvmlite reads: {first}") from error
+
+
+def _readers(module: Module, registers: frozenset[tuple[str, str]]) -> list[_Reader]:
+    readers = {name: _Reader(module, function, registers) for name, function in module.functions.items()}
+    for reader in readers.values():
+        for block in reader.function.blocks.values():
+            for instruction in block:
+                if instruction.opcode == "call":
+                    callee = next((readers[name] for name in instruction.values if name in readers), None)
+                    if callee is not None:
+                        callee.caller = (reader, instruction)
+    return list(readers.values())
+
+
+class _Reader:
+    """One function, and what its addresses stand for."""
+
+    def __init__(self, module: Module, function: Function, registers: frozenset[tuple[str, str]]) -> None:
+        self.module, self.function, self.registers = module, function, registers
+        self.types, self.locations = Types(module.types), Locations(module)
+        self.caller: tuple[_Reader, Instruction] | None = None
+        self.allocas = {
+            instruction.name: split(instruction.text)[0].removeprefix("inalloca ")
+            for block in function.blocks.values()
+            for instruction in block
+            if instruction.opcode == "alloca"
+        }
+        self.scalars = frozenset(name for name, kind in self.allocas.items() if kind[0] not in "[{%<")
+        self.addresses = Addresses(function.definitions, self.types, self.scalars)
+        self.source_index = predecessors_of(function.successors)
+        for name, instruction in function.definitions.items():
+            if instruction.opcode == "getelementptr":
+                self.addresses.pointer(name)
+
+    def loops(self) -> Iterator[Loop]:
+        """The innermost ones that carry a mark."""
+        for header, body in innermost_loops(self.function.successors).items():
+            mark = self._mark(body)
+            if mark is not None:
+                order = forward(header, body, self.function.successors)
+                yield _Body(self, order).loop(mark)
+
+    def _mark(self, body: set[str]) -> Instruction | None:
+        for label in body:
+            for instruction in self.function.blocks[label]:
+                if instruction.opcode == "call" and (
+                    '"//pipeline"' in instruction.text or "_ssdm_op_SpecPipeline" in instruction.text
+                ):
+                    return instruction
+        return None
+
+    def memory(self, root: str) -> Memory:
+        """The array that a root stands for, in the function that owns it."""
+        if root in self.function.arguments:
+            if self.caller is None:
+                return Memory(root, self.addresses.arrays.get(root, ""), True)
+            reader, call = self.caller
+            handed = arguments_of(call.text)[self.function.arguments.index(root)]
+            outer = reader.memory(reader.addresses.pointer(handed).root)
+            return Memory(outer.name, outer.kind or self.addresses.arrays.get(root, ""), outer.interface)
+        return Memory(root, self._kind(root), False)
+
+    def is_register(self, alloca: str) -> bool:
+        """Whether it is a single value, a struct, a few values, or an array that is taken apart."""
+        array = self.types.array(self.allocas[alloca])
+        return array is None or array[0] <= FEWEST or (self.function.name, alloca) in self.registers
+
+    def _kind(self, root: str) -> str:
+        if root in self.allocas:
+            return self.allocas[root]
+        return self.module.globals.get(root, "")
+
+
+class _Body:
+    """One loop's blocks in forward order."""
+
+    def __init__(self, reader: _Reader, order: list[str]) -> None:
+        self.reader, self.order, self.header = reader, order, order[0]
+        self.instructions = [(label, instruction) for label in order for instruction in reader.function.blocks[label]]
+        self.index = {
+            instruction.name: number for number, (_, instruction) in enumerate(self.instructions) if instruction.name
+        }
+        self.deciding = deciding_blocks(order, reader.function.successors)
+        self.memories: dict[str, Memory] = {}
+        self.carried: list[tuple[int, int]] = []
+        self.latches: dict[str, str] = {}
+
+    def loop(self, mark: Instruction) -> Loop:
+        operations = tuple(self._operation(index) for index in range(len(self.instructions)))
+        interval, depth = _declared(mark)
+        return Loop(
+            self.reader.function.name, self.header, interval, depth, operations, tuple(self.carried),
+            self._steps(operations), self.memories, self.reader.locations.location(mark.location), self._exclusive(),
+        )  # fmt: skip
+
+    def _operation(self, index: int) -> Operation:
+        label, instruction = self.instructions[index]
+        operator = operator_of(instruction)
+        inputs = {self.index[value] for value in instruction.values if value in self.index}
+        if instruction.opcode == "phi":
+            operator, inputs = self._phi(index, label, instruction)
+        accesses = tuple(self._access(*each) for each in touched(instruction, self.reader.types))
+        if any(access.store or access.stream for access in accesses):
+            inputs |= self._guards(label)
+        if any(access.register and access.store and access.memory in self.reader.scalars for access in accesses):
+            operator = Operator("register", 1)
+        location = self.reader.locations.location(instruction.location)
+        return Operation(
+            index,
+            instruction.name,
+            operator.name,
+            operator.bits,
+            tuple(sorted(inputs - {index})),
+            accesses,
+            location,
+            label,
+        )
+
+    def _phi(self, index: int, label: str, instruction: Instruction) -> tuple[Operator, set[int]]:
+        """In the header it takes a value of the iteration before, elsewhere it chooses between the ways."""
+        ways = [split(way.strip("[] ")) for way in split(instruction.text.partition(" ")[2])]
+        kind = instruction.text.partition(" ")[0]
+        inputs = set()
+        for value, source in ways:
+            if source in self.deciding and label == self.header:
+                self.latches[instruction.name] = value
+                if value in self.index:
+                    self.carried.append((self.index[value], index))
+            elif value in self.index:
+                inputs.add(self.index[value])
+        if label == self.header:
+            return Operator("register", bits_of(kind)), inputs
+        choosing = (
+            set().union(*(self.deciding[source] | self._fork(source) for _, source in ways)) - self.deciding[label]
+        )
+        return Operator("select", bits_of(kind)), inputs | self._conditions(choosing)
+
+    def _fork(self, label: str) -> set[str]:
+        return {label} if len(self.reader.function.successors[label]) > 1 else set()
+
+    def _guards(self, label: str) -> set[int]:
+        """Operations that compute whether a block is executed."""
+        return self._conditions(self.deciding[label])
+
+    def _conditions(self, labels: Any) -> set[int]:
+        ends = [self.reader.function.blocks[label][-1] for label in labels]
+        return {self.index[end.values[0]] for end in ends if end.values and end.values[0] in self.index}
+
+    def _access(self, pointer: str, store: bool, size: int, stream: bool) -> Access:
+        address = self.reader.addresses.pointer(pointer)
+        memory = self.reader.memory(address.root)
+        register = not stream and self._in_registers(address, memory)
+        name = f"{memory.name}+{address.offset.constant}" if stream else memory.name
+        if name not in self.memories:
+            kind = memory.kind
+            self.memories[name] = Memory(name, kind, memory.interface)
+        return Access(name, store, address.offset, size, register, stream)
+
+    def _in_registers(self, address: Address, memory: Memory) -> bool:
+        if address.root in self.reader.allocas:
+            return self.reader.is_register(address.root)
+        return bool(memory.kind) and memory.kind[0] not in "[{%<"
+
+    def _steps(self, operations: tuple[Operation, ...]) -> dict[str, int]:
+        """What an iteration adds to its loop-carried values: of a counter that starts again, while it runs."""
+        steps = {}
+        for name, value in self.latches.items():
+            steps[name] = self._step(name, value, operations)
+        for instruction in operations:
+            for access in instruction.accesses:
+                if access.store and access.memory in self.reader.scalars:
+                    value = split(self.instructions[instruction.index][1].text)[0]
+                    steps[access.memory] = self._step(access.memory, value, operations)
+        return steps
+
+    def _step(self, name: str, value: str, operations: tuple[Operation, ...]) -> int:
+        grown = self.reader.addresses.value(value)
+        if len(grown.terms) == 1 and grown.terms[0] == (name, 1):
+            return grown.constant
+        start = self.index.get(value.split()[-1])
+        waiting, visited = ([start] if start is not None else []), set()
+        while waiting:
+            index = waiting.pop(0)
+            linear = self.reader.addresses.value(operations[index].name) if operations[index].name else None
+            if linear is not None and linear.terms == ((name, 1),) and linear.constant:
+                return linear.constant
+            fresh = [source_index for source_index in operations[index].inputs if source_index not in visited]
+            visited.update(fresh)
+            waiting += fresh
+        return 1
+
+    def _exclusive(self) -> dict[str, frozenset[str]]:
+        """Label → labels that may come after it in the same iteration."""
+        reach: dict[str, frozenset[str]] = {}
+        for label in reversed(self.order):
+            ways = [way for way in self.reader.function.successors[label] if way in reach and way != self.header]
+            reach[label] = frozenset(ways).union(*(reach[way] for way in ways))
+        return reach
+
+
+def _declared(mark: Instruction) -> tuple[int, int]:
+    """Interval and depth of a mark."""
+    numbers = [int(piece.split()[1]) for piece in arguments_of(mark.text)[:2]]
+    if "_ssdm_op_SpecPipeline" in mark.text:
+        return max(1, numbers[0]), 0
+    return numbers[0], numbers[1]

@@ -1,0 +1,303 @@
+"""LLVM IR as text → functions, blocks and instructions, with the source lines that its debug information names.
+
+The text is read in one pass, because a body of tens of thousands of instructions is usual where loops are unrolled.
+Values, blocks and metadata are known by their names; types are the words that stand there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePath
+
+_NAME = r'(?:[%@](?:"[^"]*"|[-\w$.]+))'
+_VALUE = re.compile(_NAME)
+_DEFINE = re.compile(r"define .*?@(\"[^\"]*\"|[-\w$.]+)\((.*)\)(?: .*)?\{")
+_LABEL = re.compile(r'("[^"]*"|[-\w$.]+):')
+_METADATA = re.compile(r", !(\w+) !(\d+)")
+_ATTACHED = re.compile(r"(?:, ![\w.]+ !(?:\d+|\{\}))+$")
+_RECORD = re.compile(r"!(\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
+_FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|!\d+|[^,]+)')
+_TYPE = re.compile(rf"({_NAME}) = type (.*)$")
+_GLOBAL = re.compile(rf"({_NAME}) = .*?(?:global|constant) (.*)$")
+_POINTED = re.compile(rf"#dbg_(?:value|declare|assign)\(.*?ptr ({_NAME}), !(\d+), !DIExpression\(\)")
+_ASSIGNED = re.compile(rf"#dbg_assign\(.*?, !(\d+), !DIExpression\(.*?\), !\d+, ptr ({_NAME}), ")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """text: what follows the result's name, without metadata. location: the number of its DILocation, or None."""
+
+    name: str
+    opcode: str
+    text: str
+    location: int | None
+
+    @cached_property
+    def values(self) -> tuple[str, ...]:
+        """Names that stand in it, in their order: of values, blocks, functions and types."""
+        return tuple(_VALUE.findall(self.text))
+
+
+@dataclass
+class Function:
+    """A defined function. blocks: label → instructions, the entry first."""
+
+    name: str
+    arguments: tuple[str, ...]
+    blocks: dict[str, list[Instruction]] = field(default_factory=dict)
+
+    @cached_property
+    def definitions(self) -> dict[str, Instruction]:
+        """Of every value that an instruction gives."""
+        return {
+            instruction.name: instruction for block in self.blocks.values() for instruction in block if instruction.name
+        }
+
+    @cached_property
+    def successors(self) -> dict[str, tuple[str, ...]]:
+        """Label → labels that its last instruction leads to."""
+        return {
+            label: tuple(instruction for instruction in block[-1].values if instruction in self.blocks) if block else ()
+            for label, block in self.blocks.items()
+        }
+
+
+@dataclass
+class Module:
+    """Everything that is defined. types, globals: name → type. variables: (function,
+    value) → numbers of DILocalVariables."""
+
+    target: str = ""
+    functions: dict[str, Function] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    globals: dict[str, str] = field(default_factory=dict)
+    described: dict[str, int] = field(default_factory=dict)
+    records: dict[int, tuple[str, str]] = field(default_factory=dict)
+    variables: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+
+    def variables_of(self, function: str, value: str) -> set[int]:
+        """Numbers of the variables that the sources have for a value of a function, or for a global."""
+        numbers = set(self.variables.get((function, value), ()))
+        if value in self.described:
+            expression = self.record(self.described[value])
+            numbers.add(int(expression["var"][1:]) if "var" in expression else self.described[value])
+        return numbers
+
+    def records_of(self, kind: str) -> Iterator[Mapping[str, str]]:
+        """All debug records of a kind."""
+        return (self.record(number) for number, (name, _) in self.records.items() if name == kind)
+
+    def record(self, number: int) -> Mapping[str, str]:
+        """Fields of the debug record ``!number``, with its ``kind``; empty for none."""
+        if number not in self.records:
+            return {}
+        kind, text = self.records[number]
+        return {"kind": kind, **{name: value.strip('"') for name, value in _FIELD.findall(text)}}
+
+
+def parse(text: str) -> Module:
+    """LLVM IR of any version that writes an instruction a line. What it does not know it leaves out."""
+    module = Module()
+    function: Function | None = None
+    label = ""
+    for line in _whole_lines(text):
+        if function is None:
+            function = _outside(line, module)
+            label = next(iter(function.blocks)) if function else ""
+        elif line == "}":
+            function = None
+        elif line.startswith("    #dbg"):
+            _note_variable(line, function.name, module)
+        elif (heading := _LABEL.match(line)) is not None:
+            label = "%" + heading[1]
+            if len(function.blocks) == 1 and not next(iter(function.blocks.values())):
+                function.blocks.clear()
+            function.blocks[label] = []
+        elif line.startswith("  "):
+            function.blocks[label].append(_instruction(line.strip()))
+    return module
+
+
+def _whole_lines(text: str) -> Iterator[str]:
+    """A switch stands on several lines."""
+    pending = ""
+    for line in text.splitlines():
+        if pending:
+            pending += " " + line.strip()
+            if line.strip().startswith("]"):
+                yield pending
+                pending = ""
+        elif line.startswith("  switch ") and "]" not in line:
+            pending = line
+        else:
+            yield line
+
+
+def _outside(line: str, module: Module) -> Function | None:
+    """A line outside of functions; the function that begins in it."""
+    if line.startswith("define"):
+        heading = _DEFINE.match(line)
+        if heading is not None:
+            arguments = tuple(re.findall(r"(%(?:\"[^\"]*\"|[-\w$.]+))(?=,|$)", _without_types(heading[2])))
+            function = Function("@" + heading[1], arguments, {f"%{len(arguments)}": []})
+            module.functions[function.name] = function
+            return function
+    elif line.startswith("target triple"):
+        module.target = line
+    elif line.startswith("!"):
+        record = _RECORD.match(line)
+        if record is not None:
+            module.records[int(record[1])] = (record[2], record[3])
+    elif (kind := _TYPE.match(line)) is not None:
+        module.types[kind[1]] = kind[2]
+    elif (variable := _GLOBAL.match(line)) is not None:
+        module.globals[variable[1]] = type_of(variable[2])
+        described = re.search(r", !dbg !(\d+)", line)
+        if described is not None:
+            module.described[variable[1]] = int(described[1])
+    return None
+
+
+def _without_types(arguments: str) -> str:
+    """Attributes with parentheses and array lengths hold commas of their own."""
+    return re.sub(r"\([^()]*\)", "", re.sub(r"\([^()]*\)", "", arguments))
+
+
+def _note_variable(line: str, function: str, module: Module) -> None:
+    pointed, assigned = _POINTED.search(line), _ASSIGNED.search(line)
+    if pointed is not None:
+        module.variables.setdefault((function, pointed[1]), set()).add(int(pointed[2]))
+    if assigned is not None:
+        module.variables.setdefault((function, assigned[2]), set()).add(int(assigned[1]))
+
+
+def _instruction(line: str) -> Instruction:
+    place = next((int(number) for kind, number in _METADATA.findall(line) if kind == "dbg"), None)
+    bare = _ATTACHED.sub("", line)
+    name = ""
+    if bare.startswith("%") and " = " in bare:
+        name, bare = bare.split(" = ", 1)
+    opcode, _, operands = bare.partition(" ")
+    if opcode in ("tail", "musttail", "notail"):
+        opcode, _, operands = operands.partition(" ")
+    return Instruction(name, opcode, operands, place)
+
+
+@dataclass(frozen=True)
+class Location:
+    """file, line: in the source. scopes: functions, from the one it stands in to the one that all are inlined into;
+    functions: where each of them begins."""
+
+    file: str
+    line: int
+    scopes: tuple[str, ...]
+    functions: tuple[tuple[str, int], ...]
+
+
+HEADERS = str(PurePath(__file__).with_name("include"))
+"""Code of these headers stands for the line that uses it."""
+
+
+class Locations:
+    """Source lines of a module's instructions."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._known: dict[int, Location] = {}
+
+    def location(self, number: int | None) -> Location | None:
+        """Of a DILocation; None without one."""
+        if number is None:
+            return None
+        if number not in self._known:
+            self._known[number] = self._read(number)
+        return self._known[number]
+
+    def _read(self, number: int) -> Location:
+        record = self._module.record(number)
+        file, function = self._scope(record.get("scope", ""))
+        begins = self._function(record.get("scope", ""))
+        outer = self.location(_number(record.get("inlinedAt", "")))
+        line = int(record.get("line", "0"))
+        if outer is None:
+            return Location(file, line, (function,), (begins,))
+        if not line or file.startswith(HEADERS):
+            file, line = outer.file, outer.line
+        return Location(file, line, (function, *outer.scopes), (begins, *outer.functions))
+
+    def _scope(self, reference: str) -> tuple[str, str]:
+        """File and function of a scope."""
+        file, number = "", _number(reference)
+        while number is not None:
+            record = self._module.record(number)
+            file = file or self.file(record.get("file", ""))
+            if record.get("kind") == "DISubprogram":
+                return file, record.get("name", "")
+            number = _number(record.get("scope", ""))
+        return file, ""
+
+    def file(self, reference: str) -> str:
+        """The name of a DIFile."""
+        number = _number(reference)
+        record = self._module.record(number) if number is not None else {}
+        return str(PurePath(record.get("directory", ""), record.get("filename", "")))
+
+    def variable(self, number: int) -> tuple[str, tuple[str, int]]:
+        """Name of a DILocalVariable or DIGlobalVariable, with file and line of the function that it stands in."""
+        record = self._module.record(number)
+        return record.get("name", ""), self._function(record.get("scope", ""))
+
+    def _function(self, reference: str) -> tuple[str, int]:
+        number = _number(reference)
+        while number is not None:
+            record = self._module.record(number)
+            if record.get("kind") == "DISubprogram":
+                return PurePath(self.file(record.get("file", ""))).name, int(record.get("line", "0"))
+            number = _number(record.get("scope", ""))
+        return "", 0
+
+
+def _number(reference: str) -> int | None:
+    return int(reference[1:]) if reference.startswith("!") else None
+
+
+_CALLED = re.compile(r'(?:@(?:"[^"]*"|[-\w$.]+)|")\(')
+
+
+def arguments_of(text: str) -> tuple[str, ...]:
+    """``i32 1``, ``ptr %x`` of a call's text."""
+    called = _CALLED.search(text)
+    return split(text[called.end() :]) if called else ()
+
+
+def split(text: str) -> tuple[str, ...]:
+    """The pieces between commas, up to a bracket that closes what was not opened; nested ones stay together."""
+    depth, start, pieces = 0, 0, []
+    for position, character in enumerate(text):
+        if character in "([{<":
+            depth += 1
+        elif character in ")]}>":
+            depth -= 1
+            if depth < 0:
+                text = text[:position]
+                break
+        elif character == "," and not depth:
+            pieces.append(text[start:position].strip())
+            start = position + 1
+    last = text[start:].strip()
+    return (*pieces, last) if last else tuple(pieces)
+
+
+def type_of(text: str) -> str:
+    """The type at the beginning of a text."""
+    if text[:1] not in "[{<":
+        return text.split(" ")[0].rstrip(",")
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character in "[{<(") - (character in "]}>)")
+        if not depth:
+            return text[: position + 1]
+    return text

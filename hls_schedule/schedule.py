@@ -1,0 +1,198 @@
+"""Operations in stages: chained within a cycle while its budget lasts, memory ports taken in turns.
+
+The rules are those that the vendor's schedule reports show. An operator starts in the stage in which its last input is
+ready, behind it if both fit into the cycle's budget, else in the next stage. A core of several stages delivers in its
+last one. A value that such a core delivers is handed to the next iteration in that same cycle; any other is in its
+register a cycle later.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hls_schedule.dependences import Dependence, Dependences
+from hls_schedule.operators import OperatorTable, Timing
+from hls_schedule.ports import Ports
+from hls_schedule.reading.ir import Loop, Operation
+
+PIPELINED = frozenset({"mul"})
+"""Operators that are split into stages where one cycle is too short for them."""
+
+WHOLE_CYCLE = frozenset({"axi_request", "axi_response", "axi_word"})
+"""Operators behind which nothing is chained, at whatever clock: their adapter has registers."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """first, last: stages; ready: nanoseconds into the last one at which the result is there."""
+
+    first: int
+    last: int
+    ready: float
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """The least interval that a loop-carried value allows, and the operations on its way, first to last.
+
+    ns: their delays one behind the other, without registers between.
+    """
+
+    interval: int
+    path: tuple[int, ...]
+    ns: float
+    distance: int
+
+
+def timings(loop: Loop, ports: Ports, table: OperatorTable, budget_ns: float) -> tuple[Timing, ...]:
+    """Of every operation; wiring takes no time."""
+    return tuple(_timing(operation, ports, table, budget_ns) for operation in loop.operations)
+
+
+def _timing(operation: Operation, ports: Ports, table: OperatorTable, budget_ns: float) -> Timing:
+    for access in operation.accesses:
+        if not access.register and not access.stream:
+            words, bits = ports.shape(access)
+            return Timing(1 if access.store else 2, table.memory_ns(words, bits))
+        if access.register and access.offset.terms:
+            return table.timing("register" if access.store else "multiplexer", 8 * access.size)
+    if not operation.operator:
+        return Timing(1, 0.0)
+    timing = table.timing(operation.operator, operation.bits)
+    if operation.operator in WHOLE_CYCLE:
+        return Timing(timing.stages, budget_ns)
+    if operation.operator in PIPELINED and timing.ns > budget_ns:
+        return Timing(timing.stages + math.ceil(timing.ns / budget_ns) - 1, budget_ns)
+    return timing
+
+
+def chain(earliest: tuple[int, float], timing: Timing, budget_ns: float) -> Place:
+    """Behind an input that is ready at ``earliest``, a stage and nanoseconds into it."""
+    stage, ns = earliest
+    if ns > 0 and ns + timing.ns > budget_ns:
+        stage, ns = stage + 1, 0.0
+    if timing.pipelined:
+        return Place(stage, stage + timing.stages - 1, timing.ns)
+    return Place(stage, stage, ns + timing.ns)
+
+
+def recurrences(loop: Loop, needs: Dependences, timing: Sequence[Timing], budget_ns: float) -> tuple[Recurrence, ...]:
+    """Of every loop-carried dependence, the tightest first."""
+    by_sink: dict[int, list[Dependence]] = {}
+    for dependence in needs.carried:
+        by_sink.setdefault(dependence.sink, []).append(dependence)
+    bounds = []
+    for sink, dependences in by_sink.items():
+        walk = _Walk(loop, needs.readers, timing, budget_ns)
+        walk.go(sink)
+        bounds += [bound for edge in dependences if (bound := walk.recurrence(edge)) is not None]
+    return tuple(sorted(bounds, key=lambda bound: (-bound.interval, -bound.ns)))
+
+
+class _Walk:
+    """From one operation in stage 0 to all that follow from it; what does not follow is there in time.
+
+    places: where operations come to lie. sums: nanoseconds of the longest way to each, without registers between.
+    """
+
+    def __init__(
+        self, loop: Loop, readers: Sequence[Sequence[Dependence]], timing: Sequence[Timing], budget_ns: float
+    ) -> None:
+        self.loop, self.readers, self.timing, self.budget = loop, readers, timing, budget_ns
+        self.places: dict[int, Place] = {}
+        self.sums: dict[int, float] = {}
+        self._via: dict[int, int] = {}
+        self._longest: dict[int, int] = {}
+
+    def go(self, start: int) -> None:
+        """Follows everything from ``start``."""
+        earliest: dict[int, tuple[int, float, int]] = {}
+        summed: dict[int, tuple[float, int]] = {}
+        waiting, reached = [start], {start}
+        while waiting:
+            index = heapq.heappop(waiting)
+            self._put(index, earliest.get(index), summed.get(index))
+            for edge in self.readers[index]:
+                if edge.sink > index:
+                    arrival, total = (*_behind(self.places[index], edge), index), (self.sums[index], index)
+                    earliest[edge.sink] = max(earliest.get(edge.sink, arrival), arrival)
+                    summed[edge.sink] = max(summed.get(edge.sink, total), total)
+                    if edge.sink not in reached:
+                        reached.add(edge.sink)
+                        heapq.heappush(waiting, edge.sink)
+
+    def _put(self, index: int, arrival: tuple[int, float, int] | None, total: tuple[float, int] | None) -> None:
+        timing = self.timing[index]
+        stage, ns = arrival[:2] if arrival else (0, 0.0)
+        self.places[index] = chain((stage, ns), timing, self.budget)
+        self.sums[index] = (total[0] if total else 0.0) + timing.ns * timing.stages
+        if arrival is not None and total is not None:
+            self._via[index], self._longest[index] = arrival[2], total[1]
+
+    def recurrence(self, dependence: Dependence) -> Recurrence | None:
+        """The bound of a dependence whose sink the walk began at; None where its source does not follow from it."""
+        end = dependence.source
+        if end not in self.places:
+            return None
+        path = self._path(end, self._via)
+        stages = self.places[end].last + (0 if self._forwarded(path) else 1)
+        interval = max(1, math.ceil(stages / dependence.distance))
+        return Recurrence(interval, self._path(end, self._longest), self.sums[end], dependence.distance)
+
+    def _path(self, end: int, via: Mapping[int, int]) -> tuple[int, ...]:
+        path = [end]
+        while path[-1] in via:
+            path.append(via[path[-1]])
+        return tuple(reversed(path))
+
+    def _forwarded(self, path: Sequence[int]) -> bool:
+        """Whether the value is taken in the very cycle in which it appears: a core registers what it is given, so
+        nothing but wiring may lie between the value and the first core of its way."""
+        if any(not access.register for access in self.loop.operations[path[-1]].accesses):
+            return False
+        for index in path[1:]:
+            if self.timing[index].pipelined and not self.loop.operations[index].accesses:
+                return self.places[path[-1]].last > 0
+            if self.timing[index].ns > 0:
+                return False
+        return False
+
+
+def _behind(source: Place, dependence: Dependence) -> tuple[int, float]:
+    """When the sink may start: a load reads what a store wrote in an earlier cycle."""
+    return (source.last + 1, 0.0) if dependence.wait else (source.last, source.ready)
+
+
+def place(
+    loop: Loop, needs: Dependences, ports: Ports, timing: Sequence[Timing], budget_ns: float, interval: int
+) -> tuple[Place, ...]:
+    """Every operation as early as its inputs and the ports of its memory allow, those that may start first first."""
+    missing = [len(inputs) for inputs in needs.inputs]
+    places: dict[int, Place] = {}
+    occupied: Counter[tuple[str, int]] = Counter()
+    waiting = [(0, index) for index, count in enumerate(missing) if not count]
+    heapq.heapify(waiting)
+    while waiting:
+        _, index = heapq.heappop(waiting)
+        arrival = max((_behind(places[edge.source], edge) for edge in needs.inputs[index]), default=(0, 0.0))
+        earliest = chain(arrival, timing[index], budget_ns)
+        places[index] = _port(ports.needed(loop.operations[index]), earliest, occupied, interval)
+        for edge in needs.readers[index]:
+            missing[edge.sink] -= 1
+            if not missing[edge.sink]:
+                stage = max(places[needed.source].last for needed in needs.inputs[edge.sink])
+                heapq.heappush(waiting, (stage, edge.sink))
+    return tuple(places[index] for index in range(len(needs.inputs)))
+
+
+def _port(ports: Mapping[str, int], earliest: Place, occupied: Counter[tuple[str, int]], interval: int) -> Place:
+    """``earliest``, or the next stage in which all ports are free. ports: how often each serves in a cycle."""
+    late = 0
+    while late < interval and any(occupied[p, (earliest.first + late) % interval] >= n for p, n in ports.items()):
+        late += 1
+    occupied.update((port, (earliest.first + late) % interval) for port in ports)
+    return Place(earliest.first + late, earliest.last + late, earliest.ready)

@@ -1,0 +1,102 @@
+"""A generated design's claims beside what its sources let a vendor's tool reach: ``check_design``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from boards.errors import ScheduleError
+from hls_schedule.check import CheckedLoop, read_sources
+from systolic.report.tables import table
+from systolic.styles.registry import open_design
+
+CLOCK_STEP_MHZ = 1.0
+"""How exactly the highest clock is found."""
+
+
+@dataclass(frozen=True)
+class DesignCheck:
+    """Every pipelined loop at a clock. highest_clock_mhz: at which each reaches the interval that it declares."""
+
+    clock_mhz: float
+    highest_clock_mhz: float
+    loops: tuple[CheckedLoop, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether no loop is slower or deeper than declared."""
+        return all(loop.holds and not loop.deeper for loop in self.loops)
+
+    def values(self) -> dict[str, Any]:
+        """As one JSON object."""
+        loops = [{**asdict(loop), "holds": loop.holds, "remedy": _remedy(loop)} for loop in self.loops]
+        return {
+            "clock_mhz": self.clock_mhz,
+            "holds": self.holds,
+            "highest_clock_mhz": self.highest_clock_mhz,
+            "loops": loops,
+            "memories": [],
+        }
+
+    def text(self) -> str:
+        """A table of the loops; of those that do not hold, the path and what would mend it."""
+        head = ("process", "loop", "II", "derived", "depth", "derived", "path ns", "of ns", "")
+        rows = [
+            (
+                loop.process, loop.source, loop.declared_ii, loop.derived_ii, loop.declared_depth, loop.derived_depth,
+                f"{loop.path_ns:.2f}", f"{loop.budget_ns * max(1, loop.declared_ii):.2f}",
+                "" if loop.holds and not loop.deeper else "does not hold" if not loop.holds else "deeper",
+            )
+            for loop in self.loops
+        ]  # fmt: skip
+        broken = [loop for loop in self.loops if not loop.holds]
+        last = (
+            f"Every loop holds at {self.clock_mhz:g} MHz"
+            if self.holds
+            else f"{sum(not loop.holds or loop.deeper for loop in self.loops)} of {len(self.loops)} loops do not reach "
+            f"what they declare at {self.clock_mhz:g} MHz"
+        )
+        clock = f"{last}; the carried paths of all loops fit up to {self.highest_clock_mhz:g} MHz."
+        return "\n\n".join([table(head, rows), *map(_broken, broken), clock])
+
+
+def check_design(
+    folder: Path, clock_mhz: float | None, progress: Callable[[str], None] = lambda _: None
+) -> DesignCheck:
+    """folder: of a generated design. ScheduleError where its sources do not compile, or without the extra ``check``."""
+    design = open_design(folder)
+    clock = clock_mhz or float(design.manifest.clock_mhz)
+    if clock <= 0:
+        raise ScheduleError(f"--clock is a frequency above 0 MHz, not {clock:g}")
+    progress("compiling the sources")
+    sources = read_sources(folder / "src" / "top.cpp")
+    progress("scheduling the loops")
+    loops = sources.check(clock)
+    return DesignCheck(clock, _highest_clock(loops, clock), loops)
+
+
+def _highest_clock(loops: tuple[CheckedLoop, ...], clock_mhz: float) -> float:
+    """At which the longest loop-carried path fits: its budget is a share of the period."""
+    slowest = max((loop.path_ns / (loop.budget_ns * max(1, loop.declared_ii)) for loop in loops), default=0.0)
+    return float(int(clock_mhz / slowest)) if slowest else clock_mhz
+
+
+def _broken(loop: CheckedLoop) -> str:
+    lines = [f"{loop.process}, {loop.source}: {_remedy(loop)}"]
+    if loop.path_ns > loop.budget_ns * max(1, loop.declared_ii):
+        lines += [f"  {step.ns:5.2f} ns  {step.source}  {' '.join(step.operators)}" for step in loop.path]
+    return "\n".join(lines)
+
+
+def _remedy(loop: CheckedLoop) -> str:
+    """What would mend a loop; "" where nothing has to."""
+    if loop.holds:
+        return f"declare a depth of {loop.derived_depth}" if loop.deeper else ""
+    if loop.reason.startswith("ports"):
+        return f"II {loop.derived_ii} by the {loop.reason}: partition it, or access it less often in an iteration"
+    return (
+        f"a loop-carried path of {loop.path_ns:.2f} ns does not fit into {loop.budget_ns:.2f} ns: shorten it by "
+        "computing ahead, in registers of the iteration before, or by narrower counters"
+    )

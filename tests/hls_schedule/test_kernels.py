@@ -1,0 +1,120 @@
+"""Kernels of a few lines, of each of which it is known what a loop can reach."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ziglang", reason="the checks of schedules compile with the clang of the package ziglang")
+
+from boards.errors import ScheduleError
+from hls_schedule.check import CheckedLoop, read_sources
+
+HEAD = '#include <ap_int.h>\n#include <hls_stream.h>\n#include "instrument.h"\nstruct pair_t { int low, high; };\n'
+MHZ = 300.0
+
+
+def checked(folder: Path, body: str, mhz: float = MHZ) -> CheckedLoop:
+    """The one pipelined loop of a kernel."""
+    (folder / "instrument.h").write_text(
+        "#ifndef SYSTOLIC_INSTRUMENT_H\n#error a check has an instrument.h of its own\n#endif\n"
+    )
+    path = folder / "top.cpp"
+    path.write_text(HEAD + body)
+    (loop,) = read_sources(path).check(mhz)
+    return loop
+
+
+def kernel(lines: str, arguments: str = "hls::stream<int> &in, hls::stream<int> &out, int n", before: str = "") -> str:
+    """A loop of II 1 and depth 3 around some lines."""
+    loop = f"for (int i = 0; i < n; ++i) {{\nSYSTOLIC_PIPELINE(1, 3);\n{lines}\n}}"
+    return f"void top({arguments}) {{\n{before}\n{loop}\n}}\n"
+
+
+def test_a_sum_of_32_bits_fits_into_a_cycle(tmp_path: Path) -> None:
+    loop = checked(tmp_path, kernel("sum += in.read(); out.write(sum);", before="int sum = 0;"))
+    assert (loop.declared_ii, loop.derived_ii, loop.declared_depth) == (1, 1, 3)
+    assert loop.holds
+    assert 0.88 < loop.path_ns < loop.budget_ns == pytest.approx(1000 / MHZ * 0.73, abs=1e-3)
+
+
+def test_two_additions_and_a_choice_do_not_fit_and_their_lines_are_told(tmp_path: Path) -> None:
+    first = "const int a = in.read();\nx = x + a > n ? x + a - n : x * 5 + 3;\n"
+    long = first + "x = x > 77 ? x ^ (x + a) : x + 9;\nout.write(x);"
+    loop = checked(tmp_path, kernel(long, before="int x = 0;"))
+    assert loop.derived_ii > 1
+    assert not loop.holds
+    assert loop.reason == "carried path"
+    assert {step.source for step in loop.path} >= {"top.cpp:10", "top.cpp:11"}
+    assert sum(step.ns for step in loop.path) == pytest.approx(loop.path_ns, abs=0.01)
+
+
+def test_narrower_counters_are_faster(tmp_path: Path) -> None:
+    lines = "x = x + in.read(); out.write(x);"
+    streams = "hls::stream<ap_uint<64> > &in, hls::stream<ap_uint<64> > &out, ap_uint<8> n"
+    paths = [checked(tmp_path, kernel(lines, streams, f"ap_uint<{bits}> x = 0;")).path_ns for bits in (8, 64)]
+    assert paths[0] < paths[1]
+
+
+STATIC = "static int words[512];\n#pragma HLS BIND_STORAGE variable = words type = ram_s2p impl = bram\n"
+
+
+def test_a_simple_dual_port_memory_takes_one_store_a_cycle(tmp_path: Path) -> None:
+    stores = "const int a = in.read() & 511;\nwords[a] = i;\nwords[a ^ 1] = n;\nout.write(words[i & 511]);"
+    free = "#pragma HLS DEPENDENCE variable = words type = inter false\n"
+    loop = checked(tmp_path, kernel(free + stores, before=STATIC))
+    assert (loop.derived_ii, loop.reason) == (2, "ports of words (write)")
+
+
+def test_a_memory_in_two_partitions_takes_a_store_to_each(tmp_path: Path) -> None:
+    partition = "#pragma HLS ARRAY_PARTITION variable = words cyclic factor = 2\n"
+    free = "#pragma HLS DEPENDENCE variable = words type = inter false\n"
+    stores = (
+        "const int a = in.read() & 255;\nwords[2 * a] = i;\nwords[2 * a + 1] = n;\nout.write(words[(2 * i) & 511]);"
+    )
+    loop = checked(tmp_path, kernel(free + stores, before=STATIC + partition))
+    assert (loop.derived_ii, loop.reason) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("pragma", "interval"), [("", 4), ("#pragma HLS AGGREGATE variable = kept compact = bit\n", 1)]
+)
+def test_a_struct_of_arrays_is_one_word_only_where_it_is_aggregated(tmp_path: Path, pragma: str, interval: int) -> None:
+    before = (
+        "struct lanes_t { int lane[4]; };\nstatic lanes_t kept[64];\n"
+        "#pragma HLS BIND_STORAGE variable = kept type = ram_s2p impl = bram\n" + pragma
+    )
+    lines = "lanes_t word;\nfor (int l = 0; l < 4; ++l) word.lane[l] = in.read();\nkept[i & 63] = word;"
+    streams = "hls::stream<int> in[4], hls::stream<int> &out, int n"
+    lines = lines.replace("in.read()", "in[l].read()") + "\nout.write(kept[n & 63].lane[0]);"
+    free = "#pragma HLS DEPENDENCE variable = kept type = inter false\n"
+    loop = checked(tmp_path, kernel(free + lines, streams, before))
+    assert loop.derived_ii == interval
+
+
+def test_two_reads_of_a_stream_take_two_cycles_unless_they_exclude_each_other(tmp_path: Path) -> None:
+    twice = checked(tmp_path, kernel("out.write(in.read() + in.read());"))
+    assert (twice.derived_ii, twice.reason) == (2, "ports of in (fifo, read)")
+    either = checked(tmp_path, kernel("if (i & 1) out.write(in.read()); else out.write(in.read() * n);"))
+    assert either.derived_ii == 1
+
+
+def test_a_pragma_of_its_own_is_a_mark_too(tmp_path: Path) -> None:
+    loop = checked(
+        tmp_path, kernel("out.write(in.read());").replace("SYSTOLIC_PIPELINE(1, 3);", "#pragma HLS PIPELINE II=2")
+    )
+    assert (loop.declared_ii, loop.declared_depth, loop.holds) == (2, 0, True)
+
+
+def test_a_lower_clock_leaves_more_time(tmp_path: Path) -> None:
+    text = kernel("sum += in.read() > n ? 3 : sum >> 2; out.write(sum);", before="int sum = 0;")
+    slow, fast = checked(tmp_path, text, 100), checked(tmp_path, text, 500)
+    assert slow.budget_ns == pytest.approx(5 * fast.budget_ns, rel=0.01)
+    assert (slow.derived_ii, fast.derived_ii > 1) == (1, True)
+    assert slow.derived_depth <= fast.derived_depth
+
+
+def test_code_that_does_not_compile_is_refused_with_the_compilers_words(tmp_path: Path) -> None:
+    with pytest.raises(ScheduleError, match=r"does not compile for a check: .*'missing'"):
+        checked(tmp_path, kernel("missing = 1;"))
