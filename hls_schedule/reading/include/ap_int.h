@@ -94,9 +94,9 @@ struct ap_int_base {
         (BITS <= 8), typename std::conditional<SIGNED, signed char, unsigned char>::type,
         typename std::conditional<
             (BITS <= 16), typename std::conditional<SIGNED, short, unsigned short>::type,
-            typename std::conditional<
-                (BITS <= 32), typename std::conditional<SIGNED, int, unsigned>::type,
-                typename std::conditional<SIGNED, long long, unsigned long long>::type>::type>::type>::type native;
+            typename std::conditional<(BITS <= 32), typename std::conditional<SIGNED, int, unsigned>::type,
+                                      typename std::conditional<SIGNED, long long, unsigned long long>::type>::type>::
+            type>::type native;
     operator native() const { return static_cast<native>(number); }
     int to_int() const { return static_cast<int>(number); }
     unsigned to_uint() const { return static_cast<unsigned>(number); }
@@ -147,18 +147,18 @@ struct ap_int_base {
     bool operator!() const { return number == 0; }
 };
 
-#define HLS_SCHEDULE_EITHER(A, B)                                                                                   \
-    class = typename std::enable_if<hls_schedule::operand<A>::known && hls_schedule::operand<B>::known &&           \
-                                    !(std::is_integral<A>::value && std::is_integral<B>::value) &&                  \
-                                    !(std::is_enum<A>::value || std::is_enum<B>::value)>::type
-#define HLS_SCHEDULE_OPERATOR(SYMBOL, WIDTH, SIGN)                                                                  \
-    template <class A, class B, HLS_SCHEDULE_EITHER(A, B)>                                                          \
-    inline auto operator SYMBOL(const A &a, const B &b) {                                                           \
-        typedef hls_schedule::operand<A> P;                                                                         \
-        typedef hls_schedule::operand<B> Q;                                                                         \
-        typedef ap_int_base<(WIDTH), (SIGN)> result;                                                                \
-        typedef typename result::type wide;                                                                         \
-        return result::of(wide(hls_schedule::number<A>(a).number) SYMBOL wide(hls_schedule::number<B>(b).number));  \
+#define HLS_SCHEDULE_EITHER(A, B) \
+    class = typename std::enable_if < hls_schedule::operand<A>::known && hls_schedule::operand<B>::known && \
+            !(std::is_integral<A>::value && std::is_integral<B>::value) && \
+            !(std::is_enum<A>::value || std::is_enum<B>::value) > ::type
+#define HLS_SCHEDULE_OPERATOR(SYMBOL, WIDTH, SIGN) \
+    template <class A, class B, HLS_SCHEDULE_EITHER(A, B)> \
+    inline auto operator SYMBOL(const A &a, const B &b) { \
+        typedef hls_schedule::operand<A> P; \
+        typedef hls_schedule::operand<B> Q; \
+        typedef ap_int_base<(WIDTH), (SIGN)> result; \
+        typedef typename result::type wide; \
+        return result::of(wide(hls_schedule::number<A>(a).number) SYMBOL wide(hls_schedule::number<B>(b).number)); \
     }
 HLS_SCHEDULE_OPERATOR(+, (hls_schedule::sum_bits(P::bits, P::is_signed, Q::bits, Q::is_signed) + 1),
                       (P::is_signed || Q::is_signed))
@@ -173,15 +173,15 @@ HLS_SCHEDULE_OPERATOR(|, (hls_schedule::sum_bits(P::bits, P::is_signed, Q::bits,
 HLS_SCHEDULE_OPERATOR(^, (hls_schedule::sum_bits(P::bits, P::is_signed, Q::bits, Q::is_signed)),
                       (P::is_signed || Q::is_signed))
 
-#define HLS_SCHEDULE_COMPARISON(SYMBOL)                                                                             \
-    template <class A, class B, HLS_SCHEDULE_EITHER(A, B)>                                                          \
-    inline bool operator SYMBOL(const A &a, const B &b) {                                                           \
-        typedef hls_schedule::operand<A> P;                                                                         \
-        typedef hls_schedule::operand<B> Q;                                                                         \
-        typedef ap_int_base<hls_schedule::sum_bits(P::bits, P::is_signed, Q::bits, Q::is_signed),                   \
-                            (P::is_signed || Q::is_signed)>                                                         \
-            both;                                                                                                   \
-        return both(hls_schedule::number<A>(a)).number SYMBOL both(hls_schedule::number<B>(b)).number;              \
+#define HLS_SCHEDULE_COMPARISON(SYMBOL) \
+    template <class A, class B, HLS_SCHEDULE_EITHER(A, B)> \
+    inline bool operator SYMBOL(const A &a, const B &b) { \
+        typedef hls_schedule::operand<A> P; \
+        typedef hls_schedule::operand<B> Q; \
+        typedef ap_int_base<hls_schedule::sum_bits(P::bits, P::is_signed, Q::bits, Q::is_signed), \
+                            (P::is_signed || Q::is_signed)> \
+            both; \
+        return both(hls_schedule::number<A>(a)).number SYMBOL both(hls_schedule::number<B>(b)).number; \
     }
 HLS_SCHEDULE_COMPARISON(==)
 HLS_SCHEDULE_COMPARISON(!=)
@@ -190,18 +190,18 @@ HLS_SCHEDULE_COMPARISON(>)
 HLS_SCHEDULE_COMPARISON(<=)
 HLS_SCHEDULE_COMPARISON(>=)
 
-#define HLS_SCHEDULE_SHIFT(SYMBOL)                                                                                  \
+#define HLS_SCHEDULE_SHIFT(SYMBOL) \
     template <int BITS, bool SIGNED, class B, class = typename std::enable_if<hls_schedule::operand<B>::known>::type> \
-    inline ap_int_base<BITS, SIGNED> operator SYMBOL(const ap_int_base<BITS, SIGNED> &a, const B &by) {             \
+    inline ap_int_base<BITS, SIGNED> operator SYMBOL(const ap_int_base<BITS, SIGNED> &a, const B &by) { \
         return ap_int_base<BITS, SIGNED>::of(a.number SYMBOL static_cast<int>(hls_schedule::number<B>(by).number)); \
     }
 HLS_SCHEDULE_SHIFT(<<)
 HLS_SCHEDULE_SHIFT(>>)
 
-#define HLS_SCHEDULE_ASSIGNMENT(SYMBOL)                                                          \
-    template <int BITS, bool SIGNED, class B>                                                    \
-    inline ap_int_base<BITS, SIGNED> &operator SYMBOL##=(ap_int_base<BITS, SIGNED> &a, const B &b) { \
-        return a = ap_int_base<BITS, SIGNED>(a SYMBOL b);                                        \
+#define HLS_SCHEDULE_ASSIGNMENT(SYMBOL) \
+    template <int BITS, bool SIGNED, class B> \
+    inline ap_int_base<BITS, SIGNED> &operator SYMBOL## = (ap_int_base<BITS, SIGNED> & a, const B &b) { \
+        return a = ap_int_base<BITS, SIGNED>(a SYMBOL b); \
     }
 HLS_SCHEDULE_ASSIGNMENT(+)
 HLS_SCHEDULE_ASSIGNMENT(-)
