@@ -76,6 +76,11 @@ def beside(target: Path, alone: bool = False) -> Iterator[Path]:
             os.close(lock)
 
 
+def sweep(target: Path) -> None:
+    """Removes what killed runs left beside ``target``, where nothing is to be written any more."""
+    _clear(target, None)
+
+
 def partials(target: Path) -> list[Path]:
     """The hidden folders beside ``target``, of runs that live and of killed ones; none where nobody may look."""
     prefix = _prefix(target)
@@ -94,7 +99,7 @@ def _prefix(target: Path) -> str:
     return f".{os.fsdecode(os.fsencode(target.name)[:200])}."
 
 
-def _clear(target: Path, own: Path) -> bool:
+def _clear(target: Path, own: Path | None) -> bool:
     """Removes what killed runs left beside ``target``; whether another run is at work there."""
     busy = False
     for folder in partials(target):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from boards.errors import SimulationError
 from host.contract.simulation_library import kept_in, sources, sources_key
-from host.whole_file import beside
+from host.whole_file import beside, sweep
 from systolic.progress import Progress
 
 TIMEOUT_SECONDS = 900
@@ -55,6 +55,8 @@ def build(folder: Path, variant: Variant = Variant(), tell: Progress = _silent) 
     if not library.is_file():
         tell(f"compiling ({variant.name})")
         compile_to(command, library, folder, tell)
+    else:
+        sweep(library.absolute())
     return library
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from boards.errors import SimulationError
+from host.whole_file import beside
 from systolic.execution import build as room
 from systolic.execution.build import Variant, build
 from tests.systolic.accelerators import Accelerator
@@ -46,6 +47,15 @@ def test_a_design_that_moved_is_not_compiled_again(made: Path, monkeypatch: pyte
     """``made`` is a copy elsewhere; with a compiler that fails, its library can only be the copied one."""
     monkeypatch.setenv("CXX", "false")
     assert build(made).parent == made / "build"
+
+
+def test_what_a_run_left_that_was_killed_behind_its_compiler_goes(made: Path) -> None:
+    library = build(made)
+    with beside(library) as hidden:
+        left = hidden
+    left.mkdir()
+    assert build(made) == library
+    assert not left.exists()
 
 
 def test_a_changed_source_is_compiled_again(made: Path) -> None:

@@ -29,7 +29,7 @@ STRIKES = {
     "disk error": Fault(error=errno.EIO),
 }
 
-_SECONDS = re.compile(rb"seconds|\d\.\d s\b")
+_SECONDS = re.compile(rb"seconds|\d\.\d s\b|>s</th")
 """What a JSON file or a report says of its own search."""
 
 
