@@ -96,3 +96,7 @@ class PictureError(SystolicError):
 
 class HostError(SystolicError):
     """The accelerator, on the board or simulated, did not do what the host asked."""
+
+
+class VendorError(SystolicError):
+    """A vendor's tool is not there or failed, or a report that it left is not usable."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from boards.errors import ScheduleError as ScheduleError
     from boards.errors import SimulationError as SimulationError
     from boards.errors import SystolicError as SystolicError
+    from boards.errors import VendorError as VendorError
     from systolic.designs import Design as Design
     from systolic.designs import GeneratedDesign as GeneratedDesign
     from systolic.designs import design as design
@@ -87,6 +88,7 @@ _PLACES = {
             "ScheduleError",
             "SimulationError",
             "SystolicError",
+            "VendorError",
         ),
         "boards.errors",
     ),
@@ -123,6 +125,7 @@ __all__ = [
     "StreamingOptions",
     "SystolicError",
     "SystolicOptions",
+    "VendorError",
     "__version__",
     "board",
     "boards",

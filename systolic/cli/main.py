@@ -10,11 +10,24 @@ from contextlib import suppress
 
 from boards.errors import SystolicError
 from systolic import __version__
-from systolic.cli.commands import boards, check, compare, demo, fold, generate, package, pareto, run, schedule, simulate
+from systolic.cli.commands import (
+    boards,
+    check,
+    compare,
+    demo,
+    fold,
+    generate,
+    package,
+    pareto,
+    run,
+    schedule,
+    simulate,
+    vendor,
+)
 from systolic.cli.output import check_files
 from systolic.cli.stopping import Stopped, stopped_by_signals
 
-COMMANDS = (demo, boards, generate, check, simulate, run, schedule, compare, pareto, fold, package)
+COMMANDS = (demo, boards, generate, check, simulate, run, schedule, compare, pareto, fold, package, vendor)
 """In the order of ``--help``."""
 
 

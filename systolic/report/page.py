@@ -69,13 +69,18 @@ def pair(figures: Sequence[tuple[Figure, str]]) -> str:
     return f'<div class="pair">{"".join(shown)}</div>'
 
 
-def page(title: str, *parts: str) -> str:
-    """One file: it asks for nothing else, and reads on a telephone."""
+MODELLED = (
+    "Modelled: closed formulas of the scheduler, not a measurement. The cycle trace of the "
+    "generated code checks them (systolic simulate --cycles)."
+)
+
+
+def page(title: str, *parts: str, note: str = MODELLED) -> str:
+    """One file: it asks for nothing else, and reads on a telephone. note: where its numbers come from."""
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><h1>{escape(title)}</h1>"
-        '<p class="note">Modelled: closed formulas of the scheduler, not a measurement. The cycle trace of the '
-        "generated code checks them (systolic simulate --cycles).</p>"
+        f'<p class="note">{escape(note)}</p>'
         f"{''.join(parts)}{glossary(''.join(parts))}</body></html>\n"
     )

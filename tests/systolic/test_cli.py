@@ -33,6 +33,7 @@ COMMANDS = (
     "pareto",
     "fold",
     "package",
+    "vendor",
 )
 PICTURE = str(sample_pictures()[0])
 

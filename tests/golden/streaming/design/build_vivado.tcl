@@ -261,6 +261,7 @@ proc build {here name ps accelerator dma ports config dma_config wanted_mhz argv
     run_to_end impl_1
     open_run impl_1
     report_utilization -file $here/vivado/utilization.rpt
+    report_utilization -hierarchical -file $here/vivado/utilization_hierarchical.rpt
     report_timing_summary -file $here/vivado/timing.rpt
     check_timing impl_1
     copy_results $here $name

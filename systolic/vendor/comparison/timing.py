@@ -1,0 +1,97 @@
+"""The clock, the RTL that was simulated, and whether the reports are of this design at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from systolic.vendor.claims import Claims
+from systolic.vendor.comparison.rows import HOLDS, OPEN, WORSE, ClockRow
+from systolic.vendor.reading.facts import CoSimulation, Synthesis, Timing
+from systolic.vendor.reading.reports import TOLERANCE_NS, Reports
+
+SAME_CLOCK = 1.001
+"""A PS divides a PLL by integers: a period up to a thousandth longer is that of the design's clock."""
+
+
+def clock_rows(reports: Reports) -> Iterator[ClockRow]:
+    """What synthesis estimates, then what Vivado finds."""
+    if reports.synthesis:
+        yield from _estimated(reports.synthesis)
+    if reports.timing:
+        yield _routed(reports.timing)
+
+
+def _estimated(synthesis: Synthesis) -> Iterator[ClockRow]:
+    path, budget, target = synthesis.estimated_ns, synthesis.budget_ns, synthesis.target_ns
+    if not (path and budget and target):
+        return
+    limit = budget + TOLERANCE_NS
+    late = [module.name for module in synthesis.modules if (module.estimated_ns or 0) > limit]
+    advice = (
+        f"too long: {', '.join(late[:6]) or synthesis.top}; the rows of their loops say where" if path > limit else ""
+    )
+    # At another clock the tool would keep the same share of the period for wires.
+    yield ClockRow(
+        "Vitis HLS, estimated", path, budget, 1000 * budget / target / path, WORSE if path > limit else HOLDS, advice
+    )
+
+
+def _routed(timing: Timing) -> ClockRow:
+    worst = max(
+        timing.clocks, key=lambda clock: clock.period_ns - (timing.wns_ns if clock.wns_ns is None else clock.wns_ns)
+    )
+    path = worst.period_ns - (timing.wns_ns if worst.wns_ns is None else worst.wns_ns)
+    advice = []
+    if timing.wns_ns < 0:
+        advice.append(
+            f"{timing.failing:,} endpoints miss setup, the worst by {-timing.wns_ns:.3f} ns: its path is the first in "
+            f"vivado/timing.rpt; else generate for a clock of at most {1000 / path:.0f} MHz"
+        )
+    if timing.whs_ns < 0:
+        advice.append(
+            f"hold is missed by {-timing.whs_ns:.3f} ns, which no slower clock mends: route with another strategy"
+        )
+    verdict = WORSE if advice else HOLDS
+    return ClockRow(f"Vivado, {timing.state.lower()}", path, worst.period_ns, 1000 / path, verdict, "; ".join(advice))
+
+
+def co_simulation(claims: Claims, fact: CoSimulation | None) -> tuple[str, str]:
+    """In words, and the verdict. Cycles are only told: the memory of a co-simulation is not the board's."""
+    if fact is None:
+        return "no report", OPEN
+    if fact.status != "Pass":
+        return f"{fact.status}: the RTL does not give the words that the test bench expects", WORSE
+    cycles = fact.total or fact.latency
+    text = f"Pass in {cycles:,} cycles" if cycles else "Pass"
+    return f"{text}; {claims.cycles:,} are modelled for all passes" if claims.cycles and cycles else text, HOLDS
+
+
+def conflicts(claims: Claims, reports: Reports) -> Iterator[str]:
+    """Why a report is not of this design, a sentence each."""
+    synthesis, timing = reports.synthesis, reports.timing
+    if synthesis and synthesis.part and synthesis.part != claims.part:
+        yield f"the synthesis is for {synthesis.part}, the design for {claims.part}: run run_hls.tcl of this folder"
+    target = synthesis.target_ns if synthesis else None
+    if target is not None and target > claims.period_ns * SAME_CLOCK + TOLERANCE_NS:
+        yield (
+            f"the synthesis was asked for {target:g} ns, the design claims {claims.period_ns:.3f} ns: run run_hls.tcl "
+            "of this folder"
+        )
+    period = min(clock.period_ns for clock in timing.clocks) if timing else 0
+    if period > claims.period_ns * SAME_CLOCK:
+        yield (
+            f"Vivado's fastest clock has {1000 / period:.2f} MHz, the design claims {claims.clock_mhz:g} MHz: run "
+            "build_vivado.tcl of this folder"
+        )
+
+
+def missing(reports: Reports) -> Iterator[str]:
+    """What no report says yet, with the command that tells it."""
+    if reports.synthesis is None:
+        yield "II, depth and memories: systolic vendor DIR --csynth, or vitis_hls -f run_hls.tcl in DIR"
+    elif reports.synthesis.target_ns is None:
+        yield "the estimated period: csynth.xml is not beside csynth.rpt"
+    if reports.co_simulation is None:
+        yield 'that the RTL computes the same: SYSTOLIC_STEPS="synth cosim" vitis_hls -f run_hls.tcl (a small network)'
+    if reports.timing is None or reports.utilisation is None:
+        yield "the clock and placed resources: vivado -mode batch -source build_vivado.tcl"

@@ -1,0 +1,124 @@
+"""One function of a design as a top of its own: seconds of synthesis instead of hours, with the same loops and
+memories.
+
+Its streams become ports, ``hls::burst_maxi`` a port of memory, and an array is partitioned as the array that the design
+gives it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from boards.errors import VendorError, cut, shown
+from hls_templates.render import render
+from hls_templates.vendor.values import word
+from host.whole_file import write_whole
+from systolic.vendor.claims import Claims
+from systolic.vendor.cpp import Function, Sources
+from systolic.vendor.reading.reports import KERNELS
+
+SCRIPT, UNIT = "run_hls.tcl", "kernel.cpp"
+
+
+def kernel_folder(design: Path, function: str) -> Path:
+    """Where ``function`` is synthesised. VendorError for what is no name of a function."""
+    if not re.fullmatch(r"[A-Za-z_]\w{0,99}", function):
+        raise VendorError(f"--only takes the name of a function of the design, not {shown(function)}")
+    return design / KERNELS / function
+
+
+def write_kernel(design: Path, function: str, claims: Claims) -> Path:
+    """The folder with the function's script and source; those of an earlier run are replaced.
+
+    VendorError where the design has no such function, its callers choose its types, or the folder cannot be written.
+    """
+    folder = kernel_folder(design, function)
+    files = kernel_files(function, claims)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            write_whole(folder / name, text.encode())
+    except OSError as error:
+        raise VendorError(f"{cut(folder)} cannot be written: {error.strerror}; copy the design elsewhere") from error
+    return folder
+
+
+def kernel_files(function: str, claims: Claims) -> dict[str, str]:
+    """File name → text. VendorError as of ``write_kernel``."""
+    named = claims.sources.named(function)
+    if named is None:
+        raise VendorError(f"the design has no function {shown(function)}")
+    parameters = [_parameter(text) for text in split(named.parameters)]
+    top = f"{named.name}_kernel"
+    fields = {
+        "function": named.name,
+        "top": top,
+        "parameters": named.parameters,
+        "pragmas": list(_pragmas(claims.sources, parameters)),
+        "call": f"{named.name}{_arguments(claims.sources, named)}({', '.join(name for _, name in parameters)})",
+        "unit": UNIT,
+        "sources": "src",
+        "part": word(claims.part, "part"),
+        "clock_ns": f"{claims.period_ns:.6f}",
+    }
+    return {SCRIPT: render("vendor/run_kernel.tcl.j2", fields), UNIT: render("vendor/kernel.cpp.j2", fields)}
+
+
+def split(parameters: str) -> list[str]:
+    """At the commas outside of brackets."""
+    depth, start, parts = 0, 0, []
+    for position, character in enumerate(parameters):
+        depth += (character in "<([{") - (character in ">)]}")
+        if character == "," and depth == 0:
+            parts.append(parameters[start:position].strip())
+            start = position + 1
+    last = parameters[start:].strip()
+    return [*parts, last] if last else parts
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    """ "const word_t rows[4]" → ("word_t", "rows")."""
+    match = re.match(r"(?:const\s+)?(.*?)[\s&*]*\b([A-Za-z_]\w*)\s*(?:\[.*)?$", text, re.DOTALL)
+    if match is None:
+        raise VendorError(f"the parameter {shown(text)} has no name, so that nothing can be passed to it")
+    return match[1].strip(), match[2]
+
+
+def _arguments(sources: Sources, function: Function) -> str:
+    """Of a template: those of the first call in the sources, "" of any other function."""
+    if not function.template:
+        return ""
+    names = {part.split("=")[0].split()[-1] for part in split(function.template)}
+    chosen = names & set(re.findall(r"\w+", function.parameters))
+    calls = (re.search(rf"\b{function.name}\s*(<[^<>;(){{}}]*>)\s*\(", text) for text in sources.texts.values())
+    call = next((match for match in calls if match), None)
+    if chosen or call is None:
+        raise VendorError(
+            f"{function.name} is a template, and its callers choose {', '.join(sorted(chosen)) or 'how it is made'}: "
+            "name a function that calls it"
+        )
+    return call[1]
+
+
+_PARTITION = re.compile(r"HLS\s+(ARRAY_PARTITION|ARRAY_RESHAPE)\s+variable\s*=\s*(\w+)([^\n)]*)")
+
+
+def _pragmas(sources: Sources, parameters: list[tuple[str, str]]) -> Iterator[str]:
+    for kind, name in parameters:
+        if kind.startswith("hls::burst_maxi"):
+            yield f"INTERFACE mode=m_axi port={name} bundle={name} offset=slave latency=64"
+        elif "stream" not in kind:
+            options = next(_partitions(sources, kind, name), None)
+            if options:
+                yield f"{options[0]} variable={name}{options[1]}"
+
+
+def _partitions(sources: Sources, kind: str, name: str) -> Iterator[tuple[str, str]]:
+    """Of arrays that have the parameter's type, or its name."""
+    for text in sources.texts.values():
+        for directive, variable, options in _PARTITION.findall(text):
+            typed = re.search(rf"\b{re.escape(kind)}\s+{variable}\b", text)
+            if variable == name or (typed and kind not in ("int", "bool")):
+                yield directive, f" {options.strip()}" if options.strip() else ""

@@ -1,0 +1,27 @@
+"""TOP_cosim.rpt: whether the RTL computed what the test bench expects, and in how many cycles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from boards.errors import VendorError, cut
+from systolic.vendor.reading.facts import CoSimulation
+from systolic.vendor.reading.text import cells, integer, read_text
+
+LARGEST = 1 << 20
+"""Bytes; the file has some twenty lines."""
+
+
+def read_cosimulation(path: Path) -> CoSimulation:
+    """Of the language that was simulated. VendorError where the file has no table of results."""
+    rows = [[cell.strip() for cell in row] for row in map(cells, read_text(path, LARGEST).splitlines()) if row]
+    results = {row[0]: row[1:] for row in rows if row[0] in ("Verilog", "VHDL") and len(row) >= 8}
+    if not results:
+        raise VendorError(
+            f"{cut(path)} has no line Verilog or VHDL with a status; take hls/solution/sim/report/TOP_cosim.rpt as the "
+            "tool wrote it"
+        )
+    status, *cycles = next((row for row in results.values() if row[0] != "NA"), next(iter(results.values())))
+    counts = [integer(cell) for cell in cycles]
+    total = counts[6] if len(counts) > 6 else None
+    return CoSimulation(status, latency=counts[2], interval=counts[5], total=total)

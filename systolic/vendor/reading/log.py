@@ -1,0 +1,30 @@
+"""The log of C synthesis: why a loop's II was not reached."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from pathlib import Path
+
+from boards.errors import VendorError, cut
+from systolic.vendor.reading.facts import Violation
+
+MOST_LINES = 5_000_000
+LONGEST_CAUSE = 240
+"""Characters."""
+
+_VIOLATION = re.compile(r"WARNING: \[HLS 200-\d+\] The II Violation in module '([^']+)' \(loop '([^']+)'\): (.*)")
+_FOLDER = re.compile(r"(?:/[\w.+-]+)+/(?=[\w.+-]+:\d)")
+
+
+def read_log(path: Path) -> tuple[Violation, ...]:
+    """The first of each loop, which is the one at the II that was asked for. VendorError where it cannot be read."""
+    causes: dict[tuple[str, str], str] = {}
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            for match in map(_VIOLATION.match, islice(file, MOST_LINES)):
+                if match:
+                    causes.setdefault((match[1], match[2]), cut(_FOLDER.sub("", match[3].strip()), LONGEST_CAUSE))
+    except OSError as error:
+        raise VendorError(f"{cut(path)} cannot be read: {error.strerror}; copy the whole folder of reports") from error
+    return tuple(Violation(module, loop, cause) for (module, loop), cause in causes.items())

@@ -1,0 +1,130 @@
+"""Where reports lie below a folder, and all of them read.
+
+The first place of each list is where the generated Tcl leaves the report; the others are where the tools' own projects
+and the flow of ``export_design`` leave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from boards.errors import VendorError, cut
+from systolic.vendor.reading.cosimulation import read_cosimulation
+from systolic.vendor.reading.facts import CoSimulation, CriticalPath, Synthesis, Timing, Utilisation, Violation
+from systolic.vendor.reading.log import read_log
+from systolic.vendor.reading.schedule import SUFFIX, read_schedule
+from systolic.vendor.reading.synthesis_text import read_synthesis_text
+from systolic.vendor.reading.synthesis_xml import read_synthesis_xml
+from systolic.vendor.reading.vivado import read_hierarchy, read_timing, read_utilisation
+
+SYNTHESIS = ("hls/solution/syn/report/csynth.xml", "**/syn/report/csynth.xml", "csynth.xml")
+SYNTHESIS_TEXT = ("hls/solution/syn/report/csynth.rpt", "**/syn/report/csynth.rpt", "csynth.rpt")
+CO_SIMULATION = ("hls/solution/sim/report/*_cosim.rpt", "**/sim/report/*_cosim.rpt", "*_cosim.rpt")
+UTILISATION = ("vivado/utilization.rpt", "**/impl_1/*_utilization_placed.rpt", "*utilization*.rpt")
+HIERARCHY = ("vivado/utilization_hierarchical.rpt",)
+LOG = ("hls/solution/solution.log", "hls.log", "vitis_hls.log", "**/solution*/solution*.log")
+TIMING = ("vivado/timing.rpt", "**/impl_1/*_timing_summary_routed.rpt", "*timing*.rpt")
+"""Patterns below the folder; the first that finds a file is taken."""
+
+KERNELS = "kernels"
+"""Folder of a design in which single functions are synthesised, each in one of its own; not searched with the whole."""
+
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True)
+class Reports:
+    """What was found. paths: kind → file, of those that were read. None of what is not there."""
+
+    paths: dict[str, Path]
+    synthesis: Synthesis | None = None
+    paths_of_modules: tuple[CriticalPath, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    co_simulation: CoSimulation | None = None
+    utilisation: Utilisation | None = None
+    accelerator: Utilisation | None = None
+    timing: Timing | None = None
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """Of the tools that wrote them, each once."""
+        parts = (self.synthesis, self.utilisation, self.timing)
+        return tuple(dict.fromkeys(part.version for part in parts if part and part.version))
+
+
+def read_reports(folder: Path, cell: str) -> Reports:
+    """All reports below ``folder``. cell: of the accelerator in the block design. VendorError where there is none, or
+    one is not usable."""
+    if not folder.is_dir():
+        raise VendorError(f"{cut(folder)} is no folder; name the one that holds hls/ and vivado/")
+    paths = {kind: path for kind, patterns in _PLACES.items() if (path := _first(folder, patterns)) is not None}
+    if not paths.keys() - {"log"}:
+        raise VendorError(
+            f"{cut(folder)} holds no report of Vitis HLS or Vivado: run vitis_hls -f run_hls.tcl there, or "
+            "systolic vendor --csynth where the tool is on the PATH"
+        )
+    if "csynth.xml" in paths:
+        paths.pop("csynth.rpt", None)
+    synthesis = _read(read_synthesis_xml, paths.get("csynth.xml")) or _read(
+        read_synthesis_text, paths.get("csynth.rpt")
+    )
+    hierarchy = paths.get("hierarchy")
+    return Reports(
+        paths=paths,
+        synthesis=synthesis,
+        paths_of_modules=tuple(_critical_paths(paths, synthesis)),
+        violations=_read(read_log, paths.get("log")) or (),
+        co_simulation=_read(read_cosimulation, paths.get("cosim")),
+        utilisation=_read(read_utilisation, paths.get("utilisation")),
+        accelerator=None if hierarchy is None else read_hierarchy(hierarchy, cell),
+        timing=_read(read_timing, paths.get("timing")),
+    )
+
+
+_PLACES = {
+    "csynth.xml": SYNTHESIS,
+    "csynth.rpt": SYNTHESIS_TEXT,
+    "cosim": CO_SIMULATION,
+    "utilisation": UTILISATION,
+    "hierarchy": HIERARCHY,
+    "timing": TIMING,
+    "log": LOG,
+}
+
+
+def _first(folder: Path, patterns: Iterable[str]) -> Path | None:
+    """In the order of the patterns, then of the names. VendorError where the folder cannot be searched."""
+    try:
+        for pattern in patterns:
+            files = (path for path in folder.glob(pattern) if KERNELS not in path.relative_to(folder).parts)
+            path = min((path for path in files if path.is_file()), default=None)
+            if path is not None:
+                return path
+    except OSError as error:
+        raise VendorError(f"{cut(folder)} cannot be searched for reports: {error.strerror}") from error
+    return None
+
+
+def _read(read: Callable[[Path], Read], path: Path | None) -> Read | None:
+    return None if path is None else read(path)
+
+
+def _critical_paths(paths: dict[str, Path], synthesis: Synthesis | None) -> Iterable[CriticalPath]:
+    """Of the modules that take longer than the budget: their schedules lie beside the synthesis, where they were
+    kept."""
+    if synthesis is None or synthesis.budget_ns is None or "csynth.xml" not in paths:
+        return
+    schedules = paths["csynth.xml"].parents[2] / ".autopilot" / "db"
+    for module in synthesis.modules:
+        path = schedules / f"{module.name}{SUFFIX}"
+        if (module.estimated_ns or 0) > synthesis.budget_ns + TOLERANCE_NS and path.is_file():
+            longest = read_schedule(path)
+            if longest is not None:
+                yield longest
+
+
+TOLERANCE_NS = 0.005
+"""Reports round to two or three digits."""

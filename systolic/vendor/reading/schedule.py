@@ -1,0 +1,63 @@
+"""The verbose schedule of one module (NAME.verbose.sched.rpt): what its longest path is made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from boards.errors import VendorError, cut
+from systolic.vendor.reading.facts import CriticalPath, Step
+
+SUFFIX = ".verbose.sched.rpt"
+MOST_LINES = 20_000_000
+"""Of one file: it is read line by line, and only its paths are kept."""
+
+_STATE = re.compile(r"\s*<State \d+>:\s*([\d.]+)\s*ns")
+_STEP = re.compile(r"\t(.*) \(([\d.]+) ns\)\s*$")
+_BLOCKING = re.compile(r"\tblocking operation ([\d.]+) ns on control path")
+_PLACE = re.compile(r"([\w./+-]+\.(?:h|hpp|c|cc|cpp)):(\d+)")
+_KIND = re.compile(r"'?(\w+)'? .*?operation")
+
+
+def read_schedule(path: Path) -> CriticalPath | None:
+    """The longest of all states, None where the file tells no paths. VendorError where it cannot be read."""
+    longest: CriticalPath | None = None
+    module = path.name.removesuffix(SUFFIX)
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            for ns, steps in _paths(islice(file, MOST_LINES)):
+                if longest is None or ns > longest.ns:
+                    longest = CriticalPath(module, ns, steps)
+    except OSError as error:
+        raise VendorError(f"{cut(path)} cannot be read: {error.strerror}; copy the whole folder of reports") from error
+    return longest
+
+
+def _paths(lines: Iterator[str]) -> Iterator[tuple[float, tuple[Step, ...]]]:
+    ns: float | None = None
+    steps: list[Step] = []
+    for line in lines:
+        state = _STATE.match(line)
+        step = _step(line) if ns is not None else None
+        if step:
+            steps.append(step)
+        elif state or (ns is not None and not line.strip()):
+            if ns is not None and steps:
+                yield ns, tuple(steps)
+            ns, steps = (float(state[1]), []) if state else (None, [])
+    if ns is not None and steps:
+        yield ns, tuple(steps)
+
+
+def _step(line: str) -> Step | None:
+    """Of one line of a path; a control path has no place in the sources."""
+    blocking, step = _BLOCKING.match(line), _STEP.match(line)
+    if blocking:
+        return Step("control", "", float(blocking[1]))
+    if step is None:
+        return None
+    place, kind = _PLACE.search(step[1]), _KIND.match(step[1])
+    source = f"{Path(place[1]).name}:{place[2]}" if place else ""
+    return Step(cut(kind[1] if kind else step[1], 40), source, float(step[2]))

@@ -1,0 +1,84 @@
+"""What every reader of reports needs. Reports are untrusted: sizes are bounded before reading, and XML has no
+DOCTYPE."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from boards.errors import VendorError, cut
+
+LARGEST_REPORT = 256 << 20
+"""Bytes. That of a large network has some ten million."""
+
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+
+def read_text(path: Path, largest: int = LARGEST_REPORT) -> str:
+    """Of a report; characters that are no UTF-8 are replaced. VendorError where it cannot be read or is too large."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(largest + 1)
+    except OSError as error:
+        raise VendorError(f"{cut(path)} cannot be read: {error.strerror}; copy the whole folder of reports") from error
+    if len(data) > largest:
+        raise VendorError(f"{cut(path)} has more than {largest:,} bytes; a report of these tools has not")
+    return data.decode("utf-8", "replace")
+
+
+_OPERATIONS = re.compile(r'<BindNode BINDTYPE="op"[^<]*?/>')
+"""One for each operator of the design, of which nothing is asked here."""
+
+
+def parse_xml(text: str, path: Path) -> ElementTree.Element:
+    """Its root, without the operators. VendorError for a DOCTYPE, which could name other files or grow without
+    bound."""
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise VendorError(
+            f"{cut(path)} has a DOCTYPE or an entity, which no report of Vitis HLS has; take its own file"
+        )
+    try:
+        return ElementTree.fromstring(_OPERATIONS.sub("", text))
+    except ElementTree.ParseError as error:
+        raise VendorError(f"{cut(path)} is no XML ({error}); was it cut off? Run the synthesis again") from error
+
+
+def number(text: str | None) -> float | None:
+    """The first number of a cell such as "320 (3%)" or "7.30 ns"; None of "-", "NA", "undef", "?", and of infinity."""
+    match = _NUMBER.match((text or "").strip().lstrip("~").replace(",", ""))
+    value = float(match[0]) if match else None
+    return None if value is None or abs(value) == float("inf") else value
+
+
+def integer(text: str | None) -> int | None:
+    """``number`` of a count."""
+    value = number(text)
+    return None if value is None else int(value)
+
+
+def field(text: str, name: str) -> str:
+    """What a head such as ``| Device : xczu7ev`` or ``* Version: 2022.2`` says, "" where it says nothing."""
+    match = re.search(rf"^[ |*]*{re.escape(name)}[ \t]*:[ \t]*([^\n|]*)", text, re.MULTILINE)
+    return match[1].strip() if match else ""
+
+
+def cells(line: str) -> list[str] | None:
+    """Of a line ``| a | b |``, None of any other; blanks before a name stay, since they say what it is a part of."""
+    stripped = line.strip()
+    if len(stripped) < 2 or not (stripped.startswith("|") and stripped.endswith("|")):
+        return None
+    return [cell.rstrip() for cell in stripped[1:-1].split("|")]
+
+
+def rows_under(lines: Sequence[str], start: int) -> Iterator[list[str]]:
+    """Cells of the rows of the first table from line ``start`` on, its head among them."""
+    begun = False
+    for line in lines[start:]:
+        row = cells(line)
+        if row is not None:
+            begun = True
+            yield row
+        elif begun and not line.strip().startswith("+"):
+            return

@@ -1,0 +1,175 @@
+"""A comparison for people: as text for a terminal, as one JSON object, and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from html import escape
+from typing import Any
+
+from systolic.report.page import html_table, page
+from systolic.report.tables import Cell, table
+from systolic.vendor.comparison.compare import Comparison
+from systolic.vendor.comparison.rows import BETTER, HOLDS, OPEN, WORSE, ClockRow, LoopRow, MemoryRow, ResourceRow
+
+LOOP_HEAD = ("loop", "in", "II", "achieved", "depth", "achieved", "ns", "verdict")
+MEMORY_HEAD = ("memory", "at", "claimed", "achieved", "verdict")
+RESOURCE_HEAD = ("resource", "claimed", "Vitis HLS", "Vivado", "of", "verdict")
+CLOCK_HEAD = ("clock", "longest path, ns", "of", "highest MHz", "verdict")
+
+NAMES = {"dsp": "DSP", "bram36": "BRAM36", "uram": "URAM", "lut": "LUT", "lutram": "LUT as memory", "ff": "FF"}
+NOTE = (
+    "Claimed: declared in the sources, or estimated before any vendor tool. Achieved: what the reports of Vitis HLS "
+    "and Vivado say."
+)
+
+Advice = tuple[str, str]
+"""Of what, and what to do."""
+
+
+# --- JSON ----------------------------------------------------------------------------------------------------------
+
+
+def values(comparison: Comparison) -> dict[str, Any]:
+    """{network, board, part, clock_mhz, holds, highest_clock_mhz, versions, reports, verdicts, loops: [{process,
+    source, declared_ii, achieved_ii, declared_depth, achieved_depth, module, path_ns, budget_ns, path, verdict,
+    advice}], memories, resources, clocks, co_simulation, conflicts, refused, missing, undeclared}"""
+    claims, reports = comparison.claims, comparison.reports
+    sentence, verdict = comparison.co_simulation
+    return {
+        "network": claims.network,
+        "board": claims.board,
+        "part": claims.part,
+        "clock_mhz": claims.clock_mhz,
+        "holds": comparison.holds,
+        "highest_clock_mhz": comparison.highest_clock_mhz and round(comparison.highest_clock_mhz, 1),
+        "versions": list(reports.versions),
+        "reports": {kind: str(path) for kind, path in reports.paths.items()},
+        "verdicts": {word: comparison.verdicts[word] for word in (HOLDS, BETTER, WORSE, OPEN)},
+        "loops": [_loop_values(row) for row in comparison.loops],
+        "memories": [asdict(row) for row in comparison.memories],
+        "resources": [asdict(row) for row in comparison.resources],
+        "clocks": [asdict(row) for row in comparison.clocks],
+        "co_simulation": {"text": sentence, "verdict": verdict},
+        "conflicts": list(comparison.conflicts),
+        "refused": list(comparison.refused),
+        "missing": list(comparison.missing),
+        "undeclared": [asdict(loop) for loop in comparison.undeclared],
+    }
+
+
+def _loop_values(row: LoopRow) -> dict[str, Any]:
+    return {
+        "process": row.declared.function,
+        "source": row.declared.source,
+        "declared_ii": row.declared.ii,
+        "achieved_ii": row.fact.ii if row.fact else None,
+        "declared_depth": row.declared.depth,
+        "achieved_depth": row.fact.depth if row.fact else None,
+        "module": row.fact.module if row.fact else None,
+        "path_ns": row.period_ns,
+        "budget_ns": row.budget_ns,
+        "path": [asdict(step) for step in row.path],
+        "verdict": row.verdict,
+        "advice": row.advice,
+    }
+
+
+# --- tables --------------------------------------------------------------------------------------------------------
+
+
+def _loop_cells(row: LoopRow) -> list[Cell]:
+    declared, fact = row.declared, row.fact
+    achieved = (fact.module, fact.ii, fact.depth) if fact else ("", None, None)
+    module, ii, depth = achieved
+    return [
+        f"{declared.function} {declared.source}",
+        module,
+        declared.ii,
+        ii,
+        declared.depth,
+        depth,
+        row.period_ns,
+        row.verdict,
+    ]
+
+
+def _memory_cells(row: MemoryRow) -> list[Cell]:
+    return [row.name, row.source, row.claimed, row.achieved, row.verdict]
+
+
+def _resource_cells(row: ResourceRow) -> list[Cell]:
+    counts = (row.claimed, row.synthesised, row.placed, row.available)
+    return [NAMES[row.kind], *("–" if count is None else f"{count:,.10g}" for count in counts), row.verdict]
+
+
+def _clock_cells(row: ClockRow) -> list[Cell]:
+    return [row.stage, row.path_ns, row.budget_ns, round(row.highest_mhz, 1), row.verdict]
+
+
+def _tables(comparison: Comparison) -> Iterator[tuple[Sequence[str], list[list[Cell]]]]:
+    """Head and rows of each kind that has any."""
+    kinds: tuple[tuple[Sequence[str], list[list[Cell]]], ...] = (
+        (LOOP_HEAD, [_loop_cells(row) for row in comparison.loops]),
+        (MEMORY_HEAD, [_memory_cells(row) for row in comparison.memories]),
+        (RESOURCE_HEAD, [_resource_cells(row) for row in comparison.resources]),
+        (CLOCK_HEAD, [_clock_cells(row) for row in comparison.clocks]),
+    )
+    return ((head, rows) for head, rows in kinds if rows)
+
+
+def _advice(comparison: Comparison) -> list[Advice]:
+    """Everything that is to be done, the conflicts first."""
+    return [
+        *(("reports", sentence) for sentence in comparison.conflicts),
+        *(("directive refused", sentence) for sentence in comparison.refused),
+        *((row.declared.source, row.advice) for row in comparison.loops if row.advice),
+        *((row.name, row.advice) for row in comparison.memories if row.advice),
+        *((NAMES[row.kind], row.advice) for row in comparison.resources if row.advice),
+        *((row.stage, row.advice) for row in comparison.clocks if row.advice),
+        *(("not known yet", sentence) for sentence in comparison.missing),
+    ]
+
+
+def summary(comparison: Comparison) -> list[str]:
+    """What is said in a few lines: of what, by whom, and whether it holds."""
+    claims, counts = comparison.claims, comparison.verdicts
+    versions = ", ".join(comparison.reports.versions) or "a version that the reports do not name"
+    clock = comparison.highest_clock_mhz
+    reached = f"; by its longest path {clock:.1f} MHz" if clock else ""
+    placed = "the accelerator alone" if comparison.reports.accelerator else "the whole block design"
+    lines = [
+        f"{claims.network} on {claims.board} ({claims.part}), Vitis HLS and Vivado {versions}",
+        f"claimed clock {claims.clock_mhz:g} MHz{reached}",
+        f"co-simulation: {comparison.co_simulation[0]}",
+    ]
+    lines += [f"Vivado's counts are of {placed}"] if comparison.reports.utilisation else []
+    verdicts = ", ".join(f"{counts[word]} {word}" for word in (HOLDS, BETTER, WORSE, OPEN) if counts[word])
+    lines.append(f"{verdicts}: " + ("nothing is worse than claimed" if comparison.holds else "NOT AS CLAIMED"))
+    return lines
+
+
+def text(comparison: Comparison) -> str:
+    """Tables, what to do, and the summary."""
+    parts = [table(head, rows) for head, rows in _tables(comparison)]
+    advice = _advice(comparison)
+    if advice:
+        parts.append("\n".join(f"{place}: {sentence}" for place, sentence in advice))
+    return "\n\n".join([*parts, "\n".join(summary(comparison))])
+
+
+def html(comparison: Comparison) -> str:
+    """One self-contained page."""
+    note = "<br>".join(map(escape, summary(comparison)))
+    advice = [list[Cell](pair) for pair in _advice(comparison)]
+    parts = [html_table(head, rows) for head, rows in _tables(comparison)]
+    if advice:
+        parts.insert(0, f"<h2>What to do</h2>{html_table(('where', 'what'), advice)}<h2>Claim beside fact</h2>")
+    paths = [
+        f"<h2>Longest path of {escape(row.fact.module)}</h2>"
+        + html_table(("operation", "at", "ns"), [[step.operation, step.source, step.ns] for step in row.path])
+        for row in comparison.loops
+        if row.path and row.fact
+    ]
+    title = f"{comparison.claims.network} on {comparison.claims.board}: claims and the vendor's facts"
+    return page(title, f"<p>{note}</p>", *parts, *paths, note=NOTE)

@@ -1,0 +1,26 @@
+"""A design, what it claims, and a run of synthesis that gives just that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from systolic.vendor.claims import Claims, read_claims
+from tests.systolic.vendor.texts import Run, as_claimed, design_folder
+
+
+@pytest.fixture
+def design(tmp_path: Path) -> Path:
+    """Of the systolic style."""
+    return design_folder(tmp_path / "design")
+
+
+@pytest.fixture
+def claims(design: Path) -> Claims:
+    return read_claims(design)
+
+
+@pytest.fixture
+def run(claims: Claims) -> Run:
+    return as_claimed(claims)

@@ -1,0 +1,375 @@
+"""Claim beside fact: each way to differ has its verdict and its sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from boards.errors import VendorError
+from systolic.vendor.claims import Claims, read_claims
+from systolic.vendor.comparison.compare import Comparison, compare
+from systolic.vendor.comparison.rows import LoopRow
+from systolic.vendor.cpp import constant, read_sources, synthesised
+from systolic.vendor.reading.reports import read_reports
+from systolic.vendor.report import html, text, values
+from tests.systolic.vendor import texts
+from tests.systolic.vendor.texts import Loop, Module, Run, as_claimed, design_folder, storage
+
+
+def compared(design: Path, claims: Claims) -> Comparison:
+    return compare(claims, read_reports(design, claims.cell))
+
+
+def row_of(comparison: Comparison, function: str) -> LoopRow:
+    return next(row for row in comparison.loops if row.declared.function == function)
+
+
+# ---------------------------------------------------------------------------------------------- claims
+
+
+def test_claims_of_the_engine(claims: Claims) -> None:
+    assert (claims.top, claims.part, claims.cell) == ("systolic_top", "xc7z020clg400-1", "systolic_top_0")
+    declared = {(loop.function, loop.source): (loop.ii, loop.depth) for loop in claims.loops}
+    lines = (texts.ROOT / "hls_templates/systolic/feed.h").read_text().splitlines()
+    source = next(source for function, source in declared if function == "feed_phase")
+    line = int(source.partition(":")[2])
+    assert lines[line - 1].lstrip().startswith("for (")
+    assert f"SYSTOLIC_PIPELINE({', '.join(map(str, declared['feed_phase', source]))})" in lines[line].replace(" ;", ";")
+    assert all(None not in rate for rate in declared.values())
+    weights = next(claim for claim in claims.memories if claim.storages[0].impl == "WEIGHT_MEMORY")
+    assert (weights.impl, weights.count, weights.depth, weights.bits, weights.blocks) == ("bram", 8, 512, 64, 8)
+
+
+@pytest.mark.parametrize("style", ["systolic", "streaming"])
+def test_every_pipeline_that_the_top_reaches_is_a_claim(tmp_path: Path, style: str) -> None:
+    """Counted by another way: the macro in the text of functions that synthesis keeps."""
+    claims = read_claims(design_folder(tmp_path / "design", style))
+    reached = claims.sources.reached(claims.top)
+    macros = sum(f.body.count("SYSTOLIC_PIPELINE(") for f in claims.sources.functions if f.name in reached)
+    assert len(claims.loops) == macros > 0
+
+
+def test_what_synthesis_leaves_out_keeps_its_lines() -> None:
+    code = "a;\n#ifndef __SYNTHESIS__\nb; // c\n#else\nd;\n#endif\n"
+    code += "#if defined(__SYNTHESIS__)\ne;\n#else\nf;\n#endif\n/* g\n*/h;"
+    lines = [line.strip() for line in synthesised(code).split("\n")]
+    assert lines == ["a;", *[""] * 3, "d;", "", "", "e;", *[""] * 4, "h;"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [("3", 3), ("A + 2 * B", 11), ("C", None), ("f(1)", None), ("1 / 0", None), ("(" * 300, None)],
+)
+def test_constants(expression: str, value: int | None) -> None:
+    assert constant(expression, {"A": "5", "B": "A - 2", "C": "C"}) == value
+
+
+def test_functions_of_a_source(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.h").write_text(
+        "namespace n {\ntemplate <int N>\nstatic void part(int x[N]) {\n    for (int i = 0; i < N;\n         ++i) {\n"
+        "        SYSTOLIC_PIPELINE(1, DEPTH);\n        if (x[i]) { x[i] = 0; }\n    }\n}\n}\n"
+        "static const int DEPTH = 4 + 1;\n"
+        'void top() {\n    SYSTOLIC_PROCESS("first");\n    int table[] = {1, 2};\n    part<2>(table);\n}\n'
+    )
+    sources = read_sources(tmp_path)
+    assert [(function.name, function.template, function.process) for function in sources.functions] == [
+        ("part", "int N", ""),
+        ("top", "", "first"),
+    ]
+    (loop,) = sources.functions[0].loops
+    assert (loop.source, loop.ii, loop.depth) == ("a.h:4", 1, 5)
+    assert sources.reached("top") == {"top", "part"}
+    assert sources.reached("none") == frozenset()
+
+
+# ----------------------------------------------------------------------------------------------- loops
+
+
+def test_a_design_as_claimed_holds(design: Path, claims: Claims, run: Run) -> None:
+    texts.write_run(design, run)
+    comparison = compared(design, claims)
+    assert comparison.holds, text(comparison)
+    assert {row.verdict for row in comparison.loops} == {"as claimed"}
+    assert {row.verdict for row in comparison.memories} == {"as claimed"}
+    assert comparison.highest_clock_mhz == pytest.approx(365)
+    assert [sentence.partition(":")[0] for sentence in comparison.missing] == [
+        "that the RTL computes the same",
+        "the clock and placed resources",
+    ]
+
+
+def test_an_ii_that_was_not_reached_has_the_tools_reason(design: Path, claims: Claims, run: Run) -> None:
+    (loop,) = (loop for loop in claims.loops if loop.function == "feed_phase")
+    name = f"VITIS_LOOP_{loop.line}_1"
+    texts.write_run(design, run.changed("feed_phase", Module("feed_phase", (Loop(name, 2, 6),))))
+    (design / "hls.log").write_text(texts.LOG.format(module="feed_phase", loop=name))
+    comparison = compared(design, claims)
+    row = row_of(comparison, "feed_phase")
+    assert (row.verdict, comparison.holds) == ("worse", False)
+    assert row.advice.startswith(
+        "an iteration takes 2 cycles: Unable to schedule 'store' operation ('buffer_write', feed.h:32) on array"
+    )
+    assert row.advice.endswith(f"declare SYSTOLIC_PIPELINE(2, 6) at {loop.source} and trace again")
+
+
+@pytest.mark.parametrize(
+    ("ii", "depth", "verdict", "sentence"),
+    [
+        (
+            1,
+            9,
+            "worse",
+            r"each entry of the loop takes 5 cycles more: declare SYSTOLIC_PIPELINE\(1, 9\) at feed\.h:\d+",
+        ),
+        (1, 3, "better", r"each entry of the loop takes 1 cycles less"),
+        (None, 9, "worse", r"not pipelined: a call that is not inlined"),
+        (3, 9, "worse", r"an iteration takes 3 cycles: the log says beside this loop whether accesses share a port"),
+    ],
+)
+def test_loops_that_differ(
+    design: Path, claims: Claims, run: Run, ii: int | None, depth: int, verdict: str, sentence: str
+) -> None:
+    loop = next(loop for loop in claims.loops if loop.function == "feed_phase")
+    assert (loop.ii, loop.depth) == (1, 4), "the claim that these cases differ from"
+    changed = Module("feed_phase", (Loop(f"VITIS_LOOP_{loop.line}_1", ii, depth),))
+    texts.write_run(design, run.changed("feed_phase", changed))
+    row = row_of(compared(design, claims), "feed_phase")
+    assert row.verdict == verdict
+    with pytest.raises(AssertionError, match=sentence):
+        raise AssertionError(row.advice)
+
+
+def test_a_path_that_is_too_long_is_told_with_its_longest_step(design: Path, claims: Claims, run: Run) -> None:
+    late = replace(run.module("feed_phase"), estimated_ns=7.9)
+    texts.write_run(design, replace(run.changed("feed_phase", late), estimated_ns=7.9))
+    schedule = design / "hls/solution/.autopilot/db/feed_phase.verbose.sched.rpt"
+    schedule.parent.mkdir(parents=True)
+    schedule.write_text(texts.SCHEDULE.format(module="feed_phase"))
+    comparison = compared(design, claims)
+    row = row_of(comparison, "feed_phase")
+    assert row.advice == (
+        "a path of 7.90 ns where 7.30 ns are left: its longest step is add at feed.h:72, 2.30 ns"
+        "; 3.89 ns are multiplexers of what is shared"
+    )
+    assert [step.ns for step in row.path] == [0.859, 0.243, 0.605, 2.303]
+    (clock,) = comparison.clocks
+    assert (clock.verdict, clock.advice) == ("worse", "too long: feed_phase; the rows of their loops say where")
+    assert clock.highest_mhz == pytest.approx(730 / 7.9)
+    assert "Longest path of feed_phase" in html(comparison)
+
+
+def test_loops_are_found_in_the_function_that_inlines_them(tmp_path: Path) -> None:
+    """Of a pipeline the blocks' loops stand in the processes; a flattened nest has both lines; copies are rows."""
+    design = design_folder(tmp_path / "design", "streaming")
+    claims = read_claims(design)
+    line = {loop.function: loop.line for loop in claims.loops}
+    modules = (
+        Module("first_process_Pipeline_1", (Loop(f"VITIS_LOOP_{line['matrix_vector_unit']}_1", 1, 12),)),
+        Module("half_process", (Loop(f"VITIS_LOOP_9_1_VITIS_LOOP_{line['max_pool']}_2", 1, 5),)),
+        Module("width_to_first_process", (Loop(f"VITIS_LOOP_{line['convert_each']}_1", 1, 3),)),
+        Module("convert_each_1_4_1024_s", (Loop(f"VITIS_LOOP_{line['convert_each']}_1", 2, 3),)),
+        Module("other", (Loop("VITIS_LOOP_4_1", 1, 2),)),
+    )
+    texts.write_run(design, Run(claims.top, claims.part, 3.33, modules))
+    comparison = compared(design, claims)
+    found = {(row.declared.function, row.fact.module, row.fact.ii) for row in comparison.loops if row.fact}
+    assert found == {
+        ("matrix_vector_unit", "first_process_Pipeline_1", 1),
+        ("max_pool", "half_process", 1),
+        ("convert_each", "width_to_first_process", 1),
+        ("convert_each", "convert_each_1_4_1024_s", 2),
+    }
+    assert [loop.module for loop in comparison.undeclared] == ["other"]
+    unread = next(row for row in comparison.loops if row.declared.function == "walk_map")
+    assert (unread.verdict, unread.fact) == ("open", None)
+    assert unread.advice.startswith("no loop of the report has this line")
+
+
+def test_a_line_of_two_headers_is_told_apart_by_file_or_function(design: Path, claims: Claims) -> None:
+    """The sources are changed so that two loops stand in one line number."""
+    feed, pool = (next(loop for loop in claims.loops if loop.function == name) for name in ("feed_phase", "pool"))
+    path = design / "src/pool.h"
+    shift = feed.line - pool.line
+    lines = path.read_text().split("\n")
+    path.write_text("\n".join(lines[-shift:] if shift < 0 else [""] * shift + lines))
+    moved = read_claims(design)
+    assert [loop.line for loop in moved.loops if loop.function == "pool"] == [feed.line]
+    name = f"VITIS_LOOP_{feed.line}_1"
+    modules = (
+        Module("pool", (Loop(name, 4, 4),)),
+        Module("run_pass", (Loop(name, 2, 4, "src/feed.h:62"),)),
+        Module("feed_phase", (Loop(name, 3, 4),)),
+    )
+    texts.write_run(design, Run(moved.top, moved.part, 10.0, modules))
+    rows = {(row.declared.function, row.fact.ii) for row in compared(design, moved).loops if row.fact}
+    assert rows == {("pool", 4), ("feed_phase", 2), ("feed_phase", 3)}
+
+
+# -------------------------------------------------------------------------------------------- memories
+
+
+def test_an_array_that_was_taken_apart(design: Path, claims: Claims, run: Run) -> None:
+    parts = tuple(storage(f"feed_weights_buffer_lane_{i}", "bram", 1) for i in range(64))
+    changed = replace(run.module("feed_weights"), nodes=parts)
+    texts.write_run(design, run.changed("feed_weights", changed))
+    row = next(row for row in compared(design, claims).memories if row.name.startswith("feed_weights"))
+    assert (row.verdict, row.claimed, row.achieved) == ("worse", "8 BRAM36 in 8 of 512 × 64 bits", "32 BRAM36 in 64")
+    assert row.advice.startswith("64 memories where 8 are claimed: a struct with an array of lanes was taken apart")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "verdict", "sentence"),
+    [
+        ([storage("buffer_0", "lutram")], "worse", "the tool took lutram: its log says at feed.h:"),
+        (
+            [storage(f"buffer_{i}", "auto", 4) for i in range(8)],
+            "worse",
+            "the words are wider or more than the sources say",
+        ),
+        ([storage(f"buffer_{i}", "auto", 1) for i in range(8)], "better", ""),
+        ([storage("another", "bram", 1)], "open", "no memory of the report has this name"),
+    ],
+)
+def test_memories_that_differ(
+    design: Path, claims: Claims, run: Run, nodes: list[dict[str, str]], verdict: str, sentence: str
+) -> None:
+    texts.write_run(design, run.changed("feed_weights", replace(run.module("feed_weights"), nodes=tuple(nodes))))
+    row = next(row for row in compared(design, claims).memories if row.name.startswith("feed_weights"))
+    assert (row.verdict, row.advice[: len(sentence)]) == (verdict, sentence)
+
+
+def test_fifos_and_adapters_have_lines_without_a_claim(design: Path, claims: Claims, run: Run) -> None:
+    nodes = (storage("rows_U", "srl", kind="fifo"), {**storage("maps_0", "", 4, kind="m_axi"), "BINDTYPE": "adapter"})
+    texts.write_run(design, replace(run, modules=(*run.modules, Module("run_pass", (), nodes))))
+    rows = {row.name: row for row in compared(design, claims).memories}
+    assert (rows["FIFOs of streams"].achieved, rows["adapters of AXI ports"].bram36) == ("srl in 1", 2)
+
+
+# --------------------------------------------------------------------- resources, clock and the whole
+
+
+def test_vivado_decides_where_it_has_counted(design: Path, claims: Claims, run: Run) -> None:
+    texts.write_run(design, run)
+    texts.write_vivado(design)
+    texts.write_cosim(design, texts.cosim())
+    comparison = compared(design, claims)
+    rows = {row.kind: row for row in comparison.resources}
+    assert (rows["dsp"].placed, rows["dsp"].verdict) == (208, "as claimed")
+    assert (rows["bram36"].placed, rows["bram36"].available) == (28.5, 140)
+    assert (rows["lut"].synthesised, rows["lut"].placed, rows["lut"].verdict) == (30000, 20100, "better")
+    assert comparison.highest_clock_mhz == pytest.approx(1000 / (10 - 0.123))
+    assert comparison.co_simulation == (
+        f"Pass in 1,200 cycles; {claims.cycles:,} are modelled for all passes",
+        "as claimed",
+    )
+    assert (comparison.missing, comparison.holds) == ((), True)
+    (design / "vivado/utilization_hierarchical.rpt").unlink()
+    whole = compared(design, claims)
+    row = next(row for row in whole.resources if row.kind == "lut")
+    assert (row.placed, row.verdict, row.advice) == (
+        23000,
+        "worse",
+        "936 more than estimated: the rows of memories and modules say where",
+    )
+    assert "Vivado's counts are of the whole block design" in text(whole)
+
+
+def test_luts_have_no_verdict_before_they_are_placed(design: Path, claims: Claims, run: Run) -> None:
+    texts.write_run(design, replace(run, counts={**run.counts, "LUT": 50000}))
+    row = next(row for row in compared(design, claims).resources if row.kind == "lut")
+    assert (row.verdict, row.synthesised) == ("open", 50000)
+
+
+def test_what_does_not_fit(design: Path, claims: Claims, run: Run) -> None:
+    texts.write_run(design, replace(run, counts={**run.counts, "DSP": 230}))
+    row = next(row for row in compared(design, claims).resources if row.kind == "dsp")
+    assert row.advice == "230 do not fit the device's 220: take a smaller array or folding"
+
+
+@pytest.mark.parametrize(
+    ("slacks", "sentence"),
+    [
+        (
+            {"wns": -0.25},
+            "7 endpoints miss setup, the worst by 0.250 ns: its path is the first in vivado/timing.rpt; else generate "
+            "for a clock of at most 98 MHz",
+        ),
+        ({"whs": -0.02}, "hold is missed by 0.020 ns, which no slower clock mends: route with another strategy"),
+    ],
+)
+def test_timing_that_is_missed(design: Path, claims: Claims, slacks: dict[str, float], sentence: str) -> None:
+    texts.write_vivado(design, **slacks)
+    comparison = compared(design, claims)
+    (clock,) = comparison.clocks
+    assert (clock.verdict, clock.advice, comparison.holds) == ("worse", sentence, False)
+
+
+def test_an_rtl_that_differs(design: Path, claims: Claims) -> None:
+    texts.write_cosim(design, texts.cosim("Fail", "NA"))
+    comparison = compared(design, claims)
+    assert comparison.co_simulation == ("Fail: the RTL does not give the words that the test bench expects", "worse")
+    assert not comparison.holds
+
+
+def test_reports_of_another_design_are_told(design: Path, claims: Claims, run: Run) -> None:
+    texts.write_run(design, replace(run, part="xczu7ev-ffvc1156-2-e", target_ns=20.0))
+    texts.write_vivado(design, period=20.0)
+    comparison = compared(design, claims)
+    assert [sentence.partition(",")[0] for sentence in comparison.conflicts] == [
+        "the synthesis is for xczu7ev-ffvc1156-2-e",
+        "the synthesis was asked for 20 ns",
+        "Vivado's fastest clock has 50.00 MHz",
+    ]
+    assert not comparison.holds
+
+
+def test_a_refused_directive_is_no_design_as_claimed(design: Path, claims: Claims, run: Run) -> None:
+    pragmas = (
+        '<Pragma type="dependence" location="src/pool.h:86" status="invalid" options="variable=kept">unknown</Pragma>'
+    )
+    texts.write_run(design, replace(run, pragmas=pragmas))
+    comparison = compared(design, claims)
+    assert (comparison.refused, comparison.holds) == (("src/pool.h:86: dependence variable=kept (unknown)",), False)
+    assert "directive refused: src/pool.h:86" in text(comparison)
+
+
+def test_values_and_page(design: Path, claims: Claims, run: Run) -> None:
+    texts.write_run(design, run)
+    comparison = compared(design, claims)
+    told = values(comparison)
+    assert set(told["loops"][0]) == {
+        *("process", "source", "declared_ii", "achieved_ii", "declared_depth", "achieved_depth", "module"),
+        *("path_ns", "budget_ns", "path", "verdict", "advice"),
+    }
+    assert (told["clock_mhz"], told["holds"], told["highest_clock_mhz"]) == (claims.clock_mhz, True, 365.0)
+    shown = html(replace(comparison, conflicts=("<script>alert(1)</script>",)))
+    assert "<script" not in shown
+    assert "Achieved: what the reports of Vitis HLS" in shown
+
+
+def test_a_part_of_the_design(claims: Claims) -> None:
+    part = claims.part_of("feed_weights")
+    assert {loop.function for loop in part.loops} == {"feed_phase"}
+    assert [claim.storages[0].impl for claim in part.memories] == ["WEIGHT_MEMORY"]
+    assert (part.resources, part.cycles) == ({}, None)
+    with pytest.raises(VendorError, match=r"the design has no function 'feed'; those with loops are arrange, "):
+        claims.part_of("feed")
+
+
+def test_a_folder_that_lacks_its_sources_or_scripts(design: Path) -> None:
+    (design / "run_hls.tcl").write_text("exit 0\n")
+    with pytest.raises(VendorError, match=r"run_hls\.tcl is no script of this project"):
+        read_claims(design)
+    for path in (design / "src").iterdir():
+        path.unlink()
+    with pytest.raises(VendorError, match=r"has no C\+\+ in src/"):
+        read_claims(design)
+
+
+def test_as_claimed_is_not_the_same_text_twice(claims: Claims) -> None:
+    """The stand-in for a run follows the claims: another claim is another run."""
+    other = replace(claims, loops=tuple(replace(loop, depth=99) for loop in claims.loops))
+    assert texts.csynth_xml(as_claimed(claims)) != texts.csynth_xml(as_claimed(other))

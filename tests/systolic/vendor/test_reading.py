@@ -1,0 +1,282 @@
+"""Readers of reports: what each says, and that no file breaks them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from boards.errors import VendorError
+from systolic.vendor.reading import text as text_module
+from systolic.vendor.reading.cosimulation import read_cosimulation
+from systolic.vendor.reading.facts import CoSimulation, LoopFact, Resources, Step, StorageFact
+from systolic.vendor.reading.log import read_log
+from systolic.vendor.reading.reports import read_reports
+from systolic.vendor.reading.schedule import read_schedule
+from systolic.vendor.reading.synthesis_text import read_synthesis_text
+from systolic.vendor.reading.synthesis_xml import read_synthesis_xml
+from systolic.vendor.reading.text import number
+from systolic.vendor.reading.vivado import read_hierarchy, read_timing, read_utilisation
+from tests.systolic.vendor import texts
+from tests.systolic.vendor.texts import Loop, Module, Run
+
+RUN = Run(
+    "top",
+    "xc7z020clg400-1",
+    10.0,
+    (
+        Module("feed_phase", (Loop("VITIS_LOOP_62_1", 2, 5, "src/feed.h:62"),), (), 3.25),
+        Module("top", (Loop("VITIS_LOOP_9_1", None, 70),), (texts.storage("top_rows_3", "uram", 0, 2),)),
+    ),
+    estimated_ns=3.25,
+)
+
+
+def written(folder: Path, text: str, name: str = "report") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+# ------------------------------------------------------------------------------------------- Vitis HLS
+
+
+def test_csynth_xml(tmp_path: Path) -> None:
+    synthesis = read_synthesis_xml(texts.write_run(tmp_path, RUN))
+    assert (synthesis.version, synthesis.top, synthesis.part) == ("2023.2", "top", "xc7z020clg400-1")
+    assert (synthesis.target_ns, synthesis.uncertainty_ns, synthesis.estimated_ns) == (10.0, 2.7, 3.25)
+    assert synthesis.budget_ns == pytest.approx(7.3)
+    assert synthesis.resources == Resources(lut=30000, ff=9000, dsp=200, bram18=40, uram=0)
+    assert synthesis.resources.count("bram36") == 20
+    assert synthesis.available.dsp == 220
+    assert synthesis.loops == (
+        LoopFact("VITIS_LOOP_62_1", "feed_phase", 2, 5, "src/feed.h:62"),
+        LoopFact("VITIS_LOOP_9_1", "top", None, 70),
+    )
+    assert [module.estimated_ns for module in synthesis.modules] == [3.25, 2.0]
+    assert synthesis.storages == (StorageFact("top", "top_rows_3", "ram_s2p", "uram", 0, 2),)
+    assert synthesis.latency is None, "undef: it depends on the data"
+
+
+def test_loops_inside_loops_are_read(tmp_path: Path) -> None:
+    inner = "<inner><Name>inner</Name><PipelineII>1</PipelineII><PipelineDepth>3</PipelineDepth></inner>"
+    text = texts.csynth_xml(RUN).replace("<PipelineType>no</PipelineType></VITIS", f"{inner}</VITIS")
+    loops = read_synthesis_xml(written(tmp_path, text)).loops
+    assert [(loop.name, loop.ii) for loop in loops] == [("VITIS_LOOP_62_1", 2), ("VITIS_LOOP_9_1", None), ("inner", 1)]
+
+
+def test_directives_that_the_tool_did_not_take(tmp_path: Path) -> None:
+    pragmas = (
+        '<Pragma type="pipeline" location="src/feed.h:63" status="valid" options="II=1"/>'
+        '<Pragma type="allocation" location="src/top.cpp:9" status="invalid" options="function">'
+        "no such function</Pragma>"
+    )
+    run = Run(RUN.top, RUN.part, RUN.target_ns, RUN.modules, pragmas=pragmas)
+    refused = read_synthesis_xml(texts.write_run(tmp_path, run)).refused
+    assert [str(pragma) for pragma in refused] == ["src/top.cpp:9: allocation function (no such function)"]
+
+
+def test_the_summary_as_text_says_the_same(tmp_path: Path) -> None:
+    synthesis = read_synthesis_text(written(tmp_path, texts.SUMMARY))
+    assert (synthesis.version, synthesis.top, synthesis.part) == ("2024.2", "top", "xc7z020clg400-1")
+    assert (synthesis.latency, synthesis.interval) == (6643, 6644)
+    assert synthesis.resources == Resources(lut=30501, ff=35932, dsp=320, bram18=4, uram=0)
+    assert synthesis.loops == (
+        LoopFact("VITIS_LOOP_9_1", "top", None, 70),
+        LoopFact("VITIS_LOOP_62_1", "feed_phase", 2, 5),
+    )
+    assert synthesis.storages == (
+        StorageFact("top", "rows_3", "ram_s2p", "uram", 0, 2),
+        StorageFact("top", "out", "fifo", "bram", 4, 0),
+    )
+    assert synthesis.budget_ns is None
+
+
+def test_the_longest_path_of_a_schedule(tmp_path: Path) -> None:
+    path = read_schedule(written(tmp_path, texts.SCHEDULE.format(module="feed"), "feed.verbose.sched.rpt"))
+    assert path is not None
+    assert (path.module, path.ns) == ("feed", 4.01)
+    assert path.steps == (
+        Step("icmp", "feed.h:70", 0.859),
+        Step("select", "feed.h:71", 0.243),
+        Step("control", "", 0.605),
+        Step("add", "feed.h:72", 2.303),
+    )
+    assert read_schedule(written(tmp_path, "nothing of the kind\n", "x.verbose.sched.rpt")) is None
+
+
+def test_why_an_ii_was_not_reached(tmp_path: Path) -> None:
+    (violation,) = read_log(written(tmp_path, texts.LOG.format(module="feed_phase", loop="VITIS_LOOP_62_1")))
+    assert (violation.module, violation.loop) == ("feed_phase", "VITIS_LOOP_62_1")
+    assert violation.cause.startswith(
+        "Unable to schedule 'store' operation ('buffer_write', feed.h:32) on array 'buffer'"
+    )
+    assert "/home/user" not in violation.cause
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        (texts.cosim("Pass", 1200), CoSimulation("Pass", 600, None, 1200)),
+        (texts.cosim("Fail", "NA"), CoSimulation("Fail", None, None, None)),
+    ],
+)
+def test_co_simulation(tmp_path: Path, text: str, fact: CoSimulation) -> None:
+    assert read_cosimulation(written(tmp_path, text)) == fact
+
+
+# ---------------------------------------------------------------------------------------------- Vivado
+
+
+def test_placed_resources(tmp_path: Path) -> None:
+    used = read_utilisation(written(tmp_path, texts.UTILISATION))
+    assert (used.version, used.part, used.state) == ("2023.2", "xc7z020clg400-1", "Routed")
+    assert used.counts == Resources(lut=23000, ff=30100, dsp=208, bram18=59, uram=None, lutram=4600)
+    assert used.available == Resources(lut=53200, ff=106400, dsp=220, bram18=280, uram=None, lutram=17400)
+
+
+def test_resources_of_ultrascale_and_of_synthesis(tmp_path: Path) -> None:
+    text = texts.UTILISATION.replace("Slice LUTs ", "CLB LUTs*  ").replace("Slice Registers", "CLB Registers  ")
+    assert read_utilisation(written(tmp_path, text)).counts.lut == 23000
+
+
+def test_the_accelerator_alone(tmp_path: Path) -> None:
+    path = written(tmp_path, texts.HIERARCHY)
+    accelerator = read_hierarchy(path, "systolic_top_0")
+    assert accelerator is not None
+    assert accelerator.counts == Resources(lut=20100, ff=27000, dsp=208, bram18=57, lutram=4100)
+    assert read_hierarchy(path, "another_0") is None
+
+
+def test_timing(tmp_path: Path) -> None:
+    timing = read_timing(written(tmp_path, texts.timing(-0.2, 0.011, 3.333)))
+    assert (timing.wns_ns, timing.whs_ns, timing.failing) == (-0.2, 0.011, 7)
+    assert [(clock.name, clock.period_ns, clock.wns_ns) for clock in timing.clocks] == [("clk_fpga_0", 3.333, -0.2)]
+
+
+# --------------------------------------------------------------------------------- files that are not good
+
+READERS: list[tuple[Callable[[Path], object], str, str]] = [
+    (read_synthesis_xml, "<a/>", "is no csynth.xml of Vitis HLS"),
+    (read_synthesis_xml, "<profile><UserAssignments>", "is no XML"),
+    (read_synthesis_text, "hello", "is no csynth.rpt of Vitis HLS"),
+    (read_cosimulation, "hello", "has no line Verilog or VHDL with a status"),
+    (read_utilisation, "hello", "has no table of site types"),
+    (lambda path: read_hierarchy(path, "a"), "hello", "has no table of instances"),
+    (
+        read_timing,
+        "| Design Timing Summary\n| ---\n\n   ---- ----\n  NA NA\n",
+        "has no Design Timing Summary with slacks",
+    ),
+]
+
+
+@pytest.mark.parametrize(("reader", "text", "sentence"), READERS, ids=lambda value: str(value)[:40])
+def test_a_file_that_is_no_report_is_refused(
+    tmp_path: Path, reader: Callable[[Path], object], text: str, sentence: str
+) -> None:
+    with pytest.raises(VendorError, match=sentence):
+        reader(written(tmp_path, text))
+
+
+@pytest.mark.parametrize("reader", [reader for reader, _, _ in READERS] + [read_schedule, read_log])
+def test_a_file_that_cannot_be_read(tmp_path: Path, reader: Callable[[Path], object]) -> None:
+    with pytest.raises(VendorError, match=r"cannot be read: .*; copy the whole folder of reports"):
+        reader(tmp_path)
+
+
+def test_entities_are_not_expanded(tmp_path: Path) -> None:
+    bomb = '<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;&b;">]><profile>&c;</profile>'
+    with pytest.raises(VendorError, match=r"has a DOCTYPE or an entity, which no report of Vitis HLS has"):
+        read_synthesis_xml(written(tmp_path, bomb))
+    hidden = bomb.replace("<!DOCTYPE a [", "").encode("utf-16")
+    (tmp_path / "utf16").write_bytes(b'<?xml version="1.0" encoding="utf-16"?>' + hidden)
+    with pytest.raises(VendorError):
+        read_synthesis_xml(tmp_path / "utf16")
+
+
+def test_a_report_beyond_all_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, "x" * 1001)
+    with pytest.raises(VendorError, match=r"has more than 1,000 bytes; a report of these tools has not"):
+        text_module.read_text(path, 1000)
+    assert len(text_module.read_text(path, 1001)) == 1001
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("320 (3%)", 320),
+        ("~0", 0),
+        ("7.30 ns", 7.3),
+        ("-", None),
+        ("undef", None),
+        ("NA", None),
+        ("", None),
+        ("1e999", None),
+    ],
+)
+def test_numbers(text: str, value: float | None) -> None:
+    assert number(text) == value
+
+
+TEXTS = [
+    (read_synthesis_xml, texts.csynth_xml(RUN)),
+    (read_synthesis_text, texts.SUMMARY),
+    (read_cosimulation, texts.cosim()),
+    (read_utilisation, texts.UTILISATION),
+    (lambda path: read_hierarchy(path, "systolic_top_0"), texts.HIERARCHY),
+    (read_timing, texts.timing()),
+    (read_schedule, texts.SCHEDULE),
+    (read_log, texts.LOG),
+]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_no_change_of_a_report_breaks_a_reader(tmp_path: Path, data: st.DataObject) -> None:
+    """Parts cut out, doubled or replaced: a value or a VendorError."""
+    reader, text = data.draw(st.sampled_from(TEXTS))
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(text)))
+        end = start + data.draw(st.integers(0, 60))
+        text = (
+            text[:start]
+            + data.draw(st.sampled_from(["", text[start:end] * 2, "|", "NA", "-", "9" * 400, "\n"]))
+            + text[end:]
+        )
+    path = tmp_path / "report"
+    path.write_text(text)
+    with contextlib.suppress(VendorError):
+        reader(path)
+
+
+# ---------------------------------------------------------------------------------------------- places
+
+
+def test_nothing_to_read(tmp_path: Path) -> None:
+    with pytest.raises(
+        VendorError, match=r"holds no report of Vitis HLS or Vivado: run vitis_hls -f run_hls\.tcl there"
+    ):
+        read_reports(tmp_path, "top_0")
+    with pytest.raises(VendorError, match=r"is no folder; name the one that holds hls/ and vivado/"):
+        read_reports(tmp_path / "none", "top_0")
+
+
+def test_reports_of_a_project_made_by_hand(tmp_path: Path) -> None:
+    """Of the tools' own folders: another project and solution, an implementation run; kernels are not searched."""
+    project = tmp_path / "proj/solution1/syn/report"
+    project.mkdir(parents=True)
+    (project / "csynth.rpt").write_text(texts.SUMMARY)
+    runs = tmp_path / "project/project.runs/impl_1"
+    runs.mkdir(parents=True)
+    (runs / "system_wrapper_utilization_placed.rpt").write_text(texts.UTILISATION)
+    (runs / "system_wrapper_timing_summary_routed.rpt").write_text(texts.timing())
+    texts.write_run(tmp_path / "kernels/feed", RUN)
+    reports = read_reports(tmp_path, "top_0")
+    assert set(reports.paths) == {"csynth.rpt", "utilisation", "timing"}
+    assert reports.versions == ("2024.2", "2023.2")
+    assert reports.accelerator is None

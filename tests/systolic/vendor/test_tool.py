@@ -1,0 +1,267 @@
+"""Vitis HLS as a stand-in that leaves reports: what it is asked, what is told of it, what happens where it fails."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boards.errors import VendorError
+from systolic.execution.build import ap_int_folder, compiler
+from systolic.vendor.claims import Claims, read_claims
+from systolic.vendor.kernel import kernel_files, kernel_folder, split, write_kernel
+from systolic.vendor.tool import synthesise
+from tests.hls_templates.tcl import run_tcl
+from tests.systolic.command_line import call, refused
+from tests.systolic.vendor import texts
+from tests.systolic.vendor.texts import Module, Run, design_folder, scheduled
+
+STAND_IN = """#!{python}
+import os, pathlib, shutil, sys, time
+pathlib.Path({calls!r}).write_text("\\n".join([os.getcwd(), os.environ["SYSTOLIC_STEPS"], *sys.argv[1:]]))
+print("INFO: [HLS 200-10] -- Implementing module 'feed_weights'", flush=True)
+shutil.copytree({reports!r}, ".", dirs_exist_ok=True)
+print({output!r}, flush=True)
+if {sleeps}:
+    child = os.fork()
+    pathlib.Path({calls!r} + f".{{'child' if child == 0 else 'parent'}}").write_text(str(os.getpid()))
+    time.sleep(600)
+sys.exit({code})
+"""
+
+
+class Tool:
+    """The folder of the PATH that holds it, the reports that it leaves, and what it was called with."""
+
+    def __init__(self, folder: Path) -> None:
+        self.bin, self.reports, self._calls = folder / "bin", folder / "leaves", folder / "calls"
+        self.bin.mkdir(parents=True)
+        self.reports.mkdir()
+
+    def install(self, name: str = "vitis_hls", code: int = 0, output: str = "", sleeps: bool = False) -> None:
+        path = self.bin / name
+        settings = {"calls": str(self._calls), "reports": str(self.reports), "output": output, "sleeps": sleeps}
+        path.write_text(STAND_IN.format(python=sys.executable, code=code, **settings))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    @property
+    def called(self) -> list[str]:
+        """Where it ran, its steps, its arguments."""
+        return self._calls.read_text().split("\n")
+
+    def process(self, which: str) -> int | None:
+        """Of the sleeping stand-in and of its child."""
+        path = self._calls.with_name(f"calls.{which}")
+        return int(path.read_text() or 0) or None if path.is_file() else None
+
+
+@pytest.fixture
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tool:
+    """On a PATH that has no other."""
+    made = Tool(tmp_path / "tool")
+    monkeypatch.setenv("PATH", str(made.bin))
+    return made
+
+
+# --------------------------------------------------------------------------------------------- running
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("vitis_hls", ["-f", "run_hls.tcl"]), ("vitis-run", ["--mode", "hls", "--tcl", "run_hls.tcl"])],
+)
+def test_the_tool_synthesises_and_what_it_left_is_compared(
+    tool: Tool, design: Path, run: Run, name: str, arguments: list[str]
+) -> None:
+    texts.write_run(tool.reports, run)
+    tool.install(name)
+    done = call("vendor", design, "--csynth", "--json", "-")
+    assert (done.code, done.error) == (0, "")
+    assert tool.called == [str(design), "synth", *arguments]
+    assert done.json["holds"] is True
+    assert done.json["verdicts"]["as claimed"] >= len(done.json["loops"])
+    assert "Implementing module" in (design / "hls.log").read_text()
+
+
+def test_one_function(tool: Tool, design: Path, claims: Claims) -> None:
+    (loop,) = (loop for loop in claims.loops if loop.function == "feed_phase")
+    run = Run("feed_weights_kernel", claims.part, 10.0, (Module("feed_phase", (scheduled(loop),)),))
+    texts.write_run(tool.reports, run)
+    tool.install()
+    done = call("vendor", design, "--csynth", "--only", "feed_weights", "--json", "-")
+    assert (done.code, done.error) == (0, "")
+    assert tool.called[0] == str(design / "kernels/feed_weights")
+    assert [(row["process"], row["achieved_ii"]) for row in done.json["loops"]] == [("feed_phase", 1)]
+    assert all(row["claimed"] is None for row in done.json["resources"])
+    again = call("vendor", design, "--only", "feed_weights", "--json", "-")
+    assert again.json["loops"] == done.json["loops"]
+    refused(call("vendor", design, "--json", "-"), "holds no report of Vitis HLS or Vivado")
+
+
+def test_without_the_tool(tool: Tool, design: Path) -> None:
+    sentence = (
+        r"--csynth needs vitis_hls \(Vitis 2022\.1 to 2024\.1\) or vitis-run \(2024\.2\) on the PATH, and neither is "
+        r"there: source settings64\.sh of the Vitis installation first; or copy the design to a machine that has it, "
+        r"run vitis_hls -f run_hls\.tcl in .*, and bring hls/ back"
+    )
+    refused(call("vendor", design, "--csynth"), sentence)
+    refused(call("vendor", design, "--csynth", "--only", "feed_weights"), r"run_hls\.tcl in .*kernels/feed_weights")
+    assert (design / "kernels/feed_weights/kernel.cpp").is_file(), "to be taken to another machine"
+
+
+def test_a_tool_that_fails_is_told_with_its_errors(tool: Tool, design: Path) -> None:
+    tool.install(code=3, output="ERROR: [HLS 207-3771] use of undeclared identifier 'x'\nINFO: bye")
+    refused(
+        call("vendor", design, "--csynth"),
+        r"vitis_hls ended with 3: ERROR: \[HLS 207-3771\] use of undeclared identifier 'x'; the whole log is .*\.log",
+    )
+
+
+def test_a_tool_that_cannot_be_started(tool: Tool, design: Path) -> None:
+    (tool.bin / "vitis_hls").write_text("#!/no/such/interpreter\n")
+    (tool.bin / "vitis_hls").chmod(0o755)
+    refused(call("vendor", design, "--csynth"), r"vitis_hls cannot be run in .*: No such file or directory")
+
+
+def test_its_steps_are_told(tool: Tool, design: Path) -> None:
+    tool.install()
+    steps: list[str] = []
+    synthesise(design, "run_hls.tcl", steps.append)
+    assert steps == ["running vitis_hls", "Vitis HLS: Implementing module 'feed_weights'"]
+
+
+def alive(process: int | None) -> bool:
+    """A zombie is not."""
+    try:
+        return process is not None and "Z" not in Path(f"/proc/{process}/stat").read_text().split(")")[1].split()[0]
+    except OSError:
+        return False
+
+
+def until(condition: Callable[[], Any]) -> Any:
+    for _ in range(600):
+        if result := condition():
+            return result
+        time.sleep(0.05)
+    raise AssertionError("nothing came")
+
+
+def test_a_command_that_is_stopped_takes_the_tool_with_it(tool: Tool, design: Path) -> None:
+    tool.install(sleeps=True)
+    environment = {**os.environ, "PYTHONPATH": str(texts.ROOT)}
+    command = [sys.executable, "-m", "systolic", "vendor", str(design), "--csynth"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as running:
+        processes = [until(lambda which=which: tool.process(which)) for which in ("child", "parent")]
+        assert all(map(alive, processes))
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(60) == 128 + signal.SIGTERM
+    until(lambda: not any(map(alive, processes)))
+
+
+def test_options_that_do_not_go_together(design: Path) -> None:
+    refused(
+        call("vendor", design, "--csynth", "--reports", design), r"--csynth leaves its reports in the design's folder"
+    )
+    refused(call("vendor", design, "--only", "../x"), r"the design has no function '\.\./x'")
+
+
+def test_reports_from_elsewhere(tmp_path: Path, design: Path, run: Run) -> None:
+    texts.write_run(tmp_path / "copied", run)
+    page = tmp_path / "vendor.html"
+    done = call("vendor", design, "--reports", tmp_path / "copied", "--report", page)
+    assert (done.code, done.error) == (0, "")
+    assert done.out.rstrip().endswith("nothing is worse than claimed")
+    assert "Achieved: what the reports of Vitis HLS" in page.read_text()
+
+
+# --------------------------------------------------------------------------------------------- kernels
+
+
+def kernels(folder: Path, style: str) -> Iterator[str]:
+    """Functions of a design with loops, and its processes."""
+    claims = read_claims(design_folder(folder, style))
+    names = claims.sources.reached(claims.top) - {claims.top}
+    return iter(sorted({f.name for f in claims.sources.functions if f.name in names and (f.process or f.loops)}))
+
+
+@pytest.mark.parametrize("style", ["systolic", "streaming"])
+def test_every_process_is_a_kernel_that_compiles(tmp_path: Path, style: str) -> None:
+    """By g++ with the vendor's own types; ``hls::burst_maxi`` is that of the simulation."""
+    design = design_folder(tmp_path / "design", style)
+    claims = read_claims(design)
+    for header in (texts.ROOT / "hls_templates/simulation").glob("hls_burst_maxi.h"):
+        shutil.copy(header, design / "simulation")
+    names = [f.name for f in claims.sources.functions if f.process and f.name in claims.sources.reached(claims.top)]
+    assert len(names) >= 8
+    lines = []
+    for name in names:
+        source = kernel_files(name, claims)["kernel.cpp"]
+        assert f"void {name}_kernel(" in source
+        lines += [line for line in source.split("\n") if line and not line.startswith(("#include", "//"))]
+    unit = design / "kernels.cpp"
+    unit.write_text('#include "top.cpp"\n' + "\n".join(lines) + "\n")
+    command = [compiler(), "-std=c++14", "-fsyntax-only", "-w", "-DSYSTOLIC_AP_INT", f"-I{design / 'src'}"]
+    command += [f"-I{ap_int_folder()}", f"-I{texts.ROOT / 'hls_templates/simulation'}"]
+    done = subprocess.run([*command, str(unit)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:2000]
+
+
+def test_memories_of_other_processes_are_partitioned_as_in_the_design(claims: Claims) -> None:
+    source = kernel_files("load", claims)["kernel.cpp"]
+    assert "#pragma HLS ARRAY_PARTITION variable=from complete dim=2\n" in source
+    source = kernel_files("read_rows", claims)["kernel.cpp"]
+    assert "#pragma HLS INTERFACE mode=m_axi port=maps bundle=maps offset=slave latency=64\n" in source
+    assert "    read_rows<0>(pass, maps, rows);\n" in source
+
+
+def test_the_script_sets_the_function_as_top(tmp_path: Path, claims: Claims) -> None:
+    folder = tmp_path / "design/kernels/feed_weights"
+    ran = run_tcl(folder, "run_hls.tcl", kernel_files("feed_weights", claims)["run_hls.tcl"])
+    assert ran.rc == 0, ran.out
+    assert ran.one("set_top") == ["feed_weights_kernel"]
+    assert ran.one("set_part") == [claims.part]
+    assert ran.one("create_clock") == ["-period", "10.000000", "-name", "clock"]
+    flags = f"-std=c++14 -DSYSTOLIC_AP_INT -I{tmp_path}/design/src"
+    assert ran.one("add_files") == ["-cflags", flags, f"{folder}/kernel.cpp"]
+    assert [call[0] for call in ran.calls][-2:] == ["csynth_design", "close_project"]
+    failed = run_tcl(
+        folder, "run_hls.tcl", kernel_files("feed_weights", claims)["run_hls.tcl"], STUB_FAIL="csynth_design"
+    )
+    assert (failed.rc, "run_hls.tcl: csynth_design failed" in failed.out) == (1, True)
+
+
+def test_a_template_of_which_callers_choose_types_is_refused(tmp_path: Path) -> None:
+    claims = read_claims(design_folder(tmp_path / "design", "streaming"))
+    with pytest.raises(
+        VendorError, match=r"matrix_vector_unit is a template, and its callers choose .*: name a function that"
+    ):
+        kernel_files("matrix_vector_unit", claims)
+    with pytest.raises(VendorError, match=r"--only takes the name of a function of the design, not '\.\./x'"):
+        kernel_folder(tmp_path, "../x")
+
+
+def test_a_process_may_be_named_as_in_traces(tmp_path: Path) -> None:
+    design = design_folder(tmp_path / "design", "streaming")
+    folder = write_kernel(design, "first", read_claims(design))
+    assert "first_process(frames, in, out);" in (folder / "kernel.cpp").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", []),
+        ("int a", ["int a"]),
+        ("s<a, b> &x, int (&y)[N], t<f(1, 2)> z", ["s<a, b> &x", "int (&y)[N]", "t<f(1, 2)> z"]),
+    ],
+)
+def test_parameters(text: str, parts: list[str]) -> None:
+    assert split(text) == parts
