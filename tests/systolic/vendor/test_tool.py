@@ -9,7 +9,8 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,7 @@ def test_a_command_that_is_stopped_takes_the_tool_with_it(tool: Tool, design: Pa
     environment = {**os.environ, "PYTHONPATH": str(texts.ROOT)}
     command = [sys.executable, "-m", "systolic", "vendor", str(design), "--csynth"]
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as running:
-        processes = [until(lambda which=which: tool.process(which)) for which in ("child", "parent")]
+        processes = [until(partial(tool.process, which)) for which in ("child", "parent")]
         assert all(map(alive, processes))
         running.send_signal(signal.SIGTERM)
         assert running.wait(60) == 128 + signal.SIGTERM
@@ -184,13 +185,6 @@ def test_reports_from_elsewhere(tmp_path: Path, design: Path, run: Run) -> None:
 
 
 # --------------------------------------------------------------------------------------------- kernels
-
-
-def kernels(folder: Path, style: str) -> Iterator[str]:
-    """Functions of a design with loops, and its processes."""
-    claims = read_claims(design_folder(folder, style))
-    names = claims.sources.reached(claims.top) - {claims.top}
-    return iter(sorted({f.name for f in claims.sources.functions if f.name in names and (f.process or f.loops)}))
 
 
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
