@@ -98,6 +98,11 @@ WORDS: Mapping[str, tuple[str, str]] = {
         "estimate",
         "Resources counted from the structure of a design. No vendor tool has seen it.",
     ),
+    "energy": (
+        "energy|µJ|mJ",
+        "Dynamic energy of a frame: what is counted of the mapping, times published picojoules. An estimate within "
+        "bounds.",
+    ),
     "target": (
         "target",
         "What is asked for, and what only a vendor tool or a board can confirm: mostly the clock.",

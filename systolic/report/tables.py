@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scheduler.hardware.energy import COEFFICIENTS, Energy
+
 Cell = str | int | float | None
 
 
@@ -15,6 +17,15 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     lines = [_line(list(head), widths, numeric)]
     lines += [_line(row, widths, numeric) for row in cells]
     return "\n".join(lines)
+
+
+ENERGY_HEAD = ("", *(f"{kind.upper()} µJ" for kind in COEFFICIENTS), "all µJ")
+
+
+def energy_rows(names: Sequence[str], energies: Sequence[Energy], whole: Energy) -> list[list[Cell]]:
+    """A line a layer or block under ENERGY_HEAD, and one of the frame."""
+    lines = zip((*names, "frame"), (*energies, whole), strict=True)
+    return [[name, *energy.kinds.values(), energy.total] for name, energy in lines]
 
 
 def _text(cell: Cell) -> str:

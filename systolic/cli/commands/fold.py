@@ -51,7 +51,7 @@ def add(parsers: Parsers) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """JSON: {network, board, clock_mhz, foldings: [{search, cycles, frames_per_second, lut, dsp, bram18, uram,
-    converters, fifo_bits, area, fits, reached, state, gap, seconds, reason}]}."""
+    converters, fifo_bits, energy, area, fits, reached, state, gap, seconds, reason}]}."""
     check_network(options.network)
     board = board_room.load(options.board)
     wishes = options_from(options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from boards.board import Board
@@ -12,9 +13,13 @@ from boards.errors import ScheduleError
 from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrRate
-from scheduler.streaming.area.total import converter_count, fifo_bits
+from scheduler.hardware.energy import SOURCE as ENERGY_SOURCE
+from scheduler.hardware.energy import Activity, Energy, energy
+from scheduler.streaming.area.total import converter_count, fifo_bits, usage_by_block
 from scheduler.streaming.folding_file import to_json
 from scheduler.streaming.graph import Fold
+from scheduler.streaming.model.cycles import block_cycles
+from scheduler.streaming.model.energy import block_activity, dma_activity
 from scheduler.streaming.result import FoldingResult
 from systolic.styles.options import HardwareOptions
 
@@ -107,6 +112,25 @@ class StreamingMapping:
             "uram": used.uram,
         }
 
+    @cached_property
+    def block_activities(self) -> tuple[Activity, ...]:
+        """What each block does for one frame; the DMA's is the frame's alone."""
+        folding = self.folded.folding
+        usages = usage_by_block(folding, self.board)
+        cycles = (block_cycles(folding.graph, index, fold) for index, fold in enumerate(folding.folds))
+        return tuple(block_activity(*pair) for pair in zip(usages, cycles, strict=True))
+
+    @property
+    def block_energies(self) -> tuple[Energy, ...]:
+        """Of a frame, block by block."""
+        return tuple(energy(activity, self.board.family) for activity in self.block_activities)
+
+    @property
+    def energy(self) -> Energy:
+        """Of a frame: an estimate with bounds."""
+        moved = dma_activity(self.folded.folding.graph)
+        return energy(sum(self.block_activities, moved), self.board.family)
+
     def values(self) -> dict[str, Any]:
         """One JSON object."""
         return {
@@ -119,6 +143,14 @@ class StreamingMapping:
             **asdict(self.folded.usage),
             "converters": self.converters,
             "fifo_bits": self.fifo_bits,
+            "energy": {
+                **self.energy.values(),
+                "source": ENERGY_SOURCE,
+                "blocks": [
+                    {"name": block.name, **joules.values()}
+                    for block, joules in zip(self.folded.folding.graph.blocks, self.block_energies, strict=True)
+                ],
+            },
             "area": self.folded.boards,
             "fits": self.fits,
             "state": self.folded.state,

@@ -12,7 +12,7 @@ from scheduler.streaming.area.budget import available, limits
 from scheduler.streaming.model.cycles import bottleneck
 from systolic.report.figures import bars
 from systolic.report.page import html_table, page, picture
-from systolic.report.tables import Cell, table
+from systolic.report.tables import ENERGY_HEAD, Cell, energy_rows, table
 from systolic.styles.streaming import figures
 from systolic.styles.streaming.fifos import Fifos
 from systolic.styles.streaming.mapping import fold_text
@@ -106,6 +106,7 @@ def totals(mapping: StreamingMapping) -> str:
         f"{-(-used.bram18 // 2)} of {resources.bram36} BRAM36, {used.uram} of {resources.uram} URAM (estimate); "
         f"folding {mapping.folded.state}, {mapping.proof}, {mapping.folded.seconds:.1f} s"
     )
+    text += f"\n{mapping.energy}"
     if not mapping.fits:
         text += f"\nIT DOES NOT FIT {board.title}: ask for fewer frames with --fps, or for fewer bits"
     return text
@@ -135,9 +136,15 @@ def mapping_html(mapping: StreamingMapping) -> str:
             note,
             html_table(BUDGET_HEAD, budget_rows(mapping)),
             html_table(BLOCK_HEAD, block_rows(mapping)),
+            f"<p>{escape(str(mapping.energy))}.</p>",
+            html_table(ENERGY_HEAD, energy_rows(_names(mapping), mapping.block_energies, mapping.energy)),
             *(picture(draw(mapping)) for draw in figures.OF_MAPPING.values()),
         )
     )
+
+
+def _names(mapping: StreamingMapping) -> list[str]:
+    return [block.name for block in mapping.folded.folding.graph.blocks]
 
 
 def mapping_page(mapping: StreamingMapping) -> str:
@@ -167,6 +174,7 @@ COMPARISON_HEAD = (
     "URAM",
     "converters",
     "FIFO bits",
+    "mJ a frame",
     "area",
     "s",
     "",
@@ -181,7 +189,7 @@ def comparison_rows(comparison: StreamingComparison) -> list[list[Cell]]:
 def _candidate_row(comparison: StreamingComparison, row: Candidate) -> list[Cell]:
     mapping = row.mapping
     if mapping is None:
-        return [row.search, *([None] * 10), row.reason]
+        return [row.search, *([None] * 11), row.reason]
     used = mapping.folded.usage
     return [
         row.search,
@@ -193,6 +201,7 @@ def _candidate_row(comparison: StreamingComparison, row: Candidate) -> list[Cell
         used.uram,
         mapping.converters,
         mapping.fifo_bits,
+        mapping.energy.total / 1e3,
         mapping.folded.boards,
         mapping.folded.seconds,
         _verdict(comparison, mapping),

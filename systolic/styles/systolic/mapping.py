@@ -13,6 +13,8 @@ from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrTiming
+from scheduler.hardware.energy import SOURCE as ENERGY_SOURCE
+from scheduler.hardware.energy import Activity, Energy, energy
 from scheduler.systolic.area.fabric import SOURCE, Fabric, fabric
 from scheduler.systolic.area.placement import Placement, place
 from scheduler.systolic.area.resources import Usage, built
@@ -20,6 +22,7 @@ from scheduler.systolic.baselines import Baseline
 from scheduler.systolic.baselines import baselines as baselines_of
 from scheduler.systolic.model.cost import Cost, LayerCost, cost
 from scheduler.systolic.model.cycles import PARTS
+from scheduler.systolic.model.energy import layer_activity
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.schedule_file import to_json
@@ -103,6 +106,22 @@ class SystolicMapping:
         """For each layer one line: the next best way on the same array, and what it loses by."""
         return runners_up_of(self.schedule, self.cost)
 
+    @cached_property
+    def layer_activities(self) -> tuple[Activity, ...]:
+        """What each layer does for one frame."""
+        pairs = zip(self.schedule.layers, self.cost.layers, strict=True)
+        return tuple(layer_activity(*pair, self.placement, self.usage).times(1 / self.batch) for pair in pairs)
+
+    @property
+    def layer_energies(self) -> tuple[Energy, ...]:
+        """Of a frame, layer by layer."""
+        return tuple(energy(activity, self.board.family) for activity in self.layer_activities)
+
+    @property
+    def energy(self) -> Energy:
+        """Of a frame: an estimate with bounds."""
+        return energy(sum(self.layer_activities, Activity()), self.board.family)
+
     def values(self) -> dict[str, Any]:
         """One JSON object. cycles, latency_ms, ddr_bytes and the layers' are those of a whole batch."""
         return {
@@ -119,6 +138,7 @@ class SystolicMapping:
             "latency_ms": self.cost.cycles / self.clock_mhz / 1e3,
             "ddr_bytes": asdict(self.cost.traffic),
             "ddr_gbps": self.cost.bytes_per_frame * self.frames_per_second / 1e9,
+            "energy": {**self.energy.values(), "source": ENERGY_SOURCE},
             "usage": asdict(self.usage),
             "placement": {buffer.name: self.placement[buffer.name] for buffer in built(self.schedule.array)},
             "fabric": {**asdict(self.fabric), "source": SOURCE},
@@ -126,7 +146,8 @@ class SystolicMapping:
             "proof": asdict(self.proof) if self.proof else None,
             "holds": asdict(self.holds) if self.holds else None,
             "layers": [
-                self._layer_values(layer, why) for layer, why in zip(self.cost.layers, self.runners_up, strict=True)
+                {**self._layer_values(layer, why), "energy": joules.values()}
+                for layer, why, joules in zip(self.cost.layers, self.runners_up, self.layer_energies, strict=True)
             ],
             "baselines": [
                 {

@@ -10,7 +10,7 @@ from scheduler.systolic.area.fabric import SOURCE
 from scheduler.systolic.area.resources import PRIMITIVES, built
 from systolic.report.figures import bars
 from systolic.report.page import html_table, page, pair, picture
-from systolic.report.tables import Cell, table
+from systolic.report.tables import ENERGY_HEAD, Cell, energy_rows, table
 from systolic.styles.systolic import figures
 from systolic.styles.systolic.tiling_picture import tiling, tiling_words
 
@@ -54,6 +54,7 @@ def totals(mapping: SystolicMapping) -> str:
         f"DDR: {total_bytes / 1e6:.2f} MB a frame, {total_bytes * priced.frames_per_second / 1e9:.2f} GB/s",
         f"MACs: {priced.macs / (priced.array.macs_per_cycle * priced.cycles):.1%} of what the array could do",
     ]
+    lines.append(str(mapping.energy))
     primitives = (f"{b.name} in {PRIMITIVES[mapping.placement[b.name]]}" for b in built(mapping.schedule.array))
     lines.append("buffers: " + ", ".join(primitives))
     if mapping.holds:
@@ -81,6 +82,12 @@ def budget_rows(mapping: SystolicMapping) -> list[list[Cell]]:
     return [[name, count, total, f"{count / total:.0%}", source] for name, count, total, source in rows]
 
 
+def layer_energy_rows(mapping: SystolicMapping) -> list[list[Cell]]:
+    """A line a layer under ENERGY_HEAD."""
+    names = [layer.shape.name for layer in mapping.cost.layers]
+    return energy_rows(names, mapping.layer_energies, mapping.energy)
+
+
 BASELINE_HEAD = ("schedule", "cycles", "frames/s", "DDR MB", "weights on chip KiB", "source")
 
 
@@ -104,6 +111,7 @@ def mapping_text(mapping: SystolicMapping) -> str:
             table(LAYER_HEAD, layer_rows(mapping)),
             totals(mapping),
             table(BUDGET_HEAD, budget_rows(mapping)),
+            table(ENERGY_HEAD, layer_energy_rows(mapping)),
             table(BASELINE_HEAD, baseline_rows(mapping)),
         ]
     )
@@ -122,6 +130,7 @@ def _body(mapping: SystolicMapping) -> str:
             f"<p>{note}</p>",
             html_table(LAYER_HEAD, layer_rows(mapping)),
             html_table(BUDGET_HEAD, budget_rows(mapping)),
+            html_table(ENERGY_HEAD, layer_energy_rows(mapping)),
             html_table(BASELINE_HEAD, baseline_rows(mapping)),
             *map(picture, pictures),
             pair([(tiling(mapping, layer), tiling_words(mapping, layer)) for layer in telling_layers(mapping)]),
@@ -157,6 +166,7 @@ COMPARISON_HEAD = (
     "BRAM36",
     "URAM",
     "LUT",
+    "mJ a frame",
     "DDR MB a frame",
     "bound by, or source",
 )
@@ -178,7 +188,7 @@ def _baselines_beside(mapping: SystolicMapping | None) -> list[list[Cell]]:
             round(clock),
             baseline.cycles,
             clock * 1e6 / baseline.cycles,
-            *[None] * 4,
+            *[None] * 5,
             baseline.bytes / 1e6,
             baseline.source,
         ]
@@ -189,7 +199,7 @@ def _baselines_beside(mapping: SystolicMapping | None) -> list[list[Cell]]:
 def _candidate_row(row: Candidate) -> list[Cell]:
     mapping = row.mapping
     if mapping is None:
-        return [row.asked, "–", *[None] * 8, row.reason.splitlines()[0]]
+        return [row.asked, "–", *[None] * 9, row.reason.splitlines()[0]]
     worst = max(mapping.cost.layers, key=lambda layer: layer.total)
     return [
         row.asked,
@@ -201,6 +211,7 @@ def _candidate_row(row: Candidate) -> list[Cell]:
         mapping.usage.bram36,
         mapping.usage.uram,
         mapping.usage.lut,
+        mapping.energy.total / 1e3,
         mapping.cost.bytes_per_frame / 1e6,
         f"{worst.shape.name}: {worst.bound_by}",
     ]

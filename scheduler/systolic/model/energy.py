@@ -1,0 +1,47 @@
+"""What a schedule does in a frame, layer by layer, as energy is counted: multiplications, bits moved, LUTs at work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scheduler.hardware.energy import Activity
+from scheduler.systolic.area.placement import Placement
+from scheduler.systolic.area.resources import PRODUCT_DSPS, Usage
+from scheduler.systolic.model.cost import LayerCost
+from scheduler.systolic.model.grid import rows_in
+from scheduler.systolic.schedule import ScheduledLayer
+
+BLOCKS = ("bram", "uram")
+"""Memories whose bits are counted; those in LUTs are LUTs at work."""
+
+
+def layer_activity(scheduled: ScheduledLayer, priced: LayerCost, placement: Placement, usage: Usage) -> Activity:
+    """Of all frames of a batch. Every PE works in every cycle that the array computes, on zeros too."""
+    array, cycles = scheduled.array, scheduled.cycles
+    in_blocks = [(placement[name], bits) for name, bits in _bits(scheduled, priced) if placement[name] in BLOCKS]
+    products = PRODUCT_DSPS * _results(scheduled) if placement["requantiser products"] == "dsp" else 0
+    own = Activity(
+        dsp=cycles * array.mac_dsps + products,
+        lut=cycles * usage.lut,
+        ddr=8 * priced.traffic.total,
+    )
+    return sum((Activity(**{impl: bits}) for impl, bits in in_blocks), own)
+
+
+def _bits(scheduled: ScheduledLayer, priced: LayerCost) -> Iterator[tuple[str, int]]:
+    """(buffer, bits that are written and read in it)."""
+    array, shape, cycles = scheduled.array, scheduled.shape, scheduled.cycles
+    word = 8 * array.word_bytes
+    words_in = shape.repeats * rows_in(shape, array.rows, scheduled.row_tiles) * scheduled.tiling.columns.total_words
+    saved = shape.repeats * shape.saved_height * shape.saved_width * shape.out_blocks * shape.value_words
+    yield "rows", word * (words_in + cycles * array.rows * array.packing.positions)
+    yield "weights", 8 * priced.traffic.weights + word * cycles * array.columns
+    yield "arranged", 2 * word * saved
+    if shape.from_chip or shape.to_chip:
+        yield "map buffers", word * (words_in * shape.from_chip + saved * shape.to_chip)
+
+
+def _results(scheduled: ScheduledLayer) -> int:
+    """Values that are requantised: those behind the pool."""
+    shape = scheduled.shape
+    return shape.repeats * shape.saved_height * shape.saved_width * shape.filters

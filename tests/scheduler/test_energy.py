@@ -1,0 +1,83 @@
+"""Energy is a sum of what is counted elsewhere, by coefficients that each have a source, a year and bounds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from boards.board import load
+from scheduler.hardware.ddr import ddr_timing
+from scheduler.hardware.energy import COEFFICIENTS, Activity, energy
+from scheduler.streaming.area.usage import StreamingUsage
+from scheduler.streaming.lower import lower
+from scheduler.streaming.model.energy import block_activity, dma_activity
+from scheduler.systolic.array import Array
+from systolic.styles.systolic.mapping import SystolicMapping, price
+from tests.scheduler.quantised import Builder
+from tests.schedules import first_fit
+
+ZCU104, PYNQ_Z2 = load("zcu104"), load("pynq-z2")
+NETWORK = Builder(3, 26, 26).conv(16, 3).pool().conv(40, 3).conv(8, 1).network()
+
+
+@pytest.fixture(scope="module")
+def mapping() -> SystolicMapping:
+    array = Array(13, 16, 8, row_depth=1024, weight_depth=2048, kept_depth=512, chunk=16, channel_tiles=8)
+    return price(first_fit(NETWORK, array), ZCU104, ddr_timing(ZCU104, 300))
+
+
+def test_every_coefficient_has_its_source_and_bounds() -> None:
+    for coefficient in COEFFICIENTS.values():
+        assert coefficient.source
+        assert coefficient.year >= 2007
+        for board in (ZCU104, PYNQ_Z2):
+            least, most = coefficient.bounds(board.family)
+            assert 0 < least <= most
+    assert COEFFICIENTS["dsp"].bounds(ZCU104.family)[0] < COEFFICIENTS["dsp"].bounds(PYNQ_Z2.family)[0]
+    assert COEFFICIENTS["ddr"].bounds(ZCU104.family) == (1300 / 64, 2600 / 64)
+
+
+def test_a_kind_is_its_count_times_the_mean_of_its_bounds() -> None:
+    for kind, coefficient in COEFFICIENTS.items():
+        least, most = coefficient.bounds(ZCU104.family)
+        joules = energy(Activity(**{kind: 1e6}), ZCU104.family)
+        assert joules.kinds[kind] == pytest.approx((least * most) ** 0.5)
+        assert [joules.least, joules.most] == pytest.approx([least, most])
+        assert joules.total == joules.kinds[kind]
+
+
+def test_layers_add_up_to_the_frame(mapping: SystolicMapping) -> None:
+    values = mapping.values()
+    for kind, microjoules in values["energy"]["microjoules"].items():
+        layers = sum(layer["energy"]["microjoules"][kind] for layer in values["layers"])
+        assert layers == pytest.approx(microjoules, abs=0.01)
+    assert values["energy"]["least"] < values["energy"]["total"] < values["energy"]["most"]
+    assert values["energy"]["source"].startswith("estimate")
+
+
+def test_what_is_counted_is_the_schedules(mapping: SystolicMapping) -> None:
+    total = sum(mapping.layer_activities, Activity())
+    assert total.ddr == 8 * mapping.cost.traffic.total
+    assert total.dsp >= mapping.schedule.cycles * mapping.schedule.array.mac_dsps
+    assert total.lut == mapping.schedule.cycles * mapping.usage.lut
+    assert 2 * total.dsp >= mapping.cost.macs  # two products a DSP at 8 bits
+
+
+def test_a_buffer_counts_where_it_lies(mapping: SystolicMapping) -> None:
+    """The weights' bits go from BRAM to URAM with their buffer, and to neither where it is LUTs."""
+    bits = {}
+    for impl in ("bram", "uram", "lutram"):
+        placed = replace(mapping, placement={**mapping.placement, "weights": impl})
+        total = sum(placed.layer_activities, Activity())
+        bits[impl] = total.bram, total.uram
+    in_bram, in_uram = bits["bram"][0] - bits["uram"][0], bits["uram"][1] - bits["bram"][1]
+    assert in_bram == in_uram > 0
+    assert bits["lutram"] == (bits["uram"][0], bits["bram"][1])
+
+
+def test_a_block_works_in_its_own_cycles() -> None:
+    usage = StreamingUsage(lut=10, dsp=3, bram18=2, uram=1, ddr_bits=7)
+    assert block_activity(usage, 100) == Activity(dsp=300, bram=7200, uram=7200, lut=1000, ddr=7)
+    graph = lower(NETWORK)
+    assert dma_activity(graph).ddr == 3 * 26 * 26 * 8 + 8 * 13 * 13 * 8
