@@ -2,6 +2,9 @@
 // not negative), so that the maximum may be taken before requantising: the bits are the same, and a 2 × 2 pool needs a
 // quarter of the requantisers.
 //
+// What changes once a tile comes from process ``plan_tiles``, which counts the tiles ahead, one in TILE_CYCLES cycles: a
+// loop that works every cycle only compares its counters with numbers that it was given.
+//
 // Process ``pool`` reads a position of every row each time a window begins, and writes SAVE_ROWS rows of pooled sums a
 // cycle (II 1). Without a pool it only regroups the rows.
 #ifndef SYSTOLIC_POOL_H
@@ -13,12 +16,15 @@
 #include "pass.h"
 #include "types.h"
 
+// Fewer than any tile takes in arrange (save.h), so that nothing waits for these processes.
+static const int TILE_CYCLES = 4;
+
 // Rows of a row tile. The last row of the tile above is kept where its window reaches into this tile, which happens
 // where ROWS is odd or the pool's stride is 1.
 struct tile_rows_t {
-    int kept;   // rows kept from the tile above: 0 or 1
-    int rows;   // rows of the convolution in this tile
-    int saved;  // rows after the pool
+    int16_t kept;   // rows kept from the tile above: 0 or 1
+    int16_t rows;   // rows of the convolution in this tile
+    int16_t saved;  // rows after the pool
 };
 
 inline tile_rows_t rows_of_tile(const pass_t &pass, const tile_t &tile) {
@@ -40,6 +46,37 @@ inline int groups_of(int rows) {
     return (rows + SAVE_ROWS - 1) / SAVE_ROWS;
 }
 
+// A tile as the pool takes it.
+struct pool_tile_t {
+    tile_rows_t rows;
+    int16_t last_group;  // of a column, in cycles
+    int16_t channel;     // number of the channel tile
+    bool last;           // of the pass
+    int kept_address;    // of the first column's kept sums
+};
+
+static inline void plan_tiles(pass_t pass, hls::stream<pool_tile_t> &tiles) {
+    SYSTOLIC_PROCESS("plan_tiles");
+    tile_t tile = {0, 0, 0};
+    int kept_address = 0;
+    bool more = true;
+    SYSTOLIC_ENTER;
+    while (more) {
+        SYSTOLIC_PIPELINE(TILE_CYCLES, 6);
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1024
+        const int row = tile.row;
+        pool_tile_t out;
+        out.rows = rows_of_tile(pass, tile);
+        out.last_group = groups_of(out.rows.saved) - 1;  // every tile gives a row
+        out.channel = tile.channel;
+        out.kept_address = kept_address;
+        more = next_tile(pass, tile);
+        kept_address = tile.row == row ? kept_address + pass.save_width : 0;
+        out.last = !more;
+        tiles.write(out);
+    }
+}
+
 inline void keep_larger(sums_t &into, const sums_t &other) {
 #pragma HLS INLINE
     for (int n = 0; n < COLUMNS; ++n) {
@@ -58,11 +95,13 @@ inline sums_t pooled_row(const pass_t &pass, const tile_rows_t &tile, int row, c
     return out;
 }
 
-static inline void pool(pass_t pass, hls::stream<positions_t> sums[ROWS], hls::stream<group_t> &groups) {
+static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::stream<positions_t> sums[ROWS],
+                        hls::stream<group_t> &groups) {
     SYSTOLIC_PROCESS("pool");
     // [channel tile][column]: the last row of a tile, until the tile below it comes.
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
     static sums_t kept[KEPT_DEPTH];
+#pragma HLS AGGREGATE variable = kept compact = bit
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = kept type = ram_s2p impl = KEPT_MEMORY)
     positions_t taken[ROWS];
     sums_t column[ROWS], before[ROWS], window[ROWS];
@@ -71,61 +110,62 @@ static inline void pool(pass_t pass, hls::stream<positions_t> sums[ROWS], hls::s
 #pragma HLS ARRAY_PARTITION variable = before complete
 #pragma HLS ARRAY_PARTITION variable = window complete
     // A pool of stride 1 gives column x − 1 when column x arrives, and its last column one step after the last arrived.
-    const bool lagging = pass.pool_size == 2 && pass.pool_stride == 1;
-    const int columns = pass.out_width + (lagging ? 1 : 0);
+    const bool plain = pass.pool_size == 1, lagging = !plain && pass.pool_stride == 1, halving = !plain && !lagging;
+    const int last_arrival = pass.out_width - 1, last_column = last_arrival + (lagging ? 1 : 0);
     // Windows reach over two row tiles where ROWS is odd or the pool's stride is 1; only then are sums kept.
-    const bool keeps = pass.pool_size == 2 && pass.row_tiles > 1 && (pass.pool_stride == 1 || ROWS % 2 == 1);
-    int x = 0, group = 0, kept_address = 0;
-    tile_t tile = {0, 0, 0};
-    tile_rows_t rows = rows_of_tile(pass, tile);
+    const bool keeps = !plain && pass.row_tiles > 1 && (lagging || ROWS % 2 == 1);
+    // The tile after this one is here before this one begins: what a FIFO gives is not compared in the same cycle.
+    pool_tile_t tile = tiles.read(), next = tile;
+    if (!tile.last) next = tiles.read();
+    int x = 0, group = 0;
     bool more = true;
     sums_t kept_row;
     SYSTOLIC_ENTER;
     while (more) {
-        SYSTOLIC_PIPELINE(1, 4);
+        SYSTOLIC_PIPELINE(1, 5);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
 #pragma HLS DEPENDENCE variable = kept type = inter false
-        const bool odd = (x & 1) != 0;
-        if (group == 0) {
+        const bool odd = (x & 1) != 0, arrived = x == last_arrival, first_group = group == 0;
+        // A window is complete: without a pool at every column; with stride 1 from the second column on; with stride 2
+        // at every second column, and at the last one of an odd width.
+        const bool complete = plain | (lagging & (x != 0)) | (halving & (odd | arrived));
+        const bool last_group = !complete | (group == tile.last_group), ends = last_group & (x == last_column);
+        if (first_group) {
             const int position = pass.positions > 1 && odd ? POSITIONS - 1 : 0;
+            const bool arrives = !lagging || x != last_column;
             for (int m = 0; m < ROWS; ++m) {
 #pragma HLS UNROLL
                 before[m] = column[m];
-                if (x < pass.out_width) {
+                if (arrives) {
                     if (position == 0) taken[m] = sums[m].read();
                     column[m] = taken[m].position[position];
                 }
-                window[m] = lagging && x > 0 ? before[m] : column[m];
-                const bool pair = lagging ? x > 0 && x < pass.out_width : pass.pool_size == 2 && odd;
+                window[m] = lagging && x != 0 ? before[m] : column[m];
+                const bool pair = lagging ? x != 0 && arrives : halving && odd;
                 if (pair) keep_larger(window[m], lagging ? column[m] : before[m]);
             }
+            if (keeps && complete) {
+                const int address = tile.kept_address + (lagging ? x - 1 : x >> 1);
+                kept_row = kept[address];
+                kept[address] = window[ROWS - 1];
+            }
         }
-        // A window is complete: without a pool at every column; with stride 1 from the second column on; with stride 2
-        // at every second column, and at the last one of an odd width.
-        const bool complete = pass.pool_size == 1 ? true : lagging ? x > 0 : odd || x == pass.out_width - 1;
-        const int count = complete ? groups_of(rows.saved) : 0;
-        if (keeps && complete && group == 0) {
-            kept_row = kept[kept_address];
-            kept[kept_address] = window[ROWS - 1];
-        }
-        if (group < count) {
+        if (complete) {
             group_t out;
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
-                out.row[r] = pooled_row(pass, rows, group * SAVE_ROWS + r, kept_row, window);
+                out.row[r] = pooled_row(pass, tile.rows, group * SAVE_ROWS + r, kept_row, window);
             }
+            out.channel = tile.channel;
+            out.last = ends && tile.last;
             groups.write(out);
         }
-        if (++group >= count) {
-            group = 0;
-            if (keeps && complete) ++kept_address;
-            if (++x == columns) {
-                x = 0;
-                const int row_tile = tile.row;
-                more = next_tile(pass, tile);
-                if (tile.row != row_tile) kept_address = 0;
-                rows = rows_of_tile(pass, tile);
-            }
+        group = last_group ? 0 : group + 1;
+        if (last_group) x = ends ? 0 : x + 1;
+        if (ends) {
+            more = !tile.last;
+            tile = next;
+            if (!next.last) next = tiles.read();
         }
     }
 }

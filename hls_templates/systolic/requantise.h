@@ -9,7 +9,6 @@
 
 #include "instrument.h"
 #include "pass.h"
-#include "pool.h"
 #include "types.h"
 
 // What is kept of a requantiser: 72 bits, the width of a BRAM36.
@@ -20,11 +19,37 @@ struct channel_t {
     uint8_t shift;
 };
 
+// The same as it is stored: to the hardware one wide number, written as a whole.
+#if SYSTOLIC_PACKED
+typedef ap_uint<72> channel_word_t;
+
+inline channel_word_t channel_word(const requantiser_t &from) {
+#pragma HLS INLINE
+    return (ap_uint<8>(from.shift), ap_uint<16>(from.negative), ap_uint<16>(from.multiplier), ap_uint<32>(from.bias));
+}
+
+inline channel_t channel_of(const channel_word_t &word) {
+#pragma HLS INLINE
+    const channel_t out = {int32_t(word.range(31, 0)), uint16_t(word.range(47, 32)), uint16_t(word.range(63, 48)),
+                           uint8_t(word.range(71, 64))};
+    return out;
+}
+#else
+typedef channel_t channel_word_t;
+
+inline channel_word_t channel_word(const requantiser_t &from) {
+    const channel_t out = {from.bias, from.multiplier, from.negative, uint8_t(from.shift)};
+    return out;
+}
+
+inline channel_t channel_of(const channel_word_t &word) { return word; }
+#endif
+
 inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int high) {
 #pragma HLS INLINE
     const sum_t biased = sum + sum_t(by.bias);
     product_t product;
-    SYSTOLIC_PRAGMA(HLS BIND_OP variable = product op = mul impl = REQUANTISE_PRODUCT)
+    SYSTOLIC_PRAGMA(HLS BIND_OP variable = product op = mul impl = REQUANTISE_PRODUCT latency = 4)
     product = product_t(biased) * product_t(biased < 0 ? by.negative : by.multiplier);
     const product_t rounded = (product + (product_t(1) << (by.shift - 1))) >> by.shift;
     return result_t(rounded < low ? product_t(low) : rounded > high ? product_t(high) : rounded);
@@ -34,50 +59,40 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
                               hls::stream<results_t> &results) {
     SYSTOLIC_PROCESS("requantise");
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
-    static channel_t channel[CHANNEL_TILES][COLUMNS];
+    static channel_word_t channel[CHANNEL_TILES][COLUMNS];
 #pragma HLS ARRAY_PARTITION variable = channel complete dim = 2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = channel type = ram_s2p impl = REQUANTISER_MEMORY)
     requantisers.read_request(pass.requantiser_base, pass.channels);
-    int channel_tile = 0, n = 0;
+    int channel_tile = 0, column = 0;
     SYSTOLIC_ENTER;
     for (int c = 0; c < pass.channels; ++c) {
         SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 4096
-        const requantiser_t from = requantisers.read();
-        const channel_t constants = {from.bias, from.multiplier, from.negative, uint8_t(from.shift)};
-        channel[channel_tile][n] = constants;
-        if (++n == COLUMNS) {
-            n = 0;
-            ++channel_tile;
+        const channel_word_t constants = channel_word(requantisers.read());
+        for (int n = 0; n < COLUMNS; ++n) {
+#pragma HLS UNROLL
+            if (n == column) channel[channel_tile][n] = constants;
         }
+        if (column == COLUMNS - 1) ++channel_tile;
+        column = column == COLUMNS - 1 ? 0 : column + 1;
     }
-    int x = 0, group = 0;
-    tile_t tile = {0, 0, 0};
     bool more = true;
-    int count = groups_of(rows_of_tile(pass, tile).saved);
     SYSTOLIC_ENTER;
     while (more) {
-        SYSTOLIC_PIPELINE(1, 8);
+        SYSTOLIC_PIPELINE(1, 12);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const group_t in = groups.read();
         results_t out;
         for (int n = 0; n < COLUMNS; ++n) {
 #pragma HLS UNROLL
-            const channel_t by = channel[tile.channel][n];
+            const channel_t by = channel_of(channel[in.channel][n]);
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
                 out.value[r][n] = requantise_value(in.row[r].column[n], by, pass.low, pass.high);
             }
         }
         results.write(out);
-        if (++group == count) {
-            group = 0;
-            if (++x == pass.save_width) {
-                x = 0;
-                more = next_tile(pass, tile);
-                count = groups_of(rows_of_tile(pass, tile).saved);
-            }
-        }
+        more = !in.last;
     }
 }
 

@@ -113,9 +113,11 @@ struct positions_t {
     sums_t position[POSITIONS];
 };
 
-// What the Saver works on a cycle: SAVE_ROWS rows of one position.
+// What the Saver works on a cycle: SAVE_ROWS rows of one position, of one channel tile.
 struct group_t {
     sums_t row[SAVE_ROWS];
+    int16_t channel;  // number of the channel tile
+    bool last;        // of the pass
 };
 struct results_t {
     result_t value[SAVE_ROWS][COLUMNS];

@@ -137,3 +137,15 @@ def with_maps_on_chip(shapes: Sequence[LayerShape], on_chip: Sequence[bool]) -> 
 def steps_after(shapes: Sequence[LayerShape], index: int) -> int:
     """Steps of the layer after ``index``, whose first weight tile arrives during this one; 0 after the last."""
     return shapes[index + 1].steps if index + 1 < len(shapes) else 0
+
+
+def saved_rows(shape: LayerShape, rows: int, tile: int) -> int:
+    """systolic/pool.h, rows_of_tile: rows that leave row tile ``tile`` of an array of ``rows``. Where a pool window
+    reaches into the next tile, its upper row waits and leaves with that tile."""
+    computed, last = min(rows, shape.out_height - tile * rows), (tile + 1) * rows >= shape.out_height
+    if shape.pool_size == 1:
+        return computed
+    if shape.pool_stride == 1:
+        return computed + (tile > 0) - (not last)
+    waiting = tile * rows % 2
+    return (waiting + computed + last) // 2

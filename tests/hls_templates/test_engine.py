@@ -90,7 +90,12 @@ def test_the_linter_finds_nothing(geometry: SystolicValues) -> None:
     ("file", "right", "wrong", "rule"),
     [
         ("top.cpp", "bundle=weights_0 offset=slave", "bundle=weights_0 ofset=slave", "unknown-option"),
-        ("top.cpp", "    pool(pass, sums, groups);", "    if (index) pool(pass, sums, groups);", "dataflow-statement"),
+        (
+            "top.cpp",
+            "    pool(pass, tiles, sums, groups);",
+            "    if (index) pool(pass, tiles, sums, groups);",
+            "dataflow-statement",
+        ),
         ("top.cpp", "    load(pass, from, rows, activations);", "", "channel-readers"),
         ("load.h", "DEPENDENCE variable = rows", "DEPENDENCE variable = rowz", "undeclared-variable"),
         ("pool.h", "#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000", "", "unbounded-loop"),

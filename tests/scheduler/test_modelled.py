@@ -4,12 +4,14 @@ the cycle, as a difference of modelled.json, without a trace. `--update-golden` 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import hls_templates
 from boards.board import load
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.array import Array
@@ -17,6 +19,7 @@ from scheduler.systolic.model.arrays import array_column
 from scheduler.systolic.model.cost import cost, layer_cycles
 from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.model.passes import least_drain, least_fill, least_weights, program_cycles
+from scheduler.systolic.model.saver import ARRANGE_STAGES, ARRAY_STAGES, POOL_STAGES, REQUANTISE_STAGES
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.program.passes import PASS_FIELDS
 from scheduler.systolic.schedule import SystolicSchedule
@@ -134,6 +137,18 @@ def test_cycles_of_every_way(name: str, memory: str, pytestconfig: pytest.Config
 DDR = DdrTiming(clock_mhz=100, milli_bytes=8_000, read_latency=50, write_latency=20, rate=DdrRate(RATED))
 
 
+def test_the_depths_of_the_model_are_those_of_the_code() -> None:
+    engine = Path(hls_templates.__file__).parent / "systolic"
+
+    def deepest(header: str) -> int:
+        return max(int(depth) for depth in re.findall(r"SYSTOLIC_PIPELINE\(1, (\d+)\)", (engine / header).read_text()))
+
+    assert deepest("pool.h") == POOL_STAGES
+    assert deepest("requantise.h") == REQUANTISE_STAGES
+    assert deepest("save.h") == ARRANGE_STAGES
+    assert deepest("pe_array.h") == ARRAY_STAGES + 1
+
+
 def test_the_least_that_a_pass_begins_and_ends_with() -> None:
     """5 rows; 3×3 on 26 rows in words of 30: 7 rows of the first tile by 2 ports are 4 each, through a pipeline of 16;
     32 rows are counted by each, 16; 3 cycles, a latency and 4 stages. From a map buffer 7 rows of 5 banks are 2."""
@@ -141,9 +156,9 @@ def test_the_least_that_a_pass_begins_and_ends_with() -> None:
     shape = layer.shape
     assert least_fill(shape, 5, 2, 30, DDR) == 4 * 30 + 16 + 16 + 3 + 50 + 4
     assert least_fill(replace(shape, from_chip=True), 5, 2, 30, DDR) == 2 * 30 + 16
-    # the last row's result 24 cycles behind the first row's, an empty pipeline, hand-shakes; the answer of a write
-    assert least_drain(replace(shape, to_chip=True), 5, DDR) == 5 + 24 - 1 + 4 + 4
-    assert least_drain(shape, 5, DDR) == 5 + 24 - 1 + 4 + 4 + 1 + 20 + 8
+    # the last row's result 28 cycles behind the first row's, an empty pipeline, hand-shakes; the answer of a write
+    assert least_drain(replace(shape, to_chip=True), 5, DDR) == 5 + 28 - 1 + 8 + 4
+    assert least_drain(shape, 5, DDR) == 5 + 28 - 1 + 8 + 4 + 1 + 20 + 8
     assert least_weights(100, DDR) == 1 + 50 + 4 + 100 + 8
     assert program_cycles(DDR) == 256 // 4 + 50 + 2
 

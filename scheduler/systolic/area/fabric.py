@@ -19,8 +19,8 @@ SUM_BITS, FIELD_BITS = 32, 30
 
 ADDRESS_BITS = 32
 """Of the wider operand of ``times`` in systolic/pass.h; constants among the narrower ones are counted as numbers."""
-PASS_PRODUCTS, PORT_PRODUCTS = 8, 10
-"""Places that call it: in load and arrange; in read_rows and write_rows of each port of maps. A test counts them."""
+PASS_PRODUCTS, PORT_PRODUCTS = 7, 6
+"""Places that call it: in load and plan_chunks; in read_rows and write_rows of every port. A test counts them."""
 
 SOURCE = "estimate: adders, multiplexers, registers and memories counted from the engine's structure"
 

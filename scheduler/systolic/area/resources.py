@@ -192,6 +192,12 @@ def _fifo(name: str, count: Number, bits: Number, depth: Number) -> Buffer:
     return Buffer(name, "", count, bits, depth, ("srl",))
 
 
+POOL_TILE_BITS, CHUNK_BITS = 5 * 16 + 1 + 32, 4 * 16 + 3 * 32
+"""systolic/pool.h, pool_tile_t, and systolic/save.h, chunk_t."""
+
+GROUP_BITS = 16 + 1
+"""systolic/types.h, group_t: beside the sums."""
+
 PORT_BUFFERS = (
     _port("maps", lambda a: 2 * a.map_ports, _word),
     _port("weights", lambda a: a.weight_ports, lambda a: _word(a) * a.weight_words),
@@ -206,7 +212,10 @@ FIFOS = (
     # Row m gives its sums m cycles after row 0, and the Saver takes all rows at once: a shallower FIFO deadlocks at one
     # step a position.
     _fifo("sums", lambda a: a.rows, lambda a: _sums(a) * a.packing.positions, lambda a: a.rows + WAIT_DEPTH),
-    _fifo("groups", lambda a: a.save_rows, _sums, lambda a: WAIT_DEPTH),
+    _fifo("tiles", lambda a: 1, lambda a: POOL_TILE_BITS, lambda a: WAIT_DEPTH),
+    _fifo("chunks", lambda a: 1, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
+    _fifo("port_chunks", lambda a: a.map_ports, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
+    _fifo("groups", lambda a: 1, lambda a: a.save_rows * _sums(a) + GROUP_BITS, lambda a: WAIT_DEPTH),
     _fifo("results", lambda a: a.save_rows, lambda a: RESULT_BITS * a.columns, lambda a: WAIT_DEPTH),
 )
 

@@ -18,13 +18,16 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, DdrTiming, milli_cycles
 from scheduler.systolic.area.resources import FIFO_DEPTH
 from scheduler.systolic.model.arrays import ArrayGrid, Numbers
-from scheduler.systolic.shape import LayerShape
+from scheduler.systolic.shape import LayerShape, saved_rows
 
 Times: TypeAlias = "npt.NDArray[np.float64]"
 """Cycles, or bytes and words where a name says so."""
 
 REQUEST_STAGES = 64
 """Stages between a request and a load of the same loop (m_axi ``latency``)."""
+
+BURSTS_TOGETHER = OUTSTANDING // 2
+"""systolic/save.h, write_rows: bursts that are requested in one loop."""
 
 PART_BUBBLE = 2
 """From the last beat of a part to the request that takes its place, and back."""
@@ -305,23 +308,15 @@ class PassGrid:
 
     @cached_property
     def written_ahead(self) -> Times:
-        """systolic/save.h, write_rows: words that a port takes before the DDR has moved them. OUTSTANDING bursts may be
-        without an answer, the adapter holds as many words, and the FIFO before it some more."""
+        """systolic/save.h, write_rows: words that a port takes before the DDR has moved them. Those of the bursts that
+        are requested together, while the answers to the ones before are awaited, and the FIFO before it holds more."""
         burst = np.minimum(self.columns, self.arrays.chunk) * self.shape.value_words
-        answered = (OUTSTANDING - 1) * burst - self.ddr.write_latency - PART_BUBBLE
+        answered = BURSTS_TOGETHER * burst - self.ddr.write_latency - PART_BUBBLE
         return latest(0, np.minimum(answered, BURST_WORDS * OUTSTANDING)) + FIFO_DEPTH
 
     def saved(self, tile: int) -> int:
-        """systolic/pool.h, rows_of_tile: rows that leave a row tile. Where a pool window reaches into the next tile,
-        its upper row waits and leaves with that tile."""
-        shape, rows = self.shape, self.arrays.rows
-        computed, last = min(rows, shape.out_height - tile * rows), tile == self.row_tiles - 1
-        if shape.pool_size == 1:
-            return computed
-        if shape.pool_stride == 1:
-            return computed + (tile > 0) - (not last)
-        waiting = tile * rows % 2
-        return (waiting + computed + last) // 2
+        """Rows that leave a row tile."""
+        return saved_rows(self.shape, self.arrays.rows, tile)
 
     def blocks(self, tile: int) -> int:
         """Words of a position of the map that a channel tile fills; the last one may fill fewer."""

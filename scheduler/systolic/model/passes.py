@@ -39,7 +39,15 @@ from scheduler.systolic.model.grid import (
     latest,
     rows_by_port,
 )
-from scheduler.systolic.model.saver import CHUNK_BUBBLE, SAVER_STAGES, save, tile_save
+from scheduler.systolic.model.saver import (
+    ANSWERS_BEFORE,
+    CHUNK_BUBBLE,
+    SAVER_STAGES,
+    chunk_begin,
+    save,
+    tail_columns,
+    tile_save,
+)
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, State, sweep
 from scheduler.systolic.model.transfers import RowPhase, TileTraffic, load_rows, load_weights, move
 from scheduler.systolic.shape import LayerShape
@@ -324,10 +332,11 @@ def _end(grid: PassGrid, state: State) -> Times:
     arrays, shape, ddr = grid.arrays, grid.shape, grid.ddr
     groups = ceiling(grid.saved(grid.row_tiles - 1) / arrays.save_rows)
     last_result = latest(state.arrange_done, state.array + arrays.rows + SAVER_STAGES + groups - 2)
-    begin = last_result + state.excess + CHUNK_BUBBLE
+    begin = chunk_begin(grid, state, last_result)
     if shape.to_chip:
         return latest(begin + state.chunk_leaves, state.weights_ready) + REGION
-    burst = np.minimum(np.minimum(grid.columns, arrays.chunk) * shape.value_words, BURST_WORDS)
+    burst = np.minimum(tail_columns(grid) * shape.value_words, BURST_WORDS)
     answer = ddr.write_latency + ANSWER
     transferred = latest(state.ddr_done, begin) + state.pending_bytes / grid.rate
-    return latest(begin + state.chunk_leaves + burst + answer, transferred + answer, state.weights_ready) + REGION
+    sent = latest(begin, state.ports_free) + state.chunk_sent - ANSWERS_BEFORE
+    return latest(sent + burst + answer, transferred + answer, state.weights_ready) + REGION

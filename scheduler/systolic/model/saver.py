@@ -18,27 +18,40 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
-from scheduler.systolic.model.grid import PART_BUBBLE, PassGrid, Times, ceiling, latest
+from scheduler.systolic.area.resources import FIFO_DEPTH
+from scheduler.systolic.model.grid import BURSTS_TOGETHER, PART_BUBBLE, PassGrid, Times, ceiling, latest
 from scheduler.systolic.model.state import State
 
 ARRAY_STAGES = 11
 """pe_array: from an iteration to the write of its sums, before the skew of the rows."""
 
-SAVER_STAGES = 24
-"""From the last row's sum to its result in arrange: pe_array 12, pool 4, requantise 8, less one."""
+POOL_STAGES, REQUANTISE_STAGES, ARRANGE_STAGES = 5, 12, 7
+"""Depths of their pipelines; a test compares them with the code."""
 
-FROZEN_GROUPS = 10
-"""Groups that stand in the pipelines of pool (3) and requantise (7) where nothing follows."""
+SAVER_STAGES = ARRAY_STAGES + POOL_STAGES + REQUANTISE_STAGES
+"""From the last row's sum to its result in arrange."""
 
-HELD_GROUPS = 17
+FROZEN_GROUPS = POOL_STAGES + REQUANTISE_STAGES - 2
+"""Groups that stand in the pipelines of pool and requantise where nothing follows: one less than their depths."""
+
+HELD_GROUPS = FROZEN_GROUPS + 7
 """Groups between pool's reads and arrange's: those, and two FIFOs of 4, less the one that waits."""
 
 FIFO_WORDS = 4
 """Depth of the FIFOs between processes in step; that of sums has ``rows`` more."""
 
-CHUNK_BUBBLE = 4
-"""arrange: between two chunks its pipeline (depth 4) drains and the next one is entered."""
+CHUNK_BUBBLE = ARRANGE_STAGES + 1
+"""arrange: between two chunks its pipeline drains, what the next one is comes, and it is entered."""
+
+ROUND_CYCLES = 10
+"""write_rows: the loops that request, send and await answers are entered and drained."""
+
+ANSWERS_BEFORE = BURSTS_TOGETHER + 5
+"""Cycles in which write_rows awaits the answers to the bursts before the last ones."""
+
+SENT_LATER = FIFO_DEPTH + 2 + ANSWERS_BEFORE
+"""Cycles between arrange's last word of a chunk and write_rows being free for the next, at most: words in the FIFO and
+the pipeline, and the answers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,16 +80,18 @@ class _Flow:
     last_result: Times
     excess: Times
     chunk_leaves: Times
+    chunk_sent: Times
     chunk_results: Times
     gap: Times
     results: Times
+    ports_free: Times
     pool_free: Times
     pool_done: Times
     wait_saver: Times
 
 
 _NAMES = tuple(f.name for f in fields(_Flow))
-_LEVELS = ("excess", "chunk_leaves", "chunk_results", "gap")
+_LEVELS = ("excess", "chunk_leaves", "chunk_sent", "chunk_results", "gap")
 
 
 def tile_save(grid: PassGrid, saved_rows: int, blocks: int, last: bool) -> TileSave:
@@ -158,7 +173,7 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
     """One chunk of ``columns``, for which the array takes ``cycles`` where nothing blocks it."""
     groups, shape, rows = tile.groups, grid.shape, grid.arrays.rows
     fills = columns * groups
-    begin = flow.last_result + flow.excess + CHUNK_BUBBLE
+    begin = chunk_begin(grid, flow, flow.last_result)
     unblocked = flow.array + cycles
     # When the array takes its last element, all columns but those that the FIFOs of sums hold have left them.
     positions_left = np.floor((cycles - ARRAY_STAGES) / shape.steps) - rows - FIFO_WORDS - 1
@@ -174,16 +189,20 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
     # comes only when more follows.
     at_pool_pace = begin + latest(0, fills - HELD_GROUPS + FROZEN_GROUPS) * tile.pool_cycles / groups
     arrange_done = latest(begin + fills, pool_done + 2 * FIFO_WORDS, at_pool_pace)
+    moved = flow.chunk_leaves * grid.map_bytes / grid.rate * (flow.chunk_sent > 0)
+    ports_free = latest(flow.ports_free, begin) + latest(flow.chunk_sent, moved)
     released = np.where(fills > HELD_GROUPS, arrange_done, flow.arrange_done + fills) - HELD_GROUPS
     return _Flow(
         array=array,
         arrange_done=arrange_done,
         last_result=arrange_done,
         excess=latest(0, flow.chunk_leaves - fills),
-        chunk_leaves=_leaves(grid, tile, columns),
+        chunk_leaves=columns * tile.port_words,
+        chunk_sent=_sent(grid, tile, columns),
         chunk_results=fills,
-        gap=flow.excess + CHUNK_BUBBLE,
+        gap=begin - flow.last_result,
         results=flow.results + fills,
+        ports_free=ports_free,
         pool_free=latest(pool_done, array + rows + ARRAY_STAGES, released),
         pool_done=pool_done,
         wait_saver=flow.wait_saver + blocked,
@@ -205,13 +224,22 @@ def _arrange_took(grid: PassGrid, tile: TileSave, flow: _Flow, begin: Times, gro
     return np.where(flow.results + groups > 0, np.where(groups > 0, in_chunk, in_chunk_before) + 3, 0)
 
 
-def _leaves(grid: PassGrid, tile: TileSave, columns: Times) -> Times:
-    """Iterations in which a chunk leaves: words a port; short bursts wait for the answer to the one before the last
-    that may be open (systolic/save.h, write_rows)."""
+def _sent(grid: PassGrid, tile: TileSave, columns: Times) -> Times:
+    """Cycles in which write_rows sends a chunk. It requests some bursts, sends their words and awaits the answers to
+    those before them, each in a loop of its own (systolic/save.h)."""
     shape = grid.shape
     if shape.to_chip:
-        return columns * tile.port_words
-    burst = columns * shape.value_words
-    bursts = tile.port_words / shape.value_words * ceiling(burst / BURST_WORDS)
-    answered = (grid.ddr.write_latency + PART_BUBBLE + np.minimum(burst, BURST_WORDS)) / OUTSTANDING
-    return latest(columns * tile.port_words, (bursts - OUTSTANDING) * answered)
+        return grid.flat(0.0)
+    bursts = tile.port_words / shape.value_words
+    rounds = ceiling(bursts / BURSTS_TOGETHER)
+    sent = columns * tile.port_words + 2 * bursts + ROUND_CYCLES * rounds + 1
+    return latest(sent, rounds * (grid.ddr.write_latency + PART_BUBBLE))
+
+
+def chunk_begin(grid: PassGrid, after: State | _Flow, last_result: Times) -> Times:
+    """When arrange begins a chunk: after the last result of the one before, the excess of the one before that, and
+    what the ports have yet to send of it. They send the last of it later: at most what the FIFO and the pipeline hold
+    and, where the DDR is slower than the ports, half of the last bursts on average."""
+    burst = np.minimum(grid.columns, grid.arrays.chunk) * grid.shape.value_words
+    later = SENT_LATER + BURSTS_TOGETHER * burst * latest(0, grid.map_bytes / grid.rate - 1) / 2
+    return latest(last_result + after.excess, after.ports_free - later) + CHUNK_BUBBLE

@@ -33,8 +33,9 @@ class State:
     arrange_done: when arrange has taken the last result. pool_done: when pool has; pool_free: when it can begin the
     next chunk, which may be later because results stand in the FIFOs behind it.
     results: groups that arrange has taken so far. chunk_results: of the last chunk; chunk_leaves: iterations in which
-    that chunk leaves; excess: of these, those that did not hide behind the chunk that came meanwhile; gap: cycles in
-    which arrange took nothing before the last chunk; pending_bytes: of the chunk that has yet to leave.
+    that chunk leaves; chunk_sent: cycles that a port needs for it; excess: iterations that did not hide behind
+    the chunk that came meanwhile; gap: cycles in which arrange took nothing before the last chunk; pending_bytes: of
+    the chunk that has yet to leave. ports_free: when the ports have sent the chunk before that one.
 
     wait_rows, wait_weights, wait_saver, wait_ddr: what the array waited for so far.
     """
@@ -54,6 +55,8 @@ class State:
     results: Times
     chunk_results: Times
     chunk_leaves: Times
+    chunk_sent: Times
+    ports_free: Times
     excess: Times
     gap: Times
     pending_bytes: Times
@@ -63,7 +66,7 @@ class State:
     wait_ddr: Times
 
 
-LEVELS = ("rows_late", "weights_late", "chunk_results", "chunk_leaves", "excess", "gap", "pending_bytes")
+LEVELS = ("rows_late", "weights_late", "chunk_results", "chunk_leaves", "chunk_sent", "excess", "gap", "pending_bytes")
 """Fields that are the same after each of equal tiles. All others are times or counts, and grow by the same amount with
 each of them."""
 

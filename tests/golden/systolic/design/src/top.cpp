@@ -27,7 +27,8 @@
 const lanes_t (*map_buffers[2])[ROWS];
 #endif
 
-// Loader (read_rows, load, read_weights, feed_weights) → PE array → Saver (pool, requantise, arrange, write_rows).
+// Loader (read_rows, load, read_weights, feed_weights) → PE array → Saver (pool, requantise, arrange, write_rows; tiles
+// and chunks come to it from plan_tiles and plan_chunks).
 static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
                      hls::burst_maxi<word_t> maps_read_0, hls::burst_maxi<word_t> maps_write_0,
                      hls::burst_maxi<word_t> maps_read_1, hls::burst_maxi<word_t> maps_write_1,
@@ -35,11 +36,14 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
                      const map_buffer_t from, map_buffer_t to,
                      hls::burst_maxi<requantiser_t> requantisers) {
     SYSTOLIC_DATAFLOW(index);
-    hls::stream<lanes_t> rows[MAP_PORTS], saved[MAP_PORTS];
+    hls::stream<lanes_t> rows[MAP_PORTS];
+    hls::stream<word_t> saved[MAP_PORTS];
     hls::stream<weight_beat_t> beats[WEIGHT_PORTS];
     hls::stream<activations_t> activations;
     hls::stream<weights_t> weights;
     hls::stream<positions_t> sums[ROWS];
+    hls::stream<pool_tile_t> tiles;
+    hls::stream<chunk_t> chunks, port_chunks[MAP_PORTS];
     hls::stream<group_t> groups;
     hls::stream<results_t> results;
     SYSTOLIC_STREAM(rows, 16);
@@ -48,6 +52,9 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
     SYSTOLIC_STREAM(activations, 4);
     SYSTOLIC_STREAM(weights, 4);
     SYSTOLIC_STREAM(sums, 10);
+    SYSTOLIC_STREAM(tiles, 4);
+    SYSTOLIC_STREAM(chunks, 4);
+    SYSTOLIC_STREAM(port_chunks, 4);
     SYSTOLIC_STREAM(groups, 4);
     SYSTOLIC_STREAM(results, 4);
     read_rows<0>(pass, maps_read_0, rows[0]);
@@ -56,11 +63,13 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
     read_weights(pass, next, plan, weights_0, beats[0]);
     feed_weights(pass, plan, beats, weights);
     pe_array(pass, activations, weights, sums);
-    pool(pass, sums, groups);
+    plan_tiles(pass, tiles);
+    pool(pass, tiles, sums, groups);
     requantise(pass, requantisers, groups, results);
-    arrange(pass, results, saved, to);
-    write_rows<0>(pass, saved[0], maps_write_0);
-    write_rows<1>(pass, saved[1], maps_write_1);
+    plan_chunks(pass, chunks, port_chunks);
+    arrange(pass, chunks, results, saved, to);
+    write_rows<0>(pass, port_chunks[0], saved[0], maps_write_0);
+    write_rows<1>(pass, port_chunks[1], saved[1], maps_write_1);
 }
 
 static void fetch_pass(hls::burst_maxi<uint32_t> program, int index, uint32_t words[PASS_WORDS]) {
