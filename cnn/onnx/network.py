@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from boards.errors import NetworkError, faults, listed
@@ -33,7 +34,7 @@ def network_of(data: bytes, label: str, name: str) -> Network:
     graph = read_graph(data, label)
     layers, refusals = _walked(graph, label)
     if refusals:
-        count, why = len(graph.operations), faults(refusals)
+        count, why = len(graph.operations), faults(_grouped(refusals))
         raise NetworkError(
             f"{label}: {len(refusals)} of {count} operators are no layer here: {why}{_advice(graph, layers)}"
         )
@@ -42,8 +43,19 @@ def network_of(data: bytes, label: str, name: str) -> Network:
     return network
 
 
-def _walked(graph: Graph, label: str) -> tuple[Layers, list[str]]:
-    """As much of the graph as becomes layers, and a sentence for each operation that does not."""
+def _grouped(refusals: Sequence[tuple[Operation, str]]) -> list[str]:
+    """A sentence for each operator and reason: the first of its kind, and how many there are besides."""
+    groups: dict[tuple[str, str], list[Operation]] = {}
+    for operation, reason in refusals:
+        groups.setdefault((operation.kind, reason), []).append(operation)
+    return [
+        f"{first}{f' and {len(others)} more' * bool(others)}: {reason}"
+        for (_, reason), (first, *others) in groups.items()
+    ]
+
+
+def _walked(graph: Graph, label: str) -> tuple[Layers, list[tuple[Operation, str]]]:
+    """As much of the graph as becomes layers, and each operation that does not, with the reason."""
     _, channels, height, width = graph.shape
     source = Node("input", Input(), (), Shape(channels, height, width), f"{label}: input {graph.input!r}")
     layers = Layers(label, (source,), {**graph.constants, graph.input: Map(0, graph.shape)}, graph.readers)
@@ -52,7 +64,7 @@ def _walked(graph: Graph, label: str) -> tuple[Layers, list[str]]:
         try:
             layers = _taken(layers, operation)
         except RefusedError as error:
-            refusals.append(f"{operation}: {error}")
+            refusals.append((operation, str(error)))
             layers = layers.with_values(operation, *(Unknown() for _ in operation.outputs))
     return layers, refusals
 

@@ -234,9 +234,11 @@ def global_max(layers: Layers, operation: Operation) -> Layers:
 
 
 def average_pool(layers: Layers, operation: Operation) -> Layers:
-    """AveragePool over the whole map."""
+    """AveragePool over the whole map, or of windows of one value, which changes nothing."""
     source, shape = layers.picture(operation)
     window = operation.integers("kernel_shape", ())
+    if {*window, *operation.integers("strides", (1, 1))} == {1}:
+        return layers.with_values(operation, source)
     whole_map = window == (shape.height, shape.width) and not any(operation.integers("pads", (0,)))
     require(whole_map, f"an average is taken over the whole map, {shape.height}×{shape.width}, not over {window}")
     return _averaged(layers, operation, source, True)

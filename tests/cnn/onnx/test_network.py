@@ -156,6 +156,11 @@ def _rounded_up(writer: Writer) -> str:
     return writer.put("MaxPool", ["picture"], kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
 
 
+def _of_one_value(writer: Writer) -> str:
+    """As AdaptiveAvgPool2d is exported where the map has that size already."""
+    return writer.put("AveragePool", [convolved(writer, "picture", 3, 4)], kernel_shape=[1, 1], strides=[1, 1])
+
+
 def _mean(writer: Writer) -> str:
     return writer.put("ReduceMean", [convolved(writer, "picture", 3, 4)], axes=[-1, 2], keepdims=0)
 
@@ -171,6 +176,7 @@ GRAPHS: tuple[Callable[[Writer], str], ...] = (
     _shapes_worked_out,
     _parts,
     _rounded_up,
+    _of_one_value,
     _mean,
 )
 
@@ -216,6 +222,14 @@ def test_every_operator_that_is_not_taken_is_told_with_what_would_do(tmp_path: P
         NetworkError, match=r"can be cut at a tensor that an operation of it gives, and none gives conv9"
     ):
         read_onnx(tmp_path / "net.onnx", cuts=("conv9",))
+
+
+def test_operators_that_are_refused_for_one_reason_are_told_once(tmp_path: Path) -> None:
+    writer, source = Writer(), "picture"
+    for _ in range(3):
+        source = writer.put("HardSwish", [convolved(writer, source, 3, 3)])
+    with pytest.raises(NetworkError, match=r"3 of 6 .*: HardSwish '/HardSwish_1' and 2 more: this operator"):
+        read_onnx(saved(writer.model([source]), tmp_path))
 
 
 def test_sides_that_are_left_open_are_asked_for(tmp_path: Path) -> None:
