@@ -29,20 +29,19 @@ inline int chain_lane(int chain, int l) {
 }
 
 // One cycle of a row of PEs: sums.position[p].column[n] += Σ over lanes of weight · activation, from 0 where ``first``.
+// What comes in this cycle is added up before the sum so far: only one addition waits for the cycle before.
 inline void pe_row(const words_t &words, const weights_t &weights, bool first, bool nibbles, positions_t &sums) {
 #pragma HLS INLINE
 #if SYSTOLIC_PACKED
     for (int n = 0; n < COLUMNS; n += PACK_COLUMNS) {
 #pragma HLS UNROLL
-        sum_t sum[POSITIONS][PACK_COLUMNS];
-        for (int f = 0; f < FIELDS; ++f) {
-#pragma HLS UNROLL
-            sum[f / PACK_COLUMNS][f % PACK_COLUMNS] =
-                first ? sum_t(0) : sums.position[f / PACK_COLUMNS].column[n + f % PACK_COLUMNS];
-        }
+        sum_t total[POSITIONS][PACK_COLUMNS];
+#pragma HLS ARRAY_PARTITION variable = total complete dim = 0
         for (int chain = 0; chain < LANES / PACK_CHAIN; ++chain) {
 #pragma HLS UNROLL
             value_t w[PACK_COLUMNS][PACK_CHAIN], a[POSITIONS][PACK_CHAIN];
+#pragma HLS ARRAY_PARTITION variable = w complete dim = 0
+#pragma HLS ARRAY_PARTITION variable = a complete dim = 0
             for (int l = 0; l < PACK_CHAIN; ++l) {
 #pragma HLS UNROLL
                 const int lane = chain_lane(chain, l);
@@ -56,16 +55,20 @@ inline void pe_row(const words_t &words, const weights_t &weights, bool first, b
                 }
             }
             sum_t part[POSITIONS][PACK_COLUMNS];
+#pragma HLS ARRAY_PARTITION variable = part complete dim = 0
             packed_chain(w, a, part);
             for (int f = 0; f < FIELDS; ++f) {
 #pragma HLS UNROLL
                 const sum_t products = part[f / PACK_COLUMNS][f % PACK_COLUMNS];
-                sum[f / PACK_COLUMNS][f % PACK_COLUMNS] += nibbles && chain % 2 == 1 ? sum_t(products * 16) : products;
+                const sum_t counted = nibbles && chain % 2 == 1 ? sum_t(products * 16) : products;
+                sum_t &into = total[f / PACK_COLUMNS][f % PACK_COLUMNS];
+                into = chain == 0 ? counted : sum_t(into + counted);
             }
         }
         for (int f = 0; f < FIELDS; ++f) {
 #pragma HLS UNROLL
-            sums.position[f / PACK_COLUMNS].column[n + f % PACK_COLUMNS] = sum[f / PACK_COLUMNS][f % PACK_COLUMNS];
+            sum_t &sum = sums.position[f / PACK_COLUMNS].column[n + f % PACK_COLUMNS];
+            sum = (first ? sum_t(0) : sum) + total[f / PACK_COLUMNS][f % PACK_COLUMNS];
         }
     }
 #else
@@ -97,12 +100,16 @@ inline void pe_array(pass_t pass, hls::stream<activations_t> &activations, hls::
 #pragma HLS UNROLL
         control[m].valid = control[m].first = control[m].last = false;
     }
+#pragma HLS EXPRESSION_BALANCE off
+    // A tool may turn a sum into a tree. The products of a chain are to be added one after the other, as DSPs pass them
+    // on: each adds its product to what the one before gives (PCIN), a cycle later, with no adder of LUTs.
+    //
     // An array of 4 bits takes a pixel of 8 bits as two nibbles.
     const bool nibbles = VALUE_BITS == 4 && pass.pixel_input;
     int step = 0;
     SYSTOLIC_ENTER;
     for (int i = 0; i < pass.array_steps + ROWS - 1; ++i) {
-        SYSTOLIC_PIPELINE(1, 12);
+        SYSTOLIC_PIPELINE(1, 16);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         for (int m = ROWS - 1; m > 0; --m) {
 #pragma HLS UNROLL

@@ -22,7 +22,7 @@ from scheduler.systolic.area.resources import FIFO_DEPTH
 from scheduler.systolic.model.grid import BURSTS_TOGETHER, PART_BUBBLE, PassGrid, Times, ceiling, latest
 from scheduler.systolic.model.state import State
 
-ARRAY_STAGES = 11
+ARRAY_STAGES = 15
 """pe_array: from an iteration to the write of its sums, before the skew of the rows."""
 
 POOL_STAGES, REQUANTISE_STAGES, ARRANGE_STAGES = 5, 12, 7
