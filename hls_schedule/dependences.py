@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 
 from hls_schedule.reading.addresses import Linear
-from hls_schedule.reading.ir import Access, Loop
+from hls_schedule.reading.ir import Access, Loop, Operation
 
 LONGEST = 4096
 """Bytes of an access to registers that are followed one by one."""
@@ -90,30 +90,40 @@ class Dependences:
         return tuple(dependences)
 
     def _of_memory(self, accesses: list[tuple[int, Access]]) -> Iterator[Dependence]:
-        for store, written in accesses:
-            for load, read in accesses if written.store else ():
-                if not read.store:
-                    distance = self._distance(written.offset, read.offset, store < load)
-                    if distance is not None:
-                        yield Dependence(store, load, distance, True)
+        for (store, written), (index, access) in product(accesses, accesses):
+            if written.store and not access.store:
+                distance = self._distance(written, access, store < index)
+                if distance is not None:
+                    yield Dependence(store, index, distance, True)
+            elif written.store and store < index and written.offset.terms != access.offset.terms:
+                yield Dependence(store, index, 0, True)  # two stores that nothing keeps apart stay in their order
+                yield Dependence(index, store, 1, True)
 
-    def _distance(self, written: Linear, read: Linear, later: bool) -> int | None:
+    def _distance(self, written: Access, read: Access, later: bool) -> int | None:
         """Iterations after which what is written is read; None for never. later: the load follows the store."""
-        soonest = 0 if later else 1
-        if written.terms != read.terms:
+        nearest = None if written.memory in self._forwarded else 1
+        soonest = 0 if later else nearest
+        if written.offset.terms != read.offset.terms:
             return soonest
-        apart = written.constant - read.constant
-        if self._unsteady(written):
-            return None if apart else soonest
-        step = sum(factor * self.loop.steps.get(name, 0) for name, factor in written.terms)
+        apart = written.offset.constant - read.offset.constant
+        if self._unknown(written.offset):
+            return 0 if later and not apart else nearest
+        step = sum(factor * self.loop.steps.get(name, 0) for name, factor in written.offset.terms)
         if step == 0:
             return soonest if apart == 0 else None
         steps, remainder = divmod(apart, step)
-        return None if remainder or steps < soonest else steps
+        return None if remainder or steps < (0 if later else 1) or (steps == 1 and nearest is None) else steps
 
-    def _unsteady(self, offset: Linear) -> bool:
-        """Whether it changes from one iteration to the next by nobody knows what."""
+    def _unknown(self, offset: Linear) -> bool:
+        """Whether it depends on data."""
         return any(name in self._names and name not in self.loop.steps for name, _ in offset.terms)
+
+    @cached_property
+    def _forwarded(self) -> frozenset[str]:
+        """Memories beside which the vendor's tool has put a register that has what the iteration before wrote."""
+        kept = {index for operation in self.loop.operations for index in operation.inputs if _keeps(operation)}
+        stores = (operation for operation in self.loop.operations if kept.intersection(operation.inputs))
+        return frozenset(one.memory for store in stores for one in store.accesses if one.store and not one.register)
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -137,6 +147,10 @@ def _by_byte(stores: list[tuple[int, Access]]) -> dict[int, list[int]]:
         for byte in () if access.offset.terms else _bytes(access):
             exact.setdefault(byte, []).append(index)
     return exact
+
+
+def _keeps(operation: Operation) -> bool:
+    return any(access.store and access.memory.startswith("%reuse_reg") for access in operation.accesses)
 
 
 def _bytes(access: Access) -> range:

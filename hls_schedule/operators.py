@@ -30,6 +30,8 @@ class Timing:
 
     stages: int
     ns: float
+    setup: bool = False
+    """Whether it is a register's input, which never waits for the next cycle."""
 
     @property
     def pipelined(self) -> bool:

@@ -8,6 +8,7 @@ An access whose index along a partitioned dimension is only known at run time ma
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -137,6 +138,8 @@ class Ports:
     loop: Loop
     types: Types
     bindings: Mapping[str, Binding] = field(default_factory=dict)
+    crowded: frozenset[str] = frozenset()
+    """Memories that some loop writes more than once in an iteration: they are not copied."""
 
     def shape(self, access: Access) -> tuple[int, int]:
         """Words of a partition and bits of a word."""
@@ -217,7 +220,16 @@ class Ports:
         if storage == "ram_1p":
             return name, 1
         memory = self.loop.memories[access.memory]
-        return name, DUAL_PORT if access.memory in self._written or memory.interface or storage else COPIES
+        single = access.memory in self._written or access.memory in self.crowded or memory.interface or storage
+        return name, DUAL_PORT if single else COPIES
+
+    @cached_property
+    def written_often(self) -> frozenset[str]:
+        """Memories of which an iteration writes more than one word."""
+        stores = Counter(
+            access.memory for operation in self.loop.operations for access in operation.accesses if access.store
+        )
+        return frozenset(name for name, count in stores.items() if count > 1)
 
     @cached_property
     def _written(self) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hls_schedule.dependences import Dependences
@@ -18,10 +18,12 @@ UNCERTAINTY = 0.27
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What pragmas say of a loop's memories: how they are built, and of which iterations are independent."""
+    """What pragmas say of a loop's memories, how they are built and of which iterations are independent; and which of
+    them some loop of the unit writes more than once in an iteration."""
 
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     independent: frozenset[str] = frozenset()
+    crowded: frozenset[str] = frozenset()
 
 
 NOTHING = Knowledge()
@@ -52,6 +54,11 @@ class Prediction:
         return self.period_ns <= self.budget_ns
 
 
+def crowded_memories(loops: Sequence[Loop], types: Types) -> frozenset[str]:
+    """Memories that one of the loops writes more than once in an iteration."""
+    return frozenset().union(*(Ports(loop, types).written_often for loop in loops))
+
+
 def predict(
     loop: Loop,
     types: Types,
@@ -62,7 +69,7 @@ def predict(
 ) -> Prediction:
     """For a clock of ``period_ns`` nanoseconds. ScheduleError for an operator whose delay nobody has stated."""
     budget = period_ns * (1 - uncertainty)
-    ports, needs = Ports(loop, types, knowledge.bindings), Dependences(loop, knowledge.independent)
+    ports, needs = Ports(loop, types, knowledge.bindings, knowledge.crowded), Dependences(loop, knowledge.independent)
     timing = timings(loop, ports, table, budget)
     carried = recurrences(loop, needs, timing, budget)
     bound = carried[0] if carried and carried[0].interval > 1 else None

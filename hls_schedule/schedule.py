@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hls_schedule.dependences import Dependence, Dependences
+from hls_schedule.grouping import grouped
 from hls_schedule.operators import OperatorTable, Timing
 from hls_schedule.ports import Ports
 from hls_schedule.reading.ir import Loop, Operation
@@ -39,18 +40,25 @@ class Place:
 class Recurrence:
     """The least interval that a loop-carried value allows, and the operations on its way, first to last.
 
-    ns: their delays one behind the other, without registers between.
+    interval: what the vendor's tool reports; holding: the one at which the clock holds too (see ``_reported``).
+    ns: the delays one behind the other, without registers between.
     """
 
     interval: int
+    holding: int
     path: tuple[int, ...]
     ns: float
     distance: int
 
 
 def timings(loop: Loop, ports: Ports, table: OperatorTable, budget_ns: float) -> tuple[Timing, ...]:
-    """Of every operation; wiring takes no time."""
-    return tuple(_timing(operation, ports, table, budget_ns) for operation in loop.operations)
+    """Of every operation; wiring takes no time, nor what shares the hardware of its reader."""
+    alone = [_timing(operation, ports, table, budget_ns) for operation in loop.operations]
+    vanished = grouped(loop)
+    for source, reader in vanished.items():  # a shift by data is as slow where it is part of what reads it
+        if loop.operations[source].name.startswith("%lshr"):
+            alone[reader] = max(alone[reader], alone[source], key=lambda timing: timing.ns)
+    return tuple(Timing(1, 0.0) if index in vanished else timing for index, timing in enumerate(alone))
 
 
 def _timing(operation: Operation, ports: Ports, table: OperatorTable, budget_ns: float) -> Timing:
@@ -63,6 +71,8 @@ def _timing(operation: Operation, ports: Ports, table: OperatorTable, budget_ns:
     if not operation.operator:
         return Timing(1, 0.0)
     timing = table.timing(operation.operator, operation.bits)
+    if operation.operator == "register" and operation.accesses:
+        return Timing(timing.stages, timing.ns, setup=True)
     if operation.operator in WHOLE_CYCLE:
         return Timing(timing.stages, budget_ns)
     if operation.operator in PIPELINED and timing.ns > budget_ns:
@@ -73,7 +83,7 @@ def _timing(operation: Operation, ports: Ports, table: OperatorTable, budget_ns:
 def chain(earliest: tuple[int, float], timing: Timing, budget_ns: float) -> Place:
     """Behind an input that is ready at ``earliest``, a stage and nanoseconds into it."""
     stage, ns = earliest
-    if ns > 0 and ns + timing.ns > budget_ns:
+    if ns > 0 and ns + timing.ns > budget_ns and not timing.setup:
         stage, ns = stage + 1, 0.0
     if timing.pipelined:
         return Place(stage, stage + timing.stages - 1, timing.ns)
@@ -90,7 +100,7 @@ def recurrences(loop: Loop, needs: Dependences, timing: Sequence[Timing], budget
         walk = _Walk(loop, needs.readers, timing, budget_ns)
         walk.go(sink)
         bounds += [bound for edge in dependences if (bound := walk.recurrence(edge)) is not None]
-    return tuple(sorted(bounds, key=lambda bound: (-bound.interval, -bound.ns)))
+    return tuple(sorted(bounds, key=lambda bound: (-bound.interval, -bound.holding, -bound.ns)))
 
 
 class _Walk:
@@ -138,10 +148,26 @@ class _Walk:
         end = dependence.source
         if end not in self.places:
             return None
-        path = self._path(end, self._via)
-        stages = self.places[end].last + (0 if self._forwarded(path) else 1)
-        interval = max(1, math.ceil(stages / dependence.distance))
-        return Recurrence(interval, self._path(end, self._longest), self.sums[end], dependence.distance)
+        held = self._handed(end, self._path(end, self._via))
+        reported = self._reported(end) if self.loop.operations[end].guards else held
+        interval, holding = (max(1, math.ceil(stages / dependence.distance)) for stages in (reported, held))
+        return Recurrence(interval, holding, self._path(end, self._longest), self.sums[end], dependence.distance)
+
+    def _handed(self, end: int, path: Sequence[int]) -> int:
+        """Cycles from the start to the one in which the next iteration has the value."""
+        return self.places[end].last + (0 if self._forwarded(path) else 1)
+
+    def _reported(self, end: int) -> int:
+        """The same as the tool counts where a register is written under a condition: it takes the condition in the
+        cycle in which it is known, though the value that it lets through comes a cycle later."""
+        store = self.loop.operations[end]
+        if any(not access.register for access in store.accesses):
+            return self.places[end].last + 1
+        return max(
+            self.places[i].last if i in store.guards else self._handed(i, [*self._path(i, self._via), end])
+            for i in store.inputs
+            if i in self.places
+        )
 
     def _path(self, end: int, via: Mapping[int, int]) -> tuple[int, ...]:
         path = [end]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hls_schedule.reading.layout import Types
+from hls_schedule.reading.layout import Types, bits_of
 from hls_schedule.reading.llvm_text import Instruction, arguments_of, split
 
 _OPERAND = re.compile(r'(%(?:"[^"]*"|[-\w$.]+)|@(?:"[^"]*"|[-\w$.]+)|-?\d+|true|false)$')
@@ -113,7 +113,8 @@ class Addresses:
         """None where an instruction is not linear."""
         text = definition.text
         if definition.opcode in ("zext", "sext", "trunc"):
-            return self.value(text.partition(" to ")[0], depth)
+            narrow = self.value(text.partition(" to ")[0], depth)
+            return None if definition.opcode == "sext" and _wraps(narrow, bits_of(text.split()[0])) else narrow
         if definition.opcode == "load":
             return self._loaded(split(text)[1].removeprefix("ptr "))
         if definition.opcode == "call" and _PARTS.search(text):
@@ -123,8 +124,10 @@ class Addresses:
             return Linear(((name, int(pieces[-1]) & -int(pieces[-1])),), 0)  # a multiple of the mask's lowest bit
         if definition.opcode not in ("add", "sub", "mul", "shl", "or"):
             return None
-        opcode = "add" if definition.opcode == "or" and "disjoint" in text else definition.opcode
-        return _combined(opcode, *(self.value(piece, depth) for piece in pieces))
+        first, second = (self.value(piece, depth) for piece in pieces)
+        if definition.opcode == "or" and ("disjoint" in text or _disjoint(first, second)):
+            return first.plus(second)
+        return _combined(definition.opcode, first, second)
 
     def _loaded(self, root: str) -> Linear | None:
         return Linear(((root, 1),), 0) if root in self._scalars else None
@@ -133,8 +136,21 @@ class Addresses:
         total = ZERO
         for part in arguments_of(text):
             bits = int(re.match(r"i(\d+)", part)[1])  # type: ignore[index]
-            total = total.times(1 << bits).plus(self.value(part, depth + 1))
+            value = self.value(part, depth + 1)
+            unsigned = value if value.terms else Linear((), value.constant % (1 << bits))
+            total = total.times(1 << bits).plus(unsigned)
         return total
+
+
+def _wraps(value: Linear, bits: int) -> bool:
+    """Whether a sum leaves the range of signed numbers of so many bits."""
+    return bool(value.terms) and not -(1 << (bits - 1)) <= value.constant < 1 << (bits - 1)
+
+
+def _disjoint(first: Linear, second: Linear) -> bool:
+    """Whether a constant has only bits that the first value has not."""
+    lowest = min((factor & -factor for _, factor in first.terms), default=0)
+    return not second.terms and 0 <= second.constant < lowest and first.constant % lowest == 0
 
 
 def _combined(opcode: str, first: Linear, second: Linear) -> Linear | None:

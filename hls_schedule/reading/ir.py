@@ -14,6 +14,7 @@ from typing import Any
 from boards.errors import ScheduleError
 from hls_schedule.reading.addresses import Address, Addresses, Linear
 from hls_schedule.reading.control import deciding_blocks, forward, innermost_loops, predecessors_of
+from hls_schedule.reading.counters import Counters
 from hls_schedule.reading.layout import Types, bits_of
 from hls_schedule.reading.llvm_text import (
     Function,
@@ -54,14 +55,15 @@ class Memory:
 
 @dataclass(frozen=True)
 class Operation:
-    """index: in the loop. operator: of the table, "" for wiring. bits: of what decides its delay. inputs: indices of
-    operations of the same iteration. block: label."""
+    """index: in the loop. operator: of the table, "" for wiring. bits: of what decides its delay. inputs, guards:
+    indices of operations of the same iteration, and those of them that compute whether it is executed. block: label."""
 
     index: int
     name: str
     operator: str
     bits: int
     inputs: tuple[int, ...]
+    guards: frozenset[int]
     accesses: tuple[Access, ...]
     location: Location | None
     block: str
@@ -209,8 +211,7 @@ class _Body:
         if instruction.opcode == "phi":
             operator, inputs = self._phi(index, label, instruction)
         accesses = tuple(self._access(*each) for each in touched(instruction, self.reader.types))
-        if any(access.store or access.stream for access in accesses):
-            inputs |= self._guards(label)
+        guards = self._guards(label) if any(access.store or access.stream for access in accesses) else set()
         if any(access.register and access.store and access.memory in self.reader.scalars for access in accesses):
             operator = Operator("register", 1)
         location = self.reader.locations.location(instruction.location)
@@ -219,7 +220,8 @@ class _Body:
             instruction.name,
             operator.name,
             operator.bits,
-            tuple(sorted(inputs - {index})),
+            tuple(sorted((inputs | guards) - {index})),
+            frozenset(guards - inputs),
             accesses,
             location,
             label,
@@ -271,32 +273,14 @@ class _Body:
         return bool(memory.kind) and memory.kind[0] not in "[{%<"
 
     def _steps(self, operations: tuple[Operation, ...]) -> dict[str, int]:
-        """What an iteration adds to its loop-carried values: of a counter that starts again, while it runs."""
-        steps = {}
-        for name, value in self.latches.items():
-            steps[name] = self._step(name, value, operations)
-        for instruction in operations:
-            for access in instruction.accesses:
-                if access.store and access.memory in self.reader.scalars:
-                    value = split(self.instructions[instruction.index][1].text)[0]
-                    steps[access.memory] = self._step(access.memory, value, operations)
-        return steps
-
-    def _step(self, name: str, value: str, operations: tuple[Operation, ...]) -> int:
-        grown = self.reader.addresses.value(value)
-        if len(grown.terms) == 1 and grown.terms[0] == (name, 1):
-            return grown.constant
-        start = self.index.get(value.split()[-1])
-        waiting, visited = ([start] if start is not None else []), set()
-        while waiting:
-            index = waiting.pop(0)
-            linear = self.reader.addresses.value(operations[index].name) if operations[index].name else None
-            if linear is not None and linear.terms == ((name, 1),) and linear.constant:
-                return linear.constant
-            fresh = [source_index for source_index in operations[index].inputs if source_index not in visited]
-            visited.update(fresh)
-            waiting += fresh
-        return 1
+        stores = [
+            (access.memory, split(self.instructions[operation.index][1].text)[0])
+            for operation in operations
+            for access in operation.accesses
+            if access.store and access.memory in self.reader.scalars
+        ]
+        inside = {instruction.name: instruction for _, instruction in self.instructions if instruction.name}
+        return Counters(self.reader.addresses, inside, {**self.latches, **dict(stores)}).steps()
 
     def _exclusive(self) -> dict[str, frozenset[str]]:
         """Label → labels that may come after it in the same iteration."""
