@@ -51,8 +51,7 @@ class CheckedLoop:
     @property
     def holds(self) -> bool:
         """Whether the code reaches what it declares."""
-        slower = self.derived_ii > self.declared_ii > 0
-        return not slower and self.path_ns <= self.budget_ns * max(1, self.declared_ii)
+        return self.derived_ii <= max(1, self.declared_ii)
 
     @property
     def deeper(self) -> bool:
@@ -102,7 +101,7 @@ def _checked(loop: Loop, predicted: Prediction, directives: Directives) -> Check
         process=_process(location, directives.dataflow),
         source=f"{Path(location.file).name}:{location.line}" if location else loop.header,
         declared_ii=loop.declared_ii,
-        derived_ii=predicted.interval,
+        derived_ii=predicted.holding,
         declared_depth=loop.declared_depth,
         derived_depth=predicted.depth,
         path_ns=round(slowest.ns / slowest.distance, 3) if slowest else 0.0,
@@ -124,10 +123,10 @@ def _process(location: Location | None, dataflow: frozenset[Place]) -> str:
 
 
 def _reason(predicted: Prediction, directives: Directives) -> str:
-    carried = predicted.recurrence.interval if predicted.recurrence else 1
-    if predicted.interval <= max(1, predicted.loop.declared_ii):
+    """What bounds the interval."""
+    if predicted.holding <= max(1, predicted.loop.declared_ii):
         return ""
-    if carried >= predicted.interval:
+    if predicted.holding > predicted.ports:
         return "carried path"
     memory = max((name for name in predicted.loop.memories if predicted.memory.startswith(name)), key=len, default="")
     name = directives.source_name(predicted.loop.function, memory.partition("+")[0])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 
+from hls_schedule.ports import Ports
 from hls_schedule.reading.addresses import Linear
 from hls_schedule.reading.ir import Access, Loop, Operation
 
@@ -34,6 +35,7 @@ class Dependences:
     """Of one loop. independent: memories whose iterations the code declares independent (DEPENDENCE … false)."""
 
     loop: Loop
+    ports: Ports
     independent: frozenset[str] = frozenset()
 
     @cached_property
@@ -91,11 +93,13 @@ class Dependences:
 
     def _of_memory(self, accesses: list[tuple[int, Access]]) -> Iterator[Dependence]:
         for (store, written), (index, access) in product(accesses, accesses):
-            if written.store and not access.store:
+            if not written.store or self.ports.apart(written, access):
+                continue
+            if not access.store:
                 distance = self._distance(written, access, store < index)
                 if distance is not None:
                     yield Dependence(store, index, distance, True)
-            elif written.store and store < index and written.offset.terms != access.offset.terms:
+            elif store < index and written.offset.terms != access.offset.terms:
                 yield Dependence(store, index, 0, True)  # two stores that nothing keeps apart stay in their order
                 yield Dependence(index, store, 1, True)
 

@@ -150,6 +150,22 @@ class Ports:
         """Port → accesses a cycle that it serves, of the ports that an operation takes."""
         return {claim.port: claim.limit for claim in self._by_operation.get(operation.index, ())}
 
+    def apart(self, first: Access, second: Access) -> bool:
+        """Whether two accesses to a memory are to different partitions of it."""
+        shape = self._shapes[first.memory]
+        if shape is None or shape.partitions == 1:
+            return False
+        return self._partitions(first).isdisjoint(self._partitions(second))
+
+    def _partitions(self, access: Access) -> frozenset[str]:
+        if access not in self._known_partitions:
+            self._known_partitions[access] = frozenset(partition for partition, _ in self._words(access))
+        return self._known_partitions[access]
+
+    @cached_property
+    def _known_partitions(self) -> dict[Access, frozenset[str]]:
+        return {}
+
     def interval(self) -> tuple[int, str]:
         """The least interval that ports allow, and the memory that bounds it ("" for none)."""
         bounds = [(math.ceil(self._together(claims) / claims[0].limit), port) for port, claims in self._by_port.items()]

@@ -104,7 +104,10 @@ class Directives:
         return Binding(partitions, aggregated, storage, primitive, frozenset(reshaped))
 
     def _of(self, function: str, value: str) -> Iterator[Pragma]:
-        return (pragma for pragma in self.pragmas if pragma.value("variable") and self._names(pragma, function, value))
+        noted = self.module.notes.get((function, value), set()) | self.module.notes.get(("", value), set())
+        for number, pragma in enumerate(self.pragmas):
+            if number in noted or (pragma.value("variable") and self._names(pragma, function, value)):
+                yield pragma
 
     def _names(self, pragma: Pragma, function: str, value: str) -> bool:
         """Whether a pragma is about a value of compiled code."""
@@ -120,7 +123,8 @@ class Directives:
         key = (function, value)
         if key not in self._known:
             numbers = self.module.variables_of(function, value)
-            self._known[key] = frozenset(self._locations.variable(number) for number in numbers)
+            names = (self._locations.variable(number) for number in numbers)
+            self._known[key] = frozenset((name, place) for name, place in names if place[0] != "marks.h")
         return self._known[key]
 
     @cached_property

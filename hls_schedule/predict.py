@@ -33,18 +33,21 @@ NOTHING = Knowledge()
 class Prediction:
     """What the tool would report of a loop.
 
-    interval: initiation interval in cycles, with what bounds it: ``recurrence`` (None where it bounds nothing) or
-    ``memory`` ("" where its ports do not). depth: stages of an iteration. period_ns: the longest chain within a stage;
-    budget_ns: the clock's period less its uncertainty. path: the longest loop-carried one (None without any).
+    interval: initiation interval in cycles as the tool reports it, bounded by ``recurrence`` (None where it bounds
+    nothing), by the interval ``ports`` of ``memory``, or by neither; holding: the one at which the clock holds too.
+    depth: stages of an iteration. period_ns: the longest chain within a stage; budget_ns: the clock's period less its
+    uncertainty. path: the slowest loop-carried one (None without any). delays: nanoseconds of every operation.
     """
 
     loop: Loop
     interval: int
+    holding: int
     depth: int
     period_ns: float
     budget_ns: float
     recurrence: Recurrence | None
     memory: str
+    ports: int
     path: Recurrence | None
     delays: tuple[float, ...]
 
@@ -69,7 +72,8 @@ def predict(
 ) -> Prediction:
     """For a clock of ``period_ns`` nanoseconds. ScheduleError for an operator whose delay nobody has stated."""
     budget = period_ns * (1 - uncertainty)
-    ports, needs = Ports(loop, types, knowledge.bindings, knowledge.crowded), Dependences(loop, knowledge.independent)
+    ports = Ports(loop, types, knowledge.bindings, knowledge.crowded)
+    needs = Dependences(loop, ports, knowledge.independent)
     timing = timings(loop, ports, table, budget)
     carried = recurrences(loop, needs, timing, budget)
     bound = carried[0] if carried and carried[0].interval > 1 else None
@@ -80,4 +84,5 @@ def predict(
     longest = max((placed.ready for placed in places), default=0.0)
     slowest = max(carried, key=lambda placed: placed.ns / placed.distance, default=None)
     delays = tuple(placed.ns * placed.stages for placed in timing)
-    return Prediction(loop, interval, depth, longest, budget, bound, memory, slowest, delays)
+    holding = max([interval, *(bound.holding for bound in carried)])
+    return Prediction(loop, interval, holding, depth, longest, budget, bound, memory, limit, slowest, delays)

@@ -18,6 +18,10 @@ from pathlib import Path
 from boards.errors import ScheduleError
 from hls_schedule.pragmas import Pragma
 
+NOTED = ("AGGREGATE", "ARRAY_RESHAPE", "BIND_STORAGE")
+"""Pragmas of arrays that stay memories, whose array is noted. Of others the name has to do: a note would keep an array
+from becoming registers."""
+
 INCLUDE = Path(__file__).with_name("include")
 COMMON = ("-target", "x86_64-linux-gnu", "-std=c++17", "-w", "-fno-exceptions", "-fno-sanitize=all")
 OPTIMISED = ("-O2", "-S", "-emit-llvm", "-g", "-fno-vectorize", "-fno-slp-vectorize")
@@ -83,15 +87,12 @@ def _pragmas(expanded: str) -> Iterator[Pragma]:
 
 
 def _marked(expanded: str) -> str:
-    """A mark where a PIPELINE pragma stands, and none of the loops with a mark unrolled."""
-    lines = []
+    """A mark where a PIPELINE pragma stands, no loop with a mark unrolled, and arrays of pragmas noted."""
+    lines, number = [], 0
     for text in expanded.splitlines():
         pragma = _PRAGMA.match(text)
-        if pragma is not None and pragma[1].upper().startswith("PIPELINE") and "off" not in pragma[1].lower():
-            interval = re.search(r"\bII\s*=\s*([^\s]+)", pragma[1], re.IGNORECASE)
-            lines.append(f'__asm__ volatile("//pipeline" :: "i"(int({interval[1] if interval else 1})), "i"(0));')
-        else:
-            lines.append(text)
+        lines.append(text if pragma is None else _mark(pragma[1], number))
+        number += pragma is not None
     text = "\n".join(lines) + "\n"
     insertions: dict[int, str] = {}
     for mark in re.finditer(r'"//pipeline"', text):
@@ -103,6 +104,16 @@ def _marked(expanded: str) -> str:
     for position in sorted(insertions, reverse=True):
         text = text[:position] + insertions[position] + text[position:]
     return text
+
+
+def _mark(words: str, number: int) -> str:
+    kind = words.split()[0].upper() if words.split() else ""
+    if kind == "PIPELINE" and "off" not in words.lower():
+        interval = re.search(r"\bII\s*=\s*(\S+)", words, re.IGNORECASE)
+        return f'__asm__ volatile("//pipeline" :: "i"(int({interval[1] if interval else 1})), "i"(0));'
+    variable = re.search(r"\bvariable\s*=\s*(\w+)", words)
+    noted = kind in NOTED and variable is not None and variable[1] != "return"
+    return f"::hls_schedule::note({number}, {variable[1]});" if noted and variable else ""
 
 
 _ROLLED = '_Pragma("clang loop unroll(disable)") '

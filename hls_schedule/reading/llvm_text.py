@@ -68,7 +68,7 @@ class Function:
 @dataclass
 class Module:
     """Everything that is defined. types, globals: name → type. variables: (function,
-    value) → numbers of DILocalVariables."""
+    value) → numbers of DILocalVariables. notes: ("" of a global or function, value) → pragmas about it, by number."""
 
     target: str = ""
     functions: dict[str, Function] = field(default_factory=dict)
@@ -76,6 +76,7 @@ class Module:
     globals: dict[str, str] = field(default_factory=dict)
     described: dict[str, int] = field(default_factory=dict)
     records: dict[int, tuple[str, str]] = field(default_factory=dict)
+    notes: dict[tuple[str, str], set[int]] = field(default_factory=dict)
     variables: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
     def variables_of(self, function: str, value: str) -> set[int]:
@@ -117,7 +118,10 @@ def parse(text: str) -> Module:
                 function.blocks.clear()
             function.blocks[label] = []
         elif line.startswith("  "):
-            function.blocks[label].append(_instruction(line.strip()))
+            instruction = _instruction(line.strip())
+            function.blocks[label].append(instruction)
+            if instruction.opcode == "call" and "hls_schedule_note" in instruction.text:
+                _note_pragma(instruction, function.name, module)
     return module
 
 
@@ -172,6 +176,13 @@ def _note_variable(line: str, function: str, module: Module) -> None:
         module.variables.setdefault((function, pointed[1]), set()).add(int(pointed[2]))
     if assigned is not None:
         module.variables.setdefault((function, assigned[2]), set()).add(int(assigned[1]))
+
+
+def _note_pragma(instruction: Instruction, function: str, module: Module) -> None:
+    number, pointer = arguments_of(instruction.text)
+    root = _VALUE.findall(pointer)[-1]
+    key = ("" if root.startswith("@") else function, root)
+    module.notes.setdefault(key, set()).add(int(number.split()[-1]))
 
 
 def _instruction(line: str) -> Instruction:

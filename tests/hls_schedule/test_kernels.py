@@ -108,9 +108,9 @@ def test_a_pragma_of_its_own_is_a_mark_too(tmp_path: Path) -> None:
 
 
 def test_a_lower_clock_leaves_more_time(tmp_path: Path) -> None:
-    text = kernel("sum += in.read() > n ? 3 : sum >> 2; out.write(sum);", before="int sum = 0;")
-    slow, fast = checked(tmp_path, text, 100), checked(tmp_path, text, 500)
-    assert slow.budget_ns == pytest.approx(5 * fast.budget_ns, rel=0.01)
+    text = kernel("sum += in.read(); out.write(sum);", before="int sum = 0;")
+    slow, fast = checked(tmp_path, text, 100), checked(tmp_path, text, 800)
+    assert slow.budget_ns == pytest.approx(8 * fast.budget_ns, rel=0.01)
     assert (slow.derived_ii, fast.derived_ii > 1) == (1, True)
     assert slow.derived_depth <= fast.derived_depth
 

@@ -3,6 +3,15 @@
 #ifndef SYSTOLIC_INSTRUMENT_H
 #define SYSTOLIC_INSTRUMENT_H
 
+// Tells which array a pragma is about, wherever the pragma stands.
+void hls_schedule_note(int pragma, const void *array __attribute__((noescape))) noexcept;
+namespace hls_schedule {
+template <class T>
+inline void note(int pragma, T &array) {
+    if constexpr (__is_array(T) || __is_pointer(T)) hls_schedule_note(pragma, array);
+}
+}  // namespace hls_schedule
+
 #define SYSTOLIC_PRAGMA_TEXT(text) _Pragma(#text)
 #define SYSTOLIC_PRAGMA(text) SYSTOLIC_PRAGMA_TEXT(text)
 #define SYSTOLIC_DATAFLOW(label) SYSTOLIC_PRAGMA(HLS DATAFLOW)
