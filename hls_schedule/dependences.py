@@ -105,18 +105,15 @@ class Dependences:
 
     def _distance(self, written: Access, read: Access, later: bool) -> int | None:
         """Iterations after which what is written is read; None for never. later: the load follows the store."""
-        nearest = None if written.memory in self._forwarded else 1
-        soonest = 0 if later else nearest
-        if written.offset.terms != read.offset.terms:
-            return soonest
+        carried = None if written.memory in self._forwarded else 1
         apart = written.offset.constant - read.offset.constant
+        if written.offset.terms != read.offset.terms:
+            return 0 if later else carried
         if self._unknown(written.offset):
-            return 0 if later and not apart else nearest
+            return 0 if later and not apart else carried
         step = sum(factor * self.loop.steps.get(name, 0) for name, factor in written.offset.terms)
-        if step == 0:
-            return soonest if apart == 0 else None
-        steps, remainder = divmod(apart, step)
-        return None if remainder or steps < (0 if later else 1) or (steps == 1 and nearest is None) else steps
+        steps = _whole_steps(apart, step, later)
+        return carried if steps == 1 else steps
 
     def _unknown(self, offset: Linear) -> bool:
         """Whether it depends on data."""
@@ -125,8 +122,8 @@ class Dependences:
     @cached_property
     def _forwarded(self) -> frozenset[str]:
         """Memories beside which the vendor's tool has put a register that has what the iteration before wrote."""
-        kept = {index for operation in self.loop.operations for index in operation.inputs if _keeps(operation)}
-        stores = (operation for operation in self.loop.operations if kept.intersection(operation.inputs))
+        registered = {index for operation in self.loop.operations for index in operation.inputs if _keeps(operation)}
+        stores = (operation for operation in self.loop.operations if registered.intersection(operation.inputs))
         return frozenset(one.memory for store in stores for one in store.accesses if one.store and not one.register)
 
     @cached_property
@@ -151,6 +148,15 @@ def _by_byte(stores: list[tuple[int, Access]]) -> dict[int, list[int]]:
         for byte in () if access.offset.terms else _bytes(access):
             exact.setdefault(byte, []).append(index)
     return exact
+
+
+def _whole_steps(apart: int, step: int, later: bool) -> int | None:
+    """Iterations until an address that moves on by ``step`` has moved ``apart``; None for never."""
+    soonest = 0 if later else 1
+    if step == 0:
+        return None if apart else soonest
+    steps, remainder = divmod(apart, step)
+    return None if remainder or steps < soonest else steps
 
 
 def _keeps(operation: Operation) -> bool:

@@ -68,8 +68,10 @@ def _timing(operation: Operation, ports: Ports, table: OperatorTable, budget_ns:
             return Timing(1 if access.store else 2, table.memory_ns(words, bits))
         if access.register and access.offset.terms:
             return table.timing("register" if access.store else "multiplexer", 8 * access.size)
-    if not operation.operator:
-        return Timing(1, 0.0)
+    return _core(operation, table, budget_ns) if operation.operator else Timing(1, 0.0)
+
+
+def _core(operation: Operation, table: OperatorTable, budget_ns: float) -> Timing:
     timing = table.timing(operation.operator, operation.bits)
     if operation.operator == "register" and operation.accesses:
         return Timing(timing.stages, timing.ns, setup=True)

@@ -113,8 +113,7 @@ class Addresses:
         """None where an instruction is not linear."""
         text = definition.text
         if definition.opcode in ("zext", "sext", "trunc"):
-            narrow = self.value(text.partition(" to ")[0], depth)
-            return None if definition.opcode == "sext" and _wraps(narrow, bits_of(text.split()[0])) else narrow
+            return self._extended(definition, depth)
         if definition.opcode == "load":
             return self._loaded(split(text)[1].removeprefix("ptr "))
         if definition.opcode == "call" and _PARTS.search(text):
@@ -124,10 +123,12 @@ class Addresses:
             return Linear(((name, int(pieces[-1]) & -int(pieces[-1])),), 0)  # a multiple of the mask's lowest bit
         if definition.opcode not in ("add", "sub", "mul", "shl", "or"):
             return None
-        first, second = (self.value(piece, depth) for piece in pieces)
-        if definition.opcode == "or" and ("disjoint" in text or _disjoint(first, second)):
-            return first.plus(second)
-        return _combined(definition.opcode, first, second)
+        return _combined(definition.opcode, "disjoint" in text, *(self.value(piece, depth) for piece in pieces))
+
+    def _extended(self, definition: Instruction, depth: int) -> Linear | None:
+        narrow = self.value(definition.text.partition(" to ")[0], depth)
+        wraps = definition.opcode == "sext" and _wraps(narrow, bits_of(definition.text.split()[0]))
+        return None if wraps else narrow
 
     def _loaded(self, root: str) -> Linear | None:
         return Linear(((root, 1),), 0) if root in self._scalars else None
@@ -153,8 +154,8 @@ def _disjoint(first: Linear, second: Linear) -> bool:
     return not second.terms and 0 <= second.constant < lowest and first.constant % lowest == 0
 
 
-def _combined(opcode: str, first: Linear, second: Linear) -> Linear | None:
-    if opcode == "add":
+def _combined(opcode: str, disjoint: bool, first: Linear, second: Linear) -> Linear | None:
+    if opcode == "add" or (opcode == "or" and (disjoint or _disjoint(first, second))):
         return first.plus(second)
     if opcode == "sub":
         return first.plus(second.times(-1))
