@@ -85,13 +85,14 @@ class Types:
             return self.holds_array(alias.type, depth + 1)
         return any(member.dims or self.holds_array(member.type, depth + 1) for member in definition.members)
 
-    def stream_bits(self, text: str) -> int | None:
+    def stream_bits(self, text: str, depth: int = 0) -> int | None:
         """Bits of a word of ``hls::stream<…>``; None where a name in it is not known."""
         name, args = _split(text)
         if name == "stream" and args:
             return self.bits(args[0])
         alias = self._alias(text)
-        return self.stream_bits(alias.type) if alias is not None else None
+        # A member of another class may have the name of the alias: then it seems to stand for itself.
+        return self.stream_bits(alias.type, depth + 1) if alias is not None and depth < _DEEPEST else None
 
     def bits(self, text: str, depth: int = 0) -> int | None:
         """Bits of a value of the type; None where a name in it is not known."""

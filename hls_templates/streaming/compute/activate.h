@@ -22,8 +22,8 @@ void activate(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>
     static_assert(CHANNELS % PE == 0, "PE divides the channels");
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = CHANNELS / PE;
-    int nf = 0;
-    progress_t<POSITIONS / PIXELS * NF> done = {0, 0};
+    counter_t<NF> nf;
+    progress_t<POSITIONS / PIXELS * NF> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ACTIVATE_DEPTH);
@@ -34,11 +34,11 @@ void activate(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>
 #pragma HLS UNROLL
             for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-                result.lane[x * PE + pe] = activation(nf, pe, VALUE::value(values.lane[x * PE + pe]));
+                result.lane[x * PE + pe] = activation(nf.value, pe, VALUE::value(values.lane[x * PE + pe]));
             }
         }
         out.write(result);
-        nf = nf == NF - 1 ? 0 : nf + 1;
+        nf.next();
         done.next();
     }
 }

@@ -28,13 +28,6 @@ struct term_t {
     static constexpr int multiplier = MULTIPLIER;
 };
 
-// Which NF-th of the channels the next word holds.
-template <int CHANNELS, int PE>
-inline int next_fold(int nf) {
-#pragma HLS INLINE
-    return nf == CHANNELS / PE - 1 ? 0 : nf + 1;
-}
-
 // Words of a frame; 0, which progress_t refuses, where they are not whole.
 constexpr int words_of(int positions, int channels, int pe, int pixels) {
     return positions % pixels || channels % pe ? 0 : positions / pixels * (channels / pe);
@@ -78,8 +71,8 @@ template <int POSITIONS, int CHANNELS, int PE, int PIXELS, int SUM_BITS, class..
 void add(int frames, hls::stream<word<typename TERMS::carrier, PIXELS * PE>> &...ins,
          hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
 #pragma HLS INLINE
-    int nf = 0;
-    progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done = {0, 0};
+    counter_t<CHANNELS / PE> nf;  // which NF-th of the channels the next word holds
+    progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
@@ -90,8 +83,8 @@ void add(int frames, hls::stream<word<typename TERMS::carrier, PIXELS * PE>> &..
         // add_term for every input, in order. The array only gives the expansion a place: all of it is 0 and unused.
         const int expanded[] = {(add_term<TERMS, PIXELS * PE>(ins.read(), sum), 0)...};
         static_cast<void>(expanded);
-        out.write(activated<PE, PIXELS>(nf, sum, activation));
-        nf = next_fold<CHANNELS, PE>(nf);
+        out.write(activated<PE, PIXELS>(nf.value, sum, activation));
+        nf.next();
         done.next();
     }
 }
@@ -102,8 +95,8 @@ void element_wise(int frames, hls::stream<word<typename VALUE0::carrier, PIXELS 
                   hls::stream<word<typename VALUE1::carrier, PIXELS * PE>> &in1,
                   hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
 #pragma HLS INLINE
-    int nf = 0;
-    progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done = {0, 0};
+    counter_t<CHANNELS / PE> nf;  // which NF-th of the channels the next word holds
+    progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
@@ -117,8 +110,8 @@ void element_wise(int frames, hls::stream<word<typename VALUE0::carrier, PIXELS 
             const exact_t<SUM_BITS> a = VALUE0::value(first.lane[l]), b = VALUE1::value(second.lane[l]);
             sum[l] = OPERATION::of(a, b);
         }
-        out.write(activated<PE, PIXELS>(nf, sum, activation));
-        nf = next_fold<CHANNELS, PE>(nf);
+        out.write(activated<PE, PIXELS>(nf.value, sum, activation));
+        nf.next();
         done.next();
     }
 }
@@ -130,8 +123,8 @@ void channel_wise(int frames, hls::stream<word<typename VALUE::carrier, PIXELS *
                   const typename CONSTANT::carrier constants[PE][CHANNELS / PE], const ACTIVATION &activation) {
 #pragma HLS INLINE
 #pragma HLS ARRAY_PARTITION variable = constants complete dim = 1
-    int nf = 0;
-    progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done = {0, 0};
+    counter_t<CHANNELS / PE> nf;  // which NF-th of the channels the next word holds
+    progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
@@ -144,12 +137,12 @@ void channel_wise(int frames, hls::stream<word<typename VALUE::carrier, PIXELS *
             for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
                 const exact_t<SUM_BITS> a = VALUE::value(values.lane[x * PE + pe]);
-                const exact_t<SUM_BITS> b = CONSTANT::value(constants[pe][nf]);
+                const exact_t<SUM_BITS> b = CONSTANT::value(constants[pe][nf.value]);
                 sum[x * PE + pe] = OPERATION::of(a, b);
             }
         }
-        out.write(activated<PE, PIXELS>(nf, sum, activation));
-        nf = next_fold<CHANNELS, PE>(nf);
+        out.write(activated<PE, PIXELS>(nf.value, sum, activation));
+        nf.next();
         done.next();
     }
 }

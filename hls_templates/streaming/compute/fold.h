@@ -7,28 +7,28 @@
 
 #include <hls_stream.h>
 
+#include "counter.h"
 #include "word.h"
 
 // Tile (nf, sf), and its number nf · SF + sf.
 template <int NF, int SF>
 struct fold_t {
-    int nf, sf, tile;
+    counter_t<NF> nf;
+    counter_t<SF> sf;
+    counter_t<NF * SF> tile;
 
     bool first() const {
 #pragma HLS INLINE
-        return sf == 0;
+        return sf.value == 0;
     }
     bool last() const {
 #pragma HLS INLINE
-        return sf == SF - 1;
+        return sf.last;
     }
     void step() {
 #pragma HLS INLINE
-        tile = tile == NF * SF - 1 ? 0 : tile + 1;
-        if (++sf == SF) {
-            sf = 0;
-            nf = nf == NF - 1 ? 0 : nf + 1;
-        }
+        tile.next();
+        if (sf.next()) nf.next();
     }
 };
 

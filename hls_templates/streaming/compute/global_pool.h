@@ -28,11 +28,13 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = CHANNELS / PE, STEPS = POSITIONS / PIXELS;
     typedef word<exact_t<SUM_BITS>, PE> sums_t;
-    sums_t waiting[NF][1];  // the sums of every group of channels, as the pixels before left them
+    lines_t<sums_t, 1> waiting[NF];  // the sums of every group of channels, as the pixels before left them
+#pragma HLS AGGREGATE variable = waiting compact = bit
     keep_delay<RAM>(waiting);
     delay_t<NF> previous;
-    int nf = 0, step = 0;
-    progress_t<STEPS * NF> done = {0, 0};
+    counter_t<NF> nf;
+    counter_t<STEPS> step;
+    progress_t<STEPS * NF> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, GLOBAL_POOL_DEPTH);
@@ -40,28 +42,26 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
 #pragma HLS DEPENDENCE variable = waiting type = inter false
         const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
         sums_t sums[1];
+#pragma HLS ARRAY_PARTITION variable = sums complete
         previous.peek(waiting, sums);
         for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-            if (step == 0) sums[0].lane[pe] = 0;
+            if (step.value == 0) sums[0].lane[pe] = 0;
             for (int x = 0; x < PIXELS; ++x) {
 #pragma HLS UNROLL
                 sums[0].lane[pe] += VALUE::value(values.lane[x * PE + pe]);
             }
         }
         previous.push(waiting, sums);
-        if (step == STEPS - 1) {
+        if (step.last) {
             word<typename ACTIVATION::output_t, PE> result;
             for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-                result.lane[pe] = activation(nf, pe, sums[0].lane[pe]);
+                result.lane[pe] = activation(nf.value, pe, sums[0].lane[pe]);
             }
             out.write(result);
         }
-        if (++nf == NF) {
-            nf = 0;
-            step = step == STEPS - 1 ? 0 : step + 1;
-        }
+        if (nf.next()) step.next();
         done.next();
     }
 }

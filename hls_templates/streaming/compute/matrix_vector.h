@@ -26,7 +26,7 @@
 
 constexpr int MVU_DEPTH = 12;  // declared: read, products, sum, requantise; the vendor's report has the last word
 
-// One cycle: reads or recalls word ``at.sf`` of the vector, adds its products with the tile ``weight`` to the sums, and
+// One cycle: reads or recalls word ``at.sf.value`` of the vector, adds its products with the tile ``weight`` to the sums, and
 // writes the results where this is the last word of a fold.
 template <int SIMD, int PE, int PIXELS, int NF, int SF, class WEIGHT, class VALUE, int SUM_BITS, int MULTIPLIER,
           class ACTIVATION>
@@ -39,11 +39,11 @@ inline void matrix_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::
 #pragma HLS INLINE
     // A word that arrives is used directly, so that no read of the buffer waits for a write of the same cycle.
     word<typename VALUE::carrier, PIXELS * SIMD> values;
-    if (at.nf == 0) {
+    if (at.nf.value == 0) {
         values = in.read();
-        vector[at.sf] = values;
+        vector[at.sf.value] = values;
     } else {
-        values = vector[at.sf];
+        values = vector[at.sf.value];
     }
     for (int x = 0; x < PIXELS; ++x) {
 #pragma HLS UNROLL
@@ -59,7 +59,7 @@ inline void matrix_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::
 #pragma HLS UNROLL
             for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-                result.lane[x * PE + pe] = activation(at.nf, pe, sum[x][pe]);
+                result.lane[x * PE + pe] = activation(at.nf.value, pe, sum[x][pe]);
             }
         }
         out.write(result);
@@ -77,18 +77,18 @@ void matrix_vector_unit(int frames, hls::stream<word<typename VALUE::carrier, PI
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = MH / PE, SF = MW / SIMD;
     word<typename VALUE::carrier, PIXELS * SIMD> vector[SF];
-#pragma HLS AGGREGATE variable = vector
+#pragma HLS AGGREGATE variable = vector compact = bit
     exact_t<SUM_BITS> sum[PIXELS][PE];
 #pragma HLS ARRAY_PARTITION variable = sum complete dim = 0
-    fold_t<NF, SF> at = {0, 0, 0};
-    progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
+    fold_t<NF, SF> at;
+    progress_t<POSITIONS / PIXELS * NF * SF> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, MVU_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         typename WEIGHT::carrier weight[PE][SIMD];
 #pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
-        take_weights<PE, SIMD>(source, at.tile, weight);
+        take_weights<PE, SIMD>(source, at.tile.value, weight);
         matrix_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in, vector, sum,
                                                                                           out, activation);
         at.step();

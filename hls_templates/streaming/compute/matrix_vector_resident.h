@@ -54,15 +54,19 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
     results_t results[GROUPS * NF];
 #pragma HLS AGGREGATE variable = results compact = bit
     keep_in(results, ram_of<RAM_AUTO>());
-    sums_t waiting[GROUPS][1];  // the sums of every group, as the tile before left them
+    lines_t<sums_t, 1> waiting[GROUPS];  // the sums of every group, as the tile before left them
+#pragma HLS AGGREGATE variable = waiting compact = bit
     keep_delay<RAM_AUTO>(waiting);
     delay_t<GROUPS> previous;
     word<typename WEIGHT::carrier, PE * SIMD> tile;
     resident_t phase = VECTORS_COME;
-    fold_t<NF, SF> at = {0, 0, 0};
-    // vector_word: group · SF + sf, or the word that comes or leaves next. result_word: group · NF + nf.
-    int group = 0, vector_word = 0, result_word = 0;
-    progress_t<(SF + NF * SF + NF) * GROUPS> done = {0, 0};
+    fold_t<NF, SF> at;
+    counter_t<GROUPS * SF> coming;   // the word of a vector that comes next
+    counter_t<GROUPS * NF> leaving;  // the word of results that leaves next
+    counter_t<GROUPS> group;
+    number<(GROUPS + 1) * SF> vector_word = 0;  // group · SF + sf
+    number<(GROUPS + 1) * NF> result_word = 0;  // group · NF + nf
+    progress_t<(SF + NF * SF + NF) * GROUPS> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, RESIDENT_DEPTH);
@@ -71,16 +75,14 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
 #pragma HLS DEPENDENCE variable = results type = inter false
 #pragma HLS DEPENDENCE variable = waiting type = inter false
         if (phase == VECTORS_COME) {
-            vectors[vector_word] = in.read();
-            if (++vector_word == GROUPS * SF) {
-                vector_word = 0;
-                phase = TILES_MEET;
-            }
+            vectors[coming.value] = in.read();
+            if (coming.next()) phase = TILES_MEET;
         } else if (phase == TILES_MEET) {
-            if (group == 0) tile = weights.read();
+            if (group.value == 0) tile = weights.read();
             typename WEIGHT::carrier weight[PE][SIMD];
             exact_t<SUM_BITS> sum[PIXELS][PE];
             sums_t sums[1];
+#pragma HLS ARRAY_PARTITION variable = sums complete
 #pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
 #pragma HLS ARRAY_PARTITION variable = sum complete dim = 0
             previous.peek(waiting, sums);
@@ -100,29 +102,22 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
                 for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
                     sums[0].lane[x * PE + pe] = sum[x][pe];
-                    if (at.last()) result.lane[x * PE + pe] = activation(at.nf, pe, sum[x][pe]);
+                    if (at.last()) result.lane[x * PE + pe] = activation(at.nf.value, pe, sum[x][pe]);
                 }
             }
             previous.push(waiting, sums);
             if (at.last()) results[result_word] = result;
             vector_word += SF;
             result_word += NF;
-            if (++group == GROUPS) {
-                group = 0;
+            if (group.next()) {
+                if (at.tile.last) phase = RESULTS_LEAVE;
                 at.step();
-                vector_word = at.sf;
-                result_word = at.nf;
-                if (at.tile == 0) {
-                    vector_word = result_word = 0;
-                    phase = RESULTS_LEAVE;
-                }
+                vector_word = at.sf.value;
+                result_word = at.nf.value;
             }
         } else {
-            out.write(results[vector_word]);
-            if (++vector_word == GROUPS * NF) {
-                vector_word = 0;
-                phase = VECTORS_COME;
-            }
+            out.write(results[leaving.value]);
+            if (leaving.next()) phase = VECTORS_COME;
         }
         done.next();
     }

@@ -33,8 +33,10 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
     typedef word<T, plan::PIXELS_OUT * LANES> pooled_t;
     constexpr int G = CHANNELS / LANES;
     constexpr int ROWS = larger(KERNEL - 1, 1), AGES = larger(plan::BUNDLES - 1, 1);
-    bundle_t columns[G][AGES];
-    pooled_t rows[plan::OUT * G][ROWS];
+    lines_t<bundle_t, AGES> columns[G];
+    lines_t<pooled_t, ROWS> rows[plan::OUT * G];
+#pragma HLS AGGREGATE variable = columns compact = bit
+#pragma HLS AGGREGATE variable = rows compact = bit
     keep_delay<RAM_AUTO>(columns);
     keep_delay<RAM>(rows);
     delay_t<G> by_bundles;

@@ -61,7 +61,7 @@ inline void vector_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::
 #pragma HLS UNROLL
             for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-                result.lane[x * PE + pe] = activation(at.nf, pe, sum[pe][x][0]);
+                result.lane[x * PE + pe] = activation(at.nf.value, pe, sum[pe][x][0]);
             }
         }
         out.write(result);
@@ -80,15 +80,15 @@ void vector_vector_unit(int frames, hls::stream<word<typename VALUE::carrier, PI
     constexpr int NF = CHANNELS / PE, SF = TAPS / SIMD;
     exact_t<SUM_BITS> sum[PE][PIXELS][1];
 #pragma HLS ARRAY_PARTITION variable = sum complete dim = 0
-    fold_t<NF, SF> at = {0, 0, 0};
-    progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
+    fold_t<NF, SF> at;
+    progress_t<POSITIONS / PIXELS * NF * SF> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, VVU_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         typename WEIGHT::carrier weight[PE][SIMD];
 #pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
-        take_weights<PE, SIMD>(source, at.tile, weight);
+        take_weights<PE, SIMD>(source, at.tile.value, weight);
         vector_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in.read(), sum,
                                                                                           out, activation);
         at.step();

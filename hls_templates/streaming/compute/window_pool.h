@@ -30,8 +30,8 @@ void window_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
     constexpr int NF = CHANNELS / PE, SF = TAPS / SIMD;
     exact_t<SUM_BITS> pooled[PIXELS * PE];  // of the taps so far
 #pragma HLS ARRAY_PARTITION variable = pooled complete
-    fold_t<NF, SF> at = {0, 0, 0};
-    progress_t<POSITIONS / PIXELS * NF * SF> done = {0, 0};
+    fold_t<NF, SF> at;
+    progress_t<POSITIONS / PIXELS * NF * SF> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, POOL_DEPTH);
@@ -57,7 +57,7 @@ void window_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
 #pragma HLS UNROLL
                 for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-                    result.lane[x * PE + pe] = activation(at.nf, pe, pooled[x * PE + pe]);
+                    result.lane[x * PE + pe] = activation(at.nf.value, pe, pooled[x * PE + pe]);
                 }
             }
             out.write(result);

@@ -5,7 +5,11 @@
 
 #include <hls_stream.h>
 
+#include "constant.h"
+#include "counter.h"
+#include "gearbox.h"
 #include "instrument.h"
+#include "progress.h"
 #include "word.h"
 
 // One beat of AXI4-Stream: the vendor's own type where its header exists, because the interface must be of that type.
@@ -50,37 +54,33 @@ template <int BEAT, int LANES, int WORDS, class T>
 void unpack_beats(int frames, hls::stream<beat_t<BEAT>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
     static_assert(LANES <= BEAT, "a word must not need two beats in one cycle");
-    uint8_t held[2 * BEAT];
-#pragma HLS ARRAY_PARTITION variable = held complete
-    int bytes = 0, sent = 0, frame = 0;
+    constexpr int UNIT = common_divisor<BEAT, LANES>::value;
+    gearbox<uint8_t, BEAT / UNIT, LANES / UNIT, UNIT> box;
+    progress_t<WORDS> done;
     SYSTOLIC_ENTER;
-    while (frame < frames) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        if (bytes < LANES) {
+        const bool comes = box.hungry;
+        if (comes) {
             const beat_t<BEAT> beat = in.read();
+            word<uint8_t, BEAT> bytes;
             for (int i = 0; i < BEAT; ++i) {
 #pragma HLS UNROLL
-                held[bytes + i] = byte_of<BEAT>(beat, i);
+                bytes.lane[i] = byte_of<BEAT>(beat, i);
             }
-            bytes += BEAT;
+            box.put(bytes);
         }
+        const word<uint8_t, LANES> bytes = box.get(comes);
         word<T, LANES> value;
         for (int i = 0; i < LANES; ++i) {
 #pragma HLS UNROLL
-            value.lane[i] = T(held[i]);
+            value.lane[i] = T(bytes.lane[i]);
         }
         out.write(value);
-        for (int i = 0; i < 2 * BEAT - LANES; ++i) {
-#pragma HLS UNROLL
-            held[i] = held[i + LANES];
-        }
-        bytes -= LANES;
-        if (++sent == WORDS) {  // the rest of the last beat is padding
-            sent = 0;
-            bytes = 0;
-            ++frame;
-        }
+        box.count(comes, true);
+        if (done.step.last) box.clear();  // the rest of the last beat is padding
+        done.next();
     }
 }
 
@@ -92,46 +92,41 @@ void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<
     static_assert(LANES * VALUE <= BEAT, "a cycle must not fill two beats");
     constexpr int REST = WORDS * LANES * VALUE % BEAT;
     constexpr int STEPS = WORDS + (REST ? 1 : 0);
-    uint8_t held[2 * BEAT];
-#pragma HLS ARRAY_PARTITION variable = held complete
-    int bytes = 0, step = 0, frame = 0;
+    constexpr int UNIT = common_divisor<LANES * VALUE, BEAT>::value;
+    gearbox<uint8_t, LANES * VALUE / UNIT, BEAT / UNIT, UNIT> box;
+    quota_t<WORDS> coming;
+    progress_t<STEPS> done;
     SYSTOLIC_ENTER;
-    while (frame < frames) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        if (step < WORDS) {
+        const bool comes = coming.open, last = done.step.last, leaves = last || (comes && box.enough);
+        if (comes) {
             const word<T, LANES> value = in.read();
+            word<uint8_t, LANES * VALUE> bytes;
             for (int i = 0; i < LANES; ++i) {
 #pragma HLS UNROLL
                 const int32_t bits = int32_t(value.lane[i]);
                 for (int b = 0; b < VALUE; ++b) {
 #pragma HLS UNROLL
-                    held[bytes + i * VALUE + b] = uint8_t(bits >> (8 * b));
+                    bytes.lane[i * VALUE + b] = uint8_t(bits >> (8 * b));
                 }
             }
-            bytes += LANES * VALUE;
+            box.put(bytes);
+            coming.take();
         }
-        const bool last = step == STEPS - 1;
-        if (bytes >= BEAT || last) {
+        if (leaves) {
+            const word<uint8_t, BEAT> bytes = box.get(comes);
             beat_t<BEAT> beat;
-            for (int i = 0; i < BEAT; ++i) {
-#pragma HLS UNROLL
-                if (i >= bytes) held[i] = 0;
-            }
-            set_beat<BEAT>(beat, held, LAST && last);
+            set_beat<BEAT>(beat, bytes.lane, LAST && last);
             out.write(beat);
-            for (int i = 0; i < BEAT; ++i) {
-#pragma HLS UNROLL
-                held[i] = held[i + BEAT];
-            }
-            bytes = last ? 0 : bytes - BEAT;
         }
+        box.count(comes, leaves);
         if (last) {
-            step = 0;
-            ++frame;
-        } else {
-            ++step;
+            box.clear();
+            coming.reopen();
         }
+        done.next();
     }
 }
 
@@ -141,18 +136,15 @@ template <int BEAT, int FIRST, int SECOND, bool LAST>
 void append_beats(int frames, hls::stream<beat_t<BEAT>> &first, hls::stream<beat_t<BEAT>> &second,
                   hls::stream<beat_t<BEAT>> &out) {
 #pragma HLS INLINE
-    int step = 0, frame = 0;
+    progress_t<FIRST + SECOND> done;
     SYSTOLIC_ENTER;
-    while (frame < frames) {
+    while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, 2);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        beat_t<BEAT> beat = step < FIRST ? first.read() : second.read();
-        beat.last = LAST && step == FIRST + SECOND - 1;
+        beat_t<BEAT> beat = done.step.value < FIRST ? first.read() : second.read();
+        beat.last = LAST && done.step.last;
         out.write(beat);
-        if (++step == FIRST + SECOND) {
-            step = 0;
-            ++frame;
-        }
+        done.next();
     }
 }
 

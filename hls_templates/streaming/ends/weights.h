@@ -18,6 +18,7 @@
 #include <hls_burst_maxi.h>
 #include <hls_stream.h>
 
+#include "counter.h"
 #include "datatype.h"
 #include "instrument.h"
 #include "progress.h"
@@ -65,8 +66,8 @@ void stream_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * 
 #pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
     static_assert(RAM != RAM_URAM, "URAM has no initial content: load_weights fills it");
     read_from(weights, ram_of<RAM>());
-    int tile = 0;
-    progress_t<GROUPS * TILES> done = {0, 0};
+    counter_t<TILES> tile;
+    progress_t<GROUPS * TILES> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WEIGHTS_DEPTH);
@@ -76,11 +77,11 @@ void stream_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * 
 #pragma HLS UNROLL
             for (int s = 0; s < SIMD; ++s) {
 #pragma HLS UNROLL
-                value.lane[pe * SIMD + s] = weights[pe][tile][s];
+                value.lane[pe * SIMD + s] = weights[pe][tile.value][s];
             }
         }
         out.write(value);
-        tile = tile == TILES - 1 ? 0 : tile + 1;
+        tile.next();
         done.next();
     }
 }
@@ -135,18 +136,21 @@ void fetch_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * S
     constexpr int PASS = TILES * tile_type::BEATS;
     tile_type tile;
 #pragma HLS ARRAY_PARTITION variable = tile.bytes complete
-    int pass_beat = 0, beat = 0;
-    progress_t<GROUPS * PASS> done = {0, 0};
-    SYSTOLIC_ENTER;
+    counter_t<tile_type::BEATS> beat;
+    progress_t<GROUPS> done;
+    if (done.before(frames)) image.read_request(base, PASS);
     while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, FETCH_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        if (pass_beat == 0) image.read_request(base, PASS);
-        tile.put(beat, image.read());
-        if (beat == tile_type::BEATS - 1) out.write(tile.weights());
-        beat = beat == tile_type::BEATS - 1 ? 0 : beat + 1;
-        pass_beat = pass_beat == PASS - 1 ? 0 : pass_beat + 1;
+        // Asked while the beats of the group before are still to come: DDR answers without a pause.
         done.next();
+        if (done.before(frames)) image.read_request(base, PASS);
+        SYSTOLIC_ENTER;
+        for (int i = 0; i < PASS; ++i) {
+            SYSTOLIC_PIPELINE(1, FETCH_DEPTH);
+            tile.put(beat.value, image.read());
+            if (beat.last) out.write(tile.weights());
+            beat.next();
+        }
     }
 }
 
@@ -160,23 +164,23 @@ void load_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SI
     keep_in(weights, ram_of<RAM>());
     tile_type tile;
 #pragma HLS ARRAY_PARTITION variable = tile.bytes complete
-    int index = 0, beat = 0;
+    counter_t<TILES> index;
+    counter_t<tile_type::BEATS> beat;
     image.read_request(base, TILES * tile_type::BEATS);
     SYSTOLIC_ENTER;
     for (int i = 0; i < TILES * tile_type::BEATS; ++i) {
         SYSTOLIC_PIPELINE(1, FETCH_DEPTH);
-        tile.put(beat, image.read());
-        if (beat == tile_type::BEATS - 1) weights[index++] = tile.weights();
-        beat = beat == tile_type::BEATS - 1 ? 0 : beat + 1;
+        tile.put(beat.value, image.read());
+        if (beat.last) weights[index.value] = tile.weights();
+        if (beat.next()) index.next();
     }
-    progress_t<GROUPS * TILES> done = {0, 0};
-    index = 0;
+    progress_t<GROUPS * TILES> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WEIGHTS_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        out.write(weights[index]);
-        index = index == TILES - 1 ? 0 : index + 1;
+        out.write(weights[index.value]);
+        index.next();
         done.next();
     }
 }

@@ -29,13 +29,13 @@ template <int LANES, int POSITIONS, int... CHANNELS, class T, class... STREAMS>
 void concat(int frames, hls::stream<word<T, LANES>> &out, STREAMS &...ins) {
 #pragma HLS INLINE
     static_assert(sizeof...(CHANNELS) == sizeof...(STREAMS), "a stream for each part");
-    parts_t<LANES, CHANNELS...> at = {0, 0};
-    progress_t<POSITIONS> done = {0, 0};
+    parts_t<LANES, CHANNELS...> at;
+    progress_t<POSITIONS> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, CONCAT_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        out.write(read_from(at.part, ins...));
+        out.write(read_from(at.part.value, ins...));
         if (at.advance()) done.next();
     }
 }

@@ -11,7 +11,7 @@
 template <int LANES, int WORDS, class T>
 void discard(int frames, hls::stream<word<T, LANES>> &in) {
 #pragma HLS INLINE
-    progress_t<WORDS> done = {0, 0};
+    progress_t<WORDS> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, 1);

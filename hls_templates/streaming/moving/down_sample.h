@@ -18,7 +18,7 @@ void down_sample(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T
     static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
     constexpr int G = CHANNELS / LANES;
     raster_t<G, HEIGHT, WIDTH, STRIDE> at;
-    progress_t<HEIGHT * WIDTH * G> done = {0, 0};
+    progress_t<HEIGHT * WIDTH * G> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, DOWN_SAMPLE_DEPTH);

@@ -26,7 +26,7 @@ inline void write_all(const W &value, hls::stream<W> &first, STREAMS &...others)
 template <int LANES, int WORDS, class T, class... STREAMS>
 void duplicate(int frames, hls::stream<word<T, LANES>> &in, STREAMS &...outs) {
 #pragma HLS INLINE
-    progress_t<WORDS> done = {0, 0};
+    progress_t<WORDS> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, DUPLICATE_DEPTH);

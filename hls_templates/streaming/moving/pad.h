@@ -19,7 +19,7 @@ void pad(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>
     static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
     constexpr int G = CHANNELS / LANES, HIGH = TOP + HEIGHT + BOTTOM, WIDE = LEFT + WIDTH + RIGHT;
     raster_t<G, HIGH, WIDE> at;
-    progress_t<HIGH * WIDE * G> done = {0, 0};
+    progress_t<HIGH * WIDE * G> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, PAD_DEPTH);
@@ -29,7 +29,7 @@ void pad(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>
 #pragma HLS UNROLL
             value.lane[l] = 0;
         }
-        if (at.y >= TOP && at.y < TOP + HEIGHT && at.x >= LEFT && at.x < LEFT + WIDTH) value = in.read();
+        if (inside(at.y.value, TOP, HEIGHT) && inside(at.x.value, LEFT, WIDTH)) value = in.read();
         out.write(value);
         at.advance();
         done.next();

@@ -19,7 +19,7 @@ void pixel_pad(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, 
     static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
     constexpr int G = CHANNELS / LANES, HIGH = (HEIGHT - 1) * STRIDE + 1, WIDE = (WIDTH - 1) * STRIDE + 1;
     raster_t<G, HIGH, WIDE, STRIDE> at;
-    progress_t<HIGH * WIDE * G> done = {0, 0};
+    progress_t<HIGH * WIDE * G> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, PIXEL_PAD_DEPTH);

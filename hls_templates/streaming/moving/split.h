@@ -32,13 +32,13 @@ template <int LANES, int POSITIONS, int... CHANNELS, class T, class... STREAMS>
 void split(int frames, hls::stream<word<T, LANES>> &in, STREAMS &...outs) {
 #pragma HLS INLINE
     static_assert(sizeof...(CHANNELS) == sizeof...(STREAMS), "a stream for each part");
-    parts_t<LANES, CHANNELS...> at = {0, 0};
-    progress_t<POSITIONS> done = {0, 0};
+    parts_t<LANES, CHANNELS...> at;
+    progress_t<POSITIONS> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, SPLIT_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        write_to(at.part, in.read(), outs...);
+        write_to(at.part.value, in.read(), outs...);
         if (at.advance()) done.next();
     }
 }

@@ -10,79 +10,20 @@
 //   convert_pixels     from PIXELS_IN pixels of LANES channels in a word to PIXELS_OUT; one divides the other
 //       iterations = F · max(words of a frame that come, that leave)
 //
-// Values pass through a shift register of LANES_IN + LANES_OUT − 1 values at most, in units of the widths' common
-// divisor. Where one width divides the other, no value needs a multiplexer on its way in or out.
+// Values pass through a gearbox (gearbox.h).
 #ifndef SYSTOLIC_WIDTH_H
 #define SYSTOLIC_WIDTH_H
 
 #include <hls_stream.h>
 
 #include "constant.h"
+#include "counter.h"
+#include "gearbox.h"
 #include "instrument.h"
 #include "progress.h"
 #include "word.h"
 
 constexpr int WIDTH_DEPTH = 3;
-
-// The shift register between words of IN units and words of OUT units. It takes a word while it holds less than OUT
-// units.
-template <class T, int IN, int OUT, int UNIT>
-struct gearbox {
-    T held[IN + OUT - 1][UNIT];
-    int units;
-
-    gearbox() : units(0) {
-#pragma HLS ARRAY_PARTITION variable = held complete dim = 0
-        for (int u = 0; u < IN + OUT - 1; ++u) {
-#pragma HLS UNROLL
-            for (int l = 0; l < UNIT; ++l) {
-#pragma HLS UNROLL
-                held[u][l] = 0;
-            }
-        }
-    }
-
-    bool wants() const {
-#pragma HLS INLINE
-        return units < OUT;
-    }
-
-    void put(const word<T, IN * UNIT> &value) {
-#pragma HLS INLINE
-        // Where OUT is 1, the register is empty whenever it takes a word: it needs no multiplexer.
-        const int first = OUT == 1 ? 0 : units;
-        for (int u = 0; u < IN; ++u) {
-#pragma HLS UNROLL
-            for (int l = 0; l < UNIT; ++l) {
-#pragma HLS UNROLL
-                held[first + u][l] = value.lane[u * UNIT + l];
-            }
-        }
-        units += IN;
-    }
-
-    // The first OUT units; zeros for those that are missing.
-    word<T, OUT * UNIT> get() {
-#pragma HLS INLINE
-        word<T, OUT * UNIT> value;
-        for (int u = 0; u < OUT; ++u) {
-#pragma HLS UNROLL
-            for (int l = 0; l < UNIT; ++l) {
-#pragma HLS UNROLL
-                value.lane[u * UNIT + l] = u < units ? held[u][l] : T(0);
-            }
-        }
-        for (int u = 0; u < IN - 1; ++u) {
-#pragma HLS UNROLL
-            for (int l = 0; l < UNIT; ++l) {
-#pragma HLS UNROLL
-                held[u][l] = held[u + OUT][l];
-            }
-        }
-        units = larger(units - OUT, 0);
-        return value;
-    }
-};
 
 // Cycles for ``words_in`` words that become ``words_out``. Where words grow: while words of zeros leave, nothing comes;
 // a word that comes lets at most one leave, and the last one leaves whether it is full or not. Where they shrink: words
@@ -96,32 +37,43 @@ constexpr int convert_steps(int lanes_in, int lanes_out, int words_in, int words
 }
 
 // COUNT times a frame, WORDS_IN words become WORDS_OUT: those of a pixel, or with convert_width those of the frame.
+// Where words grow, one comes in every cycle until all have come; where they shrink, one leaves until all have left.
 template <int LANES_IN, int LANES_OUT, int WORDS_IN, int WORDS_OUT, int COUNT, class T>
 void convert_each(int frames, hls::stream<word<T, LANES_IN>> &in, hls::stream<word<T, LANES_OUT>> &out) {
 #pragma HLS INLINE
     constexpr int UNIT = common_divisor<LANES_IN, LANES_OUT>::value;
+    constexpr bool GROWS = LANES_IN <= LANES_OUT;
     gearbox<T, LANES_IN / UNIT, LANES_OUT / UNIT, UNIT> box;
-    int read = 0, written = 0;
-    constexpr int NEEDED = smaller(ceiling(WORDS_OUT * LANES_OUT, LANES_IN), WORDS_IN);
-    progress_t<COUNT * convert_steps(LANES_IN, LANES_OUT, WORDS_IN, WORDS_OUT)> done = {0, 0};
+    quota_t<WORDS_IN> coming;
+    quota_t<smaller(ceiling(WORDS_OUT * LANES_OUT, LANES_IN), WORDS_IN)> needed;  // the rest is cropped
+    quota_t<WORDS_OUT> leaving;
+    counter_t<convert_steps(LANES_IN, LANES_OUT, WORDS_IN, WORDS_OUT)> step;
+    progress_t<COUNT> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WIDTH_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        if (read < WORDS_IN && (box.wants() || read >= NEEDED)) {
+        const bool comes = coming.open && (GROWS || box.hungry || !needed.open), stays = comes && needed.open;
+        const bool ended = !coming.open || (comes && coming.count.last);
+        const bool leaves = leaving.open && (!GROWS || (stays && box.enough) || ended);
+        if (comes) {
             const word<T, LANES_IN> value = in.read();
-            if (read < NEEDED) box.put(value);  // the rest is cropped
-            ++read;
+            if (stays) box.put(value);
+            coming.take();
         }
-        if (written < WORDS_OUT && (!box.wants() || read == WORDS_IN)) {
-            out.write(box.get());
-            ++written;
+        if (leaves) {
+            out.write(box.get(stays));
+            leaving.take();
         }
-        if (read == WORDS_IN && written == WORDS_OUT) {
-            read = written = 0;
-            box.units = 0;
+        if (stays) needed.take();
+        box.count(stays, leaves);
+        if (step.next()) {
+            coming.reopen();
+            needed.reopen();
+            leaving.reopen();
+            box.clear();
+            done.next();
         }
-        done.next();
     }
 }
 
@@ -147,27 +99,25 @@ void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
     constexpr int PARTS = PIXELS_OUT / PIXELS_IN;
     word<T, PIXELS_OUT * LANES> waiting[GROUPS];
 #pragma HLS ARRAY_PARTITION variable = waiting complete
-    int group = 0, part = 0;
-    progress_t<POSITIONS / PIXELS_IN * GROUPS> done = {0, 0};
+    counter_t<GROUPS> group;
+    counter_t<PARTS> part;
+    progress_t<POSITIONS / PIXELS_IN * GROUPS> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WIDTH_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<T, PIXELS_IN * LANES> value = in.read();
-        word<T, PIXELS_OUT * LANES> wide = waiting[group];
+        word<T, PIXELS_OUT * LANES> wide = waiting[group.value];
         for (int p = 0; p < PARTS; ++p) {
 #pragma HLS UNROLL
             for (int l = 0; l < PIXELS_IN * LANES; ++l) {
 #pragma HLS UNROLL
-                if (p == part) wide.lane[p * PIXELS_IN * LANES + l] = value.lane[l];
+                if (part.value == p) wide.lane[p * PIXELS_IN * LANES + l] = value.lane[l];
             }
         }
-        waiting[group] = wide;
-        if (part == PARTS - 1) out.write(wide);
-        if (++group == GROUPS) {
-            group = 0;
-            part = part == PARTS - 1 ? 0 : part + 1;
-        }
+        waiting[group.value] = wide;
+        if (part.last) out.write(wide);
+        if (group.next()) part.next();
         done.next();
     }
 }
@@ -180,32 +130,30 @@ void scatter_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
     constexpr int PARTS = PIXELS_IN / PIXELS_OUT;
     word<T, PIXELS_IN * LANES> waiting[GROUPS];
 #pragma HLS ARRAY_PARTITION variable = waiting complete
-    int group = 0, part = 0;
-    progress_t<POSITIONS / PIXELS_OUT * GROUPS> done = {0, 0};
+    counter_t<GROUPS> group;
+    counter_t<PARTS> part;
+    progress_t<POSITIONS / PIXELS_OUT * GROUPS> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WIDTH_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         word<T, PIXELS_IN * LANES> wide;
-        if (part == 0) {
+        if (part.value == 0) {
             wide = in.read();
-            waiting[group] = wide;
+            waiting[group.value] = wide;
         } else {
-            wide = waiting[group];
+            wide = waiting[group.value];
         }
         word<T, PIXELS_OUT * LANES> value;
         for (int p = 0; p < PARTS; ++p) {
 #pragma HLS UNROLL
             for (int l = 0; l < PIXELS_OUT * LANES; ++l) {
 #pragma HLS UNROLL
-                if (p == part) value.lane[l] = wide.lane[p * PIXELS_OUT * LANES + l];
+                if (part.value == p) value.lane[l] = wide.lane[p * PIXELS_OUT * LANES + l];
             }
         }
         out.write(value);
-        if (++group == GROUPS) {
-            group = 0;
-            part = part == PARTS - 1 ? 0 : part + 1;
-        }
+        if (group.next()) part.next();
         done.next();
     }
 }

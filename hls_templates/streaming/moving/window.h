@@ -202,7 +202,10 @@ void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD>> &in,
     typedef word<T, PIXELS * SIMD> bundle_t;
     constexpr int G = CHANNELS / SIMD;
     constexpr int ROWS = larger(KERNEL_H - 1, 1), AGES = larger(plan::BUNDLES - 1, 1);
-    bundle_t rows[DILATION * plan::WIDE * G][ROWS], columns[G][KERNEL_H * AGES];
+    lines_t<bundle_t, ROWS> rows[DILATION * plan::WIDE * G];
+    lines_t<bundle_t, KERNEL_H * AGES> columns[G];
+#pragma HLS AGGREGATE variable = rows compact = bit
+#pragma HLS AGGREGATE variable = columns compact = bit
     keep_delay<RAM>(rows);
     keep_delay<RAM_AUTO>(columns);
     delay_t<DILATION * plan::WIDE * G> by_rows;

@@ -5,6 +5,8 @@
 constexpr int larger(int a, int b) { return a > b ? a : b; }
 constexpr int smaller(int a, int b) { return a < b ? a : b; }
 constexpr int ceiling(int a, int b) { return (a + b - 1) / b; }
+// Whether value is one of ``count`` numbers from ``first`` on.
+constexpr bool inside(int value, int first, int count) { return value >= first && value < first + count; }
 
 // Positions that a window takes along one side of a map of ``size`` pixels, with padding before and after it.
 constexpr int positions_of(int size, int before, int after, int kernel, int dilation, int stride) {

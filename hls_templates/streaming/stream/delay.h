@@ -9,6 +9,7 @@
 
 #include <type_traits>
 
+#include "counter.h"
 #include "ram.h"
 #include "word.h"
 
@@ -17,33 +18,37 @@ constexpr int DELAY_REGISTERS = 4;
 template <int LENGTH>
 using in_registers = std::integral_constant<bool, (LENGTH <= DELAY_REGISTERS)>;
 
+// The words of all lines at an address, which is the same for all: one wide word of the memory. The block that declares
+// the memory says AGGREGATE.
+template <class W, int LINES>
+struct lines_t {
+    W line[LINES];
+};
+
 template <int RAM, class W, int LENGTH, int LINES>
-inline void keep_delay(W (&memory)[LENGTH][LINES], std::true_type) {
+inline void keep_delay(lines_t<W, LINES> (&memory)[LENGTH], std::true_type) {
 #pragma HLS INLINE
-#pragma HLS ARRAY_PARTITION variable = memory complete dim = 0
+#pragma HLS ARRAY_PARTITION variable = memory complete
     static_cast<void>(memory);
 }
 
-// All lines have the same address: one wide memory.
 template <int RAM, class W, int LENGTH, int LINES>
-inline void keep_delay(W (&memory)[LENGTH][LINES], std::false_type) {
+inline void keep_delay(lines_t<W, LINES> (&memory)[LENGTH], std::false_type) {
 #pragma HLS INLINE
-#pragma HLS ARRAY_RESHAPE variable = memory complete dim = 2
-#pragma HLS AGGREGATE variable = memory compact = bit
     keep_in(memory, ram_of<RAM>());
 }
 
 // Binds ``memory`` to registers or to the memory RAM. What it holds before it was written must never be used: in
 // simulation it is all ones, which would show as wrong values.
 template <int RAM, class W, int LENGTH, int LINES>
-inline void keep_delay(W (&memory)[LENGTH][LINES]) {
+inline void keep_delay(lines_t<W, LINES> (&memory)[LENGTH]) {
 #pragma HLS INLINE
     keep_delay<RAM>(memory, in_registers<LENGTH>());
 #ifndef __SYNTHESIS__
     for (int k = 0; k < LENGTH; ++k) {
         for (int n = 0; n < LINES; ++n) {
-            memory[k][n] = zeros<W>();
-            for (auto &value : memory[k][n].lane) value = ~value;
+            memory[k].line[n] = zeros<W>();
+            for (auto &value : memory[k].line[n].lane) value = ~value;
         }
     }
 #endif
@@ -51,46 +56,44 @@ inline void keep_delay(W (&memory)[LENGTH][LINES]) {
 
 template <int LENGTH>
 struct delay_t {
-    int address;
-
-    delay_t() : address(0) {}
+    counter_t<LENGTH> address;
 
     template <class W, int LINES>
-    void peek(const W (&memory)[LENGTH][LINES], W (&oldest)[LINES]) const {
+    void peek(const lines_t<W, LINES> (&memory)[LENGTH], W (&oldest)[LINES]) const {
 #pragma HLS INLINE
+        const lines_t<W, LINES> all = in_registers<LENGTH>::value ? memory[LENGTH - 1] : memory[address.value];
         for (int n = 0; n < LINES; ++n) {
 #pragma HLS UNROLL
-            oldest[n] = in_registers<LENGTH>::value ? memory[LENGTH - 1][n] : memory[address][n];
+            oldest[n] = all.line[n];
         }
     }
 
     template <class W, int LINES>
-    void push(W (&memory)[LENGTH][LINES], const W (&newest)[LINES]) {
+    void push(lines_t<W, LINES> (&memory)[LENGTH], const W (&newest)[LINES]) {
 #pragma HLS INLINE
-        step(memory, newest, in_registers<LENGTH>());
+        lines_t<W, LINES> all;
+        for (int n = 0; n < LINES; ++n) {
+#pragma HLS UNROLL
+            all.line[n] = newest[n];
+        }
+        step(memory, all, in_registers<LENGTH>());
     }
 
     template <class W, int LINES>
-    void step(W (&memory)[LENGTH][LINES], const W (&newest)[LINES], std::true_type) {
+    void step(lines_t<W, LINES> (&memory)[LENGTH], const lines_t<W, LINES> &newest, std::true_type) {
 #pragma HLS INLINE
-        for (int n = 0; n < LINES; ++n) {
+        for (int k = LENGTH - 1; k > 0; --k) {
 #pragma HLS UNROLL
-            for (int k = LENGTH - 1; k > 0; --k) {
-#pragma HLS UNROLL
-                memory[k][n] = memory[k - 1][n];
-            }
-            memory[0][n] = newest[n];
+            memory[k] = memory[k - 1];
         }
+        memory[0] = newest;
     }
 
     template <class W, int LINES>
-    void step(W (&memory)[LENGTH][LINES], const W (&newest)[LINES], std::false_type) {
+    void step(lines_t<W, LINES> (&memory)[LENGTH], const lines_t<W, LINES> &newest, std::false_type) {
 #pragma HLS INLINE
-        for (int n = 0; n < LINES; ++n) {
-#pragma HLS UNROLL
-            memory[address][n] = newest[n];
-        }
-        address = address + 1 == LENGTH ? 0 : address + 1;
+        memory[address.value] = newest;
+        address.next();
     }
 };
 

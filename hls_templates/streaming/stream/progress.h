@@ -3,10 +3,15 @@
 #ifndef SYSTOLIC_PROGRESS_H
 #define SYSTOLIC_PROGRESS_H
 
+#include "counter.h"
+
 template <int STEPS>
 struct progress_t {
     static_assert(STEPS > 0, "a frame is whole words: PE divides the channels, PIXELS the positions");
-    int step, frame;
+    counter_t<STEPS> step;
+    int frame;
+
+    progress_t() : frame(0) {}
 
     bool before(int frames) const {
 #pragma HLS INLINE
@@ -14,9 +19,7 @@ struct progress_t {
     }
     void next() {
 #pragma HLS INLINE
-        if (++step < STEPS) return;
-        step = 0;
-        ++frame;
+        if (step.next()) ++frame;
     }
 };
 

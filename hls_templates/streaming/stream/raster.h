@@ -3,29 +3,29 @@
 #ifndef SYSTOLIC_RASTER_H
 #define SYSTOLIC_RASTER_H
 
+#include "counter.h"
+
 template <int G, int HEIGHT, int WIDTH, int STRIDE = 1>
 struct raster_t {
-    int group, x, y;
-    int odd_x, odd_y;  // x and y modulo the stride
-
-    raster_t() : group(0), x(0), y(0), odd_x(0), odd_y(0) {}
+    counter_t<G> group;
+    counter_t<WIDTH> x;
+    counter_t<HEIGHT> y;
+    counter_t<STRIDE> odd_x, odd_y;  // x and y modulo the stride
 
     // Whether this pixel is a STRIDE-th one of a STRIDE-th row, counted from 0.
     bool on_grid() const {
 #pragma HLS INLINE
-        return odd_x == 0 && odd_y == 0;
+        return odd_x.value == 0 && odd_y.value == 0;
     }
 
     void advance() {
 #pragma HLS INLINE
-        if (++group < G) return;
-        group = 0;
-        odd_x = odd_x + 1 == STRIDE ? 0 : odd_x + 1;
-        if (++x < WIDTH) return;
-        x = odd_x = 0;
-        odd_y = odd_y + 1 == STRIDE ? 0 : odd_y + 1;
-        if (++y < HEIGHT) return;
-        y = odd_y = 0;
+        if (!group.next()) return;
+        odd_x.next();
+        if (!x.next()) return;
+        odd_x.clear();
+        odd_y.next();
+        if (y.next()) odd_y.clear();
     }
 };
 

@@ -8,6 +8,7 @@
 #define SYSTOLIC_SCAN_H
 
 #include "constant.h"
+#include "counter.h"
 
 constexpr int SCAN_DEPTH = 5;
 
@@ -55,17 +56,21 @@ struct scan_plan {
 
 template <class PLAN, int G>
 struct scan_t {
-    int group;
-    int in_y, in_x;    // the bundle that comes: row, bundle of the row
-    int taken, left;   // frames that have come, and whose positions have left
-    int wait;          // steps until the first position leaves
-    int out_y, out_x;  // the position that leaves: row and bundle of the scan
-    int odd_y, odd_x;  // the same modulo the stride and the period
+    counter_t<G> group;
+    counter_t<PLAN::HIGH> in_y;  // the bundle that comes: row, bundle of the row
+    counter_t<PLAN::WIDE> in_x;
+    int taken, left;                     // frames that have come, and whose positions have left
+    quota_t<larger(PLAN::LAG, 1)> wait;  // steps until the first position leaves
+    counter_t<PLAN::HIGH> out_y;         // the position that leaves: row and bundle of the scan
+    counter_t<PLAN::WIDE> out_x;
+    counter_t<PLAN::STRIDE> odd_y;  // the same modulo the stride and the period
+    counter_t<PLAN::PERIOD> odd_x;
 
     scan_t()
-        : group(0), in_y(0), in_x(0), taken(0), left(0), wait(PLAN::LAG), out_y(PLAN::FIRST / PLAN::WIDE),
-          out_x(PLAN::FIRST % PLAN::WIDE), odd_y(PLAN::FIRST / PLAN::WIDE % PLAN::STRIDE),
-          odd_x(PLAN::FIRST % PLAN::WIDE % PLAN::PERIOD) {}
+        : taken(0), left(0), out_y(PLAN::FIRST / PLAN::WIDE), out_x(PLAN::FIRST % PLAN::WIDE),
+          odd_y(PLAN::FIRST / PLAN::WIDE % PLAN::STRIDE), odd_x(PLAN::FIRST % PLAN::WIDE % PLAN::PERIOD) {
+        wait.open = PLAN::LAG > 0;
+    }
 
     bool before(int frames) const {
 #pragma HLS INLINE
@@ -74,60 +79,56 @@ struct scan_t {
 
     bool takes(int frames) const {
 #pragma HLS INLINE
-        return taken < frames && in_y < PLAN::HEIGHT && in_x < PLAN::IN;
+        return taken < frames && in_y.value < PLAN::HEIGHT && in_x.value < PLAN::IN;
     }
 
     // Whether positions lie in this column, in rows that have any.
     bool at_column() const {
 #pragma HLS INLINE
-        return odd_x == 0 && out_x < PLAN::OUT * PLAN::PERIOD;
+        return odd_x.value == 0 && out_x.value < PLAN::OUT * PLAN::PERIOD;
     }
 
     bool emits() const {
 #pragma HLS INLINE
-        return wait == 0 && odd_y == 0 && out_y < PLAN::OUT_HEIGHT * PLAN::STRIDE && at_column();
+        return !wait.open && odd_y.value == 0 && out_y.value < PLAN::OUT_HEIGHT * PLAN::STRIDE && at_column();
     }
 
     bool row_inside(int ky) const {
 #pragma HLS INLINE
-        const int y = out_y - PLAN::TOP + ky * PLAN::DILATION;
+        const int y = int(out_y.value) - PLAN::TOP + ky * PLAN::DILATION;
         return y >= 0 && y < PLAN::HEIGHT;
     }
 
     bool column_inside(int m, int kx) const {
 #pragma HLS INLINE
-        const int x = out_x * PLAN::PIXELS_IN - PLAN::LEFT + m * PLAN::STRIDE + kx * PLAN::DILATION;
+        const int x = int(out_x.value) * PLAN::PIXELS_IN - PLAN::LEFT + m * PLAN::STRIDE + kx * PLAN::DILATION;
         return x >= 0 && x < PLAN::PIXELS_WIDE;
     }
 
-    void advance_in() {
+    // Whether the last position of a frame leaves.
+    bool ends() const {
 #pragma HLS INLINE
-        if (++in_x < PLAN::WIDE) return;
-        in_x = 0;
-        if (++in_y < PLAN::HIGH) return;
-        in_y = 0;
+        return emits() && out_y.value == (PLAN::OUT_HEIGHT - 1) * PLAN::STRIDE &&
+               out_x.value == (PLAN::OUT - 1) * PLAN::PERIOD;
     }
 
     void advance_out() {
 #pragma HLS INLINE
-        odd_x = odd_x + 1 == PLAN::PERIOD ? 0 : odd_x + 1;
-        if (++out_x < PLAN::WIDE) return;
-        out_x = odd_x = 0;
-        odd_y = odd_y + 1 == PLAN::STRIDE ? 0 : odd_y + 1;
-        if (++out_y < PLAN::HIGH) return;
-        out_y = odd_y = 0;
+        odd_x.next();
+        if (!out_x.next()) return;
+        odd_x.clear();
+        odd_y.next();
+        if (out_y.next()) odd_y.clear();
     }
 
     void advance() {
 #pragma HLS INLINE
-        if (++group < G) return;
-        group = 0;
-        if (in_y == PLAN::HEIGHT - 1 && in_x == PLAN::IN - 1) ++taken;
-        if (emits() && out_y == (PLAN::OUT_HEIGHT - 1) * PLAN::STRIDE && out_x == (PLAN::OUT - 1) * PLAN::PERIOD)
-            ++left;
-        advance_in();
+        if (!group.next()) return;
+        if (in_y.value == PLAN::HEIGHT - 1 && in_x.value == PLAN::IN - 1) ++taken;
+        if (ends()) ++left;
+        if (in_x.next()) in_y.next();
         advance_out();
-        if (wait > 0) --wait;
+        if (wait.open) wait.take();
     }
 };
 

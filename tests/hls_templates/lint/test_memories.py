@@ -25,6 +25,7 @@ LANES = "template <class T, int N>\nstruct lanes_t {\n    T lane[N];\n};\ntypede
         ("wide_t<9>", 4608),
         ("std::conditional<true, ap_uint<5000>, int>::type", 5000),
         ("unknown_t", None),
+        ("self_t", None),
         ("ap_uint<WIDTH>", 8192),
         ("alias_t", 4097),
     ],
@@ -32,9 +33,9 @@ LANES = "template <class T, int N>\nstruct lanes_t {\n    T lane[N];\n};\ntypede
 def test_the_width_of_a_stream_is_counted_through_structs_and_aliases(type_: str, bits: int | None) -> None:
     text = (
         f"{LANES}static const int PARTS = 4, WIDTH = PARTS * 2048;\nusing alias_t = lanes_t<ap_uint<4097>, 1>;\n"
-        "template <int N>\nusing wide_t = lanes_t<int, N * 16>;\n"
+        "template <int N>\nusing wide_t = lanes_t<int, N * 16>;\ntypedef typename other_t::self_t self_t;\n"
         "static void give(hls::stream<row_t> &out) {}\n"
-        f"void top() {{\n    hls::stream<{type_} > middle;\n}}\n"
+        f"void top() {{\n    self_t same;\n    hls::stream<{type_} > middle;\n}}\n"
     )
     sentences = [finding.sentence for finding in lint({"kernel.cpp": text}, "")]
     assert sentences == (
