@@ -17,6 +17,7 @@
 #include <hls_stream.h>
 
 #include "constant.h"
+#include "counter.h"
 #include "ram.h"
 #include "walk.h"
 #include "window.h"
@@ -38,43 +39,30 @@ struct darknet_walk {
     static constexpr int SLOTS = walk_slots(CAPACITY);
     static constexpr int TAP_ROW_STEP = cyclic(STRIDE * ROW - STRIDE * G + 1, SLOTS);
     static constexpr int POSITION_STEP = cyclic(1 - HIGH, SLOTS);
-    static constexpr int ROW_STEP = POSITION_STEP;
     static constexpr int BLOCK_STEP = 1;  // the last tap of the last position is the block's last word
 
-    int group, tap_y, tap_x, out_x, row, block;
-    int position;  // the word of the position's first tap
+    static constexpr int FRAME_WORDS = HEIGHT * ROW, PACE = 1, SHARE = 1, START = 0, NEED = HIGH + STRIDE * G;
 
-    darknet_walk() : group(0), tap_y(0), tap_x(0), out_x(0), row(0), block(0), position(0) {}
+    counter_t<G> group;
+    counter_t<STRIDE> tap_y, tap_x, row;
+    counter_t<OUT_WIDTH> out_x;
+    counter_t<BLOCKS> block;
 
-    int frame_words() const { return HEIGHT * ROW; }
-    int pace() const { return 1; }
-    int share() const { return 1; }
-    int start() const { return 0; }
-    int need() const { return position + HIGH + STRIDE * G; }
-    int oldest() const { return position; }
     bool inside() const { return true; }
 
-    bool advance(int &step) {
+    move_t step() {
 #pragma HLS INLINE
-        step = 1;
-        if (++group < G) return false;
-        group = 0;
-        if (++tap_x < STRIDE) return false;
-        tap_x = 0;
-        step = TAP_ROW_STEP;
-        if (++tap_y < STRIDE) return false;
-        tap_y = 0;
-        step = POSITION_STEP;
-        position += STRIDE * G;
-        if (++out_x < OUT_WIDTH) return false;
-        out_x = 0;
-        if (++row < STRIDE) return false;
-        row = 0;
-        step = BLOCK_STEP;
-        position += HIGH;
-        if (++block < BLOCKS) return false;
-        block = position = 0;
-        return true;
+        const bool tap = group.last, taps = tap && tap_x.last, position = taps && tap_y.last;
+        const bool rows = position && out_x.last && row.last;
+        // What a position has left behind: its words of the first row, and with its last row those of all rows.
+        const int behind = rows ? STRIDE * G + HIGH : position ? STRIDE * G : 0;
+        const move_t move = {rows       ? BLOCK_STEP
+                             : position ? POSITION_STEP
+                             : taps     ? TAP_ROW_STEP
+                                        : 1,
+                             behind, behind, rows && block.last};
+        if (group.next() && tap_x.next() && tap_y.next() && out_x.next() && row.next()) block.next();
+        return move;
     }
 };
 
@@ -88,25 +76,27 @@ struct darknet_whole_walk {
     static constexpr int CAPACITY = 2 * FRAME + WALK_LANDING;
     static constexpr int SLOTS = walk_slots(CAPACITY);
 
-    int part, block, tap_x, tap_y;  // k, b, j, i
-    int y, x;                       // P / WIDTH and P mod WIDTH
-    int first_y, first_x;           // the same where k = 0
-    int current;                    // the word of the frame that leaves next
+    static constexpr int FRAME_WORDS = FRAME, PACE = 1, SHARE = 1, START = 0, NEED = FRAME;
 
-    darknet_whole_walk() : part(0), block(0), tap_x(0), tap_y(0), y(0), x(0), first_y(0), first_x(0), current(0) {}
+    counter_t<SQUARE> part;             // k
+    counter_t<BLOCKS> block;            // b
+    counter_t<STRIDE> tap_x, tap_y;     // j, i
+    counter_t<PART> first;              // P where k = 0
+    fraction_t<PART % WIDTH, WIDTH> x;  // P mod WIDTH
+    number<MAP> y;                      // P / WIDTH
+    counter_t<WIDTH> first_x;           // the same where k = 0
+    number<MAP> first_y;
+    int current;  // the word of the frame that leaves next
 
-    int frame_words() const { return FRAME; }
-    int pace() const { return 1; }
-    int share() const { return 1; }
-    int start() const { return 0; }
-    int need() const { return FRAME; }
-    int oldest() const { return 0; }
+    darknet_whole_walk() : y(0), first_y(0), current(0) {}
+
     bool inside() const { return true; }
 
     // The word of the input frame.
     int source() const {
 #pragma HLS INLINE
-        int pixel = (y * STRIDE + tap_y) * WIDTH * STRIDE + x * STRIDE + tap_x, channel = block * SQUARE;
+        int pixel = (int(y) * STRIDE + tap_y.value) * WIDTH * STRIDE + int(x.rest) * STRIDE + tap_x.value;
+        int channel = block.value * SQUARE;
         for (int n = 1; n < SQUARE; ++n) {
 #pragma HLS UNROLL
             if (pixel >= MAP) {
@@ -120,39 +110,28 @@ struct darknet_whole_walk {
     // True after the last word of the frame.
     bool next() {
 #pragma HLS INLINE
-        x += PART % WIDTH;
-        y += PART / WIDTH;
-        if (x >= WIDTH) {
-            x -= WIDTH;
-            ++y;
+        y = y + (x.carries ? PART / WIDTH + 1 : PART / WIDTH);
+        x.next();
+        if (!part.next()) return false;
+        const bool position = block.next() && tap_x.next() && tap_y.next();
+        const bool last = position && first.next();
+        if (position && first_x.next()) first_y = first_y + 1;
+        if (last) {
+            first_x.clear();
+            first_y = 0;
         }
-        if (++part < SQUARE) return false;
-        part = 0;
         y = first_y;
-        x = first_x;
-        if (++block < BLOCKS) return false;
-        block = 0;
-        if (++tap_x < STRIDE) return false;
-        tap_x = 0;
-        if (++tap_y < STRIDE) return false;
-        tap_y = 0;
-        first_x = first_x + 1 == WIDTH ? 0 : first_x + 1;
-        first_y = first_x == 0 ? first_y + 1 : first_y;
-        const bool last = first_y * WIDTH + first_x == PART;
-        if (last) first_y = first_x = 0;
-        y = first_y;
-        x = first_x;
+        x.begin_at(first_x.value);
         return last;
     }
 
-    bool advance(int &step) {
+    move_t step() {
 #pragma HLS INLINE
         const bool last = next();
-        const int to = source();
-        step = to - current + (last ? FRAME : 0);
-        if (step < 0) step += SLOTS;
+        const int to = source(), further = to - current + (last ? FRAME : 0);
+        const move_t move = {further < 0 ? further + SLOTS : further, last ? FRAME : 0, last ? FRAME : 0, last};
         current = to;
-        return last;
+        return move;
     }
 };
 

@@ -12,15 +12,17 @@
 #include <hls_stream.h>
 
 #include "constant.h"
+#include "counter.h"
 #include "ram.h"
 #include "walk.h"
 #include "word.h"
 
 template <int G, int HEIGHT, int WIDTH, int OUT_HEIGHT, int OUT_WIDTH>
 struct nearest_walk {
-    static constexpr int ROW = WIDTH * G;
+    static constexpr int ROW = WIDTH * G, FRAME_WORDS = HEIGHT * ROW, START = 0, NEED = ROW;
     static constexpr int PIXELS = HEIGHT * WIDTH, EMITS = larger(OUT_HEIGHT * OUT_WIDTH, PIXELS);
     static constexpr int DIVISOR = common_divisor<PIXELS, EMITS>::value;
+    static constexpr int PACE = PIXELS / DIVISOR, SHARE = EMITS / DIVISOR;
     static constexpr bool SMALLER = OUT_HEIGHT < HEIGHT || OUT_WIDTH < WIDTH;
     static constexpr int CAPACITY = (SMALLER ? WIDTH + larger(WIDTH, OUT_WIDTH) : 2 * WIDTH) * G + WALK_LANDING + 1;
     static constexpr int SLOTS = walk_slots(CAPACITY);
@@ -34,49 +36,43 @@ struct nearest_walk {
     static constexpr int STEP_Y = cyclic(MOVE_Y * ROW - BACK, SLOTS), FAR_Y = cyclic((MOVE_Y + 1) * ROW - BACK, SLOTS);
     static constexpr int FRAME_STEP = cyclic((HEIGHT - LAST_Y) * ROW - BACK, SLOTS);
 
-    int group, out_y, out_x, rest_y, rest_x;
-    int row, column;  // where the input pixel lies, in words: its row, and in that row
-
-    nearest_walk() : group(0), out_y(0), out_x(0), rest_y(0), rest_x(0), row(0), column(0) {}
-
-    int frame_words() const { return HEIGHT * ROW; }
-    int pace() const { return PIXELS / DIVISOR; }
-    int share() const { return EMITS / DIVISOR; }
-    int start() const { return 0; }
-
-    int need() const {
-#pragma HLS INLINE
-        return row + ROW;
-    }
-
-    // A row that is read again is needed from its start.
-    int oldest() const {
-#pragma HLS INLINE
-        const bool again = MOVE_Y == 0 && rest_y + MORE_Y < OUT_HEIGHT && out_y < OUT_HEIGHT - 1;
-        return again ? row : row + column;
-    }
+    counter_t<G> group;
+    counter_t<OUT_HEIGHT> out_y;
+    counter_t<OUT_WIDTH> out_x;
+    fraction_t<MORE_Y, OUT_HEIGHT> rest_y;
+    fraction_t<MORE_X, OUT_WIDTH> rest_x;
 
     bool inside() const { return true; }
 
-    bool advance(int &step) {
+    // A row that is read again is needed from its start.
+    move_t step() {
 #pragma HLS INLINE
-        step = 1;
-        if (++group < G) return false;
-        group = 0;
-        const bool far_x = rest_x + MORE_X >= OUT_WIDTH;
-        rest_x += far_x ? MORE_X - OUT_WIDTH : MORE_X;
-        column += far_x ? (MOVE_X + 1) * G : MOVE_X * G;
-        step = far_x ? FAR_X : STEP_X;
-        if (++out_x < OUT_WIDTH) return false;
-        out_x = rest_x = column = 0;
-        const bool far_y = rest_y + MORE_Y >= OUT_HEIGHT;
-        rest_y += far_y ? MORE_Y - OUT_HEIGHT : MORE_Y;
-        row += far_y ? (MOVE_Y + 1) * ROW : MOVE_Y * ROW;
-        step = far_y ? FAR_Y : STEP_Y;
-        if (++out_y < OUT_HEIGHT) return false;
-        out_y = rest_y = row = 0;
-        step = FRAME_STEP;
-        return true;
+        const bool position = group.last, row = position && out_x.last, frame = row && out_y.last;
+        const bool far_x = rest_x.carries, far_y = rest_y.carries;
+        const bool again = MOVE_Y == 0 && !far_y && !out_y.last;
+        const int across = again ? 0 : (far_x ? (MOVE_X + 1) * G : MOVE_X * G);
+        const int down = frame ? (HEIGHT - LAST_Y) * ROW : far_y ? (MOVE_Y + 1) * ROW : MOVE_Y * ROW;
+        const move_t move = {
+            frame      ? FRAME_STEP
+            : row      ? (far_y ? FAR_Y : STEP_Y)
+            : position ? (far_x ? FAR_X : STEP_X)
+                       : 1,
+            row ? down : 0,
+            row        ? (again ? down : down - LAST_X * G)
+            : position ? across
+                       : 0,
+            frame,
+        };
+        group.next();
+        if (position) {
+            rest_x.next();
+            if (out_x.next()) {
+                rest_x.clear();
+                rest_y.next();
+                if (out_y.next()) rest_y.clear();
+            }
+        }
+        return move;
     }
 };
 

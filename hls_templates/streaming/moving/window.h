@@ -30,15 +30,6 @@
 #include "walk.h"
 #include "word.h"
 
-// The numbers of a default window's walk, all known to the compiler. A word has SIMD channels of a pixel.
-struct window_plan {
-    int height, width, out_height, out_width, stride, dilation, top, left;
-    int row, high, wide;  // words: of a row of the map, from a window's first row to its last, of a row of a window
-    int pace, share;      // walk.h
-    // The first address, and how far the address goes on at the end of a tap, of a row of taps, …
-    int start, tap_step, tap_row_step, group_step, position_step, row_step, frame_step;
-};
-
 // Words of the buffer: from a window's first pixel to its last, and what comes while a row of windows is done, that is
 // the rows that the stride steps over, or those that the next frame's first window needs.
 constexpr int window_capacity(int groups, int height, int width, int high, int wide, int stride, int out_height,
@@ -51,125 +42,88 @@ constexpr int window_capacity(int groups, int height, int width, int high, int w
            WALK_LANDING + 1;
 }
 
-constexpr window_plan plan_window(int groups, int height, int width, int kernel_h, int kernel_w, int stride, int top,
-                                  int left, int out_height, int out_width, int dilation, bool depthwise, int slots) {
-    const int row = width * groups, high = (kernel_h - 1) * dilation * row, wide = (kernel_w - 1) * dilation * groups;
-    const int last = high + wide + groups - 1;           // from a position's first word to its last
-    const int back = (out_width - 1) * stride * groups;  // from a row's first position to its last
-    const int tap_back = depthwise ? 0 : groups - 1;
-    // Words are taken evenly: all of the frame's, or, if more, those of the rows and columns that the stride steps
-    // over.
-    const int reads = larger(height * width, stride * out_height * larger(width, out_width));
-    return {height,
-            width,
-            out_height,
-            out_width,
-            stride,
-            dilation,
-            top,
-            left,
-            row,
-            high,
-            wide + groups,
-            reads,
-            larger(reads, out_height * out_width * kernel_h * kernel_w),
-            cyclic(-top * row - left * groups, slots),
-            cyclic(dilation * groups - tap_back, slots),
-            cyclic(dilation * row - wide - tap_back, slots),
-            cyclic(depthwise ? 1 - high - wide : 1, slots),
-            cyclic(stride * groups - last, slots),
-            cyclic(stride * row - back - last, slots),
-            cyclic((height - (out_height - 1) * stride) * row - back - last, slots)};
-}
-
-// The walk (walk.h) of a window over a map of G words a pixel.
-template <int G, int KERNEL_H, int KERNEL_W, bool DEPTHWISE, int CAPACITY_>
+// The walk (walk.h) of a window over a map of G words a pixel. All lengths are in words.
+template <int G, int HEIGHT, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE, int TOP, int LEFT, int OUT_HEIGHT,
+          int OUT_WIDTH, int DILATION, bool DEPTHWISE>
 struct window_walk {
-    static constexpr int CAPACITY = CAPACITY_;
+    // A row of the map; from a window's first row to its last; a row of a window; from a row's first position to its last.
+    static constexpr int ROW = WIDTH * G, HIGH = (KERNEL_H - 1) * DILATION * ROW;
+    static constexpr int WIDE = (KERNEL_W - 1) * DILATION * G + G, ACROSS = (OUT_WIDTH - 1) * STRIDE * G;
+    static constexpr int FRAME_WORDS = HEIGHT * ROW;
+    static constexpr int CAPACITY = window_capacity(G, HEIGHT, WIDTH, (KERNEL_H - 1) * DILATION,
+                                                    (KERNEL_W - 1) * DILATION, STRIDE, OUT_HEIGHT, OUT_WIDTH);
+    static constexpr int SLOTS = walk_slots(CAPACITY);
+    // Words are taken evenly: all of the frame's, or, if more, those of the rows and columns that the stride steps over.
+    static constexpr int READS = larger(HEIGHT * WIDTH, STRIDE * OUT_HEIGHT * larger(WIDTH, OUT_WIDTH));
+    static constexpr int WRITES = larger(READS, OUT_HEIGHT * OUT_WIDTH * KERNEL_H * KERNEL_W);
+    static constexpr int DIVISOR = common_divisor<READS, WRITES>::value;
+    static constexpr int PACE = READS / DIVISOR, SHARE = WRITES / DIVISOR;
+    // The first address, and how far the address goes on at the end of a tap, of a row of taps, …
+    static constexpr int TAP_BACK = DEPTHWISE ? 0 : G - 1, LAST = HIGH + WIDE - 1;
+    static constexpr int START = cyclic(-TOP * ROW - LEFT * G, SLOTS);
+    static constexpr int TAP_STEP = cyclic(DILATION * G - TAP_BACK, SLOTS);
+    static constexpr int TAP_ROW_STEP = cyclic(DILATION * ROW - (WIDE - G) - TAP_BACK, SLOTS);
+    static constexpr int GROUP_STEP = cyclic(DEPTHWISE ? 1 - HIGH - (WIDE - G) : 1, SLOTS);
+    static constexpr int POSITION_STEP = cyclic(STRIDE * G - LAST, SLOTS);
+    static constexpr int ROW_STEP = cyclic(STRIDE * ROW - ACROSS - LAST, SLOTS);
+    static constexpr int FRAME_STEP = cyclic((HEIGHT - (OUT_HEIGHT - 1) * STRIDE) * ROW - ACROSS - LAST, SLOTS);
+    // The last word that a window needs: rows and columns of the map end. The first: the padding has none.
+    typedef rising_t<HIGH - TOP * ROW, STRIDE * ROW, (HEIGHT - 1) * ROW> need_rows;
+    typedef rising_t<WIDE - LEFT * G, STRIDE * G, ROW> need_columns;
+    typedef surfacing_t<-TOP * ROW, STRIDE * ROW> oldest_rows;
+    typedef surfacing_t<-LEFT * G, STRIDE * G> oldest_columns;
+    static constexpr int NEED = need_rows::value(0) + need_columns::value(0);
+    static constexpr int NEED_BACK = need_columns::value(OUT_WIDTH - 1) - need_columns::value(0);
+    static constexpr int NEED_FRAME = FRAME_WORDS + need_rows::value(0) - need_rows::value(OUT_HEIGHT - 1) - NEED_BACK;
+    static constexpr int ABOVE = ceiling(TOP, STRIDE);  // rows of positions whose windows begin above the map
+    static constexpr int OLDEST_BACK = oldest_columns::value(OUT_WIDTH - 1);
+    static constexpr int OLDEST_FRAME =
+        FRAME_WORDS - oldest_rows::value(OUT_HEIGHT - 1) - (OUT_HEIGHT - 1 < ABOVE ? 0 : OLDEST_BACK);
 
-    window_plan plan;
-    int group, tap_y, tap_x, out_y, out_x;
-    int row, column;  // where the window begins, in words: its row of the map, and in that row; negative in the padding
-    int y, x;         // the tap's pixel
-
-    explicit window_walk(const window_plan &of)
-        : plan(of), group(0), tap_y(0), tap_x(0), out_y(0), out_x(0), row(-of.top * of.row), column(-of.left * G),
-          y(-of.top), x(-of.left) {}
-
-    int frame_words() const { return plan.height * plan.row; }
-    int pace() const { return plan.pace; }
-    int share() const { return plan.share; }
-    int start() const { return plan.start; }
-
-    int need() const {
-#pragma HLS INLINE
-        return smaller(row + plan.high, (plan.height - 1) * plan.row) + smaller(column + plan.wide, plan.row);
-    }
-
-    int oldest() const {
-#pragma HLS INLINE
-        return larger(row + larger(smaller(column, plan.row), 0), 0);
-    }
+    counter_t<G> group;
+    counter_t<KERNEL_H> tap_y;
+    counter_t<KERNEL_W> tap_x;
+    counter_t<OUT_HEIGHT> out_y;
+    counter_t<OUT_WIDTH> out_x;
 
     bool inside() const {
 #pragma HLS INLINE
-        return y >= 0 && y < plan.height && x >= 0 && x < plan.width;
+        const int y = int(out_y.value) * STRIDE + int(tap_y.value) * DILATION - TOP;
+        const int x = int(out_x.value) * STRIDE + int(tap_x.value) * DILATION - LEFT;
+        return y >= 0 && y < HEIGHT && x >= 0 && x < WIDTH;
     }
 
-    // True after the last tap of the window.
-    bool next_tap(int &step) {
+    move_t step() {
 #pragma HLS INLINE
-        step = plan.tap_step;
-        x += plan.dilation;
-        if (++tap_x < KERNEL_W) return false;
-        tap_x = 0;
-        x -= KERNEL_W * plan.dilation;
-        step = plan.tap_row_step;
-        y += plan.dilation;
-        if (++tap_y < KERNEL_H) return false;
-        tap_y = 0;
-        y -= KERNEL_H * plan.dilation;
-        return true;
-    }
-
-    bool next_group(int &step) {
-#pragma HLS INLINE
-        step = plan.group_step;
-        if (++group < G) return false;
-        group = 0;
-        return true;
-    }
-
-    bool next_position(int &step) {
-#pragma HLS INLINE
-        step = plan.position_step;
-        column += plan.stride * G;
-        x += plan.stride;
-        if (++out_x < plan.out_width) return false;
-        out_x = 0;
-        column = -plan.left * G;
-        x = -plan.left;
-        step = plan.row_step;
-        row += plan.stride * plan.row;
-        y += plan.stride;
-        if (++out_y < plan.out_height) return false;
-        out_y = 0;
-        row = -plan.top * plan.row;
-        y = -plan.top;
-        step = plan.frame_step;
-        return true;
-    }
-
-    bool advance(int &step) {
-#pragma HLS INLINE
-        if (DEPTHWISE) {
-            if (!next_tap(step)) return false;
-            if (!next_group(step)) return false;
-        } else {
-            if (!next_group(step)) return false;
-            if (!next_tap(step)) return false;
+        const bool taps = tap_x.last && tap_y.last, position = group.last && taps;
+        const bool row = position && out_x.last, frame = row && out_y.last, above = out_y.value < ABOVE;
+        const int tap = !tap_x.last ? TAP_STEP : TAP_ROW_STEP;
+        const int within = DEPTHWISE ? (taps ? GROUP_STEP : tap) : (group.last ? tap : GROUP_STEP);
+        const int down_need = need_rows::rise(out_y.value) - NEED_BACK;
+        const int down_oldest = oldest_rows::rise(out_y.value) - (above ? 0 : OLDEST_BACK);
+        const int across_need = need_columns::rise(out_x.value);
+        const int across_oldest = above ? 0 : oldest_columns::rise(out_x.value);
+        const move_t move = {
+            frame      ? FRAME_STEP
+            : row      ? ROW_STEP
+            : position ? POSITION_STEP
+                       : within,
+            !position ? 0
+            : frame   ? NEED_FRAME
+            : row     ? down_need
+                      : across_need,
+            !position ? 0
+            : frame   ? OLDEST_FRAME
+            : row     ? down_oldest
+                      : across_oldest,
+            frame,
+        };
+        if (DEPTHWISE || group.next()) {
+            if (tap_x.next()) tap_y.next();
         }
-        return next_position(step);
+        if (DEPTHWISE && taps) group.next();
+        if (position && out_x.next()) out_y.next();
+        return move;
     }
 };
 
@@ -183,13 +137,9 @@ void window_default(int frames, hls::stream<word<T, SIMD>> &in, hls::stream<word
                   "no window lies in the padding alone");
     constexpr int OUT_HEIGHT = positions_of(HEIGHT, TOP, BOTTOM, KERNEL_H, DILATION, STRIDE);
     constexpr int OUT_WIDTH = positions_of(WIDTH, LEFT, RIGHT, KERNEL_W, DILATION, STRIDE);
-    constexpr int CAPACITY = window_capacity(G, HEIGHT, WIDTH, HIGH, WIDE, STRIDE, OUT_HEIGHT, OUT_WIDTH);
-    constexpr window_plan PLAN = plan_window(G, HEIGHT, WIDTH, KERNEL_H, KERNEL_W, STRIDE, TOP, LEFT, OUT_HEIGHT,
-                                             OUT_WIDTH, DILATION, DEPTHWISE, walk_slots(CAPACITY));
-    window_plan plan = PLAN;
-    plan.pace = PLAN.pace / common_divisor<PLAN.pace, PLAN.share>::value;
-    plan.share = PLAN.share / common_divisor<PLAN.pace, PLAN.share>::value;
-    walk_map<RAM>(frames, in, out, window_walk<G, KERNEL_H, KERNEL_W, DEPTHWISE, CAPACITY>(plan));
+    walk_map<RAM>(frames, in, out,
+                  window_walk<G, HEIGHT, WIDTH, KERNEL_H, KERNEL_W, STRIDE, TOP, LEFT, OUT_HEIGHT, OUT_WIDTH, DILATION,
+                              DEPTHWISE>());
 }
 
 template <int PIXELS, int SIMD, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE, int TOP,

@@ -70,4 +70,32 @@ struct quota_t {
     }
 };
 
+// PART of WHOLE more each time; ``carries``, a register, where that makes a whole one with the next time.
+template <int PART, int WHOLE>
+struct fraction_t {
+    number<2 * WHOLE> rest;
+    bool carries;
+
+    fraction_t() { clear(); }
+
+    void clear() {
+#pragma HLS INLINE
+        rest = 0;
+        carries = PART >= WHOLE;
+    }
+
+    void begin_at(int value) {
+#pragma HLS INLINE
+        rest = value;
+        carries = value + PART >= WHOLE;
+    }
+
+    void next() {
+#pragma HLS INLINE
+        const bool twice[2] = {rest + 2 * PART >= WHOLE, rest + 2 * PART >= 2 * WHOLE};
+        rest = carries ? number<2 * WHOLE>(rest + (PART - WHOLE)) : number<2 * WHOLE>(rest + PART);
+        carries = carries ? twice[1] : twice[0];
+    }
+};
+
 #endif  // SYSTOLIC_COUNTER_H

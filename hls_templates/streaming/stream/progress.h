@@ -5,6 +5,21 @@
 
 #include "counter.h"
 
+// Frames that are still to come: ``open`` while there are any. It knows a cycle ahead, as the counters of counter.h do.
+struct frames_t {
+    int left;
+    bool open, last;
+
+    explicit frames_t(int frames) : left(frames), open(frames > 0), last(frames == 1) {}
+
+    void next() {
+#pragma HLS INLINE
+        if (last) open = false;
+        last = left == 2;
+        --left;
+    }
+};
+
 template <int STEPS>
 struct progress_t {
     static_assert(STEPS > 0, "a frame is whole words: PE divides the channels, PIXELS the positions");

@@ -39,11 +39,11 @@ PLANTS = (
     ),
     Plant(
         "activate.h",
-        "nf = nf == NF - 1 ? 0 : nf + 1",
-        "nf = 0",
+        "nf.next();",
+        "nf.clear();",
         units.activate(4, (6, 4), (1, 1), signed(12), "bipolar"),
     ),
-    Plant("matrix_vector.h", "(source, at.tile, weight)", "(source, at.sf, weight)", multiply(5)),
+    Plant("matrix_vector.h", "(source, at.tile.value, weight)", "(source, at.sf.value, weight)", multiply(5)),
     Plant("fold.h", "packed.lane[pe * SIMD + s]", "packed.lane[s * PE + pe]", multiply(6, streamed=True)),
     Plant(
         "matrix_vector_resident.h",
@@ -65,14 +65,14 @@ PLANTS = (
     ),
     Plant(
         "global_pool.h",
-        "if (step == 0) sums",
-        "if (done.frame == 0 && step == 0) sums",
+        "if (step.value == 0) sums",
+        "if (done.frame == 0 && step.value == 0) sums",
         elements.global_pool(9, (4, 6), (2, 1), UINT8, "identity"),
     ),
     Plant(
         "window_pool.h",
         "channel = at.first() ? total",
-        "channel = at.sf == 1 ? total",
+        "channel = at.sf.value == 1 ? total",
         elements.window_pool(10, (4, 2, 9), (3, 1, 1), UINT8, "max_op", "identity"),
     ),
     Plant(
@@ -89,7 +89,7 @@ PLANTS = (
     ),
     Plant(
         "elementwise.h",
-        "constants[pe][nf]",
+        "constants[pe][nf.value]",
         "constants[pe][0]",
         elements.channel_wise(13, (4, 4), (2, 1), (INT8, INT8), "multiply_op", "identity"),
     ),
@@ -101,8 +101,8 @@ PLANTS = (
     ),
     Plant(
         "label_select.h",
-        "a.value == b.value && earlier",
-        "a.value == b.value && !earlier",
+        "best[i].value >= sorted[j].value",
+        "best[i].value > sorted[j].value",
         elements.label_select(15, 6, 2, 3, unsigned(2)),
     ),
     Plant(
@@ -119,8 +119,8 @@ PLANTS = (
     ),
     Plant(
         "weights.h",
-        "weights[index++] = tile",
-        "weights[index] = tile",
+        "if (beat.next()) index.next();",
+        "beat.next();",
         streamers.from_memory(18, (2, 3, 2, 4), UINT8, 4, "load"),
     ),
 )
