@@ -21,7 +21,9 @@ PLANTS = (
     Plant("delay.h", "all.line[n] = newest[n];", "all.line[n] = newest[0];", windows.parallel(5, SMALL, 4)),
     Plant("walk.h", "if (!inside) value", "if (!inside || l == 0) value", windows.default(6, SMALL, 2, depthwise=True)),
     Plant("gearbox.h", "there ? held[u][l]", "there || u >= 0 ? held[u][l]", blocks.channels(7, (8, 2, 3), (4, 3), 12)),
-    Plant("width.h", "if (part.value == p) value.lane[l]", "if (p == 0) value.lane[l]", blocks.pixels(8, SMALL, 2, (2, 1))),
+    Plant(
+        "width.h", "if (part.value == p) value.lane[l]", "if (p == 0) value.lane[l]", blocks.pixels(8, SMALL, 2, (2, 1))
+    ),
     Plant("width.h", "if (part.value == p) wide", "if (p == 0) wide", blocks.pixels(9, SMALL, 2, (1, 2))),
     Plant("duplicate.h", "first.write(value);", "first.write(zeros<W>());", blocks.duplicate(10, SMALL, 2, 2)),
     Plant("discard.h", "progress_t<WORDS>", "progress_t<WORDS - 1>", blocks.discard(11, SMALL, 2)),
@@ -40,7 +42,9 @@ PLANTS = (
     ),
     Plant("raster.h", "if (y.next()) odd_y.clear();", "y.next();", blocks.down_sample(19, (4, 5, 6), 2, 2)),
     Plant("down_sample.h", "if (at.on_grid())", "if (at.odd_x.value == 0)", blocks.down_sample(20, SMALL, 4, 2)),
-    Plant("pad.h", "inside(at.y.value, TOP", "inside(at.y.value + 1, TOP", blocks.pad(21, SMALL, 2, Padding(1, 0, 0, 1))),
+    Plant(
+        "pad.h", "inside(at.y.value, TOP", "inside(at.y.value + 1, TOP", blocks.pad(21, SMALL, 2, Padding(1, 0, 0, 1))
+    ),
     Plant("pixel_pad.h", "value.lane[l] = 0", "value.lane[l] = 1", blocks.pixel_pad(22, SMALL, 2, 2)),
 )
 
