@@ -22,7 +22,7 @@ from scheduler.systolic.search.brute_force import brute_force
 from scheduler.systolic.search.costs import GeometryCosts, LayerCosts
 from scheduler.systolic.search.search import choose, search
 from scheduler.systolic.search.solve import Candidate, solve
-from scheduler.systolic.search.space import Geometry, Goal, Request, Space, geometries, pin, space_of
+from scheduler.systolic.search.space import TOLERANCE, Geometry, Goal, Request, Space, geometries, pin, space_of
 from scheduler.systolic.search.task import Task, network_shapes
 from scheduler.systolic.search.workers import Visit, Workers, visit_all
 from scheduler.systolic.shape import LayerShape
@@ -65,6 +65,24 @@ def test_the_search_finds_what_pricing_everything_finds(name: str, goal: Goal) -
     assert found.key == wanted
     priced = cost(found.schedule, ddr)
     assert {priced.cycles, priced.traffic.total} <= set(found.key)
+
+
+@pytest.mark.parametrize("tolerance", [0.001, 0.1, 0.5])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_near_the_fastest_it_takes_the_cheapest(name: str, tolerance: float) -> None:
+    """As pricing everything finds it: first the fewest cycles, then the least area within the tolerance of them."""
+    ddr = replace(LINK, milli_bytes=6_000)
+    fastest = brute_force(NETWORKS[name], ZCU104, ddr, Request(Goal(), SMALL))
+    assert fastest is not None
+    budget = int(fastest[0] * (1 + tolerance))
+    near = Goal("resources", ddr.clock_mhz * 1e6 / (budget + 0.5))
+    wanted = brute_force(NETWORKS[name], ZCU104, ddr, Request(near, SMALL))
+    assert wanted is not None
+    found = search(NETWORKS[name], ZCU104, ddr, Request(Goal(tolerance=tolerance), SMALL))
+    assert found.key == (wanted[1], wanted[0], wanted[2])
+    assert fastest[0] <= cost(found.schedule, ddr).cycles <= budget
+    assert found.key[1] <= fastest[1]
+    assert found.proof.tolerance == tolerance
 
 
 @pytest.mark.parametrize("goal", GOALS, ids=lambda g: f"{g.objective}-{g.frames_per_second:g}")
@@ -204,7 +222,10 @@ def test_a_rate_that_nothing_reaches_names_the_fastest() -> None:
 
 def test_choose_is_the_search() -> None:
     network = tiny_yolo()
-    assert choose(network, ZCU104, 300).schedule.array == search(network, ZCU104, LINK).schedule.array
+    assert (
+        choose(network, ZCU104, 300).schedule.array
+        == search(network, ZCU104, LINK, Request(Goal(tolerance=TOLERANCE))).schedule.array
+    )
 
 
 def test_fewer_resources_suffice_for_a_lower_rate() -> None:

@@ -29,6 +29,7 @@ from scheduler.systolic.search.solve import Candidate
 from scheduler.systolic.search.space import (
     AT_A_RATE,
     FASTEST,
+    TOLERANCE,
     Geometry,
     Goal,
     Request,
@@ -43,12 +44,14 @@ from scheduler.systolic.search.workers import ALONE, Visit, Workers, visit_all
 
 @dataclass(frozen=True)
 class Proof:
-    """geometries: of the space. priced: in full; ruled_out: by a bound. arrays: that were priced."""
+    """geometries: of the space. priced: in full; ruled_out: by a bound. arrays: that were priced. tolerance: of the
+    fewest cycles, within which the schedule is the one of least area."""
 
     geometries: int
     priced: int
     ruled_out: int
     arrays: int
+    tolerance: float = 0.0
 
     def __add__(self, clock: Proof) -> Proof:
         """With that of another clock."""
@@ -83,7 +86,26 @@ def search(
     ddr: the memory at a clock; the board's highest clock where it is None. Raises ScheduleError where no candidate
     fits: with the least geometry that would, and what the board lacks for it.
     """
-    return _search(_problem(network, board, request), ddr or ddr_timing(board, board.clocks()[-1].mhz), workers)
+    problem = _problem(network, board, request)
+    fastest = _search(problem, ddr or ddr_timing(board, board.clocks()[-1].mhz), workers)
+    return _cheapest_near(problem, fastest, workers)
+
+
+def _cheapest_near(problem: _Problem, fastest: SearchResult, workers: Workers) -> SearchResult:
+    """Of the schedules within the goal's tolerance of the fewest cycles the one of least area, at the same clock."""
+    goal = problem.request.goal
+    if goal.objective in AT_A_RATE or not goal.tolerance:
+        return fastest
+    cycles, size, moved = fastest.key
+    budget = int(cycles * (1 + goal.tolerance))
+    rate = fastest.ddr.clock_mhz * 1e6 / (budget + 0.5)  # half a cycle, so that no rounding takes one away
+    near = replace(problem, goal=Goal("resources", rate))
+    cheapest, second = _solve(near, fastest.ddr, (size, cycles, moved), workers)
+    proof = replace(fastest.proof, arrays=fastest.proof.arrays + second.arrays, tolerance=goal.tolerance)
+    if cheapest is None:
+        return replace(fastest, proof=proof)
+    size, cycles, moved = cheapest.key
+    return replace(problem.result(cheapest, fastest.ddr, proof), key=(cycles, size, moved))
 
 
 def _search(problem: _Problem, ddr: DdrTiming, workers: Workers) -> SearchResult:
@@ -124,13 +146,13 @@ def search_clocks(
         if candidate is not None:
             best = problem.result(candidate, ddr, proof)
         best = replace(best, proof=proof)
-    return best
+    return _cheapest_near(problem, best, workers)
 
 
 def choose(network: QuantizedNetwork, board: Board, clock_mhz: float | None = None, batch: int = 1) -> SearchResult:
     """The schedule that ``generate`` takes where the user gives none: the most frames a second, at ``clock_mhz``
     or, where it is None, at the best clock of the board. Raises as ``search`` does."""
-    request = Request(batch=batch)
+    request = Request(Goal(tolerance=TOLERANCE), batch=batch)
     if clock_mhz is None:
         return search_clocks(network, board, request)
     return search(network, board, ddr_timing(board, clock_mhz), request)

@@ -46,12 +46,18 @@ class Space:
     map_depths: tuple[int, ...] | None = None
 
 
+TOLERANCE = 0.001
+"""What ``systolic schedule`` takes: no board shows a difference of a thousandth, which may cost many LUTs."""
+
+
 @dataclass(frozen=True)
 class Goal:
-    """objective: one of OBJECTIVES. frames_per_second: what "ddr" and "resources" have to reach."""
+    """objective: one of OBJECTIVES. frames_per_second: what "ddr" and "resources" have to reach. tolerance: for "fps"
+    and "latency", the share of the fewest cycles that may be added where that takes less of the board."""
 
     objective: str = "fps"
     frames_per_second: float = 0.0
+    tolerance: float = 0.0
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:

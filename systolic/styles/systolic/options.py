@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from boards.errors import ScheduleError
-from scheduler.systolic.search.space import Goal
+from scheduler.systolic.search.space import TOLERANCE, Goal
 from systolic.styles.options import Argument, HardwareOptions, budget_from
 
 PINS: Mapping[str, str] = MappingProxyType(
@@ -71,7 +71,7 @@ class SystolicOptions(HardwareOptions):
     @property
     def goal(self) -> Goal:
         """ScheduleError for an unknown objective, and for one without the rate that it is to hold."""
-        return Goal(self.objective, self.fps)
+        return Goal(self.objective, self.fps, TOLERANCE)
 
     @property
     def pinned(self) -> dict[str, int | str | None]:

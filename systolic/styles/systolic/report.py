@@ -64,6 +64,11 @@ def totals(mapping: SystolicMapping) -> str:
         lines.append(
             f"proven best of {proof.geometries} geometries: {proof.priced} priced ({proof.arrays:,} arrays), "
             f"{proof.ruled_out} ruled out by their bound"
+            + (
+                f"; of those within {proof.tolerance:.1%} of its fewest cycles the least area"
+                if proof.tolerance
+                else ""
+            )
         )
     return "\n".join(lines)
 
