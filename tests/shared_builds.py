@@ -1,18 +1,24 @@
 """Simulation libraries that are compiled once for all tests, the workers of a parallel run, and the runs of one gate.
 
-A library's name has the keys of its sources and of its command in it (systolic.execution.build), so that equal names
-are equal libraries. A test that sets CXX is about the compiler, and compiles.
+They are compiled with little optimisation, and what all traced designs have alike once: a design of a test is executed
+on small pictures, so that optimising it costs more than it saves. A library's name has the keys of its sources and of
+its command in it (systolic.execution.build), so that equal names are equal libraries. A test that sets CXX is about the
+compiler, and compiles.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any, Protocol
+
+from boards.errors import SimulationError
 
 
 class Compile(Protocol):
@@ -31,7 +37,7 @@ def shared(compile_to: Compile, cache: Path) -> Compile:
         cached = cache / library.name
         with locked(cache / f"{library.name}.lock"):
             if not cached.is_file():
-                compile_to(command, library, folder, *tell)
+                compile_to(quick(command, folder, cache), library, folder, *tell)
                 copy(library, cached)
                 return
         copy(cached, library)
@@ -53,3 +59,42 @@ def copy(source: Path, target: Path) -> None:
     shutil.copyfile(source, partial)
     partial.chmod(0o755)
     partial.rename(target)
+
+
+def quick(command: list[str], folder: Path | None, cache: Path) -> list[str]:
+    """The command of a design or of a golden program, for a test."""
+    command = optimised(command, 1)
+    return command if folder is None else with_objects(command, folder, cache)
+
+
+def optimised(command: list[str], level: int) -> list[str]:
+    """The command of what users have, with less optimisation."""
+    return [f"-O{level}" if part == "-O3" else part for part in command]
+
+
+def with_objects(command: list[str], folder: Path, cache: Path) -> list[str]:
+    """The fixed sources of the trace as objects, compiled once as they are for users."""
+    return [str(_object(command, folder, part, cache)) if _is_fixed(part) else part for part in command]
+
+
+def _is_fixed(part: str) -> bool:
+    return part.startswith("simulation/") and part.endswith(".cpp") and part != "simulation/simulate.cpp"
+
+
+def _object(command: list[str], folder: Path, source: str, cache: Path) -> Path:
+    flags = [part for part in command[1:] if part.startswith("-") and part != "-shared"]
+    flags = optimised(flags, 2)
+    key = hashlib.sha256("\0".join(flags).encode())
+    for path in sorted((folder / "simulation").glob("*")):
+        if path.name != "simulate.cpp":
+            key.update(path.name.encode() + path.read_bytes())
+    compiled = cache / f"{Path(source).stem}-{key.hexdigest()[:24]}.o"
+    with locked(compiled.with_suffix(".lock")):
+        if not compiled.is_file():
+            partial = compiled.with_suffix(".partial")
+            line = [command[0], *flags, "-c", source, "-o", str(partial)]
+            done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise SimulationError(f"{source} does not compile: {done.stderr[:500]}")
+            partial.rename(compiled)
+    return compiled

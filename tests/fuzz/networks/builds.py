@@ -10,16 +10,14 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
 import systolic.golden
-from boards.errors import SimulationError
 from systolic.execution import build
-from tests.shared_builds import copy, locked
+from tests.shared_builds import copy, locked, optimised, with_objects
 
 _compile_to = build.compile_to
 
@@ -33,11 +31,11 @@ def quick_builds(cache: Path, share: bool) -> Iterator[None]:
 
     def compile_quickly(command: list[str], library: Path, folder: Path | None = None, *_: object) -> None:
         if folder is None:
-            _compile_to(_optimised(command, 0), library)
+            _compile_to(optimised(command, 0), library)
         elif share:
-            _shared(_optimised(_with_objects(command, folder, cache), 1), library, folder, cache)
+            _shared(optimised(with_objects(command, folder, cache), 1), library, folder, cache)
         else:
-            _compile_to(_optimised(_with_objects(command, folder, cache), 0), library, folder)
+            _compile_to(optimised(with_objects(command, folder, cache), 0), library, folder)
 
     with (
         patch.object(build, "compile_to", compile_quickly),
@@ -53,10 +51,6 @@ def shipped_builds() -> Iterator[None]:
         yield
 
 
-def _optimised(command: list[str], level: int) -> list[str]:
-    return [f"-O{level}" if part == "-O3" else part for part in command]
-
-
 def _shared(command: list[str], library: Path, folder: Path, cache: Path) -> None:
     """The library of the first design with the same code."""
     key = hashlib.sha256("\0".join(command).encode())
@@ -70,34 +64,6 @@ def _shared(command: list[str], library: Path, folder: Path, cache: Path) -> Non
             copy(library, cached)
             return
     copy(cached, library)
-
-
-def _with_objects(command: list[str], folder: Path, cache: Path) -> list[str]:
-    """The fixed sources of the trace as objects, compiled once as they are for users."""
-    return [str(_object(command, folder, part, cache)) if _is_fixed(part) else part for part in command]
-
-
-def _is_fixed(part: str) -> bool:
-    return part.startswith("simulation/") and part.endswith(".cpp") and part != "simulation/simulate.cpp"
-
-
-def _object(command: list[str], folder: Path, source: str, cache: Path) -> Path:
-    flags = [part for part in command[1:] if part.startswith("-") and part != "-shared"]
-    flags = _optimised(flags, 2)
-    key = hashlib.sha256("\0".join(flags).encode())
-    for path in sorted((folder / "simulation").glob("*")):
-        if path.name != "simulate.cpp":
-            key.update(path.name.encode() + path.read_bytes())
-    compiled = cache / f"{Path(source).stem}-{key.hexdigest()[:24]}.o"
-    with locked(compiled.with_suffix(".lock")):
-        if not compiled.is_file():
-            partial = compiled.with_suffix(".partial")
-            line = [command[0], *flags, "-c", source, "-o", str(partial)]
-            done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise SimulationError(f"{source} does not compile: {done.stderr[:500]}")
-            partial.rename(compiled)
-    return compiled
 
 
 def fresh(folder: Path) -> Path:
