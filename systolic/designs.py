@@ -29,6 +29,8 @@ from systolic.package import package
 from systolic.pictures import picture_files
 from systolic.styles.registry import default_style, open_design, style_named, style_of
 from systolic.styles.style import CycleReport, DesignTrace, NetworkMapping, OpenedDesign, Plan
+from systolic.vendor.report import VendorReport
+from systolic.vendor.settle import Wishes, settle
 
 Progress = Callable[[str], None]
 Picture = str | Path | Pixels
@@ -121,6 +123,22 @@ class Design:
         """
         simulation = build(self.folder) if without_bitstream else None
         return package(self.folder, Path(folder), simulation=simulation)
+
+    def vendor(
+        self,
+        reports: Path | str | None = None,
+        only: str | None = None,
+        csynth: bool = False,
+        derived: bool = False,
+        progress: Progress = lambda _: None,
+    ) -> VendorReport:
+        """What Vitis HLS and Vivado say beside what the design claims: loops, memories, resources, clock.
+
+        reports: their folder, else the design's. only: one function. csynth: first run Vitis HLS. derived: also what
+        ``systolic check`` derives. VendorError where a report or the tool is not usable.
+        """
+        place = None if reports is None else Path(reports)
+        return settle(self.folder, Wishes(place, only, csynth, derived), progress)
 
     def pixels(self, picture: Picture) -> Pixels:
         """uint8 [channels, height, width], as the design takes it."""

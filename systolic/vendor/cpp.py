@@ -21,19 +21,20 @@ LARGEST_SOURCE = 16 << 20
 
 @dataclass(frozen=True)
 class DeclaredLoop:
-    """A loop with a PIPELINE directive. file: its name, without folders. line: of its ``for`` or ``while``. ii, depth:
-    None where they are not constants."""
+    """A loop with a PIPELINE directive. file: its name, without folders. line: of its ``for`` or ``while``, which is
+    how the tool names it; directive: the line of SYSTOLIC_PIPELINE. ii, depth: None where they are not constants."""
 
     function: str
     file: str
     line: int
+    directive: int
     ii: int | None
     depth: int | None
 
     @property
     def source(self) -> str:
-        """FILE:LINE"""
-        return f"{self.file}:{self.line}"
+        """FILE:LINE of the directive."""
+        return f"{self.file}:{self.directive}"
 
 
 @dataclass(frozen=True)
@@ -284,7 +285,7 @@ def _loop(
     function: str, file: str, text: str, position: int, pipeline: re.Match[str], constants: Mapping[str, str]
 ) -> DeclaredLoop:
     """Of the loop whose body ``position`` is in; its line is that of the keyword."""
-    depth = 0
+    depth, directive = 0, text.count("\n", 0, position) + 1
     while position > 0 and depth >= 0:
         position -= 1
         depth += (text[position] == "}") - (text[position] == "{")
@@ -292,7 +293,9 @@ def _loop(
     if code.endswith(")"):
         code = code[: _opening(code)].rstrip()
     line = code.count("\n") + 1
-    return DeclaredLoop(function, file, line, constant(pipeline[1], constants), constant(pipeline[2], constants))
+    return DeclaredLoop(
+        function, file, line, directive, constant(pipeline[1], constants), constant(pipeline[2], constants)
+    )
 
 
 def _opening(text: str) -> int:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from html import escape
+from pathlib import Path
 from typing import Any
 
+from host.whole_file import write_whole
 from systolic.report.page import html_table, page
 from systolic.report.tables import Cell, table
 from systolic.vendor.comparison.compare import Comparison
 from systolic.vendor.comparison.rows import BETTER, HOLDS, OPEN, WORSE, ClockRow, LoopRow, MemoryRow, ResourceRow
 
-LOOP_HEAD = ("loop", "in", "II", "achieved", "depth", "achieved", "ns", "verdict")
+LOOP_HEAD = ("loop", "in", "II", "derived", "achieved", "depth", "derived", "achieved", "ns", "verdict")
 MEMORY_HEAD = ("memory", "at", "claimed", "achieved", "verdict")
 RESOURCE_HEAD = ("resource", "claimed", "Vitis HLS", "Vivado", "of", "verdict")
 CLOCK_HEAD = ("clock", "longest path, ns", "of", "highest MHz", "verdict")
@@ -22,6 +24,9 @@ NOTE = (
     "Claimed: declared in the sources, or estimated before any vendor tool. Achieved: what the reports of Vitis HLS "
     "and Vivado say."
 )
+
+NEAR_STAGES = 2
+"""So near a derived depth is right."""
 
 Advice = tuple[str, str]
 """Of what, and what to do."""
@@ -63,8 +68,10 @@ def _loop_values(row: LoopRow) -> dict[str, Any]:
         "process": row.declared.function,
         "source": row.declared.source,
         "declared_ii": row.declared.ii,
+        "derived_ii": row.derived[0] if row.derived else None,
         "achieved_ii": row.fact.ii if row.fact else None,
         "declared_depth": row.declared.depth,
+        "derived_depth": row.derived[1] if row.derived else None,
         "achieved_depth": row.fact.depth if row.fact else None,
         "module": row.fact.module if row.fact else None,
         "path_ns": row.period_ns,
@@ -79,19 +86,18 @@ def _loop_values(row: LoopRow) -> dict[str, Any]:
 
 
 def _loop_cells(row: LoopRow) -> list[Cell]:
-    declared, fact = row.declared, row.fact
-    achieved = (fact.module, fact.ii, fact.depth) if fact else ("", None, None)
-    module, ii, depth = achieved
-    return [
-        f"{declared.function} {declared.source}",
-        module,
-        declared.ii,
-        ii,
-        declared.depth,
-        depth,
-        row.period_ns,
-        row.verdict,
-    ]
+    declared = row.declared
+    module, *achieved = (row.fact.module, row.fact.ii, row.fact.depth) if row.fact else ("", None, None)
+    place = f"{declared.function} {declared.source}"
+    derived = row.derived or (None, None)
+    rates = zip((declared.ii, declared.depth), derived, achieved, strict=True)
+    return [place, module, *(cell for rate in rates for cell in rate), row.period_ns, row.verdict]
+
+
+def _without_empty(head: Sequence[str], rows: list[list[Cell]]) -> tuple[Sequence[str], list[list[Cell]]]:
+    """Without the columns "derived" where no row has anything in them."""
+    columns = [i for i, name in enumerate(head) if name != "derived" or any(row[i] is not None for row in rows)]
+    return [head[i] for i in columns], [[row[i] for i in columns] for row in rows]
 
 
 def _memory_cells(row: MemoryRow) -> list[Cell]:
@@ -115,7 +121,7 @@ def _tables(comparison: Comparison) -> Iterator[tuple[Sequence[str], list[list[C
         (RESOURCE_HEAD, [_resource_cells(row) for row in comparison.resources]),
         (CLOCK_HEAD, [_clock_cells(row) for row in comparison.clocks]),
     )
-    return ((head, rows) for head, rows in kinds if rows)
+    return (_without_empty(head, rows) for head, rows in kinds if rows)
 
 
 def _advice(comparison: Comparison) -> list[Advice]:
@@ -144,9 +150,22 @@ def summary(comparison: Comparison) -> list[str]:
         f"co-simulation: {comparison.co_simulation[0]}",
     ]
     lines += [f"Vivado's counts are of {placed}"] if comparison.reports.utilisation else []
+    lines += _foreseen(comparison)
     verdicts = ", ".join(f"{counts[word]} {word}" for word in (HOLDS, BETTER, WORSE, OPEN) if counts[word])
     lines.append(f"{verdicts}: " + ("nothing is worse than claimed" if comparison.holds else "NOT AS CLAIMED"))
     return lines
+
+
+def _foreseen(comparison: Comparison) -> Iterator[str]:
+    """How far the derivation from the sources was right."""
+    pairs = [(row.derived, row.fact) for row in comparison.loops if row.derived and row.fact and row.fact.ii]
+    if pairs:
+        right = sum(derived[0] == fact.ii for derived, fact in pairs)
+        close = sum(abs(derived[1] - (fact.depth or 0)) <= NEAR_STAGES for derived, fact in pairs)
+        yield (
+            f"derived by systolic check: the II of {right} of {len(pairs)} loops, the depth of {close} within "
+            f"{NEAR_STAGES} stages"
+        )
 
 
 def text(comparison: Comparison) -> str:
@@ -173,3 +192,38 @@ def html(comparison: Comparison) -> str:
     ]
     title = f"{comparison.claims.network} on {comparison.claims.board}: claims and the vendor's facts"
     return page(title, f"<p>{note}</p>", *parts, *paths, note=NOTE)
+
+
+@dataclass(frozen=True)
+class VendorReport:
+    """A comparison as a user has it: ``print`` shows the text, a notebook the tables, ``save`` writes one HTML file."""
+
+    comparison: Comparison
+
+    @property
+    def holds(self) -> bool:
+        """Nothing that a report says is worse than claimed."""
+        return self.comparison.holds
+
+    def values(self) -> dict[str, Any]:
+        """One JSON object: ``systolic.vendor.report.values``."""
+        return values(self.comparison)
+
+    def text(self) -> str:
+        """For a terminal."""
+        return text(self.comparison)
+
+    def page(self) -> str:
+        """One self-contained HTML file."""
+        return html(self.comparison)
+
+    def save(self, path: Path | str) -> None:
+        """The page, whole or not at all. OSError where it cannot be written."""
+        write_whole(Path(path), self.page().encode())
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        tables = "".join(html_table(head, rows) for head, rows in _tables(self.comparison))
+        return f"<p>{'<br>'.join(map(escape, summary(self.comparison)))}</p>{tables}"

@@ -86,13 +86,12 @@ def _run(command: Sequence[str], folder: Path, log: TextIO, tell: Progress) -> i
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """The tool is a script that starts others: its whole session ends."""
+    """The tool is a script that starts others: its whole session ends, and what does not end by itself is killed."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(STOP_SECONDS)
-            return
 
 
 def _errors(log: Path) -> str:

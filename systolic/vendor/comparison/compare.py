@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from systolic.vendor.claims import Claims
-from systolic.vendor.comparison.loops import loop_rows
+from systolic.vendor.comparison.loops import Derived, loop_rows
 from systolic.vendor.comparison.memories import memory_rows
 from systolic.vendor.comparison.resources import resource_rows
 from systolic.vendor.comparison.rows import WORSE, ClockRow, LoopRow, MemoryRow, ResourceRow
@@ -51,10 +52,10 @@ class Comparison:
         return self.clocks[-1].highest_mhz if self.clocks else None
 
 
-def compare(claims: Claims, reports: Reports) -> Comparison:
-    """Every claim beside what the reports say of it."""
+def compare(claims: Claims, reports: Reports, derived: Derived = MappingProxyType({})) -> Comparison:
+    """Every claim beside what the reports say of it. derived: also of each loop what follows from its sources."""
     synthesis = reports.synthesis
-    loops, undeclared = loop_rows(claims, reports)
+    loops, undeclared = loop_rows(claims, reports, derived)
     return Comparison(
         claims=claims,
         reports=reports,

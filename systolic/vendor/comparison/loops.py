@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from systolic.vendor.claims import Claims
 from systolic.vendor.comparison.rows import BETTER, HOLDS, OPEN, WORSE, LoopRow
@@ -11,8 +12,11 @@ from systolic.vendor.pairing import pair_loops
 from systolic.vendor.reading.facts import LoopFact, Step, Synthesis
 from systolic.vendor.reading.reports import TOLERANCE_NS, Reports
 
+Derived = Mapping[str, tuple[int, int]]
+"""FILE:LINE of a directive → II and depth."""
 
-def loop_rows(claims: Claims, reports: Reports) -> tuple[tuple[LoopRow, ...], list[LoopFact]]:
+
+def loop_rows(claims: Claims, reports: Reports, derived: Derived) -> tuple[tuple[LoopRow, ...], list[LoopFact]]:
     """A row a declared loop and instance of it; and the loops of the report of which nothing is declared."""
     synthesis = reports.synthesis
     pairs, undeclared = pair_loops(claims, synthesis.loops if synthesis else ())
@@ -20,7 +24,7 @@ def loop_rows(claims: Claims, reports: Reports) -> tuple[tuple[LoopRow, ...], li
     for loop, facts in pairs.items():
         rows += [_row(loop, fact, reports, synthesis) for fact in facts if synthesis]
         rows += [_unread(loop, synthesis)] * (not facts)
-    return tuple(rows), undeclared
+    return tuple(replace(row, derived=derived.get(row.declared.source)) for row in rows), undeclared
 
 
 def _unread(loop: DeclaredLoop, synthesis: Synthesis | None) -> LoopRow:
@@ -77,6 +81,6 @@ def _longest(path: Sequence[Step], period: float) -> str:
     step = max(path, key=lambda step: step.ns, default=None)
     if step is None:
         return "; hls/solution/.autopilot/db/MODULE.verbose.sched.rpt names its operations"
-    rest = period - sum(step.ns for step in path)
-    bound = f"; {rest:.2f} ns are multiplexers of what is shared" if rest > BINDING_NS else ""
+    multiplexers = period - sum(step.ns for step in path)
+    bound = f"; {multiplexers:.2f} ns are multiplexers of what is shared" if multiplexers > BINDING_NS else ""
     return f": its longest step is {step.operation} at {step.source or 'no line'}, {step.ns:.2f} ns{bound}"

@@ -14,7 +14,8 @@ HOLDS, BETTER, WORSE, OPEN = "as claimed", "better", "worse", "open"
 @dataclass(frozen=True)
 class LoopRow:
     """A declared loop and one instance of it, None where no report has one. period_ns: the longest path of its module,
-    budget_ns: what a path may take, path: what that longest one is made of where it takes more."""
+    budget_ns: what a path may take, path: what that longest one is made of where it takes more. derived: II and depth
+    that ``systolic check`` derives from the sources, None where it was not asked."""
 
     declared: DeclaredLoop
     fact: LoopFact | None
@@ -23,6 +24,7 @@ class LoopRow:
     path: tuple[Step, ...]
     verdict: str
     advice: str
+    derived: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

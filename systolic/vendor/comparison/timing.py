@@ -37,10 +37,10 @@ def _estimated(synthesis: Synthesis) -> Iterator[ClockRow]:
 
 
 def _routed(timing: Timing) -> ClockRow:
-    worst = max(
-        timing.clocks, key=lambda clock: clock.period_ns - (timing.wns_ns if clock.wns_ns is None else clock.wns_ns)
-    )
-    path = worst.period_ns - (timing.wns_ns if worst.wns_ns is None else worst.wns_ns)
+    """Of the clock that has least slack."""
+    slacks = [(timing.wns_ns if clock.wns_ns is None else clock.wns_ns, clock.period_ns) for clock in timing.clocks]
+    slack, period = min(slacks)
+    path = period - slack
     advice = []
     if timing.wns_ns < 0:
         advice.append(
@@ -52,7 +52,7 @@ def _routed(timing: Timing) -> ClockRow:
             f"hold is missed by {-timing.whs_ns:.3f} ns, which no slower clock mends: route with another strategy"
         )
     verdict = WORSE if advice else HOLDS
-    return ClockRow(f"Vivado, {timing.state.lower()}", path, worst.period_ns, 1000 / path, verdict, "; ".join(advice))
+    return ClockRow(f"Vivado, {timing.state.lower()}", path, period, 1000 / path, verdict, "; ".join(advice))
 
 
 def co_simulation(claims: Claims, fact: CoSimulation | None) -> tuple[str, str]:

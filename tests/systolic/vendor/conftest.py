@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from systolic.vendor.claims import Claims, read_claims
-from tests.systolic.vendor.texts import Run, as_claimed, design_folder
+from tests.systolic.vendor.texts import Run, as_claimed, small_folder
 
 
 @pytest.fixture
 def design(tmp_path: Path) -> Path:
-    """Of the systolic style."""
-    return design_folder(tmp_path / "design")
+    """Small, with sources of its own."""
+    return small_folder(tmp_path / "design")
 
 
 @pytest.fixture

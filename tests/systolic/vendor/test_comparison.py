@@ -29,17 +29,26 @@ def row_of(comparison: Comparison, function: str) -> LoopRow:
 # ---------------------------------------------------------------------------------------------- claims
 
 
-def test_claims_of_the_engine(claims: Claims) -> None:
+def test_claims_of_a_design(claims: Claims) -> None:
     assert (claims.top, claims.part, claims.cell) == ("systolic_top", "xc7z020clg400-1", "systolic_top_0")
-    declared = {(loop.function, loop.source): (loop.ii, loop.depth) for loop in claims.loops}
-    lines = (texts.ROOT / "hls_templates/systolic/feed.h").read_text().splitlines()
-    source = next(source for function, source in declared if function == "feed_phase")
-    line = int(source.partition(":")[2])
-    assert lines[line - 1].lstrip().startswith("for (")
-    assert f"SYSTOLIC_PIPELINE({', '.join(map(str, declared['feed_phase', source]))})" in lines[line].replace(" ;", ";")
-    assert all(None not in rate for rate in declared.values())
-    weights = next(claim for claim in claims.memories if claim.storages[0].impl == "WEIGHT_MEMORY")
-    assert (weights.impl, weights.count, weights.depth, weights.bits, weights.blocks) == ("bram", 8, 512, 64, 8)
+    loops = {loop.function: (loop.source, loop.line, loop.ii, loop.depth) for loop in claims.loops}
+    assert loops == {
+        "convert_each": ("blocks.h:9", 8, 1, 3),
+        "feed_phase": ("feed.h:18", 17, 1, 4),
+        "load": ("top.cpp:19", 18, 1, 8),
+        "multiply_unit": ("blocks.h:17", 16, 1, 12),
+        "pool": ("blocks.h:35", 34, 1, 4),
+        "read_rows": ("top.cpp:28", 27, 1, 3),
+        "walk": ("blocks.h:26", 25, 1, 6),
+    }, "watch is not synthesised"
+    memories = {
+        claim.name: (claim.impl, claim.count, claim.depth, claim.bits, claim.blocks) for claim in claims.memories
+    }
+    assert memories == {
+        "feed_weights: buffer": ("bram", 8, 512, 64, 8),
+        "load: rows": ("uram", 4, 4096, 72, 4),
+        "systolic_top: map_buffer_1, systolic_top: map_buffer_2": ("lutram", 12, 32, 64, 528),
+    }, "the directive on a parameter is of no memory of its own"
 
 
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
@@ -80,7 +89,7 @@ def test_functions_of_a_source(tmp_path: Path) -> None:
         ("top", "", "first"),
     ]
     (loop,) = sources.functions[0].loops
-    assert (loop.source, loop.ii, loop.depth) == ("a.h:4", 1, 5)
+    assert (loop.line, loop.source, loop.ii, loop.depth) == (4, "a.h:6", 1, 5)
     assert sources.reached("top") == {"top", "part"}
     assert sources.reached("none") == frozenset()
 
@@ -161,46 +170,48 @@ def test_a_path_that_is_too_long_is_told_with_its_longest_step(design: Path, cla
     assert "Longest path of feed_phase" in html(comparison)
 
 
-def test_loops_are_found_in_the_function_that_inlines_them(tmp_path: Path) -> None:
-    """Of a pipeline the blocks' loops stand in the processes; a flattened nest has both lines; copies are rows."""
-    design = design_folder(tmp_path / "design", "streaming")
-    claims = read_claims(design)
+def test_loops_are_found_in_the_function_that_inlines_them(design: Path, claims: Claims) -> None:
+    """A process has the loops of what it calls; a flattened nest has both lines; copies of a function are rows."""
     line = {loop.function: loop.line for loop in claims.loops}
     modules = (
-        Module("first_process_Pipeline_1", (Loop(f"VITIS_LOOP_{line['matrix_vector_unit']}_1", 1, 12),)),
-        Module("half_process", (Loop(f"VITIS_LOOP_9_1_VITIS_LOOP_{line['max_pool']}_2", 1, 5),)),
-        Module("width_to_first_process", (Loop(f"VITIS_LOOP_{line['convert_each']}_1", 1, 3),)),
-        Module("convert_each_1_4_1024_s", (Loop(f"VITIS_LOOP_{line['convert_each']}_1", 2, 3),)),
+        Module("first_process_Pipeline_1", (Loop(f"VITIS_LOOP_9_1_VITIS_LOOP_{line['multiply_unit']}_2", 1, 12),)),
+        Module("width_process", (Loop(f"VITIS_LOOP_{line['convert_each']}_1", 1, 3),)),
+        Module("convert_each_1_4_s", (Loop(f"VITIS_LOOP_{line['convert_each']}_1", 2, 3),)),
         Module("other", (Loop("VITIS_LOOP_4_1", 1, 2),)),
     )
     texts.write_run(design, Run(claims.top, claims.part, 3.33, modules))
     comparison = compared(design, claims)
-    found = {(row.declared.function, row.fact.module, row.fact.ii) for row in comparison.loops if row.fact}
-    assert found == {
-        ("matrix_vector_unit", "first_process_Pipeline_1", 1),
-        ("max_pool", "half_process", 1),
-        ("convert_each", "width_to_first_process", 1),
-        ("convert_each", "convert_each_1_4_1024_s", 2),
+    rows = {(row.declared.function, row.fact.module, row.fact.ii) for row in comparison.loops if row.fact}
+    assert rows == {
+        ("multiply_unit", "first_process_Pipeline_1", 1),
+        ("convert_each", "width_process", 1),
+        ("convert_each", "convert_each_1_4_s", 2),
     }
     assert [loop.module for loop in comparison.undeclared] == ["other"]
-    unread = next(row for row in comparison.loops if row.declared.function == "walk_map")
+    assert claims.sources.reached("pool") == {"pool"}, "its variables have names of functions"
+    unread = row_of(comparison, "walk")
     assert (unread.verdict, unread.fact) == ("open", None)
     assert unread.advice.startswith("no loop of the report has this line")
 
 
-def test_a_line_of_two_headers_is_told_apart_by_file_or_function(design: Path, claims: Claims) -> None:
+def test_of_a_flattened_nest_the_inner_loop_counts(design: Path, claims: Claims) -> None:
+    line = {loop.function: loop.line for loop in claims.loops}
+    nest = Loop(f"VITIS_LOOP_{line['convert_each']}_1_VITIS_LOOP_{line['walk']}_2", 1, 6)
+    texts.write_run(design, Run(claims.top, claims.part, 3.33, (Module("width_process", (nest,)),)))
+    assert {row.declared.function for row in compared(design, claims).loops if row.fact} == {"walk"}
+
+
+def test_a_line_of_two_files_is_told_apart_by_file_or_function(design: Path, claims: Claims) -> None:
     """The sources are changed so that two loops stand in one line number."""
     feed, pool = (next(loop for loop in claims.loops if loop.function == name) for name in ("feed_phase", "pool"))
-    path = design / "src/pool.h"
-    shift = feed.line - pool.line
-    lines = path.read_text().split("\n")
-    path.write_text("\n".join(lines[-shift:] if shift < 0 else [""] * shift + lines))
+    path = design / "src/feed.h"
+    path.write_text("\n" * (pool.line - feed.line) + path.read_text())
     moved = read_claims(design)
-    assert [loop.line for loop in moved.loops if loop.function == "pool"] == [feed.line]
-    name = f"VITIS_LOOP_{feed.line}_1"
+    assert [loop.line for loop in moved.loops if loop.function == "feed_phase"] == [pool.line]
+    name = f"VITIS_LOOP_{pool.line}_1"
     modules = (
         Module("pool", (Loop(name, 4, 4),)),
-        Module("run_pass", (Loop(name, 2, 4, "src/feed.h:62"),)),
+        Module("run_pass", (Loop(name, 2, 4, "src/feed.h:34"),)),
         Module("feed_phase", (Loop(name, 3, 4),)),
     )
     texts.write_run(design, Run(moved.top, moved.part, 10.0, modules))
@@ -307,6 +318,17 @@ def test_timing_that_is_missed(design: Path, claims: Claims, slacks: dict[str, f
     assert (clock.verdict, clock.advice, comparison.holds) == ("worse", sentence, False)
 
 
+def test_the_clock_with_least_slack_counts(design: Path, claims: Claims) -> None:
+    """A slower clock beside it has longer paths, and all the time that they need."""
+    texts.write_vivado(design, wns=0.25)
+    path = design / "vivado/timing.rpt"
+    slow = "clk_slow      5.000 0.000 0 99 0.100 0.000 0 99 4.0 0.0 0 99\n"
+    text = path.read_text().replace("clk_fpga_0    ", f"{slow}clk_fpga_0    ")
+    path.write_text(text.replace("clk_fpga_0  {", "clk_slow    {0.000 10.000}  20.000  50.000\nclk_fpga_0  {"))
+    (clock,) = compared(design, claims).clocks
+    assert (clock.path_ns, clock.budget_ns) == (9.75, 10.0)
+
+
 def test_an_rtl_that_differs(design: Path, claims: Claims) -> None:
     texts.write_cosim(design, texts.cosim("Fail", "NA"))
     comparison = compared(design, claims)
@@ -341,7 +363,8 @@ def test_values_and_page(design: Path, claims: Claims, run: Run) -> None:
     comparison = compared(design, claims)
     told = values(comparison)
     assert set(told["loops"][0]) == {
-        *("process", "source", "declared_ii", "achieved_ii", "declared_depth", "achieved_depth", "module"),
+        *("process", "source", "declared_ii", "derived_ii", "achieved_ii"),
+        *("declared_depth", "derived_depth", "achieved_depth", "module"),
         *("path_ns", "budget_ns", "path", "verdict", "advice"),
     }
     assert (told["clock_mhz"], told["holds"], told["highest_clock_mhz"]) == (claims.clock_mhz, True, 365.0)
@@ -350,12 +373,26 @@ def test_values_and_page(design: Path, claims: Claims, run: Run) -> None:
     assert "Achieved: what the reports of Vitis HLS" in shown
 
 
+def test_what_was_derived_stands_between_claim_and_fact(design: Path, claims: Claims, run: Run) -> None:
+    texts.write_run(design, run)
+    derived = {loop.source: (2 if loop.function == "pool" else 1, (loop.depth or 0) + 3) for loop in claims.loops}
+    comparison = compare(claims, read_reports(design, claims.cell), derived)
+    row = next(row for row in values(comparison)["loops"] if row["process"] == "pool")
+    assert (row["declared_ii"], row["derived_ii"], row["achieved_ii"]) == (1, 2, 1)
+    count = len(comparison.loops)
+    assert f"derived by systolic check: the II of {count - 1} of {count} loops, the depth of 0 within" in text(
+        comparison
+    )
+    assert "derived" in text(comparison).split("\n")[0]
+    assert "derived" not in text(compared(design, claims))
+
+
 def test_a_part_of_the_design(claims: Claims) -> None:
     part = claims.part_of("feed_weights")
     assert {loop.function for loop in part.loops} == {"feed_phase"}
     assert [claim.storages[0].impl for claim in part.memories] == ["WEIGHT_MEMORY"]
     assert (part.resources, part.cycles) == ({}, None)
-    with pytest.raises(VendorError, match=r"the design has no function 'feed'; those with loops are arrange, "):
+    with pytest.raises(VendorError, match=r"the design has no function 'feed'; those with loops are convert_each, "):
         claims.part_of("feed")
 
 

@@ -16,15 +16,17 @@ from typing import Any
 
 import pytest
 
+import systolic
 from boards.errors import VendorError
 from systolic.execution.build import ap_int_folder, compiler
 from systolic.vendor.claims import Claims, read_claims
 from systolic.vendor.kernel import kernel_files, kernel_folder, split, write_kernel
 from systolic.vendor.tool import synthesise
+from tests.detectors import tiny_files
 from tests.hls_templates.tcl import run_tcl
 from tests.systolic.command_line import call, refused
 from tests.systolic.vendor import texts
-from tests.systolic.vendor.texts import Module, Run, design_folder, scheduled
+from tests.systolic.vendor.texts import Module, Run, as_claimed, design_folder, scheduled
 
 STAND_IN = """#!{python}
 import os, pathlib, shutil, sys, time
@@ -164,8 +166,12 @@ def test_a_command_that_is_stopped_takes_the_tool_with_it(tool: Tool, design: Pa
         processes = [until(partial(tool.process, which)) for which in ("child", "parent")]
         assert all(map(alive, processes))
         running.send_signal(signal.SIGTERM)
-        assert running.wait(60) == 128 + signal.SIGTERM
-    until(lambda: not any(map(alive, processes)))
+        try:
+            until(lambda: not any(map(alive, processes)))
+            assert running.wait(60) == 128 + signal.SIGTERM
+        finally:
+            for process in filter(alive, processes):
+                os.kill(process, signal.SIGKILL)
 
 
 def test_options_that_do_not_go_together(design: Path) -> None:
@@ -182,6 +188,25 @@ def test_reports_from_elsewhere(tmp_path: Path, design: Path, run: Run) -> None:
     assert (done.code, done.error) == (0, "")
     assert done.out.rstrip().endswith("nothing is worse than claimed")
     assert "Achieved: what the reports of Vitis HLS" in page.read_text()
+
+
+def test_what_the_sources_allow_beside_what_the_tool_says(tmp_path: Path) -> None:
+    """The lines that ``systolic check`` names are those of the claims, so that each loop has both."""
+    pytest.importorskip("llvmlite", reason="the extra check is not installed")
+    tiny_cfg, names = tiny_files(tmp_path)
+    network = systolic.load(tiny_cfg, names=names, seed=1)
+    design = systolic.design(network, board="pynq-z2", clock_mhz=100, calibrate=[systolic.samples()[0]])
+    folder = design.write(tmp_path / "design").folder
+    texts.write_run(folder, as_claimed(read_claims(folder)))
+    report = systolic.open(folder).vendor(derived=True)
+    rows = report.values()["loops"]
+    assert len(rows) > 10
+    assert all(row["derived_ii"] and row["derived_depth"] for row in rows)
+    assert report.comparison.holds
+    assert str(report) == report.text()
+    report.save(tmp_path / "vendor.html")
+    assert "<table>" in report._repr_html_()
+    assert (tmp_path / "vendor.html").read_text() == report.page()
 
 
 # --------------------------------------------------------------------------------------------- kernels
@@ -211,7 +236,7 @@ def test_every_process_is_a_kernel_that_compiles(tmp_path: Path, style: str) -> 
 
 def test_memories_of_other_processes_are_partitioned_as_in_the_design(claims: Claims) -> None:
     source = kernel_files("load", claims)["kernel.cpp"]
-    assert "#pragma HLS ARRAY_PARTITION variable=from complete dim=2\n" in source
+    assert "#pragma HLS ARRAY_PARTITION variable=from complete dim = 2\n" in source
     source = kernel_files("read_rows", claims)["kernel.cpp"]
     assert "#pragma HLS INTERFACE mode=m_axi port=maps bundle=maps offset=slave latency=64\n" in source
     assert "    read_rows<0>(pass, maps, rows);\n" in source
@@ -233,19 +258,17 @@ def test_the_script_sets_the_function_as_top(tmp_path: Path, claims: Claims) -> 
     assert (failed.rc, "run_hls.tcl: csynth_design failed" in failed.out) == (1, True)
 
 
-def test_a_template_of_which_callers_choose_types_is_refused(tmp_path: Path) -> None:
-    claims = read_claims(design_folder(tmp_path / "design", "streaming"))
+def test_a_template_of_which_callers_choose_types_is_refused(claims: Claims) -> None:
     with pytest.raises(
-        VendorError, match=r"matrix_vector_unit is a template, and its callers choose .*: name a function that"
+        VendorError, match=r"multiply_unit is a template, and its callers choose Word: name a function that"
     ):
-        kernel_files("matrix_vector_unit", claims)
+        kernel_files("multiply_unit", claims)
     with pytest.raises(VendorError, match=r"--only takes the name of a function of the design, not '\.\./x'"):
-        kernel_folder(tmp_path, "../x")
+        kernel_folder(Path(), "../x")
 
 
-def test_a_process_may_be_named_as_in_traces(tmp_path: Path) -> None:
-    design = design_folder(tmp_path / "design", "streaming")
-    folder = write_kernel(design, "first", read_claims(design))
+def test_a_process_may_be_named_as_in_traces(design: Path, claims: Claims) -> None:
+    folder = write_kernel(design, "first", claims)
     assert "first_process(frames, in, out);" in (folder / "kernel.cpp").read_text()
 
 

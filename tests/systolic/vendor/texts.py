@@ -5,6 +5,7 @@ tests/systolic/vendor/test_public_reports.py holds the readers against reports t
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,8 +17,20 @@ from systolic.vendor.cpp import DeclaredLoop
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def design_folder(folder: Path, style: str = "systolic") -> Path:
-    """The small design of tests/golden with the headers that it includes."""
+def small_folder(folder: Path) -> Path:
+    """Manifest and scripts of the small design of tests/golden, with sources of its own: those of texts/src."""
+    golden = ROOT / "tests/golden/systolic/design"
+    shutil.copytree(Path(__file__).with_name("texts") / "src", folder / "src")
+    for name in ("run_hls.tcl", "build_vivado.tcl"):
+        shutil.copy(golden / name, folder)
+    manifest = json.loads((golden / "manifest.json").read_text())
+    manifest["estimate"] = {"dsp": 208, "bram36": 29, "uram": 0, "lut": 22064, "lutram": 4400}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder
+
+
+def design_folder(folder: Path, style: str) -> Path:
+    """The small design of tests/golden with all headers of its style."""
     shutil.copytree(ROOT / "tests/golden" / style / "design", folder)
     for room in (style, "common"):
         for header in (ROOT / "hls_templates" / room).rglob("*.h"):

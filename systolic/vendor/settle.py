@@ -1,0 +1,58 @@
+"""From a design's folder to its claims beside the facts, with a run of Vitis HLS where it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from boards.errors import VendorError
+from systolic.checking.design import check_design
+from systolic.progress import Progress
+from systolic.vendor.claims import read_claims
+from systolic.vendor.comparison.compare import compare
+from systolic.vendor.comparison.loops import Derived
+from systolic.vendor.kernel import SCRIPT, kernel_folder, write_kernel
+from systolic.vendor.reading.reports import read_reports
+from systolic.vendor.report import VendorReport
+from systolic.vendor.tool import synthesise
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """reports: folder, None in the design itself. only: one function of it. csynth: first run C synthesis. derived:
+    also derive every loop from the sources, as ``systolic check`` does."""
+
+    reports: Path | None = None
+    only: str | None = None
+    csynth: bool = False
+    derived: bool = False
+
+    def __post_init__(self) -> None:
+        if self.csynth and self.reports is not None:
+            raise VendorError("--csynth leaves its reports in the design's folder: leave --reports out")
+
+
+def settle(design: Path, wishes: Wishes, tell: Progress = lambda _: None) -> VendorReport:
+    """Of a generated folder. VendorError where the tool fails or a report is not usable, HostError where it is no
+    design, ScheduleError where nothing can be derived."""
+    claims = read_claims(design)
+    place = wishes.reports or design
+    if wishes.only is not None:
+        claims = claims.part_of(wishes.only)
+        place = wishes.reports or kernel_folder(design, wishes.only)
+        if wishes.csynth:
+            write_kernel(design, wishes.only, claims)
+    if wishes.csynth:
+        synthesise(place, SCRIPT, tell)
+    derived = _derived(design, tell) if wishes.derived else {}
+    tell("reading reports")
+    return VendorReport(compare(claims, read_reports(place, claims.cell), derived))
+
+
+def _derived(design: Path, tell: Progress) -> Derived:
+    """Of several instances of a loop the worst."""
+    worst: dict[str, tuple[int, int]] = {}
+    for loop in check_design(design, None, tell).loops:
+        ii, depth = worst.get(loop.source, (0, 0))
+        worst[loop.source] = (max(ii, loop.derived_ii), max(depth, loop.derived_depth))
+    return worst
