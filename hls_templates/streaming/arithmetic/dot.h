@@ -7,6 +7,7 @@
 #ifndef SYSTOLIC_DOT_H
 #define SYSTOLIC_DOT_H
 
+#include "counter.h"
 #include "datatype.h"
 #include "packing.h"
 
@@ -37,12 +38,23 @@ inline ap_int<WEIGHT::bits + VALUE::bits + 1> product_of(typename WEIGHT::carrie
     return product;
 }
 
+// The greatest of a type's values, whatever its sign.
+template <class VALUE>
+constexpr long furthest() {
+    return VALUE::high > -VALUE::low ? VALUE::high : -VALUE::low;
+}
+
+// The sum of SIMD products, as wide as it can become. It is another type than the sum that waits, so that no tool adds the
+// products to that one by one: what a cycle takes from the one before is added last.
+template <class WEIGHT, class VALUE, int SIMD>
+using tile_sum_t = ap_int<bits_of<SIMD * furthest<WEIGHT>() * furthest<VALUE>()>::value + 1>;
+
 // sum += Σ_s weight[pe][s] · value[x · SIMD + s], one product in each multiplier.
 template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
 inline void add_products(const typename WEIGHT::carrier weight[PE][SIMD],
                          const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM &sum) {
 #pragma HLS INLINE
-    SUM total = 0;
+    tile_sum_t<WEIGHT, VALUE, SIMD> total = 0;
     for (int s = 0; s < SIMD; ++s) {
 #pragma HLS UNROLL
         if (WEIGHT::bipolar && VALUE::bipolar) {
@@ -52,7 +64,7 @@ inline void add_products(const typename WEIGHT::carrier weight[PE][SIMD],
                                                                                           value[x * SIMD + s]);
         }
     }
-    sum += WEIGHT::bipolar && VALUE::bipolar ? SUM(2 * total - SIMD) : total;
+    sum += WEIGHT::bipolar && VALUE::bipolar ? SUM(2 * total - SIMD) : SUM(total);
 }
 
 // The same for PEs pe and pe + 1, two products a DSP.
@@ -63,6 +75,7 @@ inline void add_two_weights(const typename WEIGHT::carrier weight[PE][SIMD],
     typedef packing_t<WEIGHT, VALUE, MULTIPLIER> packing;
     constexpr int FIELD = at_least_one(packing::weights_field);
     constexpr int TERMS = chain_terms(packing::weights_terms, SIMD);
+    tile_sum_t<WEIGHT, VALUE, SIMD> total0 = 0, total1 = 0;
     for (int begin = 0; begin < SIMD; begin += TERMS) {
 #pragma HLS UNROLL
         chain_t chain = 0;
@@ -75,9 +88,11 @@ inline void add_two_weights(const typename WEIGHT::carrier weight[PE][SIMD],
                     VALUE::value(value[x * SIMD + s]));
             }
         }
-        sum0 += take_field<FIELD>(chain);
-        sum1 += SUM(chain);
+        total0 += take_field<FIELD>(chain);
+        total1 += tile_sum_t<WEIGHT, VALUE, SIMD>(chain);
     }
+    sum0 += SUM(total0);
+    sum1 += SUM(total1);
 }
 
 // The same for pixels x and x + 1, two products a DSP.
@@ -88,6 +103,7 @@ inline void add_two_pixels(const typename WEIGHT::carrier weight[PE][SIMD],
     typedef packing_t<WEIGHT, VALUE, MULTIPLIER> packing;
     constexpr int FIELD = at_least_one(packing::pixels_field);
     constexpr int TERMS = chain_terms(packing::pixels_terms, SIMD);
+    tile_sum_t<WEIGHT, VALUE, SIMD> total0 = 0, total1 = 0;
     for (int begin = 0; begin < SIMD; begin += TERMS) {
 #pragma HLS UNROLL
         chain_t chain = 0;
@@ -100,9 +116,11 @@ inline void add_two_pixels(const typename WEIGHT::carrier weight[PE][SIMD],
                                           WEIGHT::value(weight[pe][s]));
             }
         }
-        sum0 += take_field<FIELD>(chain);
-        sum1 += SUM(chain);
+        total0 += take_field<FIELD>(chain);
+        total1 += tile_sum_t<WEIGHT, VALUE, SIMD>(chain);
     }
+    sum0 += SUM(total0);
+    sum1 += SUM(total1);
 }
 
 // The same for PEs pe and pe + 1 and pixels x and x + 1, four products a DSP.
@@ -113,6 +131,8 @@ inline void add_four_products(const typename WEIGHT::carrier weight[PE][SIMD],
     typedef packing_t<WEIGHT, VALUE, MULTIPLIER> packing;
     constexpr int FIELD = at_least_one(packing::products_field);
     constexpr int TERMS = chain_terms(packing::products_terms, SIMD);
+    tile_sum_t<WEIGHT, VALUE, SIMD> total[4] = {0, 0, 0, 0};  // [pe][x]
+#pragma HLS ARRAY_PARTITION variable = total complete
     for (int begin = 0; begin < SIMD; begin += TERMS) {
 #pragma HLS UNROLL
         chain_t chain = 0;
@@ -126,10 +146,15 @@ inline void add_four_products(const typename WEIGHT::carrier weight[PE][SIMD],
                                                VALUE::value(value[(x + 1) * SIMD + s])));
             }
         }
-        sum[x][pe] += take_field<FIELD>(chain);
-        sum[x + 1][pe] += take_field<FIELD>(chain);
-        sum[x][pe + 1] += take_field<FIELD>(chain);
-        sum[x + 1][pe + 1] += SUM(chain);
+        for (int k = 0; k < 3; ++k) {
+#pragma HLS UNROLL
+            total[k] += take_field<FIELD>(chain);
+        }
+        total[3] += tile_sum_t<WEIGHT, VALUE, SIMD>(chain);
+    }
+    for (int k = 0; k < 4; ++k) {
+#pragma HLS UNROLL
+        sum[x + k % 2][pe + k / 2] += SUM(total[k]);
     }
 }
 

@@ -46,11 +46,13 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
         previous.peek(waiting, sums);
         for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-            if (step.value == 0) sums[0].lane[pe] = 0;
+            integer<VALUE::bits + 1 + bits_of<PIXELS>::value, true> total = 0;  // of this word, so that one sum waits
             for (int x = 0; x < PIXELS; ++x) {
 #pragma HLS UNROLL
-                sums[0].lane[pe] += VALUE::value(values.lane[x * PE + pe]);
+                total += VALUE::value(values.lane[x * PE + pe]);
             }
+            if (step.value == 0) sums[0].lane[pe] = 0;
+            sums[0].lane[pe] += exact_t<SUM_BITS>(total);
         }
         previous.push(waiting, sums);
         if (step.last) {
