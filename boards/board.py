@@ -10,7 +10,7 @@ from pathlib import Path
 
 from boards import tables
 from boards.clocks import clocks_up_to
-from boards.errors import BoardError, shown
+from boards.errors import BoardError, listed, shown
 from boards.facts import Clock, Control, Ddr, Dsp, Fmax, Pll, Port, Ps, Resources
 from boards.reader import parse
 
@@ -152,7 +152,7 @@ def _all_different(path: Path, key: str, values: list[str]) -> None:
 def _no_clock(board: Board, mhz: float, clocks: tuple[Clock, ...]) -> str:
     below = [clock for clock in clocks if clock.mhz < mhz]
     above = [clock for clock in clocks if clock.mhz > mhz]
-    sources = ", ".join(f"{pll.name} {round(pll.mhz)} MHz" for pll in board.plls)
+    sources = listed(f"{pll.name} {round(pll.mhz)} MHz" for pll in board.plls)
     neighbours = [f"{clock.mhz:.1f}" for clock in (*below[-1:], *above[:1])]
     nearest = f"nearest {'are' if len(neighbours) == 2 else 'is'} {' and '.join(neighbours)}"
     return f"{mhz:g} MHz is not produced by the PS of {board.title} ({sources} / integers); {nearest}"

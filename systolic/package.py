@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import host
-from boards.errors import GenerateError
+from boards.errors import GenerateError, listed
 from host.contract.manifest import read_manifest
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.simulation_library import sources
@@ -118,7 +118,7 @@ def _read(path: Path) -> bytes:
 def _only(folder: Path, pattern: str, purpose: str) -> bytes:
     paths = sorted(folder.glob(pattern))
     if len(paths) != 1:
-        names = ", ".join(path.name for path in paths) or "none"
+        names = listed(path.name for path in paths) or "none"
         raise GenerateError(f"{folder} must hold one {pattern}, there is {names}: it is {purpose}")
     return _read(paths[0])
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from boards.errors import listed
 from cnn.darknet import heads
 from cnn.darknet.cfg import Section
 from cnn.darknet.graph import Layers, bounded, require
@@ -192,7 +193,7 @@ def _joined(layers: Layers, section: Section, indices: tuple[int, ...]) -> Layer
     require(
         len({(shape.height, shape.width) for shape in shapes}) == 1,
         section.source_of("layers"),
-        f"a route joins maps of one height and width, not {' and '.join(str(shape) for shape in shapes)}",
+        f"a route joins maps of one height and width, not {listed(shapes)}",
     )
     shape = replace(shapes[0], channels=sum(shape.channels for shape in shapes))
     return layers.grown(section, "route", Concat(), shape, *indices)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from boards.errors import NetworkError, shown
+from boards.errors import NetworkError, listed, shown
 from cnn.exported.json_table import JsonTable, is_number
 from cnn.exported.topology import Kernel, LayerOp
 from cnn.network import AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Shape, Upsample
@@ -89,9 +89,7 @@ def _upsample(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, S
 def _concat(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
     first = shapes[0]
     if any((shape.height, shape.width) != (first.height, first.width) for shape in shapes):
-        raise NetworkError(
-            f"{table.source}: a concat needs inputs of one height and width, not {', '.join(map(str, shapes))}"
-        )
+        raise NetworkError(f"{table.source}: a concat needs inputs of one height and width, not {listed(shapes)}")
     return Concat(), Shape(sum(shape.channels for shape in shapes), first.height, first.width)
 
 

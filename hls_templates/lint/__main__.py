@@ -7,11 +7,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from boards.errors import SystolicError
+from boards.errors import GenerateError, SystolicError
 from hls_templates.lint.linter import lint
 from hls_templates.lint.rules import RULES, table
 
 _EPILOG = "The exit status is 0 where nothing is found, 1 where something is, and 2 where the files cannot be linted."
+
+
+LARGEST_SOURCE = 8 << 20  # bytes
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
 def _lint(files: Sequence[Path], top: str) -> int:
     try:
         findings = lint(_read(files), top)
-    except (OSError, UnicodeDecodeError, SystolicError) as error:
+    except (OSError, SystolicError) as error:
         print(error, file=sys.stderr)
         return 2
     print(*findings, sep="\n", end="\n" if findings else "")
@@ -59,9 +62,20 @@ def _read(files: Sequence[Path]) -> dict[str, str]:
     resolved = [file.resolve() for file in files]
     shared = Path(*_common_start([file.parent.parts for file in resolved]))
     return {
-        (file if plain else path.relative_to(shared)).as_posix(): path.read_text()
+        (file if plain else path.relative_to(shared)).as_posix(): _text(path)
         for file, path in zip(files, resolved, strict=True)
     }
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        data = file.read(LARGEST_SOURCE + 1)
+    if len(data) > LARGEST_SOURCE:
+        raise GenerateError(f"{path}: a source has at most {LARGEST_SOURCE >> 20} MB, and this one has more")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise GenerateError(f"{path}: a source is UTF-8 text, and this one is not ({error})") from error
 
 
 def _common_start(folders: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -8,17 +8,25 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from shutil import which
 
-from boards.errors import GenerateError
+from boards.errors import GenerateError, cut
 from hls_templates.headers import fixed_files, include_folders
 
 _ENGINE = fixed_files(*include_folders("systolic"))
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILINE)
 _MARKER = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"')
 _ALLOW = re.compile(r"lint: allow\(([\w-]+)\)\s*\w")  # the reason must begin with a word
-_BESIDE = ".engine"
+_BESIDE, _EXPANDED = ".engine", ".expanded"
 _VENDOR = re.compile(r"(ap_|hls_)\w+\.h$")
-_MOST_BYTES = 64 << 20
+_SECONDS, _MEMORY, _MOST_BYTES = 60, 1 << 30, 16 << 20
+_LIMITED = (
+    "sh",
+    "-c",
+    f'ulimit -v {_MEMORY >> 10}; ulimit -f {_MOST_BYTES >> 9}; ulimit -t {_SECONDS}; exec "$@"',
+    "sh",
+)
+"""A macro may grow without end, and an include may name a device."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +78,23 @@ def _preprocess(root: Path, lines: str, sources: Mapping[str, str]) -> str:
     folders = sorted({str((root / name).parent) for name in sources})
     command = ["g++", "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-D__SYNTHESIS__", "-D__VITIS_HLS__"]
     command += [f"-I{folder}" for folder in [*folders, str(root / _BESIDE)]]
+    expanded = root / _EXPANDED
+    if which("g++") is None:
+        raise GenerateError("the linter needs g++ to expand macros, and it is not installed; install g++")
     try:
-        result = subprocess.run([*command, "-"], input=lines, capture_output=True, text=True, timeout=60)
-    except FileNotFoundError as error:
-        raise GenerateError("the linter needs g++ to expand macros, and it is not installed; install g++") from error
+        result = subprocess.run(
+            [*_LIMITED, *command, "-o", expanded, "-"], input=lines, capture_output=True, text=True, timeout=_SECONDS
+        )
     except subprocess.TimeoutExpired as error:
-        raise GenerateError("the preprocessor must end within 60 s, and it did not; lint fewer files") from error
-    if result.returncode or len(result.stdout) > _MOST_BYTES:
+        raise GenerateError(
+            f"the preprocessor must end within {_SECONDS} s, and it did not; lint fewer files"
+        ) from error
+    if result.returncode:
         first = result.stderr.replace(f"{root}/", "").strip().splitlines()[:3]
-        raise GenerateError(f"the preprocessor must accept the sources, but: {' | '.join(first)}; correct them")
-    return result.stdout
+        raise GenerateError(
+            f"the preprocessor must accept the sources, but: {cut(' | '.join(first), 1000)}; correct them"
+        )
+    return expanded.read_text()
 
 
 def _with_origins(expanded: str, root: Path) -> Unit:

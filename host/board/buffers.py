@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from boards.errors import HostError
+from boards.errors import HostError, cut
 from host.contract.parts import Image, read_image
 
 Allocate = Callable[..., Any]
@@ -96,8 +96,8 @@ class Buffers:
         except (RuntimeError, MemoryError) as error:
             allocated = sum(size for _, size in self.table)
             raise HostError(
-                f"{size} bytes of contiguous memory cannot be allocated ({error}); {allocated} bytes are held already: "
-                "close other accelerators, restart other kernels, or boot with a larger cma"
+                f"{size} bytes of contiguous memory cannot be allocated ({cut(error)}); {allocated} bytes are held "
+                "already: close other accelerators, restart other kernels, or boot with a larger cma"
             ) from error
         self._all.append(buffer)
         return buffer

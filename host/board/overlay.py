@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boards.errors import HostError, listed, shown
+from boards.errors import HostError, cut, listed, shown
 from host.board.description import check_description
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.simulation_library import find_library
@@ -67,7 +67,7 @@ class LoadedOverlay:
             self.overlay = pynq.Overlay(str(self._bit), device=self.device)
         except TypeError as error:
             raise HostError(
-                f"pynq {pynq.__version__} cannot set the clocks of {self._bit.with_suffix('.hwh')} ({error}): "
+                f"pynq {pynq.__version__} cannot set the clocks of {self._bit.with_suffix('.hwh')} ({cut(error)}): "
                 "pynq 4.0.0 finds no PL clock in the description of a Zynq-7000; take pynq 3.1.2 for such a board"
             ) from error
         self.ip = self.in_loop(self._driver())
@@ -141,8 +141,8 @@ class LoadedOverlay:
             self.overlay.download()
         except Exception as error:  # of pynq or the kernel
             raise HostError(
-                f"the accelerator cannot be stopped, its bitstream does not load again ({error}): it may still write "
-                "into its buffers, which are therefore kept; call close() again, or restart the board"
+                f"the accelerator cannot be stopped, its bitstream does not load again ({cut(error)}): it may still "
+                "write into its buffers, which are therefore kept; call close() again, or restart the board"
             ) from error
 
     @property

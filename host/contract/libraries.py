@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import SimulationError
+from boards.errors import LONGEST_FAULT, SimulationError, cut
 from host.contract.streaming import StreamingManifest
 from host.contract.systolic import SystolicManifest, SystolicRegion
 from host.contract.tensors import Integers
@@ -69,7 +69,7 @@ class _Library:
             self.handle, self._path = ctypes.CDLL(str(path)), path
         except OSError as error:
             raise SimulationError(
-                f"a simulation library cannot be loaded ({error}); remove it and build it again"
+                f"a simulation library cannot be loaded ({cut(error, LONGEST_FAULT)}); remove it and build it again"
             ) from error
 
     def function(self, name: str, arguments: Sequence[Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from boards.errors import HostError
+from boards.errors import HostError, cut
 from host.contract.codec import read_json
 from host.contract.parts import Manifest
 
@@ -49,7 +49,7 @@ def _traced(path: Path, manifest: Manifest) -> tuple[float, ...] | None:
     try:
         cycles = tuple(float(count) for count in read_json(path, LARGEST_TRACE)["pass_cycles"])
     except (OSError, ValueError, TypeError, KeyError, OverflowError) as error:
-        raise HostError(f"{path} is not usable ({error}); trace the design again") from error
-    if len(cycles) != manifest.passes or not all(0 < count < 1e12 for count in cycles):
+        raise HostError(f"{path} is not usable ({cut(error)}); trace the design again") from error
+    if len(cycles) != manifest.passes or not all(1 <= count < 1e12 for count in cycles):
         raise HostError(f"{path} must hold cycles for {manifest.passes} passes; trace the design again")
     return cycles

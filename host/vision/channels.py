@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from boards.errors import PictureError
+from boards.errors import LONGEST_FAULT, PictureError, cut
 from host.vision.picture import FITS, LARGEST_MEMORY, Pixels, load_picture
 from host.vision.placement import Placement
 
@@ -31,7 +31,9 @@ def load_frame(path: Path | str) -> Pixels:
     except PictureError as error:
         raise PictureError(f"{path}: {error}") from error
     except (OSError, ValueError) as error:
-        raise PictureError(f"{path}: the array cannot be read ({error}); write it with numpy.save") from error
+        raise PictureError(
+            f"{path}: the array cannot be read ({cut(error, LONGEST_FAULT)}); write it with numpy.save"
+        ) from error
 
 
 def checked_frame(frame: Pixels) -> Pixels:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from boards.errors import ScheduleError, faults
+from boards.errors import ScheduleError, faults, listed
 from cnn.network import (
     Add,
     Concat,
@@ -44,6 +44,7 @@ from cnn.quantized import (
     QuantizedNetwork,
     on_host,
 )
+from scheduler.computes import check_computes
 from scheduler.streaming import graph as g
 
 MOST_STREAMS = 4
@@ -69,9 +70,7 @@ def check_layers(network: Network | QuantizedNetwork) -> None:
             f"the streaming style cannot map {len(refused)} layer(s) of {network.name} yet:\n  "
             + faults(refused, "\n  ")
         )
-    idle = (Input, QInput, Concat)
-    if all(isinstance(node.op, idle) or on_host(node.op) for node in network.nodes):
-        raise ScheduleError(f"{network.name} has no layer that an accelerator could compute; add a convolution")
+    check_computes(network)
 
 
 def _resolve(network: Network | QuantizedNetwork, index: int) -> int:
@@ -109,7 +108,7 @@ def _refuse_join(node: Node | QNode, inputs: Sequence[Node | QNode]) -> str | No
         return f"adds {len(inputs)} maps, at most {MOST_STREAMS} can be added together; add them in steps"
     names = [source.type.datatype.name for source in inputs if isinstance(source, QNode)]
     if isinstance(node.op, Concat) and len(set(names)) > 1:
-        return f"joins {' and '.join(names)}; all inputs have to be of one datatype"
+        return f"joins {listed(names)}; all inputs have to be of one datatype"
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from boards.errors import ScheduleError, faults
+from boards.errors import ScheduleError, faults, listed
 from cnn.network import MaxPool
 from scheduler.streaming import graph as g
 from scheduler.streaming.folded_block import FoldedBlock
@@ -92,7 +92,7 @@ DIVISORS: tuple[Constraint, ...] = (
         "concat and split: parts % SIMD",
         (g.Concat, g.Split),
         lambda s: s.fold.simd >= 1 and all(part % s.fold.simd == 0 for part in s.parts),
-        lambda s: f"simd has to divide each of its parts ({', '.join(map(str, s.parts))}), and {s.fold.simd} does not",
+        lambda s: f"simd has to divide each of its parts ({listed(s.parts)}), and {s.fold.simd} does not",
     ),
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import ScheduleError
+from boards.errors import ScheduleError, faults
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import BITS, Array
 from scheduler.systolic.layers import Layer, lower
@@ -46,7 +46,7 @@ def check_format(network: QuantizedNetwork, layers: Sequence[Layer], array: Arra
     ]
     if too_wide:
         raise ScheduleError(
-            f"the array {array} has lanes of {array.bits} bits, but {network.name} has {'; '.join(too_wide)}; "
+            f"the array {array} has lanes of {array.bits} bits, but {network.name} has {faults(too_wide)}; "
             f"quantise it to {array.bits} bits, or take an array of {lane_bits(network, layers)}"
         )
 

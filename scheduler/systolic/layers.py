@@ -48,6 +48,7 @@ from cnn.quantized import (
     identity,
     on_host,
 )
+from scheduler.computes import check_computes
 
 MAX_STRIDE = 4
 """Of a convolution on the engine."""
@@ -194,14 +195,7 @@ def check_layers(network: Network | QuantizedNetwork) -> None:
             + faults([f"{node.source}: {node.name}: {reason}" for node, reason in refused], "\n  ")
             + _elsewhere([node for node, _ in refused])
         )
-    check_any(network)
-
-
-def check_any(network: Network | QuantizedNetwork) -> None:
-    """ScheduleError where all layers run on the host: then there is no hardware to make."""
-    idle = (Input, QInput, Concat)
-    if all(isinstance(node.op, idle) or on_host(node.op) for node in network.nodes):
-        raise ScheduleError(f"{network.name} has no layer that an accelerator could compute; add a convolution")
+    check_computes(network)
 
 
 def _elsewhere(refused: Sequence[Node | QNode]) -> str:

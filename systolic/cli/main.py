@@ -7,8 +7,9 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import NoReturn
 
-from boards.errors import SystolicError
+from boards.errors import LONGEST_FAULT, SystolicError, cut
 from systolic import __version__
 from systolic.cli.commands import (
     boards,
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:  # a full disk, a file that is gone meanwhile
         _drop_output()
-        return _refused(2, f"{error.filename or 'standard output'}: {error.strerror or error}")
+        return _refused(2, f"{cut(error.filename or 'standard output')}: {cut(error.strerror or error)}")
     except Stopped as signal:
         return _refused(128 + signal.number, "stopped")
     except KeyboardInterrupt:
@@ -77,9 +78,17 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+class Parser(argparse.ArgumentParser):
+    """Of the whole command and, since argparse makes them of the same class, of each command."""
+
+    def error(self, message: str) -> NoReturn:
+        """Usage and a sentence to standard error, and the end with 2. An argument is as long as somebody likes."""
+        super().error(cut(message, LONGEST_FAULT))
+
+
 def parser() -> argparse.ArgumentParser:
     """All commands with their arguments."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="systolic",
         description="From a trained CNN to an FPGA accelerator that is proven before a vendor tool is opened.",
         epilog="example: systolic demo",

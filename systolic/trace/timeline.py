@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from boards.errors import SimulationError
+from boards.errors import SimulationError, listed
 from host.whole_file import check_whole, write_whole
 from systolic.trace.timing import Lane, ProcessTiming, RegionTiming, Timing
 
@@ -76,7 +76,7 @@ def _draw_process(axes: Axes, process: ProcessTiming, cycles: int, start: int, r
 def _chosen(timing: Timing, label: int | None) -> tuple[RegionTiming, ...]:
     regions = tuple(region for region in timing.regions if label is None or region.label == label)
     if not regions:
-        labels = ", ".join(str(region.label) for region in timing.regions)
+        labels = listed(region.label for region in timing.regions)
         raise SimulationError(f"no region has the label {label}; the trace has {labels}")
     return regions
 

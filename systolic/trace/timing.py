@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html import escape
 
-from boards.errors import SimulationError
+from boards.errors import SimulationError, faults
 from scheduler.hardware.ddr import DDR_EFFICIENCY, READ_LATENCY_NS, WRITE_LATENCY_NS
 
 
@@ -247,4 +247,4 @@ class DeadlockError(SimulationError):
             if remedy
             else "no single FIFO depth frees it: use advise() for depths of all streams"
         )
-        super().__init__(f"region {label} deadlocks: {'; '.join(map(str, ring))}; {cure}")
+        super().__init__(f"region {label} deadlocks: {faults([str(waiting) for waiting in ring])}; {cure}")

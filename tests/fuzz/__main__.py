@@ -10,8 +10,10 @@ from tests.fuzz.campaign import Campaign
 # Name → module, or module:function. Each has `run(campaign: Campaign) -> int`, or the function named: it prints what it
 # did and gives the number of defects.
 TARGETS: dict[str, str] = {
+    "arguments": "tests.fuzz.arguments",
     "board": "tests.fuzz.files.mappings:board",
     "cfg": "tests.fuzz.files.networks:cfg",
+    "cycles": "tests.fuzz.sources:cycles",
     "design-streaming": "tests.fuzz.files.designs:streaming",
     "design-systolic": "tests.fuzz.files.designs:systolic",
     "exported": "tests.fuzz.files.networks:exported",
@@ -19,6 +21,7 @@ TARGETS: dict[str, str] = {
     "host": "tests.fuzz.host",
     "hwh": "tests.fuzz.files.mappings:hwh",
     "kills": "tests.fuzz.kills.run",
+    "lint": "tests.fuzz.sources:lint",
     "manifest": "tests.fuzz.files.designs:manifest",
     "names": "tests.fuzz.files.networks:names",
     "networks": "tests.fuzz.networks.run",

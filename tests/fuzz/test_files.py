@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz import arguments, sources
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.files import designs, mappings, networks, onnx_models, pictures
 from tests.fuzz.files.hunt import hunt
@@ -26,6 +27,9 @@ CASES = {
     pictures.PICTURE: 1500,
     designs.MANIFESTS: 1500,
     designs.PROGRAM: 100,
+    sources.CYCLES: 1000,
+    sources.LINT: 60,
+    arguments.ARGUMENTS: 30,
     designs.SYSTOLIC: 60,
     designs.STREAMING: 60,
 }

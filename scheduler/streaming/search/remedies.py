@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from boards import board as board_room
 from boards.board import Board
+from boards.errors import listed
 from scheduler.streaming import graph as g
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
 from scheduler.streaming.search import infeasible
@@ -37,9 +38,7 @@ def what_would_fit(refused: Refused) -> str:
         result = _priced(refused, refused.board, options)
         if result is not None:
             names = " ".join(external)
-            return (
-                f"what fits: the weights of {', '.join(external)} from DDR (--external {names}){_rate(refused, result)}"
-            )
+            return f"what fits: the weights of {listed(external)} from DDR (--external {names}){_rate(refused, result)}"
     for board in _larger_boards(refused.board):
         result = _priced(refused, board, refused.options)
         if result is not None:

@@ -49,7 +49,7 @@ def test_remarks_spaces_and_carriage_returns_are_no_matter(tmp_path: Path) -> No
         (NET + CONV + "groups=3\n", "net.cfg:12: groups=3 must divide the 4 input channels and the 8 filters"),
         (
             NET + CONV + POOL + "[route]\nlayers=0,1\n",
-            "net.cfg:16: a route joins maps of one height and width, not 8×12×16 and 8×6×8",
+            "net.cfg:16: a route joins maps of one height and width, not 8×12×16, 8×6×8",
         ),
         (
             NET + CONV + "[route]\nlayers=1\n",

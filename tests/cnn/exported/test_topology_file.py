@@ -102,6 +102,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         described(convolution(), {"type": "concat", "from": ["input", "convolution1"]}),
         "a concat needs inputs of one height and width, not 3×12×20, 4×10×18",
     ),
+    (
+        described(convolution(), {"type": "concat", "from": ["input"] * 63 + ["convolution1"]}),
+        f"not {', '.join(['3×12×20'] * 12)} and 52 more",
+    ),
     (described(convolution(5), HEAD), "1 anchors × (5 + 1 classes) read 6 channels, but 5 come"),
     (described(convolution(6), {**HEAD, "anchors": [[20, 0]]}), "an anchor is a width and a height in pixels"),
     (described(convolution(6), HEAD, convolution()), "layer 3: no layer reads a detection head"),

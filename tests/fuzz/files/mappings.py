@@ -50,8 +50,7 @@ def graph() -> StreamGraph:
 def schedule_seeds() -> tuple[bytes, ...]:
     """A saved schedule, and what was a defect once."""
     style = style_named("systolic")
-    options = style.options(arrays=("4x8x8",)) if False else style.options()
-    mapping = style.map(network(), load("pynq-z2"), 100.0, options, lambda _: None)
+    mapping = style.map(network(), load("pynq-z2"), 100.0, style.options(), lambda _: None)
     return (mapping.to_json().encode(), *corpus.files("schedule"))
 
 
@@ -76,9 +75,9 @@ def read_folding(path: Path) -> None:
 
 
 def hwh_seeds() -> tuple[bytes, ...]:
-    """Of both styles, as generated."""
+    """Of both styles, as generated, and what was a defect once."""
     golden = Path(__file__).resolve().parents[2] / "golden"
-    return tuple(path.read_bytes() for path in sorted(golden.glob("*/design/*.hwh")))
+    return (*(path.read_bytes() for path in sorted(golden.glob("*/design/*.hwh"))), *corpus.files("hwh"))
 
 
 HWH = Target("hwh", hwh_seeds, TEXT, check_description, "systolic.hwh")

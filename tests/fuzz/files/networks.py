@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 
+from boards.errors import SystolicError
 from cnn import zoo
 from cnn.darknet.files import read_darknet, read_names, read_topology, read_weights, write_darknet_weights
 from cnn.exported.network import array_shapes, read_exported
@@ -17,7 +18,11 @@ from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import parse_topology
 from cnn.network import Network
 from cnn.npz import write_arrays
+from cnn.quantized import QuantizedNetwork
 from cnn.quantized_file import from_npz, to_npz
+from scheduler.streaming import lower as streaming
+from scheduler.systolic import layers as systolic
+from systolic.styles.registry import style_named
 from tests.fuzz.files import corpus
 from tests.fuzz.files.hunt import hunt
 from tests.fuzz.files.mutators import BYTES, TEXT
@@ -37,10 +42,23 @@ def cfg_seeds() -> tuple[bytes, ...]:
 
 
 def read_cfg(path: Path) -> None:
-    """The topology; of a small one also the whole network."""
-    network = read_topology(path)
-    if sum(node.shape.values for node in network.nodes) < FEW:
-        read_darknet(path, None, weight_source=zoo.seeded(1))
+    """The topology; of a small one also the whole network, and whether either style maps it."""
+    topology = read_topology(path)
+    if sum(node.shape.values for node in topology.nodes) < FEW:
+        network = read_darknet(path, None, weight_source=zoo.seeded(1))
+        each(lambda style: style_named(style).check_layers(network))
+
+
+def each(work: Callable[[str], object]) -> None:
+    """Of both styles; what the last one refuses is raised."""
+    refused: SystolicError | None = None
+    for style in ("systolic", "streaming"):
+        try:
+            work(style)
+        except SystolicError as error:
+            refused = error
+    if refused is not None:
+        raise refused
 
 
 @cache
@@ -84,10 +102,14 @@ def exported_seeds() -> tuple[bytes, ...]:
 
 
 def read_exported_file(path: Path) -> None:
-    """The topology; of a small one also its integers."""
+    """The topology; of a small one also its integers, and its layers as each style computes them."""
     topology = parse_topology(path.read_text("utf-8", errors="surrogateescape"), path.name)
     if sum(layer.shape.values for layer in topology.layers) < FEW and _numbers(path) < FEW:
-        zoo.load_exported_file(path, None, 1)
+        quantized = zoo.load_exported_file(path, None, 1).quantized
+        each(lambda style: LOWERED[style](quantized))
+
+
+LOWERED: dict[str, Callable[[QuantizedNetwork], object]] = {"systolic": systolic.lower, "streaming": streaming.lower}
 
 
 def _numbers(path: Path) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
 
 from boards.errors import GenerateError
 from hls_templates.lint import lint
+from hls_templates.lint.__main__ import main
 from tests.hls_templates.lint.designs import DESIGN, KEPT, TYPES, faults
 
 
@@ -67,3 +70,33 @@ def test_constants_of_an_absent_header_are_believed_only_without_it() -> None:
     assert lint({"a.cpp": text}, "top") == ()
     (found,) = lint({"a.cpp": text, "parameters.h": ""}, "top")
     assert found.rule == "unbounded-loop"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            '#define D "/dev/zero"\n#include D\nvoid top() {}\n',
+            "the preprocessor must accept the sources, but: .*memory",
+        ),
+        (
+            f"#define A0 {'x' * 1000}\n"
+            + "".join(f"#define A{i} {f'A{i - 1} ' * 10}\n" for i in range(1, 12))
+            + "A11\n",
+            "the preprocessor must accept the sources, but: .*File",
+        ),
+        ("\n".join(f'#error "{"y" * 900}"' for _ in range(3)), "^.{100,1200}$"),
+    ],
+)
+def test_the_preprocessor_takes_no_end_of_memory_or_disk(text: str, sentence: str) -> None:
+    with pytest.raises(GenerateError, match=sentence):
+        lint({"a.cpp": text}, "top")
+
+
+def test_a_file_without_end_or_of_no_text_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    latin = tmp_path / "latin.cpp"
+    latin.write_bytes(b"// \xe9\n")
+    assert (main(["/dev/zero"]), main([str(latin)])) == (2, 2)
+    told = capsys.readouterr().err
+    assert told.startswith("/dev/zero: a source has at most 8 MB, and this one has more\n")
+    assert f"{latin}: a source is UTF-8 text, and this one is not (" in told

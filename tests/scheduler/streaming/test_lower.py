@@ -148,7 +148,7 @@ def test_bipolar_values_are_not_padded_with_a_zero_they_do_not_have() -> None:
 def test_maps_of_different_datatypes_are_not_joined() -> None:
     made = Layers(3, 8, 8).conv(8, 3).conv(8, 3, 1, None, False, 0)
     made.nodes[1] = replace(made.nodes[1], type=TensorType(DataType(8, True), 1.0))
-    with pytest.raises(ScheduleError, match="concat3: joins INT8 and UINT4; all inputs have to be of one datatype"):
+    with pytest.raises(ScheduleError, match="concat3: joins INT8, UINT4; all inputs have to be of one datatype"):
         lower(made.concat(1, 2).network())
 
 

@@ -1,0 +1,14 @@
+"""What both styles ask of a network before anything else."""
+
+from __future__ import annotations
+
+from boards.errors import ScheduleError
+from cnn.network import Concat, Input, Network
+from cnn.quantized import QInput, QuantizedNetwork, on_host
+
+
+def check_computes(network: Network | QuantizedNetwork) -> None:
+    """ScheduleError where all layers run on the host, or move maps only: then there is no hardware to make."""
+    idle = (Input, QInput, Concat)
+    if all(isinstance(node.op, idle) or on_host(node.op) for node in network.nodes):
+        raise ScheduleError(f"{network.name} has no layer that an accelerator could compute; add a convolution")

@@ -1,0 +1,3 @@
+#define D "/dev/zero"
+#include D
+void top() {}

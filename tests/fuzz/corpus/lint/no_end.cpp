@@ -1,0 +1,2 @@
+#pragma HLS
+void top( /* 
