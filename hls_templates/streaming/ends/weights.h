@@ -6,8 +6,9 @@
 //       cycles a frame = GROUPS · TILES                                  (a run: 1 + frames · that − 1 + WEIGHTS_DEPTH)
 //   load_weights     decoupled, in a memory without initial content (URAM): filled from DDR once a start, then as above
 //       cycles         = TILES · BEATS once, then those of stream_weights
-//   fetch_weights    external: read from DDR again for each group
-//       cycles a frame = GROUPS · TILES · BEATS, as long as DDR gives a beat a cycle
+//   fetch_weights    external: read from DDR again for each group; the beats of a group are asked for before those of the
+//                    group before it are read, in a loop of their own
+//       cycles a frame = GROUPS · (TILES · BEATS + FETCH_DEPTH), as long as DDR gives a beat a cycle
 //
 // In DDR a tile is a whole number of beats, BEATS, of BYTES bytes. Weight pe · SIMD + simd takes the next 1, 2, 4, 8 or
 // 16 bits, the fewest that hold it, from the least significant bit on (scheduler/streaming/weights.py writes the
