@@ -23,6 +23,7 @@
 #define SYSTOLIC_ENTER
 #define SYSTOLIC_PIPELINE(ii, depth) SYSTOLIC_PRAGMA(HLS PIPELINE II = ii)
 #define SYSTOLIC_STREAM(stream_, depth_) SYSTOLIC_PRAGMA(HLS STREAM variable = stream_ depth = depth_)
+#define SYSTOLIC_FORWARD(stream_, value) (stream_).write(value)
 #define SYSTOLIC_SEQUENTIAL(cycles)
 #define SYSTOLIC_BURST_READ(bundle, address, beats)
 #define SYSTOLIC_BURST_WRITE(bundle, address, beats)
@@ -40,6 +41,7 @@
 #define SYSTOLIC_ENTER ::systolic::trace::enter()
 #define SYSTOLIC_PIPELINE(ii, depth) ::systolic::trace::Iteration systolic_iteration_((ii), (depth))
 #define SYSTOLIC_STREAM(variable, depth) ::systolic::name_stream((variable), #variable, (depth))
+#define SYSTOLIC_FORWARD(stream_, value) (stream_).forward(value)
 #define SYSTOLIC_SEQUENTIAL(cycles) ::systolic::trace::sequential(cycles)
 #define SYSTOLIC_BURST_READ(bundle, address, beats) ::systolic::trace::burst_read((bundle), (address), (beats))
 #define SYSTOLIC_BURST_WRITE(bundle, address, beats) ::systolic::trace::burst_write((bundle), (address), (beats))
@@ -64,6 +66,7 @@
 #endif
 #define SYSTOLIC_ENTER static_cast<void>(0)
 #define SYSTOLIC_PIPELINE(ii, depth) (SYSTOLIC_UNUSED(ii), SYSTOLIC_UNUSED(depth))
+#define SYSTOLIC_FORWARD(stream_, value) (stream_).write(value)
 #define SYSTOLIC_SEQUENTIAL(cycles) SYSTOLIC_UNUSED(cycles)
 #define SYSTOLIC_BURST_READ(bundle, address, beats) \
     (SYSTOLIC_UNUSED(bundle), SYSTOLIC_UNUSED(address), SYSTOLIC_UNUSED(beats))

@@ -137,6 +137,14 @@ public:
         ++tail_;
     }
 
+    // Of SYSTOLIC_FORWARD: written in the cycle after what it forwards was read.
+    void forward(const T &value) {
+        on_forward();
+        if (__builtin_expect(tail_ == end_, 0)) grow();
+        ::new (static_cast<void *>(tail_)) T(value);
+        ++tail_;
+    }
+
     void operator>>(T &value) { read(value); }
     void operator<<(const T &value) { write(value); }
 
@@ -229,10 +237,12 @@ private:
 #if defined(SYSTOLIC_TRACE)
     void on_read() { systolic::trace::on_read(tag_, name_); }
     void on_write() { systolic::trace::on_write(tag_, name_); }
+    void on_forward() { systolic::trace::on_forward(tag_, name_); }
     systolic::trace::StreamTag tag_{sizeof(T)};
 #else
     void on_read() {}
     void on_write() {}
+    void on_forward() {}
 #endif
 
     T *head_ = nullptr;

@@ -231,7 +231,7 @@ void RegionSolver::open_channels(const TraceRecord &trace, std::size_t number) {
     for (const Pattern &pattern : region_.processes[number].patterns) {
         for (Code code : pattern.raw) {
             const Kind kind = kind_of(code);
-            if (kind == kRead || kind == kWrite) continue;
+            if (kind == kRead || kind == kWrite || kind == kForward) continue;
             open_channel(trace, number, code_of(kind == kLoad || kind == kBurstRead ? kLoad : kStore, index_of(code)));
         }
     }
@@ -442,6 +442,8 @@ void RegionSolver::commit(Process &process, Code code, std::int64_t now) {
             break;
         case kBurstWrite:
             process.store_channels[index]->declare(process.record->bursts[process.next_burst++], now);
+            break;
+        case kForward:  // a kWrite in every pattern
             break;
     }
 }

@@ -152,7 +152,8 @@ const char *verb_of(Kind kind) {
 }
 
 std::string port_name(Code code) {
-    if (kind_of(code) <= kWrite) return "stream " + quoted(session.region().streams[index_of(code)].name);
+    if (kind_of(code) <= kWrite || kind_of(code) == kForward)
+        return "stream " + quoted(session.region().streams[index_of(code)].name);
     return "bundle " + std::to_string(index_of(code));
 }
 
@@ -165,10 +166,10 @@ std::string port_name(Code code) {
 
 Place place_of(Kind kind) {
     if (kind == kLoad) return kLoads;
-    return kind == kRead || kind == kBurstRead ? kFront : kBack;
+    return kind == kRead || kind == kBurstRead || kind == kForward ? kFront : kBack;
 }
 
-bool is_port(Kind kind) { return kind <= kStore; }
+bool is_port(Kind kind) { return kind <= kStore || kind == kForward; }
 
 // (stage, code) of each access: the first read at stage 0, the last write at stage depth - 1.
 std::vector<std::pair<std::int64_t, Code>> staged(const std::vector<Code> &raw, const Run &run, Place place) {
@@ -183,7 +184,8 @@ std::vector<std::pair<std::int64_t, Code>> staged(const std::vector<Code> &raw, 
         if (is_port(kind) && times > std::min(run.ii, run.depth)) fail_port(raw[i], times, run);
         std::int64_t stage = place == kBack ? run.depth - 1 : 0;
         if (is_port(kind)) stage += place == kBack ? order[i] - (times - 1) : order[i];
-        result.emplace_back(stage, raw[i]);
+        if (kind == kForward) result.emplace_back(stage + 1, code_of(kWrite, index_of(raw[i])));
+        else result.emplace_back(stage, raw[i]);
     }
     std::stable_sort(result.begin(), result.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
     return result;
@@ -247,7 +249,8 @@ void count_accesses(RegionRecord &region, ProcessRecord &process) {
         for (Code code : process.patterns[entry.pattern].raw) {
             process.accesses += entry.count;
             if (kind_of(code) == kRead) region.streams[index_of(code)].reads += entry.count;
-            if (kind_of(code) == kWrite) region.streams[index_of(code)].writes += entry.count;
+            if (kind_of(code) == kWrite || kind_of(code) == kForward)
+                region.streams[index_of(code)].writes += entry.count;
         }
     }
 }

@@ -23,7 +23,8 @@ enum Kind : std::uint32_t {
     kStore = 3,
     kBurstRead = 4,
     kBurstWrite = 5,
-    kResponse = 6
+    kResponse = 6,
+    kForward = 7  // a write of what was read in the same iteration, as soon as it is there: at stage 1
 };
 constexpr std::uint32_t kKindBits = 3;
 
@@ -40,7 +41,7 @@ struct Group {
     std::uint32_t count;
 };
 
-// Stream reads and requests stand at the front of the pipeline, writes at its end, loads at the front or, in a loop
+// Stream reads, what they forward and requests stand at the front of the pipeline, writes at its end, loads at the front or, in a loop
 // that makes its own requests, later. Each list is in order of time even where iterations overlap, so that a solver
 // merges sorted lists.
 enum Place { kFront = 0, kLoads = 1, kBack = 2, kPlaces = 3 };
@@ -170,6 +171,12 @@ inline void on_write(StreamTag &tag, const std::string &name) {
     if (!recorder.on) return;
     if (__builtin_expect(tag.writer != recorder.activation, 0)) bind(tag, name, true);
     push(code_of(kWrite, tag.id));
+}
+
+inline void on_forward(StreamTag &tag, const std::string &name) {
+    if (!recorder.on) return;
+    if (__builtin_expect(tag.writer != recorder.activation, 0)) bind(tag, name, true);
+    push(code_of(kForward, tag.id));
 }
 
 template <typename I>

@@ -289,7 +289,7 @@ inline activations_t gather(const pass_t &pass, const strides_t &strides, const 
 // tile, and loads ``loads`` words from each port or bank, as far as row stride ``end``.
 inline void load_phase(const pass_t &pass, const strides_t &strides, feed_start_t start, int feeds, load_cursor_t &load,
                        int loads, int end, lanes_t rows[ROW_DEPTH / 2][2][ROWS], const map_buffer_t from,
-                       hls::stream<lanes_t> ports[MAP_PORTS], hls::stream<activations_t> &activations) {
+                       hls::stream<lanes_t> ports[MAP_PORTS], hls::stream<words_t> activations[ROWS]) {
 #pragma HLS INLINE off
     const int cycles = maximum(feeds, loads);
     const int row = start.row;
@@ -309,7 +309,11 @@ inline void load_phase(const pass_t &pass, const strides_t &strides, feed_start_
             next_load(pass, load);
         }
         if (i < feeds) {
-            activations.write(gather(pass, strides, feed, row, rows));
+            const activations_t step = gather(pass, strides, feed, row, rows);
+            for (int m = 0; m < ROWS; ++m) {
+#pragma HLS UNROLL
+                activations[m].write(step.row[m]);
+            }
             next_feed(pass, start, feed);
         }
     }
@@ -319,7 +323,7 @@ inline void load_phase(const pass_t &pass, const strides_t &strides, feed_start_
 // The function is static, as every one that keeps a memory: the static variables of an inline function may be shared by
 // libraries, and the address sanitizer does not watch such variables.
 static inline void load(pass_t pass, const map_buffer_t from, hls::stream<lanes_t> ports[MAP_PORTS],
-                        hls::stream<activations_t> &activations) {
+                        hls::stream<words_t> activations[ROWS]) {
     SYSTOLIC_PROCESS("load");
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
     static lanes_t rows[ROW_DEPTH / 2][2][ROWS];

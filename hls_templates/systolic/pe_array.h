@@ -1,9 +1,10 @@
 // The PE array: ROWS output rows × COLUMNS output channels × LANES input channels a cycle (II 1), output-stationary: a
 // sum stays in its PE until it is complete.
 //
-// Data moves from register to register. Weights and their control signals enter row 0 and go down one row a cycle, so
-// that no weight bit drives more than one row; the activations of row m are delayed by m cycles, so that they meet. All
-// columns of a row share its activations. At 4 bits two neighbouring positions of a row share every DSP.
+// Each row of PEs is a process of its own, all of them the same: a row waits for what it takes, and no signal reaches
+// the whole array. Weights go from row to row, so that no weight bit drives more than one row; row m takes a step
+// 2 · m cycles after row 0. All columns of a row share its activations. At 4 bits two neighbouring positions of a row
+// share every DSP.
 #ifndef SYSTOLIC_PE_ARRAY_H
 #define SYSTOLIC_PE_ARRAY_H
 
@@ -14,11 +15,6 @@
 #include "pass.h"
 #include "types.h"
 
-// What goes down beside the weights: whether they are weights at all, of the first step of a position, of the last.
-struct control_t {
-    bool valid, first, last;
-};
-
 // The lane that is number ``l`` of chain ``chain``: a chain of products is summed inside the DSPs (packed.h). At 4 bits
 // even and odd lanes have chains of their own, because the odd lanes of a pixel are its high nibbles (load.h), which
 // count 16 times.
@@ -28,9 +24,10 @@ inline int chain_lane(int chain, int l) {
     return chain * PACK_CHAIN + l;
 }
 
-// One cycle of a row of PEs: sums.position[p].column[n] += Σ over lanes of weight · activation, from 0 where ``first``.
+// One cycle of a row of PEs: sums[p][n] += Σ over lanes of weight · activation, from 0 where ``first``.
 // What comes in this cycle is added up before the sum so far: only one addition waits for the cycle before.
-inline void pe_row(const words_t &words, const weights_t &weights, bool first, bool nibbles, positions_t &sums) {
+inline void add_products(const words_t &words, const weights_t &weights, bool first, bool nibbles,
+                         sum_t sums[POSITIONS][COLUMNS]) {
 #pragma HLS INLINE
 #if SYSTOLIC_PACKED
     for (int n = 0; n < COLUMNS; n += PACK_COLUMNS) {
@@ -67,7 +64,7 @@ inline void pe_row(const words_t &words, const weights_t &weights, bool first, b
         }
         for (int f = 0; f < FIELDS; ++f) {
 #pragma HLS UNROLL
-            sum_t &sum = sums.position[f / PACK_COLUMNS].column[n + f % PACK_COLUMNS];
+            sum_t &sum = sums[f / PACK_COLUMNS][n + f % PACK_COLUMNS];
             sum = (first ? sum_t(0) : sum) + total[f / PACK_COLUMNS][f % PACK_COLUMNS];
         }
     }
@@ -75,70 +72,77 @@ inline void pe_row(const words_t &words, const weights_t &weights, bool first, b
     // The same sums, in an order that a compiler vectorises.
     for (int p = 0; p < POSITIONS; ++p) {
         sum_t sum[COLUMNS];
-        for (int n = 0; n < COLUMNS; ++n) sum[n] = first ? 0 : sums.position[p].column[n];
+        for (int n = 0; n < COLUMNS; ++n) sum[n] = first ? 0 : sums[p][n];
         for (int l = 0; l < LANES; ++l) {
             const sum_t a = words.position[p].lane[l] * (nibbles && l % 2 == 1 ? 16 : 1);
             for (int n = 0; n < COLUMNS; ++n) sum[n] += a * weights.value[l * COLUMNS + n];
         }
-        for (int n = 0; n < COLUMNS; ++n) sums.position[p].column[n] = sum[n];
+        for (int n = 0; n < COLUMNS; ++n) sums[p][n] = sum[n];
     }
 #endif
 }
 
-inline void pe_array(pass_t pass, hls::stream<activations_t> &activations, hls::stream<weights_t> &weights,
-                     hls::stream<positions_t> sums[ROWS]) {
-    SYSTOLIC_PROCESS("pe_array");
-    words_t delay[ROWS][ROWS];  // delay[m][0 … m]: row m's activations, delayed by m cycles
-    weights_t weight[ROWS];
-    control_t control[ROWS];
-    positions_t accumulator[ROWS];
-#pragma HLS ARRAY_PARTITION variable = delay complete dim = 0
-#pragma HLS ARRAY_PARTITION variable = weight complete
-#pragma HLS ARRAY_PARTITION variable = control complete
-#pragma HLS ARRAY_PARTITION variable = accumulator complete
-    for (int m = 0; m < ROWS; ++m) {
+// A step of a row: number ``step`` of ``last_step`` + 1 of a position, whose sums leave after the last.
+inline void row_step(const words_t &words, const weights_t &weights, bool nibbles, int last_step, int &step,
+                     sum_t accumulator[POSITIONS][COLUMNS], hls::stream<positions_t> &sums) {
+#pragma HLS INLINE
+    add_products(words, weights, step == 0, nibbles, accumulator);
+    if (step == last_step) {
+        positions_t out;
+        for (int p = 0; p < POSITIONS; ++p) {
 #pragma HLS UNROLL
-        control[m].valid = control[m].first = control[m].last = false;
+            for (int n = 0; n < COLUMNS; ++n) {
+#pragma HLS UNROLL
+                out.position[p].column[n] = accumulator[p][n];
+            }
+        }
+        sums.write(out);
     }
+    step = step == last_step ? 0 : step + 1;
+}
+
+// An array of 4 bits takes a pixel of 8 bits as two nibbles.
+inline bool takes_nibbles(const pass_t &pass) {
+#pragma HLS INLINE
+    return VALUE_BITS == 4 && pass.pixel_input;
+}
+
+// A row that has another one below it, to which it forwards the weights.
+//
+// A tool may turn a sum into a tree (EXPRESSION_BALANCE). The products of a chain are to be added one after the other,
+// as DSPs pass them on: each adds its product to what the one before gives (PCIN), a cycle later, with no adder of LUTs.
+inline void pe_row(pass_t pass, hls::stream<words_t> &activations, hls::stream<weights_t> &weights,
+                   hls::stream<weights_t> &below, hls::stream<positions_t> &sums) {
 #pragma HLS EXPRESSION_BALANCE off
-    // A tool may turn a sum into a tree. The products of a chain are to be added one after the other, as DSPs pass them
-    // on: each adds its product to what the one before gives (PCIN), a cycle later, with no adder of LUTs.
-    //
-    // An array of 4 bits takes a pixel of 8 bits as two nibbles.
-    const bool nibbles = VALUE_BITS == 4 && pass.pixel_input;
+    SYSTOLIC_PROCESS("pe_row");
+    sum_t accumulator[POSITIONS][COLUMNS];
+#pragma HLS ARRAY_PARTITION variable = accumulator complete dim = 0
+    const bool nibbles = takes_nibbles(pass);
     int step = 0;
     SYSTOLIC_ENTER;
-    for (int i = 0; i < pass.array_steps + ROWS - 1; ++i) {
+    for (int i = 0; i < pass.array_steps; ++i) {
         SYSTOLIC_PIPELINE(1, 16);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        for (int m = ROWS - 1; m > 0; --m) {
-#pragma HLS UNROLL
-            weight[m] = weight[m - 1];
-            control[m] = control[m - 1];
-            for (int d = m; d > 0; --d) {
-#pragma HLS UNROLL
-                delay[m][d] = delay[m][d - 1];
-            }
-        }
-        control[0].valid = i < pass.array_steps;
-        control[0].first = step == 0;
-        control[0].last = step == pass.steps - 1;
-        step = control[0].last ? 0 : step + 1;
-        if (control[0].valid) {
-            const activations_t word = activations.read();
-            weight[0] = weights.read();
-            for (int m = 0; m < ROWS; ++m) {
-#pragma HLS UNROLL
-                delay[m][0] = word.row[m];
-            }
-        }
-        for (int m = 0; m < ROWS; ++m) {
-#pragma HLS UNROLL
-            if (control[m].valid) {
-                pe_row(delay[m][m], weight[m], control[m].first, nibbles, accumulator[m]);
-                if (control[m].last) sums[m].write(accumulator[m]);
-            }
-        }
+        const weights_t weight = weights.read();
+        SYSTOLIC_FORWARD(below, weight);
+        row_step(activations.read(), weight, nibbles, pass.steps - 1, step, accumulator, sums);
+    }
+}
+
+// The last row.
+inline void last_pe_row(pass_t pass, hls::stream<words_t> &activations, hls::stream<weights_t> &weights,
+                        hls::stream<positions_t> &sums) {
+#pragma HLS EXPRESSION_BALANCE off
+    SYSTOLIC_PROCESS("pe_row");
+    sum_t accumulator[POSITIONS][COLUMNS];
+#pragma HLS ARRAY_PARTITION variable = accumulator complete dim = 0
+    const bool nibbles = takes_nibbles(pass);
+    int step = 0;
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < pass.array_steps; ++i) {
+        SYSTOLIC_PIPELINE(1, 16);
+#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+        row_step(activations.read(), weights.read(), nibbles, pass.steps - 1, step, accumulator, sums);
     }
 }
 

@@ -56,6 +56,7 @@ def systolic_sources(values: SystolicValues) -> dict[str, str]:
     """File name → text: parameters.h, top.h, top.cpp and the fixed headers that they include."""
     fields = {
         **vars(values),
+        "rows": next(parameter.value for parameter in values.parameters if parameter.name == "ROWS"),
         "title": comment(values.title),
         "reasons": [comment(line) for line in values.reasons],
         "parameters": [Parameter(identifier(p.name), p.value, comment(p.reason)) for p in values.parameters],

@@ -47,6 +47,7 @@ def body(source: str, tmp_path: Path, *options: str) -> str:
         ("SYSTOLIC_STREAM(rows, DEPTH)", "#pragma HLS STREAM variable = rows depth = 64"),
         ('SYSTOLIC_PROCESS("load")', ""),
         ("SYSTOLIC_ENTER", ""),
+        ("SYSTOLIC_FORWARD(below, weight)", "(below).write(weight)"),
         ("SYSTOLIC_SEQUENTIAL(4)", ""),
         ("SYSTOLIC_BURST_READ(0, a, n)", ""),
         ("SYSTOLIC_BURST_WRITE(0, a, n)", ""),

@@ -156,9 +156,9 @@ def test_the_least_that_a_pass_begins_and_ends_with() -> None:
     shape = layer.shape
     assert least_fill(shape, 5, 2, 30, DDR) == 4 * 30 + 16 + 16 + 3 + 50 + 4
     assert least_fill(replace(shape, from_chip=True), 5, 2, 30, DDR) == 2 * 30 + 16
-    # the last row's result 32 cycles behind the first row's, an empty pipeline, hand-shakes; the answer of a write
-    assert least_drain(replace(shape, to_chip=True), 5, DDR) == 5 + 32 - 1 + 8 + 4
-    assert least_drain(shape, 5, DDR) == 5 + 32 - 1 + 8 + 4 + 1 + 20 + 8
+    # the last row is 2 · 4 cycles behind, its result 32 more; an empty pipeline, hand-shakes; the answer of a write
+    assert least_drain(replace(shape, to_chip=True), 5, DDR) == 2 * 4 + 32 + 8 + 4
+    assert least_drain(shape, 5, DDR) == 2 * 4 + 32 + 8 + 4 + 1 + 20 + 8
     assert least_weights(100, DDR) == 1 + 50 + 4 + 100 + 8
     assert program_cycles(DDR) == 256 // 4 + 50 + 2
 

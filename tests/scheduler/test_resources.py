@@ -136,7 +136,8 @@ def test_fits_needs_every_resource() -> None:
             + 2 * 8 * 192  # bias, rounding, shifts
             + 2 * 5 * 8 * 32  # sums that pool
             + (7 + 2 * 6) * 8 * 33,  # products of 32 × 9 bits
-            (5 + 4 + 3 + 2 + 1) * 64 + 5 * 8 * 64 + 4 * 5 * 8 * 32 + 2 * 8 * 4 * 64,
+            # words and weights of a row, delayed by 1 to 8 cycles
+            5 * 64 * (1 + 8) * 9 // 2 + 4 * 5 * 8 * 32 + 2 * 8 * 4 * 64,
         ),
         (
             Array(6, 16, 8, 4, 4, bits=4),
@@ -146,12 +147,12 @@ def test_fits_needs_every_resource() -> None:
             + 4 * 16 * 192
             + 2 * 6 * 16 * 32
             + (7 + 4 * 6) * 8 * 33,
-            2 * 21 * 32 + 6 * 16 * 32 + 4 * 6 * 16 * 32 * 2 + 4 * 16 * 4 * 64,
+            6 * 32 * (2 + 16) * 5 // 2 + 4 * 6 * 16 * 32 * 2 + 4 * 16 * 4 * 64,
         ),
         (
             Array(7, 16, 16, 1, 1, bits=16),
             112 * 2 * 32 + 7 * 256 * 2 + 7 * 256 * 3 + 16 * 192 + 2 * 7 * 16 * 32 + (7 + 6) * 8 * 33,
-            28 * 256 + 7 * 16 * 256 + 4 * 7 * 16 * 32 + 16 * 4 * 64,
+            7 * 256 * (1 + 16) * 9 // 2 + 4 * 7 * 16 * 32 + 16 * 4 * 64,
         ),
     ],
     ids=["8 bits", "4 bits", "16 bits"],
@@ -164,13 +165,13 @@ def test_ports_and_fifos_by_hand() -> None:
     """5×8×8, two ports each, two Saver rows: words of 64 bits, sums of 8 · 32, results of 8 · 16. A FIFO of at most
     32 words is a LUT a bit; a port's 64 words of 64 bits are a BRAM36."""
     used = fixed_usage(Array(5, 8, 8), load("zcu104"))
-    fifos = 3 * 2 * 64 + 5 * 64 + 8 * 64 + 5 * 256 + 2 * 256 + 2 * 128
+    fifos = 3 * 2 * 64 + 5 * 64 + 5 * 8 * 64 + 5 * 256 + 2 * 256 + 2 * 128
     fifos += 113 + (1 + 2) * 160 + 17  # a tile; a chunk for arrange and for each port; what is said of a group
     assert used == Usage(5 * 8 * 4, 2 * 2 + 2, 0, fabric(Array(5, 8, 8)).lut + fifos, fifos)
     wide = Array(40, 16, 8, 4, 4, 4, bits=4, weight_words=4)
     used = fixed_usage(wide, load("zcu104"))
-    # words of 32 bits, of weights 4 of them; two positions; sums wait 44 deep, two LUTs a bit
-    fifos = 4 * 32 + 4 * 128 + 4 * 32 + 40 * 64 + 16 * 32 + 40 * 1024 * 2 + 4 * 512 + 4 * 256
+    # words of 32 bits, of weights 4 of them; two positions; words and sums wait 84 deep, three LUTs a bit
+    fifos = 4 * 32 + 4 * 128 + 4 * 32 + 40 * 64 * 3 + 40 * 16 * 32 + 40 * 1024 * 3 + 4 * 512 + 4 * 256
     fifos += 113 + (1 + 4) * 160 + 17
     assert (used.lut - fabric(wide).lut, used.lutram, used.bram36) == (fifos, fifos, 8 + 4 * 2)
 

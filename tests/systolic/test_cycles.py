@@ -97,6 +97,19 @@ def test_back_pressure_from_the_last_to_the_first(kernel: Run) -> None:
     assert first.stall_space == 33
 
 
+# The forwarder reads at 2 + i, forwards at 3 + i and writes at 2 + i + 5. The first sink reads at 4 + i and ends at
+# 4 + 7 + 1 = 12, the second one reads at 8 + i and ends at 16.
+# A first sink of II 4 reads element i at 4 + 4·i, and ends at 4 + 28 + 1 = 33: what is forwarded waits for space, and
+# the pipeline with it. Element i ≥ 2 is forwarded at R[i − 2] + 1 = 4·i − 3, the last at 25; it is written 4 later.
+def test_what_is_forwarded_leaves_a_cycle_after_it_was_read(kernel: Run) -> None:
+    timing = solve(kernel("run_forwarding", 8, 1))
+    assert timing.regions[0].cycles == 16
+    assert [found.idle for found in timing.regions[0].processes if found.name.startswith("sink")] == [4, 0]
+    slow = solve(kernel("run_forwarding", 8, 4))
+    assert slow.regions[0].cycles == 33
+    assert [found.idle for found in slow.regions[0].processes if found.name.startswith("sink")] == [0, 33 - 31]
+
+
 # The source writes at 1…4, pauses 10 and enters a loop, writes at 16…19. The relay, 6 deep, reads 0…3 at 2…5,
 # and stands still for element 4 until 17 with all four in flight: element 0 leaves at 18 (7 if it could flow
 # on), element 7 at 25. The sink reads one later and ends at 27.

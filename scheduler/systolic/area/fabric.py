@@ -42,11 +42,12 @@ def fabric(array: Array) -> Fabric:
     windows = array.packing.positions * array.rows * word * ceil_div(array.word_pixels, 3)
     requantisers = array.save_rows * array.columns * (SUM_BITS + 2 * 48 + 64)  # bias, rounding, shift by 4:1 stages
     pools = 2 * array.rows * array.columns * SUM_BITS
-    skew = array.rows * (array.rows + 1) // 2 * word * array.packing.positions
+    # What a row takes in a step, delayed for each DSP of a chain by a cycle more than for the one before.
+    taken = array.rows * word * (array.columns + array.packing.positions)
+    delays = taken * (array.pack_chain + 1) // 2
     addresses = (PASS_PRODUCTS + PORT_PRODUCTS * array.map_ports) * product_luts(ADDRESS_BITS, COUNT_BITS)
-    weights = array.rows * array.columns * word
     sums = array.rows * array.columns * SUM_BITS * array.packing.positions
     return Fabric(
         lut=adders + rotation + windows + requantisers + pools + addresses,
-        ff=skew + weights + 4 * sums + array.save_rows * array.columns * 4 * 64,
+        ff=delays + 4 * sums + array.save_rows * array.columns * 4 * 64,
     )

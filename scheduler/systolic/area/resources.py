@@ -198,6 +198,15 @@ POOL_TILE_BITS, CHUNK_BITS = 5 * 16 + 1 + 32, 4 * 16 + 3 * 32
 GROUP_BITS = 16 + 1
 """systolic/types.h, group_t: beside the sums."""
 
+ROW_LAG = 2
+"""systolic/pe_array.h: cycles by which a row of PEs is behind the one above; weights are read, and written a cycle
+later."""
+
+
+def _skewed(array: Array) -> int:
+    return ROW_LAG * array.rows + WAIT_DEPTH
+
+
 PORT_BUFFERS = (
     _port("maps", lambda a: 2 * a.map_ports, _word),
     _port("weights", lambda a: a.weight_ports, lambda a: _word(a) * a.weight_words),
@@ -207,11 +216,11 @@ FIFOS = (
     _fifo("rows", lambda a: a.map_ports, _word, lambda a: FIFO_DEPTH),
     _fifo("beats", lambda a: a.weight_ports, lambda a: _word(a) * a.weight_words, lambda a: FIFO_DEPTH),
     _fifo("saved", lambda a: a.map_ports, _word, lambda a: FIFO_DEPTH),
-    _fifo("activations", lambda a: a.rows, lambda a: _word(a) * a.packing.positions, lambda a: WAIT_DEPTH),
-    _fifo("weights", lambda a: a.columns, _word, lambda a: WAIT_DEPTH),
-    # Row m gives its sums m cycles after row 0, and the Saver takes all rows at once: a shallower FIFO deadlocks at one
-    # step a position.
-    _fifo("sums", lambda a: a.rows, lambda a: _sums(a) * a.packing.positions, lambda a: a.rows + WAIT_DEPTH),
+    # Row m takes a step 2 · m cycles after row 0. load gives all rows theirs at once, and the Saver takes the sums of
+    # all at once: a shallower FIFO makes the rows wait for each other, or deadlocks at one step a position.
+    _fifo("activations", lambda a: a.rows, lambda a: _word(a) * a.packing.positions, _skewed),
+    _fifo("weights", lambda a: a.rows * a.columns, _word, lambda a: WAIT_DEPTH),
+    _fifo("sums", lambda a: a.rows, lambda a: _sums(a) * a.packing.positions, _skewed),
     _fifo("tiles", lambda a: 1, lambda a: POOL_TILE_BITS, lambda a: WAIT_DEPTH),
     _fifo("chunks", lambda a: 1, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
     _fifo("port_chunks", lambda a: a.map_ports, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),

@@ -1,14 +1,14 @@
 """Cycles of one pass: a recurrence over its tiles, of the processes that the engine runs, in their order.
 
     read_rows ── load ──┐
-                        ├── pe_array ── pool ── requantise ── arrange ── write_rows
+                        ├── pe_row ─── pool ── requantise ── arrange ── write_rows
     read_weights ─ feed ┘
 
 A pass is: its first rows arrive; then tile after tile computes, while the next rows, the next weights and the results
 of the tile before move; at the end the last results drain.
 
     read_rows, load    fill │ next tile's rows   │ next tile's rows   │
-    pe_array                │ tile 0             │ tile 1             │ …  │
+    pe_row                  │ tile 0             │ tile 1             │ …  │
     pool … write_rows               │ results 0          │ results 1       │ drain
 
 A tile begins when three processes are through with what comes before: the array with the tile before, load with this
@@ -45,6 +45,7 @@ from scheduler.systolic.model.saver import (
     SAVER_STAGES,
     chunk_begin,
     save,
+    skew_of,
     tail_columns,
     tile_save,
 )
@@ -98,7 +99,7 @@ def least_fill(shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr
 
 def least_drain(shape: LayerShape, rows: int, ddr: DdrTiming) -> int:
     """Cycles after the array's last step, at least: see ``_end``."""
-    drained = rows + SAVER_STAGES - 1 + CHUNK_BUBBLE + REGION
+    drained = skew_of(rows) + SAVER_STAGES + CHUNK_BUBBLE + REGION
     return drained if shape.to_chip else drained + 1 + ddr.write_latency + ANSWER
 
 
@@ -331,7 +332,7 @@ def _end(grid: PassGrid, state: State) -> Times:
     not there yet of the next pass's first weights."""
     arrays, shape, ddr = grid.arrays, grid.shape, grid.ddr
     groups = ceiling(grid.saved(grid.row_tiles - 1) / arrays.save_rows)
-    last_result = latest(state.arrange_done, state.array + arrays.rows + SAVER_STAGES + groups - 2)
+    last_result = latest(state.arrange_done, state.array + skew_of(arrays.rows) + SAVER_STAGES + groups - 1)
     begin = chunk_begin(grid, state, last_result)
     if shape.to_chip:
         return latest(begin + state.chunk_leaves, state.weights_ready) + REGION

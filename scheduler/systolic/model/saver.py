@@ -18,12 +18,12 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.area.resources import FIFO_DEPTH
+from scheduler.systolic.area.resources import FIFO_DEPTH, ROW_LAG
 from scheduler.systolic.model.grid import BURSTS_TOGETHER, PART_BUBBLE, PassGrid, Times, ceiling, latest
 from scheduler.systolic.model.state import State
 
 ARRAY_STAGES = 15
-"""pe_array: from an iteration to the write of its sums, before the skew of the rows."""
+"""A row of PEs: from an iteration to the write of its sums."""
 
 POOL_STAGES, REQUANTISE_STAGES, ARRANGE_STAGES = 5, 12, 7
 """Depths of their pipelines; a test compares them with the code."""
@@ -38,7 +38,7 @@ HELD_GROUPS = FROZEN_GROUPS + 7
 """Groups between pool's reads and arrange's: those, and two FIFOs of 4, less the one that waits."""
 
 FIFO_WORDS = 4
-"""Depth of the FIFOs between processes in step; that of sums has ``rows`` more."""
+"""Depth of the FIFOs between processes in step; that of sums has the skew of the rows more."""
 
 CHUNK_BUBBLE = ARRANGE_STAGES + 1
 """arrange: between two chunks its pipeline drains, what the next one is comes, and it is entered."""
@@ -52,6 +52,11 @@ ANSWERS_BEFORE = BURSTS_TOGETHER + 5
 SENT_LATER = FIFO_DEPTH + 2 + ANSWERS_BEFORE
 """Cycles between arrange's last word of a chunk and write_rows being free for the next, at most: words in the FIFO and
 the pipeline, and the answers."""
+
+
+def skew_of(rows: int) -> int:
+    """Cycles by which the last row of the array is behind the first."""
+    return ROW_LAG * (rows - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +106,7 @@ def tile_save(grid: PassGrid, saved_rows: int, blocks: int, last: bool) -> TileS
     groups = ceiling(saved_rows / arrays.save_rows)
     pool_cycles = groups + (shape.pool_stride - 1)
     frozen = 0 if last else np.minimum(ceiling(FROZEN_GROUPS / groups) * grid.column_cycles, grid.feeds)
-    skew = arrays.rows - 1
+    skew = skew_of(arrays.rows)
     standing = (skew + ARRAY_STAGES) / shape.steps * shape.positions / shape.pool_stride + FROZEN_GROUPS / groups
     return TileSave(
         groups,
@@ -171,14 +176,14 @@ def _repeated(start: _Flow, end: _Flow, chunks: Times) -> _Flow:
 
 def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: Times) -> _Flow:
     """One chunk of ``columns``, for which the array takes ``cycles`` where nothing blocks it."""
-    groups, shape, rows = tile.groups, grid.shape, grid.arrays.rows
+    groups, shape, skew = tile.groups, grid.shape, skew_of(grid.arrays.rows)
     fills = columns * groups
     begin = chunk_begin(grid, flow, flow.last_result)
     unblocked = flow.array + cycles
     # When the array takes its last element, all columns but those that the FIFOs of sums hold have left them.
-    positions_left = np.floor((cycles - ARRAY_STAGES) / shape.steps) - rows - FIFO_WORDS - 1
+    positions_left = np.floor((cycles - ARRAY_STAGES) / shape.steps) - skew - FIFO_WORDS - 2
     columns_left = positions_left * shape.positions / shape.pool_stride
-    pool_begin = latest(flow.pool_free, flow.array + rows + ARRAY_STAGES + 1)
+    pool_begin = latest(flow.pool_free, flow.array + skew + ARRAY_STAGES + 2)
     blocked = latest(
         _arrange_took(grid, tile, flow, begin, np.floor(columns_left) * groups - HELD_GROUPS) - unblocked,
         _pool_took(tile, flow, pool_begin, columns_left) - unblocked,
@@ -203,7 +208,7 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
         gap=begin - flow.last_result,
         results=flow.results + fills,
         ports_free=ports_free,
-        pool_free=latest(pool_done, array + rows + ARRAY_STAGES, released),
+        pool_free=latest(pool_done, array + skew + ARRAY_STAGES + 1, released),
         pool_done=pool_done,
         wait_saver=flow.wait_saver + blocked,
     )
@@ -239,7 +244,7 @@ def _sent(grid: PassGrid, tile: TileSave, columns: Times) -> Times:
 def chunk_begin(grid: PassGrid, after: State | _Flow, last_result: Times) -> Times:
     """When arrange begins a chunk: after the last result of the one before, the excess of the one before that, and
     what the ports have yet to send of it. They send the last of it later: at most what the FIFO and the pipeline hold
-    and, where the DDR is slower than the ports, half of the last bursts on average."""
+    and, where the DDR is slower than the ports, those of the last bursts."""
     burst = np.minimum(grid.columns, grid.arrays.chunk) * grid.shape.value_words
-    later = SENT_LATER + BURSTS_TOGETHER * burst * latest(0, grid.map_bytes / grid.rate - 1) / 2
+    later = SENT_LATER + BURSTS_TOGETHER * burst * latest(0, grid.map_bytes / grid.rate - 1)
     return latest(last_result + after.excess, after.ports_free - later) + CHUNK_BUBBLE

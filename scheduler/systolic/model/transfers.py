@@ -21,7 +21,7 @@ import numpy as np
 
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import HELD_WORDS, PassGrid, RowLoad, Times, latest
-from scheduler.systolic.model.saver import tail_columns
+from scheduler.systolic.model.saver import skew_of, tail_columns
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State
 
 LEAD = 2
@@ -136,7 +136,9 @@ def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: Tile
     column_words = np.ceil(traffic.saved_rows / grid.arrays.map_ports) * traffic.blocks * shape.value_words
     words = begun.chunk_leaves + column_words * (grid.columns - tail)
     words = words * (not shape.to_chip)
-    first_chunk = start + grid.arrays.rows + np.minimum(grid.columns, grid.arrays.chunk) * grid.column_cycles
+    first_chunk = (
+        start + skew_of(grid.arrays.rows) + 1 + np.minimum(grid.columns, grid.arrays.chunk) * grid.column_cycles
+    )
     begin = np.where(begun.results > 0, begun.arrange_done, first_chunk)  # nothing leaves before the first chunk
     lost = shares_of(grid).lost(SAVES, words, {ROWS: traffic.row_bytes, WEIGHTS: traffic.weight_bytes})
     writes_done = latest(begun.writes_done, begin) + words + lost

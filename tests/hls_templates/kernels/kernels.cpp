@@ -144,6 +144,28 @@ void writer(beat_t *memory, int beats, bool wait) {
     if (wait) SYSTOLIC_BURST_RESPONSE(0);
 }
 
+// What it reads goes on at once, and again at the end of its pipeline.
+void forwarder(stream &from, stream &forwarded, stream &to, int count) {
+    SYSTOLIC_PROCESS("forwarder");
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < count; ++i) {
+        SYSTOLIC_PIPELINE(1, 6);
+        const auto value = from.read();
+        SYSTOLIC_FORWARD(forwarded, value);
+        to.write(value);
+    }
+}
+
+void forwarding_region(int count, int sink_ii) {
+    SYSTOLIC_DATAFLOW(9);
+    stream pipe[3];
+    SYSTOLIC_STREAM(pipe, 2);
+    source(pipe[0], count);
+    forwarder(pipe[0], pipe[1], pipe[2], count);
+    sink(pipe[1], count, sink_ii);
+    sink(pipe[2], count, 1);
+}
+
 void pipeline_region(int count, int first_ii, int second_ii, int depth) {
     SYSTOLIC_DATAFLOW(0);
     two_loops(count, first_ii, second_ii, depth);
@@ -356,6 +378,9 @@ const char *run_pair(int count, int depth) {
 }
 const char *run_chain(int count, int sink_ii) {
     return guarded([=] { chain_region(count, sink_ii); });
+}
+const char *run_forwarding(int count, int sink_ii) {
+    return guarded([=] { forwarding_region(count, sink_ii); });
 }
 const char *run_deep() {
     return guarded([] { deep_region(); });

@@ -39,8 +39,8 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
     hls::stream<lanes_t> rows[MAP_PORTS];
     hls::stream<word_t> saved[MAP_PORTS];
     hls::stream<weight_beat_t> beats[WEIGHT_PORTS];
-    hls::stream<activations_t> activations;
-    hls::stream<weights_t> weights;
+    hls::stream<words_t> activations[ROWS];
+    hls::stream<weights_t> weights[ROWS];
     hls::stream<positions_t> sums[ROWS];
     hls::stream<pool_tile_t> tiles;
     hls::stream<chunk_t> chunks, port_chunks[MAP_PORTS];
@@ -49,9 +49,9 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
     SYSTOLIC_STREAM(rows, 16);
     SYSTOLIC_STREAM(beats, 16);
     SYSTOLIC_STREAM(saved, 16);
-    SYSTOLIC_STREAM(activations, 4);
+    SYSTOLIC_STREAM(activations, 16);
     SYSTOLIC_STREAM(weights, 4);
-    SYSTOLIC_STREAM(sums, 10);
+    SYSTOLIC_STREAM(sums, 16);
     SYSTOLIC_STREAM(tiles, 4);
     SYSTOLIC_STREAM(chunks, 4);
     SYSTOLIC_STREAM(port_chunks, 4);
@@ -61,8 +61,13 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
     read_rows<1>(pass, maps_read_1, rows[1]);
     load(pass, from, rows, activations);
     read_weights(pass, next, plan, weights_0, beats[0]);
-    feed_weights(pass, plan, beats, weights);
-    pe_array(pass, activations, weights, sums);
+    feed_weights(pass, plan, beats, weights[0]);
+    pe_row(pass, activations[0], weights[0], weights[1], sums[0]);
+    pe_row(pass, activations[1], weights[1], weights[2], sums[1]);
+    pe_row(pass, activations[2], weights[2], weights[3], sums[2]);
+    pe_row(pass, activations[3], weights[3], weights[4], sums[3]);
+    pe_row(pass, activations[4], weights[4], weights[5], sums[4]);
+    last_pe_row(pass, activations[5], weights[5], sums[5]);
     plan_tiles(pass, tiles);
     pool(pass, tiles, sums, groups);
     requantise(pass, requantisers, groups, results);
