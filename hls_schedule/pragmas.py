@@ -21,6 +21,10 @@ Place = tuple[str, int]
 """File and line at which a function begins."""
 
 
+EVERYWHERE = ("", 0)
+"""Of a variable outside of functions."""
+
+
 @dataclass(frozen=True)
 class Pragma:
     """words: what follows ``#pragma HLS``. The file and line are those of the source."""
@@ -111,7 +115,8 @@ class Directives:
 
     def _names(self, pragma: Pragma, function: str, value: str) -> bool:
         """Whether a pragma is about a value of compiled code."""
-        return (pragma.value("variable"), self._function_of(pragma)) in self.names_of(function, value)
+        name, names = (pragma.value("variable"), self._function_of(pragma)), self.names_of(function, value)
+        return name in names or ((name[0], EVERYWHERE) in names and name not in self._local)
 
     def source_name(self, function: str, value: str) -> str:
         """What the sources call a value, in the function that has it longest; ``value`` itself where they do not."""
@@ -141,6 +146,12 @@ class Directives:
             lines = [line for file, line in self._functions if file == pragma.file and line <= pragma.line]
             self._places[pragma] = (pragma.file, max(lines, default=0))
         return self._places[pragma]
+
+    @cached_property
+    def _local(self) -> frozenset[tuple[str, Place]]:
+        """Names that a function has of its own."""
+        numbers = [n for n, (kind, _) in self.module.records.items() if kind in ("DILocalVariable", "DIGlobalVariable")]
+        return frozenset(self._locations.variable(number) for number in numbers)
 
     @cached_property
     def _locations(self) -> Locations:

@@ -74,10 +74,12 @@ def predict(
     budget = period_ns * (1 - uncertainty)
     ports = Ports(loop, types, knowledge.bindings, knowledge.crowded)
     needs = Dependences(loop, ports, knowledge.independent)
-    timing = timings(loop, ports, table, budget)
+    latencies = {i: predict(callee, types, table, period_ns, uncertainty).depth for i, callee in loop.calls.items()}
+    timing = timings(loop, ports, table, budget, latencies)
     carried = recurrences(loop, needs, timing, budget)
     bound = carried[0] if carried and carried[0].interval > 1 else None
     limit, memory = ports.interval()
+    limit = max([limit, *(latency - 1 for latency in latencies.values())])
     interval = max(loop.declared_ii or 1, limit, bound.interval if bound else 1)
     places = place(loop, needs, ports, timing, budget, interval)
     depth = 1 + max((placed.last for placed in places), default=0)

@@ -51,9 +51,13 @@ class Recurrence:
     distance: int
 
 
-def timings(loop: Loop, ports: Ports, table: OperatorTable, budget_ns: float) -> tuple[Timing, ...]:
-    """Of every operation; wiring takes no time, nor what shares the hardware of its reader."""
+def timings(
+    loop: Loop, ports: Ports, table: OperatorTable, budget_ns: float, latencies: Mapping[int, int]
+) -> tuple[Timing, ...]:
+    """Of every operation; wiring takes no time, nor what shares the hardware of its reader. latencies: of calls."""
     alone = [_timing(operation, ports, table, budget_ns) for operation in loop.operations]
+    for index, stages in latencies.items():
+        alone[index] = Timing(stages, budget_ns)
     vanished = grouped(loop)
     for source, reader in vanished.items():  # a shift by data is as slow where it is part of what reads it
         if loop.operations[source].name.startswith("%lshr"):

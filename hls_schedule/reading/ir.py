@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -72,7 +73,8 @@ class Operation:
 @dataclass(frozen=True)
 class Loop:
     """declared_ii, declared_depth: of its mark, 0 where none is declared. carried: (producer, consumer) indices of
-    values of the iteration before. steps: loop-carried value → what an iteration adds to it. location: of its mark."""
+    values of the iteration before. steps: loop-carried value → what an iteration adds to it. location: of its mark.
+    calls: operation → the function that it calls, as a loop of one iteration."""
 
     function: str
     header: str
@@ -83,6 +85,7 @@ class Loop:
     steps: Mapping[str, int]
     memories: Mapping[str, Memory]
     location: Location | None
+    calls: Mapping[int, Loop] = field(default_factory=dict)
     exclusive: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
@@ -114,6 +117,7 @@ def _text_of_bitcode(data: bytes) -> str:
 def _readers(module: Module, registers: frozenset[tuple[str, str]]) -> list[_Reader]:
     readers = {name: _Reader(module, function, registers) for name, function in module.functions.items()}
     for reader in readers.values():
+        reader.others = {name: other for name, other in readers.items() if other is not reader}
         for block in reader.function.blocks.values():
             for instruction in block:
                 if instruction.opcode == "call":
@@ -130,6 +134,7 @@ class _Reader:
         self.module, self.function, self.registers = module, function, registers
         self.types, self.locations = Types(module.types), Locations(module)
         self.caller: tuple[_Reader, Instruction] | None = None
+        self.others: dict[str, _Reader] = {}
         self.allocas = {
             instruction.name: split(instruction.text)[0].removeprefix("inalloca ")
             for block in function.blocks.values()
@@ -142,6 +147,12 @@ class _Reader:
         for name, instruction in function.definitions.items():
             if instruction.opcode == "getelementptr":
                 self.addresses.pointer(name)
+
+    @cached_property
+    def once(self) -> Loop:
+        """The whole function, as a loop of one iteration."""
+        entry = next(iter(self.function.blocks))
+        return _Body(self, forward(entry, set(self.function.blocks), self.function.successors)).loop(None)
 
     def loops(self) -> Iterator[Loop]:
         """The innermost ones that carry a mark."""
@@ -196,13 +207,23 @@ class _Body:
         self.carried: list[tuple[int, int]] = []
         self.latches: dict[str, str] = {}
 
-    def loop(self, mark: Instruction) -> Loop:
+    def loop(self, mark: Instruction | None) -> Loop:
         operations = tuple(self._operation(index) for index in range(len(self.instructions)))
-        interval, depth = _declared(mark)
+        interval, depth = _declared(mark) if mark else (1, 0)
         return Loop(
             self.reader.function.name, self.header, interval, depth, operations, tuple(self.carried),
-            self._steps(operations), self.memories, self.reader.locations.location(mark.location), self._exclusive(),
+            self._steps(operations), self.memories, self.reader.locations.location(mark.location if mark else None),
+            self._calls(), self._exclusive(),
         )  # fmt: skip
+
+    def _calls(self) -> dict[int, Loop]:
+        called = {}
+        for index, (_, instruction) in enumerate(self.instructions):
+            if instruction.opcode == "call" and operator_of(instruction).name == "function":
+                callee = next((self.reader.others[n] for n in instruction.values if n in self.reader.others), None)
+                if callee is not None:
+                    called[index] = callee.once
+        return called
 
     def _operation(self, index: int) -> Operation:
         label, instruction = self.instructions[index]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,14 @@ from hls_schedule.check import CheckedLoop, read_sources
 from systolic.report.tables import table
 from systolic.styles.registry import open_design
 
-CLOCK_STEP_MHZ = 1.0
-"""How exactly the highest clock is found."""
-
 
 @dataclass(frozen=True)
 class DesignCheck:
-    """Every pipelined loop at a clock. highest_clock_mhz: at which each reaches the interval that it declares."""
+    """Every pipelined loop at a clock. highest_clock_mhz: at which each reaches the interval that it declares; None
+    where ports of a memory keep one from it at every clock."""
 
     clock_mhz: float
-    highest_clock_mhz: float
+    highest_clock_mhz: float | None
     loops: tuple[CheckedLoop, ...]
 
     @property
@@ -58,8 +57,21 @@ class DesignCheck:
             else f"{sum(not loop.holds or loop.deeper for loop in self.loops)} of {len(self.loops)} loops do not reach "
             f"what they declare at {self.clock_mhz:g} MHz"
         )
-        clock = f"{last}; the carried paths of all loops fit up to {self.highest_clock_mhz:g} MHz."
-        return "\n\n".join([table(head, rows), *map(_broken, broken), clock])
+        return "\n\n".join([table(head, rows), *map(_broken, broken), f"{last}; {self.clock_sentence()}."])
+
+    def clock_sentence(self) -> str:
+        """The highest clock, in words."""
+        if self.highest_clock_mhz is None:
+            bounded = ", ".join(loop.source for loop in self.loops if loop.reason.startswith("ports"))
+            return f"at no clock do all of them, because of memory ports in {bounded}"
+        return f"the intervals of all loops hold up to {self.highest_clock_mhz:g} MHz"
+
+
+def clock_sentence(folder: Path, progress: Callable[[str], None] = lambda _: None) -> str:
+    """The highest clock at which every loop of a design holds, in words; "" without the extra ``check``."""
+    if find_spec("ziglang") is None:
+        return ""
+    return f"derived from the sources: {check_design(folder, None, progress).clock_sentence()}"
 
 
 def check_design(
@@ -77,8 +89,10 @@ def check_design(
     return DesignCheck(clock, _highest_clock(loops, clock), loops)
 
 
-def _highest_clock(loops: tuple[CheckedLoop, ...], clock_mhz: float) -> float:
+def _highest_clock(loops: tuple[CheckedLoop, ...], clock_mhz: float) -> float | None:
     """At which the longest loop-carried path fits: its budget is a share of the period."""
+    if any(loop.reason.startswith("ports") for loop in loops):
+        return None
     slowest = max((loop.path_ns / (loop.budget_ns * max(1, loop.declared_ii)) for loop in loops), default=0.0)
     return float(int(clock_mhz / slowest)) if slowest else clock_mhz
 

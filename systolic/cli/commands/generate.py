@@ -11,6 +11,7 @@ from boards import board as board_room
 from boards.errors import GenerateError
 from cnn.network import Detection
 from host.vision.picture import FITS
+from systolic.checking.design import clock_sentence
 from systolic.cli.arguments import (
     NETWORK_HELP,
     Parsers,
@@ -100,9 +101,10 @@ def run(options: argparse.Namespace) -> int:
         output.write(design.files)
         status.tell("comparing the heads with the float network")
         warnings = _warnings(options, model, design)
+        clock = clock_sentence(output.folder, status.tell) if options.json != "-" else ""
     for warning in warnings:
         print(f"systolic: {warning}", file=sys.stderr)
-    give(options, values(design, options.output), text(design, options.output))
+    give(options, values(design, options.output), "\n".join(filter(None, [text(design, options.output), clock])))
     if not design.mapping.fits:
         print(f"systolic: the design is written, but it does not fit {board.title} as estimated", file=sys.stderr)
         return 1

@@ -1,0 +1,135 @@
+"""Schedules derived from the vendor's own bitcode beside its reports: ``python -m benchmarks.schedules [REPOSITORY]``.
+
+REPOSITORY: a clone of github.com/zanehpn/HLStrans, with or without a work tree, which has bitcode and reports of Vitis
+HLS 2022.2 runs side by side; facts of its reports are read from ../shared/data/vitis. Prints the table of
+docs/reference/hls_schedule.md. Half of the projects calibrated ``operators.toml``, the other half validates it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from boards.errors import ScheduleError
+from hls_schedule.operators import load_table
+from hls_schedule.predict import Knowledge, crowded_memories, predict
+from hls_schedule.reading.ir import Loop, read_loops, read_module
+from hls_schedule.reading.layout import Types
+
+FACTS = Path(__file__).resolve().parents[1].parent / "shared/data/vitis/schedules_2022.2_xcu55c.json"
+BITCODE = "a.o.3.bc"
+DEPTH_STAGES, SHARE = 2, 0.15
+"""A depth hits within so many stages or this share, a period within this share."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A loop: (reported, derived) of its interval, depth and period in ns. calibrated: whether its project was used."""
+
+    name: str
+    calibrated: bool
+    interval: tuple[int, int]
+    depth: tuple[int, int]
+    period: tuple[float, float]
+
+    @property
+    def hits(self) -> tuple[bool, bool, bool]:
+        """Of interval, depth and period."""
+        near = abs(self.depth[0] - self.depth[1]) <= max(DEPTH_STAGES, SHARE * self.depth[0])
+        close = abs(self.period[0] - self.period[1]) <= SHARE * self.period[0]
+        return self.interval[0] == self.interval[1], near, close
+
+
+def compare(facts: Mapping[str, Any], repository: Path) -> Iterator[Comparison]:
+    """Every loop of the facts whose bitcode is in the repository and holds it once."""
+    reports = [fact["report"] for fact in facts["loops"]]
+    used = set(sorted({_project(report) for report in reports})[::2])
+    read = cache(lambda folder: _unit(repository, folder))
+    for fact in facts["loops"]:
+        report = PurePosixPath(fact["report"])
+        loops, types = read(str(report.parent))
+        named = [loop for loop in loops if loop.function.strip('@"') == report.name.removesuffix(".verbose.sched.rpt")]
+        if len(named) == 1:
+            known = Knowledge(crowded=crowded_memories(loops, types))
+            derived = predict(named[0], types, load_table(), float(fact["clock_ns"]), knowledge=known)
+            yield Comparison(
+                name=report.name.removesuffix(".verbose.sched.rpt"),
+                calibrated=_project(fact["report"]) in used,
+                interval=(int(fact["achieved"]), derived.interval),
+                depth=(int(fact["iteration_latency"].split("~")[-1]), derived.depth),
+                period=(float(fact["estimated_ns"]), derived.period_ns),
+            )
+
+
+def _project(report: str) -> str:
+    return report.split("/solution")[0]
+
+
+def _unit(repository: Path, folder: str) -> tuple[tuple[Loop, ...], Types]:
+    """Loops of a folder's bitcode; none where it has none."""
+    file = f"{folder}/{BITCODE}"
+    if (repository / file).is_file():
+        data = (repository / file).read_bytes()
+    else:
+        command = ["git", "-C", str(repository), "show", f"HEAD:{file}"]
+        data = subprocess.run(command, capture_output=True, check=False).stdout
+    if not data:
+        return (), Types({})
+    module = read_module(data)
+    return read_loops(module), Types(module.types)
+
+
+def table(comparisons: list[Comparison]) -> str:
+    """Shares of hits, of the half that calibrated and of the other; below it every miss."""
+    rows = ["| loops | interval | depth | period |", "| --- | --- | --- | --- |"]
+    for title, chosen in (
+        ("calibrated", [one for one in comparisons if one.calibrated]),
+        ("validated", [one for one in comparisons if not one.calibrated]),
+        ("all", comparisons),
+    ):
+        shares = [f"{sum(hits)} ({sum(hits) / len(hits):.0%})" for hits in zip(*(c.hits for c in chosen), strict=True)]
+        rows.append(f"| {title}: {len(chosen)} | {' | '.join(shares)} |")
+    ones = [one for one in comparisons if one.interval[0] == 1]
+    rows += [
+        "",
+        f"{sum(one.interval[1] == 1 for one in ones)} of {len(ones)} loops that reached 1 are said to reach 1;",
+    ]
+    wrong = sum(one.interval[1] == 1 for one in comparisons) - sum(one.interval[1] == 1 for one in ones)
+    rows += [
+        f"{wrong} that did not are said to.",
+        "",
+        "| miss | interval | depth | period, ns |",
+        "| --- | --- | --- | --- |",
+    ]
+    for one in comparisons:
+        if not all(one.hits):
+            pairs = (one.interval, one.depth, tuple(round(value, 2) for value in one.period))
+            cells = [f"{a} → {b}" if not hit else f"{a}" for (a, b), hit in zip(pairs, one.hits, strict=True)]
+            rows.append(f"| {one.name} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def main(arguments: list[str]) -> int:
+    """0; 2 where the facts or the repository are not there."""
+    repository = Path(arguments[0]) if arguments else Path("HLStrans")
+    try:
+        facts = json.loads(FACTS.read_text("utf-8"))
+        comparisons = list(compare(facts, repository))
+    except (OSError, ScheduleError) as error:
+        print(f"schedules: {error}", file=sys.stderr)
+        return 2
+    if not comparisons:
+        print(f"schedules: {repository} has no {BITCODE}: give a clone of zanehpn/HLStrans", file=sys.stderr)
+        return 2
+    print(table(comparisons))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,149 @@
+"""``systolic check``: what is planted into generated sources is found, with its line."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ziglang", reason="a check compiles with the clang of the package ziglang")
+
+from hls_schedule.check import CheckedLoop, read_sources
+from systolic.checking.design import DesignCheck, check_design
+from systolic.cli.main import main
+from systolic.files import write
+from tests.systolic.accelerators import GEOMETRIES, design_of, networks
+
+MHZ = 300.0
+MARK = re.compile(r"^\s*SYSTOLIC_PIPELINE\(.*\);$", re.MULTILINE)
+
+LONG_PATH = """
+extern int from_elsewhere;
+static inline int planted(int value) {
+    value = value > 77 ? value * 5 + 13 : value - 5;
+    return value < 1000 ? (value ^ 21) + 3 : value - (value >> 3);
+}
+"""
+TWO_STORES = """
+extern int from_elsewhere, planted_bank, to_elsewhere;
+static int banks[64][4];
+static inline int planted(int value) {
+#pragma HLS INLINE
+    banks[value & 63][planted_bank & 3] = value;
+    banks[value & 63][(planted_bank + 1) & 3] = value + 1;
+    return banks[(value >> 6) & 63][2];
+}
+"""
+STRUCT_OF_ARRAYS = """
+extern int from_elsewhere, to_elsewhere;
+struct planted_t {
+    int lane[8];
+};
+static planted_t words[64];
+static inline int planted(int value) {
+#pragma HLS INLINE
+    planted_t word;
+    for (int l = 0; l < 8; ++l) word.lane[l] = value + l * value;
+    words[value & 63] = word;
+    int sum = 0;
+    for (int l = 0; l < 8; ++l) sum += words[(value >> 6) & 63].lane[l];
+    return sum;
+}
+"""
+BOUND = """
+#pragma HLS BIND_STORAGE variable = {name} type = ram_s2p impl = lutram
+#pragma HLS DEPENDENCE variable = {name} type = inter false
+        to_elsewhere = planted(from_elsewhere);
+"""
+PARTITION = "\n#pragma HLS ARRAY_PARTITION variable = banks complete dim = 2"
+DEFECTS = {
+    "a long carried path": (LONG_PATH, "\n        from_elsewhere = planted(from_elsewhere);", "carried path"),
+    "two stores a cycle into a bank chosen at run time": (
+        TWO_STORES,
+        PARTITION + BOUND.format(name="banks"),
+        "ports of banks",
+    ),
+    "a struct of arrays that is not aggregated": (STRUCT_OF_ARRAYS, BOUND.format(name="words"), "ports of words"),
+}
+
+
+@pytest.fixture(scope="module")
+def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("check") / "design"
+    write(design_of(networks()["pools"], GEOMETRIES["narrow"]), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def report(design: Path) -> DesignCheck:
+    return check_design(design, MHZ)
+
+
+def with_planted(design: Path, folder: Path, code: str, call: str) -> tuple[Path, str]:
+    """The sources with a defect in the first loop of the reader, and where its mark stands."""
+    folder.mkdir()
+    for path in (design / "src").iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    header = folder / "read.h"
+    text = header.read_text("utf-8")
+    mark = MARK.search(text)
+    assert mark is not None
+    text = text[: mark.end()] + call + text[mark.end() :]
+    first = text.index("#include")
+    line = text[:first].count("\n") + code.count("\n") + text[first : mark.end()].count("\n") + 1
+    header.write_text(text[:first] + code + text[first:], "utf-8")
+    return folder / "top.cpp", f"read.h:{line}"
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_planted_defect_is_found_with_its_line(design: Path, tmp_path: Path, defect: str) -> None:
+    code, call, reason = DEFECTS[defect]
+    source, place = with_planted(design, tmp_path / "src", code, call)
+    loops: dict[str, CheckedLoop] = {loop.source: loop for loop in read_sources(source).check(MHZ)}
+    loop = loops[place]
+    assert not loop.holds
+    assert reason in loop.reason
+    if reason == "carried path":
+        text = (source.parent / "read.h").read_text("utf-8").splitlines()
+        lines = [text[int(step.source.partition(":")[2]) - 1] for step in loop.path if step.source.startswith("read.h")]
+        assert any("value * 5 + 13" in line or "value < 1000" in line for line in lines)
+
+
+def test_every_loop_of_the_sources_is_checked(design: Path, report: DesignCheck) -> None:
+    marks = {
+        f"{path.name}:{text[: mark.end()].count(chr(10)) + 1}"
+        for path in (design / "src").iterdir()
+        if path.name != "instrument.h"
+        for text in [path.read_text("utf-8")]
+        for mark in MARK.finditer(text)
+    }
+    assert marks == {loop.source for loop in report.loops}
+
+
+def test_the_command_answers_with_its_code_and_its_json(
+    design: Path, report: DesignCheck, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["check", str(design), "--clock", "300", "--json", "-"])
+    values = json.loads(capsys.readouterr().out)
+    assert code == (0 if report.holds else 1)
+    assert {"clock_mhz", "holds", "highest_clock_mhz", "loops", "memories"} <= set(values)
+    keys = {
+        "process",
+        "source",
+        "declared_ii",
+        "derived_ii",
+        "declared_depth",
+        "derived_depth",
+        "path_ns",
+        "budget_ns",
+        "path",
+    }
+    assert all(keys <= set(loop) for loop in values["loops"])
+    assert values["holds"] == report.holds
+
+
+def test_a_clock_is_above_zero(design: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(design), "--clock", "-1"]) == 2
+    assert "--clock is a frequency above 0 MHz, not -1" in capsys.readouterr().err
