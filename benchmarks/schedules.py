@@ -87,32 +87,28 @@ def _unit(repository: Path, folder: str) -> tuple[tuple[Loop, ...], Types]:
 
 def table(comparisons: list[Comparison]) -> str:
     """Shares of hits, of the half that calibrated and of the other; below it every miss."""
+    halves = {used: [one for one in comparisons if one.calibrated is used] for used in (True, False)}
     rows = ["| loops | interval | depth | period |", "| --- | --- | --- | --- |"]
-    for title, chosen in (
-        ("calibrated", [one for one in comparisons if one.calibrated]),
-        ("validated", [one for one in comparisons if not one.calibrated]),
-        ("all", comparisons),
-    ):
+    for title, chosen in (("calibrated", halves[True]), ("validated", halves[False]), ("all", comparisons)):
         shares = [f"{sum(hits)} ({sum(hits) / len(hits):.0%})" for hits in zip(*(c.hits for c in chosen), strict=True)]
         rows.append(f"| {title}: {len(chosen)} | {' | '.join(shares)} |")
-    ones = [one for one in comparisons if one.interval[0] == 1]
-    rows += [
-        "",
-        f"{sum(one.interval[1] == 1 for one in ones)} of {len(ones)} loops that reached 1 are said to reach 1;",
-    ]
-    wrong = sum(one.interval[1] == 1 for one in comparisons) - sum(one.interval[1] == 1 for one in ones)
-    rows += [
-        f"{wrong} that did not are said to.",
-        "",
-        "| miss | interval | depth | period, ns |",
-        "| --- | --- | --- | --- |",
-    ]
-    for one in comparisons:
-        if not all(one.hits):
-            pairs = (one.interval, one.depth, tuple(round(value, 2) for value in one.period))
-            cells = [f"{a} → {b}" if not hit else f"{a}" for (a, b), hit in zip(pairs, one.hits, strict=True)]
-            rows.append(f"| {one.name} | {' | '.join(cells)} |")
-    return "\n".join(rows)
+    misses = [_miss(comparison) for comparison in comparisons if not all(comparison.hits)]
+    head = ["", "| miss | interval | depth | period, ns |", "| --- | --- | --- | --- |"]
+    return "\n".join([*rows, "", _ones(comparisons), *head, *misses])
+
+
+def _ones(comparisons: list[Comparison]) -> str:
+    """Of loops that reach an interval of 1."""
+    reached = [comparison.interval[1] == 1 for comparison in comparisons if comparison.interval[0] == 1]
+    others = [comparison.interval[1] == 1 for comparison in comparisons if comparison.interval[0] != 1]
+    return f"{sum(reached)} of {len(reached)} loops that reached 1 are said to reach 1; {sum(others)} that did not are."
+
+
+def _miss(comparison: Comparison) -> str:
+    reported, derived = comparison.period
+    pairs = (comparison.interval, comparison.depth, (round(reported, 2), round(derived, 2)))
+    cells = [f"{a}" if hit else f"{a} → {b}" for (a, b), hit in zip(pairs, comparison.hits, strict=True)]
+    return f"| {comparison.name} | {' | '.join(cells)} |"
 
 
 def main(arguments: list[str]) -> int:
