@@ -41,26 +41,26 @@ class Comparison:
     @property
     def hits(self) -> tuple[bool, bool, bool]:
         """Of interval, depth and period."""
-        near = abs(self.depth[0] - self.depth[1]) <= max(DEPTH_STAGES, SHARE * self.depth[0])
+        depth_hits = abs(self.depth[0] - self.depth[1]) <= max(DEPTH_STAGES, SHARE * self.depth[0])
         close = abs(self.period[0] - self.period[1]) <= SHARE * self.period[0]
-        return self.interval[0] == self.interval[1], near, close
+        return self.interval[0] == self.interval[1], depth_hits, close
 
 
 def compare(facts: Mapping[str, Any], repository: Path) -> Iterator[Comparison]:
     """Every loop of the facts whose bitcode is in the repository and holds it once."""
     reports = [fact["report"] for fact in facts["loops"]]
-    used = set(sorted({_project(report) for report in reports})[::2])
+    calibrated = set(sorted({_project(report) for report in reports})[::2])
     read = cache(lambda folder: _unit(repository, folder))
     for fact in facts["loops"]:
         report = PurePosixPath(fact["report"])
         loops, types = read(str(report.parent))
         named = [loop for loop in loops if loop.function.strip('@"') == report.name.removesuffix(".verbose.sched.rpt")]
         if len(named) == 1:
-            known = Knowledge(crowded=crowded_memories(loops, types))
-            derived = predict(named[0], types, load_table(), float(fact["clock_ns"]), knowledge=known)
+            knowledge = Knowledge(crowded=crowded_memories(loops, types))
+            derived = predict(named[0], types, load_table(), float(fact["clock_ns"]), knowledge=knowledge)
             yield Comparison(
                 name=report.name.removesuffix(".verbose.sched.rpt"),
-                calibrated=_project(fact["report"]) in used,
+                calibrated=_project(fact["report"]) in calibrated,
                 interval=(int(fact["achieved"]), derived.interval),
                 depth=(int(fact["iteration_latency"].split("~")[-1]), derived.depth),
                 period=(float(fact["estimated_ns"]), derived.period_ns),
@@ -87,7 +87,10 @@ def _unit(repository: Path, folder: str) -> tuple[tuple[Loop, ...], Types]:
 
 def table(comparisons: list[Comparison]) -> str:
     """Shares of hits, of the half that calibrated and of the other; below it every miss."""
-    halves = {used: [one for one in comparisons if one.calibrated is used] for used in (True, False)}
+    halves = {
+        calibrated: [comparison for comparison in comparisons if comparison.calibrated is calibrated]
+        for calibrated in (True, False)
+    }
     rows = ["| loops | interval | depth | period |", "| --- | --- | --- | --- |"]
     for title, chosen in (("calibrated", halves[True]), ("validated", halves[False]), ("all", comparisons)):
         shares = [f"{sum(hits)} ({sum(hits) / len(hits):.0%})" for hits in zip(*(c.hits for c in chosen), strict=True)]
@@ -100,8 +103,8 @@ def table(comparisons: list[Comparison]) -> str:
 def _ones(comparisons: list[Comparison]) -> str:
     """Of loops that reach an interval of 1."""
     reached = [comparison.interval[1] == 1 for comparison in comparisons if comparison.interval[0] == 1]
-    others = [comparison.interval[1] == 1 for comparison in comparisons if comparison.interval[0] != 1]
-    return f"{sum(reached)} of {len(reached)} loops that reached 1 are said to reach 1; {sum(others)} that did not are."
+    slower = [comparison.interval[1] == 1 for comparison in comparisons if comparison.interval[0] != 1]
+    return f"{sum(reached)} of {len(reached)} loops that reached 1 are said to reach 1; {sum(slower)} that did not are."
 
 
 def _miss(comparison: Comparison) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hls_schedule.memories import BuiltMemory, built_memories
 from hls_schedule.operators import OperatorTable, load_table
 from hls_schedule.pragmas import Directives, Place
 from hls_schedule.predict import UNCERTAINTY, Prediction, predict
@@ -81,6 +82,10 @@ class Sources:
             if key not in slowest or _slowness(checked) > _slowness(slowest[key]):
                 slowest[key] = checked
         return tuple(slowest.values())
+
+    def memories(self) -> tuple[BuiltMemory, ...]:
+        """What the arrays that pragmas bind to memories are built of."""
+        return built_memories(self.module, self.directives, self.loops)
 
 
 def read_sources(source: Path, include: Sequence[Path] = (), defines: Sequence[str] = ()) -> Sources:

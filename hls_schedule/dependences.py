@@ -124,7 +124,9 @@ class Dependences:
         """Memories beside which the vendor's tool has put a register that has what the iteration before wrote."""
         registered = {index for operation in self.loop.operations for index in operation.inputs if _keeps(operation)}
         stores = (operation for operation in self.loop.operations if registered.intersection(operation.inputs))
-        return frozenset(one.memory for store in stores for one in store.accesses if one.store and not one.register)
+        return frozenset(
+            access.memory for store in stores for access in store.accesses if access.store and not access.register
+        )
 
     @cached_property
     def _names(self) -> frozenset[str]:

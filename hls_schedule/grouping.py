@@ -15,12 +15,7 @@ _SMALL = frozenset({"logic", "select"})
 
 def grouped(loop: Loop) -> dict[int, int]:
     """Index of an operation that vanishes → the one in which it does."""
-    readers: list[list[int]] = [[] for _ in loop.operations]
-    for operation in loop.operations:
-        for source in operation.inputs:
-            readers[source].append(operation.index)
-    for source, _ in loop.carried:
-        readers[source].append(-1)
+    readers = _readers(loop)
     vanished: dict[int, int] = {}
     inputs = [max(2, len(operation.inputs)) for operation in loop.operations]
     for operation in loop.operations:
@@ -29,6 +24,29 @@ def grouped(loop: Loop) -> dict[int, int]:
             vanished[operation.index] = reader
             inputs[reader] += inputs[operation.index] - 1
     return vanished
+
+
+def chained_additions(loop: Loop) -> frozenset[int]:
+    """Additions that only another one reads. The tool adds a loop-carried value last (expression balancing): on its way
+    lies the last of them alone."""
+    readers = _readers(loop)
+    adds = [operation.index for operation in loop.operations if operation.operator == "add"]
+    return frozenset(
+        index
+        for index in adds
+        if (reader := _reader(loop, readers, index)) is not None and loop.operations[reader].operator == "add"
+    )
+
+
+def _readers(loop: Loop) -> list[list[int]]:
+    """Of every operation those that take its result; −1 stands for the next iteration."""
+    readers: list[list[int]] = [[] for _ in loop.operations]
+    for operation in loop.operations:
+        for source in operation.inputs:
+            readers[source].append(operation.index)
+    for source, _ in loop.carried:
+        readers[source].append(-1)
+    return readers
 
 
 def _reader(loop: Loop, readers: list[list[int]], index: int) -> int | None:

@@ -89,6 +89,10 @@ class Directives:
         }
         return Knowledge(bindings, frozenset(independent))
 
+    def binding_pragma(self, function: str, value: str) -> Pragma | None:
+        """The pragma that binds an array to a memory; None without one."""
+        return next((pragma for pragma in self._of(function, value) if pragma.kind == "BIND_STORAGE"), None)
+
     def _encloses(self, pragma: Pragma, loop: Loop) -> bool:
         """Whether the loop stands in the pragma's function, or in one that is inlined into it."""
         file, line = self._function_of(pragma)

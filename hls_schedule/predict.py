@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hls_schedule.dependences import Dependences
-from hls_schedule.operators import OperatorTable
+from hls_schedule.grouping import chained_additions
+from hls_schedule.operators import OperatorTable, Timing
 from hls_schedule.ports import Binding, Ports
 from hls_schedule.reading.ir import Loop
 from hls_schedule.reading.layout import Types
@@ -76,7 +77,8 @@ def predict(
     needs = Dependences(loop, ports, knowledge.independent)
     latencies = {i: predict(callee, types, table, period_ns, uncertainty).depth for i, callee in loop.calls.items()}
     timing = timings(loop, ports, table, budget, latencies)
-    carried = recurrences(loop, needs, timing, budget)
+    balanced = _balanced(loop, timing)
+    carried = recurrences(loop, needs, balanced, budget)
     bound = carried[0] if carried and carried[0].interval > 1 else None
     limit, memory = ports.interval()
     limit = max([limit, *(latency - 1 for latency in latencies.values())])
@@ -84,7 +86,13 @@ def predict(
     places = place(loop, needs, ports, timing, budget, interval)
     depth = 1 + max((placed.last for placed in places), default=0)
     longest = max((placed.ready for placed in places), default=0.0)
-    slowest = max(carried, key=lambda placed: placed.ns / placed.distance, default=None)
-    delays = tuple(placed.ns * placed.stages for placed in timing)
+    slowest = max(carried, key=lambda path: (path.holding, path.ns / path.distance), default=None)
+    delays = tuple(part.ns * part.stages for part in balanced)
     holding = max([interval, *(bound.holding for bound in carried)])
     return Prediction(loop, interval, holding, depth, longest, budget, bound, memory, limit, slowest, delays)
+
+
+def _balanced(loop: Loop, timing: Sequence[Timing]) -> tuple[Timing, ...]:
+    """As loop-carried values see it: of a chain of additions only the last lies on their way."""
+    chained = chained_additions(loop)
+    return tuple(Timing(1, 0.0) if index in chained else part for index, part in enumerate(timing))

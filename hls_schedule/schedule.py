@@ -154,9 +154,9 @@ class _Walk:
         end = dependence.source
         if end not in self.places:
             return None
-        held = self._handed(end, self._path(end, self._via))
-        reported = self._reported(end) if self.loop.operations[end].guards else held
-        interval, holding = (max(1, math.ceil(stages / dependence.distance)) for stages in (reported, held))
+        cycles = self._handed(end, self._path(end, self._via))
+        reported = self._reported(end) if self.loop.operations[end].guards else cycles
+        interval, holding = (max(1, math.ceil(stages / dependence.distance)) for stages in (reported, cycles))
         return Recurrence(interval, holding, self._path(end, self._longest), self.sums[end], dependence.distance)
 
     def _handed(self, end: int, path: Sequence[int]) -> int:

@@ -22,7 +22,7 @@ class Counters:
 
     def steps(self) -> dict[str, int]:
         """Value → what is added to it while it runs; 0 where it may stay. A value that depends on data has no entry."""
-        choices = [name for name, one in self.definitions.items() if one.opcode in ("select", "phi")]
+        choices = [name for name, instruction in self.definitions.items() if instruction.opcode in ("select", "phi")]
         steps = ((name, self._step(name)) for name in {**self.latches, **dict.fromkeys(choices)})
         return {name: step for name, step in steps if step is not None}
 

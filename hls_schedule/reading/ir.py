@@ -117,7 +117,7 @@ def _text_of_bitcode(data: bytes) -> str:
 def _readers(module: Module, registers: frozenset[tuple[str, str]]) -> list[_Reader]:
     readers = {name: _Reader(module, function, registers) for name, function in module.functions.items()}
     for reader in readers.values():
-        reader.others = {name: other for name, other in readers.items() if other is not reader}
+        reader.others = {name: callee_reader for name, callee_reader in readers.items() if callee_reader is not reader}
         for block in reader.function.blocks.values():
             for instruction in block:
                 if instruction.opcode == "call":
@@ -300,8 +300,8 @@ class _Body:
             for access in operation.accesses
             if access.store and access.memory in self.reader.scalars
         ]
-        inside = {instruction.name: instruction for _, instruction in self.instructions if instruction.name}
-        return Counters(self.reader.addresses, inside, {**self.latches, **dict(stores)}).steps()
+        body = {instruction.name: instruction for _, instruction in self.instructions if instruction.name}
+        return Counters(self.reader.addresses, body, {**self.latches, **dict(stores)}).steps()
 
     def _exclusive(self) -> dict[str, frozenset[str]]:
         """Label → labels that may come after it in the same iteration."""

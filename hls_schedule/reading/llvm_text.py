@@ -19,6 +19,7 @@ _LABEL = re.compile(r'("[^"]*"|[-\w$.]+):')
 _METADATA = re.compile(r", !(\w+) !(\d+)")
 _ATTACHED = re.compile(r"(?:, ![\w.]+ !(?:\d+|\{\}))+$")
 _RECORD = re.compile(r"!(\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
+_TUPLE = re.compile(r"!(\d+) = (?:distinct )?!\{(.*)\}$")
 _FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|!\d+|[^,]+)')
 _TYPE = re.compile(rf"({_NAME}) = type (.*)$")
 _GLOBAL = re.compile(rf"({_NAME}) = .*?(?:global|constant) (.*)$")
@@ -152,9 +153,11 @@ def _outside(line: str, module: Module) -> Function | None:
     elif line.startswith("target triple"):
         module.target = line
     elif line.startswith("!"):
-        record = _RECORD.match(line)
+        record, listed = _RECORD.match(line), _TUPLE.match(line)
         if record is not None:
             module.records[int(record[1])] = (record[2], record[3])
+        elif listed is not None:
+            module.records[int(listed[1])] = ("", listed[2])
     elif (kind := _TYPE.match(line)) is not None:
         module.types[kind[1]] = kind[2]
     elif (variable := _GLOBAL.match(line)) is not None:

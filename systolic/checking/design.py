@@ -8,8 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from boards import board as board_room
 from boards.errors import ScheduleError
 from hls_schedule.check import CheckedLoop, read_sources
+from systolic.checking.memory_table import MemoryRow, memory_rows
 from systolic.report.tables import table
 from systolic.styles.registry import open_design
 
@@ -22,11 +24,13 @@ class DesignCheck:
     clock_mhz: float
     highest_clock_mhz: float | None
     loops: tuple[CheckedLoop, ...]
+    memories: tuple[MemoryRow, ...]
 
     @property
     def holds(self) -> bool:
-        """Whether no loop is slower or deeper than declared."""
-        return all(loop.holds and not loop.deeper for loop in self.loops)
+        """Whether no loop is slower or deeper than declared, and no memory larger than estimated."""
+        loops = all(loop.holds and not loop.deeper for loop in self.loops)
+        return loops and all(memory.holds for memory in self.memories)
 
     def values(self) -> dict[str, Any]:
         """As one JSON object."""
@@ -36,7 +40,7 @@ class DesignCheck:
             "holds": self.holds,
             "highest_clock_mhz": self.highest_clock_mhz,
             "loops": loops,
-            "memories": [],
+            "memories": [asdict(memory) for memory in self.memories],
         }
 
     def text(self) -> str:
@@ -51,13 +55,25 @@ class DesignCheck:
             for loop in self.loops
         ]  # fmt: skip
         broken = [loop for loop in self.loops if not loop.holds]
+        head_memories = ("memory", "bound at", "primitive", "estimated", "derived", "")
+        memories = [
+            (m.name, m.source, m.primitive, _count(m.estimated), _count(m.derived), "" if m.holds else "larger")
+            for m in self.memories
+        ]
         last = (
             f"Every loop holds at {self.clock_mhz:g} MHz"
             if self.holds
             else f"{sum(not loop.holds or loop.deeper for loop in self.loops)} of {len(self.loops)} loops do not reach "
             f"what they declare at {self.clock_mhz:g} MHz"
         )
-        return "\n\n".join([table(head, rows), *map(_broken, broken), f"{last}; {self.clock_sentence()}."])
+        return "\n\n".join(
+            [
+                table(head, rows),
+                *map(_broken, broken),
+                table(head_memories, memories),
+                f"{last}; {self.clock_sentence()}.",
+            ]
+        )
 
     def clock_sentence(self) -> str:
         """The highest clock, in words."""
@@ -86,7 +102,9 @@ def check_design(
     sources = read_sources(folder / "src" / "top.cpp")
     progress("scheduling the loops")
     loops = sources.check(clock)
-    return DesignCheck(clock, _highest_clock(loops, clock), loops)
+    family = board_room.load(design.manifest.board).family
+    memories = memory_rows(sources.memories(), folder / "src", family)
+    return DesignCheck(clock, _highest_clock(loops, clock), loops, memories)
 
 
 def _highest_clock(loops: tuple[CheckedLoop, ...], clock_mhz: float) -> float | None:
@@ -95,6 +113,10 @@ def _highest_clock(loops: tuple[CheckedLoop, ...], clock_mhz: float) -> float | 
         return None
     slowest = max((loop.path_ns / (loop.budget_ns * max(1, loop.declared_ii)) for loop in loops), default=0.0)
     return float(int(clock_mhz / slowest)) if slowest else clock_mhz
+
+
+def _count(number: int | None) -> str:
+    return "–" if number is None else f"{number:,}"
 
 
 def _broken(loop: CheckedLoop) -> str:

@@ -107,6 +107,13 @@ def test_a_pragma_of_its_own_is_a_mark_too(tmp_path: Path) -> None:
     assert (loop.declared_ii, loop.declared_depth, loop.holds) == (2, 0, True)
 
 
+def test_a_carried_value_is_added_last(tmp_path: Path) -> None:
+    lines = "sum += a.read() + b.read() + c.read() + d.read() + e.read(); out.write(sum);"
+    streams = ", ".join(f"hls::stream<int> &{name}" for name in ("a", "b", "c", "d", "e", "out")) + ", int n"
+    loop = checked(tmp_path, kernel(lines, streams, "int sum = 0;"))
+    assert (loop.derived_ii, loop.reason) == (1, "")
+
+
 def test_a_lower_clock_leaves_more_time(tmp_path: Path) -> None:
     text = kernel("sum += in.read(); out.write(sum);", before="int sum = 0;")
     slow, fast = checked(tmp_path, text, 100), checked(tmp_path, text, 800)

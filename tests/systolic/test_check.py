@@ -144,6 +144,16 @@ def test_the_command_answers_with_its_code_and_its_json(
     assert values["holds"] == report.holds
 
 
+def test_memories_are_counted_beside_their_estimate(report: DesignCheck) -> None:
+    rows = {memory.source.partition(":")[0]: memory for memory in report.memories}
+    assert {"feed.h", "load.h", "pool.h"} <= set(rows)
+    for memory in rows.values():
+        assert memory.primitive in ("bram", "uram", "lutram")
+        assert memory.estimated is not None
+        assert memory.derived is not None
+        assert memory.derived >= memory.estimated > 0
+
+
 def test_a_clock_is_above_zero(design: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(design), "--clock", "-1"]) == 2
     assert "--clock is a frequency above 0 MHz, not -1" in capsys.readouterr().err

@@ -1,0 +1,88 @@
+"""Memories of a translation unit as they are built: partitions, words, and bits of a word at their true width."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from hls_schedule.ports import Shape, shape_of
+from hls_schedule.pragmas import Directives, Pragma
+from hls_schedule.reading.ir import Loop
+from hls_schedule.reading.layout import Types
+from hls_schedule.reading.llvm_text import Module
+
+_WIDTH = re.compile(r"ap_int_base<(\d+)")
+
+
+@dataclass(frozen=True)
+class BuiltMemory:
+    """``partitions`` memories of ``words`` words of ``bits``. source: file and line of the pragma that binds it;
+    primitive: what it is bound to, in lower case."""
+
+    name: str
+    source: str
+    primitive: str
+    partitions: int
+    words: int
+    bits: int
+
+
+def built_memories(module: Module, directives: Directives, loops: Sequence[Loop]) -> tuple[BuiltMemory, ...]:
+    """Every array that a pragma binds to a memory and that a pipelined loop touches, by its place."""
+    types, built = Types(module.types), {}
+    for loop in loops:
+        for name in _memories(loop):
+            binding = directives.knowledge(loop).bindings[name]
+            pragma = directives.binding_pragma(loop.function, name)
+            if pragma is not None and loop.memories[name].kind:
+                shape = shape_of(loop.memories[name].kind, types, binding)
+                bits = _true_bits(module, directives, (loop.function, name), shape)
+                built[name] = _built(directives.source_name(loop.function, name), pragma, shape, bits)
+    return tuple(sorted(built.values(), key=lambda memory: memory.source))
+
+
+def _memories(loop: Loop) -> set[str]:
+    accesses = (access for operation in loop.operations for access in operation.accesses)
+    return {access.memory for access in accesses if not access.register and not access.stream}
+
+
+def _built(name: str, pragma: Pragma, shape: Shape, bits: int) -> BuiltMemory:
+    variable, primitive = pragma.value("variable") or name, pragma.value("impl").lower()
+    return BuiltMemory(variable, f"{pragma.file}:{pragma.line}", primitive, shape.partitions, shape.words, bits)
+
+
+def _true_bits(module: Module, directives: Directives, key: tuple[str, str], shape: Shape) -> int:
+    """Of a word, from the types that the sources give the array; as a computer stores it where they do not say."""
+    for number in module.variables_of(*key):
+        total = _bits(module, module.record(number).get("type", ""))
+        if total and total % (shape.partitions * shape.words) == 0:
+            return total // (shape.partitions * shape.words)
+    return shape.bits
+
+
+def _bits(module: Module, reference: str) -> int:
+    """Of a type of debug information; 0 where it is not known."""
+    record = module.record(int(reference[1:])) if reference.startswith("!") else {}
+    kind, tag = record.get("kind", ""), record.get("tag", "")
+    width = _WIDTH.match(record.get("name", ""))
+    if width is not None:
+        return int(width[1])
+    if tag in ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_member"):
+        return _bits(module, record.get("baseType", ""))
+    if tag == "DW_TAG_array_type":
+        counts = [int(element.get("count", "0")) for element in _elements(module, record)]
+        return prod(counts) * _bits(module, record.get("baseType", ""))
+    if tag in ("DW_TAG_structure_type", "DW_TAG_class_type"):
+        members = [element for element in _elements(module, record) if element.get("tag") == "DW_TAG_member"]
+        return sum(_bits(module, member.get("baseType", "")) for member in members)
+    if kind == "DIBasicType":
+        return 1 if record.get("name") == "bool" else int(record.get("size", "0"))
+    return 0
+
+
+def _elements(module: Module, record: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
+    reference = record.get("elements", "")
+    listed = module.records.get(int(reference[1:]), ("", "")) if reference.startswith("!") else ("", "")
+    return (module.record(int(number)) for number in re.findall(r"!(\d+)", listed[1]))
