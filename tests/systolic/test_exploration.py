@@ -20,6 +20,7 @@ from boards.board import load
 from boards.errors import BoardError, ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.array import Array
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.search.space import pin, space_of
@@ -28,12 +29,13 @@ from systolic.model import Calibration, load_model, quantise_model, sample_pictu
 from systolic.report.figures import svg
 from systolic.styles.systolic import figures
 from systolic.styles.systolic.exploration import Alternatives, SystolicComparison, compare, explore, pareto_front
-from systolic.styles.systolic.mapping import SystolicMapping
+from systolic.styles.systolic.mapping import SystolicMapping, price
 from systolic.styles.systolic.options import SystolicOptions, geometry_pins
 from systolic.styles.systolic.report import telling_layers
 from systolic.styles.systolic.tiling_picture import tiling, tiling_words
 from systolic.styles.systolic.workers import workers
 from tests.scheduler.quantised import Builder, tiny_yolo
+from tests.schedules import first_fit
 from tests.systolic.pages import one_whole_page, readable
 
 ZCU104 = load("zcu104")
@@ -279,6 +281,21 @@ def test_chromium_shows_a_readable_page(
 
 def pictures_of(mapping: SystolicMapping) -> int:
     return len(figures.OF_MAPPING) + len(telling_layers(mapping))
+
+
+def test_a_large_networks_roofline_is_readable(tmp_path: Path) -> None:
+    """As many layers as YOLOv2's convolutions in a row, of which many meet in one place; at both widths."""
+    net = Builder(3, 208, 208).conv(32, 3).pool().conv(64, 3).pool()
+    for channels, pairs in ((128, 1), (256, 1), (512, 2), (1024, 2)):
+        for _ in range(pairs):
+            net = net.conv(channels, 3).conv(channels // 2, 1)
+        net = net.conv(channels, 3)
+        net = net.pool() if channels < 1024 else net.conv(1024, 3).conv(1024, 3).conv(425, 1)
+    network = net.network("large")
+    array = Array(13, 16, 16, row_depth=8192, weight_depth=16384, kept_depth=4096, channel_tiles=64)
+    large = price(first_fit(network, array), ZCU104, ddr_timing(ZCU104, 300))
+    assert len(large.cost.layers) == 21
+    assert readable(large.page(), tmp_path) == pictures_of(large)
 
 
 def test_a_tiling_of_every_order_is_readable(tmp_path: Path) -> None:

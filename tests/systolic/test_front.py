@@ -11,7 +11,7 @@ from PIL import Image
 
 from tests.golden.test_golden_text import CFG
 from tests.systolic.command_line import call, refused
-from tests.systolic.pages import one_whole_page
+from tests.systolic.pages import one_whole_page, readable
 
 SMALL = ("--seed", 1, "--board", "pynq-z2")
 
@@ -36,6 +36,7 @@ def test_no_point_of_the_front_beats_another(network: Path, tmp_path: Path) -> N
     assert (values["ddr"]["gbps"], values["board"], values["source"]) == (1.5, "pynq-z2", "modelled")
     assert Image.open(shown).size[0] > 300
     one_whole_page(page.read_text("utf-8"))
+    assert readable(page.read_text("utf-8"), tmp_path) == 1
     text = call(*asked).out
     assert f"{len(points)} schedules that no other beats in both frames/s and DSPs, modelled" in text
     assert len(re.findall(r"(?m)^\d+×\d+×\d+ ", text)) == len(points)

@@ -12,6 +12,7 @@ from boards import board as boards
 from boards.board import load
 from host.contract.manifest import read_manifest
 from host.contract.systolic import BOUNDS, SystolicManifest
+from host.simulated.pace import pace
 from scheduler.systolic.model.cycles import PARTS
 from systolic.model import sample_pictures
 from tests.golden.test_golden_text import DESIGNS
@@ -28,6 +29,14 @@ def json_of(*arguments: object) -> dict[str, Any]:
     return done.json
 
 
+def host_milliseconds(folder: Path) -> tuple[str, float]:
+    """What the host's simulated board waits for a frame at its own pace, and where that comes from."""
+    manifest = read_manifest(folder)
+    own = pace(folder, manifest, 1)
+    assert own is not None
+    return own.source, 1000 * own.seconds(0, manifest.passes)
+
+
 def test_the_schedule_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
     """Made for another memory than the board's: the saved schedule, the design and its trace keep to it."""
     network, *asked = DESIGNS["systolic"](tmp_path)
@@ -37,6 +46,7 @@ def test_the_schedule_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
     again = json_of("schedule", network, *weights, *target, "--schedule", saved)
     (row,) = json_of("compare", network, *weights, *target, *MEMORY)["rows"]
     generated = json_of("generate", network, *asked, "--schedule", saved, "-o", folder)
+    hosted = host_milliseconds(folder)
     traced = json_of("simulate", folder, "--picture", PICTURE, "--cycles")
     manifest = read_manifest(folder)
     assert isinstance(manifest, SystolicManifest)
@@ -52,6 +62,11 @@ def test_the_schedule_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
 
     assert layers(scheduled) == layers(generated) == layers(traced)
     assert layers(scheduled) == [(layer.name, layer.bound_by) for layer in manifest.layers]
+    passes = scheduled["cycles"] - sum(layer["parts"]["program"] for layer in scheduled["layers"])
+    assert hosted[0] == "modelled"  # of the passes: the program is fetched before each
+    assert hosted[1] == pytest.approx(passes / scheduled["clock_mhz"] / 1e3, rel=1e-6)
+    assert scheduled["latency_ms"] == pytest.approx(1000 / scheduled["frames_per_second"])
+    assert host_milliseconds(folder)[0] == "traced"  # which the simulation has left beside the design
     modelled = [layer.modelled_cycles for layer in manifest.layers]
     assert [layer["modelled_cycles"] for layer in traced["layers"]] == modelled
     assert f"{scheduled['cycles']:,} cycles a frame, {scheduled['frames_per_second']:.1f} frames/s" in page.read_text()
@@ -69,6 +84,7 @@ def test_the_folding_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
     (again,) = json_of("fold", network, "--board", "ultra96-v2", "--folding", saved)["foldings"]
     style = ("--style", "streaming", "--board", "ultra96-v2", "--estimated-fifos", "--folding", saved)
     generated = json_of("generate", network, seed, number, *style, "-o", folder)
+    hosted = host_milliseconds(folder)
     traced = json_of("simulate", folder, "--picture", PICTURE, "--cycles")
     manifest = read_manifest(folder)
     for values in (folded, again, generated):
@@ -76,6 +92,10 @@ def test_the_folding_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
     assert vars(manifest.ddr) == ASKED
     assert {"gbps": traced["memory"]["peak_gbps"], "efficiency": traced["memory"]["efficiency"]} == ASKED
     assert folded["cycles"] == again["cycles"] == generated["modelled_cycles"] == manifest.pass_cycles[0]
+    frame_ms = folded["cycles"] / manifest.clock_mhz / 1e3
+    assert hosted[0] == "modelled"
+    assert hosted[1] == pytest.approx(frame_ms, rel=1e-6)
+    assert 1000 / frame_ms == pytest.approx(folded["frames_per_second"], abs=0.01)
     blocks = {block["name"]: block["modelled_cycles"] for block in generated["blocks"]}
     assert {layer["name"]: layer["modelled_cycles"] for layer in traced["layers"]} == blocks
     assert f"{folded['cycles']:,}" in page.read_text()

@@ -117,10 +117,12 @@ def pareto(points: Sequence[SystolicMapping], chosen: SystolicMapping | None = N
         axes = figure.add_subplot(1, 3, number)
         axes.plot([value(e) for e in points], [e.cost.frames_per_second for e in points], "o", ms=4, color="#2f6fb0")
         for e in points[:1]:
-            axes.annotate(str(e.schedule.array), (value(e), e.cost.frames_per_second), fontsize=7)
+            place: dict[str, Any] = {"xytext": (5, 2), "textcoords": "offset points"}
+            axes.annotate(str(e.schedule.array), (value(e), e.cost.frames_per_second), fontsize=7, **place)
         if chosen is not None:
             axes.plot(value(chosen), chosen.cost.frames_per_second, "s", ms=6, color="#c8553d")
         axes.set_xlabel(name, fontsize=8)
+        axes.locator_params(axis="x", nbins=3)
         axes.tick_params(labelsize=7)
         axes.spines[["top", "right"]].set_visible(False)
         if number == 1:
