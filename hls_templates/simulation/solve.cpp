@@ -334,7 +334,7 @@ bool RegionSolver::open_run(Process &process) {
     const std::size_t end =
         process.next_run + 1 < runs.size() ? runs[process.next_run + 1].first : process.record->entries.size();
     process.tau += run.gap + std::int64_t(run.enters) * options_.loop_entry;
-    process.shift = run.requests ? options_.request_stages : 0;
+    process.shift = run.requests && run.loads ? options_.request_stages : 0;
     for (int place = 0; place < kPlaces; ++place) {
         const std::int64_t base = process.tau + (place == kFront ? 0 : process.shift);
         process.cursors[place].open(*process.record, run, end, base, Place(place));

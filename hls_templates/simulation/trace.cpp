@@ -205,7 +205,10 @@ void append_groups(Pattern &pattern, std::vector<Group> &groups,
 Pattern make_pattern(const std::vector<Code> &raw, const Run &run) {
     Pattern pattern;
     pattern.raw = raw;
-    for (Code code : raw) pattern.requests |= kind_of(code) == kBurstRead;
+    for (Code code : raw) {
+        pattern.requests |= kind_of(code) == kBurstRead;
+        pattern.loads |= kind_of(code) == kLoad;
+    }
     for (int place = 0; place < kPlaces; ++place) {
         append_groups(pattern, pattern.groups[place], staged(raw, run, Place(place)));
     }
@@ -231,7 +234,10 @@ void add_entry() {
     const std::uint32_t pattern = intern();
     recorder.count = 0;
     Run &run = process.runs.back();
-    if (recorder.ii != kNoRun) run.requests |= process.patterns[pattern].requests;
+    if (recorder.ii != kNoRun) {
+        run.requests |= process.patterns[pattern].requests;
+        run.loads |= process.patterns[pattern].loads;
+    }
     const bool same = process.entries.size() > run.first && process.entries.back().pattern == pattern &&
                       process.entries.back().count != UINT32_MAX;
     if (same) {

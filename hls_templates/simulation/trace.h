@@ -50,7 +50,7 @@ struct Pattern {
     std::vector<Code> raw;
     std::vector<Code> codes;
     std::vector<Group> groups[kPlaces];
-    bool requests = false;  // holds a kBurstRead
+    bool requests = false, loads = false;  // holds a kBurstRead, a kLoad
 };
 
 struct Entry {
@@ -63,7 +63,8 @@ struct Run {
     std::int64_t depth = 1;
     std::int64_t gap = 0;      // sequential cycles before it
     std::uint32_t enters = 0;  // loop entries before it
-    bool requests = false;     // a pipelined loop that asks for what it loads
+    bool requests = false;     // a pipelined loop that asks
+    bool loads = false;        // one that loads; where it does both, the loads come later
     std::uint64_t first = 0;   // entry
     std::uint64_t iterations = 0;
 };

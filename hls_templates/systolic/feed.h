@@ -7,44 +7,82 @@
 
 #include <hls_stream.h>
 
+#include "countdown.h"
 #include "instrument.h"
 #include "pass.h"
 #include "read.h"
 #include "types.h"
 
-// Where the next words go: the step, that is the address in the buffer, and the beat within it.
+// A bank for each word of a step.
+typedef word_t weight_buffer_t[WEIGHT_DEPTH][BEATS];
+
+static const int BEAT_WORDS = WEIGHT_PORTS * WEIGHT_WORDS;  // words that come in a cycle, from all ports
+
+inline int next_step(int step) {
+#pragma HLS INLINE
+    return step == WEIGHT_DEPTH - 1 ? 0 : step + 1;
+}
+
+static const int TURNS = BEATS / BEAT_WORDS;  // cycles in which the words of a step come
+
+// Where the next words go: the step, that is the address in the buffer, and whose turn it is of the banks, a flag for
+// those that are written together.
 struct weight_cursor_t {
-    int step, beat;
+    int step;
+    bool turn[TURNS];
 };
 
-// Reads one beat, WEIGHT_WORDS words, from every port into the buffer.
-inline void store_weights(weight_cursor_t &cursor, lanes_t buffer[WEIGHT_DEPTH][BEATS],
-                          hls::stream<weight_beat_t> ports[WEIGHT_PORTS]) {
+inline weight_cursor_t first_weights(int step) {
 #pragma HLS INLINE
+    weight_cursor_t out;
+    out.step = step;
+    for (int turn = 0; turn < TURNS; ++turn) {
+#pragma HLS UNROLL
+        out.turn[turn] = turn == 0;
+    }
+    return out;
+}
+
+inline void next_weights(weight_cursor_t &cursor) {
+#pragma HLS INLINE
+    const bool last = cursor.turn[TURNS - 1];
+    if (last) cursor.step = next_step(cursor.step);
+    for (int turn = TURNS - 1; turn > 0; --turn) {
+#pragma HLS UNROLL
+        cursor.turn[turn] = cursor.turn[turn - 1];
+    }
+    cursor.turn[0] = last;
+}
+
+// Reads WEIGHT_WORDS words from every port into the buffer. The loop is over banks and not over ports, so that each bank
+// is written in one place of the code: of two writes to banks that are chosen at run time a tool has to assume that they
+// are the same bank.
+inline void store_weights(const weight_cursor_t &cursor, weight_buffer_t buffer,
+                          hls::stream<weight_word_t> ports[WEIGHT_PORTS]) {
+#pragma HLS INLINE
+    weight_word_t words[WEIGHT_PORTS];
+#pragma HLS ARRAY_PARTITION variable = words complete
     for (int port = 0; port < WEIGHT_PORTS; ++port) {
 #pragma HLS UNROLL
-        const weight_beat_t beat = ports[port].read();
-        for (int w = 0; w < WEIGHT_WORDS; ++w) {
-#pragma HLS UNROLL
-            buffer[cursor.step][cursor.beat + port * WEIGHT_WORDS + w] = beat.word[w];
-        }
+        words[port] = ports[port].read();
     }
-    cursor.beat += WEIGHT_PORTS * WEIGHT_WORDS;
-    if (cursor.beat == BEATS) {
-        cursor.beat = 0;
-        cursor.step = cursor.step + 1 == WEIGHT_DEPTH ? 0 : cursor.step + 1;
+    for (int bank = 0; bank < BEATS; ++bank) {
+#pragma HLS UNROLL
+        const int port = bank % BEAT_WORDS / WEIGHT_WORDS;
+        if (cursor.turn[bank / BEAT_WORDS]) buffer[cursor.step][bank] = word_at(words[port], bank % WEIGHT_WORDS);
     }
 }
 
 // The weights of a step, as the array takes them.
-inline weights_t read_step(int step, lanes_t buffer[WEIGHT_DEPTH][BEATS]) {
+inline weights_t read_step(int step, const weight_buffer_t buffer) {
 #pragma HLS INLINE
     weights_t out;
     for (int beat = 0; beat < BEATS; ++beat) {
 #pragma HLS UNROLL
+        const lanes_t word = lanes_of(buffer[step][beat]);
         for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
-            out.value[beat * LANES + l] = buffer[step][beat].lane[l];
+            out.value[beat * LANES + l] = word.lane[l];
         }
     }
     return out;
@@ -52,46 +90,42 @@ inline weights_t read_step(int step, lanes_t buffer[WEIGHT_DEPTH][BEATS]) {
 
 // One phase of the loop, max(feeds, loads) cycles: feeds ``feeds`` steps, over and over the ``steps`` steps of the tile
 // that begins at ``base``, and stores ``loads`` beats of each port, spread evenly over the phase.
-inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_t &cursor,
-                       lanes_t buffer[WEIGHT_DEPTH][BEATS], hls::stream<weight_beat_t> ports[WEIGHT_PORTS],
-                       hls::stream<weights_t> &weights) {
+inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_t &next, weight_buffer_t buffer,
+                       hls::stream<weight_word_t> ports[WEIGHT_PORTS], hls::stream<weights_t> &weights) {
 #pragma HLS INLINE off
-    const int cycles = maximum(feeds, loads);
-    int step = 0, credit = 0;
+    const int cycles = maximum(feeds, loads), unloaded = cycles - loads;
+    weight_cursor_t cursor = next;
+    countdown_t tile_steps;
+    begin(tile_steps, steps);
+    int step = base, credit = -unloaded;
     SYSTOLIC_ENTER;
     for (int i = 0; i < cycles; ++i) {
         SYSTOLIC_PIPELINE(1, 4);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
 #pragma HLS DEPENDENCE variable = buffer type = inter false
-        credit += loads;
-        if (credit >= cycles) {
-            credit -= cycles;
+        const bool storing = credit >= 0;
+        credit += storing ? -unloaded : loads;
+        if (storing) {
             store_weights(cursor, buffer, ports);
+            next_weights(cursor);
         }
-        if (i < feeds) {
-            weights.write(read_step(wrap_once(base + step, WEIGHT_DEPTH), buffer));
-            step = step + 1 == steps ? 0 : step + 1;
-        }
+        // After the last feed the step goes on, and nothing is read there.
+        if (i < feeds) weights.write(read_step(step, buffer));
+        step = tile_steps.last ? base : next_step(step);
+        count_down(tile_steps, true);
     }
+    next = cursor;
 }
 
-static inline void feed_weights(pass_t pass, weight_plan_t plan, hls::stream<weight_beat_t> ports[WEIGHT_PORTS],
-                                hls::stream<weights_t> &weights) {
+// The buffer is the top function's and holds the first tile of the next pass when a pass ends. Where that is the program
+// says, so that the process keeps nothing.
+inline void feed_weights(pass_t pass, weight_plan_t plan, weight_buffer_t buffer,
+                         hls::stream<weight_word_t> ports[WEIGHT_PORTS], hls::stream<weights_t> &weights) {
     SYSTOLIC_PROCESS("feed_weights");
-    // lint: allow(static-local) holds the first tile of the next pass when a pass ends
-    static lanes_t buffer[WEIGHT_DEPTH][BEATS];
-#pragma HLS ARRAY_PARTITION variable = buffer complete dim = 2
-    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = buffer type = ram_s2p impl = WEIGHT_MEMORY)
-    // lint: allow(static-local) the first tile of this pass was loaded during the one before
-    static weight_cursor_t cursor = {0, 0};
-    // lint: allow(static-local) the address at which that tile begins
-    static int base = 0;
-    if (plan.first) {
-        cursor.step = cursor.beat = 0;
-        base = 0;
-        feed_phase(0, pass.steps, 0, pass.tile_beats, cursor, buffer, ports, weights);
-    }
-    int tile = 0, tile_base = base, loaded = 0;
+    int tile_base = pass.first_step;
+    weight_cursor_t cursor = first_weights(plan.first ? tile_base : wrap_once(tile_base + pass.steps, WEIGHT_DEPTH));
+    if (plan.first) feed_phase(0, pass.steps, tile_base, pass.tile_beats, cursor, buffer, ports, weights);
+    int tile = 0, loaded = 0;
     for (int use = 0; use < pass.tile_uses; ++use) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1024
         const bool last = use + 1 == pass.tile_uses;
@@ -99,10 +133,8 @@ static inline void feed_weights(pass_t pass, weight_plan_t plan, hls::stream<wei
         feed_phase(pass.weight_feeds, pass.steps, tile_base, loads, cursor, buffer, ports, weights);
         ++loaded;
         tile = tile + 1 == pass.channel_tiles ? 0 : tile + 1;
-        tile_base = pass.resident && tile == 0 ? base : wrap_once(tile_base + pass.steps, WEIGHT_DEPTH);
+        tile_base = pass.resident && tile == 0 ? pass.first_step : wrap_once(tile_base + pass.steps, WEIGHT_DEPTH);
     }
-    base = cursor.step - plan.next_steps;
-    if (base < 0) base += WEIGHT_DEPTH;
 }
 
 #endif  // SYSTOLIC_FEED_H

@@ -9,6 +9,7 @@
 
 #include <hls_stream.h>
 
+#include "countdown.h"
 #include "instrument.h"
 #include "map_buffer.h"
 #include "pass.h"
@@ -22,14 +23,7 @@
 // and two positions that share DSPs lie side by side. Rows are numbered with the padding above the map ("padded rows").
 // Addresses are counted up and never multiplied: a slot is named by the address of its first word.
 
-// The word that is loaded next. Several row strides are loaded together, a *group*; the fields are of the group's
-// first.
-struct load_cursor_t {
-    int q, row, bank, slot;   // the row stride, its padded row, its bank, its slot's first word
-    int phase, word, offset;  // row within the stride, word within the row, words from the slot's first to this one
-    int column;               // word within its contiguous piece of the row
-    int lap, piece;           // in a map buffer: where the lap of row q begins (row_in_bank), and the piece in it
-};
+typedef word_t row_buffer_t[ROW_DEPTH / 2][2][ROWS];
 
 // Row strides in a group: one for each port where rows come from DDR, one for each bank where from a map buffer.
 inline int together(const pass_t &pass) {
@@ -37,20 +31,56 @@ inline int together(const pass_t &pass) {
     return reads_buffer(pass) ? ROWS : MAP_PORTS;
 }
 
-// down[r]: rows from a row stride to the r-th one after it, r · stride.
-struct strides_t {
-    int down[ROWS];
+// What a pass needs every cycle and that stays the same: worked out before its loops, so that these only add, compare
+// and select.
+struct load_constants_t {
+    int down[ROWS];               // rows from a row stride to the r-th one after it, r · stride
+    bank_t last_bank;             // after it the next group begins in a smaller bank
+    bank_t next_bank, back_bank;  // banks from a group's first to the next group's: row strides in a group; less ROWS
+    int group, next_group;        // row strides in a group; rows from a group's last to the next group's first
+    int advance;                  // columns from a window to the next
 };
 
-inline strides_t strides_of(const pass_t &pass) {
+inline load_constants_t constants_of(const pass_t &pass) {
 #pragma HLS INLINE
-    strides_t out;
+    load_constants_t out;
     out.down[0] = 0;
     for (int r = 1; r < ROWS; ++r) {
 #pragma HLS UNROLL
         out.down[r] = out.down[r - 1] + pass.stride;
     }
+    out.group = together(pass);
+    out.last_bank = ROWS - 1 - out.group;
+    out.next_bank = out.group;
+    out.back_bank = out.group - ROWS;
+    // A layer that reads a map buffer has stride 1.
+    out.next_group = (reads_buffer(pass) ? ROWS : MAP_PORTS * pass.stride) - pass.phases + 1;
+    out.advance = pass.stride == 1 ? pass.positions : pass.stride;
     return out;
+}
+
+// The word that is loaded next. Several row strides are loaded together, a *group*; the fields are of the group's
+// first.
+struct load_cursor_t {
+    int q, row, slot;                    // the row stride, its padded row, its slot's first word
+    bank_t bank;                         // its bank
+    int offset;                          // words from the slot's first to this one
+    int column;                          // word within its contiguous piece of the row
+    int lap, piece;                      // in a map buffer: where the lap of row q begins (row_in_bank), and the piece
+    countdown_t columns, words, phases;  // words of the piece, words of the row, rows of the stride
+};
+
+inline load_cursor_t first_load(const pass_t &pass) {
+#pragma HLS INLINE
+    load_cursor_t load;
+    load.q = load.row = load.slot = load.offset = load.column = 0;
+    load.bank = 0;
+    // Where padded row 0 would lie: before the map.
+    load.lap = load.piece = pass.in_base - times(pass.in_row_pitch, pass.in_lap);
+    begin(load.columns, pass.burst_words);
+    begin(load.words, pass.row_words);
+    begin(load.phases, pass.phases);
+    return load;
 }
 
 inline int next_slot(const pass_t &pass, int slot) {
@@ -58,29 +88,30 @@ inline int next_slot(const pass_t &pass, int slot) {
     return slot == pass.last_slot ? 0 : slot + pass.slot_words;
 }
 
-inline void next_load(const pass_t &pass, load_cursor_t &load) {
+// Goes on by a word where ``loads``.
+inline void next_load(const pass_t &pass, const load_constants_t &constants, bool loads, load_cursor_t &load) {
 #pragma HLS INLINE
-    ++load.offset;
-    if (++load.column == pass.burst_words) {
-        load.column = 0;
-        load.piece += pass.in_block_pitch;
+    const bool ends_piece = loads && load.columns.last;
+    const bool ends_row = loads && load.words.last;
+    const bool ends_stride = ends_row && load.phases.last;
+    const bool wraps = load.bank > constants.last_bank;  // the next group begins in a smaller bank
+    count_down(load.columns, loads);
+    count_down(load.words, loads);
+    count_down(load.phases, ends_row);
+    const int lap = wraps ? load.lap + pass.in_row_pitch : load.lap;
+    if (ends_row) load.piece = ends_stride ? lap : load.lap;
+    else if (ends_piece) load.piece += pass.in_block_pitch;
+    if (loads) {
+        load.offset = ends_stride ? 0 : load.offset + 1;
+        load.column = ends_piece ? 0 : load.column + 1;
     }
-    if (++load.word < pass.row_words) return;
-    load.word = 0;
-    ++load.row;
-    if (++load.phase == pass.phases) {
-        load.phase = load.offset = 0;
-        load.q += together(pass);
-        // The next group's row; a layer that reads a map buffer has stride 1.
-        load.row += (reads_buffer(pass) ? ROWS : MAP_PORTS * pass.stride) - pass.phases;
-        load.bank += together(pass);
-        if (load.bank >= ROWS) {
-            load.bank -= ROWS;
-            load.lap += pass.in_row_pitch;
-            load.slot = next_slot(pass, load.slot);
-        }
+    if (ends_row) load.row += ends_stride ? constants.next_group : 1;
+    if (ends_stride) {
+        load.q += constants.group;
+        load.bank += wraps ? constants.back_bank : constants.next_bank;
+        load.slot = wraps ? next_slot(pass, load.slot) : load.slot;
+        load.lap = lap;
     }
-    load.piece = load.lap;
 }
 
 // Steps back to row stride ``end`` where the last group went beyond it: the next group starts there.
@@ -99,66 +130,76 @@ inline void return_to(const pass_t &pass, int end, load_cursor_t &load) {
     }
 }
 
-// Where a tile begins: the slot and the padded row of its first input row, and the channel blocks that it reads, with
-// the offset of the first of them in a row, in words.
+// Where a tile begins: the slot and the padded row of its first input row, and the first of the channel blocks that it
+// reads, with its offset in a row, in words.
 struct feed_start_t {
     int slot, row;
-    int block, end_block, block_offset;
+    int block, block_offset;
 };
 
-// The step that is fed next: a kernel row, a group of kernel columns and a channel block of the windows at column x.
+// The step that is fed next: a kernel row, a group of kernel columns and a channel block of the windows at one column.
 struct feed_cursor_t {
-    int x, left, pixel;  // columns: of the output, of the window's left edge, of the group of kernel columns
-    int ky, group;       // kernel row, group of kernel columns
-    int kernel_phase, phase_offset;  // ky mod stride, and words from a slot's first to that row
-    int slot, turn;                  // where kernel row ky of the tile's first window lies: its slot, its bank
-    int block, block_offset;         // channel block, and words from a row's first to it
+    int left, pixel;          // columns: of the window's left edge, of the group of kernel columns
+    int ky, phase_offset;     // kernel row; words from a slot's first to that row
+    int slot, turn;           // where kernel row ky of the tile's first window lies: its slot, its bank
+    int block, block_offset;  // channel block, and words from a row's first to it
+    countdown_t blocks, groups, kernel_rows, positions, kernel_phases;
 };
 
 inline feed_cursor_t first_feed(const pass_t &pass, const feed_start_t &start) {
 #pragma HLS INLINE
-    feed_cursor_t feed = {};
+    feed_cursor_t feed;
     feed.left = feed.pixel = -pass.pad_left;
+    feed.ky = feed.phase_offset = feed.turn = 0;
     feed.slot = start.slot;
     feed.block = start.block;
     feed.block_offset = start.block_offset;
+    begin(feed.blocks, pass.tile_blocks);
+    begin(feed.groups, pass.kernel_groups);
+    begin(feed.kernel_rows, pass.kernel_height);
+    begin(feed.positions, pass.positions == 1 ? pass.out_width : (pass.out_width + POSITIONS - 1) / POSITIONS);
+    begin(feed.kernel_phases, pass.stride);
     return feed;
 }
 
 // The order of steps: channel blocks innermost, then kernel columns, kernel rows, positions, channel tiles.
-inline void next_feed(const pass_t &pass, feed_start_t &start, feed_cursor_t &feed) {
+inline void next_feed(const pass_t &pass, const load_constants_t &constants, feed_start_t &start, feed_cursor_t &feed) {
 #pragma HLS INLINE
-    ++feed.block;
-    feed.block_offset += pass.block_words;
-    if (feed.block < start.end_block) return;
-    const int next_block_offset = feed.block_offset;
-    feed.block = start.block;
-    feed.block_offset = start.block_offset;
-    feed.pixel += pass.group_pixels;
-    if (++feed.group < pass.kernel_groups) return;
-    feed.group = 0;
-    feed.pixel = feed.left;
-    feed.phase_offset += pass.row_words;
-    if (++feed.kernel_phase == pass.stride) {
-        feed.kernel_phase = feed.phase_offset = 0;
-        if (++feed.turn == ROWS) {
-            feed.turn = 0;
-            feed.slot = next_slot(pass, feed.slot);
-        }
+    const bool ends_group = feed.blocks.last;
+    const bool ends_row = ends_group && feed.groups.last;
+    const bool ends_window = ends_row && feed.kernel_rows.last;
+    const bool ends_tile = ends_window && feed.positions.last;
+    const bool ends_stride = ends_row && feed.kernel_phases.last;
+    count_down(feed.blocks, true);
+    count_down(feed.groups, ends_group);
+    count_down(feed.kernel_rows, ends_row);
+    count_down(feed.positions, ends_window);
+    count_down(feed.kernel_phases, ends_row);
+    if (ends_window) restart(feed.kernel_phases);
+
+    // A channel tile of a depthwise layer reads the channel blocks after those of the tile before.
+    const bool begins_blocks = ends_group && !(ends_tile && pass.depthwise);
+    feed.block = begins_blocks ? start.block : feed.block + 1;
+    feed.block_offset = begins_blocks ? start.block_offset : feed.block_offset + pass.block_words;
+    if (ends_tile && pass.depthwise) {
+        start.block = feed.block;
+        start.block_offset = feed.block_offset;
     }
-    if (++feed.ky < pass.kernel_height) return;
-    feed.ky = feed.kernel_phase = feed.phase_offset = feed.turn = 0;
-    feed.slot = start.slot;
-    feed.x += pass.positions;
-    feed.left += pass.stride == 1 ? pass.positions : pass.stride;
-    feed.pixel = feed.left;
-    if (feed.x < pass.out_width) return;
-    if (pass.depthwise) {
-        start.block = start.end_block;
-        start.end_block += pass.tile_blocks;
-        start.block_offset = next_block_offset;
+
+    const int left = ends_tile ? -pass.pad_left : ends_window ? feed.left + constants.advance : feed.left;
+    feed.pixel = ends_row ? left : ends_group ? feed.pixel + pass.group_pixels : feed.pixel;
+    feed.left = left;
+
+    if (ends_window) {
+        feed.ky = feed.phase_offset = feed.turn = 0;
+        feed.slot = start.slot;
+    } else if (ends_row) {
+        const bool wraps = ends_stride && feed.turn == ROWS - 1;
+        ++feed.ky;
+        feed.phase_offset = ends_stride ? 0 : feed.phase_offset + pass.row_words;
+        if (ends_stride) feed.turn = wraps ? 0 : feed.turn + 1;
+        if (wraps) feed.slot = next_slot(pass, feed.slot);
     }
-    feed = first_feed(pass, start);
 }
 
 // A pixel of the picture is PIXEL_BYTES bytes in DDR: WORD_PIXELS of them in a word, STEP_PIXELS into the array a
@@ -172,19 +213,19 @@ static const int STEP_PIXELS = LANES / PIXEL_LANES;
 //    8 bits   p − 128: the top bit flipped
 //    4 bits   two values, h = ⌊p / 16⌋ − 8 in the odd lane and l = p mod 16 − 8 in the even one: the top bit of each
 //             nibble flipped. p = 16 · h + l + 136, so that products of odd lanes count 16 times (pe_array.h).
-// ``index`` counts the values of the words ``low`` and ``high``, one behind the other.
-inline value_t pixel_value(const lanes_t &low, const lanes_t &high, int index) {
+// ``index`` counts the pixels' values.
+inline value_t pixel_value(const lanes_t &pixels, int index) {
 #pragma HLS INLINE
-    const int lane = VALUE_BITS == 16 ? index / 2 : index;
-    const value_t raw = lane < LANES ? low.lane[lane] : high.lane[lane - LANES];
+    const value_t raw = pixels.lane[VALUE_BITS == 16 ? index / 2 : index];
     if (VALUE_BITS == 16) return value_t((raw >> (8 * (index % 2))) & 255);
     return value_t(raw ^ value_t(-(1 << (VALUE_BITS - 1))));
 }
 
 // STEP_PIXELS pixels, from pixel ``shift`` of the words ``low`` and ``high`` on. ``first``: the column of the first;
 // columns outside of 0 … width − 1 are padding, pixels of 0.
-inline lanes_t window(const lanes_t &low, const lanes_t &high, int shift, int first, int width) {
+inline lanes_t window(const word_t &low, const word_t &high, int shift, int first, int width) {
 #pragma HLS INLINE
+    const lanes_t pixels = lanes_of(word_between(low, high, shift * PIXEL_BYTES));
     const value_t zero = VALUE_BITS == 16 ? value_t(0) : value_t(-(1 << (VALUE_BITS - 1)));
     lanes_t out;
     for (int p = 0; p < STEP_PIXELS; ++p) {
@@ -192,7 +233,7 @@ inline lanes_t window(const lanes_t &low, const lanes_t &high, int shift, int fi
         const bool inside = first + p >= 0 && first + p < width;
         for (int c = 0; c < PIXEL_LANES; ++c) {
 #pragma HLS UNROLL
-            const value_t value = pixel_value(low, high, (shift + p) * PIXEL_LANES + c);
+            const value_t value = pixel_value(pixels, p * PIXEL_LANES + c);
             out.lane[p * PIXEL_LANES + c] = inside ? value : zero;
         }
     }
@@ -202,17 +243,16 @@ inline lanes_t window(const lanes_t &low, const lanes_t &high, int shift, int fi
 // Loads a word of every row of a group, from its port or from its bank of the map buffer, into the row buffer. The loop
 // is over banks and not over rows, so that each bank is written in one place of the code: of two writes to banks that
 // are chosen at run time a tool has to assume that they are the same bank.
-inline void load_words(const pass_t &pass, const strides_t &strides, const load_cursor_t &load, int end,
-                       lanes_t rows[ROW_DEPTH / 2][2][ROWS], const map_buffer_t from,
-                       hls::stream<lanes_t> ports[MAP_PORTS]) {
+inline void load_words(const pass_t &pass, const load_constants_t &constants, const load_cursor_t &load, int end,
+                       row_buffer_t rows, const map_buffer_t from, hls::stream<word_t> ports[MAP_PORTS]) {
 #pragma HLS INLINE
     bool wanted[ROWS];  // rows of the group that lie in the map, and before row stride ``end``
 #pragma HLS ARRAY_PARTITION variable = wanted complete
     for (int r = 0; r < ROWS; ++r) {
 #pragma HLS UNROLL
-        wanted[r] = r < together(pass) && load.q + r < end && row_exists(pass, load.row + strides.down[r]);
+        wanted[r] = r < constants.group && load.q + r < end && row_exists(pass, load.row + constants.down[r]);
     }
-    lanes_t read[MAP_PORTS];
+    word_t read[MAP_PORTS];
 #pragma HLS ARRAY_PARTITION variable = read complete
     for (int port = 0; port < MAP_PORTS; ++port) {
 #pragma HLS UNROLL
@@ -222,7 +262,7 @@ inline void load_words(const pass_t &pass, const strides_t &strides, const load_
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         const bool wraps = bank < load.bank;
-        const int r = bank - load.bank + (wraps ? ROWS : 0);
+        const int r = bank - int(load.bank) + (wraps ? ROWS : 0);
         if (wanted[r]) {
             const int address = wraps ? beyond : here;
             const int source = load.piece + load.column + row_in_bank(pass.in_row_pitch, wraps, bank, pass.in_turn);
@@ -234,8 +274,8 @@ inline void load_words(const pass_t &pass, const strides_t &strides, const load_
 
 // What the array takes in a step: for each of its rows the word, or the STEP_PIXELS pixels, at ``feed``, and zeros
 // where they are padding. ``row``: padded row of the tile's first input row.
-inline activations_t gather(const pass_t &pass, const strides_t &strides, const feed_cursor_t &feed, int row,
-                            lanes_t rows[ROW_DEPTH / 2][2][ROWS]) {
+inline activations_t gather(const pass_t &pass, const load_constants_t &constants, const feed_cursor_t &feed, int row,
+                            row_buffer_t rows) {
 #pragma HLS INLINE
     // pixel / WORD_PIXELS, rounded down for the negative columns of padding too: they are fewer than 64 words.
     const int word = pass.pixel_input ? (feed.pixel + 64 * WORD_PIXELS) / WORD_PIXELS - 64 : feed.pixel;
@@ -249,14 +289,14 @@ inline activations_t gather(const pass_t &pass, const strides_t &strides, const 
     const int low_word = within(-1, word, last_word), next = low_word < last_word ? 1 : 0;
     const int from = feed.phase_offset + (block_exists ? feed.block_offset : 0) + low_word;
     const int here = feed.slot + from, beyond = next_slot(pass, feed.slot) + from;
-    lanes_t low[ROWS], high[ROWS];
+    word_t low[ROWS], high[ROWS];
 #pragma HLS ARRAY_PARTITION variable = low complete
 #pragma HLS ARRAY_PARTITION variable = high complete
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         const int address = bank < feed.turn ? beyond : here;
-        const lanes_t even = rows[maximum(0, (address + next) >> 1)][0][bank];
-        const lanes_t odd = rows[maximum(0, address >> 1)][1][bank];
+        const word_t even = rows[maximum(0, (address + next) >> 1)][0][bank];
+        const word_t odd = rows[maximum(0, address >> 1)][1][bank];
         low[bank] = (address & 1) != 0 ? odd : even;
         high[bank] = (address & 1) != 0 ? even : odd;
     }
@@ -265,7 +305,7 @@ inline activations_t gather(const pass_t &pass, const strides_t &strides, const 
     for (int m = 0; m < ROWS; ++m) {
 #pragma HLS UNROLL
         const int bank = wrap_once(m + feed.turn, ROWS);
-        const bool exists = row_exists(pass, row + strides.down[m] + feed.ky) && block_exists;
+        const bool exists = row_exists(pass, row + constants.down[m] + feed.ky) && block_exists;
         for (int p = 0; p < POSITIONS; ++p) {
 #pragma HLS UNROLL
             const int column = feed.pixel + p;  // two positions are computed together only where the stride is 1
@@ -274,10 +314,10 @@ inline activations_t gather(const pass_t &pass, const strides_t &strides, const 
                 out.row[m].position[p] =
                     window(low[bank], high[bank], shift + p, exists ? column : -LANES, exists ? pass.in_width : 0);
             } else {
+                const lanes_t values = lanes_of(p == 0 ? low[bank] : high[bank]);
                 for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
-                    const value_t value = p == 0 ? low[bank].lane[l] : high[bank].lane[l];
-                    out.row[m].position[p].lane[l] = inside ? value : value_t(0);
+                    out.row[m].position[p].lane[l] = inside ? values.lane[l] : value_t(0);
                 }
             }
         }
@@ -287,13 +327,14 @@ inline activations_t gather(const pass_t &pass, const strides_t &strides, const 
 
 // One phase of the loop, max(feeds, loads) cycles: feeds ``feeds`` steps from ``start`` on, channel tile after channel
 // tile, and loads ``loads`` words from each port or bank, as far as row stride ``end``.
-inline void load_phase(const pass_t &pass, const strides_t &strides, feed_start_t start, int feeds, load_cursor_t &load,
-                       int loads, int end, lanes_t rows[ROW_DEPTH / 2][2][ROWS], const map_buffer_t from,
-                       hls::stream<lanes_t> ports[MAP_PORTS], hls::stream<words_t> activations[ROWS]) {
+inline void load_phase(const pass_t &pass, const load_constants_t &constants, feed_start_t start, int feeds,
+                       load_cursor_t &next, int loads, int end, row_buffer_t rows, const map_buffer_t from,
+                       hls::stream<word_t> ports[MAP_PORTS], hls::stream<words_t> activations[ROWS]) {
 #pragma HLS INLINE off
-    const int cycles = maximum(feeds, loads);
+    const int cycles = maximum(feeds, loads), unloaded = cycles - loads;
     const int row = start.row;
-    int credit = 0;
+    int credit = -unloaded;
+    load_cursor_t load = next;
     feed_cursor_t feed = first_feed(pass, start);
     SYSTOLIC_ENTER;
     for (int i = 0; i < cycles; ++i) {
@@ -302,45 +343,37 @@ inline void load_phase(const pass_t &pass, const strides_t &strides, feed_start_
 #pragma HLS DEPENDENCE variable = rows type = inter false
         // Loads are spread evenly over the phase: a load waits for DDR, and the array would wait with it if all came at
         // once. The readers run ahead meanwhile.
-        credit += loads;
-        if (credit >= cycles) {
-            credit -= cycles;
-            load_words(pass, strides, load, end, rows, from, ports);
-            next_load(pass, load);
-        }
+        const bool loading = credit >= 0;
+        credit += loading ? -unloaded : loads;
+        if (loading) load_words(pass, constants, load, end, rows, from, ports);
+        next_load(pass, constants, loading, load);
+        // After the last feed the cursor goes on, and nothing is read there.
         if (i < feeds) {
-            const activations_t step = gather(pass, strides, feed, row, rows);
+            const activations_t step = gather(pass, constants, feed, row, rows);
             for (int m = 0; m < ROWS; ++m) {
 #pragma HLS UNROLL
                 activations[m].write(step.row[m]);
             }
-            next_feed(pass, start, feed);
         }
+        next_feed(pass, constants, start, feed);
     }
     return_to(pass, end, load);
+    next = load;
 }
 
-// The function is static, as every one that keeps a memory: the static variables of an inline function may be shared by
-// libraries, and the address sanitizer does not watch such variables.
-static inline void load(pass_t pass, const map_buffer_t from, hls::stream<lanes_t> ports[MAP_PORTS],
-                        hls::stream<words_t> activations[ROWS]) {
+// The memory is the top function's: a process that keeps none may be built twice, and the state is still one.
+inline void load(pass_t pass, row_buffer_t rows, const map_buffer_t from, hls::stream<word_t> ports[MAP_PORTS],
+                 hls::stream<words_t> activations[ROWS]) {
     SYSTOLIC_PROCESS("load");
-    // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
-    static lanes_t rows[ROW_DEPTH / 2][2][ROWS];
-#pragma HLS ARRAY_PARTITION variable = rows complete dim = 2
-#pragma HLS ARRAY_PARTITION variable = rows complete dim = 3
-    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = rows type = ram_s2p impl = ROW_MEMORY)
-    const strides_t strides = strides_of(pass);
+    const load_constants_t constants = constants_of(pass);
     const int tile_rows = times(pass.stride, ROWS);
     // Words from each port or bank: for the first tile, whose kernel also looks ahead, and for each tile after it.
     const int first_loads = reads_buffer(pass) ? pass.first_moves : pass.first_loads;
     const int loads = times(pass.slot_words, reads_buffer(pass) ? 1 : (ROWS + MAP_PORTS - 1) / MAP_PORTS);
-    // Where padded row 0 would lie: before the map.
-    const int lap = pass.in_base - times(pass.in_row_pitch, pass.in_lap);
-    load_cursor_t cursor = {0, 0, 0, 0, 0, 0, 0, 0, lap, lap};
+    load_cursor_t cursor = first_load(pass);
     int end = ROWS + pass.ahead;
-    feed_start_t start = {0, 0, 0, pass.tile_blocks, 0};
-    load_phase(pass, strides, start, 0, cursor, first_loads, end, rows, from, ports, activations);
+    feed_start_t start = {0, 0, 0, 0};
+    load_phase(pass, constants, start, 0, cursor, first_loads, end, rows, from, ports, activations);
     const int rounds = pass.inputs_resident ? pass.channel_tiles : 1;
     for (int round = 0; round < rounds; ++round) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 64
@@ -350,17 +383,16 @@ static inline void load(pass_t pass, const map_buffer_t from, hls::stream<lanes_
             const bool more = round == 0 && tile + 1 < pass.row_tiles;
             if (more) end += ROWS;
             const bool during = more && pass.overlap;  // the next tile's rows are loaded while this one is fed
-            load_phase(pass, strides, start, pass.row_feeds, cursor, during ? loads : 0, during ? end : cursor.q, rows,
-                       from, ports, activations);
+            load_phase(pass, constants, start, pass.row_feeds, cursor, during ? loads : 0, during ? end : cursor.q,
+                       rows, from, ports, activations);
             if (more && !pass.overlap) {
-                load_phase(pass, strides, start, 0, cursor, loads, end, rows, from, ports, activations);
+                load_phase(pass, constants, start, 0, cursor, loads, end, rows, from, ports, activations);
             }
             start.slot = next_slot(pass, start.slot);
             start.row += tile_rows;
         }
         if (pass.depthwise) {
-            start.block = start.end_block;
-            start.end_block += pass.tile_blocks;
+            start.block += pass.tile_blocks;
             start.block_offset += times(pass.block_words, pass.tile_blocks);
         }
     }

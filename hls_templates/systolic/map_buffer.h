@@ -11,7 +11,7 @@
 // and ROWS rows move in one cycle, a word from each bank. The rows of a bank lie one behind the other,
 // [row][block][column] of words, from address 0 on: row y is number ⌊y / ROWS⌋ of its bank. Where the engine has no map
 // buffers this is one unused word.
-typedef lanes_t map_buffer_t[MAP_DEPTH > 0 ? MAP_DEPTH : 1][ROWS];
+typedef word_t map_buffer_t[MAP_DEPTH > 0 ? MAP_DEPTH : 1][ROWS];
 
 // ROWS consecutive rows, counted with the padding, are a *lap*: one row in each bank. The padding takes banks 0 … turn
 // − 1 of the first lap that has rows of the map, so that in these banks every row lies ``pitch`` words earlier than in

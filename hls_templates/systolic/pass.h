@@ -46,6 +46,7 @@
     X(array_steps)   /* steps of the whole pass */                                                          \
     /* weights: [channel tile][step][beat] of words, dealt beat by beat to the ports */                     \
     X(weights_base)                                                                                         \
+    X(first_step)    /* where the first tile lies in the weight buffer */                                   \
     X(resident)      /* 1: all tiles stay in the weight buffer over the row tiles */                        \
     X(tile_beats)    /* words of a tile that come from each port */                                        \
     X(tile_uses)     /* weight tiles that are fed in this pass, each as often as it is used */              \

@@ -154,7 +154,7 @@ inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &
         const int next = bank - first + (wraps ? ROWS : 0);
         if (next < ROW_BANKS && place.row + next < chunk.rows) {
             to[piece + row_in_bank(pass.out_row_pitch, wraps, bank, pass.out_turn)][bank] =
-                lanes_of(words[minimum(next, ROW_BANKS - 1)]);
+                words[minimum(next, ROW_BANKS - 1)];
         }
     }
 }

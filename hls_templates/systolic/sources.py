@@ -35,8 +35,8 @@ class SystolicValues:
     """What the engine's templates need.
 
     depths: FIFO depth of every stream of the DATAFLOW region. bounds: words that co-simulation models behind each m_axi
-    port, and the most passes. memories: the primitive of every buffer. map_depth: words of a bank of a map buffer; 0
-    without map buffers.
+    port, and the most passes. latency: the ports' m_axi option. memories: the primitive of every buffer. map_depth:
+    words of a bank of a map buffer; 0 without map buffers.
     """
 
     title: str
@@ -47,6 +47,7 @@ class SystolicValues:
     bounds: Mapping[str, int]
     burst_words: int
     outstanding: int
+    latency: int
     memories: tuple[BufferPrimitive, ...]
     map_depth: int
     reasons: Sequence[str]

@@ -14,6 +14,7 @@ typedef ap_int<VALUE_BITS> value_t;
 typedef ap_int<32> sum_t;
 typedef ap_int<64> product_t;
 typedef ap_int<16> result_t;
+typedef ap_int<11> bank_t;
 #else
 #define SYSTOLIC_PACKED 0
 // INT4 lives in an int8_t, sign extended; only words of DDR hold it at its width.
@@ -29,24 +30,66 @@ typedef native_value<VALUE_BITS>::type value_t;
 typedef int32_t sum_t;
 typedef int64_t product_t;
 typedef int16_t result_t;
+typedef int bank_t;
 #endif
+// bank_t numbers the banks, of which there are fewer than 512: narrow, so that it is added to and compared in a cycle.
 
-// The values of one position, one a lane.
+// The values of one position, one a lane: as they are computed with.
 struct lanes_t {
     value_t lane[LANES];
 };
 
-// The same in DDR, as a map's or a weight image's word: VALUE_BITS a value, the first in the lowest bits.
+// The same as they are stored, in DDR, in memories and in the FIFOs between: VALUE_BITS a value, the first in the lowest
+// bits. To the hardware this is one wide number. A struct with an array of lanes it would take apart, into a memory for
+// each lane, or into one memory whose addresses the lanes are. A weight port gives WEIGHT_WORDS words a cycle.
 static const int WORD_BYTES = LANES * VALUE_BITS / 8;
-struct word_t {
-    uint8_t byte[WORD_BYTES];
-};
+#if SYSTOLIC_PACKED
+typedef ap_uint<8 * WORD_BYTES> word_t;
+typedef ap_uint<8 * WORD_BYTES * WEIGHT_WORDS> weight_word_t;
 
 inline lanes_t lanes_of(const word_t &word) {
 #pragma HLS INLINE
     lanes_t out;
     for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
+        out.lane[l] = value_t(word.range((l + 1) * VALUE_BITS - 1, l * VALUE_BITS));
+    }
+    return out;
+}
+
+inline word_t word_of(const lanes_t &lanes) {
+#pragma HLS INLINE
+    word_t out = 0;
+    for (int l = 0; l < LANES; ++l) {
+#pragma HLS UNROLL
+        out.range((l + 1) * VALUE_BITS - 1, l * VALUE_BITS) = ap_uint<VALUE_BITS>(lanes.lane[l]);
+    }
+    return out;
+}
+
+// The word that begins at byte ``first`` (0 … WORD_BYTES) of two words that lie side by side.
+inline word_t word_between(const word_t &low, const word_t &high, int first) {
+#pragma HLS INLINE
+    const ap_uint<16 * WORD_BYTES> both = (high, low);
+    return word_t(both >> (8 * first));
+}
+
+// Word ``index`` of a weight port's words.
+inline word_t word_at(const weight_word_t &words, int index) {
+#pragma HLS INLINE
+    return word_t(words.range((index + 1) * 8 * WORD_BYTES - 1, index * 8 * WORD_BYTES));
+}
+#else
+struct word_t {
+    uint8_t byte[WORD_BYTES];
+};
+struct weight_word_t {
+    word_t word[WEIGHT_WORDS];
+};
+
+inline lanes_t lanes_of(const word_t &word) {
+    lanes_t out;
+    for (int l = 0; l < LANES; ++l) {
         const int at = l * VALUE_BITS / 8, shift = l * VALUE_BITS % 8;
         // The second byte is the same one where a value has at most 8 bits.
         const int both = word.byte[at] | (word.byte[at + VALUE_BITS / 16] << 8);
@@ -57,14 +100,11 @@ inline lanes_t lanes_of(const word_t &word) {
 }
 
 inline word_t word_of(const lanes_t &lanes) {
-#pragma HLS INLINE
     static const int BYTE_VALUES = VALUE_BITS < 8 ? 8 / VALUE_BITS : 1;  // values in a byte
     word_t out;
     for (int b = 0; b < WORD_BYTES; ++b) {
-#pragma HLS UNROLL
         int bits = 0;
         for (int v = 0; v < BYTE_VALUES; ++v) {
-#pragma HLS UNROLL
             const int first = b * 8 + v * VALUE_BITS;  // bit of the word
             const int value = lanes.lane[first / VALUE_BITS];
             bits |= ((value >> (first % VALUE_BITS)) & ((1 << VALUE_BITS) - 1)) << (v * VALUE_BITS);
@@ -74,23 +114,17 @@ inline word_t word_of(const lanes_t &lanes) {
     return out;
 }
 
-// What a weight port gives a cycle: WEIGHT_WORDS words of weights, where a word is narrower than the port.
-struct weight_word_t {
-    word_t word[WEIGHT_WORDS];
-};
-struct weight_beat_t {
-    lanes_t word[WEIGHT_WORDS];
-};
-
-inline weight_beat_t beat_of(const weight_word_t &from) {
-#pragma HLS INLINE
-    weight_beat_t out;
-    for (int w = 0; w < WEIGHT_WORDS; ++w) {
-#pragma HLS UNROLL
-        out.word[w] = lanes_of(from.word[w]);
+inline word_t word_between(const word_t &low, const word_t &high, int first) {
+    word_t out;
+    for (int b = 0; b < WORD_BYTES; ++b) {
+        const int from = first + b;
+        out.byte[b] = from < WORD_BYTES ? low.byte[from] : high.byte[from - WORD_BYTES];
     }
     return out;
 }
+
+inline word_t word_at(const weight_word_t &words, int index) { return words.word[index]; }
+#endif
 
 // What the array takes a cycle from the left: one word a row, or two, of neighbouring columns, where they share DSPs.
 struct words_t {

@@ -155,6 +155,7 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
         "row_feeds": tile_steps * np.where(p.inputs_resident, 1, p.channel_tiles),
         "weight_feeds": tile_steps * np.where(p.inputs_resident, row_tiles, 1),
         "array_steps": tile_steps * row_tiles * p.channel_tiles,
+        "first_step": (np.cumsum(loads * p.steps) - loads * p.steps) % array.weight_depth,
         "tile_beats": beats,
         "tile_uses": uses,
         "tile_loads": loads,

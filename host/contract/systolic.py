@@ -26,8 +26,17 @@ PASS_FIELDS = (
     *("group_pixels", "stride", "pad_top", "pad_left", "depthwise", "tile_blocks", "steps", "out_height", "out_width"),
     *("row_tiles", "channel_tiles", "phases", "row_strides", "ahead", "positions", "slot_words", "last_slot"),
     *("first_loads", "first_moves", "overlap", "inputs_resident", "row_feeds", "weight_feeds", "array_steps"),
-    *("weights_base", "resident", "tile_beats", "tile_uses", "tile_loads", "load_beats", "requantiser_base"),
-    *("channels", "pool_size", "pool_stride", "save_width", "out_base", "out_row_pitch", "out_block_pitch"),
+    *("weights_base", "first_step", "resident", "tile_beats", "tile_uses", "tile_loads", "load_beats"),
+    *(
+        "requantiser_base",
+        "channels",
+        "pool_size",
+        "pool_stride",
+        "save_width",
+        "out_base",
+        "out_row_pitch",
+        "out_block_pitch",
+    ),
     *("out_blocks", "value_words", "out_buffer", "out_turn", "chunks", "low", "high"),
 )
 """Words of a pass by number; hls_templates/systolic/pass.h says what they mean. What follows them is not read."""

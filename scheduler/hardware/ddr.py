@@ -36,6 +36,13 @@ OUTSTANDING = 8
 """Bursts on their way at a port, of at most BURST_WORDS words: their buffer of 512 words hides 512 cycles of latency
 and takes one row of BRAM36. Traced on tiny-YOLOv2, 16 bursts of 256 words are not faster."""
 
+PORT_LATENCY = 2 * OUTSTANDING - 5
+"""The m_axi option ``latency``. A port's adapter keeps latency + 5 requests, room for twice as many as are on their
+way. (Its parameter USER_MAXREQS: 5 at latency 0, 69 at latency 64 in generated Verilog.)"""
+
+REQUEST_STAGES = 7 + PORT_LATENCY
+"""Of the pipeline that asks: a request takes 7 stages at latency 0 (schedule reports of Vitis HLS 2022.2)."""
+
 WEIGHT_BEAT_BYTES = 16
 """Bytes a beat of the port that streams weights into a pipeline: 128 bits, as the PS's high-performance ports have."""
 

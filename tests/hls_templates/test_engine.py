@@ -96,7 +96,7 @@ def test_the_linter_finds_nothing(geometry: SystolicValues) -> None:
             "    if (index) pool(pass, tiles, sums, groups);",
             "dataflow-statement",
         ),
-        ("top.cpp", "    load(pass, from, rows, activations);", "", "channel-readers"),
+        ("top.cpp", "    load(pass, row_buffer, from, rows, activations);", "", "channel-readers"),
         ("load.h", "DEPENDENCE variable = rows", "DEPENDENCE variable = rowz", "undeclared-variable"),
         ("pool.h", "#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000", "", "unbounded-loop"),
     ],

@@ -17,6 +17,7 @@ from scheduler.systolic.array import COUNT_BITS
 FIXED = fixed_files(*include_folders("systolic"))
 HEADERS = ("pass.h", "map_buffer.h", "read.h", "load.h", "feed.h", "pool.h", "requantise.h", "save.h")
 POWERS_OF_TWO = {"MAP_PORTS", "SAVE_ROWS", "ROW_BANKS", "LANES", "PIXEL_LANES", "WORD_PIXELS", "RESULT_WORDS"}
+POWERS_OF_TWO |= {"PIXEL_BYTES", "POSITIONS"}
 """By the rules of scheduler/systolic/array.py: to multiply or divide by one is to choose bits."""
 
 

@@ -20,6 +20,7 @@ from hls_templates.streaming.sources import (
 from hls_templates.systolic.sources import SystolicValues, systolic_sources
 from hls_templates.vendor.ports import Output, StreamingPorts, SystolicPorts
 from hls_templates.vendor.registers import CONTROL, Argument, address_bits, bundles, place, registers
+from scheduler.systolic.area.resources import FIFOS
 
 PORTS = [(1, 1), (2, 2), (4, 2), (4, 4)]
 
@@ -30,7 +31,7 @@ def ports(map_ports: int, weight_ports: int) -> SystolicPorts:
 
 def sources(map_ports: int, weight_ports: int) -> dict[str, str]:
     """The engine as it is generated; only its ports matter here."""
-    streams = ("rows", "beats", "saved", "activations", "weights", "sums", "groups", "results")
+    streams = {fifo.name for fifo in FIFOS}
     bounds = ("maps", "weights", "requantisers", "program", "passes")
     return systolic_sources(
         SystolicValues(
@@ -42,6 +43,7 @@ def sources(map_ports: int, weight_ports: int) -> dict[str, str]:
             bounds=dict.fromkeys(bounds, 4),
             burst_words=16,
             outstanding=16,
+            latency=27,
             memories=(),
             map_depth=0,
             reasons=(),

@@ -151,10 +151,10 @@ def test_the_depths_of_the_model_are_those_of_the_code() -> None:
 
 def test_the_least_that_a_pass_begins_and_ends_with() -> None:
     """5 rows; 3×3 on 26 rows in words of 30: 7 rows of the first tile by 2 ports are 4 each, through a pipeline of 16;
-    32 rows are counted by each, 16; 3 cycles, a latency and 4 stages. From a map buffer 7 rows of 5 banks are 2."""
+    asked for in cycle 1, a latency and 4 stages later. From a map buffer 7 rows of 5 banks are 2."""
     (layer, *_) = first_fit(Builder(3, 26, 60).conv(16, 3).pool().network(), replace(TRACED_ARRAY, columns=8)).layers
     shape = layer.shape
-    assert least_fill(shape, 5, 2, 30, DDR) == 4 * 30 + 16 + 16 + 3 + 50 + 4
+    assert least_fill(shape, 5, 2, 30, DDR) == 4 * 30 + 16 + 1 + 50 + 4
     assert least_fill(replace(shape, from_chip=True), 5, 2, 30, DDR) == 2 * 30 + 16
     # the last row is 2 · 4 cycles behind, its result 32 more; an empty pipeline, hand-shakes; the answer of a write
     assert least_drain(replace(shape, to_chip=True), 5, DDR) == 2 * 4 + 32 + 8 + 4

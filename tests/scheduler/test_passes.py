@@ -65,7 +65,8 @@ tile_blocks=1 steps=6
 out_height=26 out_width=60 row_tiles=6 channel_tiles=2 phases=1 row_strides=32 ahead=2 positions=1
 slot_words=30 last_slot=60 first_loads=120 first_moves=60 overlap=1 inputs_resident=0
 row_feeds=720 weight_feeds=360 array_steps=4320
-weights_base=0 resident=1 tile_beats=24 tile_uses=12 tile_loads=2 load_beats=48 requantiser_base=0 channels=16
+weights_base=0 first_step=0 resident=1 tile_beats=24 tile_uses=12 tile_loads=2 load_beats=48
+requantiser_base=0 channels=16
 pool_size=2 pool_stride=2 save_width=30 out_base=780 out_row_pitch=60 out_block_pitch=30 out_blocks=2
 value_words=1 out_buffer=0 out_turn=0 chunks=48 low=-128 high=127
 
@@ -77,7 +78,8 @@ tile_blocks=2 steps=30
 out_height=7 out_width=8 row_tiles=2 channel_tiles=3 phases=2 row_strides=11 ahead=1 positions=1
 slot_words=72 last_slot=144 first_loads=216 first_moves=144 overlap=1 inputs_resident=0
 row_feeds=720 weight_feeds=240 array_steps=1440
-weights_base=48 resident=1 tile_beats=120 tile_uses=6 tile_loads=3 load_beats=360 requantiser_base=16
+weights_base=48 first_step=12 resident=1 tile_beats=120 tile_uses=6 tile_loads=3 load_beats=360
+requantiser_base=16
 channels=24
 pool_size=1 pool_stride=1 save_width=8 out_base=0 out_row_pitch=45 out_block_pitch=15 out_blocks=3
 value_words=1 out_buffer=0 out_turn=0 chunks=6 low=-128 high=127
@@ -90,7 +92,8 @@ tile_blocks=2 steps=30
 out_height=7 out_width=7 row_tiles=2 channel_tiles=3 phases=2 row_strides=11 ahead=1 positions=1
 slot_words=60 last_slot=120 first_loads=180 first_moves=120 overlap=1 inputs_resident=0
 row_feeds=630 weight_feeds=210 array_steps=1260
-weights_base=48 resident=1 tile_beats=120 tile_uses=6 tile_loads=3 load_beats=360 requantiser_base=16
+weights_base=48 first_step=102 resident=1 tile_beats=120 tile_uses=6 tile_loads=3 load_beats=360
+requantiser_base=16
 channels=24
 pool_size=1 pool_stride=1 save_width=7 out_base=8 out_row_pitch=45 out_block_pitch=15 out_blocks=3
 value_words=1 out_buffer=0 out_turn=0 chunks=6 low=-128 high=127
@@ -103,7 +106,8 @@ tile_blocks=1 steps=9
 out_height=7 out_width=15 row_tiles=2 channel_tiles=3 phases=1 row_strides=12 ahead=2 positions=1
 slot_words=45 last_slot=90 first_loads=180 first_moves=90 overlap=1 inputs_resident=0
 row_feeds=405 weight_feeds=135 array_steps=810
-weights_base=408 resident=1 tile_beats=36 tile_uses=6 tile_loads=3 load_beats=108 requantiser_base=40
+weights_base=408 first_step=192 resident=1 tile_beats=36 tile_uses=6 tile_loads=3 load_beats=108
+requantiser_base=40
 channels=24
 pool_size=1 pool_stride=1 save_width=15 out_base=315 out_row_pitch=45 out_block_pitch=15 out_blocks=3
 value_words=1 out_buffer=0 out_turn=0 chunks=12 low=-128 high=127
@@ -116,7 +120,8 @@ tile_blocks=3 steps=3
 out_height=7 out_width=15 row_tiles=2 channel_tiles=2 phases=1 row_strides=10 ahead=0 positions=1
 slot_words=45 last_slot=45 first_loads=135 first_moves=45 overlap=1 inputs_resident=0
 row_feeds=90 weight_feeds=45 array_steps=180
-weights_base=516 resident=1 tile_beats=12 tile_uses=4 tile_loads=2 load_beats=24 requantiser_base=64
+weights_base=516 first_step=219 resident=1 tile_beats=12 tile_uses=4 tile_loads=2 load_beats=24
+requantiser_base=64
 channels=16
 pool_size=1 pool_stride=1 save_width=15 out_base=630 out_row_pitch=60 out_block_pitch=30 out_blocks=2
 value_words=2 out_buffer=0 out_turn=0 chunks=8 low=-32768 high=32767
@@ -138,7 +143,8 @@ tile_blocks=1 steps=9
 out_height=14 out_width=10 row_tiles=3 channel_tiles=2 phases=1 row_strides=20 ahead=2 positions=2
 slot_words=10 last_slot=30 first_loads=20 first_moves=20 overlap=1 inputs_resident=1
 row_feeds=45 weight_feeds=135 array_steps=270
-weights_base=0 resident=0 tile_beats=36 tile_uses=2 tile_loads=2 load_beats=72 requantiser_base=0 channels=32
+weights_base=0 first_step=0 resident=0 tile_beats=36 tile_uses=2 tile_loads=2 load_beats=72
+requantiser_base=0 channels=32
 pool_size=1 pool_stride=1 save_width=10 out_base=0 out_row_pitch=30 out_block_pitch=10 out_blocks=3
 value_words=1 out_buffer=1 out_turn=2 chunks=12 low=-8 high=7
 
@@ -150,7 +156,8 @@ tile_blocks=3 steps=81
 out_height=14 out_width=6 row_tiles=3 channel_tiles=1 phases=1 row_strides=26 ahead=8 positions=2
 slot_words=21 last_slot=63 first_loads=84 first_moves=63 overlap=1 inputs_resident=0
 row_feeds=243 weight_feeds=243 array_steps=729
-weights_base=72 resident=0 tile_beats=324 tile_uses=3 tile_loads=3 load_beats=972 requantiser_base=32
+weights_base=72 first_step=18 resident=0 tile_beats=324 tile_uses=3 tile_loads=3 load_beats=972
+requantiser_base=32
 channels=16
 pool_size=1 pool_stride=1 save_width=6 out_base=560 out_row_pitch=20 out_block_pitch=10 out_blocks=2
 value_words=1 out_buffer=0 out_turn=0 chunks=3 low=-8 high=7
@@ -163,7 +170,8 @@ tile_blocks=3 steps=81
 out_height=14 out_width=4 row_tiles=3 channel_tiles=1 phases=1 row_strides=26 ahead=8 positions=2
 slot_words=15 last_slot=45 first_loads=60 first_moves=45 overlap=1 inputs_resident=0
 row_feeds=162 weight_feeds=162 array_steps=486
-weights_base=72 resident=0 tile_beats=324 tile_uses=3 tile_loads=3 load_beats=972 requantiser_base=32
+weights_base=72 first_step=261 resident=0 tile_beats=324 tile_uses=3 tile_loads=3 load_beats=972
+requantiser_base=32
 channels=16
 pool_size=1 pool_stride=1 save_width=4 out_base=566 out_row_pitch=20 out_block_pitch=10 out_blocks=2
 value_words=1 out_buffer=0 out_turn=0 chunks=3 low=-8 high=7
@@ -176,7 +184,8 @@ tile_blocks=2 steps=2
 out_height=14 out_width=10 row_tiles=3 channel_tiles=1 phases=1 row_strides=18 ahead=0 positions=2
 slot_words=20 last_slot=0 first_loads=40 first_moves=20 overlap=0 inputs_resident=0
 row_feeds=10 weight_feeds=10 array_steps=30
-weights_base=396 resident=0 tile_beats=8 tile_uses=3 tile_loads=3 load_beats=24 requantiser_base=48
+weights_base=396 first_step=504 resident=0 tile_beats=8 tile_uses=3 tile_loads=3 load_beats=24
+requantiser_base=48
 channels=16
 pool_size=1 pool_stride=1 save_width=10 out_base=0 out_row_pitch=10 out_block_pitch=10 out_blocks=1
 value_words=1 out_buffer=0 out_turn=0 chunks=6 low=-8 high=7
@@ -196,7 +205,8 @@ tile_blocks=1 steps=6
 out_height=6 out_width=4 row_tiles=2 channel_tiles=1 phases=1 row_strides=10 ahead=2 positions=1
 slot_words=2 last_slot=4 first_loads=12 first_moves=4 overlap=1 inputs_resident=1
 row_feeds=24 weight_feeds=48 array_steps=48
-weights_base=0 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12 requantiser_base=0 channels=8
+weights_base=0 first_step=0 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12
+requantiser_base=0 channels=8
 pool_size=2 pool_stride=2 save_width=2 out_base=36 out_row_pitch=2 out_block_pitch=2 out_blocks=1
 value_words=1 out_buffer=0 out_turn=0 chunks=2 low=-128 high=127
 
@@ -208,7 +218,8 @@ tile_blocks=1 steps=6
 out_height=6 out_width=4 row_tiles=2 channel_tiles=1 phases=1 row_strides=10 ahead=2 positions=1
 slot_words=2 last_slot=4 first_loads=12 first_moves=4 overlap=1 inputs_resident=1
 row_feeds=24 weight_feeds=48 array_steps=48
-weights_base=0 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12 requantiser_base=0 channels=8
+weights_base=0 first_step=6 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12
+requantiser_base=0 channels=8
 pool_size=2 pool_stride=2 save_width=2 out_base=42 out_row_pitch=2 out_block_pitch=2 out_blocks=1
 value_words=1 out_buffer=0 out_turn=0 chunks=2 low=-128 high=127
 
@@ -220,7 +231,8 @@ tile_blocks=1 steps=6
 out_height=6 out_width=4 row_tiles=2 channel_tiles=1 phases=1 row_strides=10 ahead=2 positions=1
 slot_words=2 last_slot=4 first_loads=12 first_moves=4 overlap=1 inputs_resident=1
 row_feeds=24 weight_feeds=48 array_steps=48
-weights_base=0 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12 requantiser_base=0 channels=8
+weights_base=0 first_step=12 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12
+requantiser_base=0 channels=8
 pool_size=2 pool_stride=2 save_width=2 out_base=48 out_row_pitch=2 out_block_pitch=2 out_blocks=1
 value_words=1 out_buffer=0 out_turn=0 chunks=2 low=-128 high=127
 
@@ -232,7 +244,8 @@ tile_blocks=1 steps=1
 out_height=9 out_width=2 row_tiles=3 channel_tiles=1 phases=1 row_strides=12 ahead=0 positions=1
 slot_words=2 last_slot=0 first_loads=8 first_moves=2 overlap=0 inputs_resident=0
 row_feeds=2 weight_feeds=2 array_steps=6
-weights_base=12 resident=0 tile_beats=2 tile_uses=3 tile_loads=3 load_beats=6 requantiser_base=8 channels=8
+weights_base=12 first_step=18 resident=0 tile_beats=2 tile_uses=3 tile_loads=3 load_beats=6
+requantiser_base=8 channels=8
 pool_size=1 pool_stride=1 save_width=2 out_base=0 out_row_pitch=2 out_block_pitch=2 out_blocks=1 value_words=1
 out_buffer=0 out_turn=0 chunks=3 low=-128 high=127
 
@@ -244,7 +257,8 @@ tile_blocks=3 steps=6
 out_height=3 out_width=1 row_tiles=1 channel_tiles=1 phases=1 row_strides=4 ahead=0 positions=1
 slot_words=6 last_slot=0 first_loads=24 first_moves=6 overlap=0 inputs_resident=0
 row_feeds=6 weight_feeds=6 array_steps=6
-weights_base=14 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12 requantiser_base=16 channels=8
+weights_base=14 first_step=21 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12
+requantiser_base=16 channels=8
 pool_size=1 pool_stride=1 save_width=1 out_base=18 out_row_pitch=1 out_block_pitch=1 out_blocks=1
 value_words=1 out_buffer=0 out_turn=0 chunks=1 low=-128 high=127
 """

@@ -223,6 +223,13 @@ def test_a_loop_that_asks_and_loads(kernel: Run, stages: int, waited: int) -> No
     assert process(timing, "reader") == (1 + 15 + 3 + stages, 0, 0, waited, 0)
 
 
+# The loop that asks starts at 1 and takes 4 + 8 cycles, whatever a request of a loop with loads takes; the loop that
+# loads is entered at 13 and waits from 14 until 21, 20 behind the first request; 16 beats, and 2 more stages follow.
+def test_a_loop_that_asks_and_one_that_loads(kernel: Run) -> None:
+    timing = solve(kernel("run_apart", 4), fabric=Fabric(request_stages=64))
+    assert process(timing, "reader") == (1 + 12 + 1 + 15 + 3, 0, 0, 7, 0)
+
+
 # A request at 0 and a load that waits from 1 until 20; in a loop, one request a cycle, the loads 64 later.
 @pytest.mark.parametrize(("loop", "cycles"), [(0, 21), (1, 9 + 64 + 3)])
 def test_access_without_a_burst_is_a_burst_of_one(kernel: Run, loop: int, cycles: int) -> None:

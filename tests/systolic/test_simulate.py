@@ -241,7 +241,7 @@ def test_one_changed_shift_shows_from_its_layer_on(layer: int, planted: Accelera
     [
         (
             "load.h",
-            "            load.lap += pass.in_row_pitch;\n            load.slot = next_slot(pass, load.slot);",
+            "load.slot = wraps ? next_slot(pass, load.slot) : load.slot;",
             "",
         ),
         ("load.h", "bank < feed.turn ? beyond : here", "here"),

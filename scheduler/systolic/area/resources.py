@@ -29,6 +29,10 @@ FIFO_DEPTH = 16
 """Words of the FIFOs between DDR ports and buffers: shift registers. The trace shows that no more is gained, because
 the ports' own buffers hide the DDR."""
 
+ROW_FIFO_DEPTH = 32
+"""The same of the readers of rows, which ask for pieces between those that they read, each at another time: meanwhile
+the others go on."""
+
 WAIT_DEPTH = 4
 """FIFO depth between processes that run in step; the cycle trace tells whether more would help."""
 
@@ -213,7 +217,7 @@ PORT_BUFFERS = (
 )
 
 FIFOS = (
-    _fifo("rows", lambda a: a.map_ports, _word, lambda a: FIFO_DEPTH),
+    _fifo("rows", lambda a: a.map_ports, _word, lambda a: ROW_FIFO_DEPTH),
     _fifo("beats", lambda a: a.weight_ports, lambda a: _word(a) * a.weight_words, lambda a: FIFO_DEPTH),
     _fifo("saved", lambda a: a.map_ports, _word, lambda a: FIFO_DEPTH),
     # Row m takes a step 2 · m cycles after row 0. load gives all rows theirs at once, and the Saver takes the sums of

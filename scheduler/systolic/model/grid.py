@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, DdrTiming, milli_cycles
+from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, REQUEST_STAGES, DdrTiming, milli_cycles
 from scheduler.systolic.area.resources import FIFO_DEPTH
 from scheduler.systolic.model.arrays import ArrayGrid, Numbers
 from scheduler.systolic.shape import LayerShape, saved_rows
@@ -23,8 +23,11 @@ from scheduler.systolic.shape import LayerShape, saved_rows
 Times: TypeAlias = "npt.NDArray[np.float64]"
 """Cycles, or bytes and words where a name says so."""
 
-REQUEST_STAGES = 64
-"""Stages between a request and a load of the same loop (m_axi ``latency``)."""
+ENTER_READ = 4
+"""Cycles beside its words of a loop that reads: entered, and drained."""
+
+ASK_TILE, ASK_PIECES = 1 + REQUEST_STAGES + ENTER_READ, 1 + OUTSTANDING + REQUEST_STAGES
+"""Cycles in which the next tile of weights is asked for, a group of pieces of rows (systolic/read.h)."""
 
 BURSTS_TOGETHER = OUTSTANDING // 2
 """systolic/save.h, write_rows: bursts that are requested in one loop."""
@@ -171,16 +174,31 @@ class PassGrid:
         return np.asarray(self.arrays.weight_ports * self.arrays.port_bytes, np.float64)
 
     @cached_property
+    def pieces(self) -> Times:
+        """Pieces of rows that a port steps over in the pass, those of padding too."""
+        strides = ceiling((self.row_tiles * self.arrays.rows + self.shape.ahead) / self.arrays.map_ports)
+        return strides * self.shape.phases * np.asarray(self.tilings.bursts, np.float64)
+
+    @property
+    def burst(self) -> Times:
+        """Words of a piece of a row."""
+        return np.asarray(self.tilings.words / self.tilings.bursts)
+
+    @cached_property
+    def burst_pace(self) -> Times:
+        """Cycles a word of a port that reads rows: short bursts wait for the latency of OUTSTANDING before them."""
+        parts = ceiling(self.burst / BURST_WORDS)
+        return latest(1, (parts * self.ddr.read_latency + self.burst) / (OUTSTANDING * self.burst))
+
+    @cached_property
     def row_pace(self) -> Times:
-        """Cycles a word of a port that reads rows. Only OUTSTANDING bursts are on their way at once: short bursts wait
-        for the latency of those before them."""
-        burst = self.tilings.words / self.tilings.bursts
-        parts = ceiling(burst / BURST_WORDS)
-        return latest(1, (parts * self.ddr.read_latency + burst) / (OUTSTANDING * burst))
+        """The same where pieces are asked for between those that are read: all but the first two groups of them."""
+        groups = latest(0, ceiling(self.pieces / OUTSTANDING) - 2)
+        return latest(1 + groups * (ASK_PIECES + ENTER_READ) / (self.pieces * self.burst), self.burst_pace)
 
     @cached_property
     def weight_pace(self) -> Times:
-        """Cycles a word of a weight port: at least one, what the DDR gives, and the latency of short bursts."""
+        """Cycles a word of a weight port: by the DDR, by asking for the next tile, by the latency of short bursts."""
         return self._weight_pace(self.step_words * self.shape.steps)
 
     @cached_property
@@ -200,7 +218,8 @@ class PassGrid:
             for width in np.unique(arrays.port_bytes)
         )
         part = np.clip(tile, 1, BURST_WORDS)
-        return latest(np.asarray(milli) / 1000, (self.ddr.read_latency + part) / (OUTSTANDING * part))
+        requests = 1 + ASK_TILE / latest(1, tile)
+        return latest(np.asarray(milli) / 1000, requests, (self.ddr.read_latency + part) / (OUTSTANDING * part))
 
     # --- weights
 
@@ -224,7 +243,7 @@ class PassGrid:
     def weights_ahead(self) -> Times:
         """Cycles by which the weights of a tile may come before the phase that loads them: read_weights asks for two
         tiles at once, and a port holds no more words than its buffer and FIFO take."""
-        tile = (self.shape.steps * self.step_words + REQUEST_STAGES + FIFO_DEPTH) * self.weight_pace
+        tile = (self.shape.steps * self.step_words + FIFO_DEPTH) * self.weight_pace
         requested = np.minimum(self.next_weights_ahead, tile - self.ddr.read_latency)
         return np.where(self.tiles_loaded + (self.tilings.next_steps > 0) > 2, requested, self.next_weights_ahead)
 
@@ -263,7 +282,7 @@ class PassGrid:
     @cached_property
     def read_ahead(self) -> Times:
         """Words of rows that a port asks for ahead: those of the bursts on their way, and a FIFO."""
-        return OUTSTANDING * np.minimum(self.tilings.words / self.tilings.bursts, BURST_WORDS) + FIFO_DEPTH
+        return OUTSTANDING * np.minimum(self.burst, BURST_WORDS) + FIFO_DEPTH
 
     @cached_property
     def loads(self) -> Times:

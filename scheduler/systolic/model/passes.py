@@ -23,15 +23,16 @@ from dataclasses import replace
 import numpy as np
 
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, DdrTiming
+from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, REQUEST_STAGES, DdrTiming
 from scheduler.systolic.model.arrays import ArrayGrid
 from scheduler.systolic.model.cycles import PARTS, Cycles
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import (
+    ASK_PIECES,
+    ENTER_READ,
     HELD_WORDS,
     PASS_BYTES,
     REQUANTISER_BYTES,
-    REQUEST_STAGES,
     PassGrid,
     PassTilings,
     Times,
@@ -56,14 +57,11 @@ from scheduler.systolic.shape import LayerShape
 REGION = 4
 """Hand-shakes around a DATAFLOW region (the trace's Fabric: region_start + region_stop)."""
 
-ENTER_READER = 6
-"""read_rows, read_weights: the loop that asks is entered and drained, the one that loads is entered."""
-
 READ_STAGES = 4
 """From a beat of the memory to the loop that loads: the reader's pipeline and a FIFO."""
 
-FIRST_WEIGHTS = 2
-"""read_weights asks in this cycle; rows are counted before they are asked for."""
+FIRST_WEIGHTS = 1
+"""read_weights asks in this cycle."""
 
 ANSWER = 8
 """write_rows: entered, drained, and its last responses collected, beside the latency of the write."""
@@ -93,8 +91,7 @@ def least_fill(shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr
     loaded = groups * shape.phases * row_words + 2 * LOAD_STAGES
     if shape.from_chip:
         return loaded
-    counted = ceil_div(ceil_div(shape.out_height, rows) * rows + shape.ahead, map_ports)
-    return counted + 3 + ddr.read_latency + READ_STAGES + loaded
+    return 1 + ddr.read_latency + READ_STAGES + loaded
 
 
 def least_drain(shape: LayerShape, rows: int, ddr: DdrTiming) -> int:
@@ -111,7 +108,7 @@ def least_weights(cycles: int, ddr: DdrTiming) -> int:
 
 def program_cycles(ddr: DdrTiming) -> int:
     """fetch_pass: the words of a pass and their latency."""
-    return PASS_BYTES // 4 + ddr.read_latency + 2
+    return PASS_BYTES // 4 + max(ddr.read_latency, REQUEST_STAGES + 1) + 2
 
 
 def _pass(grid: PassGrid, inputs_resident: bool) -> Cycles:
@@ -139,7 +136,7 @@ def _cycles(**parts: Times) -> Cycles:
 
 
 def _start(grid: PassGrid) -> State:
-    """read_rows counts its bursts, asks, and waits; load puts the rows of the first tile into the banks."""
+    """read_rows asks and waits; load puts the rows of the first tile into the banks."""
     ddr, zero = grid.ddr, grid.flat(0.0)
     tile = grid.shape.steps * grid.step_words
     request, rows = _first_rows(grid)
@@ -156,7 +153,7 @@ def _start(grid: PassGrid) -> State:
             "rows_arrived": grid.flat(rows),
             "weights_ready": grid.flat(weights + entered - 1 if grid.first else entered),
             "weights_arrived": grid.flat(weights),
-            "ddr_done": grid.flat(np.minimum(request, REQUEST_STAGES / 2) + fetched / grid.rate),
+            "ddr_done": grid.flat(request + fetched / grid.rate),
             "arrange_done": loaded,
         }
     )
@@ -165,18 +162,13 @@ def _start(grid: PassGrid) -> State:
 def _first_word(grid: PassGrid) -> tuple[Times, Times]:
     """When the first row is requested, and when load has its first word.
 
-    read_rows counts its bursts, then requests the first OUTSTANDING of them in one loop, then requests and loads in
-    another. The loop that requests drains as deep as one that loads; where more bursts are requested while words come,
-    the loop that loads is as deep too.
+    read_rows asks for two groups of pieces, if there are so many, and then reads the first. Rows of padding are pieces
+    too, which it steps over.
     """
     arrays, shape = grid.arrays, grid.shape
-    counted = ceiling((grid.row_tiles * arrays.rows + shape.ahead) / arrays.map_ports)
-    bursts = ceiling(grid.rows_read * grid.tilings.bursts / arrays.map_ports)
-    skipped = np.floor(shape.pad_top / arrays.map_ports) * grid.tilings.bursts
-    request = counted + 3 + skipped
-    loop = request + np.minimum(bursts, OUTSTANDING) + REQUEST_STAGES + ENTER_READER - 3
-    loop = loop + np.where(bursts > OUTSTANDING, REQUEST_STAGES, 0)
-    return request, latest(loop, request + grid.ddr.read_latency) + READ_STAGES
+    request = 1 + np.floor(shape.pad_top / arrays.map_ports) * np.asarray(grid.tilings.bursts, np.float64)
+    loops = np.where(grid.pieces > OUTSTANDING, 2.0, 1.0) * (ASK_PIECES + 1)
+    return request, latest(loops, request + grid.ddr.read_latency) + READ_STAGES
 
 
 def _first_rows(grid: PassGrid) -> tuple[Times, Times]:
@@ -200,7 +192,12 @@ def _rows_from_ddr(grid: PassGrid, request: Times, first_word: Times, iterations
     lost = lost + np.where(lost > 0, requantisers / grid.rate, 0)
     transferred = answer + grid.first_bytes / grid.rate
     slowest = answer + _slowest_port(grid, np.minimum(weights, words * grid.weight_bytes) + requantisers)
-    last_word = latest(first_word + words * grid.row_pace, answer + words * grid.row_pace + lost, transferred, slowest)
+    requests = np.floor(latest(0, words / grid.burst - 1) / OUTSTANDING) * (
+        ASK_PIECES + ENTER_READ
+    )  # but for the first
+    last_word = latest(
+        first_word + words * grid.burst_pace + requests, answer + words * grid.row_pace + lost, transferred, slowest
+    )
     strides = min(arrays.rows + shape.ahead, ceil_div(shape.pad_top + shape.in_height, shape.stride))
     return latest(first_word + iterations, last_word + iterations - grid.loads_of(strides))
 
@@ -236,7 +233,7 @@ def _slowest_port(grid: PassGrid, other_bytes: Times) -> Times:
 def _first_weight(grid: PassGrid) -> Times:
     """When feed_weights has the first word of what the pass loads; two tiles are requested at once."""
     tiles = grid.tiles_loaded + (grid.tilings.next_steps > 0)
-    loop = np.minimum(tiles, 2) + REQUEST_STAGES + READ_STAGES + np.where(tiles > 2, REQUEST_STAGES, 0)
+    loop = np.minimum(tiles, 2) * (REQUEST_STAGES + 2)
     return latest(loop, 1 + grid.ddr.read_latency) + READ_STAGES
 
 

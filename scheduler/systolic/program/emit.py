@@ -43,15 +43,18 @@ def emit(schedule: SystolicSchedule) -> Program:
     rows: list[list[int]] = []
     pass_layer: list[int] = []
     weights, requantisers = [], []
-    weights_base = requantiser_base = 0
+    weights_base = requantiser_base = first_step = 0
     for index, scheduled in enumerate(schedule.layers):
         image = weight_image(scheduled.layer, array)
         channels = requantiser_image(scheduled, network)
         source, target = maps[scheduled.layer.input], maps[scheduled.layer.output]
         for frame, tile in product(range(scheduled.layer.repeats), scheduled.tiling.columns.tiles):
             read, written = source.from_frame(frame), target.from_frame(frame)
-            fields = pass_fields(Pass(network, scheduled, tile, read, written, weights_base, requantiser_base))
+            bases = (weights_base, requantiser_base, first_step)
+            fields = pass_fields(Pass(network, scheduled, tile, read, written, *bases))
             rows.append([fields[name] for name in PASS_FIELDS])
+            # The weight buffer is a ring: each pass goes on behind what the one before has loaded.
+            first_step = (first_step + fields["tile_loads"] * fields["steps"]) % array.weight_depth
             pass_layer.append(index)
         weights.append(image)
         requantisers.append(channels)

@@ -59,6 +59,7 @@ PASS_FIELDS = (
     "weight_feeds",
     "array_steps",
     "weights_base",
+    "first_step",
     "resident",
     "tile_beats",
     "tile_uses",
@@ -86,7 +87,8 @@ PASS_FIELDS = (
 @dataclass(frozen=True, eq=False)
 class Pass:
     """One pass: what it computes, and where that lies. source, target: the maps that it reads and writes.
-    weights_base, requantiser_base: where the layer's begin, in steps of all ports and in channels."""
+    weights_base, requantiser_base: where the layer's begin, in steps of all ports and in channels. first_step: where
+    its first tile of weights lies in the weight buffer."""
 
     network: QuantizedNetwork
     scheduled: ScheduledLayer
@@ -95,6 +97,7 @@ class Pass:
     target: MapRegion
     weights_base: int
     requantiser_base: int
+    first_step: int
 
 
 def pass_fields(one_pass: Pass) -> dict[str, int]:
@@ -126,6 +129,7 @@ def pass_fields(one_pass: Pass) -> dict[str, int]:
         "overlap": int(tiling.overlap),
         "inputs_resident": int(tiling.inputs_resident),
         "weights_base": one_pass.weights_base,
+        "first_step": one_pass.first_step,
         "requantiser_base": one_pass.requantiser_base,
         "pool_size": layer.pool_size,
         "pool_stride": layer.pool_stride,

@@ -120,6 +120,21 @@ void asking_reader(const beat_t *memory, int bursts) {
     }
 }
 
+// Asks in one loop and loads in another.
+void apart_reader(const beat_t *memory, int bursts) {
+    SYSTOLIC_PROCESS("reader");
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < bursts; ++i) {
+        SYSTOLIC_PIPELINE(1, 9);
+        SYSTOLIC_BURST_READ(0, 4 * i, 4);
+    }
+    SYSTOLIC_ENTER;
+    for (int i = 0; i < 4 * bursts; ++i) {
+        SYSTOLIC_PIPELINE(1, 3);
+        (void)SYSTOLIC_LOAD(0, memory, i);
+    }
+}
+
 // No burst: each access is a request of one beat.
 void single_reader(const beat_t *memory, int count, bool loop) {
     SYSTOLIC_PROCESS("reader");
@@ -217,6 +232,11 @@ void read_region(const beat_t *memory, int address, int beats, int readers) {
 void asking_region(const beat_t *memory, int bursts) {
     SYSTOLIC_DATAFLOW(14);
     asking_reader(memory, bursts);
+}
+
+void apart_region(const beat_t *memory, int bursts) {
+    SYSTOLIC_DATAFLOW(14);
+    apart_reader(memory, bursts);
 }
 
 void single_region(const beat_t *memory, int count, bool loop) {
@@ -396,6 +416,9 @@ const char *run_read(int address, int beats, int readers) {
 }
 const char *run_asking(int bursts) {
     return guarded([=] { asking_region(memory, bursts); });
+}
+const char *run_apart(int bursts) {
+    return guarded([=] { apart_region(memory, bursts); });
 }
 const char *run_single(int count, int loop) {
     return guarded([=] { single_region(memory, count, loop); });

@@ -35,10 +35,9 @@ from host.contract.systolic import (
     SystolicManifest,
     SystolicRegion,
 )
-from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
+from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, PORT_LATENCY, REQUEST_STAGES
 from scheduler.systolic.area.resources import FIFOS, PRIMITIVES, PRODUCTS, Buffer, built, units
 from scheduler.systolic.array import PIXEL_BYTES, Array
-from scheduler.systolic.layers import MAX_STRIDE
 from scheduler.systolic.model.cost import LayerCost
 from scheduler.systolic.program.emit import Program, emit
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
@@ -145,6 +144,7 @@ def systolic_values(mapping: SystolicMapping, program: Program) -> SystolicValue
         bounds=bounds,
         burst_words=BURST_WORDS,
         outstanding=OUTSTANDING,
+        latency=PORT_LATENCY,
         memories=memories,
         map_depth=array.map_depth,
         reasons=reasons,
@@ -183,7 +183,7 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
         Parameter("CHUNK", array.chunk, "columns arranged before a row piece is written"),
         Parameter("CHANNEL_TILES", array.channel_tiles, "channel tiles whose requantisers are kept"),
         Parameter("OUTSTANDING", OUTSTANDING, "bursts on their way at a port"),
-        Parameter("MAX_STRIDE", MAX_STRIDE, "largest stride of a convolution"),
+        Parameter("REQUEST_STAGES", REQUEST_STAGES, "cycles that a request to a port takes"),
     )
 
 

@@ -59,7 +59,7 @@ extern "C" __attribute__((visibility("default"))) int systolic_geometry(int64_t 
 // The first words of a bank of a map buffer (1 or 2), as they would lie in DDR.
 extern "C" __attribute__((visibility("default"))) void systolic_map_bank(int buffer, int bank, int8_t *to, size_t words) {
     for (size_t i = 0; i < words; ++i) {
-        const word_t word = word_of(map_buffers[buffer - 1][i][bank]);
+        const word_t word = map_buffers[buffer - 1][i][bank];
         std::memcpy(to + i * sizeof(word), &word, sizeof(word));
     }
 }

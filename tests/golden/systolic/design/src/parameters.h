@@ -23,7 +23,7 @@ static const int MAP_DEPTH = 32;  // words of a bank of a map buffer, 0: no map 
 static const int CHUNK = 8;  // columns arranged before a row piece is written
 static const int CHANNEL_TILES = 2;  // channel tiles whose requantisers are kept
 static const int OUTSTANDING = 8;  // bursts on their way at a port
-static const int MAX_STRIDE = 4;  // largest stride of a convolution
+static const int REQUEST_STAGES = 18;  // cycles that a request to a port takes
 
 // Primitives of the buffers and of the products (BIND_STORAGE and BIND_OP impl=…): the choice of least area among those that fit the board.
 #define ROW_MEMORY bram  // 12 × 512 words of 64 bits in 12 BRAM36

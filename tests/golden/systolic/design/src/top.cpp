@@ -24,7 +24,7 @@
 #include "save.h"
 
 #ifndef __SYNTHESIS__
-const lanes_t (*map_buffers[2])[ROWS];
+const word_t (*map_buffers[2])[ROWS];
 #endif
 
 // Loader (read_rows, load, read_weights, feed_weights) → PE array → Saver (pool, requantise, arrange, write_rows; tiles
@@ -33,12 +33,11 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
                      hls::burst_maxi<word_t> maps_read_0, hls::burst_maxi<word_t> maps_write_0,
                      hls::burst_maxi<word_t> maps_read_1, hls::burst_maxi<word_t> maps_write_1,
                      hls::burst_maxi<weight_word_t> weights_0,
-                     const map_buffer_t from, map_buffer_t to,
+                     row_buffer_t row_buffer, weight_buffer_t weight_buffer, const map_buffer_t from, map_buffer_t to,
                      hls::burst_maxi<requantiser_t> requantisers) {
     SYSTOLIC_DATAFLOW(index);
-    hls::stream<lanes_t> rows[MAP_PORTS];
-    hls::stream<word_t> saved[MAP_PORTS];
-    hls::stream<weight_beat_t> beats[WEIGHT_PORTS];
+    hls::stream<word_t> rows[MAP_PORTS], saved[MAP_PORTS];
+    hls::stream<weight_word_t> beats[WEIGHT_PORTS];
     hls::stream<words_t> activations[ROWS];
     hls::stream<weights_t> weights[ROWS];
     hls::stream<positions_t> sums[ROWS];
@@ -46,7 +45,7 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
     hls::stream<chunk_t> chunks, port_chunks[MAP_PORTS];
     hls::stream<group_t> groups;
     hls::stream<results_t> results;
-    SYSTOLIC_STREAM(rows, 16);
+    SYSTOLIC_STREAM(rows, 32);
     SYSTOLIC_STREAM(beats, 16);
     SYSTOLIC_STREAM(saved, 16);
     SYSTOLIC_STREAM(activations, 16);
@@ -59,9 +58,9 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
     SYSTOLIC_STREAM(results, 4);
     read_rows<0>(pass, maps_read_0, rows[0]);
     read_rows<1>(pass, maps_read_1, rows[1]);
-    load(pass, from, rows, activations);
+    load(pass, row_buffer, from, rows, activations);
     read_weights(pass, next, plan, weights_0, beats[0]);
-    feed_weights(pass, plan, beats, weights[0]);
+    feed_weights(pass, plan, weight_buffer, beats, weights[0]);
     pe_row(pass, activations[0], weights[0], weights[1], sums[0]);
     pe_row(pass, activations[1], weights[1], weights[2], sums[1]);
     pe_row(pass, activations[2], weights[2], weights[3], sums[2]);
@@ -79,6 +78,7 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
 
 static void fetch_pass(hls::burst_maxi<uint32_t> program, int index, uint32_t words[PASS_WORDS]) {
     program.read_request(index * PASS_WORDS, PASS_WORDS);
+    SYSTOLIC_SEQUENTIAL(REQUEST_STAGES);
     SYSTOLIC_ENTER;
     for (int w = 0; w < PASS_WORDS; ++w) {
         SYSTOLIC_PIPELINE(1, 3);
@@ -93,17 +93,27 @@ void systolic_top(
     // lint: allow(reserved-name) Vitis HLS names its registers program_r_1 and program_r_2; the driver finds them
     hls::burst_maxi<requantiser_t> requantisers, hls::burst_maxi<uint32_t> program,
     uint32_t first, uint32_t count, uint32_t *current) {
-#pragma HLS INTERFACE mode=m_axi port=maps_read_0 bundle=maps_0 offset=slave depth=512 latency=64 num_read_outstanding=8 max_read_burst_length=64
-#pragma HLS INTERFACE mode=m_axi port=maps_write_0 bundle=maps_0 offset=slave depth=512 latency=64 num_write_outstanding=8 max_write_burst_length=64
-#pragma HLS INTERFACE mode=m_axi port=maps_read_1 bundle=maps_1 offset=slave depth=512 latency=64 num_read_outstanding=8 max_read_burst_length=64
-#pragma HLS INTERFACE mode=m_axi port=maps_write_1 bundle=maps_1 offset=slave depth=512 latency=64 num_write_outstanding=8 max_write_burst_length=64
-#pragma HLS INTERFACE mode=m_axi port=weights_0 bundle=weights_0 offset=slave depth=128 latency=64 num_read_outstanding=8 max_read_burst_length=64
-#pragma HLS INTERFACE mode=m_axi port=requantisers bundle=program offset=slave depth=32 latency=64 num_read_outstanding=8 max_read_burst_length=64
-#pragma HLS INTERFACE mode=m_axi port=program bundle=layers offset=slave depth=128 latency=64 num_read_outstanding=8 max_read_burst_length=64
+#pragma HLS INTERFACE mode=m_axi port=maps_read_0 bundle=maps_0 offset=slave depth=512 latency=11 num_read_outstanding=8 max_read_burst_length=64
+#pragma HLS INTERFACE mode=m_axi port=maps_write_0 bundle=maps_0 offset=slave depth=512 latency=11 num_write_outstanding=8 max_write_burst_length=64
+#pragma HLS INTERFACE mode=m_axi port=maps_read_1 bundle=maps_1 offset=slave depth=512 latency=11 num_read_outstanding=8 max_read_burst_length=64
+#pragma HLS INTERFACE mode=m_axi port=maps_write_1 bundle=maps_1 offset=slave depth=512 latency=11 num_write_outstanding=8 max_write_burst_length=64
+#pragma HLS INTERFACE mode=m_axi port=weights_0 bundle=weights_0 offset=slave depth=128 latency=11 num_read_outstanding=8 max_read_burst_length=64
+#pragma HLS INTERFACE mode=m_axi port=requantisers bundle=program offset=slave depth=32 latency=11 num_read_outstanding=8 max_read_burst_length=64
+#pragma HLS INTERFACE mode=m_axi port=program bundle=layers offset=slave depth=128 latency=11 num_read_outstanding=8 max_read_burst_length=64
 #pragma HLS INTERFACE mode=s_axilite port=first
 #pragma HLS INTERFACE mode=s_axilite port=count
 #pragma HLS INTERFACE mode=s_axilite port=current
 #pragma HLS INTERFACE mode=s_axilite port=return
+    // The memories are here and not in the processes that use them: a region without state of its own may be built twice.
+    // lint: allow(static-local) a memory, filled anew by every pass; on the stack it is too large
+    static row_buffer_t row_buffer;
+#pragma HLS ARRAY_PARTITION variable=row_buffer complete dim=2
+#pragma HLS ARRAY_PARTITION variable=row_buffer complete dim=3
+    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = row_buffer type = ram_s2p impl = ROW_MEMORY)
+    // lint: allow(static-local) a memory: it holds the first tile of the next pass when a pass ends
+    static weight_buffer_t weight_buffer;
+#pragma HLS ARRAY_PARTITION variable=weight_buffer complete dim=2
+    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = weight_buffer type = ram_s2p impl = WEIGHT_MEMORY)
     // lint: allow(static-local) a memory of its own: it lives from the pass that writes it to the one that reads it
     static map_buffer_t map_buffer_1;
 #pragma HLS ARRAY_PARTITION variable=map_buffer_1 complete dim=2
@@ -136,14 +146,14 @@ void systolic_top(
                  maps_read_0, maps_write_0,
                  maps_read_1, maps_write_1,
                  weights_0,
-                 map_buffer_2, map_buffer_1,
+                 row_buffer, weight_buffer, map_buffer_2, map_buffer_1,
                  requantisers);
         else
         run_pass(first + i, pass, next, plan_weights(pass, next, i == 0, last),
                  maps_read_0, maps_write_0,
                  maps_read_1, maps_write_1,
                  weights_0,
-                 map_buffer_1, map_buffer_2,
+                 row_buffer, weight_buffer, map_buffer_1, map_buffer_2,
                  requantisers);
 #ifndef __SYNTHESIS__
         after_pass(first + i);

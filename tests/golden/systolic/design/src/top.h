@@ -19,7 +19,7 @@ void systolic_top(
 void after_pass(uint32_t index);
 
 // Both map buffers, known once the top function was called: [buffer − 1][word][bank].
-extern const lanes_t (*map_buffers[2])[ROWS];
+extern const word_t (*map_buffers[2])[ROWS];
 #endif
 
 #endif  // SYSTOLIC_TOP_H
