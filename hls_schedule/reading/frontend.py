@@ -27,8 +27,8 @@ COMMON = ("-target", "x86_64-linux-gnu", "-std=c++17", "-w", "-fno-exceptions", 
 OPTIMISED = ("-O2", "-S", "-emit-llvm", "-g", "-fno-vectorize", "-fno-slp-vectorize")
 TUNING = (
     "unroll-threshold=1000000", "unroll-full-max-count=4096", "inline-threshold=1000000", "unroll-runtime=0",
-    "disable-loop-idiom-all", "unroll-allow-partial=0", "unroll-allow-peeling=0", "indvars-widen-indvars=0", "enable-load-pre=0",
-    "jump-threading-threshold=0",
+    "unroll-allow-partial=0", "unroll-allow-peeling=0", "indvars-widen-indvars=0", "enable-load-pre=0",
+    "jump-threading-threshold=0", "disable-loop-idiom-all",
 )  # fmt: skip
 """Options of LLVM's passes: everything is inlined and unrolled that can be, counters stay as wide as they are, and copies
 from register to register become no copies of memory, which would make one register of many."""
