@@ -30,8 +30,8 @@ TUNING = (
     "unroll-allow-partial=0", "unroll-allow-peeling=0", "indvars-widen-indvars=0", "enable-load-pre=0",
     "jump-threading-threshold=0", "disable-loop-idiom-all",
 )  # fmt: skip
-"""Options of LLVM's passes: everything is inlined and unrolled that can be, counters stay as wide as they are, and copies
-from register to register become no copies of memory, which would make one register of many."""
+"""Options of LLVM's passes: everything is inlined and unrolled that can be, counters stay as wide as they are, and
+copies from register to register become no copies of memory, which would make one register of many."""
 
 
 @dataclass(frozen=True)
