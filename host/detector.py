@@ -24,6 +24,7 @@ from host.gate import Gate
 from host.options import Options
 from host.pipeline import Channel, Flow, Stage
 from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
+from host.vision.classification import Score, classify
 from host.vision.detection import Detection, detect
 from host.vision.frame import Result, Span, Timing
 from host.vision.measured import Measured, measure
@@ -65,7 +66,10 @@ class Detector:
     # --- one picture
 
     def detect(self, picture: Frame) -> Result:
-        """The objects on a picture: a file, or uint8 [height, width, 3]. It fills the batch of a design of batches."""
+        """The objects on a picture, or its most probable classes: a file, or uint8 [height, width, 3].
+
+        It fills the batch of a design of batches.
+        """
         with self._at_work():
             return self._detect(picture, self.wait)
 
@@ -84,7 +88,8 @@ class Detector:
         clock("load", lambda: backend.load(batch, (pixels,)))
         clock("accelerate", lambda: backend.execute(batch, wait))
         outputs, detections = clock("decode", lambda: self.decode(backend.collect(batch)[0], image, placement))
-        return Result(image, placement, outputs, detections, Timing(tuple(clock.spans)), self.manifest.labels)
+        timing = Timing(tuple(clock.spans))
+        return Result(image, placement, outputs, detections, timing, self.manifest.labels, scores=self._scores(outputs))
 
     # --- many pictures
 
@@ -152,7 +157,8 @@ class Detector:
         def decode(executed: tuple[Any, ...]) -> Result:
             collected, frame, image, placement = executed
             outputs, detections = self.decode(collected()[frame], image, placement)
-            return Result(image, placement, outputs, detections, Timing(()), self.manifest.labels)
+            scores = self._scores(outputs)
+            return Result(image, placement, outputs, detections, Timing(()), self.manifest.labels, scores=scores)
 
         together = self.manifest.batch
         return (
@@ -186,6 +192,13 @@ class Detector:
     ) -> tuple[tuple[Integers, ...], tuple[Detection, ...]]:
         """Boxes in pixels of the picture; none where the network has no detection head."""
         return outputs, decode_outputs(self.manifest, outputs, image, placement, self.options)
+
+    def _scores(self, outputs: tuple[Integers, ...]) -> tuple[Score, ...]:
+        """The most probable classes; none where the network is no classifier."""
+        if not self.manifest.is_classifier:
+            return ()
+        values = to_floats(self.manifest.layers[self.manifest.output_layers[0]].output, outputs[0])
+        return classify(values, self.manifest.labels)
 
     # --- its life
 

@@ -112,7 +112,7 @@ class Design:
         """What the accelerator sees: ``detections``, ``draw()``, ``save(FILE)``.
 
         threshold: least probability. overlap: greatest of two boxes of a class. HostError where the network has no
-        detection head.
+        detection head and is no classifier.
         """
         return run(self.opened, pixels_of(picture), threshold, overlap, progress=progress)
 

@@ -160,6 +160,14 @@ class Manifest:
         """The layers whose maps the host reads, by index in ``layers``."""
         raise NotImplementedError
 
+    @property
+    def is_classifier(self) -> bool:
+        """Whether the host reads one value a class, and nothing else."""
+        if self.heads or len(self.output_layers) != 1:
+            return False
+        output = self.layers[self.output_layers[0]].output
+        return output.channels > 1 and output.height == output.width == 1
+
     def validate(self) -> None:
         """HostError where the values do not agree with each other."""
         require(0 < self.clock_mhz < 2000, "clock_mhz is 0…2000", self.clock_mhz)

@@ -133,10 +133,15 @@ def detect(
         ]
         boxes = np.concatenate([head_candidates.boxes for head_candidates in having_class])
         probabilities = np.concatenate([head_candidates.probabilities[:, index] for head_candidates in having_class])
-        label = labels[index] if index < len(labels) else f"class {index}"
+        label = label_of(labels, index)
         likely = probabilities > threshold
         detections += _of_class(label, boxes[likely], probabilities[likely], placement, overlap)
     return tuple(sorted(detections, key=lambda detection: -detection.probability))
+
+
+def label_of(labels: Sequence[str], index: int) -> str:
+    """The name of a class, its number where it has none."""
+    return labels[index] if index < len(labels) else f"class {index}"
 
 
 def decode(output: FloatArray, head: Head, placement: Placement, threshold: float = THRESHOLD) -> Candidates:

@@ -6,8 +6,9 @@ import colorsys
 import io
 import unicodedata
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,13 @@ from PIL import Image, ImageDraw, ImageFont
 
 from boards.errors import HostError
 from host.arguments import check_pixels
+from host.vision.classification import Score
 from host.vision.detection import Detection
 from host.vision.picture import Pixels
 from host.whole_file import check_whole, write_whole
 
 Colour = tuple[int, int, int]
+Size = tuple[int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 _LONGEST_LABEL = 40  # characters
@@ -29,8 +32,10 @@ _GOLDEN = (5**0.5 - 1) / 2
 _SHADES = ((0.85, 0.95), (0.55, 1.0), (0.9, 0.7))  # saturation and value
 
 
-def draw(picture: Pixels, detections: Sequence[Detection], labels: Sequence[str] = ()) -> Pixels:
-    """A copy of the picture, uint8 [height, width, 3], with the detections drawn in.
+def draw(
+    picture: Pixels, detections: Sequence[Detection], labels: Sequence[str] = (), scores: Sequence[Score] = ()
+) -> Pixels:
+    """A copy of the picture, uint8 [height, width, 3], with the detections drawn in, and the scores in its corner.
 
     Boxes are clipped to the picture; labels lie above all boxes and the most probable on top. A class has
     one colour in every picture (``labels``: see ``class_colour``). Any label can be drawn: line breaks become
@@ -48,8 +53,13 @@ def draw(picture: Pixels, detections: Sequence[Detection], labels: Sequence[str]
     for detection in clipped:
         box = _on_picture(detection, image.size)
         canvas.rectangle(box, outline=class_colour(detection.label, labels), width=line)
+    style = font, line + 1
     for detection in clipped:
-        _draw_label(canvas, detection, class_colour(detection.label, labels), font, line + 1)
+        above = partial(_tag_position, _on_picture(detection, image.size), image.size)
+        _draw_label(canvas, caption(detection), above, class_colour(detection.label, labels), style)
+    row = 0
+    for score in scores:
+        row = _draw_label(canvas, caption(score), partial(_below, row), class_colour(score.label, labels), style)
     return np.array(image)
 
 
@@ -73,7 +83,7 @@ def text_colour(background: Colour) -> Colour:
     return (255, 255, 255) if on_white > on_black else (0, 0, 0)
 
 
-def caption(detection: Detection) -> str:
+def caption(detection: Detection | Score) -> str:
     """One printable line: label and probability in per cent."""
     line = "".join(c if c.isprintable() else " " for c in detection.label).strip()
     if len(line) > _LONGEST_LABEL:
@@ -88,26 +98,30 @@ def _on_picture(detection: Detection, size: tuple[int, int]) -> tuple[int, int, 
     return x0, y0, min(max(x1, x0), size[0] - 1), min(max(y1, y0), size[1] - 1)
 
 
-def _draw_label(canvas: ImageDraw.ImageDraw, detection: Detection, colour: Colour, font: Font, pad: int) -> None:
-    text = _drawable(caption(detection), font)
+def _draw_label(
+    canvas: ImageDraw.ImageDraw, text: str, place: Callable[[Size], Size], colour: Colour, style: tuple[Font, int]
+) -> int:
+    """The text on a tag of the colour; the row below it. place: where a tag of that size goes. style: font, margin."""
+    font, pad = style
+    text = _drawable(text, font)
     if not isinstance(font, ImageFont.FreeTypeFont):
         letters = _lettering(text, font, min(canvas.im.size) // 36)
-        x, y = _draw_tag(canvas, detection, colour, (letters.width + 2 * pad, letters.height + 2 * pad))
+        x, y, below = _draw_tag(canvas, place, colour, (letters.width + 2 * pad, letters.height + 2 * pad))
         canvas.bitmap((x + pad, y + pad), letters, fill=text_colour(colour))
-        return
+        return below
     left, top, right, bottom = font.getbbox(text)
-    x, y = _draw_tag(canvas, detection, colour, (int(right - left) + 2 * pad, int(bottom - top) + 2 * pad))
+    x, y, below = _draw_tag(canvas, place, colour, (int(right - left) + 2 * pad, int(bottom - top) + 2 * pad))
     canvas.text((x + pad - left, y + pad - top), text, fill=text_colour(colour), font=font)
+    return below
 
 
 def _draw_tag(
-    canvas: ImageDraw.ImageDraw, detection: Detection, colour: Colour, tag: tuple[int, int]
-) -> tuple[int, int]:
-    """What the label lies on → its corner."""
-    size = canvas.im.size
-    x, y = _tag_position(_on_picture(detection, size), tag, size)
+    canvas: ImageDraw.ImageDraw, place: Callable[[Size], Size], colour: Colour, tag: Size
+) -> tuple[int, int, int]:
+    """What the label lies on → its corner, and the row below it."""
+    x, y = place(tag)
     canvas.rectangle((x, y, x + tag[0] - 1, y + tag[1] - 1), fill=colour)
-    return x, y
+    return x, y, y + tag[1]
 
 
 def _lettering(text: str, font: ImageFont.ImageFont, height: int) -> Image.Image:
@@ -130,12 +144,17 @@ def _font(size: int) -> Font:
             return ImageFont.load_default()
 
 
-def _tag_position(box: tuple[int, int, int, int], tag: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
+def _tag_position(box: tuple[int, int, int, int], size: Size, tag: Size) -> Size:
     """Above the box where there is room, else inside it at the top; always within the picture."""
     x = max(min(box[0], size[0] - tag[0]), 0)
     above = box[1] - tag[1]
     y = above if above >= 0 else box[1]
     return x, max(min(y, size[1] - tag[1]), 0)
+
+
+def _below(row: int, _tag: Size) -> Size:
+    """At the left edge, from ``row`` on."""
+    return 0, row
 
 
 def _drawable(text: str, font: Font) -> str:

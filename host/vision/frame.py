@@ -11,6 +11,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from host import arguments
+from host.vision.classification import Score
 from host.vision.detection import Detection
 from host.vision.drawing import draw, save_picture
 from host.vision.picture import Pixels
@@ -61,7 +62,8 @@ class Timing:
 class Result:
     """picture uint8 [height, width, 3]; detections in its pixels, clipped to its edges.
 
-    outputs: the integers [channels, height, width] of every map that the host reads, heads first to last.
+    outputs: the integers [channels, height, width] of every map that the host reads, heads first to last. scores: of a
+    classifier, the most probable classes.
     """
 
     picture: Pixels
@@ -71,16 +73,18 @@ class Result:
     timing: Timing
     labels: tuple[str, ...] = ()
     index: int = 0
+    scores: tuple[Score, ...] = ()
 
     def __repr__(self) -> str:
         height, width = self.picture.shape[:2]
-        labels = ", ".join(f"{box.label} {box.probability:.0%}" for box in self.detections[:_NAMED])
-        rest = f" and {len(self.detections) - _NAMED} more" if len(self.detections) > _NAMED else ""
+        seen: tuple[Detection | Score, ...] = (*self.detections, *self.scores)
+        labels = ", ".join(f"{each.label} {each.probability:.0%}" for each in seen[:_NAMED])
+        rest = f" and {len(seen) - _NAMED} more" if len(seen) > _NAMED else ""
         return f"Result(frame {self.index}, {width} × {height}: {labels or 'nothing'}{rest})"
 
     def draw(self) -> Image.Image:
-        """The picture with its boxes; a notebook shows it."""
-        return Image.fromarray(draw(self.picture, self.detections, self.labels))
+        """The picture with its boxes, or its classes; a notebook shows it."""
+        return Image.fromarray(draw(self.picture, self.detections, self.labels, self.scores))
 
     def save(self, path: Path | str) -> None:
         """By the file's ending; HostError where it cannot be written."""

@@ -23,12 +23,15 @@ def detector_of(
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     tell: Callable[[str], None] = lambda _: None,
 ) -> Detector:
-    """A detector on a generated folder, compiled first; to be closed. HostError where the network has no head.
+    """A detector on a generated folder, compiled first; to be closed. HostError where the network has no head
+    and is no classifier.
 
     variant: another than the native library is executed on a simulated board, or by itself, and never on a board.
     """
     manifest = read_manifest(folder)
-    if not manifest.heads:
-        raise HostError(f"{manifest.network} has no detection head to decode; systolic simulate shows its layers")
+    if not (manifest.heads or manifest.is_classifier):
+        raise HostError(
+            f"{manifest.network} has no head to decode and is no classifier; systolic simulate shows its layers"
+        )
     library = build(folder, variant, tell)
     return open_detector(folder, options if variant == Variant() else replace(options, library=library))

@@ -13,6 +13,7 @@ from boards.errors import HostError
 from host import Options
 from host.detector import Detector
 from host.simulated.pace import CYCLES
+from host.vision.classification import Score
 from host.vision.detection import Detection
 from host.vision.frame import Result
 from host.vision.measured import Measured
@@ -25,13 +26,15 @@ from systolic.styles.style import CycleReport
 
 @dataclass(frozen=True)
 class FrameBoxes:
-    """The boxes of one frame. source: its file; number: of the frame in a video, from 0, None of a picture."""
+    """The boxes of one frame, or the classes. source: its file; number: of the frame in a video, from 0, None of a
+    picture."""
 
     source: Path
     number: int | None
     width: int
     height: int
     detections: tuple[Detection, ...]
+    scores: tuple[Score, ...] = ()
 
     @property
     def name(self) -> str:
@@ -99,7 +102,7 @@ def _stream_video(
 
 def _boxes(result: Result, source: Path, number: int | None) -> FrameBoxes:
     height, width = result.picture.shape[:2]
-    return FrameBoxes(source, number, width, height, result.detections)
+    return FrameBoxes(source, number, width, height, result.detections, result.scores)
 
 
 def _check_folder(output: Path, source: Path) -> None:

@@ -1,4 +1,4 @@
-"""A picture through the executed design to boxes."""
+"""A picture through the executed design to boxes, or to classes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from PIL import Image
 from cnn.integer_model import run_integer
 from host import Options
 from host.vision.channels import load_frame, network_input
+from host.vision.classification import Score
 from host.vision.detection import OVERLAP, THRESHOLD, Detection
 from host.vision.drawing import draw, save_picture
 from host.vision.picture import Pixels
@@ -28,12 +29,13 @@ from systolic.styles.style import OpenedDesign
 @dataclass(frozen=True, eq=False)
 class Run:
     """picture: uint8 [height, width, 3]. detections: in its pixels, clipped to its edges. labels: of the classes.
-    simulation: of the layers whose maps the host reads."""
+    simulation: of the layers whose maps the host reads. scores: of a classifier, the most probable classes."""
 
     picture: Pixels
     detections: tuple[Detection, ...]
     simulation: Simulation
     labels: tuple[str, ...] = ()
+    scores: tuple[Score, ...] = ()
 
     @property
     def mismatches(self) -> int:
@@ -41,21 +43,24 @@ class Run:
         return self.simulation.mismatches
 
     def draw(self) -> Image.Image:
-        """The picture with its boxes; a notebook shows it."""
-        return Image.fromarray(draw(self.picture, self.detections, self.labels))
+        """The picture with its boxes, or its classes; a notebook shows it."""
+        return Image.fromarray(draw(self.picture, self.detections, self.labels, self.scores))
 
     def save(self, path: Path | str) -> None:
         """By the file's ending. HostError where it cannot be written."""
         save_picture(self.draw(), Path(path))
 
     def values(self) -> dict[str, Any]:
-        """{width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}"""
+        """{width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}, of a classifier
+        classes: [{label, probability}] instead of detections."""
         height, width = self.picture.shape[:2]
-        boxes = detection_values(self.detections)
-        return {"width": width, "height": height, "detections": boxes, "mismatches": self.mismatches}
+        seen = seen_values(self.detections, self.scores)
+        return {"width": width, "height": height, **seen, "mismatches": self.mismatches}
 
     def text(self) -> str:
         """A table for a terminal."""
+        if self.scores:
+            return table(("class", "probability"), [[score.label, score.probability] for score in self.scores])
         rows: list[list[Cell]] = [
             [seen.label, seen.probability, *(round(edge) for edge in seen.box)] for seen in self.detections
         ]
@@ -70,8 +75,16 @@ class Run:
         from base64 import b64encode
 
         picture = b64encode(self._repr_png_()).decode()
-        names = ", ".join(f"{escape(seen.label)} {seen.probability:.1%}" for seen in self.detections)
+        told: tuple[Detection | Score, ...] = (*self.detections, *self.scores)
+        names = ", ".join(f"{escape(seen.label)} {seen.probability:.1%}" for seen in told)
         return f'<img src="data:image/png;base64,{picture}"><p>{names or "no object found"}</p>'
+
+
+def seen_values(detections: tuple[Detection, ...], scores: tuple[Score, ...]) -> dict[str, Any]:
+    """{detections} or, of a classifier, {classes}: a JSON object each."""
+    if not scores:
+        return {"detections": detection_values(detections)}
+    return {"classes": [{"label": score.label, "probability": round(score.probability, 4)} for score in scores]}
 
 
 def detection_values(detections: tuple[Detection, ...]) -> list[dict[str, Any]]:
@@ -102,7 +115,7 @@ def run(
     """One picture, a file or uint8 [height, width, 3], through the host's own code, and what the host reads compared
     with the golden model.
 
-    HostError where the network has no head, PictureError for a file that is no picture.
+    HostError where the network has no head and is no classifier, PictureError for a file that is no picture.
     """
     manifest, built = design.manifest, variant or Variant()
     frame = load_frame(picture) if isinstance(picture, Path) else picture
@@ -113,4 +126,4 @@ def run(
     golden = run_integer(design.network, fit_picture(design, frame)[0])
     layers = [manifest.layers[index] for index in manifest.output_layers]
     simulation = compared(golden, layers, result.outputs, built)
-    return Run(result.picture, result.detections, simulation, tuple(manifest.labels))
+    return Run(result.picture, result.detections, simulation, tuple(manifest.labels), result.scores)

@@ -41,14 +41,14 @@ def test_the_label_stays_within_the_picture(box: tuple[float, float, float, floa
     tag = (120, 16)
     clipped = Detection("a", 0.5, box).clipped(400, 300).box
     left, top, right, bottom = (round(side) for side in clipped)
-    x, y = _tag_position((left, top, right, bottom), tag, (400, 300))
+    x, y = _tag_position((left, top, right, bottom), (400, 300), tag)
     assert 0 <= x <= 400 - tag[0]
     assert 0 <= y <= 300 - tag[1]
 
 
 def test_the_label_of_a_flat_picture_is_moved_up() -> None:
-    assert _tag_position((0, 8, 10, 12), (40, 16), (400, 20)) == (0, 4)
-    assert _tag_position((0, 8, 10, 12), (40, 30), (30, 20)) == (0, 0)  # larger than the picture
+    assert _tag_position((0, 8, 10, 12), (400, 20), (40, 16)) == (0, 4)
+    assert _tag_position((0, 8, 10, 12), (30, 20), (40, 30)) == (0, 0)  # larger than the picture
 
 
 def test_the_more_probable_lies_on_top() -> None:

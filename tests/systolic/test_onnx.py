@@ -10,9 +10,11 @@ import onnx
 import pytest
 from PIL import Image
 
+import systolic
 from cnn import zoo
 from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
+from cnn.integer_model import run_integer
 from cnn.quantized_file import from_npz
 from systolic.cli.main import main
 from systolic.model import reload
@@ -69,6 +71,22 @@ def test_joins_and_a_classifier_run_as_a_pipeline(files: Path, capsys: pytest.Ca
     capsys.readouterr()
     assert main(["simulate", str(folder), "--picture", str(files / "a.png"), "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["mismatches"] == 0
+    assert main(["run", str(folder), str(files / "a.png"), "-o", str(files / "b.png"), "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    quantised = from_npz((folder / "network.npz").read_bytes(), "network.npz")
+    end = run_integer(quantised, systolic.open(folder).pixels(files / "a.png"))[-1]
+    assert end is not None
+    assert "detections" not in told
+    order = np.argsort(-end.ravel(), kind="stable")
+    assert [entry["label"] for entry in told["classes"]] == ["abcde"[index] for index in order]
+    assert sum(entry["probability"] for entry in told["classes"]) == pytest.approx(1, abs=1e-3)
+    assert (np.asarray(Image.open(files / "b.png")) != np.asarray(Image.open(files / "a.png"))).any()
+    assert main(["run", str(folder), str(files / "a.png")]) == 0
+    assert told["classes"][0]["label"] in capsys.readouterr().out
+    (files / "many").mkdir()
+    (files / "a.png").rename(files / "many" / "a.png")
+    assert main(["run", str(folder), str(files / "many"), "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["frames"][0]["classes"] == told["classes"]
 
 
 def test_a_design_keeps_its_network(files: Path) -> None:

@@ -132,7 +132,9 @@ def test_a_network_without_a_head(tmp_path: Path, photograph: Path) -> None:
     write(design_of(network, Array(4, 8, 8)), tmp_path / "design")
     with pytest.raises(HostError) as caught:
         run(open_design(tmp_path / "design"), photograph)
-    assert str(caught.value) == "headless has no detection head to decode; systolic simulate shows its layers"
+    assert (
+        str(caught.value) == "headless has no head to decode and is no classifier; systolic simulate shows its layers"
+    )
 
 
 def test_the_annotated_picture_shows_its_boxes(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from systolic.cli.arguments import Parsers, add_json, command
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.execution.frames import FrameBoxes, is_many, run_frames
-from systolic.execution.run import Run, detection_values
+from systolic.execution.run import Run, seen_values
 from systolic.execution.run import run as run_picture
 from systolic.report.tables import Cell, table
 from systolic.styles.registry import open_design
@@ -25,7 +25,7 @@ def add(parsers: Parsers) -> None:
         parsers,
         "run",
         run,
-        "find the objects on a picture, or on a video, with the executed design",
+        "find the objects on a picture or a video, or its class, with the executed design",
         "systolic run DIR dog.jpg -o boxes.png",
     )
     parser.add_argument(
@@ -50,7 +50,8 @@ def add(parsers: Parsers) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}; for a
+    """JSON: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}, of a
+    classifier classes: [{label, probability}] instead of detections; for a
     folder or a video {frames: [the same without mismatches, of a video with its number "frame"], frames_per_second,
     seconds_by_stage, bound_by, label}."""
     for name in ("threshold", "overlap"):
@@ -90,6 +91,11 @@ def _run_frames(options: argparse.Namespace) -> int:
         for frame in frames.boxes
         for box in frame.detections
     ]
+    rows += [
+        [frame.name, score.label, score.probability, "", "", "", ""]
+        for frame in frames.boxes
+        for score in frame.scores[:1]
+    ]
     values = {
         "frames": [_frame_values(frame) for frame in frames.boxes],
         "frames_per_second": round(measured.throughput, 2),
@@ -103,5 +109,5 @@ def _run_frames(options: argparse.Namespace) -> int:
 
 def _frame_values(frame: FrameBoxes) -> dict[str, object]:
     number = {} if frame.number is None else {"frame": frame.number}
-    boxes = detection_values(frame.detections)
-    return {"picture": str(frame.source), **number, "width": frame.width, "height": frame.height, "detections": boxes}
+    seen = seen_values(frame.detections, frame.scores)
+    return {"picture": str(frame.source), **number, "width": frame.width, "height": frame.height, **seen}
