@@ -24,8 +24,7 @@ from host.gate import Gate
 from host.options import Options
 from host.pipeline import Channel, Flow, Stage
 from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
-from host.vision.classification import Score, classify
-from host.vision.detection import Detection, detect
+from host.vision.detection import Detection, Score, classify, detect
 from host.vision.frame import Result, Span, Timing
 from host.vision.measured import Measured, measure
 from host.vision.placement import Placement

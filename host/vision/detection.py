@@ -1,4 +1,5 @@
-"""From the float output of a YOLO head to labelled boxes in pixels of the picture. Needs numpy alone."""
+"""From the float output of a YOLO head to labelled boxes in pixels of the picture, and of a classifier to its most
+probable classes. Needs numpy alone."""
 
 from __future__ import annotations
 
@@ -279,3 +280,30 @@ def _sigmoid(x: npt.NDArray[np.floating[Any]]) -> DoubleArray:
 def _softmax(x: DoubleArray) -> DoubleArray:
     powers = np.exp(x - x.max(axis=1, keepdims=True, initial=-np.inf))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True), np.float64)
+
+
+# --- classifiers
+
+TOP = 5
+"""Classes that are told of a picture."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A class, and how probable it is, 0…1. index: of the class."""
+
+    label: str
+    probability: float
+    index: int
+
+
+def classify(output: FloatArray, labels: Sequence[str], top: int = TOP) -> tuple[Score, ...]:
+    """The most probable classes, that one first: a softmax over the values of the last layer, float32 of any shape.
+
+    Of classes that are as probable the first one comes first.
+    """
+    values = output.ravel().astype(np.float64)
+    powers = np.exp(values - values.max())
+    shares = powers / powers.sum()
+    order = np.argsort(-shares, kind="stable")[:top]
+    return tuple(Score(label_of(labels, int(index)), float(shares[index]), int(index)) for index in order)

@@ -16,8 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from boards.errors import HostError
 from host.arguments import check_pixels
-from host.vision.classification import Score
-from host.vision.detection import Detection
+from host.vision.detection import Detection, Score
 from host.vision.picture import Pixels
 from host.whole_file import check_whole, write_whole
 

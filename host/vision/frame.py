@@ -11,8 +11,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from host import arguments
-from host.vision.classification import Score
-from host.vision.detection import Detection
+from host.vision.detection import Detection, Score
 from host.vision.drawing import draw, save_picture
 from host.vision.picture import Pixels
 from host.vision.placement import Placement
@@ -40,7 +39,7 @@ class Span:
 @dataclass(frozen=True)
 class Timing:
     """What each stage of a frame took, in load and accelerate with all of its batch. ``seconds["accelerate"]`` is from
-    the start to its end being seen."""
+    the start to its end being answers."""
 
     spans: tuple[Span, ...]
 
@@ -77,10 +76,10 @@ class Result:
 
     def __repr__(self) -> str:
         height, width = self.picture.shape[:2]
-        seen: tuple[Detection | Score, ...] = (*self.detections, *self.scores)
-        labels = ", ".join(f"{each.label} {each.probability:.0%}" for each in seen[:_NAMED])
-        rest = f" and {len(seen) - _NAMED} more" if len(seen) > _NAMED else ""
-        return f"Result(frame {self.index}, {width} × {height}: {labels or 'nothing'}{rest})"
+        answers: tuple[Detection | Score, ...] = (*self.detections, *self.scores)
+        labels = ", ".join(f"{each.label} {each.probability:.0%}" for each in answers[:_NAMED])
+        more_of_them = f" and {len(answers) - _NAMED} more" if len(answers) > _NAMED else ""
+        return f"Result(frame {self.index}, {width} × {height}: {labels or 'nothing'}{more_of_them})"
 
     def draw(self) -> Image.Image:
         """The picture with its boxes, or its classes; a notebook shows it."""

@@ -13,8 +13,7 @@ from boards.errors import HostError
 from host import Options
 from host.detector import Detector
 from host.simulated.pace import CYCLES
-from host.vision.classification import Score
-from host.vision.detection import Detection
+from host.vision.detection import Detection, Score
 from host.vision.frame import Result
 from host.vision.measured import Measured
 from host.vision.video import VIDEOS, Video, check_video, record

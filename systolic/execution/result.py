@@ -86,10 +86,10 @@ class FrameResult:
         verdict = "every bit equal" if self.mismatches == 0 else "THE DESIGN IS NOT RIGHT"
         golden = ""
         if self.golden is not None:
-            said = (
+            sentence = (
                 "agrees in every layer" if self.golden.agrees else f"DIFFERS, first in {self.golden.first_difference}"
             )
-            golden = f"\nthe standalone C++ golden program {said}"
+            golden = f"\nthe standalone C++ golden program {sentence}"
         return (
             f"{self.mismatches:,} mismatches in {total:,} values: {verdict} (executed {self.simulation.variant.name} "
             f"code against the golden model; SQNR against the float network){golden}"

@@ -14,8 +14,7 @@ from PIL import Image
 from cnn.integer_model import run_integer
 from host import Options
 from host.vision.channels import load_frame, network_input
-from host.vision.classification import Score
-from host.vision.detection import OVERLAP, THRESHOLD, Detection
+from host.vision.detection import OVERLAP, THRESHOLD, Detection, Score
 from host.vision.drawing import draw, save_picture
 from host.vision.picture import Pixels
 from host.vision.placement import Placement
@@ -54,15 +53,15 @@ class Run:
         """{width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}, of a classifier
         classes: [{label, probability}] instead of detections."""
         height, width = self.picture.shape[:2]
-        seen = seen_values(self.detections, self.scores)
-        return {"width": width, "height": height, **seen, "mismatches": self.mismatches}
+        answer = seen_values(self.detections, self.scores)
+        return {"width": width, "height": height, **answer, "mismatches": self.mismatches}
 
     def text(self) -> str:
         """A table for a terminal."""
         if self.scores:
             return table(("class", "probability"), [[score.label, score.probability] for score in self.scores])
         rows: list[list[Cell]] = [
-            [seen.label, seen.probability, *(round(edge) for edge in seen.box)] for seen in self.detections
+            [answer.label, answer.probability, *(round(edge) for edge in answer.box)] for answer in self.detections
         ]
         return table(("label", "probability", "x0", "y0", "x1", "y1"), rows) if rows else "no object found"
 
@@ -75,8 +74,8 @@ class Run:
         from base64 import b64encode
 
         picture = b64encode(self._repr_png_()).decode()
-        told: tuple[Detection | Score, ...] = (*self.detections, *self.scores)
-        names = ", ".join(f"{escape(seen.label)} {seen.probability:.1%}" for seen in told)
+        answers: tuple[Detection | Score, ...] = (*self.detections, *self.scores)
+        names = ", ".join(f"{escape(answer.label)} {answer.probability:.1%}" for answer in answers)
         return f'<img src="data:image/png;base64,{picture}"><p>{names or "no object found"}</p>'
 
 
@@ -91,11 +90,11 @@ def detection_values(detections: tuple[Detection, ...]) -> list[dict[str, Any]]:
     """A JSON object a detection; boxes in pixels of the picture."""
     return [
         {
-            "label": seen.label,
-            "probability": round(seen.probability, 4),
-            "box": [round(edge, 1) for edge in seen.box],
+            "label": answer.label,
+            "probability": round(answer.probability, 4),
+            "box": [round(edge, 1) for edge in answer.box],
         }
-        for seen in detections
+        for answer in detections
     ]
 
 

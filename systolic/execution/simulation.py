@@ -54,11 +54,12 @@ def read_network(path: Path, manifest: Manifest) -> QuantizedNetwork:
     for name, node, tensor in (("input", 0, manifest.input), *((x.name, x.node, x.output) for x in manifest.layers)):
         if node >= len(network.nodes):
             raise SimulationError(f"{name} is node {node}, {NETWORK} has {len(network.nodes)} nodes; generate it again")
-        held = network.nodes[node]
+        source = network.nodes[node]
+        shape, form = source.shape, source.type
         expected = (*tensor.shape, tensor.datatype, tensor.scale)
-        came = (held.shape.channels, held.shape.height, held.shape.width, held.type.datatype.name, held.type.scale)
-        if came != expected:
-            raise SimulationError(f"{name} is {expected} in the manifest, {came} in {NETWORK}; generate it again")
+        actual = (shape.channels, shape.height, shape.width, form.datatype.name, form.scale)
+        if actual != expected:
+            raise SimulationError(f"{name} is {expected} in the manifest, {actual} in {NETWORK}; generate it again")
     return network
 
 

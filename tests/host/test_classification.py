@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from host.vision.classification import Score, classify
+from host.vision.detection import Score, classify
 from host.vision.drawing import draw
 
 

@@ -64,16 +64,16 @@ def run(options: argparse.Namespace) -> int:
     if options.output is not None:
         check_picture(options.output)
     with StatusLine() as status:
-        seen = run_picture(design, options.picture, options.threshold, options.overlap, progress=status.tell)
+        answer = run_picture(design, options.picture, options.threshold, options.overlap, progress=status.tell)
     if options.output is not None:
-        seen.save(options.output)
-    give(options, {"picture": str(options.picture), **seen.values()}, text(seen, options.output))
-    return 0 if seen.mismatches == 0 else 1
+        answer.save(options.output)
+    give(options, {"picture": str(options.picture), **answer.values()}, text(answer, options.output))
+    return 0 if answer.mismatches == 0 else 1
 
 
-def text(seen: Run, output: Path | None) -> str:
+def text(answer: Run, output: Path | None) -> str:
     """For a terminal. output: where the picture with its boxes went."""
-    return seen.text() + (f"\n\nwritten to {output}" if output is not None else "")
+    return answer.text() + (f"\n\nwritten to {output}" if output is not None else "")
 
 
 def _run_frames(options: argparse.Namespace) -> int:
@@ -109,5 +109,5 @@ def _run_frames(options: argparse.Namespace) -> int:
 
 def _frame_values(frame: FrameBoxes) -> dict[str, object]:
     number = {} if frame.number is None else {"frame": frame.number}
-    seen = seen_values(frame.detections, frame.scores)
-    return {"picture": str(frame.source), **number, "width": frame.width, "height": frame.height, **seen}
+    answer = seen_values(frame.detections, frame.scores)
+    return {"picture": str(frame.source), **number, "width": frame.width, "height": frame.height, **answer}
