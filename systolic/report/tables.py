@@ -35,7 +35,12 @@ def _text(cell: Cell) -> str:
         return f"{cell:.2f}"
     if isinstance(cell, int):
         return f"{cell:,}"
-    return "".join(character if character.isprintable() else "?" for character in cell)  # no label steers a terminal
+    return printable(cell)
+
+
+def printable(text: str) -> str:
+    """No label steers a terminal: a question mark stands for what is no printable character."""
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:

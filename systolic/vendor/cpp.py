@@ -15,7 +15,7 @@ from pathlib import Path
 
 from boards.errors import VendorError, cut
 
-LARGEST_SOURCE = 16 << 20
+LARGEST_SOURCE = 256 << 20
 """Bytes; weights that a design embeds may have some million."""
 
 
@@ -123,12 +123,14 @@ def _read(path: Path) -> str:
             data = file.read(LARGEST_SOURCE + 1)
     except OSError as error:
         raise VendorError(f"{cut(path)} cannot be read: {error.strerror}; copy the whole generated folder") from error
-    return data[:LARGEST_SOURCE].decode("utf-8", "replace")
+    if len(data) > LARGEST_SOURCE:
+        raise VendorError(f"{cut(path)} has more than {LARGEST_SOURCE:,} bytes; a generated source has not")
+    return data.decode("utf-8", "replace")
 
 
 # --- text ----------------------------------------------------------------------------------------------------------
 
-_NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+_NOT_CODE = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 
 
 def synthesised(text: str) -> str:
@@ -219,31 +221,49 @@ def _value(node: ast.expr, constants: Mapping[str, str], levels: int) -> int | N
 
 # --- functions -----------------------------------------------------------------------------------------------------
 
-_HEAD = re.compile(
-    r"(?P<before>.*?)\b(?P<name>[A-Za-z_]\w*)\s*\((?P<parameters>.*)\)\s*(?:const|noexcept|\s)*", re.DOTALL
-)
 _NO_FUNCTION = frozenset(["if", "for", "while", "switch", "catch", "return", "sizeof"])
 _PROCESS = re.compile(r'\bSYSTOLIC_PROCESS\(\s*"([^"]*)"')
 _PIPELINE = re.compile(r"\bSYSTOLIC_PIPELINE\(([^(),]*),([^()]*)\)")
 _STORAGE = re.compile(r"HLS\s+BIND_STORAGE\s+variable\s*=\s*(\w+)[^\n]*?\bimpl\s*=\s*(\w+)")
 
 
+@dataclass(frozen=True)
+class _Head:
+    """What stands before a function's brace. before: return type and template."""
+
+    before: str
+    name: str
+    parameters: str
+
+
+def _head(text: str) -> _Head | None:
+    """None where a brace behind ``text`` opens no function."""
+    code = re.sub(r"^[ \t]*#[^\n]*", "", text, flags=re.MULTILINE).strip()
+    code = code.removesuffix("noexcept").rstrip().removesuffix("const").rstrip()
+    if not code.endswith(")"):
+        return None
+    opening = _opening(code)
+    before = code[:opening].rstrip()
+    name = re.search(r"[A-Za-z_]\w*\Z", before)
+    if name is None or name[0] in _NO_FUNCTION or "=" in before.rpartition(">")[2]:
+        return None
+    return _Head(before[: name.start()], name[0], code[opening + 1 : -1])
+
+
 def _functions(file: str, text: str, constants: Mapping[str, str]) -> Iterator[Function]:
     """Of namespaces and structs too: what stands before a brace says whether it is a function."""
-    start = position = 0
-    while position < len(text):
-        character = text[position]
-        if character == "{":
-            head = re.sub(r"^[ \t]*#[^\n]*", "", text[start:position], flags=re.MULTILINE)
-            match = _HEAD.fullmatch(head)
-            if match and match["name"] not in _NO_FUNCTION and "=" not in match["before"].rpartition(">")[2]:
-                end = _closing(text, position)
-                yield _function(file, text, (position, end), match, constants)
-                position = end
-            start = position + 1
-        elif character in ";}":
-            start = position + 1
-        position += 1
+    start = end = 0
+    for match in re.finditer(r"[{};]", text):
+        position = match.start()
+        if position < end:
+            continue
+        head = _head(text[start:position]) if match[0] == "{" else None
+        if head is not None:
+            end = _closing(text, position)
+            yield _function(file, text, (position, end), head, constants)
+        elif match[0] == "{" and text[start:position].rstrip().endswith("="):
+            end = _closing(text, position)  # the values of an array
+        start = max(end, position) + 1
 
 
 def _closing(text: str, opening: int) -> int:
@@ -256,12 +276,10 @@ def _closing(text: str, opening: int) -> int:
     return len(text)
 
 
-def _function(
-    file: str, text: str, span: tuple[int, int], head: re.Match[str], constants: Mapping[str, str]
-) -> Function:
+def _function(file: str, text: str, span: tuple[int, int], head: _Head, constants: Mapping[str, str]) -> Function:
     body = text[span[0] : span[1]]
-    name, line = head["name"], text.count("\n", 0, span[0]) + 1
-    template = re.search(r"template\s*<(.*)>", head["before"], re.DOTALL)
+    name, line = head.name, text.count("\n", 0, span[0]) + 1
+    template = re.search(r"template\s*<(.*)>", head.before, re.DOTALL)
     process = _PROCESS.search(body)
     loops = (_loop(name, file, text, span[0] + match.start(), match, constants) for match in _PIPELINE.finditer(body))
     storages = tuple(
@@ -273,7 +291,7 @@ def _function(
         file,
         line,
         template[1] if template else "",
-        " ".join(head["parameters"].split()),
+        " ".join(head.parameters.split()),
         body,
         tuple(loops),
         storages,

@@ -10,7 +10,7 @@ from typing import Any
 
 from host.whole_file import write_whole
 from systolic.report.page import html_table, page
-from systolic.report.tables import Cell, table
+from systolic.report.tables import Cell, printable, table
 from systolic.vendor.comparison.compare import Comparison
 from systolic.vendor.comparison.rows import BETTER, HOLDS, OPEN, WORSE, ClockRow, LoopRow, MemoryRow, ResourceRow
 
@@ -173,8 +173,8 @@ def text(comparison: Comparison) -> str:
     parts = [table(head, rows) for head, rows in _tables(comparison)]
     advice = _advice(comparison)
     if advice:
-        parts.append("\n".join(f"{place}: {sentence}" for place, sentence in advice))
-    return "\n\n".join([*parts, "\n".join(summary(comparison))])
+        parts.append("\n".join(printable(f"{place}: {sentence}") for place, sentence in advice))
+    return "\n\n".join([*parts, "\n".join(map(printable, summary(comparison)))])
 
 
 def html(comparison: Comparison) -> str:

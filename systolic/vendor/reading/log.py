@@ -9,7 +9,7 @@ from pathlib import Path
 from boards.errors import VendorError, cut
 from systolic.vendor.reading.facts import Violation
 
-MOST_LINES = 5_000_000
+MOST_LINES, LONGEST_LINE = 5_000_000, 4_000
 LONGEST_CAUSE = 240
 """Characters."""
 
@@ -22,7 +22,8 @@ def read_log(path: Path) -> tuple[Violation, ...]:
     causes: dict[tuple[str, str], str] = {}
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            for match in map(_VIOLATION.match, islice(file, MOST_LINES)):
+            for line in islice(file, MOST_LINES):
+                match = _VIOLATION.match(line[:LONGEST_LINE])
                 if match:
                     causes.setdefault((match[1], match[2]), cut(_FOLDER.sub("", match[3].strip()), LONGEST_CAUSE))
     except OSError as error:

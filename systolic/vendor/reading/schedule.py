@@ -11,7 +11,7 @@ from boards.errors import VendorError, cut
 from systolic.vendor.reading.facts import CriticalPath, Step
 
 SUFFIX = ".verbose.sched.rpt"
-MOST_LINES = 20_000_000
+MOST_LINES, LONGEST_LINE = 20_000_000, 4_000
 """Of one file: it is read line by line, and only its paths are kept."""
 
 _STATE = re.compile(r"\s*<State \d+>:\s*([\d.]+)\s*ns")
@@ -40,7 +40,7 @@ def _paths(lines: Iterator[str]) -> Iterator[tuple[float, tuple[Step, ...]]]:
     steps: list[Step] = []
     for line in lines:
         state = _STATE.match(line)
-        step = _step(line) if ns is not None else None
+        step = _step(line[:LONGEST_LINE]) if ns is not None else None
         if step:
             steps.append(step)
         elif state or (ns is not None and not line.strip()):

@@ -358,6 +358,28 @@ def test_a_refused_directive_is_no_design_as_claimed(design: Path, claims: Claim
     assert "directive refused: src/pool.h:86" in text(comparison)
 
 
+def test_no_name_of_a_report_steers_a_terminal(design: Path, claims: Claims, run: Run) -> None:
+    (loop,) = (loop for loop in claims.loops if loop.function == "feed_phase")
+    name = f"VITIS_LOOP_{loop.line}_1"
+    texts.write_run(
+        design, replace(run.changed("feed_phase", Module("feed_phase", (Loop(name, 2, 6),))), version="2\x9bJ")
+    )
+    log = texts.LOG.format(module="feed_phase", loop=name).replace("Unable", "\x1b[2JUnable")
+    (design / "hls.log").write_text(log)
+    assert "cycles: ?[2JUnable" in text(compared(design, claims))
+    assert all(character.isprintable() or character == "\n" for character in text(compared(design, claims)))
+
+
+def test_a_source_of_many_values_is_read_in_one_go(design: Path) -> None:
+    """Weights that a design embeds: braces within braces, and a comment that does not end."""
+    values_of = ", ".join("{" + ", ".join(["{1, 2}"] * 50) + "}" for _ in range(2000))
+    (design / "src/constants.h").write_text(
+        f"static const int weights[2000][50][2] = {{{values_of}}};\n" + "/*" * 20000
+    )
+    names = {function.name for function in read_sources(design).functions if function.file == "constants.h"}
+    assert names == set()
+
+
 def test_values_and_page(design: Path, claims: Claims, run: Run) -> None:
     texts.write_run(design, run)
     comparison = compared(design, claims)
