@@ -229,9 +229,9 @@ _STORAGE = re.compile(r"HLS\s+BIND_STORAGE\s+variable\s*=\s*(\w+)[^\n]*?\bimpl\s
 
 @dataclass(frozen=True)
 class _Head:
-    """What stands before a function's brace. before: return type and template."""
+    """What stands before a function's brace. preceding: return type and template."""
 
-    before: str
+    preceding: str
     name: str
     parameters: str
 
@@ -243,11 +243,11 @@ def _head(text: str) -> _Head | None:
     if not code.endswith(")"):
         return None
     opening = _opening(code)
-    before = code[:opening].rstrip()
-    name = re.search(r"[A-Za-z_]\w*\Z", before)
-    if name is None or name[0] in _NO_FUNCTION or "=" in before.rpartition(">")[2]:
+    preceding = code[:opening].rstrip()
+    name = re.search(r"[A-Za-z_]\w*\Z", preceding)
+    if name is None or name[0] in _NO_FUNCTION or "=" in preceding.rpartition(">")[2]:
         return None
-    return _Head(before[: name.start()], name[0], code[opening + 1 : -1])
+    return _Head(preceding[: name.start()], name[0], code[opening + 1 : -1])
 
 
 def _functions(file: str, text: str, constants: Mapping[str, str]) -> Iterator[Function]:
@@ -279,7 +279,7 @@ def _closing(text: str, opening: int) -> int:
 def _function(file: str, text: str, span: tuple[int, int], head: _Head, constants: Mapping[str, str]) -> Function:
     body = text[span[0] : span[1]]
     name, line = head.name, text.count("\n", 0, span[0]) + 1
-    template = re.search(r"template\s*<(.*)>", head.before, re.DOTALL)
+    template = re.search(r"template\s*<(.*)>", head.preceding, re.DOTALL)
     process = _PROCESS.search(body)
     loops = (_loop(name, file, text, span[0] + match.start(), match, constants) for match in _PIPELINE.finditer(body))
     storages = tuple(

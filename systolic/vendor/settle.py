@@ -19,11 +19,11 @@ from systolic.vendor.tool import synthesise
 
 @dataclass(frozen=True)
 class Wishes:
-    """reports: folder, None in the design itself. only: one function of it. csynth: first run C synthesis. derived:
+    """reports: folder, None in the design itself. function: one of it alone. csynth: first run C synthesis. derived:
     also derive every loop from the sources, as ``systolic check`` does."""
 
     reports: Path | None = None
-    only: str | None = None
+    function: str | None = None
     csynth: bool = False
     derived: bool = False
 
@@ -37,11 +37,11 @@ def settle(design: Path, wishes: Wishes, tell: Progress = lambda _: None) -> Ven
     design, ScheduleError where nothing can be derived."""
     claims = read_claims(design)
     place = wishes.reports or design
-    if wishes.only is not None:
-        claims = claims.part_of(wishes.only)
-        place = wishes.reports or kernel_folder(design, wishes.only)
+    if wishes.function is not None:
+        claims = claims.part_of(wishes.function)
+        place = wishes.reports or kernel_folder(design, wishes.function)
         if wishes.csynth:
-            write_kernel(design, wishes.only, claims)
+            write_kernel(design, wishes.function, claims)
     if wishes.csynth:
         synthesise(place, SCRIPT, tell)
     derived = _derived(design, tell) if wishes.derived else {}
