@@ -28,6 +28,9 @@ from systolic.cli.commands import (
 from systolic.cli.output import check_files
 from systolic.cli.stopping import Stopped, stopped_by_signals
 
+LONGEST_SENTENCE = 2900
+"""Characters of what is refused: a path may have thousands."""
+
 COMMANDS = (demo, boards, generate, check, simulate, run, schedule, compare, pareto, fold, package, vendor)
 """In the order of ``--help``."""
 
@@ -40,7 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     top = parser()
     _complete(top)
-    options = top.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    for word in words:
+        if word.startswith("--") and word.endswith("=--"):  # of which argparse makes an empty list
+            top.error(f"argument {word[:-3]}: -- is no value")
+    options = top.parse_args(words)
     if options.command is None:
         top.print_help()
         return 0
@@ -51,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             return result
     except SystolicError as error:
-        return _refused(2, str(error))
+        return _refused(2, cut(error, LONGEST_SENTENCE))
     except BrokenPipeError:  # the reader of a pipe has seen enough
         _drop_output()
         return 0

@@ -67,6 +67,20 @@ def test_every_base_of_every_copy(manifest: SystolicManifest, program: np.ndarra
     assert (np.delete(placed, (0, 10, 51, 56), axis=1) == 7).all()
 
 
+def test_a_base_is_a_word_of_32_bits(manifest: SystolicManifest, program: np.ndarray) -> None:
+    """All ones, one less than 2³², is one of them; what is above is cut off."""
+    program[0, 0], program[1, 0] = 0xFFFFFFFF - 0x8FE, 0xFFFFFFFF - 0x8FE + 2
+    placed = place_program(manifest, program, ARENA, SETS)
+    assert placed[:2, 0].tolist() == [0xFFFFFFFF, 1]
+
+
+def test_a_map_on_chip_without_a_place_begins_at_the_arena(manifest: SystolicManifest, program: np.ndarray) -> None:
+    """Of a node that no layer writes: word 0, where the arena is."""
+    layers = (manifest.layers[0], replace(manifest.layers[1], input_node=9))
+    shown = place_program(replace(manifest, layers=layers), program, ARENA, SETS)[6:]
+    assert shown[2, (0, 10)].tolist() == [0x101, 0]
+
+
 def test_a_map_of_the_arena_moves_with_it(manifest: SystolicManifest, program: np.ndarray) -> None:
     """Node 2 in DDR: at word 10 of an arena that lies 0x100 words above the lowest."""
     program[:2, 56], program[2, 10] = 0, 0

@@ -103,6 +103,29 @@ def test_an_option_that_is_wrong(systolic: Any) -> None:
 # --------------------------------------------------------------------------------------------- boards
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("run", "a" * 5000, "a.png"),
+        ("compare", f"{'9' * 5000}.cfg"),
+        ("simulate", "a/" * 4000),
+        ("generate", "shapes", "--seed", "9" * 5000, "-o", "x"),
+        ("schedule", "shapes", "--clock", "x" * 5000),
+        ("x" * 5000,),
+    ],
+)
+def test_an_argument_of_thousands_of_characters_gives_a_sentence(call: tuple[str, ...], systolic: Any) -> None:
+    done = systolic(*call)
+    assert (done.code, done.out) == (2, "")
+    assert 20 < max(map(len, done.error.splitlines())) < 3000
+
+
+def test_an_option_that_is_given_two_dashes(systolic: Any) -> None:
+    done = systolic("generate", "shapes", "--weights=--", "-o", "x")
+    assert done.code == 2
+    assert done.error.endswith("error: argument --weights: -- is no value\n")
+
+
 def test_boards(systolic: Any) -> None:
     done = systolic("boards")
     assert done.code == 0
