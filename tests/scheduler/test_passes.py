@@ -296,6 +296,14 @@ def test_tiles_of_columns_follow_one_another_in_the_map() -> None:
         assert made.words[:, PASS_FIELDS.index("pad_left")].view("int32").tolist() == [1, -1]
 
 
+def test_tiles_of_a_picture_begin_at_its_words() -> None:
+    """Two pixels a word, and a column of padding on the left of the first tile alone."""
+    array = Array(5, 8, 8, row_depth=256, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
+    program = emit(scheduled(Builder(3, 12, 40).conv(8, 3).network(), array, [(8, WEIGHTS, True, False)]))
+    starts = [int(base) for base in program.words[:, PASS_FIELDS.index("in_base")]]
+    assert [start - starts[0] for start in starts] == [max(0, 8 * tile - 1) // 2 for tile in range(5)]
+
+
 def test_regions_of_maps() -> None:
     """Node → base, words of a row and of all frames, value bits, map buffer, turn."""
 

@@ -219,12 +219,13 @@ def test_the_picture_lies_in_pixels_and_maps_in_words_of_their_values() -> None:
     ]
 
 
-def test_weights_of_rows_that_are_joined() -> None:
-    """A map of 3×2 as one row of 2 columns: [kx][row of the map][block][lane][column]."""
-    network = Builder(1, 6, 4).conv(16, 3).pool().dense(5).network()
+@pytest.mark.parametrize("rows", [2, 3])
+def test_weights_of_rows_that_are_joined(rows: int) -> None:
+    """A map of some rows of 2 columns as one row: [kx][row of the map][block][lane][column]."""
+    network = Builder(1, 2 * rows, 4).conv(16, 3).pool().dense(5).network()
     layer = first_fit(network, ARRAY, batch=3).layers[1].layer
-    assert (layer.joined, layer.kernel) == (3, (1, 2))
-    image = weight_image(layer, ARRAY).reshape(1, 2, 3, 2, 8, 8)
+    assert (layer.joined, layer.kernel) == (rows, (1, 2))
+    image = weight_image(layer, ARRAY).reshape(1, 2, rows, 2, 8, 8)
     for tile, kx, row, block, lane, column in np.ndindex(*image.shape):
         wanted = layer.weights[column, 8 * block + lane, row, kx] if column < 5 else 0
         assert image[tile, kx, row, block, lane, column] == wanted
