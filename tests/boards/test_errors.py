@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from boards.errors import cut, listed, shown
+from boards.errors import cut, faults, listed, shown
 
 
 class Nasty:
@@ -63,3 +63,18 @@ def test_a_list_is_cut_with_a_count() -> None:
     assert listed(name for name in "abcd") == "a, b, c, d"
     assert listed({"b": 1, "a": 2}) == "b, a"
     assert len(listed(["name" * 1000] * 1000)) <= 12 * 82 + 20
+
+
+def test_faults_are_cut_with_a_count() -> None:
+    assert faults([]) == ""
+    assert faults(list("abcdefgh")) == "a; b; c; d; e; f; g; h"
+    assert faults(list("abcdefghi"), ", ") == "a, b, c, d, e, f, g, h, and 1 more"
+    assert faults([str(i) for i in range(2008)]).endswith("; 7; and 2,000 more")
+    assert faults(["x" * 300, "y" * 301]) == f"{'x' * 300}; {cut('y' * 301, 300)}"
+
+
+def test_how_deep_and_how_far_a_value_is_shown() -> None:
+    assert shown([[[1]]]) == "[[[1]]]"
+    assert shown([[[[1]]]]) == "[[[[...]]]]"
+    assert shown((1 << 128) - 1) == repr((1 << 128) - 1)
+    assert shown(1 << 128) == "an integer of 129 bits"
