@@ -43,11 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     top = parser()
     _complete(top)
-    words = sys.argv[1:] if arguments is None else arguments
-    for word in words:
-        if word.startswith("--") and word.endswith("=--"):  # of which argparse makes an empty list
-            top.error(f"argument {word[:-3]}: -- is no value")
-    options = top.parse_args(words)
+    options = top.parse_args(_words(top, arguments))
     if options.command is None:
         top.print_help()
         return 0
@@ -69,6 +65,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refused(128 + signal.number, "stopped")
     except KeyboardInterrupt:
         return _refused(130, "stopped")
+
+
+def _words(top: argparse.ArgumentParser, arguments: Sequence[str] | None) -> Sequence[str]:
+    """The arguments, none of which argparse would make an empty list of."""
+    words = sys.argv[1:] if arguments is None else arguments
+    for word in words:
+        if word.startswith("--") and word.endswith("=--"):
+            top.error(f"argument {word[:-3]}: -- is no value")
+    return words
 
 
 def _refused(code: int, sentence: str) -> int:
