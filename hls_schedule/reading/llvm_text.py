@@ -94,10 +94,15 @@ class Module:
 
     def record(self, number: int) -> Mapping[str, str]:
         """Fields of the debug record ``!number``, with its ``kind``; empty for none."""
-        if number not in self.records:
-            return {}
-        kind, text = self.records[number]
-        return {"kind": kind, **{name: value.strip('"') for name, value in _FIELD.findall(text)}}
+        if number not in self._fields:
+            kind, text = self.records.get(number, ("", ""))
+            values = {name: value.strip('"') for name, value in _FIELD.findall(text)}
+            self._fields[number] = {"kind": kind, **values} if kind else {}
+        return self._fields[number]
+
+    @cached_property
+    def _fields(self) -> dict[int, Mapping[str, str]]:
+        return {}
 
 
 def parse(text: str) -> Module:
