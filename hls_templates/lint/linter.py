@@ -8,7 +8,7 @@ from itertools import chain
 from tree_sitter import Node
 
 from boards.errors import GenerateError
-from hls_templates.lint.checks import constructs, dataflow, directives, names, pipelines, ports
+from hls_templates.lint.checks import constructs, dataflow, directives, memories, names, pipelines, ports
 from hls_templates.lint.checks.access import Accesses
 from hls_templates.lint.findings import Fault, Finding, fault
 from hls_templates.lint.rules import RULES
@@ -40,6 +40,7 @@ def _faults(program: Program, top: str) -> Iterator[Fault]:
         dataflow.check(program, Accesses(program)),
         constructs.check(program),
         pipelines.check(program),
+        memories.check(program),
         ports.check(program),
         names.check(program, top),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hls_templates.lint.rules.rule import Rule
+from hls_templates.lint.rules.rule import Rule, kernel
 
 RULES = (
     Rule(
@@ -15,5 +15,24 @@ RULES = (
         "static void copy(hls::stream<weights_t> &in, hls::stream<weights_t> &out) { out.write(in.read()); }\n"
         "void top(hls::stream<weights_t> &source, hls::stream<weights_t> &sink) {\n#pragma HLS DATAFLOW\n"
         "    hls::stream<weights_t> middle;\n    copy(source, middle);\n    copy(middle, sink);\n}\n",
+    ),
+    Rule(
+        "8.2",
+        "struct-array",
+        "an array of structs that hold arrays, without AGGREGATE and not taken apart into registers",
+        "an array of structs that hold arrays needs AGGREGATE, but {actual} of {type} has none: each member would be a"
+        " memory of its own; add «AGGREGATE variable={actual} compact=bit» or keep wide integers",
+        "UG1399, Structs: internal structs are disaggregated by default; pragma HLS aggregate",
+        "struct lanes_t {\n    int lane[4];\n};\n"
+        + kernel("lanes_t row[8];", "row[count].lane[0] = count;", "data[0] = row[count].lane[0];"),
+    ),
+    Rule(
+        "8.3",
+        "volatile-output",
+        "a pointer that a loop writes at one place again and again, without `volatile`",
+        "an output that a loop writes again and again must be volatile, but {actual} is not, and only its last value"
+        " would be seen; add volatile or use a stream",
+        "UG1399, Multi-Access Pointers on the Interface",
+        "void top(int *current, int count) {\n    for (int i = 0; i < 8; ++i) *current = count + i;\n}\n",
     ),
 )

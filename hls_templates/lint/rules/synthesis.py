@@ -149,4 +149,33 @@ RULES = (
             "#pragma HLS PIPELINE", "for (int i = 0; i < 4; ++i) {", "#pragma HLS PIPELINE", "    data[i] = 0;", "}"
         ),
     ),
+    Rule(
+        "6.3",
+        "request-apart",
+        "`read_request` and `read`, or `write_request` and `write_response`, of one port in one pipelined loop",
+        "a port must be asked in one loop and answered in another, but {first} and {second} of {actual} stand in one"
+        " pipeline; ask ahead of the loop, or in a process of its own",
+        "UG1399, Using Manual Burst: its examples, and every public design that was found, ask outside of the loop that"
+        " reads; within it the tool may order the next answer behind the request",
+        "void top(hls::burst_maxi<int> data, hls::stream<int> &sink) {\n    for (int i = 0; i < 64; ++i) {\n"
+        "#pragma HLS PIPELINE II=1\n        if (i % 16 == 0) data.read_request(i, 16);\n"
+        "        sink.write(data.read());\n    }\n}\n",
+    ),
+    Rule(
+        "6.4",
+        "bank-writers",
+        "two stores of an iteration to banks of a partitioned array that are chosen at run time",
+        "a bank must have one writer in an iteration, but several stores choose among the banks of {actual} (dimension"
+        " {dims}) at run time; loop over the banks, with one guarded store each",
+        "UG1399, pragma HLS array_partition; Array Partitioning: a simple dual port has one port that writes",
+        kernel(
+            "int row[4][64];",
+            "#pragma HLS ARRAY_PARTITION variable=row complete dim=1",
+            "for (int i = 0; i < 64; ++i) {",
+            "#pragma HLS PIPELINE II=1",
+            "    for (int w = 0; w < 2; ++w) row[(count + w) % 4][i] = data[w];",
+            "}",
+            "data[0] = row[count % 4][0];",
+        ),
+    ),
 )

@@ -6,9 +6,22 @@ import pytest
 
 pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
 
-from hls_templates.lint import lint
+from hls_templates.lint import RULES, lint
 
 LANES = "template <class T, int N>\nstruct lanes_t {\n    T lane[N];\n};\ntypedef lanes_t<int, 4> row_t;\n"
+PIPELINE = "#pragma HLS PIPELINE II=1\n"
+
+
+def rules(text: str, top: str = "") -> list[str]:
+    return [finding.rule for finding in lint({"kernel.cpp": text}, top)]
+
+
+def loop(*statements: str) -> str:
+    return "    for (int i = 0; i < 64; ++i) {\n" + PIPELINE + "".join(f"        {s}\n" for s in statements) + "    }\n"
+
+
+def kernel(parameters: str, *lines: str) -> str:
+    return f"{LANES}void top({parameters}) {{\n" + "\n".join(lines) + "\n}\n"
 
 
 # --------------------------------------------------------------------------------------- wide-stream
@@ -41,3 +54,108 @@ def test_the_width_of_a_stream_is_counted_through_structs_and_aliases(type_: str
     assert sentences == (
         [] if bits is None else [f"a stream may be 4096 bits wide, but middle has {bits}; send the word in parts"]
     )
+
+
+# -------------------------------------------------------------------------------------- struct-array
+
+
+@pytest.mark.parametrize(
+    ("declaration", "directive", "found"),
+    [
+        ("row_t kept[8];", "", True),
+        ("row_t kept[8][2];", "#pragma HLS ARRAY_PARTITION variable=kept complete dim=2", True),
+        ("map_t kept;", "", True),
+        ("row_t kept[8];", "#pragma HLS AGGREGATE variable=kept compact=bit", False),
+        ("row_t kept[8];", "#pragma HLS ARRAY_PARTITION variable=kept complete", False),
+        ("row_t kept[8][2];", "#pragma HLS ARRAY_PARTITION variable=kept complete dim=0", False),
+        ("row_t kept[8];", "#pragma HLS ARRAY_PARTITION variable=kept cyclic factor=2", True),
+        ("row_t kept;", "", False),
+        ("ap_uint<128> kept[8];", "", False),
+        ("hls::stream<row_t> kept[2];", "", False),
+    ],
+)
+def test_structs_that_hold_arrays_lie_in_memories_whole(declaration: str, directive: str, found: bool) -> None:
+    text = f"typedef row_t map_t[64];\nvoid top(int *data) {{\n    {declaration}\n{directive}\n}}\n"
+    assert rules(LANES + text) == (["struct-array"] if found else [])
+
+
+# -------------------------------------------------------------------------------------- bank-writers
+
+BANKS = "    int row[64][4];\n#pragma HLS ARRAY_PARTITION variable=row complete dim=2\n"
+
+
+@pytest.mark.parametrize(
+    ("stores", "found"),
+    [
+        (["row[i][n & 3] = data[i];"], False),
+        (["row[i][n & 3] = data[i];", "row[i][m & 3] = data[i];"], True),
+        (["if (n > 9) row[i][n & 3] = data[i];", "else row[i][m & 3] = data[i];"], False),
+        (["row[i][1] = data[i];", "row[i][2] = data[i];"], False),
+        (["for (int w = 0; w < 2; ++w) row[i][(n + w) & 3] = data[i];"], True),
+        (["for (int w = 0; w < 4; ++w) if (w == n) row[i][w] = data[i];"], False),
+        (["put(row, n & 3, i);"], False),
+        (["put(row, n & 3, i);", "put(row, m & 3, i);"], True),
+        (["for (int w = 0; w < 4; ++w) put(row, w, i);"], False),
+        (["for (int w = 0; w < 2; ++w) put(row, (n + w) & 3, i);"], True),
+    ],
+)
+def test_a_bank_has_one_writer_in_an_iteration(stores: list[str], found: bool) -> None:
+    put = "static void put(int row[64][4], int bank, int i) {\n    row[i][bank] = i;\n}\n"
+    text = put + kernel("int *data, int n, int m", BANKS, loop(*stores), "    data[0] = row[n][m];")
+    assert rules(text) == (["bank-writers"] if found else [])
+
+
+def test_banks_of_one_dimension_may_be_chosen_where_those_of_another_are_not() -> None:
+    both = BANKS.replace("[4];", "[4][2];") + "#pragma HLS ARRAY_PARTITION variable=row complete dim=3\n"
+    store = "for (int w = 0; w < 2; ++w) row[i][n & 3][w] = data[i];"
+    assert rules(kernel("int *data, int n", both, loop(store))) == []
+
+
+def test_registers_may_have_any_number_of_writers() -> None:
+    registers = BANKS.replace("dim=2", "dim=0")
+    assert rules(kernel("int *data, int n, int m", registers, loop("row[n][m] = 1;", "row[m][n] = 2;"))) == []
+
+
+# ------------------------------------------------------------------------------------- request-apart
+
+
+def test_a_port_is_asked_in_one_loop_and_read_in_another() -> None:
+    ask, read = "port.read_request(i, 1);", "sink.write(port.read());"
+    parameters = "hls::burst_maxi<int> port, hls::stream<int> &sink"
+    assert rules(kernel(parameters, loop(ask, read))) == ["request-apart"]
+    assert rules(kernel(parameters, loop(ask), loop(read))) == []
+    assert rules(kernel(parameters, "    port.read_request(0, 64);", loop(read))) == []
+    passed = "static int next(hls::burst_maxi<int> from) { return from.read(); }\n"
+    assert rules(passed + kernel(parameters, loop(ask, "sink.write(next(port));"))) == ["request-apart"]
+
+
+def test_a_write_is_asked_with_its_words_and_answered_elsewhere() -> None:
+    ask = ["port.write_request(i, 1);", "port.write(i);"]
+    assert rules(kernel("hls::burst_maxi<int> port", loop(*ask, "port.write_response();"))) == ["request-apart"]
+    assert rules(kernel("hls::burst_maxi<int> port", loop(*ask), loop("port.write_response();"))) == []
+
+
+# --------------------------------------------------------------------------------------- other rules
+
+
+@pytest.mark.parametrize(
+    ("parameter", "store", "found"),
+    [
+        ("int *out", "*out = i;", True),
+        ("int *out", "out[0] = i;", True),
+        ("volatile int *out", "*out = i;", False),
+        ("int *out", "out[i] = i;", False),
+        ("int &out", "out = i;", False),
+    ],
+)
+def test_an_output_that_a_loop_writes_at_one_place_is_volatile(parameter: str, store: str, found: bool) -> None:
+    assert rules(kernel(parameter, loop(store))) == (["volatile-output"] if found else [])
+    assert rules(kernel(parameter, f"    int i = 0;\n    {store}")) == []
+
+
+def test_a_region_with_state_has_one_call_site_and_one_without_any_number() -> None:
+    text = RULES["dataflow-call-sites"].example
+    (found,) = lint({"kernel.cpp": text}, "top")
+    assert "run, which keeps words, is called at kernel.cpp:" in found.sentence
+    assert rules(text.replace("static int words;", "int words = 0;"), "top") == []
+    assert rules(text.replace("    else run(source, sink);\n", ""), "top") == []

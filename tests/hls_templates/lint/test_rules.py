@@ -248,6 +248,12 @@ PLANTS = (
         "count and count write words",
     ),
     Plant("shared-global", '    SYSTOLIC_PROCESS("load");\n', "    total += words;\n", "load and save use total"),
+    Plant(
+        "dataflow-call-sites",
+        LAST,
+        "    if (words > 9) {\n    " + LAST + "    } else {\n    " + LAST + "    }\n",
+        "run, which keeps frames, is called at top.cpp:",
+    ),
     # 5
     Plant("dynamic-memory", LAST, LAST + "    int *p = new int;\n", "but new allocates"),
     Plant("dynamic-memory", LAST, LAST + "    free(sink);\n", "but free allocates or frees"),
@@ -304,6 +310,20 @@ PLANTS = (
         BODY + "        for (int j = 0; j < 4; ++j) {\n#pragma HLS PIPELINE\n            out.lane[j] = 0;\n        }\n",
         "asks for a pipeline of its own",
     ),
+    Plant(
+        "request-apart",
+        "static void run(",
+        "void ask(hls::burst_maxi<word_t> port) {\n    for (int i = 0; i < 8; ++i) {\n#pragma HLS PIPELINE\n"
+        "        port.write_request(i, 1);\n        port.write(word_t());\n        port.write_response();\n    }\n}\n"
+        "static void run(",
+        "but write_request and write_response of port stand in one pipeline",
+    ),
+    Plant(
+        "bank-writers",
+        "        kept[i % DEPTH] = out;\n",
+        "        kept[i % DEPTH] = out;\n        kept[words % DEPTH] = in;\n",
+        "several stores choose among the banks of kept (dimension 1) at run time",
+    ),
     # 7
     Plant(
         "reserved-name",
@@ -318,6 +338,18 @@ PLANTS = (
         '    hls::stream<word_t> rows("rows");\n',
         '    hls::stream<word_t> rows("rows");\n    hls::stream<ap_uint<LANES * 1024 + 1>> beats;\n',
         "a stream may be 4096 bits wide, but beats has 4097;",
+    ),
+    Plant(
+        "struct-array",
+        "#pragma HLS AGGREGATE variable=kept compact=bit\n",
+        "",
+        "but kept of word_t has none: each member would be a memory of its own",
+    ),
+    Plant(
+        "volatile-output",
+        "    for (int i = 0; i < words; ++i) {\n        SYSTOLIC_PIPELINE(1, 2);\n",
+        "    for (int i = 0; i < words; ++i) {\n        SYSTOLIC_PIPELINE(1, 2);\n        *maps = word_t();\n",
+        "must be volatile, but maps is not",
     ),
 )
 
@@ -345,6 +377,8 @@ def planted(plant: Plant) -> tuple[Finding, ...]:
         text = text.replace("    save(links, words, sink);\n}", "    save(links, words, sink);\n    }\n}")
     if plant.rule == "shared-global":
         text = text.replace("        word_t left, right;\n", "        word_t left, right;\n        total += i;\n")
+    if plant.rule == "dataflow-call-sites":
+        text = text.replace(KEPT, f"    static int frames;  // lint: allow(static-local) counted\n{KEPT}")
     needed = [part for part in HELPERS.split("\nstatic ") if _uses(plant, part)]
     helpers = "".join(f"static {part}\n" for part in needed)
     return lint(

@@ -1,0 +1,144 @@
+"""Rules 6.4 and 8.2: memories that the tool would build otherwise than they are meant."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain, combinations
+
+from tree_sitter import Node
+
+from hls_templates.lint.checks.uses import Use, uses
+from hls_templates.lint.findings import Fault, fault
+from hls_templates.lint.syntax.constants import is_constant
+from hls_templates.lint.syntax.declarations import Variable, variables
+from hls_templates.lint.syntax.nodes import ancestors, is_pragma, walk
+from hls_templates.lint.syntax.pragmas import Pragma, read_pragma
+from hls_templates.lint.syntax.program import Function, Program
+from hls_templates.lint.syntax.types import Types
+
+
+def check(program: Program) -> Iterator[Fault]:
+    """The faults of the arrays of all functions."""
+    types = Types(program)
+    for function in program.all_functions:
+        directives = [read_pragma(node) for node in walk(function.body) if is_pragma(node)]
+        yield from _struct_arrays(function, types, directives)
+        yield from _bank_writers(program, function, types, directives)
+
+
+# -------------------------------------------------------------------------------- arrays of structs
+
+
+def _declared(function: Function) -> Iterator[tuple[Node, Variable]]:
+    for node in walk(function.body):
+        if node.type == "declaration":
+            yield from ((node, variable) for variable in variables(node))
+
+
+def _struct_arrays(function: Function, types: Types, directives: Sequence[Pragma]) -> Iterator[Fault]:
+    for node, variable in _declared(function):
+        sizes = types.sizes(node, variable)
+        if not sizes or variable.const or variable.refers or not types.holds_array(variable.type):
+            continue
+        named = [p for p in directives if (p.get("variable") or "") == variable.name]
+        if any(p.name == "AGGREGATE" for p in named) or _in_registers(named, len(sizes)):
+            continue
+        yield fault(node, "struct-array", actual=variable.name, type=variable.type)
+
+
+def _in_registers(named: Sequence[Pragma], count: int) -> bool:
+    """Whether these directives of an array take it apart along all of its ``count`` dimensions."""
+    dims = {p.get("dim") or "1" for p in named if p.name == "ARRAY_PARTITION" and p.lower("type") in ("complete", "")}
+    return "0" in dims or len(dims) >= count
+
+
+# ------------------------------------------------------------------------------- writers of a bank
+
+
+def _bank_writers(program: Program, function: Function, types: Types, directives: Sequence[Pragma]) -> Iterator[Fault]:
+    partitions: dict[str, list[Pragma]] = defaultdict(list)
+    for pragma in directives:
+        if pragma.name == "ARRAY_PARTITION":
+            partitions[pragma.get("variable") or ""].append(pragma)
+    for node, variable in _declared(function):
+        named = partitions.get(variable.name, [])
+        if named and not _in_registers(named, len(types.sizes(node, variable))):
+            dims = sorted({int(p.get("dim") or 1) for p in named if (p.get("dim") or "1").isdigit()})
+            yield from _writers(program, variable.name, dims, list(uses(program, function, variable.name)))
+
+
+def _writers(program: Program, name: str, dims: Sequence[int], stores: Sequence[Use]) -> Iterator[Fault]:
+    """The faults of the uses of an array whose dimensions ``dims`` are banks."""
+    iterations: dict[int, list[Use]] = defaultdict(list)
+    for use in stores:
+        if use.around.pipeline is not None and _chooses(program, _banks(use, dims), use):
+            iterations[use.around.pipeline.id].append(use)
+    # An unrolled loop over the banks of another dimension has one store for each of them.
+    each = [
+        use for use in chain(*iterations.values()) if not any(_unrolled(program, i, use) for i in _banks(use, dims))
+    ]
+    repeated = [use for use in each if use.around.repeated]
+    several = repeated or list(chain(*map(_together, iterations.values())))
+    if several:
+        yield fault(several[-1].node, "bank-writers", actual=name, dims=" and ".join(map(str, dims)))
+
+
+def _banks(use: Use, dims: Sequence[int]) -> list[Node]:
+    """The subscripts that choose the bank that is stored to; nothing where ``use`` is no such store."""
+    indices = _stored(use.node)
+    return [indices[dim - 1] for dim in dims] if len(indices) >= max(dims) else []
+
+
+def _chooses(program: Program, banks: Sequence[Node], use: Use) -> bool:
+    """Whether the bank is only known at run time."""
+    return not all(is_constant(program, index, use.around.constants) for index in banks)
+
+
+def _unrolled(program: Program, index: Node, use: Use) -> bool:
+    """Whether an index is a constant only because a loop around it is unrolled."""
+    return is_constant(program, index, use.around.constants) and not is_constant(program, index)
+
+
+def _stored(name: Node) -> list[Node]:
+    """The subscripts of ``name[i][j] = …``; nothing where the element is not written."""
+    indices: list[Node] = []
+    node = name
+    while (parent := node.parent) is not None and parent.child_by_field_name("argument") == node:
+        if parent.type == "subscript_expression":
+            listed = parent.child_by_field_name("indices")
+            indices += listed.named_children[:1] if listed is not None else []
+        elif parent.type != "field_expression":
+            break
+        node = parent
+    parent = node.parent
+    written = parent is not None and (
+        (parent.type == "assignment_expression" and parent.child_by_field_name("left") == node)
+        or parent.type == "update_expression"
+    )
+    return indices if written else []
+
+
+def _together(sites: Sequence[Use]) -> list[Use]:
+    """Stores that an iteration may do beside another; none where all lie in different branches of conditions. A store
+    that is reached by way of several calls of what holds the pipeline is one."""
+    distinct = list({tuple(node.id for node in use.path): use for use in sites}.values())
+    pairs = combinations(distinct, 2)
+    return [second for first, second in pairs if not _exclusive(first, second)]
+
+
+def _exclusive(first: Use, second: Use) -> bool:
+    """Whether the two uses stand in different branches of one condition."""
+    parting = ((_branches(a), _branches(b)) for a, b in zip(first.path, second.path, strict=False) if a != b)
+    branches, other_branches = next(parting, ({}, {}))
+    return any(other_branches.get(condition, branch) != branch for condition, branch in branches.items())
+
+
+def _branches(node: Node) -> dict[int, int]:
+    """Of each condition around a node, the branch in which it stands: by node id."""
+    pairs = ((outer, outer.parent) for outer in (node, *ancestors(node)))
+    return {
+        parent.id: outer.id
+        for outer, parent in pairs
+        if parent is not None and parent.type == "if_statement" and parent.child_by_field_name("condition") != outer
+    }
