@@ -1,4 +1,4 @@
-"""Memories, ports, outputs and streams: kernels that keep the rules, beside others that break them."""
+"""Memories, ports and streams: kernels that keep the rules, beside others that break them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
 
-from hls_templates.lint import RULES, lint
+from hls_templates.lint import lint
 
 LANES = "template <class T, int N>\nstruct lanes_t {\n    T lane[N];\n};\ntypedef lanes_t<int, 4> row_t;\n"
 PIPELINE = "#pragma HLS PIPELINE II=1\n"
@@ -133,29 +133,3 @@ def test_a_write_is_asked_with_its_words_and_answered_elsewhere() -> None:
     ask = ["port.write_request(i, 1);", "port.write(i);"]
     assert rules(kernel("hls::burst_maxi<int> port", loop(*ask, "port.write_response();"))) == ["request-apart"]
     assert rules(kernel("hls::burst_maxi<int> port", loop(*ask), loop("port.write_response();"))) == []
-
-
-# --------------------------------------------------------------------------------------- other rules
-
-
-@pytest.mark.parametrize(
-    ("parameter", "store", "found"),
-    [
-        ("int *out", "*out = i;", True),
-        ("int *out", "out[0] = i;", True),
-        ("volatile int *out", "*out = i;", False),
-        ("int *out", "out[i] = i;", False),
-        ("int &out", "out = i;", False),
-    ],
-)
-def test_an_output_that_a_loop_writes_at_one_place_is_volatile(parameter: str, store: str, found: bool) -> None:
-    assert rules(kernel(parameter, loop(store))) == (["volatile-output"] if found else [])
-    assert rules(kernel(parameter, f"    int i = 0;\n    {store}")) == []
-
-
-def test_a_region_with_state_has_one_call_site_and_one_without_any_number() -> None:
-    text = RULES["dataflow-call-sites"].example
-    (found,) = lint({"kernel.cpp": text}, "top")
-    assert "run, which keeps words, is called at kernel.cpp:" in found.sentence
-    assert rules(text.replace("static int words;", "int words = 0;"), "top") == []
-    assert rules(text.replace("    else run(source, sink);\n", ""), "top") == []

@@ -248,12 +248,6 @@ PLANTS = (
         "count and count write words",
     ),
     Plant("shared-global", '    SYSTOLIC_PROCESS("load");\n', "    total += words;\n", "load and save use total"),
-    Plant(
-        "dataflow-call-sites",
-        LAST,
-        "    if (words > 9) {\n    " + LAST + "    } else {\n    " + LAST + "    }\n",
-        "run, which keeps frames, is called at top.cpp:",
-    ),
     # 5
     Plant("dynamic-memory", LAST, LAST + "    int *p = new int;\n", "but new allocates"),
     Plant("dynamic-memory", LAST, LAST + "    free(sink);\n", "but free allocates or frees"),
@@ -345,12 +339,6 @@ PLANTS = (
         "",
         "but kept of word_t has none: each member would be a memory of its own",
     ),
-    Plant(
-        "volatile-output",
-        "    for (int i = 0; i < words; ++i) {\n        SYSTOLIC_PIPELINE(1, 2);\n",
-        "    for (int i = 0; i < words; ++i) {\n        SYSTOLIC_PIPELINE(1, 2);\n        *maps = word_t();\n",
-        "must be volatile, but maps is not",
-    ),
 )
 
 
@@ -377,8 +365,6 @@ def planted(plant: Plant) -> tuple[Finding, ...]:
         text = text.replace("    save(links, words, sink);\n}", "    save(links, words, sink);\n    }\n}")
     if plant.rule == "shared-global":
         text = text.replace("        word_t left, right;\n", "        word_t left, right;\n        total += i;\n")
-    if plant.rule == "dataflow-call-sites":
-        text = text.replace(KEPT, f"    static int frames;  // lint: allow(static-local) counted\n{KEPT}")
     needed = [part for part in HELPERS.split("\nstatic ") if _uses(plant, part)]
     helpers = "".join(f"static {part}\n" for part in needed)
     return lint(
