@@ -17,7 +17,7 @@ from hls_templates.streaming.sources import (
     Wire,
     streaming_sources,
 )
-from hls_templates.systolic.sources import SystolicValues, systolic_sources
+from hls_templates.systolic.sources import Parameter, SystolicValues, systolic_sources
 from hls_templates.vendor.ports import Output, StreamingPorts, SystolicPorts
 from hls_templates.vendor.registers import CONTROL, Argument, address_bits, bundles, place, registers
 from scheduler.systolic.area.resources import FIFOS
@@ -36,7 +36,7 @@ def sources(map_ports: int, weight_ports: int) -> dict[str, str]:
     return systolic_sources(
         SystolicValues(
             title="registers",
-            parameters=(),
+            parameters=(Parameter("ROWS", 4, ""),),
             map_ports=map_ports,
             weight_ports=weight_ports,
             depths=dict.fromkeys(streams, 4),
@@ -61,6 +61,7 @@ def test_arguments_are_those_of_the_top_function(map_ports: int, weight_ports: i
         for type_, star, name in re.findall(r"(hls::burst_maxi<\w+>|uint32_t)\s+(\*?)(\w+)", signature[1])
     ]
     assert found == [(a.name, a.kind) for a in ports(map_ports, weight_ports).arguments]
+    assert "volatile uint32_t *current" in header  # written in a loop: a tool may keep the last value alone
 
 
 @pytest.mark.parametrize(("map_ports", "weight_ports"), PORTS)

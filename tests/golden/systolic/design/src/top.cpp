@@ -92,7 +92,7 @@ void systolic_top(
     hls::burst_maxi<weight_word_t> weights_0,
     // lint: allow(reserved-name) Vitis HLS names its registers program_r_1 and program_r_2; the driver finds them
     hls::burst_maxi<requantiser_t> requantisers, hls::burst_maxi<uint32_t> program,
-    uint32_t first, uint32_t count, uint32_t *current) {
+    uint32_t first, uint32_t count, volatile uint32_t *current) {
 #pragma HLS INTERFACE mode=m_axi port=maps_read_0 bundle=maps_0 offset=slave depth=512 latency=11 num_read_outstanding=8 max_read_burst_length=64
 #pragma HLS INTERFACE mode=m_axi port=maps_write_0 bundle=maps_0 offset=slave depth=512 latency=11 num_write_outstanding=8 max_write_burst_length=64
 #pragma HLS INTERFACE mode=m_axi port=maps_read_1 bundle=maps_1 offset=slave depth=512 latency=11 num_read_outstanding=8 max_read_burst_length=64
@@ -134,7 +134,7 @@ void systolic_top(
     for (uint32_t i = 0; i < count; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=2
         const bool last = i + 1 == count;
-        // The program counter, for a host that has waited too long.
+        // The program counter, for a host that has waited too long: volatile, so that every value of it is written.
         *current = first + i;
         pass_t next = pass;
         if (!last) {

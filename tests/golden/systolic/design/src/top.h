@@ -12,7 +12,7 @@ void systolic_top(
     hls::burst_maxi<word_t> maps_read_1, hls::burst_maxi<word_t> maps_write_1,
     hls::burst_maxi<weight_word_t> weights_0,
     hls::burst_maxi<requantiser_t> requantisers, hls::burst_maxi<uint32_t> program,
-    uint32_t first, uint32_t count, uint32_t *current);
+    uint32_t first, uint32_t count, volatile uint32_t *current);
 
 #ifndef __SYNTHESIS__
 // Called after every pass, so that a test bench can look at a map before its region is used again.
