@@ -171,6 +171,11 @@ def test_a_key_of_too_many_parts_is_refused_before_it_is_parsed(tmp_path: Path) 
     assert nested == "resources.y is no key of a board file; check its spelling"
 
 
+def test_its_line_and_the_first_of_unknown_keys_are_named(tmp_path: Path) -> None:
+    assert message(f"a = 1\n{'a.' * 200}b = 1\n", tmp_path).startswith("line 2 has more than 100 dots")
+    assert "a_key is no key of a board file" in message(f"z_key = 1\na_key = 2\n{ZCU104}", tmp_path)
+
+
 def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
     assert message("title = ", tmp_path).startswith("the board file is not valid TOML: ")
 
