@@ -1,4 +1,4 @@
-"""Rules 6.3 and 8.1: ports and streams that the tool would build otherwise than they are meant."""
+"""Rules 6.3, 8.1 and 8.3: ports, outputs and streams that the tool would build otherwise than they are meant."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from hls_templates.lint.checks.uses import holds, uses
+from hls_templates.lint.checks.uses import Use, holds, uses
 from hls_templates.lint.findings import Fault, fault
-from hls_templates.lint.syntax.declarations import variables
-from hls_templates.lint.syntax.nodes import text_of, walk
+from hls_templates.lint.syntax.constants import is_constant
+from hls_templates.lint.syntax.declarations import Variable, variables
+from hls_templates.lint.syntax.nodes import ancestors, text_of, walk
 from hls_templates.lint.syntax.program import Function, Program
 from hls_templates.lint.syntax.types import Types
 
@@ -19,10 +20,11 @@ _APART = (("read_request", "read"), ("write_request", "write_response"))
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """The faults of the ports and streams of all functions."""
+    """The faults of the ports, outputs and streams of all functions."""
     types = Types(program)
     for function in program.all_functions:
         yield from _requests(program, function)
+        yield from _outputs(program, function)
         yield from _streams(function, types)
 
 
@@ -43,6 +45,33 @@ def _method(node: Node) -> str:
     return (
         text_of(parent.child_by_field_name("field")) if parent is not None and parent.type == "field_expression" else ""
     )
+
+
+def _outputs(program: Program, function: Function) -> Iterator[Fault]:
+    for output in function.params:
+        if output.kind != "pointer" or output.const or "volatile" in _head(program, output):
+            continue
+        for use in uses(program, function, output.name):
+            if use.around.looped and not use.around.calls and _overwritten(program, use):
+                yield fault(use.node, "volatile-output", actual=output.name)
+
+
+def _head(program: Program, parameter: Variable) -> str:
+    """The text of a parameter, from its type to its name."""
+    node = program.root.descendant_for_byte_range(parameter.start, parameter.start)
+    return next((text_of(a) for a in ancestors(node) if a.type == "parameter_declaration"), "") if node else ""
+
+
+def _overwritten(program: Program, use: Use) -> bool:
+    """``*output = …`` or ``output[constant] = …``: every iteration writes the same place."""
+    target = use.node.parent
+    if target is None or target.type not in ("pointer_expression", "subscript_expression"):
+        return False
+    assigned = target.parent
+    if assigned is None or assigned.type != "assignment_expression" or assigned.child_by_field_name("left") != target:
+        return False
+    indices = target.child_by_field_name("indices")
+    return indices is None or all(is_constant(program, index) for index in indices.named_children)
 
 
 def _streams(function: Function, types: Types) -> Iterator[Fault]:

@@ -1,4 +1,4 @@
-"""Group 8: memories and streams that the tool would build otherwise than they are meant."""
+"""Group 8: memories, outputs and streams that the tool would build otherwise than they are meant."""
 
 from __future__ import annotations
 
@@ -25,5 +25,14 @@ RULES = (
         "UG1399, Structs: internal structs are disaggregated by default; pragma HLS aggregate",
         "struct lanes_t {\n    int lane[4];\n};\n"
         + kernel("lanes_t row[8];", "row[count].lane[0] = count;", "data[0] = row[count].lane[0];"),
+    ),
+    Rule(
+        "8.3",
+        "volatile-output",
+        "a pointer that a loop writes at one place again and again, without `volatile`",
+        "an output that a loop writes again and again must be volatile, but {actual} is not, and only its last value"
+        " would be seen; add volatile or use a stream",
+        "UG1399, Multi-Access Pointers on the Interface",
+        "void top(int *current, int count) {\n    for (int i = 0; i < 8; ++i) *current = count + i;\n}\n",
     ),
 )

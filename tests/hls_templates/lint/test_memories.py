@@ -1,4 +1,4 @@
-"""Memories, ports and streams: kernels that keep the rules, beside others that break them."""
+"""Memories, ports, outputs and streams: kernels that keep the rules, beside others that break them."""
 
 from __future__ import annotations
 
@@ -133,3 +133,21 @@ def test_a_write_is_asked_with_its_words_and_answered_elsewhere() -> None:
     ask = ["port.write_request(i, 1);", "port.write(i);"]
     assert rules(kernel("hls::burst_maxi<int> port", loop(*ask, "port.write_response();"))) == ["request-apart"]
     assert rules(kernel("hls::burst_maxi<int> port", loop(*ask), loop("port.write_response();"))) == []
+
+
+# --------------------------------------------------------------------------------------- other rules
+
+
+@pytest.mark.parametrize(
+    ("parameter", "store", "found"),
+    [
+        ("int *out", "*out = i;", True),
+        ("int *out", "out[0] = i;", True),
+        ("volatile int *out", "*out = i;", False),
+        ("int *out", "out[i] = i;", False),
+        ("int &out", "out = i;", False),
+    ],
+)
+def test_an_output_that_a_loop_writes_at_one_place_is_volatile(parameter: str, store: str, found: bool) -> None:
+    assert rules(kernel(parameter, loop(store))) == (["volatile-output"] if found else [])
+    assert rules(kernel(parameter, f"    int i = 0;\n    {store}")) == []

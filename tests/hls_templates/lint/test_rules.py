@@ -339,6 +339,12 @@ PLANTS = (
         "",
         "but kept of word_t has none: each member would be a memory of its own",
     ),
+    Plant(
+        "volatile-output",
+        "    for (int i = 0; i < words; ++i) {\n        SYSTOLIC_PIPELINE(1, 2);\n",
+        "    for (int i = 0; i < words; ++i) {\n        SYSTOLIC_PIPELINE(1, 2);\n        *maps = word_t();\n",
+        "must be volatile, but maps is not",
+    ),
 )
 
 
