@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("ziglang", reason="a check compiles with the clang of the package ziglang")
 
 from hls_schedule.check import CheckedLoop, read_sources
-from systolic.checking.design import DesignCheck, check_design
+from systolic.checking.design import DesignCheck, check_design, clock_sentence
 from systolic.cli.main import main
 from systolic.files import write
 from tests.systolic.accelerators import GEOMETRIES, design_of, networks
@@ -152,6 +152,13 @@ def test_memories_are_counted_beside_their_estimate(report: DesignCheck) -> None
         assert memory.estimated is not None
         assert memory.derived is not None
         assert memory.derived >= memory.estimated > 0
+
+
+def test_generate_ends_with_the_clock_that_holds(design: Path) -> None:
+    sentence = clock_sentence(design)
+    own = check_design(design, None).clock_sentence()
+    assert sentence == f"derived from the sources: {own}"
+    assert "hold up to" in own or "at no clock do all of them, because of memory ports in" in own
 
 
 def test_a_clock_is_above_zero(design: Path, capsys: pytest.CaptureFixture[str]) -> None:
