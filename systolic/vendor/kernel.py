@@ -110,15 +110,20 @@ def _pragmas(sources: Sources, parameters: list[tuple[str, str]]) -> Iterator[st
         if kind.startswith("hls::burst_maxi"):
             yield f"INTERFACE mode=m_axi port={name} bundle={name} offset=slave latency=64"
         elif "stream" not in kind:
-            options = next(_partitions(sources, kind, name), None)
-            if options:
-                yield f"{options[0]} variable={name}{options[1]}"
+            yield from (
+                f"{directive} variable={name}{options}" for directive, options in _partitions(sources, kind, name)
+            )
 
 
-def _partitions(sources: Sources, kind: str, name: str) -> Iterator[tuple[str, str]]:
-    """Of arrays that have the parameter's type, or its name."""
-    for text in sources.texts.values():
+def _partitions(sources: Sources, kind: str, name: str) -> list[tuple[str, str]]:
+    """All directives of one array: of the first that has the parameter's type, else of one that has its name."""
+    by_type: dict[str, list[tuple[str, str]]] = {}
+    by_name: dict[str, list[tuple[str, str]]] = {}
+    for file, text in sources.texts.items():
         for directive, variable, options in _PARTITION.findall(text):
-            typed = re.search(rf"\b{re.escape(kind)}\s+{variable}\b", text)
-            if variable == name or (typed and kind not in ("int", "bool")):
-                yield directive, f" {options.strip()}" if options.strip() else ""
+            entry = (directive, f" {options.strip()}" if options.strip() else "")
+            if kind.endswith("_t") and re.search(rf"\b{re.escape(kind)}\s+{variable}\s*;", text):
+                by_type.setdefault(variable, []).append(entry)
+            elif variable == name:
+                by_name.setdefault(file, []).append(entry)
+    return next(iter([*by_type.values(), *by_name.values()]), [])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -237,6 +238,12 @@ def test_every_process_is_a_kernel_that_compiles(tmp_path: Path, style: str) -> 
 def test_memories_of_other_processes_are_partitioned_as_in_the_design(claims: Claims) -> None:
     source = kernel_files("load", claims)["kernel.cpp"]
     assert "#pragma HLS ARRAY_PARTITION variable=from complete dim = 2\n" in source
+    design = claims.sources.texts["top.cpp"].replace("from,", "buffer,")
+    design += "\n#pragma HLS ARRAY_PARTITION variable=map_buffer_1 cyclic factor=2 dim=1\n"
+    sources = replace(claims.sources, texts={**claims.sources.texts, "top.cpp": design})
+    source = kernel_files("load", replace(claims, sources=sources))["kernel.cpp"]
+    lines = [line for line in source.split("\n") if "PARTITION" in line]
+    assert len(lines) == 2, "both directives of the array that has the type, none of another buffer"
     source = kernel_files("read_rows", claims)["kernel.cpp"]
     assert "#pragma HLS INTERFACE mode=m_axi port=maps bundle=maps offset=slave latency=64\n" in source
     assert "    read_rows<0>(pass, maps, rows);\n" in source
