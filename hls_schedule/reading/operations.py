@@ -18,9 +18,10 @@ _OPERATORS = {
 """Instruction → operator of the table. Every other instruction is wiring."""
 
 _CALLS = (
-    (r"_ssdm_op_(?:Read|Write)Req|axi_(?:read|write)_request", "axi_request"),
+    (r"_ssdm_op_ReadReq|axi_read_request", "axi_request"),
     (r"_ssdm_op_WriteResp|axi_write_response", "axi_response"),
-    (r"_ssdm_op_(?:Read|Write).*m_axi|\d+axi_(?:read|write)", "axi_word"),
+    # A word, or where words are to be written: both leave in a cycle.
+    (r"_ssdm_op_(?:Read|Write).*m_axi|\d+axi_(?:read|write)|axi_write_request", "axi_word"),
     (r"fifo_(?:read|write|empty|full)|_ssdm_op_(?:Read|Write).*ap_fifo", "fifo"),
     (r"_ssdm_op_\w+|llvm\.(?:lifetime|assume|experimental|mem|fabs|dbg|va_)|\"//", ""),
     (r"llvm\.(?:[su](?:max|min)|abs|[su](?:add|sub)\.sat|[su]cmp)", "maximum"),

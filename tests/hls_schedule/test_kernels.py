@@ -125,3 +125,15 @@ def test_a_lower_clock_leaves_more_time(tmp_path: Path) -> None:
 def test_code_that_does_not_compile_is_refused_with_the_compilers_words(tmp_path: Path) -> None:
     with pytest.raises(ScheduleError, match=r"does not compile for a check: .*'missing'"):
         checked(tmp_path, kernel("missing = 1;"))
+
+
+@pytest.mark.parametrize(("call", "depth"), [("read_request", 9), ("write_request", 3)])
+def test_a_request_of_a_burst_takes_seven_cycles_to_read_and_one_to_write(
+    call: str, depth: int, tmp_path: Path
+) -> None:
+    """Besides the cycle in which the address comes from the FIFO, and the one in which the loop ends."""
+    port = "hls::burst_maxi<int> port, hls::stream<int> &in, int n"
+    body = kernel(f"port.{call}(in.read(), 16);", port)
+    loop = checked(tmp_path, "#include <hls_burst_maxi.h>\n" + body)
+    assert loop.derived_ii == 1
+    assert depth - 2 <= loop.derived_depth <= depth
