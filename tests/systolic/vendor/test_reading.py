@@ -175,7 +175,7 @@ READERS: list[tuple[Callable[[Path], object], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("reader", "text", "sentence"), READERS, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("reader", "text", "sentence"), READERS, ids=[sentence for *_, sentence in READERS])
 def test_a_file_that_is_no_report_is_refused(
     tmp_path: Path, reader: Callable[[Path], object], text: str, sentence: str
 ) -> None:
