@@ -29,7 +29,7 @@ CASES = {
     designs.PROGRAM: 100,
     sources.CYCLES: 1000,
     sources.LINT: 60,
-    arguments.ARGUMENTS: 30,
+    arguments.ARGUMENTS: 13,
     designs.SYSTOLIC: 60,
     designs.STREAMING: 60,
 }
