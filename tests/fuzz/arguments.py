@@ -106,8 +106,10 @@ def options() -> dict[str, tuple[str, ...]]:
 
 
 def seeds() -> tuple[bytes, ...]:
-    """What was a defect once, and a call of each command that works, the quick ones first. Everything slow is done here,
-    before the forks."""
+    """What was a defect once, and a call of each command that works, the quick ones first.
+
+    Everything slow is done here, before the forks.
+    """
     inputs()
     designs.base("systolic")
     priced = ["--board", "pynq-z2", "--clock", "100", "--schedule", "schedule.json"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import arguments, sources
+from tests.fuzz import sources
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.files import designs, mappings, networks, onnx_models, pictures
 from tests.fuzz.files.hunt import hunt
@@ -29,7 +29,6 @@ CASES = {
     designs.PROGRAM: 100,
     sources.CYCLES: 1000,
     sources.LINT: 60,
-    arguments.ARGUMENTS: 13,
     designs.SYSTOLIC: 60,
     designs.STREAMING: 60,
 }
