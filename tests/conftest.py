@@ -21,6 +21,8 @@ settings.load_profile("systolic")
 
 # What commands write to standard error does not depend on how busy the machine is; test_progress.py sets it.
 os.environ["SYSTOLIC_PROGRESS"] = "0"
+# Designs that commands generate are checked by test_check.py, and not by each test of a command once more.
+os.environ["SYSTOLIC_CHECK"] = "0"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
