@@ -67,8 +67,9 @@ def test_the_search_finds_what_pricing_everything_finds(name: str, goal: Goal) -
     assert {priced.cycles, priced.traffic.total} <= set(found.key)
 
 
-@pytest.mark.parametrize("tolerance", [0.001, 0.1, 0.5])
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    ("name", "tolerance"), [("strides", 0.001), ("strides", 0.1), ("strides", 0.5), ("dense", 0.1), ("pools", 0.001)]
+)
 def test_near_the_fastest_it_takes_the_cheapest(name: str, tolerance: float) -> None:
     """As pricing everything finds it: first the fewest cycles, then the least area within the tolerance of them."""
     ddr = replace(LINK, milli_bytes=6_000)
