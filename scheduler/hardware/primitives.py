@@ -23,6 +23,9 @@ BRAM18_SHAPES = ((36, 512), (18, 1024), (9, 2048), (4, 4096), (2, 8192), (1, 163
 BRAM36_BITS, URAM_BITS, LUT_BITS = 36 * 1024, 288 * 1024, 64
 """What a BRAM36, a URAM and a LUT hold."""
 
+WIDEST_WORD = 4096
+"""Bits of a word of a FIFO: as many as the vendor's tool has in one number (UG1399, arbitrary precision types)."""
+
 LEAST_FIFO_DEPTH = 2
 """FIFO depth that lets both ends work in every cycle (docs/explanation/cycles.md)."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from boards.errors import ScheduleError, faults, listed
 from cnn.network import MaxPool
+from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.lanes import positions, preserves
@@ -19,9 +20,6 @@ STYLES = ("default", "parallel")
 MEMORIES = ("embedded", "decoupled", "external")
 RAMS = ("auto", "lutram", "bram", "uram")
 MULTIPLIERS = ("dsp", "lut")
-
-WIDEST_WORD = 4096
-"""Bits of a word. A design choice: what is wider is hard to route, and nobody has yet needed it."""
 
 UNITS = (g.MatrixVector, g.VectorVector)
 PADDED = (g.Window, g.MatrixVector, g.VectorVector, MaxPool, g.GlobalPool, g.Activate, g.Add, g.Duplicate, g.DownSample)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from boards.errors import ScheduleError
+from scheduler.hardware.primitives import WIDEST_WORD
 
 PIXEL_BYTES = 4
 """Bytes of one input pixel: up to 4 channels of 8 bits, whatever the format of the array."""
@@ -15,6 +16,9 @@ BITS = (4, 8, 16)
 
 RESULT_BITS = 16
 """Bits of a result that leaves as it is, for the host: INT16 whatever the format."""
+
+SUM_BITS, GROUP_BITS = 32, 16 + 1
+"""Bits of an exact sum, and of what the Saver's words have beside their sums (systolic/types.h, group_t)."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,13 @@ class Array:
         """Channel blocks (of ``lanes``) that one channel tile fills."""
         return self.columns // self.lanes
 
+    @property
+    def widest_stream(self) -> int:
+        """Bits of the widest word of a stream: weights_t, positions_t or group_t of systolic/types.h."""
+        sums = SUM_BITS * self.columns
+        weights = self.columns * self.lanes * self.bits
+        return max(weights, sums * self.packing.positions, sums * self.save_rows + GROUP_BITS)
+
     def __str__(self) -> str:
         return f"{self.rows}×{self.columns}×{self.lanes}"
 
@@ -191,6 +202,11 @@ RULES = (
     Rule(
         "save_rows is a power of two and not more than rows",
         lambda a: _power_of_two(a.save_rows) and a.save_rows <= a.rows,
+    ),
+    Rule(
+        f"streams have at most {WIDEST_WORD} bits: columns × lanes × bits of weights, columns × {SUM_BITS} of the sums "
+        f"of a position (two at 4 bits), columns × save_rows × {SUM_BITS} + {GROUP_BITS} of the Saver's",
+        lambda a: (a.dsp, a.bits) not in PACKINGS or a.widest_stream <= WIDEST_WORD,
     ),
     Rule("row_depth is even, because a bank is two interleaved halves", lambda a: a.row_depth % 2 == 0),
     Rule("dsp is DSP48E2 or DSP48E1", lambda a: any(a.dsp == dsp for dsp, _ in PACKINGS)),

@@ -47,6 +47,11 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         {"lanes": 64, "columns": 64, "bits": 16},
         "lanes at 16 bits are at most 32 (an AXI word of 512 bits)",
     ),
+    "a stream of weights": (
+        {"columns": 48},
+        "streams have at most 4096 bits: columns × lanes × bits of weights, columns × 32 of the sums of a position "
+        "(two at 4 bits), columns × save_rows × 32 + 17 of the Saver's",
+    ),
     "row depth": ({"row_depth": 2047}, "row_depth is even, because a bank is two interleaved halves"),
     "dsp": ({"dsp": "DSP58"}, "dsp is DSP48E2 or DSP48E1"),
 }
@@ -69,6 +74,28 @@ def test_all_broken_rules_are_said_at_once() -> None:
 def test_every_rule_can_be_broken() -> None:
     said = {sentence for _, sentence in BROKEN.values()}
     assert all(any(rule.sentence.startswith(sentence) for sentence in said) for rule in RULES)
+
+
+@pytest.mark.parametrize(
+    ("change", "bits"),
+    [
+        ({}, 2048),  # 16 × 16 × 8 of weights
+        ({"columns": 32}, 4096),
+        ({"columns": 48}, 6144),
+        ({"save_rows": 8}, 4113),
+        ({"save_rows": 4, "columns": 32, "bits": 4}, 4113),
+        ({"columns": 80, "lanes": 8, "save_rows": 1, "bits": 4}, 5120),  # two positions of 80 × 32 of sums
+        ({"columns": 64, "lanes": 8, "save_rows": 1}, 4096),
+    ],
+)
+def test_no_stream_is_wider_than_the_tool_has_numbers(change: dict[str, Any], bits: int) -> None:
+    array = replace(GOOD, **change)
+    assert array.widest_stream == bits
+    if bits <= 4096:
+        assert check(array) is array
+        return
+    with pytest.raises(ScheduleError, match="streams have at most 4096 bits"):
+        check(array)
 
 
 def test_a_legal_array_is_given_back() -> None:

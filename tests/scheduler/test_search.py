@@ -175,6 +175,7 @@ PINS = {
     "rows": ({"rows": 1}, "rows is at least 2, so that a pool finds two rows in a tile"),
     "order": ({"order": "both"}, "a loop order is one of weights-resident, inputs-resident, streamed, not 'both'"),
     "ports": ({"map_ports": 3}, "map_ports is 1, 2 or 4"),
+    "stream": ({"columns": 32, "lanes": 16, "save_rows": 4}, "streams have at most 4096 bits"),
 }
 
 

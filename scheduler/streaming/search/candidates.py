@@ -14,10 +14,10 @@ from itertools import product
 from boards.board import Board
 from cnn.network import MaxPool
 from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.folded_block import FoldedBlock
-from scheduler.streaming.rules import WIDEST_WORD
 
 
 @dataclass(frozen=True)

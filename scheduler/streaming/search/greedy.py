@@ -13,12 +13,12 @@ from dataclasses import replace
 
 from boards.board import Board
 from cnn.network import MaxPool
+from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
-from scheduler.streaming.rules import WIDEST_WORD
 from scheduler.streaming.search.candidates import divisors, takes_lanes
 
 WIDEST_WEIGHTS = 36

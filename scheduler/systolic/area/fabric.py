@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import product_luts
-from scheduler.systolic.array import COUNT_BITS, Array
+from scheduler.systolic.array import COUNT_BITS, SUM_BITS, Array
 
-SUM_BITS, FIELD_BITS = 32, 30
+FIELD_BITS = 30
 
 ADDRESS_BITS = 32
 """Of the wider operand of ``times`` in systolic/pass.h; constants among the narrower ones are counted as numbers."""

@@ -13,8 +13,8 @@ from boards.board import Board
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
 from scheduler.hardware.primitives import bram36, distributed_luts, product_luts, shift_luts, uram
-from scheduler.systolic.area.fabric import SUM_BITS, fabric
-from scheduler.systolic.array import RESULT_BITS, Array
+from scheduler.systolic.area.fabric import fabric
+from scheduler.systolic.array import GROUP_BITS, RESULT_BITS, SUM_BITS, Array
 
 REQUANTISER_BITS = 72
 """systolic/requantise.h, channel_t: bias 32, two multipliers 16 each, shift 8."""
@@ -198,9 +198,6 @@ def _fifo(name: str, count: Number, bits: Number, depth: Number) -> Buffer:
 
 POOL_TILE_BITS, CHUNK_BITS = 5 * 16 + 1 + 32, 4 * 16 + 3 * 32
 """systolic/pool.h, pool_tile_t, and systolic/save.h, chunk_t."""
-
-GROUP_BITS = 16 + 1
-"""systolic/types.h, group_t: beside the sums."""
 
 ROW_LAG = 2
 """systolic/pe_array.h: cycles by which a row of PEs is behind the one above; weights are read, and written a cycle

@@ -190,7 +190,7 @@ def _pinned_shapes(space: Space, pins: Mapping[str, int]) -> tuple[tuple[int, in
 def _check_pins(pins: Mapping[str, int], bits: int) -> None:
     """Rules that the pins break whatever the other numbers are."""
     rows, lanes = pins.get("rows", 64), pins.get("lanes", 8 if bits == 4 else 4)
-    columns = pins.get("columns", lanes * 4)
+    columns = pins.get("columns", lanes)
     check(replace(Array(rows, columns, lanes, 1, 1, 1, bits=bits), **pins))  # type: ignore[arg-type]
 
 
