@@ -2,6 +2,8 @@
 // pe are [pe][nf] of the functor's arrays, so that every PE reads a memory of its own. The sum and its bias together
 // fit 32 bits.
 //
+// LATE: stages of a functor beyond those of a requantiser, which the depth of every block has for it.
+//
 // Functors are aggregates: `static const requantise_t<4, false, PE, NF> activation = {{{…}}, {{…}}, {{…}}, {{…}}};`
 #ifndef SYSTOLIC_ACTIVATION_H
 #define SYSTOLIC_ACTIVATION_H
@@ -33,6 +35,7 @@ inline integer<64, true> product_of_sum(SUM sum, integer<17, true> by) {
 template <int BITS, bool SIGNED = true>
 struct identity_t {
     typedef integer<BITS, SIGNED> output_t;
+    static constexpr int LATE = 0;
 
     template <class SUM>
     output_t operator()(int, int, SUM sum) const {
@@ -46,6 +49,7 @@ struct identity_t {
 template <int BITS, bool SIGNED, int PE, int NF, bool NARROW = false>
 struct requantise_t {
     typedef integer<BITS, SIGNED> output_t;
+    static constexpr int LATE = 0;
     int32_t bias[PE][NF];
     uint16_t multiplier[PE][NF];
     uint16_t negative[PE][NF];
@@ -71,6 +75,7 @@ struct requantise_t {
 template <int BITS, bool SIGNED, int PE, int NF, bool NARROW = false>
 struct multiply_shift_t {
     typedef integer<BITS, SIGNED> output_t;
+    static constexpr int LATE = 0;
     int32_t multiplier[PE][NF];
     int64_t bias[PE][NF];
     uint8_t shift[PE][NF];
@@ -94,6 +99,7 @@ struct multiply_shift_t {
 template <int BITS, bool SIGNED, int LOW, int LEVELS, int THRESHOLD_BITS, int PE, int NF>
 struct thresholds_t {
     typedef integer<BITS, SIGNED> output_t;
+    static constexpr int LATE = LEVELS > 32 ? LEVELS / 5 : 0;  // they are counted one behind the other
     integer<THRESHOLD_BITS, true> threshold[PE][NF][LEVELS];
     bool flip[PE][NF];
 

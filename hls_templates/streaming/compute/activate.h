@@ -13,7 +13,7 @@
 #include "progress.h"
 #include "word.h"
 
-constexpr int ACTIVATE_DEPTH = 8;
+constexpr int ACTIVATE_DEPTH = 12;
 
 template <int POSITIONS, int CHANNELS, int PE, int PIXELS, class VALUE, class ACTIVATION>
 void activate(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>> &in,
@@ -24,9 +24,10 @@ void activate(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>
     constexpr int NF = CHANNELS / PE;
     counter_t<NF> nf;
     progress_t<POSITIONS / PIXELS * NF> done;
+    constexpr int DEPTH = ACTIVATE_DEPTH + ACTIVATION::LATE;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, ACTIVATE_DEPTH);
+        SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
         word<typename ACTIVATION::output_t, PIXELS * PE> result;

@@ -19,7 +19,7 @@
 #include "progress.h"
 #include "word.h"
 
-constexpr int ELEMENT_DEPTH = 10;
+constexpr int ELEMENT_DEPTH = 16;
 
 template <class VALUE, int MULTIPLIER>
 struct term_t {
@@ -73,9 +73,10 @@ void add(int frames, hls::stream<word<typename TERMS::carrier, PIXELS * PE>> &..
 #pragma HLS INLINE
     counter_t<CHANNELS / PE> nf;  // which NF-th of the channels the next word holds
     progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done;
+    constexpr int DEPTH = ELEMENT_DEPTH + ACTIVATION::LATE;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
+        SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         exact_t<SUM_BITS> sum[PIXELS * PE];
 #pragma HLS ARRAY_PARTITION variable = sum complete
@@ -97,9 +98,10 @@ void element_wise(int frames, hls::stream<word<typename VALUE0::carrier, PIXELS 
 #pragma HLS INLINE
     counter_t<CHANNELS / PE> nf;  // which NF-th of the channels the next word holds
     progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done;
+    constexpr int DEPTH = ELEMENT_DEPTH + ACTIVATION::LATE;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
+        SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<typename VALUE0::carrier, PIXELS * PE> first = in0.read();
         const word<typename VALUE1::carrier, PIXELS * PE> second = in1.read();
@@ -125,9 +127,10 @@ void channel_wise(int frames, hls::stream<word<typename VALUE::carrier, PIXELS *
 #pragma HLS ARRAY_PARTITION variable = constants complete dim = 1
     counter_t<CHANNELS / PE> nf;  // which NF-th of the channels the next word holds
     progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done;
+    constexpr int DEPTH = ELEMENT_DEPTH + ACTIVATION::LATE;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, ELEMENT_DEPTH);
+        SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
         exact_t<SUM_BITS> sum[PIXELS * PE];

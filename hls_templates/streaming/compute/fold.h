@@ -10,6 +10,12 @@
 #include "counter.h"
 #include "word.h"
 
+// Stages of a unit that adds ``simd`` products a cycle, with a requantiser behind: no fewer than follow where the products
+// are added one behind the other, as nothing here relies on a tree of adders or on a DSP's cascade. What is one bit wide
+// takes most. scheduler/streaming/model/depths.py is the same in Python.
+constexpr int LEAST_UNIT_DEPTH = 32;
+constexpr int unit_depth(int simd) { return 2 * simd / 3 > LEAST_UNIT_DEPTH ? 2 * simd / 3 : LEAST_UNIT_DEPTH; }
+
 // Tile (nf, sf), and its number nf · SF + sf.
 template <int NF, int SF>
 struct fold_t {

@@ -17,7 +17,7 @@
 #include "ram.h"
 #include "word.h"
 
-constexpr int GLOBAL_POOL_DEPTH = 10;
+constexpr int GLOBAL_POOL_DEPTH = 12;
 
 template <int POSITIONS, int CHANNELS, int PE, int PIXELS, class VALUE, int SUM_BITS, int RAM = RAM_AUTO,
           class ACTIVATION>
@@ -35,9 +35,10 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
     counter_t<NF> nf;
     counter_t<STEPS> step;
     progress_t<STEPS * NF> done;
+    constexpr int DEPTH = GLOBAL_POOL_DEPTH + ACTIVATION::LATE;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, GLOBAL_POOL_DEPTH);
+        SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
 #pragma HLS DEPENDENCE variable = waiting type = inter false
         const word<typename VALUE::carrier, PIXELS * PE> values = in.read();

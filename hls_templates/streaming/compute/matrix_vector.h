@@ -5,7 +5,7 @@
 // they arrive and keeps them; folds 1 … NF − 1 read what was kept. II is 1 and nothing waits between folds, positions
 // or frames:
 //
-//   cycles a frame = POSITIONS · NF · SF / PIXELS         (a run of `frames`: 1 + frames · that − 1 + MVU_DEPTH)
+//   cycles a frame = POSITIONS · NF · SF / PIXELS         (a run of `frames`: 1 + frames · that − 1 + unit_depth(SIMD))
 //
 // PIXELS positions share each weight: a word is PIXELS times as wide, pixel by pixel. Weights: fold.h.
 //
@@ -23,8 +23,6 @@
 #include "instrument.h"
 #include "progress.h"
 #include "word.h"
-
-constexpr int MVU_DEPTH = 12;  // declared: read, products, sum, requantise; the vendor's report has the last word
 
 // One cycle: reads or recalls word ``at.sf.value`` of the vector, adds its products with the tile ``weight`` to the sums, and
 // writes the results where this is the last word of a fold.
@@ -82,9 +80,10 @@ void matrix_vector_unit(int frames, hls::stream<word<typename VALUE::carrier, PI
 #pragma HLS ARRAY_PARTITION variable = sum complete dim = 0
     fold_t<NF, SF> at;
     progress_t<POSITIONS / PIXELS * NF * SF> done;
+    constexpr int DEPTH = unit_depth(SIMD) + ACTIVATION::LATE;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, MVU_DEPTH);
+        SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         typename WEIGHT::carrier weight[PE][SIMD];
 #pragma HLS ARRAY_PARTITION variable = weight complete dim = 0

@@ -6,7 +6,7 @@
 //                   the sums of all positions wait meanwhile
 //   RESULTS_LEAVE   a word of results is written, each cycle
 //
-//   cycles a frame = POSITIONS / PIXELS · (SF + NF · SF + NF)      (a run: 1 + frames · that − 1 + RESIDENT_DEPTH)
+//   cycles a frame = POSITIONS / PIXELS · (SF + NF · SF + NF)      (a run: 1 + frames · that − 1 + unit_depth(SIMD) + RESIDENT_DEPTH)
 //   weights        = NF · SF words a frame, one each POSITIONS / PIXELS cycles: fetch_weights<1, NF · SF, …>
 //   memory         = POSITIONS · (MW values + MH results + PE sums)
 //
@@ -29,7 +29,7 @@
 #include "ram.h"
 #include "word.h"
 
-constexpr int RESIDENT_DEPTH = 14;
+constexpr int RESIDENT_DEPTH = 4;  // the memories on both sides of the sum
 
 enum resident_t { VECTORS_COME, TILES_MEET, RESULTS_LEAVE };
 
@@ -67,9 +67,10 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
     number<(GROUPS + 1) * SF> vector_word = 0;  // group · SF + sf
     number<(GROUPS + 1) * NF> result_word = 0;  // group · NF + nf
     progress_t<(SF + NF * SF + NF) * GROUPS> done;
+    constexpr int DEPTH = unit_depth(SIMD) + RESIDENT_DEPTH + ACTIVATION::LATE;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, RESIDENT_DEPTH);
+        SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
 #pragma HLS DEPENDENCE variable = vectors type = inter false
 #pragma HLS DEPENDENCE variable = results type = inter false

@@ -5,7 +5,7 @@
 // channel. A default depthwise window (window.h) gives such words with SIMD 1, a parallel one with SIMD = TAPS. II is
 // 1:
 //
-//   cycles a frame = POSITIONS · (CHANNELS / PE) · (TAPS / SIMD) / PIXELS   (a run: 1 + frames · that − 1 + VVU_DEPTH)
+//   cycles a frame = POSITIONS · (CHANNELS / PE) · (TAPS / SIMD) / PIXELS   (a run: 1 + frames · that − 1 + unit_depth(SIMD))
 //
 // Weights: fold.h, a row for each channel, a column for each tap.
 //
@@ -23,8 +23,6 @@
 #include "instrument.h"
 #include "progress.h"
 #include "word.h"
-
-constexpr int VVU_DEPTH = 12;
 
 // One cycle: adds the products of SIMD taps of PE channels to the sums, and writes the results behind the last taps.
 template <int SIMD, int PE, int PIXELS, int NF, int SF, class WEIGHT, class VALUE, int SUM_BITS, int MULTIPLIER,
@@ -82,9 +80,10 @@ void vector_vector_unit(int frames, hls::stream<word<typename VALUE::carrier, PI
 #pragma HLS ARRAY_PARTITION variable = sum complete dim = 0
     fold_t<NF, SF> at;
     progress_t<POSITIONS / PIXELS * NF * SF> done;
+    constexpr int DEPTH = unit_depth(SIMD) + ACTIVATION::LATE;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, VVU_DEPTH);
+        SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         typename WEIGHT::carrier weight[PE][SIMD];
 #pragma HLS ARRAY_PARTITION variable = weight complete dim = 0

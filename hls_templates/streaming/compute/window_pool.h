@@ -18,7 +18,7 @@
 #include "progress.h"
 #include "word.h"
 
-constexpr int POOL_DEPTH = 10;
+constexpr int POOL_DEPTH = 24;
 
 template <int POSITIONS, int CHANNELS, int TAPS, int SIMD, int PE, int PIXELS, class VALUE, int SUM_BITS,
           class OPERATION, class ACTIVATION>
@@ -32,9 +32,10 @@ void window_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
 #pragma HLS ARRAY_PARTITION variable = pooled complete
     fold_t<NF, SF> at;
     progress_t<POSITIONS / PIXELS * NF * SF> done;
+    constexpr int DEPTH = POOL_DEPTH + ACTIVATION::LATE;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, POOL_DEPTH);
+        SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<typename VALUE::carrier, PIXELS * SIMD * PE> values = in.read();
         for (int x = 0; x < PIXELS; ++x) {

@@ -33,7 +33,7 @@
 #include "ram.h"
 #include "word.h"
 
-constexpr int WALK_DEPTH = 6;
+constexpr int WALK_DEPTH = 8;
 // Iterations from a word's arrival to its first use. Its write is complete by then, so that no read has to wait for it.
 constexpr int WALK_LANDING = 3;
 // Words between the one that frees a slot and the one that is written there: reads in the pipeline still find the old

@@ -8,7 +8,7 @@ come, and the pipeline runs empty. On small maps that is a tenth of a frame.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cnn.network import MaxPool, Padding, Shape
@@ -17,42 +17,17 @@ from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g
 from scheduler.streaming.lanes import folds_of, in_lanes, in_shape, in_values, matrix, out_lanes, out_values, positions
 from scheduler.streaming.model.converters import edges
+from scheduler.streaming.model.depths import depth_of
 from scheduler.streaming.weights import beats_of
 
-DEPTH: Mapping[type[g.BlockOp], int] = {
-    g.Source: 3,
-    g.Sink: 3,
-    g.MatrixVector: 12,
-    g.VectorVector: 12,
-    g.Activate: 8,
-    g.GlobalPool: 10,
-    g.Add: 10,
-    g.Duplicate: 2,
-    g.Concat: 2,
-    g.Split: 2,
-    g.DownSample: 2,
-    g.Discard: 1,
-    g.LabelSelect: 6,
-    g.Reorg: 6,
-    g.Upsample: 6,
-    MaxPool: 5,
-}
-"""Stages of a block's loop, as its header declares them to the trace."""
-
-SCAN_DEPTH, WALK_DEPTH, WALK_LANDING, RESIDENT_DEPTH = 5, 6, 3, 14
-"""Stages of parallel windows (scan.h), of default ones (walk.h), of units that keep their vectors; and the steps from a
-word's arrival in a walk to its first use."""
+WALK_LANDING = 3
+"""Steps from a word's arrival in a walk (walk.h) to its first use."""
 
 
 def block_cycles(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
     """Cycles a frame of one block, in steady state."""
-    return _steps(graph, index, fold) + _depth(graph.blocks[index], fold)
-
-
-def _depth(block: g.Block, fold: g.Fold) -> int:
-    if isinstance(block.op, g.Window):
-        return SCAN_DEPTH if fold.style == "parallel" else WALK_DEPTH
-    return RESIDENT_DEPTH if resident(block, fold) else DEPTH[type(block.op)]
+    block = graph.blocks[index]
+    return _steps(graph, index, fold) + depth_of(block, fold, resident(block, fold))
 
 
 def _steps(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:

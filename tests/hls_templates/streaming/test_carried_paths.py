@@ -28,9 +28,16 @@ def check(folder: Path, header: str = "", right: str = "", wrong: str = "") -> t
 
 def test_no_loop_waits_for_itself_longer_than_a_cycle(tmp_path: Path) -> None:
     loops = check(tmp_path)
-    assert len(loops) > 40
+    assert len(loops) > 50
     slow = [loop for loop in loops if loop.path_ns > loop.budget_ns or loop.derived_ii > loop.declared_ii]
     assert [(loop.process, loop.source, loop.path_ns, loop.reason) for loop in slow] == []
+    deep = [loop for loop in loops if loop.derived_depth > loop.declared_depth]
+    assert [(loop.process, loop.source, loop.declared_depth, loop.derived_depth) for loop in deep] == []
+
+
+def test_a_depth_that_is_declared_too_small_is_found(tmp_path: Path) -> None:
+    loops = check(tmp_path, "fold.h", "LEAST_UNIT_DEPTH = 32;", "LEAST_UNIT_DEPTH = 8;")
+    assert "mvu_requantise_block" in {loop.process for loop in loops if loop.derived_depth > loop.declared_depth}
 
 
 def test_a_sum_that_is_compared_in_its_own_cycle_is_found(tmp_path: Path) -> None:

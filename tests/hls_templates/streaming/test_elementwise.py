@@ -59,7 +59,7 @@ def global_pool(seed: int, size: tuple[int, int], fold: tuple[int, int], value: 
         code,
         (in_pixels(value.carrier(values), pixels, pe), activation.flat(pe)),
         activation.apply(values.reshape(FRAMES, positions, channels).sum(axis=1)).ravel(),
-        1 + words - 1 + 10,
+        1 + words - 1 + 12,
         ("global_pool.h",),
     )
 
@@ -88,7 +88,7 @@ def window_pool(
         code,
         (value.carrier(groups).ravel(), activation.flat(pe)),
         in_pixels(activation.apply(pooled), pixels, pe),
-        1 + words - 1 + 10,
+        1 + words - 1 + 24,
         ("window_pool.h",),
     )
 
@@ -118,7 +118,7 @@ def add(
         several(declared, "add", arguments, kinds, pixels * pe, words),
         (*inputs, activation.flat(pe)),
         in_pixels(activation.apply(total), pixels, pe),
-        1 + words - 1 + 10,
+        1 + words - 1 + 16,
         ("elementwise.h",),
     )
 
@@ -153,7 +153,7 @@ def element_wise(
         several(declared, "element_wise", arguments, kinds, pixels * pe, words),
         (*inputs, activation.flat(pe)),
         in_pixels(activation.apply(OPERATIONS[operation](first, second)), pixels, pe),
-        1 + words - 1 + 10,
+        1 + words - 1 + 16,
         ("elementwise.h",),
     )
 
@@ -183,7 +183,7 @@ def channel_wise(
         code,
         (in_pixels(value.carrier(drawn), pixels, pe), folded.ravel(), activation.flat(pe)),
         in_pixels(activation.apply(OPERATIONS[operation](drawn, constants)), pixels, pe),
-        1 + words - 1 + 10,
+        1 + words - 1 + 16,
         ("elementwise.h",),
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from scheduler.streaming.graph import Activate
+from scheduler.streaming.model.depths import DEPTH, RESIDENT_DEPTH, unit_depth
 from tests.hls_templates.streaming.compute import (
     BIPOLAR,
     FRAMES,
@@ -18,8 +20,6 @@ from tests.hls_templates.streaming.compute import (
     signed,
     unsigned,
 )
-
-DEPTH, RESIDENT_DEPTH = 12, 14  # as the headers declare them
 
 
 def largest_sum(weights: Ints, value: Values) -> int:
@@ -70,9 +70,9 @@ def matrix_vector(
             run_one<{kinds[0]}, {kinds[1]}>({words[0]}, {words[1]}, [&](auto &values, auto &results) {{
                 matrix_vector<{arguments}>(frames, values, results, weights, by); }});"""
     kept = weight.carrier(stream if streamed or resident else tiles).ravel()
-    depth = DEPTH
+    depth = unit_depth(simd)
     if resident:
-        cycles, depth = positions // pixels * (sf + nf * sf + nf), RESIDENT_DEPTH
+        cycles, depth = positions // pixels * (sf + nf * sf + nf), unit_depth(simd) + RESIDENT_DEPTH
     header = function if resident else "matrix_vector"
     return Case(
         f"{arguments} {kind}{' streamed' * streamed}{' resident' * resident}",
@@ -126,7 +126,7 @@ def vector_vector(
         code,
         (value.carrier(groups).ravel(), weight.carrier(kept), activation.flat(pe)),
         in_pixels(expected, pixels, pe),
-        1 + FRAMES * cycles - 1 + DEPTH,
+        1 + FRAMES * cycles - 1 + unit_depth(simd),
         ("vector_vector.h",),
     )
 
@@ -148,7 +148,7 @@ def activate(seed: int, size: tuple[int, int], fold: tuple[int, int], value: Val
         code,
         (in_pixels(value.carrier(values), pixels, pe), activation.flat(pe)),
         in_pixels(activation.apply(values), pixels, pe),
-        1 + words - 1 + 8,
+        1 + words - 1 + DEPTH[Activate],
         ("activate.h",),
     )
 

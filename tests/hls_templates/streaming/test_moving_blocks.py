@@ -23,7 +23,7 @@ from tests.hls_templates.streaming.moving import (
     stream,
 )
 
-WALK_DEPTH, WALK_LANDING = 6, 3  # walk.h
+WALK_DEPTH, WALK_LANDING = 8, 3  # walk.h
 
 Size = tuple[int, int, int]
 

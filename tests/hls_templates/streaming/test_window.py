@@ -24,7 +24,7 @@ from tests.hls_templates.streaming.moving import (
     stream,
 )
 
-SCAN_DEPTH, WALK_DEPTH, WALK_LANDING = 5, 6, 3  # scan.h, walk.h
+SCAN_DEPTH, WALK_DEPTH, WALK_LANDING = 5, 8, 3  # scan.h, walk.h
 SAME, NONE = Padding(1, 1, 1, 1), Padding()
 
 

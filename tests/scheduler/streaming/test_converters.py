@@ -9,7 +9,8 @@ import pytest
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import WIDTH_DEPTH, Converter, Edge, Words, edge_of
-from scheduler.streaming.model.cycles import DEPTH, WALK_DEPTH, block_cycles
+from scheduler.streaming.model.cycles import block_cycles
+from scheduler.streaming.model.depths import LEAST_UNIT_DEPTH, WALK_DEPTH
 from scheduler.streaming.weights import weight_matrix
 from tests.low_bit import Layers
 
@@ -22,7 +23,7 @@ def test_padding_makes_vectors_longer() -> None:
     graph = graph_of(Layers(3, 10, 10).conv(5, 3))
     folds = (g.Fold(simd=3), g.Fold(simd=2, pad_in=1, pad_out=1), g.Fold(simd=12, pe=2, pad_in=1, pad_out=1), g.Fold())
     assert block_cycles(graph, 1, folds[1]) == 12 * 2 + 2 + 100 * 9 * 2 + WALK_DEPTH
-    assert block_cycles(graph, 2, folds[2]) == 100 * 3 * 3 + DEPTH[g.MatrixVector]
+    assert block_cycles(graph, 2, folds[2]) == 100 * 3 * 3 + LEAST_UNIT_DEPTH
     assert edge_of(graph, folds, 1).converters == (Converter(3, 2, 3, 4, 100),)
     assert edge_of(graph, folds, 2).converters == (Converter(2, 12, 36, 36, 100),)
     assert edge_of(graph, folds, 3).converters == (Converter(2, 1, 6, 5, 100),)

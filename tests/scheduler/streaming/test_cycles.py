@@ -8,16 +8,13 @@ from scheduler.streaming.lanes import out_lanes
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import WIDTH_DEPTH, Converter, edge_of
 from scheduler.streaming.model.cycles import (
-    DEPTH,
-    RESIDENT_DEPTH,
-    SCAN_DEPTH,
-    WALK_DEPTH,
     block_cycles,
     bottleneck,
     frame_cycles,
     resident,
     tile_beats,
 )
+from scheduler.streaming.model.depths import DEPTH, LEAST_UNIT_DEPTH, RESIDENT_DEPTH, SCAN_DEPTH, WALK_DEPTH, unit_depth
 from tests.low_bit import Layers, ultranet
 
 
@@ -25,7 +22,7 @@ def graph_of(made: Layers) -> g.StreamGraph:
     return lower(made.network())
 
 
-UNIT = DEPTH[g.MatrixVector]
+UNIT = LEAST_UNIT_DEPTH
 """Cycles in which a unit's pipeline runs empty before the next frame."""
 
 
@@ -45,7 +42,7 @@ def test_cycles_of_units() -> None:
     assert block_cycles(graph, 2, g.Fold(simd=24, pe=2)) == 100 * 3 * 2 + UNIT
     assert block_cycles(graph, 2, g.Fold(simd=24, pe=2, pixels=2)) == 50 * 3 * 2 + UNIT
     depthwise = graph_of(Layers(8, 10, 10).depthwise())
-    assert block_cycles(depthwise, 2, g.Fold(simd=3, pe=4)) == 100 * 3 * 2 + DEPTH[g.VectorVector]
+    assert block_cycles(depthwise, 2, g.Fold(simd=3, pe=4)) == 100 * 3 * 2 + UNIT
     dense = graph_of(Layers(8, 2, 2).dense(10))
     assert block_cycles(dense, 1, g.Fold(simd=4, pe=5)) == 8 * 2 + UNIT
 
@@ -53,7 +50,7 @@ def test_cycles_of_units() -> None:
 def test_the_bottleneck_may_be_a_converter() -> None:
     graph = graph_of(Layers(64, 8, 8).conv(4, 1))
     folds = (g.Fold(simd=64), g.Fold(simd=64, pe=4), g.Fold(simd=4))
-    assert bottleneck(graph, folds)[1] == 64 + UNIT
+    assert bottleneck(graph, folds)[1] == 64 + unit_depth(64)
     slow = (g.Fold(simd=1), g.Fold(simd=64, pe=4), g.Fold(simd=4))
     assert bottleneck(graph, slow) == ("input", 4096 + DEPTH[g.Source])
 
@@ -64,7 +61,7 @@ def test_ultranet_at_the_balance_of_the_fastest_contest_design() -> None:
     units = [i for i, b in enumerate(graph.blocks) if isinstance(b.op, g.MatrixVector)]
     ways = [(8, 27), (4, 144), (8, 72), (4, 72), *[(1, 72)] * 4, (6, 1)]
     assert [block_cycles(graph, i, g.Fold(pe=pe, simd=simd)) for i, (pe, simd) in zip(units, ways, strict=True)] == [
-        *[102_400 + UNIT] * 8,
+        *[102_400 + unit_depth(simd) for _, simd in ways[:8]],
         200 * 6 * 64 + UNIT,
     ]
 
@@ -109,9 +106,9 @@ def test_weights_from_ddr_take_a_cycle_a_beat() -> None:
 def test_weights_from_ddr_meet_all_positions_of_a_frame() -> None:
     graph = graph_of(Layers(8, 10, 10).conv(8, 3))
     far = g.Fold(simd=24, pe=4, pixels=2, memory="external")
-    assert block_cycles(graph, 2, far) == 50 * (3 + 3 * 2 + 2) + RESIDENT_DEPTH
+    assert block_cycles(graph, 2, far) == 50 * (3 + 3 * 2 + 2) + UNIT + RESIDENT_DEPTH
     wide = g.Fold(simd=72, pe=8, m=10, pixels=10, memory="external")
-    assert block_cycles(graph, 2, wide) == 10 * (1 + 1) + 18 + RESIDENT_DEPTH  # 18 beats of weights, 10 positions
+    assert block_cycles(graph, 2, wide) == 10 * (1 + 1) + 18 + unit_depth(72) + RESIDENT_DEPTH  # 18 beats, 10 positions
 
 
 def test_a_converter_that_adds_many_zeros_is_the_bottleneck() -> None:

@@ -10,7 +10,8 @@ from boards.board import load
 from boards.errors import ScheduleError
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
-from scheduler.streaming.model.cycles import DEPTH, block_cycles
+from scheduler.streaming.model.cycles import block_cycles
+from scheduler.streaming.model.depths import LEAST_UNIT_DEPTH
 from scheduler.streaming.result import Goal
 from scheduler.streaming.search import annealing, exact, greedy
 from scheduler.streaming.search.candidates import Options
@@ -18,7 +19,7 @@ from scheduler.streaming.search.space import space_of
 from tests.low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
 ULTRA96 = load("ultra96-v2")
-UNIT = DEPTH[g.MatrixVector]
+UNIT = LEAST_UNIT_DEPTH
 
 
 def folds(graph: g.StreamGraph, target: int, strict: bool = True) -> dict[str, g.Fold]:

@@ -12,8 +12,9 @@ from cnn.network import MaxPool, Padding, Shape
 from hls_templates.headers import fixed_files, include_folders
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
-from scheduler.streaming.model import converters, cycles
+from scheduler.streaming.model import converters, cycles, depths
 from scheduler.streaming.model.cycles import _Slide, block_cycles, gathered_pixels
+from scheduler.streaming.model.depths import WALK_DEPTH
 from tests.low_bit import Layers
 
 HEADERS = "\n".join(fixed_files(*include_folders("streaming")).values())
@@ -145,8 +146,6 @@ def test_steps_of_a_walk_through_fewer_words_than_come(groups: int) -> None:
 def test_depths_are_those_of_the_headers() -> None:
     declared = {name: int(depth) for name, depth in re.findall(r"(\w+_DEPTH) = (\d+)[;,]", HEADERS)}
     names = {
-        g.VectorVector: "VVU_DEPTH",
-        g.MatrixVector: "MVU_DEPTH",
         g.Activate: "ACTIVATE_DEPTH",
         g.GlobalPool: "GLOBAL_POOL_DEPTH",
         g.Add: "ELEMENT_DEPTH",
@@ -159,11 +158,12 @@ def test_depths_are_those_of_the_headers() -> None:
         g.Upsample: "WALK_DEPTH",
         MaxPool: "SCAN_DEPTH",
     }
-    assert {kind: declared[name] for kind, name in names.items()}.items() <= cycles.DEPTH.items()
-    assert set(cycles.DEPTH) - set(names) == {g.Source, g.Sink, g.Discard}
-    assert (cycles.DEPTH[g.Source], cycles.DEPTH[g.Sink], cycles.DEPTH[g.Discard]) == (3, 3, 1)  # dma.h, discard.h
-    constants = (cycles.SCAN_DEPTH, cycles.WALK_DEPTH, cycles.RESIDENT_DEPTH, converters.WIDTH_DEPTH)
-    assert constants == tuple(declared[f"{name}_DEPTH"] for name in ("SCAN", "WALK", "RESIDENT", "WIDTH"))
+    assert {kind: declared[name] for kind, name in names.items()}.items() <= depths.DEPTH.items()
+    assert set(depths.DEPTH) - set(names) == {g.Source, g.Sink, g.Discard}
+    assert (depths.DEPTH[g.Source], depths.DEPTH[g.Sink], depths.DEPTH[g.Discard]) == (3, 3, 1)  # dma.h, discard.h
+    constants = ("SCAN_DEPTH", "WALK_DEPTH", "RESIDENT_DEPTH", "LEAST_UNIT_DEPTH")
+    assert {name: declared[name] for name in constants}.items() <= vars(depths).items()
+    assert declared["WIDTH_DEPTH"] == converters.WIDTH_DEPTH
     assert re.search(r"WALK_LANDING = (\d+);", HEADERS)[1] == str(cycles.WALK_LANDING)  # type: ignore[index]
 
 
@@ -171,10 +171,10 @@ def test_steps_of_blocks_that_gather_before_they_give() -> None:
     """Pixels of 2 words: an up-sampler's first word leaves two steps after a row of 6 has come, a reorg's after a row
     and 2; then 4 · 24 pixels, and 24 of 8 words."""
     up = lower(Layers(8, 4, 6).conv(8, 1).upsample(2).network())
-    assert block_cycles(up, 2, g.Fold(simd=4)) == 6 * 2 + 2 + 96 * 2 + 6
+    assert block_cycles(up, 2, g.Fold(simd=4)) == 6 * 2 + 2 + 96 * 2 + WALK_DEPTH
     made = Layers(8, 4, 6).conv(8, 1)
     reorg = lower(made.reorg(2, made.last).network())
-    assert block_cycles(reorg, 2, g.Fold(simd=4)) == (2 * 6 + 2) * 2 + 2 + 24 * 2 + 6
+    assert block_cycles(reorg, 2, g.Fold(simd=4)) == (2 * 6 + 2) * 2 + 2 + 24 * 2 + WALK_DEPTH
 
 
 @pytest.mark.parametrize(
@@ -197,5 +197,5 @@ def test_a_dilated_window_waits_for_what_it_reaches_over() -> None:
         "dilated", (graph.blocks[0], g.Block("w", wide, block.inputs, block.outputs, None, "x"), *graph.blocks[2:])
     )
     # rows and pixels of 5×5 less 2 of padding: 2 rows and 3 pixels, of 4 groups
-    assert block_cycles(dilated, 1, g.Fold(simd=2)) == (2 * 10 + 3) * 4 + 2 + 100 * 9 * 4 + 6
+    assert block_cycles(dilated, 1, g.Fold(simd=2)) == (2 * 10 + 3) * 4 + 2 + 100 * 9 * 4 + WALK_DEPTH
     assert block_cycles(dilated, 1, g.Fold(simd=2, style="parallel")) == (100 + 2 * 10 + 2) * 4 + 5

@@ -21,6 +21,7 @@
 #include "weights.h"
 #include "width.h"
 #include "window.h"
+#include "window_pool.h"
 typedef word<ap_int<4>, 2> pair_t;
 typedef hls::stream<pair_t> pairs;
 void window_default_block(int frames, pairs &in, pairs &out) {
@@ -112,6 +113,34 @@ void add_block(int frames, hls::stream<word<integer<14, true>, 16>> &a, hls::str
 void activate_block(int frames, hls::stream<word<int_t<14>::carrier, 2>> &in,
                     hls::stream<word<integer<4, false>, 2>> &out) {
     activate<60, 6, 2, 1, int_t<14>>(frames, in, out, R);
+}
+static const thresholds_t<8, false, 0, 255, 20, 1, 1> T = {{{{1, 2, 3}}}, {{true}}};
+void activate_thresholds_block(int frames, hls::stream<word<int_t<20>::carrier, 1>> &in,
+                               hls::stream<word<integer<8, false>, 1>> &out) {
+    activate<60, 1, 1, 1, int_t<20>>(frames, in, out, T);
+}
+void mvu_bits_block(int frames, hls::stream<word<bipolar_t::carrier, 96>> &in,
+                    hls::stream<word<integer<8, false>, 1>> &out) {
+    static const bipolar_t::carrier weights[1][1][96] = {{{1, 0, 1, 1}}};
+    matrix_vector<320, 96, 1, 96, 1, 1, bipolar_t, bipolar_t, 14, LUT>(frames, in, out, weights, T);
+}
+void pad_block(int frames, pairs &in, pairs &out) { pad<2, 4, 13, 20, 1, 2, 3, 4>(frames, in, out); }
+void window_pool_block(int frames, hls::stream<word<uint_t<4>::carrier, 18>> &in,
+                       hls::stream<word<integer<4, false>, 2>> &out) {
+    window_pool<60, 6, 9, 9, 2, 1, uint_t<4>, 14, add_op>(frames, in, out, R);
+}
+void window_pool_max_block(int frames, hls::stream<word<int_t<8>::carrier, 50>> &in,
+                           hls::stream<word<integer<4, false>, 2>> &out) {
+    window_pool<60, 6, 25, 25, 2, 1, int_t<8>, 8, max_op>(frames, in, out, R);
+}
+void element_wise_block(int frames, hls::stream<word<int_t<8>::carrier, 2>> &a,
+                        hls::stream<word<int_t<8>::carrier, 2>> &b, hls::stream<word<integer<4, false>, 2>> &out) {
+    element_wise<60, 6, 2, 1, int_t<8>, int_t<8>, 16, multiply_op>(frames, a, b, out, R);
+}
+void channel_wise_block(int frames, hls::stream<word<int_t<16>::carrier, 2>> &in,
+                        hls::stream<word<integer<4, false>, 2>> &out) {
+    static const int_t<16>::carrier constants[2][3] = {{1, 2, 3}, {4, 5, 6}};
+    channel_wise<60, 6, 2, 1, int_t<16>, int_t<16>, 32, multiply_op>(frames, in, out, constants, R);
 }
 void global_pool_block(int frames, hls::stream<word<uint_t<4>::carrier, 2>> &in,
                        hls::stream<word<integer<14, true>, 2>> &out) {

@@ -3,12 +3,12 @@
 // fixed headers beside it. A process handles one frame after the other and keeps no data between them, so that a frame
 // leaves complete even if none follows: with frames = 1 and AUTO_RESTART the host sends frames as they come.
 //   Ultra96-V2, target clock 300 MHz
-//   a frame every 13,934 cycles at best: first_window is the slowest (closed formula)
+//   a frame every 13,936 cycles at best: first_window is the slowest (closed formula)
 //   input: one value a cycle, 1,539 cycles a frame
-//   first_window: one value a cycle, 13,934 cycles a frame
-//   first: simd 9, 12,300 cycles a frame
+//   first_window: one value a cycle, 13,936 cycles a frame
+//   first: simd 9, 12,320 cycles a frame
 //   half: one value a cycle, 4,101 cycles a frame
-//   sums: simd 4, 9,228 cycles a frame
+//   sums: simd 4, 9,248 cycles a frame
 //   sums_out: one value a cycle, 4,611 cycles a frame
 #include "top.h"
 

@@ -1,0 +1,55 @@
+"""Stages of the blocks' loops, as their headers declare them to the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cnn.network import MaxPool
+from cnn.quantized import Thresholds
+from scheduler.streaming import graph as g
+
+LEAST_UNIT_DEPTH, RESIDENT_DEPTH = 32, 4
+"""Of units with few products (fold.h), and what those that keep their vectors have beyond."""
+
+SCAN_DEPTH, WALK_DEPTH = 5, 8
+"""Of parallel windows (scan.h) and of default ones (walk.h)."""
+
+DEPTH: Mapping[type[g.BlockOp], int] = {
+    g.Source: 3,
+    g.Sink: 3,
+    g.Activate: 12,
+    g.GlobalPool: 12,
+    g.Add: 16,
+    g.Duplicate: 2,
+    g.Concat: 2,
+    g.Split: 2,
+    g.DownSample: 2,
+    g.Discard: 1,
+    g.LabelSelect: 6,
+    g.Reorg: WALK_DEPTH,
+    g.Upsample: WALK_DEPTH,
+    MaxPool: SCAN_DEPTH,
+}
+"""Without what an activation takes longer than a requantiser."""
+
+
+def unit_depth(simd: int) -> int:
+    """Of a unit that adds ``simd`` products a cycle (fold.h)."""
+    return max(LEAST_UNIT_DEPTH, 2 * simd // 3)
+
+
+def late(levels: int) -> int:
+    """Stages of so many thresholds beyond those of a requantiser (activation.h)."""
+    return levels // 5 if levels > 32 else 0
+
+
+def depth_of(block: g.Block, fold: g.Fold, resident: bool) -> int:
+    """resident: whether a unit keeps all vectors of a frame."""
+    op = block.op
+    if isinstance(op, g.Window):
+        return SCAN_DEPTH if fold.style == "parallel" else WALK_DEPTH
+    activation = getattr(op, "activation", None)
+    beyond = late(block.outputs[0].datatype.levels) if isinstance(activation, Thresholds) else 0
+    if isinstance(op, (g.MatrixVector, g.VectorVector)):
+        return unit_depth(fold.simd) + beyond + (RESIDENT_DEPTH if resident else 0)
+    return DEPTH[type(op)] + beyond
