@@ -9,6 +9,7 @@ import pytest
 
 from boards.board import load
 from scheduler.streaming.lower import lower
+from scheduler.streaming.model.depths import unit_depth
 from scheduler.streaming.result import FoldingResult, Goal
 from scheduler.streaming.search import exact
 from scheduler.streaming.search.candidates import Options
@@ -23,7 +24,7 @@ from systolic.styles.streaming.measure import measure, trace_design
 from systolic.styles.streaming.simulate import StreamingDesign, open_design, simulate
 from systolic.trace.report import board_memory
 
-BALANCE = 102_400 + 12
+BALANCE = 102_400 + unit_depth(72)
 """Cycles a frame of the fastest design of the 2022 contest, and those in which the slowest block here runs empty."""
 
 BOARD = load("ultra96-v2")
