@@ -14,6 +14,7 @@ from typing import Any
 
 from boards.errors import ScheduleError
 from hls_schedule.reading.addresses import Address, Addresses, Linear
+from hls_schedule.reading.bit_fields import BitFields
 from hls_schedule.reading.control import deciding_blocks, forward, innermost_loops, predecessors_of
 from hls_schedule.reading.counters import Counters
 from hls_schedule.reading.layout import Types, bits_of
@@ -143,6 +144,7 @@ class _Reader:
         }
         self.scalars = frozenset(name for name, kind in self.allocas.items() if kind[0] not in "[{%<")
         self.addresses = Addresses(function.definitions, self.types, self.scalars)
+        self.fields = BitFields(function.definitions)
         self.source_index = predecessors_of(function.successors)
         for name, instruction in function.definitions.items():
             if instruction.opcode == "getelementptr":
@@ -225,9 +227,14 @@ class _Body:
                     called[index] = callee.once
         return called
 
+    def _operator(self, instruction: Instruction) -> Operator:
+        if self.reader.fields.disjoint(instruction):
+            return Operator("", 0)
+        return operator_of(instruction)
+
     def _operation(self, index: int) -> Operation:
         label, instruction = self.instructions[index]
-        operator = operator_of(instruction)
+        operator = self._operator(instruction)
         inputs = {self.index[value] for value in instruction.values if value in self.index}
         if instruction.opcode == "phi":
             operator, inputs = self._phi(index, label, instruction)

@@ -36,6 +36,10 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
                      row_buffer_t row_buffer, weight_buffer_t weight_buffer, const map_buffer_t from, map_buffer_t to,
                      hls::burst_maxi<requantiser_t> requantisers) {
     SYSTOLIC_DATAFLOW(index);
+    // The caller changes these only while the region is not running, so a process takes them from registers, not FIFOs.
+#pragma HLS STABLE variable=pass
+#pragma HLS STABLE variable=next
+#pragma HLS STABLE variable=plan
     hls::stream<word_t> rows[MAP_PORTS], saved[MAP_PORTS];
     hls::stream<weight_word_t> beats[WEIGHT_PORTS];
     hls::stream<words_t> activations[ROWS];

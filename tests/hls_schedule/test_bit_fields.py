@@ -1,0 +1,47 @@
+"""Which additions of LLVM's are the joining of fields, and which add."""
+
+from __future__ import annotations
+
+import pytest
+
+from hls_schedule.reading.bit_fields import BitFields
+from hls_schedule.reading.ir import read_module
+
+BODY = """define void @top(i64 %word, i16 %field, i1 %which) {
+entry:
+  %low = and i64 %word, 15
+  %wide = zext i16 %field to i64
+  %moved = shl nuw nsw i64 %wide, 4
+  %next = and i64 %moved, 240
+  %third = shl i64 %wide, 12
+  %chosen = select i1 %which, i64 %next, i64 0
+  %joined = add nuw nsw i64 %low, %next
+  %chosen_joined = add nuw nsw i64 %low, %chosen
+  %more = add nuw nsw i64 %joined, 256
+  %longer = add i64 %more, %third
+  %back = lshr i64 %third, 12
+  %sum = add i64 %low, %wide
+  %same_place = add i64 %back, %low
+  %counted = add nsw i64 %joined, 1
+  %after = add i64 %sum, 65536
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "disjoint"),
+    [
+        ("joined", True),
+        ("chosen_joined", True),
+        ("more", True),
+        ("longer", True),
+        ("sum", False),
+        ("same_place", False),
+        ("counted", False),
+        ("after", False),  # a sum may have any bit
+    ],
+)
+def test_an_addition_of_numbers_without_a_common_bit_is_none(name: str, disjoint: bool) -> None:
+    (function,) = read_module(BODY).functions.values()
+    assert BitFields(function.definitions).disjoint(function.definitions[f"%{name}"]) is disjoint
