@@ -55,17 +55,21 @@ class BitFields:
         bits, rest = bits_of(matched[1]), text[matched.end() :]
         if opcode in ("zext", "trunc"):
             return self._mask(rest.partition(" to ")[0], bits, depth)
-        first, *others = split(rest)
-        if opcode in ("shl", "lshr") and others[0].isdigit():
-            mask, by = self._mask(first, bits, depth), int(others[0])
+        pieces = split(rest)
+        if opcode in ("shl", "lshr") and pieces[1].isdigit():
+            mask, by = self._mask(pieces[0], bits, depth), int(pieces[1])
             return mask << by if opcode == "shl" else mask >> by
-        if opcode not in ("and", "or", "xor", "add"):
-            return -1
-        masks = [self._mask(piece, bits, depth) for piece in (first, others[0])]
-        if opcode == "and":
-            return masks[0] & masks[1]
-        return -1 if opcode == "add" and masks[0] & masks[1] else masks[0] | masks[1]
+        if opcode in ("and", "or", "xor", "add"):
+            return _joined(opcode, *(self._mask(piece, bits, depth) for piece in pieces[:2]))
+        return -1
 
     def _either(self, pieces: list[list[str]], depth: int) -> int:
         masks = [self._mask(operand, bits_of(kind), depth) for kind, operand in pieces]
         return masks[0] | masks[1]
+
+
+def _joined(opcode: str, first: int, second: int) -> int:
+    """A sum of numbers with common bits may have any."""
+    if opcode == "and":
+        return first & second
+    return -1 if opcode == "add" and first & second else first | second
