@@ -147,6 +147,7 @@ class SystolicManifest(Manifest):
     """Everything that is known of a design of the systolic style.
 
     maps_bytes: of the arena of all maps. word_bytes, weight_word_bytes: of a word of maps and of weights in DDR.
+    program_cycles: of a start, modelled: fetching its passes, which is no layer's.
     """
 
     style = "systolic"
@@ -160,6 +161,7 @@ class SystolicManifest(Manifest):
     images: SystolicImages
     pass_words: Annotated[int, Range(1, 1024)]
     pass_fields: PassFields
+    program_cycles: Annotated[int, Range(0, 1 << 48)] = field(default=0, metadata=OPTIONAL)
     check: SystolicCheck
 
     @property
@@ -170,13 +172,14 @@ class SystolicManifest(Manifest):
     @property
     def cycles(self) -> int:
         """Of a start, modelled."""
-        return sum(layer.modelled_cycles for layer in self.layers)
+        return self.program_cycles + sum(layer.modelled_cycles for layer in self.layers)
 
     @property
     def pass_cycles(self) -> tuple[float, ...]:
-        """Of each pass: what its layer takes, evenly."""
+        """Of each pass: being fetched, and what its layer takes, evenly."""
+        fetch = self.program_cycles / self.passes
         counts = ((layer, layer.last_pass - layer.first_pass + 1) for layer in self.layers)
-        return tuple(cycles for layer, count in counts for cycles in [layer.modelled_cycles / count] * count)
+        return tuple(fetch + cycles for layer, count in counts for cycles in [layer.modelled_cycles / count] * count)
 
     @property
     def files(self) -> tuple[Image, ...]:

@@ -129,7 +129,7 @@ class CycleReport(Told, Protocol):
         """One line, for a picture."""
 
     @property
-    def pass_cycles(self) -> list[int]: ...
+    def pass_cycles(self) -> list[float]: ...
 
     def timeline(self, layer: str | None = None) -> Figure:
         """A lane a process, over a frame or over one layer."""

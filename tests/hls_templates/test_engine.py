@@ -224,7 +224,8 @@ def uncommented(text: str) -> str:
 
 
 def test_a_parameter_that_is_no_identifier_is_refused() -> None:
-    wrong = replace(values(), parameters=(Parameter("ROWS = 1; int x", 1, ""),))
+    right = values()
+    wrong = replace(right, parameters=(*right.parameters, Parameter("ROWS = 1; int x", 1, "")))
     with pytest.raises(GenerateError, match=r"an identifier is a letter, then letters, digits or '_' \(63 at most\)"):
         systolic_sources(wrong)
 

@@ -81,7 +81,7 @@ class StreamingReport:
         return {end: f"frame {number}" for number, end in enumerate(region.frame_ends, 1)}
 
     @property
-    def pass_cycles(self) -> list[int]:
+    def pass_cycles(self) -> list[float]:
         """A pipeline has one pass a frame: what lies between two frames."""
         return [self.cycles_per_frame]
 

@@ -68,12 +68,13 @@ class SystolicReport:
         return sum(layer.macs for layer in self.layers) / (self.products * self.dsp * self.timing.cycles)
 
     @property
-    def pass_cycles(self) -> list[int]:
-        """Of each pass of the program. SimulationError where the trace holds others."""
+    def pass_cycles(self) -> list[float]:
+        """Of each pass of the program, and of fetching it, evenly. SimulationError where the trace holds others."""
         by_pass = {label: cycles for label, cycles in self.timing.cycles_by_label.items() if label >= 0}
         if sorted(by_pass) != list(range(len(by_pass))):
             raise SimulationError(f"the trace holds passes {sorted(by_pass)}, not 0…{len(by_pass) - 1}; trace it again")
-        return [by_pass[number] for number in range(len(by_pass))]
+        fetch = (self.timing.cycles - sum(by_pass.values())) / len(by_pass)
+        return [by_pass[number] + fetch for number in range(len(by_pass))]
 
     @property
     def title(self) -> str:

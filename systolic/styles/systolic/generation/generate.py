@@ -226,6 +226,7 @@ def manifest(
         images=_described(uploads),
         pass_words=PASS_WORDS,
         pass_fields=PassFields(**{name.name: PASS_FIELDS.index(name.name) for name in fields(PassFields)}),
+        program_cycles=sum(int(priced.cycles.program) for priced in mapping.cost.layers),
         check=check,
     )
 
