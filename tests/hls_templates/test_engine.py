@@ -235,8 +235,10 @@ def test_a_parameter_that_is_no_identifier_is_refused() -> None:
 
 def packing_of(name: str) -> tuple[Array, Packing]:
     """The array of a name such as "DSP48E1, 4 bits", and how it packs; its chains as long as the DSP allows."""
-    dsp, bits = name.split(", ")
-    array = replace(SMALL, columns=32, lanes=32, dsp=dsp, bits=int(bits.removesuffix(" bits")))
+    dsp, words = name.split(", ")
+    bits = int(words.removesuffix(" bits"))
+    lanes = 32 if bits == 4 else 16  # high nibbles have chains of their own
+    array = replace(SMALL, columns=lanes, lanes=lanes, dsp=dsp, bits=bits)
     assert array.pack_chain == array.packing.chain
     return array, array.packing
 
