@@ -85,7 +85,7 @@ def machines() -> tuple[Machine, ...]:
         Machine(
             "ultra96-v2", 300, Array(8, 8, 8, save_rows=1, map_ports=1, row_depth=2048, weight_depth=8192, chunk=24)
         ),
-        Machine("kv260", 250, Array(4, 48, 16, row_depth=4096, weight_depth=8192)),
+        Machine("kv260", 250, Array(4, 32, 16, row_depth=4096, weight_depth=8192)),
         Machine(
             "pynq-z2",
             100,
