@@ -37,8 +37,8 @@ def test_tiles_by_their_growth(network: QuantizedNetwork, share: float, monkeypa
 
 def test_weights_that_fall_behind_only_after_many_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four frames of a fully connected layer: 256 tiles of weights, each a little later than the one before."""
-    network = Builder(3, 2, 2).conv(64, 1).dense(16384).network()
-    array = Array(2, 64, 16, 1, 2, 2, row_depth=64, weight_depth=64, kept_depth=64, chunk=8, channel_tiles=256)
+    network = Builder(3, 2, 2).conv(64, 1).dense(8192).network()
+    array = Array(2, 32, 16, 1, 2, 2, row_depth=64, weight_depth=64, kept_depth=64, chunk=8, channel_tiles=256)
     ddr = replace(ddr_timing(load("zcu104"), 300), milli_bytes=25_837)
     dense = first_fit(network, array, 4).tilings[1]
     assert dense.inputs_resident
