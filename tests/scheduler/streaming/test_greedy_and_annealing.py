@@ -43,7 +43,7 @@ def test_a_block_exactly_on_target_is_unfolded_once_too_often_as_published() -> 
 
 def test_a_window_that_is_too_slow_with_all_channels_becomes_parallel() -> None:
     graph = lower(Layers(4, 10, 10).conv(16, 3).network())
-    assert folds(graph, 921)["conv1_window"] == g.Fold(simd=4)
+    assert folds(graph, 923)["conv1_window"] == g.Fold(simd=4)
     assert folds(graph, 450)["conv1_window"] == g.Fold(simd=4, style="parallel")
 
 
