@@ -28,7 +28,9 @@ def test_reads_what_the_generator_writes(tiny: Path, values: dict[str, Any]) -> 
     assert found.output_layers == (len(values["layers"]) - 1,)
     assert found.layer_of_pass(0) == found.layers[0]
     assert found.layer_of_pass(found.passes) is None
-    assert found.cycles == sum(layer["modelled_cycles"] for layer in values["layers"])
+    layers = sum(layer["modelled_cycles"] for layer in values["layers"])
+    assert found.cycles == layers + values["program_cycles"] == pytest.approx(sum(found.pass_cycles))
+    assert values["program_cycles"] > 0
 
 
 @pytest.mark.parametrize("new", [..., None, -1, 1 << 70, 1e400, float("nan"), "x", "../../etc/passwd", [], {}, True])
@@ -67,7 +69,7 @@ def test_whatever_is_changed_it_is_a_manifest_or_refused(values: dict[str, Any],
         (
             ("pass_fields", "out_base"),
             64,
-            "pass_fields are {'in_base': 0, 'in_buffer': 10, 'out_base': 51, 'out_buffer': 56}, not {",
+            "pass_fields are {'in_base': 0, 'in_buffer': 10, 'out_base': 52, 'out_buffer': 57}, not {",
         ),
         (("pass_fields", "in_buffer"), -1, "pass_fields.in_buffer is 0…1023, not -1"),
         (("pass_words",), 2000, "pass_words is 1…1024, not 2000"),

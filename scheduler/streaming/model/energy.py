@@ -7,7 +7,7 @@ from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.area.usage import StreamingUsage
 
-BRAM18_BITS, URAM_BITS = 36, 72
+BRAM18_PORT_BITS, URAM_PORT_BITS = 36, 72
 """Bits of a word."""
 
 
@@ -15,8 +15,8 @@ def block_activity(usage: StreamingUsage, cycles: int) -> Activity:
     """usage: of the block with the converters and FIFOs before it. cycles: of a frame."""
     return Activity(
         dsp=usage.dsp * cycles,
-        bram=usage.bram18 * BRAM18_BITS * cycles,
-        uram=usage.uram * URAM_BITS * cycles,
+        bram=usage.bram18 * BRAM18_PORT_BITS * cycles,
+        uram=usage.uram * URAM_PORT_BITS * cycles,
         lut=usage.lut * cycles,
         ddr=usage.ddr_bits,
     )

@@ -56,7 +56,7 @@ def test_an_access_behind_an_array_is_found(tmp_path: Path) -> None:
     from tests.hls_templates.streaming.test_weights import CASES
 
     header = fixed_files(*include_folders("streaming"))["weights.h"]
-    (tmp_path / "weights.h").write_text(header.replace("tile = tile == TILES - 1 ? 0", "tile = tile == TILES ? 0"))
+    (tmp_path / "weights.h").write_text(header.replace("counter_t<TILES> tile;", "counter_t<TILES + 1> tile;"))
     library = compile_cases(CASES[:1], tmp_path, "sanitized", "-fsanitize=address", f"-I{tmp_path}")
     done = run("tests.hls_templates.streaming.test_weights", library.path)
     assert done.returncode != 0
