@@ -144,7 +144,7 @@ def test_brute_force_agrees_where_the_budget_binds() -> None:
 def test_brute_force_agrees_with_channels_padded_and_two_pixels() -> None:
     options = Options(max_padding=1, max_pixels=2)
     graph = small([("point", 3), ("point", 2)], 1)
-    for cycles in (24, 40, 96):
+    for cycles in (40, 56, 96):
         expected = brute_force(graph, ULTRA96, Goal(cycles), options)
         assert fold(graph, ULTRA96, Goal(cycles), options).area == expected
 
@@ -274,7 +274,8 @@ def test_cycle_counts_are_all_that_combinations_take() -> None:
 def test_ctrl_c_after_a_search_is_still_python_s() -> None:
     """CP-SAT takes the signal for itself by default, and leaves the process to die of the next one."""
     code = (
-        "import signal; from boards.board import load; from scheduler.streaming.search import exact\n"
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal\n"
+        "from boards.board import load; from scheduler.streaming.search import exact\n"
         "from scheduler.streaming.result import Goal; from tests.scheduler.streaming.test_folding_file import GRAPH\n"
         "assert exact.fold(GRAPH, load('ultra96-v2'), Goal(40_000)).fits\n"
         "try: signal.raise_signal(signal.SIGINT)\n"
