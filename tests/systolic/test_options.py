@@ -99,7 +99,8 @@ def test_activations_of_the_other_style_are_said_once() -> None:
 
 @pytest.mark.parametrize("name", ["boxes.png", "weights.npz"])
 def test_a_network_that_is_none(name: str, tmp_path: Path) -> None:
-    sentence = rf"{name} holds no network: NET is a darknet \.cfg, an \.onnx file, an exported \.json, or a built-in name \(.*shapes"
+    kinds = r"a darknet \.cfg, an \.onnx file, an exported \.json, or a built-in name"
+    sentence = rf"{name} holds no network: NET is {kinds} \(.*shapes"
     refused(call("generate", name, "-o", tmp_path / "out"), sentence)
     refused(call("schedule", name), sentence)
     refused(call("fold", name), sentence)

@@ -100,7 +100,8 @@ def _cheapest_near(problem: _Problem, fastest: SearchResult, workers: Workers) -
     budget = int(cycles * (1 + goal.tolerance))
     rate = fastest.ddr.clock_mhz * 1e6 / (budget + 0.5)  # half a cycle, so that no rounding takes one away
     near = replace(problem, goal=Goal("resources", rate))
-    cheapest, second = _solve(near, fastest.ddr, (size, cycles, moved), workers)
+    second_workers = replace(workers, tell=lambda words: workers.tell(f"of the fastest the cheapest: {words}"))
+    cheapest, second = _solve(near, fastest.ddr, (size, cycles, moved), second_workers)
     proof = replace(fastest.proof, arrays=fastest.proof.arrays + second.arrays, tolerance=goal.tolerance)
     if cheapest is None:
         return replace(fastest, proof=proof)
