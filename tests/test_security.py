@@ -16,6 +16,7 @@ from host.contract.simulation_library import LARGEST_SOURCE
 from host.simulated.pace import LARGEST_TRACE
 from host.vision.picture import LARGEST_PICTURE
 from scheduler import hand_edited
+from systolic.vendor.reading.text import LARGEST_REPORT
 from tests.fuzz.files.judge import LONGEST_SENTENCE, MOST_BYTES, MOST_SECONDS
 
 TEXT = (Path(__file__).resolve().parents[1] / "SECURITY.md").read_text("utf-8")
@@ -34,6 +35,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         "`network.npz`": f"{quantized_file.FILE_LIMIT:,} bytes",
         "an image of a design": f"{LARGEST_BUFFER:,} bytes",
         "a source of a design": f"{LARGEST_SOURCE:,} bytes",
+        "a report of Vitis HLS or Vivado": f"{LARGEST_REPORT:,} bytes",
         "a picture": f"{LARGEST_PICTURE:,} pixels",
         "an `.onnx` file": f"{onnx_file.LARGEST_FILE:,} bytes",
         "weights of a network": f"{limits.MAX_WEIGHTS:,} numbers",
