@@ -86,9 +86,8 @@ class Detector:
         batch = backend.batches[0]
         clock("load", lambda: backend.load(batch, (pixels,)))
         clock("accelerate", lambda: backend.execute(batch, wait))
-        outputs, detections = clock("decode", lambda: self.decode(backend.collect(batch)[0], image, placement))
-        timing = Timing(tuple(clock.spans))
-        return Result(image, placement, outputs, detections, timing, self.manifest.labels, scores=self._scores(outputs))
+        result = clock("decode", lambda: self.decode(backend.collect(batch)[0], image, placement))
+        return replace(result, timing=Timing(tuple(clock.spans)))
 
     # --- many pictures
 
@@ -155,9 +154,7 @@ class Detector:
 
         def decode(executed: tuple[Any, ...]) -> Result:
             collected, frame, image, placement = executed
-            outputs, detections = self.decode(collected()[frame], image, placement)
-            scores = self._scores(outputs)
-            return Result(image, placement, outputs, detections, Timing(()), self.manifest.labels, scores=scores)
+            return self.decode(collected()[frame], image, placement)
 
         together = self.manifest.batch
         return (
@@ -186,11 +183,11 @@ class Detector:
         pixels, placement = network_input(frame, self.manifest.input.shape, self.manifest.fit)
         return to_draw_on(frame), pixels, placement
 
-    def decode(
-        self, outputs: tuple[Integers, ...], image: Pixels, placement: Placement
-    ) -> tuple[tuple[Integers, ...], tuple[Detection, ...]]:
-        """Boxes in pixels of the picture; none where the network has no detection head."""
-        return outputs, decode_outputs(self.manifest, outputs, image, placement, self.options)
+    def decode(self, outputs: tuple[Integers, ...], image: Pixels, placement: Placement) -> Result:
+        """Boxes in pixels of the picture, none where the network has no detection head; a classifier's classes."""
+        detections = decode_outputs(self.manifest, outputs, image, placement, self.options)
+        labels, scores = self.manifest.labels, self._scores(outputs)
+        return Result(image, placement, outputs, detections, Timing(()), labels, scores=scores)
 
     def _scores(self, outputs: tuple[Integers, ...]) -> tuple[Score, ...]:
         """The most probable classes; none where the network is no classifier."""

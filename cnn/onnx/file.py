@@ -22,6 +22,9 @@ LARGEST_FILE = 4 * MAX_WEIGHTS + (1 << 26)
 MOST_OPERATIONS = 1 << 13
 """Of a graph; many of an exporter's work out shapes."""
 
+MOST_EDGES = 1 << 16
+"""Of a graph: the inputs and outputs of all its operations, and its initialisers."""
+
 FIRST_OPSET = 7
 
 INSTALL = "pip install 'systolic-cnn[onnx]' brings it"
@@ -37,22 +40,14 @@ def load_onnx() -> Any:
     return onnx
 
 
-def standing_alone(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[str] = ()) -> bytes:
-    """The bytes of the file with its external data inside.
+def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[str] = ()) -> Any:
+    """The file's protocol buffer with its external data inside, so that it stands alone.
 
     size: (width, height) of its input instead of its own. cuts: tensors that become its outputs, where there are any.
 
     NetworkError where it is no ONNX file, too large, points outside its folder, or has no tensor of that name.
     """
-    onnx = load_onnx()
-    model = parsed(_bytes(path), path.name)
-    try:
-        return _standing_alone(onnx, model, path, size, cuts)
-    except UnicodeDecodeError as error:
-        raise NetworkError(f"{path.name} has a name that is no text in UTF-8: {cut(error)}") from error
-
-
-def _standing_alone(onnx: Any, model: Any, path: Path, size: tuple[int, int] | None, cuts: Sequence[str]) -> bytes:
+    onnx, model = load_onnx(), parsed(_bytes(path), path.name)
     for tensor in model.graph.initializer:
         _bring_inside(onnx, tensor, path)
     if size is not None:
@@ -60,28 +55,17 @@ def _standing_alone(onnx: Any, model: Any, path: Path, size: tuple[int, int] | N
             dimension.dim_value = side
     if cuts:
         _cut(onnx, model, cuts, path.name)
-    data: bytes = model.SerializeToString(deterministic=True)
-    return data
+    return model
 
 
-def read_graph(data: bytes, label: str) -> Graph:
+def graph_of(model: Any, label: str) -> Graph:
     """The graph of a file that stands alone. label: the file's name, for sentences."""
-    try:
-        return _graph(parsed(data, label), label)
-    except UnicodeDecodeError as error:
-        raise NetworkError(f"{label} has a name that is no text in UTF-8: {cut(error)}") from error
-
-
-def _graph(model: Any, label: str) -> Graph:
-    graph = model.graph
-    if len(graph.node) > MOST_OPERATIONS:
-        raise NetworkError(f"{label} must have at most {MOST_OPERATIONS:,} operations, not {len(graph.node):,}")
-    constants = _constants(graph.initializer, label)
+    constants = _constants(model.graph.initializer, label)
     source = _input(model, label)
-    operations = [_operation(node) for node in graph.node]
-    outputs = tuple(value.name for value in graph.output)
+    operations = [_operation(node) for node in model.graph.node]
+    outputs = tuple(value.name for value in model.graph.output)
     return Graph(
-        cut(graph.name),
+        cut(model.graph.name),
         _opset(model, label),
         source.name,
         _shape(source, label),
@@ -102,7 +86,19 @@ def parsed(data: bytes, label: str) -> Any:
         raise NetworkError(f"{label} is not an ONNX model: it has no operations or no output")
     if model.functions:
         raise NetworkError(f"{label} has functions of its own; inline them: onnx.inliner.inline_local_functions")
+    _check_counts(model.graph, label)
     return model
+
+
+def _check_counts(graph: Any, label: str) -> None:
+    edges = sum(len(node.input) + len(node.output) for node in graph.node)
+    for count, limit, subject in (
+        (len(graph.node), MOST_OPERATIONS, "operations"),
+        (edges, MOST_EDGES, "inputs and outputs of operations"),
+        (len(graph.initializer), MOST_EDGES, "initialisers"),
+    ):
+        if count > limit:
+            raise NetworkError(f"{label} must have at most {limit:,} {subject}, not {count:,}")
 
 
 def _bytes(path: Path) -> bytes:

@@ -35,10 +35,12 @@ Value: TypeAlias = Map | Unknown | Array
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """nodes: in topological order. values: of every tensor so far. readers: operations that read a tensor."""
+    """nodes: in topological order. constants: of the file. values: what operations gave so far. readers: operations
+    that read a tensor."""
 
     label: str
     nodes: tuple[Node, ...]
+    constants: Mapping[str, Array]
     values: Mapping[str, Value]
     readers: Mapping[str, int]
 
@@ -77,7 +79,11 @@ class Layers:
     def optional(self, operation: Operation, position: int) -> Value | None:
         """The operation's input, None where it is left out."""
         named = operation.inputs[position] if position < len(operation.inputs) else ""
-        return self.values[named] if named else None
+        return self.value(named) if named else None
+
+    def value(self, name: str) -> Value | None:
+        """A tensor by its name; None where nothing gave it yet."""
+        return self.values[name] if name in self.values else self.constants.get(name)
 
     def alone(self, operation: Operation, position: int = 0) -> bool:
         """Whether nothing else reads that input, so that the layer before may take the operation in."""

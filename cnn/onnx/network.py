@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from boards.errors import NetworkError, faults, listed
+from boards.errors import NetworkError, cut, faults, listed
 from cnn.darknet.files import identifier
 from cnn.limits import MAX_MAPS, MAX_WEIGHTS
 from cnn.network import Convolution, Dense, Input, Network, Node, Shape
 from cnn.onnx.constants import WORKED_OUT, constants_of
-from cnn.onnx.file import read_graph, standing_alone
+from cnn.onnx.file import graph_of, open_model
 from cnn.onnx.graph import Graph, Operation, RefusedError
 from cnn.onnx.layers import NO_PADDING, Layers, Map, Unknown
 from cnn.onnx.operators import BUILDERS, Builder
@@ -25,13 +26,17 @@ def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, 
     size: (width, height) of the input instead of the file's. cuts: tensors at which the network ends. Raises
     NetworkError: what no layer does, each operation by its name, and where to cut so that the rest maps.
     """
-    data = standing_alone(path, size, cuts)
-    return network_of(data, path.name, identifier(path.stem)), data
+    try:
+        model = open_model(path, size, cuts)
+        network = network_of(model, path.name, identifier(path.stem))
+    except UnicodeDecodeError as error:  # protobuf decodes a name when it is read
+        raise NetworkError(f"{path.name} has a name that is no text in UTF-8: {cut(error)}") from error
+    return network, model.SerializeToString(deterministic=True)
 
 
-def network_of(data: bytes, label: str, name: str) -> Network:
-    """The float network of a file that stands alone. NetworkError as ``read_onnx``."""
-    graph = read_graph(data, label)
+def network_of(model: Any, label: str, name: str) -> Network:
+    """The float network of a protocol buffer that stands alone. NetworkError as ``read_onnx``."""
+    graph = graph_of(model, label)
     layers, refusals = _walked(graph, label)
     if refusals:
         count, why = len(graph.operations), faults(_grouped(refusals))
@@ -58,7 +63,7 @@ def _walked(graph: Graph, label: str) -> tuple[Layers, list[tuple[Operation, str
     """As much of the graph as becomes layers, and each operation that does not, with the reason."""
     _, channels, height, width = graph.shape
     source = Node("input", Input(), (), Shape(channels, height, width), f"{label}: input {graph.input!r}")
-    layers = Layers(label, (source,), {**graph.constants, graph.input: Map(0, graph.shape)}, graph.readers)
+    layers = Layers(label, (source,), graph.constants, {graph.input: Map(0, graph.shape)}, graph.readers)
     refusals = []
     for operation in graph.operations:
         try:
@@ -71,10 +76,10 @@ def _walked(graph: Graph, label: str) -> tuple[Layers, list[tuple[Operation, str
 
 def _taken(layers: Layers, operation: Operation) -> Layers:
     inputs = [name for name in operation.inputs if name]
-    missing = [name for name in inputs if name not in layers.values]
+    missing = [name for name in inputs if layers.value(name) is None]
     if missing:
         raise RefusedError(f"it reads {listed(missing)} before anything gives it")
-    if any(isinstance(layers.values[name], Unknown) for name in inputs):
+    if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
     constants = constants_of(layers, operation)
     if constants is not None:
@@ -122,7 +127,7 @@ def _check_outputs(graph: Graph, layers: Layers, network: Network, label: str) -
     """NetworkError where an output is inside the network, or is not a layer's."""
     ends = set(network.outputs)
     for name in graph.outputs:
-        value = layers.values.get(name)
+        value = layers.value(name)
         if not isinstance(value, Map) or value.padding != NO_PADDING:
             raise NetworkError(
                 f"{label}: the output {name!r} must be what a layer gives; cut the network: --cut TENSOR"

@@ -81,7 +81,7 @@ def difference(case: Case) -> float:
     del dimensions[:]
     for side in (1, *case.picture.shape[1:]):
         dimensions.add().dim_value = side
-    network = network_of(case.model.SerializeToString(), case.name, "case")
+    network = network_of(case.model, case.name, "case")
     frames = [run_float(network, np.ascontiguousarray(picture)) for picture in case.picture]
     results = [np.stack([frame[index] for frame in frames]) for index in network.outputs]
     assert len(results) == len(case.expected)

@@ -16,6 +16,7 @@ from cnn import zoo
 from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
 from cnn.network import Detection, Network
+from cnn.onnx.file import parsed
 from cnn.onnx.network import network_of, read_onnx
 from tests.cnn.onnx.writer import Writer, written
 
@@ -34,7 +35,7 @@ def pixels(*shape: int) -> Any:
 
 def check_against_runtime(model: Any, picture: Any) -> Network:
     """Every output is onnxruntime's, to 1e-4 of its greatest value."""
-    network = network_of(model.SerializeToString(), "net.onnx", "net")
+    network = network_of(model, "net.onnx", "net")
     outputs = run_float(network, picture)
     results = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"picture": picture[None]})
     assert len(results) == len(network.outputs)
@@ -241,20 +242,20 @@ def test_sides_that_are_left_open_are_asked_for(tmp_path: Path) -> None:
         read_onnx(path)
     network, data = read_onnx(path, (20, 12))
     assert (network.input_shape.width, network.input_shape.height) == (20, 12)
-    assert network_of(data, "net.onnx", "net").nodes[-1].shape == network.nodes[-1].shape
+    assert network_of(parsed(data, "net.onnx"), "net.onnx", "net").nodes[-1].shape == network.nodes[-1].shape
 
 
 def test_data_beside_the_file_is_brought_inside_and_no_other(tmp_path: Path) -> None:
     writer = Writer()
     model = writer.model([convolved(writer, "picture", 3, 4)])
-    expected = network_of(model.SerializeToString(), "net.onnx", "net")
+    expected = network_of(model, "net.onnx", "net")
     place = tmp_path / "folder"
     place.mkdir()
     onnx.save(model, place / "net.onnx", save_as_external_data=True, location="net.data", size_threshold=0)
     network, data = read_onnx(place / "net.onnx")
     picture = pixels(3, 32, 32)
     np.testing.assert_array_equal(run_float(network, picture)[-1], run_float(expected, picture)[-1])
-    assert network_of(data, "net.onnx", "net").nodes[-1].shape == expected.nodes[-1].shape
+    assert network_of(parsed(data, "net.onnx"), "net.onnx", "net").nodes[-1].shape == expected.nodes[-1].shape
     (tmp_path / "net.data").write_bytes((place / "net.data").read_bytes())
     (place / "net.data").unlink()
     for location in ("../net.data", str(tmp_path / "net.data")):
@@ -294,6 +295,18 @@ def _infinite(model: Any) -> None:
     model.graph.initializer[1].CopyFrom(onnx.numpy_helper.from_array(np.full(4, np.inf, np.float32), "constant1"))
 
 
+def _many_operations(model: Any) -> None:
+    model.graph.node.extend([model.graph.node[0]] * (1 << 13))
+
+
+def _many_edges(model: Any) -> None:
+    model.graph.node[0].output.extend([""] * (1 << 16))
+
+
+def _many_initialisers(model: Any) -> None:
+    model.graph.initializer.extend([onnx.TensorProto(name="other")] * (1 << 16))
+
+
 def _large(model: Any) -> None:
     for side in model.graph.input[0].type.tensor_type.shape.dim[2:4]:
         side.dim_value = 1 << 40
@@ -308,6 +321,9 @@ def _large(model: Any) -> None:
         (_two_inputs, r"must have one input, the picture, but has 2: picture, other"),
         (_of_two, r"must be of one picture, not 2: export it with a batch of 1, or any"),
         (_infinite, r"Conv '/Conv_0': its numbers are not all finite"),
+        (_many_operations, r"net.onnx must have at most 8,192 operations, not 8,193"),
+        (_many_edges, r"net.onnx must have at most 65,536 inputs and outputs of operations, not 65,540"),
+        (_many_initialisers, r"net.onnx must have at most 65,536 initialisers, not 65,538"),
         (_large, r"sides of at most 8,192, not 3×1099511627776×1099511627776"),
     ],
 )
