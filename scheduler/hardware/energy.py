@@ -1,9 +1,9 @@
 """Energy of what a frame does, by kind of hardware: an estimate within sourced bounds, for comparing mappings.
 
 No published measurement gives UltraScale+ primitives one by one. So each coefficient is a range: below it, what an ASIC
-of the board's node needs at least; above it, what 45 nm in LUTs needs. What is told is the geometric mean, with the
-bounds. Dynamic energy alone: clock trees, flip-flops, static power and the processor have no coefficient and are left
-out.
+of the board's node needs at least, or the memory chips alone; above it, what 45 nm in LUTs needs, or a vendor's report
+of a whole chip. What is told is the geometric mean, with the bounds. Dynamic energy alone: clock trees, flip-flops,
+static power and the processor have no coefficient and are left out.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from typing import Any
 from scheduler.hardware.primitives import ULTRASCALE
 
 HOROWITZ = "Horowitz, Computing's Energy Problem, ISSCC 2014, figure 1.1.9: 45 nm, 0.9 V"
-KUON = "Kuon and Rose, Measuring the Gap Between FPGAs and ASICs, IEEE TCAD 26(2), 2007"
-SUPPLY = "capacitance by feature size, voltage squared: VCCINT of DS925 (UltraScale+), DS187 (7 series)"
+KUON = "Kuon and Rose, Measuring the Gap Between FPGAs and ASICs, IEEE TCAD 26(2), 2007, abstract"
+SUPPLY = "capacitance by feature size (assumed), voltage squared: VCCINT of DS925 (UltraScale+), XAPP555 (7 series)"
+REPORT = "Vivado 2019.2 report of an Alveo U50 in github.com/cyansemi/csre-demo-v1, README: 180 MHz"
+MICRON = "Micron, 4GB (x64, SR) 288-Pin DDR4 UDIMM, rev. B 8/16, table 13 at 2400: four chips of 16 bits"
 
 FPGA_RATIO = 14.0
 """Dynamic power of LUT logic against an ASIC of the same node (Kuon and Rose 2007); of hard blocks it is smaller."""
@@ -26,80 +28,91 @@ SCALES: Mapping[str, float] = {
     "UltraScale+": (16 / 45) * (0.85 / 0.9) ** 2,
     "7 series": (28 / 45) * (1.0 / 0.9) ** 2,
 }
-"""Energy of a node against 45 nm and 0.9 V, at best: C · V² with C in proportion to the feature size."""
+"""Energy of a node against 45 nm and 0.9 V, at best: C · V² with C in proportion to the feature size, as assumed."""
+
+ASSUMPTIONS = (
+    "capacitance goes with the feature size",
+    "a product takes what its bits are of 32 × 32",
+    "all wires of the reported chip are its LUTs'",
+    "LPDDR4 and DDR3 take what DDR4 does",
+)
+"""What no source says, and bounds rest on."""
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """Picojoules for one ``per``: of an ASIC in 45 nm, or of a memory chip. ratio: of an FPGA to it, least and most.
-    scaled: whether a newer node needs less."""
+    """Picojoules for one ``per``, at least and at most. scaled: which of them are of 45 nm and need less on a newer
+    node."""
 
     per: str
     least: float
     most: float
-    ratio: tuple[float, float]
-    scaled: bool
+    scaled: tuple[bool, bool]
     source: str
     year: int
 
     def bounds(self, family: str) -> tuple[float, float]:
         """Picojoules at least and at most, on a board of ``family``."""
-        scale = SCALES["UltraScale+" if family == ULTRASCALE else "7 series"] if self.scaled else 1.0
-        return self.least * scale * self.ratio[0], self.most * self.ratio[1]
+        scale = SCALES["UltraScale+" if family == ULTRASCALE else "7 series"]
+        least, most = (scale if scaled else 1.0 for scaled in self.scaled)
+        return self.least * least, self.most * most
 
 
 MULTIPLY = 3.1 * (27 * 18) / (32 * 32) + 0.1 * 48 / 32
+REPORTED_LUT = (1.235 + 3.132) / 475_034 / 180e6 * 1e12
+"""Picojoules of a LUT and cycle: logic and all signals of the chip, over its LUTs and the clock of most of them."""
+CHIPS = (0.912 - 0.188) * 1.2 / (64 * 2400e6) * 1e12
+"""Picojoules of a bit in DDR4 chips with rows open: what writing takes above standing by, without pins and PHY."""
 
 COEFFICIENTS: Mapping[str, Coefficient] = {
     "dsp": Coefficient(
         "multiplication of a DSP",
         MULTIPLY,
-        MULTIPLY,
-        (1.0, FPGA_RATIO),
-        True,
+        MULTIPLY * FPGA_RATIO,
+        (True, False),
         f"{HOROWITZ}: 32-bit product 3.1 pJ as 27 × 18 bits, 32-bit sum 0.1 pJ as 48 bits; {KUON}; {SUPPLY}",
         2014,
     ),
     "bram": Coefficient(
         "bit read or written in BRAM",
         10 / 64,
-        10 / 64,
-        (1.0, FPGA_RATIO),
-        True,
+        10 / 64 * FPGA_RATIO,
+        (True, False),
         f"{HOROWITZ}: 64 bits of an 8 KB memory 10 pJ; {KUON}; {SUPPLY}",
         2014,
     ),
     "uram": Coefficient(
         "bit read or written in URAM",
         20 / 64,
-        20 / 64,
-        (1.0, FPGA_RATIO),
-        True,
+        20 / 64 * FPGA_RATIO,
+        (True, False),
         f"{HOROWITZ}: 64 bits of a 32 KB memory 20 pJ; {KUON}; {SUPPLY}",
         2014,
     ),
     "lut": Coefficient(
         "LUT and cycle in which it works",
-        0.1 / 32,
-        0.1 / 32,
-        (FPGA_RATIO, FPGA_RATIO),
-        True,
-        f"{HOROWITZ}: 32-bit addition 0.1 pJ, a LUT a bit; {KUON}; {SUPPLY}",
-        2014,
+        0.1 / 32 * FPGA_RATIO,
+        REPORTED_LUT / SCALES["UltraScale+"],
+        (True, True),
+        f"{HOROWITZ}: 32-bit addition 0.1 pJ, a LUT a bit; {KUON}; at most {REPORT}, 1.235 W of logic and 3.132 W of "
+        f"signals for 475,034 LUTs; {SUPPLY}",
+        2020,
     ),
     "ddr": Coefficient(
         "bit that crosses the DDR",
-        1300 / 64,
+        CHIPS,
         2600 / 64,
-        (1.0, 1.0),
-        False,
-        f"{HOROWITZ}: 64 bits of DRAM 1.3 to 2.6 nJ",
-        2014,
+        (False, False),
+        f"{MICRON}, IDD4W 912 mA less IDD3N 188 mA at 1.2 V, as TN-40-07 counts; {HOROWITZ}: 64 bits of DRAM 2.6 nJ",
+        2016,
     ),
 }
 """By kind of hardware. A LUT that is memory is counted as the LUT that it is."""
 
-SOURCE = "estimate: dynamic energy alone, counted from the mapping, with bounds from ISSCC 2014 and TCAD 2007"
+SOURCE = (
+    "estimate: dynamic energy alone, counted from the mapping, with bounds from ISSCC 2014, TCAD 2007, a Vivado report "
+    "and a DDR4 data sheet; assumed: " + ", ".join(ASSUMPTIONS)
+)
 
 
 @dataclass(frozen=True)
@@ -147,7 +160,7 @@ class Energy:
         parts = ", ".join(f"{kind.upper()} {value / 1e3:,.2f}" for kind, value in self.kinds.items())
         return (
             f"energy: {self.total / 1e3:,.2f} mJ a frame ({parts}), an estimate between {self.least / 1e3:,.2f} and "
-            f"{self.most / 1e3:,.2f}; dynamic alone"
+            f"{self.most / 1e3:,.2f} on assumptions; dynamic alone"
         )
 
 

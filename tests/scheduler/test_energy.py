@@ -8,7 +8,7 @@ import pytest
 
 from boards.board import load
 from scheduler.hardware.ddr import ddr_timing
-from scheduler.hardware.energy import COEFFICIENTS, Activity, energy
+from scheduler.hardware.energy import ASSUMPTIONS, COEFFICIENTS, SOURCE, Activity, energy
 from scheduler.streaming.area.usage import StreamingUsage
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.energy import block_activity, dma_activity
@@ -35,7 +35,21 @@ def test_every_coefficient_has_its_source_and_bounds() -> None:
             least, most = coefficient.bounds(board.family)
             assert 0 < least <= most
     assert COEFFICIENTS["dsp"].bounds(ZCU104.family)[0] < COEFFICIENTS["dsp"].bounds(PYNQ_Z2.family)[0]
-    assert COEFFICIENTS["ddr"].bounds(ZCU104.family) == (1300 / 64, 2600 / 64)
+
+
+def test_bounds_are_those_of_the_sources() -> None:
+    """DDR4 chips: IDD4W less IDD3N at 1.2 V over 64 pins at 2400 MT/s (Micron); with pins and controller 2.6 nJ for 64
+    bits (ISSCC 2014). A reported chip's LUTs are its most, and its BRAM's bits lie between the bounds of BRAM."""
+    assert COEFFICIENTS["ddr"].bounds(ZCU104.family) == pytest.approx((0.724 * 1.2 / 153.6e9 * 1e12, 40.625))
+    of_report = 1e12 / 180e6
+    logic, all_wires = (watts / 475_034 * of_report for watts in (1.235, 1.235 + 3.132))
+    assert COEFFICIENTS["lut"].bounds(ZCU104.family) == (pytest.approx(logic, rel=0.05), pytest.approx(all_wires))
+    least, most = COEFFICIENTS["bram"].bounds(ZCU104.family)
+    assert least < 1.532 / 412.5 / 72 * of_report < most
+
+
+def test_what_is_assumed_is_said() -> None:
+    assert all(assumption in SOURCE for assumption in ASSUMPTIONS)
 
 
 def test_a_kind_is_its_count_times_the_mean_of_its_bounds() -> None:
@@ -53,7 +67,8 @@ def test_layers_add_up_to_the_frame(mapping: SystolicMapping) -> None:
         layers = sum(layer["energy"]["microjoules"][kind] for layer in values["layers"])
         assert layers == pytest.approx(microjoules, abs=0.01)
     assert values["energy"]["least"] < values["energy"]["total"] < values["energy"]["most"]
-    assert values["energy"]["source"].startswith("estimate")
+    assert values["energy"]["source"] == SOURCE
+    assert "on assumptions; dynamic alone" in str(mapping.energy)
 
 
 def test_what_is_counted_is_the_schedules(mapping: SystolicMapping) -> None:
