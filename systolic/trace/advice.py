@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -47,27 +47,38 @@ def _cycles_text(cycles: int | None) -> str:
 
 
 def advise(trace: Traced, options: SolverOptions, slack: float, tell: Callable[[str], None] = lambda _: None) -> Advice:
-    """One depth a name serves every region, for one hardware runs them all: the greatest of the least depths.
+    """One depth a name serves every region, for one hardware runs them all.
+
+    The regions are taken from the one with the fewest accesses on, and none is searched below the depths that those
+    before it need anyway: so most of them are solved once.
 
     Raises SimulationError where no depths free a region, and for a slack below 0.
     """
     if slack < 0:
         raise SimulationError(f"the slack of FIFO advice must be at least 0, not {slack}")
     regions = [_Region(trace, number, options) for number in range(len(trace.regions))]
-    best = [region.best() for region in regions]
-    answers = []
-    for number, (region, cycles) in enumerate(zip(regions, best, strict=True)):
-        tell(f"searching FIFO depths, region {number + 1} of {len(regions)}, {number / len(regions):.0%}")
-        answers.append(region.least_depths(int(cycles * (1 + slack))))
-    depths = greatest(answers)
+    best: list[int] = []
+    depths: dict[str, int] = {}
+    for done, region in _by_accesses(regions):
+        tell(f"searching FIFO depths, {done:.0%}")
+        best.append(region.best())
+        depths |= region.least_depths(int(best[-1] * (1 + slack)), depths)
     return Advice(
         depths=depths,
         declared=greatest({stream.group: stream.depth for stream in region.facts.streams} for region in regions),
         best_cycles=sum(best),
         cycles=_total(regions, depths) or 0,
         declared_cycles=_total(regions, None),
-        curve=_curve(regions, depths),
+        curve=_curve(regions, depths, tell),
     )
+
+
+def _by_accesses(regions: Sequence[_Region]) -> Iterator[tuple[float, _Region]]:
+    """(the share of all accesses that is done, region), those of few accesses first: they are soon solved."""
+    every, done = sum(region.facts.accesses for region in regions), 0
+    for region in sorted(regions, key=lambda region: region.facts.accesses):
+        yield done / max(every, 1), region
+        done += region.facts.accesses
 
 
 def remedy(
@@ -121,14 +132,14 @@ class _Region:
             )
         return cycles
 
-    def least_depths(self, limit: int) -> dict[str, int]:
-        """Depths that cost at most ``limit`` cycles."""
+    def least_depths(self, limit: int, floor: Depths) -> dict[str, int]:
+        """Depths that cost at most ``limit`` cycles, none below ``floor``."""
 
         def keeps_pace(depths: Depths) -> bool:
             return self.cycles(depths, limit) is not None
 
         fifos = TracedFifos(self.unbounded(), keeps_pace, lambda group, _: self._word_bytes(group))
-        depths, _ = least_depths(fifos, DepthSearch())
+        depths, _ = least_depths(fifos, DepthSearch(floor=floor))
         return depths
 
     def _word_bytes(self, group: str) -> int:
@@ -153,7 +164,13 @@ def _total(regions: Sequence[_Region], depths: Depths | None) -> int | None:
     return total
 
 
-def _curve(regions: Sequence[_Region], depths: Depths) -> tuple[tuple[int, int | None], ...]:
+def _curve(
+    regions: Sequence[_Region], depths: Depths, tell: Callable[[str], None]
+) -> tuple[tuple[int, int | None], ...]:
     deepest = max(depths.values(), default=1)
     caps = [cap for cap in CAPS if cap < deepest] + [deepest]
-    return tuple((cap, _total(regions, {name: min(depth, cap) for name, depth in depths.items()})) for cap in caps)
+    points = []
+    for number, cap in enumerate(caps):
+        tell(f"cycles with FIFOs no deeper than {cap}, {number / len(caps):.0%}")
+        points.append((cap, _total(regions, {name: min(depth, cap) for name, depth in depths.items()})))
+    return tuple(points)

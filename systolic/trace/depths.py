@@ -7,7 +7,7 @@ ports is all that can disturb it, by far less than the slack), so that each leas
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 Depths = Mapping[str, int]
@@ -18,14 +18,19 @@ Depths = Mapping[str, int]
 class DepthSearch:
     """How far is searched.
 
-    shallowest: no FIFO is less deep. alike: FIFOs of at most so many words cost the same at any depth, so that they
-    are not bisected: each is as shallow as can be, or stays. solutions: after so many, the caller's own of unbounded
-    FIFOs among them, what is left stays; None for no limit.
+    shallowest: no FIFO is less deep. floor: by name, where a FIFO is deeper than that anyway. alike: FIFOs of at most
+    so many words cost the same at any depth, so that they are not bisected: each is as shallow as can be, or stays.
+    solutions: after so many, the caller's own of unbounded FIFOs among them, what is left stays; None for no limit.
     """
 
     shallowest: int = 1
     alike: int = 0
     solutions: int | None = None
+    floor: Depths = field(default_factory=dict)
+
+    def least(self, name: str) -> int:
+        """The least depth of a FIFO that is tried."""
+        return max(self.shallowest, self.floor.get(name, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +100,14 @@ class _Descent:
 
     def keeps_pace_with(self, depths: Depths, name: str, depth: int) -> bool:
         """Whether ``depths`` do with another one for ``name``."""
-        return depth >= self.search.shallowest and self.keeps_pace({**depths, name: depth})
+        return depth >= self.search.least(name) and self.keeps_pace({**depths, name: depth})
 
     def capped(self) -> dict[str, int]:
         """All at one depth, the least power of two that keeps the pace, or at what they need unbounded."""
         unbounded, shallowest = self.fifos.unbounded, self.search.shallowest
 
         def cut(cap: int) -> dict[str, int]:
-            return {name: max(shallowest, min(depth, cap)) for name, depth in unbounded.items()}
+            return {name: max(self.search.least(name), min(depth, cap)) for name, depth in unbounded.items()}
 
         caps = (shallowest << power for power in range(32))
         cap = next((cap for cap in caps if self.keeps_pace(cut(cap))), max(unbounded.values(), default=shallowest))
@@ -114,7 +119,7 @@ class _Descent:
             return depths
         self.solutions += 1
         fullest = self.fifos.fullest(depths)
-        needed = {name: max(self.search.shallowest, min(depth, fullest[name] + 1)) for name, depth in depths.items()}
+        needed = {name: max(self.search.least(name), min(depth, fullest[name] + 1)) for name, depth in depths.items()}
         return needed if self.keeps_pace(needed) else depths
 
     def at_shallowest(self, depths: dict[str, int], names: list[str]) -> dict[str, int]:

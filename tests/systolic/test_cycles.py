@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import ctypes
 import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from boards.errors import SimulationError
+from systolic.trace.advice import advise
+from systolic.trace.events import RegionFacts, SolverOptions, solver_options
 from systolic.trace.solver import DeadlockError, Fabric, Memory, Timing, Trace
 from tests.systolic.kernels import KERNELS, RECORDER, compile_library, our_stream, run, traced
 
@@ -166,6 +169,39 @@ def test_advice_loses_nothing_and_one_less_does(kernel: Run) -> None:
     assert caps[2] is None
     assert caps[6] == 22
     assert (caps[4] or 0) > 22
+
+
+class Counted:
+    """A trace, and how often each region of it was solved."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.solved: Counter[int] = Counter()
+
+    @property
+    def regions(self) -> tuple[RegionFacts, ...]:
+        return self.trace.regions
+
+    def region_cycles(self, number: int, depths: Sequence[int], options: SolverOptions) -> int | None:
+        self.solved[number] += 1
+        return self.trace.region_cycles(number, depths, options)
+
+
+def test_a_region_is_not_searched_below_what_another_needs(library: ctypes.CDLL) -> None:
+    """The longer of two regions, first in the trace, is solved with what the shorter one needs, and keeps its pace: it
+    is solved as often as the shorter one is for the curve and the sums, once unbounded and once with these depths."""
+    trace = Trace(library)
+    trace.begin()
+    assert run(library, "run_fork", 64, 1) is None
+    assert run(library, "run_fork", 16, 1) is None
+    trace.end()
+    counted, told = Counted(trace), list[str]()
+    advice = advise(counted, solver_options(FAST, CLOCK), 0, told.append)
+    assert advice.depths == {"left": 2, "right": 6, "sums": 1}
+    shared = 2 + len(advice.curve)
+    assert counted.solved[0] <= shared + 2 < counted.solved[1]
+    assert told[:2] == ["searching FIFO depths, 0%", "searching FIFO depths, 20%"]
+    assert told[-1].startswith("cycles with FIFOs no deeper than 6, ")
 
 
 # The request is at 0, the loop starts at 2, beat j arrives at 20 + j and the last of 64 at 83.

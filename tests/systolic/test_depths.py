@@ -43,6 +43,19 @@ def test_no_fifo_is_below_the_shallowest_depth() -> None:
     assert min(min(solved.values()) for solved in pipeline.solved) == 2
 
 
+def test_no_fifo_is_below_the_floor() -> None:
+    pipeline = Pipeline()
+    depths, _ = least_depths(pipeline.fifos(), DepthSearch(floor={"rows": 300, "words": 2}))
+    assert depths == {**NEEDS, "rows": 300}
+    assert min(solved["rows"] for solved in pipeline.solved) == 300
+
+
+def test_a_floor_that_is_enough_is_asked_once() -> None:
+    pipeline = Pipeline()
+    assert least_depths(pipeline.fifos(), DepthSearch(floor=NEEDS))[0] == NEEDS
+    assert pipeline.solved == [NEEDS]
+
+
 def test_fifos_that_cost_the_same_at_any_depth_are_shallow_or_stay() -> None:
     depths, _ = least_depths(Pipeline().fifos(trimmed=True), DepthSearch(shallowest=2, alike=32))
     assert depths == {**NEEDS, "beats": 2}
