@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from benchmarks.mutation.statements import statement
+from benchmarks.mutation.statements import readers, statement
 from benchmarks.mutation.swap import StillbornError, UnreachableError, put_in
 
 TEXT = """
@@ -106,3 +106,12 @@ def test_the_lines_of_a_statement(line: int, lines: range | None, tmp_path: Path
     path = tmp_path / "m.py"
     path.write_text("x = 1\ndef f(a):\n    if a:\n        b = (a,\n            2)\n    return (\n        b)\n")
     assert statement(path, line) == lines
+
+
+def test_who_reads_what_loading_sets(tmp_path: Path) -> None:
+    """Tests of those lines come first: others may reach the file and never the constant."""
+    path = tmp_path / "m.py"
+    path.write_text("A, B = (\n    1, 2)\n\ndef f(x=3):\n    return A\n\ndef g():\n    y = 1\n    return B\n")
+    assert [readers(path, line) - {1} for line in (1, 2)] == [{5, 9}, {5, 9}]
+    assert readers(path, 4) == {5}
+    assert readers(path, 3) == set()

@@ -1,4 +1,4 @@
-"""The lines that belong to the statement around a line."""
+"""The lines that belong to the statement around a line, and those that read what it sets when the file is loaded."""
 
 from __future__ import annotations
 
@@ -13,10 +13,27 @@ def statement(path: Path, line: int) -> range | None:
     return next((lines for lines in _bodies(path) if line in lines), None)
 
 
+def readers(path: Path, line: int) -> set[int]:
+    """The lines of functions that read the names which the module's statement with this line sets; of a signature, those
+    of its function."""
+    outer = next((node for node in _tree(path).body if line in range(node.lineno, (node.end_lineno or 0) + 1)), None)
+    if isinstance(outer, ast.FunctionDef):
+        return {node.lineno for child in outer.body for node in ast.walk(child) if isinstance(node, ast.stmt)}
+    if not isinstance(outer, ast.Assign | ast.AnnAssign):
+        return set()
+    names = {node.id for node in ast.walk(outer) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return {node.lineno for node in ast.walk(_tree(path)) if isinstance(node, ast.Name) and node.id in names}
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 @cache
 def _bodies(path: Path) -> tuple[range, ...]:
     """Statements in functions, the shortest first."""
-    functions = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.FunctionDef))
+    functions = (node for node in ast.walk(_tree(path)) if isinstance(node, ast.FunctionDef))
     statements = (node for function in functions for child in function.body for node in ast.walk(child))
     lines = (_head(node) for node in statements if isinstance(node, (ast.stmt, ast.excepthandler)))
     return tuple(sorted(lines, key=len))

@@ -14,7 +14,7 @@ from _pytest.runner import runtestprotocol
 from benchmarks.mutation.forks import forked
 from benchmarks.mutation.mutants import Mutant, original
 from benchmarks.mutation.reach import Reach
-from benchmarks.mutation.statements import statement
+from benchmarks.mutation.statements import readers, statement
 from benchmarks.mutation.swap import StillbornError, UnreachableError, put_in
 
 
@@ -56,6 +56,7 @@ class Trials:
             tests = self.reach.reaching([mutant.path], lines)
         else:
             tests = [
+                *self.reach.reaching([mutant.path], readers(self.root / mutant.path, mutant.line)),
                 *self._naming(mutant.path),
                 *self.reach.reaching([mutant.path, *self._importers(mutant.path)], None),
             ]

@@ -1,0 +1,111 @@
+"""What reading a picture is promised to take, reckoned by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from host.vision.memory import memory_of, webp_memory
+
+TILE = 8 << 20
+
+
+def promised(path: Path, image: Image.Image, **options: Any) -> tuple[int, int]:
+    """Of the picture in a file, and the file's bytes; the file stays where it was read to."""
+    image.save(path, **options)
+    with path.open("rb") as file, Image.open(file) as opened:
+        place = file.tell()
+        size = memory_of(file, opened)
+        assert file.tell() == place
+    return size, path.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("mode", "suffix", "row"),
+    [
+        ("1", ".png", 12),  # 9 bytes, in words of four
+        ("L", ".png", 12),
+        ("P", ".png", 12),
+        ("I;16", ".png", 20),
+        ("LA", ".png", 36),
+        ("RGB", ".png", 36),
+        ("RGBA", ".png", 36),
+        ("L", ".bmp", 12),
+        ("RGB", ".bmp", 36),
+    ],
+)
+def test_rows_and_their_pointers_the_result_and_a_tile(mode: str, suffix: str, row: int, tmp_path: Path) -> None:
+    """9 × 5 pixels."""
+    size, _ = promised(tmp_path / f"a{suffix}", Image.new(mode, (9, 5)))
+    assert size == 5 * (row + 8) + 3 * 9 * 5 + TILE
+
+
+def test_a_jpeg_of_one_scan_takes_no_more_than_its_rows(tmp_path: Path) -> None:
+    size, _ = promised(tmp_path / "a.jpg", Image.new("RGB", (40, 30)))
+    assert size == 30 * (4 * 40 + 8) + 3 * 40 * 30 + TILE
+
+
+@pytest.mark.parametrize(("subsampling", "samples"), [(0, 3), (1, 2), (2, 1.5)])
+def test_a_progressive_jpeg_keeps_its_coefficients(subsampling: int, samples: float, tmp_path: Path) -> None:
+    """Two bytes a sample: of colours at full, half and a quarter of the resolution."""
+    image = Image.new("RGB", (40, 30))
+    size, _ = promised(tmp_path / "a.jpg", image, progressive=True, subsampling=subsampling)
+    assert size == 30 * (4 * 40 + 8) + 3 * 40 * 30 + TILE + 2 * samples * 40 * 30
+    grey, _ = promised(tmp_path / "b.jpg", image.convert("L"), progressive=True)
+    assert grey == 30 * (40 + 8) + 3 * 40 * 30 + TILE + 2 * 40 * 30
+
+
+def test_a_webp_s_canvases(tmp_path: Path) -> None:
+    """19 bytes a pixel for libwebp's, Pillow's and the result, and its file twice."""
+    size, file_bytes = promised(tmp_path / "a.webp", Image.new("RGB", (40, 30), "red"))
+    assert size == 19 * 40 * 30 + 2 * file_bytes + TILE
+    assert webp_memory(1200, 77) == 19 * 1200 + 2 * 77
+
+
+@pytest.mark.parametrize(
+    ("mode", "row", "strip"),
+    [("L", 40, 40), ("RGB", 160, 120), ("CMYK", 160, 160), ("1", 40, 5), ("I;16", 80, 80), ("F", 160, 160)],
+)
+def test_a_packed_tiff_takes_a_strip_and_its_file(mode: str, row: int, strip: int, tmp_path: Path) -> None:
+    """40 × 30 in strips of eight rows; raw there is neither; turned there is a second picture."""
+    image, path = Image.new(mode, (40, 30)), tmp_path / "a.tif"
+    stored = 30 * (row + 8)
+    rest = stored + 3 * 40 * 30 + TILE
+    size, file_bytes = promised(path, image, compression="tiff_lzw", tiffinfo={278: 8})
+    assert size == rest + 8 * strip + file_bytes
+    size, file_bytes = promised(path, image, compression="tiff_lzw", tiffinfo={278: 8, 274: 3})
+    assert size == rest + 8 * strip + file_bytes + stored
+    assert promised(path, image)[0] == rest
+    assert promised(path, image, tiffinfo={274: 1})[0] == rest
+    assert promised(path, image, tiffinfo={274: 2})[0] == rest + stored
+
+
+@pytest.mark.parametrize(("mode", "row", "bytes_"), [("L", 40, 1), ("RGB", 160, 4)])
+def test_a_ppm_s_values_are_collected_first(mode: str, row: int, bytes_: int, tmp_path: Path) -> None:
+    """Of the forms that Pillow decodes in Python: those that are written in digits, or end below 255."""
+    kind, samples = {"L": (b"P2", 1), "RGB": (b"P3", 3)}[mode]
+    path = tmp_path / "a.ppm"
+    for head, values in (
+        (kind, b"1 " * 40 * 30 * samples),
+        ({b"P2": b"P5", b"P3": b"P6"}[kind], bytes(1200 * samples)),
+    ):
+        path.write_bytes(head + b" 40 30 100\n" + values)
+        with path.open("rb") as file, Image.open(file) as opened:
+            assert memory_of(file, opened) == 30 * (row + 8) + 3 * 1200 + TILE + 2 * 1200 * bytes_
+
+
+def test_a_tiff_in_tiles_takes_one_of_them(tmp_path: Path) -> None:
+    """Pillow writes none; its picture of strips is told what a file of tiles says."""
+    path = tmp_path / "a.tif"
+    Image.new("L", (40, 30)).save(path, compression="tiff_lzw", tiffinfo={278: 8})
+    with path.open("rb") as opened, Image.open(opened) as image:
+        before = memory_of(opened, image)
+        image.tag_v2[322], image.tag_v2[323] = 32, 64
+        assert memory_of(opened, image) == before - 8 * 40 + 32 * 64
+        del image.tag_v2[278], image.tag_v2[322]
+        assert memory_of(opened, image) == before - 8 * 40 + 30 * 40  # no rows in a strip: all of them
+        image.tag_v2[278] = 1 << 30
+        assert memory_of(opened, image) == before - 8 * 40 + 30 * 40
