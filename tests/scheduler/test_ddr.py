@@ -1,5 +1,10 @@
 """Ports that are busy together: what the DDR gives each of them."""
 
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,3 +40,37 @@ def test_a_slow_port_waits_for_the_chunk_that_is_served_at_most() -> None:
     slow, fast = milli_cycles(((1, 1, 64), (1, 16, 64)), 11_000)
     assert 1000 <= slow <= 1000 * (1 + 1 / 11) + 1
     assert abs(fast - 1600) <= 40
+
+
+def served(kinds: tuple[tuple[int, int, int], ...], rate: Fraction) -> list[int]:
+    """Milli-cycles a word of the first port of each kind, chunk by chunk: who has waited longest is served next.
+
+    rate: bytes a cycle.
+    """
+    ports = [(kind, width, burst) for kind, (number, width, burst) in enumerate(kinds) for _ in range(number)]
+    idle_from, moved = [Fraction(0)] * len(ports), [0] * len(ports)
+    ddr_from, halfway = Fraction(0), [(Fraction(0), 0)] * len(ports)
+    for turn in range(48 * len(ports)):
+        if turn == 24 * len(ports):
+            halfway = list(zip(idle_from, moved, strict=True))
+        port = idle_from.index(min(idle_from))
+        _, width, burst = ports[port]
+        words = min(max(1, 64 // width), burst - moved[port] % burst)
+        begin = max(ddr_from, idle_from[port])
+        ddr_from = begin + words * width / rate
+        idle_from[port] = Fraction(ceil(begin) + words)
+        moved[port] += words
+    first = [next(place for place, (kind, _, _) in enumerate(ports) if kind == number) for number in range(len(kinds))]
+    return [ceil(1000 * (idle_from[port] - halfway[port][0]) / (moved[port] - halfway[port][1])) for port in first]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 3), st.sampled_from((1, 2, 3, 8, 16, 64, 128)), st.integers(1, 64)),
+        min_size=1,
+        max_size=3,
+    ),
+    st.integers(200, 70_000),
+)
+def test_the_pace_of_ports_is_that_of_their_chunks(kinds: list[tuple[int, int, int]], milli_bytes: int) -> None:
+    assert list(milli_cycles(tuple(kinds), milli_bytes)) == served(tuple(kinds), Fraction(milli_bytes, 1000))

@@ -8,7 +8,7 @@ import pytest
 
 from boards.board import load
 from scheduler.hardware.ddr import ddr_timing
-from scheduler.hardware.energy import ASSUMPTIONS, COEFFICIENTS, SOURCE, Activity, energy
+from scheduler.hardware.energy import ASSUMPTIONS, COEFFICIENTS, SOURCE, Activity, Energy, energy
 from scheduler.streaming.area.usage import StreamingUsage
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.energy import block_activity, dma_activity
@@ -61,6 +61,56 @@ def test_a_kind_is_its_count_times_the_mean_of_its_bounds() -> None:
         assert joules.kinds[kind] == pytest.approx((least * most) ** 0.5)
         assert [joules.least, joules.most] == pytest.approx([least, most])
         assert joules.total == joules.kinds[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "most"),
+    [
+        # 45 nm, 0.9 V: a product of 32 × 32 bits 3.1 pJ, an addition of 32 bits 0.1 pJ; a DSP has 27 × 18 and 48 bits
+        ("dsp", 3.1 * 486 / 1024 + 0.15, 14 * (3.1 * 486 / 1024 + 0.15)),
+        ("bram", 0.15625, 14 * 0.15625),
+        ("uram", 0.3125, 14 * 0.3125),
+        ("lut", 14 * 0.003125, 14 * 0.003125),
+        ("ddr", 20.3125, 40.625),
+    ],
+)
+def test_bounds_of_a_coefficient(kind: str, least: float, most: float) -> None:
+    """At least that of the board's node, 16 nm at 0.85 V or 28 nm at 1 V: C · V². A memory chip has its own."""
+    for board, feature, voltage in ((ZCU104, 16, 0.85), (PYNQ_Z2, 28, 1.0)):
+        scale = 1 if kind == "ddr" else feature / 45 * voltage**2 / 0.81
+        assert COEFFICIENTS[kind].bounds(board.family) == pytest.approx((least * scale, most), rel=1e-12)
+    assert COEFFICIENTS[kind].year == 2014
+
+
+def test_a_million_of_a_kind_is_its_picojoules_in_microjoules() -> None:
+    done = Activity(dsp=3e6, ddr=2e6)
+    joules = energy(done, ZCU104.family)
+    least, most = COEFFICIENTS["dsp"].bounds(ZCU104.family)
+    assert joules.kinds == pytest.approx(
+        {"dsp": 3 * (least * most) ** 0.5, "bram": 0, "uram": 0, "lut": 0, "ddr": 2 * (20.3125 * 40.625) ** 0.5},
+        rel=1e-12,
+    )
+    assert (joules.least, joules.most) == pytest.approx((3 * least + 40.625, 3 * most + 81.25), rel=1e-12)
+
+
+def test_activities_add_and_multiply_kind_by_kind() -> None:
+    first, second = Activity(1, 2, 3, 4, 5), Activity(10, 20, 30, 40, 50)
+    assert first + second == Activity(11, 22, 33, 44, 55)
+    assert first.times(3) == Activity(3, 6, 9, 12, 15)
+    assert Activity() == Activity(0, 0, 0, 0, 0)
+
+
+def test_energy_is_told_in_millijoules_and_listed_in_microjoules() -> None:
+    joules = Energy({"dsp": 1234.56789, "ddr": 10.00049}, 345.67891, 9876.54321)
+    assert str(joules) == (
+        "energy: 1.24 mJ a frame (DSP 1.23, DDR 0.01), an estimate between 0.35 and 9.88; dynamic alone"
+    )
+    assert joules.values() == {
+        "microjoules": {"dsp": 1234.568, "ddr": 10.0},
+        "total": 1244.568,
+        "least": 345.679,
+        "most": 9876.543,
+    }
 
 
 def test_layers_add_up_to_the_frame(mapping: SystolicMapping) -> None:

@@ -18,10 +18,15 @@ from host.contract.codec import OneOf
 from host.contract.parts import MOST_FRAMES
 from host.contract.streaming import LARGEST_PACKET, Packet
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.hardware.budget import Budget
+from scheduler.hardware.budget import Budget, check_budget, room
 from scheduler.hardware.ddr import (
+    BURST_WORDS,
     DDR_EFFICIENCY,
+    OUTSTANDING,
+    PORT_LATENCY,
     READ_LATENCY_NS,
+    REQUEST_STAGES,
+    WEIGHT_BEAT_BYTES,
     WRITE_LATENCY_NS,
     DdrRate,
     ddr_rate,
@@ -68,6 +73,53 @@ def test_a_folding_plans_for_less_than_the_model_sustains() -> None:
     assert planned_bits(ddr_rate(board), Budget().ddr, 300_000, 300) < sustained
 
 
+def test_bits_that_are_planned_with() -> None:
+    """Of 10 GB/s 80 % carry data: 64 · 10⁹ bits a second, of which 300,000 cycles at 300 MHz are a thousandth."""
+    assert planned_bits(DdrRate(10, 0.8), 0.5, 300_000, 300) == 32_000_000
+    assert planned_bits(DdrRate(10, 1), 1, 3, 240) == 1000
+
+
+def test_a_port_has_room_for_twice_the_bursts_on_their_way() -> None:
+    """A row of BRAM36 holds what comes, and a request takes 7 stages beside its latency."""
+    assert BURST_WORDS * OUTSTANDING == 512
+    assert PORT_LATENCY + 5 == 2 * OUTSTANDING
+    assert REQUEST_STAGES == 7 + PORT_LATENCY
+    assert WEIGHT_BEAT_BYTES * 8 == 128
+
+
+@pytest.mark.parametrize("name", ["lut", "dsp", "bram", "uram", "ddr"])
+def test_a_share_of_the_board_is_above_0_and_at_most_1(name: str) -> None:
+    for share in (1e-9, 0.5, 1):
+        budget = Budget(**{name: share})
+        assert check_budget(budget) is budget
+    for share, shown in ((0, "0"), (-0.5, "-0.5"), (1.001, "1.001"), (float("nan"), "nan"), (2, "2")):
+        with pytest.raises(ScheduleError) as caught:
+            check_budget(Budget(**{name: share}))
+        assert str(caught.value) == f"--{name}-share is a share of the board, above 0 and at most 1, not {shown}"
+
+
+def test_the_budget_that_is_kept_to_unless_another_is_named() -> None:
+    budget = check_budget(Budget())
+    assert str(budget) == "97% DSP, 80% LUT, 95% BRAM, 95% URAM"
+    assert (budget.fabric, budget.ddr) == ({"dsp": 0.97, "lut": 0.8, "bram": 0.95, "uram": 0.95}, 0.7)
+
+
+def test_the_room_that_a_budget_leaves_is_rounded_down() -> None:
+    """Each resource by its own share; LUTs that are memory by that of all LUTs."""
+    board = load("zcu104")
+    whole = board.resources
+    part = room(board, Budget(lut=0.5, dsp=0.25, bram=0.3, uram=0.7)).resources
+    for left, total, percent in (
+        (part.lut, whole.lut, 50),
+        (part.lutram, whole.lutram, 50),
+        (part.dsp, whole.dsp, 25),
+        (part.bram36, whole.bram36, 30),
+        (part.uram, whole.uram, 70),
+    ):
+        assert left == total * percent // 100 > 0
+    assert room(board, Budget(1, 1, 1, 1, 1)) == board
+
+
 def test_the_host_takes_the_batches_that_are_made() -> None:
     assert MOST_FRAMES == MAX_BATCH
 
@@ -83,6 +135,12 @@ def test_a_memory_of_no_speed_is_refused() -> None:
         ScheduleError, match="--ddr-efficiency is a share of the DDR's peak, above 0 and at most 1, not 0"
     ):
         DdrRate(19.2, 0)
+    with pytest.raises(ScheduleError, match=r"above 0 and at most 1, not 1\.01"):
+        DdrRate(19.2, 1.01)
+    assert DdrRate(19.2, 1).sustained_gbps == 19.2
+    assert DdrRate(10_000, 0.5).sustained_gbps == 5000
+    with pytest.raises(ScheduleError, match=r"above 0 and at most 10000, not 10000\.1"):
+        DdrRate(10_000.1)
     with pytest.raises(ScheduleError, match=r"--ddr-gbps is the DDR's peak in 10⁹ bytes a second, above 0 .* not -1"):
         ddr_rate(load("zcu104"), -1)
     with pytest.raises(ScheduleError, match="a clock is a positive number of MHz, not 0"):
