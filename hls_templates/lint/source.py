@@ -20,13 +20,9 @@ _ALLOW = re.compile(r"lint: allow\(([\w-]+)\)\s*\w")  # the reason must begin wi
 _BESIDE, _EXPANDED = ".engine", ".expanded"
 _VENDOR = re.compile(r"(ap_|hls_)\w+\.h$")
 _SECONDS, _MEMORY, _MOST_BYTES = 60, 1 << 30, 16 << 20
-_LIMITED = (
-    "sh",
-    "-c",
-    f'ulimit -v {_MEMORY >> 10}; ulimit -f {_MOST_BYTES >> 9}; ulimit -t {_SECONDS}; exec "$@"',
-    "sh",
-)
-"""A macro may grow without end, and an include may name a device."""
+_GROWTH, _LEAST_BYTES = 4, 1 << 20
+"""The expanded text has so many times the bytes of the sources, and some for the engine's headers: names that a macro
+multiplies take some hundred bytes each, once they are parsed."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +77,10 @@ def _preprocess(root: Path, lines: str, sources: Mapping[str, str]) -> str:
     expanded = root / _EXPANDED
     if which("g++") is None:
         raise GenerateError("the linter needs g++ to expand macros, and it is not installed; install g++")
+    limited = _limited(sum(map(len, sources.values())))
     try:
         result = subprocess.run(
-            [*_LIMITED, *command, "-o", expanded, "-"], input=lines, capture_output=True, text=True, timeout=_SECONDS
+            [*limited, *command, "-o", expanded, "-"], input=lines, capture_output=True, text=True, timeout=_SECONDS
         )
     except subprocess.TimeoutExpired as error:
         raise GenerateError(
@@ -95,6 +92,13 @@ def _preprocess(root: Path, lines: str, sources: Mapping[str, str]) -> str:
             f"the preprocessor must accept the sources, but: {cut(' | '.join(first), 1000)}; correct them"
         )
     return expanded.read_text()
+
+
+def _limited(source_bytes: int) -> list[str]:
+    """What starts the preprocessor: a macro may grow without end, and an include may name a device."""
+    text_bytes = min(_MOST_BYTES, _LEAST_BYTES + _GROWTH * source_bytes)
+    limits = f"ulimit -v {_MEMORY >> 10}; ulimit -f {text_bytes >> 9}; ulimit -t {_SECONDS}"
+    return ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh"]
 
 
 def _with_origins(expanded: str, root: Path) -> Unit:

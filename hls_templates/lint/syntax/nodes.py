@@ -17,12 +17,15 @@ def text_of(node: Node | None) -> str:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and all below it, in the order of the text."""
-    stack = [node]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(reversed(node.children))
+    """The node and all below it, in the order of the text; none is kept, as a node keeps its children."""
+    cursor = node.walk()
+    inside = True
+    while inside:
+        assert cursor.node is not None
+        yield cursor.node
+        inside = cursor.goto_first_child() or cursor.goto_next_sibling()
+        while not inside and cursor.goto_parent():
+            inside = cursor.goto_next_sibling()
 
 
 def ancestors(node: Node) -> Iterator[Node]:

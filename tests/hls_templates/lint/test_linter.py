@@ -93,6 +93,17 @@ def test_the_preprocessor_takes_no_end_of_memory_or_disk(text: str, sentence: st
         lint({"a.cpp": text}, "top")
 
 
+def test_a_macro_multiplies_what_the_sources_say_by_little() -> None:
+    """Names take some hundred bytes each: 10⁶ of them, 3 MB of text, 500 MB of memory. What is written out may be so
+    long."""
+    macros = "".join(f"#define A{i} {f'A{i - 1} ' * 10}\n" for i in range(1, 7)).replace("A0", "0,")
+    with pytest.raises(GenerateError, match=r"the preprocessor must accept the sources, but: .*File"):
+        lint({"a.cpp": f"{macros}const int table[] = {{A6}};\nvoid top() {{}}\n"}, "top")
+    written = "".join(f"const int {'x' * 20_000}{i} = 0;\n" for i in range(100))
+    assert len(written) > 1 << 20
+    assert lint({"a.cpp": f"{written}void top() {{}}\n"}, "top") == ()
+
+
 def test_a_file_without_end_or_of_no_text_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     latin = tmp_path / "latin.cpp"
     latin.write_bytes(b"// \xe9\n")
