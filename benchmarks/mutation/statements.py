@@ -14,8 +14,8 @@ def statement(path: Path, line: int) -> range | None:
 
 
 def readers(path: Path, line: int) -> set[int]:
-    """The lines of functions that read the names which the module's statement with this line sets; of a signature, those
-    of its function."""
+    """The lines of functions that read what the module's statement with this line sets; of a signature, those of its
+    function."""
     outer = next((node for node in _tree(path).body if line in range(node.lineno, (node.end_lineno or 0) + 1)), None)
     if isinstance(outer, ast.FunctionDef):
         return {node.lineno for child in outer.body for node in ast.walk(child) if isinstance(node, ast.stmt)}
