@@ -16,12 +16,23 @@ def statement(path: Path, line: int) -> range | None:
 def readers(path: Path, line: int) -> set[int]:
     """The lines of functions that read what the module's statement with this line sets; of a signature, those of its
     function."""
-    outer = next((node for node in _tree(path).body if line in range(node.lineno, (node.end_lineno or 0) + 1)), None)
-    if isinstance(outer, ast.FunctionDef):
-        return {node.lineno for child in outer.body for node in ast.walk(child) if isinstance(node, ast.stmt)}
-    if not isinstance(outer, ast.Assign | ast.AnnAssign):
+    for node in _tree(path).body:
+        if node.lineno <= line <= (node.end_lineno or 0):
+            return _body_lines(node) if isinstance(node, ast.FunctionDef) else _lines_with(path, _names_set(node))
+    return set()
+
+
+def _body_lines(function: ast.FunctionDef) -> set[int]:
+    return {node.lineno for child in function.body for node in ast.walk(child) if isinstance(node, ast.stmt)}
+
+
+def _names_set(statement: ast.stmt) -> set[str]:
+    if not isinstance(statement, ast.Assign | ast.AnnAssign):
         return set()
-    names = {node.id for node in ast.walk(outer) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def _lines_with(path: Path, names: set[str]) -> set[int]:
     return {node.lineno for node in ast.walk(_tree(path)) if isinstance(node, ast.Name) and node.id in names}
 
 
