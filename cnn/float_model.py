@@ -13,11 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import NetworkError
+from cnn.activations import FUNCTIONS
 from cnn.network import (
     LEAKY_SLOPE,
     SIGN,
     SYMMETRIC,
     UNIT,
+    Activate,
     Add,
     AveragePool,
     BatchNorm,
@@ -83,6 +85,9 @@ def _run_node(node: Node, inputs: list[FloatArray]) -> FloatArray:
         return np.asarray(first.mean(axis=(1, 2), keepdims=True, dtype=np.float64), dtype=np.float32)
     if isinstance(op, Add):
         return activate(inputs[0] + inputs[1], op.activation)
+    if isinstance(op, Activate):
+        values = FUNCTIONS[op.function].values(first.astype(np.float64), *op.parameters)
+        return np.asarray(values, dtype=np.float32)
     if isinstance(op, Softmax):
         return _softmax(first, op.groups)
     return _move(node, inputs)
@@ -116,10 +121,6 @@ def activate(array: FloatArray, name: str) -> FloatArray:
         np.maximum(array, np.float32(0), out=array)
     elif name == "relu6":
         np.clip(array, np.float32(0), np.float32(6), out=array)
-    elif name == "logistic":  # 1 / (1 + exp(−x)), in the form that cannot overflow
-        np.tanh(array * np.float32(0.5), out=array)
-        array += np.float32(1)
-        array *= np.float32(0.5)
     elif name == UNIT:
         np.clip(array, np.float32(0), np.float32(1), out=array)
     elif name == SYMMETRIC:

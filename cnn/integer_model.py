@@ -21,6 +21,7 @@ from cnn.float_model import space_to_depth
 from cnn.network import Concat, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
     MultiplyShift,
+    QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -150,6 +151,8 @@ def _run_node(node: QNode, network: QuantizedNetwork, outputs: list[Integers | N
         return _dense(inputs[0], types[0], op, out)
     if isinstance(op, QAveragePool):
         return requantise(inputs[0].sum(axis=(1, 2), keepdims=True, dtype=np.int64), op.requantiser, out)
+    if isinstance(op, QActivate):
+        return _carried(op.table.values[inputs[0].astype(np.int64) - types[0].low], out)
     if isinstance(op, QAdd):
         total = sum(i.astype(np.int64) * m for i, m in zip(inputs, op.multipliers, strict=True))
         return requantise(np.asarray(total), op.requantiser, out)

@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float32]
 
-ACTIVATIONS = ("linear", "leaky", "relu", "relu6", "logistic")
+ACTIVATIONS = ("linear", "leaky", "relu", "relu6")
+"""What a layer does to its own sums, as one multiplication; the rest is ``Activate``."""
+
 LEAKY_SLOPE = 0.1
 UNIT = "unit"
 """y = x cut off to 0…1. Networks that were quantised by training have it; no cfg does."""
@@ -144,6 +146,14 @@ class Add:
 
 
 @dataclass(frozen=True)
+class Activate:
+    """A function of each value by itself, by its name in ``cnn.activations.FUNCTIONS``, with its parameters."""
+
+    function: str
+    parameters: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class Softmax:
     """Softmax over all values of the input, in ``groups`` equal parts."""
 
@@ -167,7 +177,19 @@ class Detection:
 
 
 Op: TypeAlias = (
-    Input | Convolution | Dense | MaxPool | AveragePool | Concat | Slice | Reorg | Upsample | Add | Softmax | Detection
+    Input
+    | Convolution
+    | Dense
+    | MaxPool
+    | AveragePool
+    | Concat
+    | Slice
+    | Reorg
+    | Upsample
+    | Add
+    | Activate
+    | Softmax
+    | Detection
 )
 
 

@@ -95,6 +95,16 @@ class Thresholds:
         return int(self.flip.size)
 
 
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Any function of one input value: y = values[x − the least x], the same in every channel.
+
+    values: int64 [levels of the input's datatype], which has at most 8 bits.
+    """
+
+    values: npt.NDArray[np.int64]
+
+
 Requantising: TypeAlias = Requantiser | MultiplyShift | Thresholds
 """What turns an exact sum into an output value."""
 
@@ -144,6 +154,13 @@ class QAdd:
     requantiser: Requantising
 
 
+@dataclass(frozen=True, eq=False)
+class QActivate:
+    """A function of each value by itself."""
+
+    table: Table
+
+
 QOp = (
     QInput
     | QConvolution
@@ -155,6 +172,7 @@ QOp = (
     | Reorg
     | Upsample
     | QAdd
+    | QActivate
     | Softmax
     | Detection
 )

@@ -11,10 +11,12 @@ import numpy as np
 
 from boards.errors import QuantiseError
 from cnn.accumulator import accumulator_bound
-from cnn.datatype import BIPOLAR
+from cnn.datatype import BIPOLAR, DataType
 from cnn.network import Concat
 from cnn.quantized import (
+    IntArray,
     MultiplyShift,
+    QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -36,6 +38,7 @@ THRESHOLD_LIMIT = 1 << 31
 THRESHOLD_BITS = 8  # of an output that thresholds make: 255 comparisons a value
 ACCUMULATOR_BITS = 32
 MAP_LIMIT = 1 << 28  # values of one tensor: 256 Mi, far above any picture that fits a board
+TABLE_BITS = 8  # of an input that a table is looked up by
 _COMPUTES = (QConvolution, QDense, QAveragePool, QAdd)
 
 
@@ -49,6 +52,8 @@ def check_quantized(network: QuantizedNetwork) -> QuantizedNetwork:
         _check_shape(node, inputs)
         if isinstance(node.op, _COMPUTES):
             _check_computing(node, inputs)
+        elif isinstance(node.op, QActivate):
+            _check_table(node, node.op.table.values, inputs[0].type.datatype)
         elif index > 0:
             _check_passing(node, inputs)
     return network
@@ -148,6 +153,17 @@ def _check_requantiser(node: QNode, requantiser: Requantising) -> None:
         require(fits, node, f"{field} must be int64 [{node.shape.channels}], not {array.dtype} {array.shape}")
         fits = low <= int(array.min()) and int(array.max()) <= high
         require(fits, node, f"{field} must be {low}…{high}, not {array.min()}…{array.max()}")
+
+
+def _check_table(node: QNode, values: IntArray, read: DataType) -> None:
+    datatype = node.type.datatype
+    require(read.bits <= TABLE_BITS, node, f"a table's input has at most {TABLE_BITS} bits, not {read.name}")
+    shape = (read.high - read.low + 1,)
+    fits = values.dtype == np.int64 and values.shape == shape
+    require(fits, node, f"a table must be int64 {list(shape)}, not {values.dtype} {list(values.shape)}")
+    fits = datatype.low <= int(values.min()) and int(values.max()) <= datatype.high
+    require(fits, node, f"a table's values must be {datatype.name}, not {values.min()}…{values.max()}")
+    require(datatype.step == 1, node, f"a table gives no {datatype.name}, which leaves out values; Thresholds do")
 
 
 def _check_thresholds(node: QNode, by: Thresholds) -> None:

@@ -21,6 +21,7 @@ from boards.errors import NetworkError, QuantiseError, shown
 from cnn.datatype import DataType
 from cnn.npz import DamagedError, UnusableError, npy, opened, put
 from cnn.quantized import (
+    QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -34,6 +35,7 @@ from cnn.quantized_check import check_quantized
 from cnn.quantized_reader import FORMAT, HEADER, LATER_OPTIONS, NODE_LIMIT, read_network
 
 FILE_LIMIT = 1 << 30
+_COMPUTES = (QConvolution, QDense, QAveragePool, QAdd)
 
 Array = npt.NDArray[Any]
 
@@ -77,8 +79,10 @@ def _arrays(op: QOp) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     if isinstance(op, (QConvolution, QDense)):
         arrays["weights"] = op.weights
-    if isinstance(op, (QConvolution, QDense, QAveragePool, QAdd)):
+    if isinstance(op, _COMPUTES):
         arrays.update({field.name: getattr(op.requantiser, field.name) for field in fields(op.requantiser)})
+    if isinstance(op, QActivate):
+        arrays["values"] = op.table.values
     if "flip" in arrays:
         arrays["flip"] = arrays["flip"].astype(np.int8)
     return arrays
@@ -99,10 +103,10 @@ def _node_header(node: QNode) -> dict[str, Any]:
 
 def _options(op: QOp) -> dict[str, Any]:
     """Every field of the operation that is not an array, without LATER_OPTIONS that have their default."""
-    plain = [f for f in fields(op) if f.name not in ("weights", "requantiser")]
+    plain = [f for f in fields(op) if f.name not in ("weights", "requantiser", "table")]
     needed = [f.name for f in plain if f.name not in LATER_OPTIONS or getattr(op, f.name) != f.default]
     options = {name: _plain(getattr(op, name)) for name in needed}
-    if isinstance(op, (QConvolution, QDense, QAveragePool, QAdd)) and not isinstance(op.requantiser, Requantiser):
+    if isinstance(op, _COMPUTES) and not isinstance(op.requantiser, Requantiser):
         options["requantising"] = type(op.requantiser).__name__
     return options
 

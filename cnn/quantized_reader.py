@@ -31,6 +31,7 @@ from cnn.network import (
 from cnn.npz import UnusableError, read_header
 from cnn.quantized import (
     MultiplyShift,
+    QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -41,6 +42,7 @@ from cnn.quantized import (
     QuantizedNetwork,
     Requantiser,
     Requantising,
+    Table,
     TensorType,
     Thresholds,
 )
@@ -68,6 +70,7 @@ _OPS: dict[str, type[Any]] = {
         Reorg,
         Upsample,
         QAdd,
+        QActivate,
         Softmax,
         Detection,
     )
@@ -165,6 +168,8 @@ def _read_op(index: int, table: Any, members: Mapping[str, bytes]) -> QOp:
     for field in fields(kind):
         if field.name == "weights":
             values["weights"] = _read_array(f"{index}.weights.npy", members)
+        elif field.name == "table":
+            values["table"] = Table(_read_array(f"{index}.values.npy", members))
         elif field.name == "requantiser":
             values["requantiser"] = _read_requantising(index, options, members)
         elif field.name not in LATER_OPTIONS or field.name in options:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boards.errors import QuantiseError
 from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
-from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, QNode
+from cnn.quantized import QActivate, QAdd, QAveragePool, QConvolution, QDense, QNode
 
 
 def require(condition: bool, node: QNode, sentence: str) -> None:
@@ -31,6 +31,8 @@ def expected_shape(node: QNode, inputs: tuple[QNode, ...]) -> Shape:
         return _slid(node, Shape(first.channels, op.size, op.size), op.stride, op.padding, first)
     if isinstance(op, QAveragePool):
         return Shape(first.channels, 1, 1)
+    if isinstance(op, QActivate):
+        return first
     if isinstance(op, QAdd):
         require(all(source.shape == first for source in inputs), node, "an add needs inputs of one shape")
         return first

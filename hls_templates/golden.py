@@ -15,6 +15,7 @@ OPERATIONS = (
     "dense",
     "average_pool",
     "add",
+    "activate",
     "max_pool",
     "concat",
     "slice",

@@ -21,6 +21,7 @@ from cnn.datatype import DataType
 from cnn.network import Concat, MaxPool, Padding, Reorg, Slice, Upsample
 from cnn.quantized import (
     MultiplyShift,
+    QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -53,6 +54,7 @@ _OPERATIONS: dict[type[Any], str] = {
     QDense: "dense",
     QAveragePool: "average_pool",
     QAdd: "add",
+    QActivate: "activate",
     MaxPool: "max_pool",
     Concat: "concat",
     Slice: "slice",
@@ -65,6 +67,7 @@ _FORMS: dict[type[Requantising], str] = {
     Thresholds: "thresholds",
 }
 _Computing = QConvolution | QDense | QAveragePool | QAdd
+_Parameters = _Computing | QActivate
 
 
 # ---------------------------------------------------------------- generating
@@ -85,9 +88,9 @@ def golden_files(network: QuantizedNetwork) -> dict[str, bytes]:
         height=network.input_shape.height,
         width=network.input_shape.width,
         parameter_bytes=len(parameters),
-        blocks=sum(isinstance(node.op, _Computing) for _, node in nodes),
+        blocks=sum(isinstance(node.op, _Parameters) for _, node in nodes),
         types=tuple(_type(datatype) for _, datatype in sorted(types.items())),
-        layers=tuple(_layer(index, node) for index, node in nodes),
+        layers=tuple(_layer(index, node, network) for index, node in nodes),
     )
     return {SOURCE: golden_source(values).encode(), PARAMETERS: parameters}
 
@@ -97,13 +100,17 @@ def _type(datatype: DataType) -> GoldenType:
     return GoldenType(datatype.name, carrier.name, carrier.itemsize, datatype.low, datatype.high, datatype.step)
 
 
-def _layer(index: int, node: QNode) -> GoldenLayer:
+def _layer(index: int, node: QNode, network: QuantizedNetwork) -> GoldenLayer:
     multipliers = node.op.multipliers if isinstance(node.op, QAdd) else ()
     by_block = isinstance(node.op, Reorg) and node.op.order == "block"
     operation = "space_to_depth" if by_block else _OPERATIONS[type(node.op)]
     form = _FORMS[type(node.op.requantiser)] if isinstance(node.op, _Computing) else _FORMS[Requantiser]
     type_name = node.type.datatype.name
-    return GoldenLayer(index, node.name, operation, node.inputs, type_name, _values(node.op), multipliers, form)
+    values = _values(node.op)
+    if isinstance(node.op, QActivate):
+        low = network.nodes[node.inputs[0]].type.datatype.low
+        values = {"low": low, "levels": node.op.table.values.size}
+    return GoldenLayer(index, node.name, operation, node.inputs, type_name, values, multipliers, form)
 
 
 def _values(op: QOp) -> dict[str, int]:
@@ -143,11 +150,13 @@ def _weights(op: _Computing) -> Integers:
 
 def _parameters(nodes: Sequence[QNode]) -> bytes:
     """golden.bin, as the comment in golden.cpp describes it."""
-    blocks = [_block(node.op) for node in nodes if isinstance(node.op, _Computing)]
+    blocks = [_block(node.op) for node in nodes if isinstance(node.op, _Parameters)]
     return MAGIC.encode() + struct.pack("<I", len(blocks)) + b"".join(blocks)
 
 
-def _block(op: _Computing) -> bytes:
+def _block(op: _Parameters) -> bytes:
+    if isinstance(op, QActivate):
+        return struct.pack("<I", op.table.values.size) + op.table.values.astype("<i4").tobytes()
     counts, weights = _counts(op), _weights(op)
     head = struct.pack("<IQI", counts["channels"], counts["weights"], counts["weight_bytes"])
     little = weights.astype(weights.dtype.newbyteorder("<"), copy=False)

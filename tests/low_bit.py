@@ -8,6 +8,7 @@ import numpy.typing as npt
 from cnn.datatype import UINT8, DataType
 from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
+    QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -17,6 +18,7 @@ from cnn.quantized import (
     QOp,
     QuantizedNetwork,
     Requantiser,
+    Table,
     TensorType,
 )
 
@@ -76,6 +78,12 @@ class Layers:
 
     def depthwise(self, kernel: int = 3, stride: int = 1) -> Layers:
         return self.conv(0, kernel, stride, None, True)
+
+    def curve(self) -> Layers:
+        """A drawn table."""
+        kind = self.nodes[self.last].type.datatype
+        values = self.random.integers(self.type.datatype.low, self.type.datatype.high + 1, kind.high - kind.low + 1)
+        return self.add("curve", QActivate(Table(values.astype(np.int64))), self.nodes[self.last].shape)
 
     def pool(self, size: int = 2, stride: int = 2) -> Layers:
         s = self.nodes[-1].shape

@@ -5,9 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from boards.errors import NetworkError
+from cnn.activations import FUNCTIONS
 from cnn.darknet.cfg import Section
 from cnn.limits import MAX_CHANNELS, MAX_MAP
-from cnn.network import Node, Op, Shape
+from cnn.network import ACTIVATIONS, Activate, Node, Op, Shape
+
+DARKNET_FUNCTIONS: dict[str, tuple[str, tuple[float, ...]]] = {
+    "elu": ("elu", (1.0,)),
+    "gelu": ("gelu_tanh", ()),
+    "hard_mish": ("hard_mish", ()),
+    "hardtan": ("clip", (-1.0, 1.0)),
+    "logistic": ("logistic", ()),
+    "mish": ("mish", ()),
+    "relie": ("leaky_relu", (0.01,)),
+    "selu": ("selu", (1.6732, 1.0507)),
+    "swish": ("silu", ()),
+    "tanh": ("tanh", ()),
+}
+"""darknet's names of functions that are looked up in a table, and their parameters (its src/activations.h)."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +53,15 @@ class Layers:
         """One more node that is also a darknet layer."""
         node = Node(self.name(stem), op, inputs or (self.last,), bounded(shape, section), section.source)
         return Layers((*self.nodes, node), (*self.layers, len(self.nodes)))
+
+    def activated(self, section: Section, activation: str) -> Layers:
+        """The last darknet layer with a function behind it that no requantiser can be; itself where one can."""
+        if activation in ACTIVATIONS:
+            return self
+        function, parameters = DARKNET_FUNCTIONS[activation]
+        op = Activate(function, parameters or FUNCTIONS[function].defaults)
+        larger = self.grown(section, function, op, self.shape)
+        return replace(larger, layers=(*self.layers[:-1], larger.last))
 
     def alias(self, index: int) -> Layers:
         """One more darknet layer that computes nothing: its output is that of a node that exists."""

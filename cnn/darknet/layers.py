@@ -14,7 +14,7 @@ import numpy as np
 from boards.errors import listed
 from cnn.darknet import heads
 from cnn.darknet.cfg import Section
-from cnn.darknet.graph import Layers, bounded, require
+from cnn.darknet.graph import DARKNET_FUNCTIONS, Layers, bounded, require
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS
 from cnn.network import (
     ACTIVATIONS,
@@ -42,6 +42,8 @@ from cnn.network import (
 # darknet prints for a picture have four digits: the first two forms give all four, the third does not.
 DARKNET_EPSILON = 1e-6
 
+CHOICES = (*ACTIVATIONS, *DARKNET_FUNCTIONS)
+
 
 def build_layers(sections: tuple[Section, ...], name: str) -> Network:
     """The topology: all weights, biases and batch norms are zero views of no memory.
@@ -56,7 +58,7 @@ def build_layers(sections: tuple[Section, ...], name: str) -> Network:
     for section in sections[1:]:
         layers = _BUILDERS[section.kind](layers, section)
         values += layers.shape.values
-        weights += parameter_count(layers.nodes[-1]) if layers.nodes[-1].source == section.source else 0
+        weights += sum(parameter_count(node) for node in layers.nodes[-2:] if node.source == section.source)
         require(values <= MAX_MAPS, section.source, f"the outputs of all layers exceed {MAX_MAPS:,} values")
         require(weights <= MAX_WEIGHTS, section.source, f"the network exceeds {MAX_WEIGHTS:,} weights")
     return Network(name, layers.nodes)
@@ -117,10 +119,14 @@ def _convolution(layers: Layers, section: Section) -> Layers:
     groups = _groups(section, layers.shape.channels, filters)
     shape, sides = _slid(section, layers.shape, size, stride, (pad, pad))
     weights = _zeros(filters, layers.shape.channels // groups, size, size)
-    activation = section.choice("activation", "logistic", ACTIVATIONS)
+    activation = section.choice("activation", "logistic", CHOICES)
     norm = _batch_norm(section, filters)
-    op = Convolution(weights, _zeros(filters), norm, stride, sides, groups, activation)
-    return layers.grown(section, "conv", op, replace(shape, channels=filters))
+    op = Convolution(weights, _zeros(filters), norm, stride, sides, groups, _fused(activation))
+    return layers.grown(section, "conv", op, replace(shape, channels=filters)).activated(section, activation)
+
+
+def _fused(activation: str) -> str:
+    return activation if activation in ACTIVATIONS else "linear"
 
 
 def _groups(section: Section, channels: int, filters: int) -> int:
@@ -154,10 +160,10 @@ def _average_pool(layers: Layers, section: Section) -> Layers:
 
 def _connected(layers: Layers, section: Section) -> Layers:
     outputs = section.integer("output", 1, 1, MAX_CHANNELS)
-    activation = section.choice("activation", "logistic", ACTIVATIONS)
+    activation = section.choice("activation", "logistic", CHOICES)
     weights = _zeros(outputs, layers.shape.values)
-    op = Dense(weights, _zeros(outputs), _batch_norm(section, outputs), activation)
-    return layers.grown(section, "dense", op, Shape(outputs, 1, 1))
+    op = Dense(weights, _zeros(outputs), _batch_norm(section, outputs), _fused(activation))
+    return layers.grown(section, "dense", op, Shape(outputs, 1, 1)).activated(section, activation)
 
 
 def _layer_index(layers: Layers, section: Section, key: str, value: int) -> int:
@@ -236,8 +242,9 @@ def _shortcut(layers: Layers, section: Section) -> Layers:
         section.source_of("from"),
         f"[shortcut] adds maps of one shape, not {layers.shape} and {summand}",
     )
-    op = Add(section.choice("activation", "linear", ACTIVATIONS))
-    return layers.grown(section, "add", op, layers.shape, layers.last, index)
+    activation = section.choice("activation", "linear", CHOICES)
+    added = layers.grown(section, "add", Add(_fused(activation)), layers.shape, layers.last, index)
+    return added.activated(section, activation)
 
 
 def _nothing(layers: Layers, section: Section) -> Layers:

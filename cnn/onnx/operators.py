@@ -10,7 +10,6 @@ import numpy as np
 
 from cnn.limits import MAX_KERNEL
 from cnn.network import (
-    LEAKY_SLOPE,
     Add,
     AveragePool,
     BatchNorm,
@@ -22,6 +21,7 @@ from cnn.network import (
     Softmax,
 )
 from cnn.onnx import shapes
+from cnn.onnx.activations import ACTIVATIONS, activation, gated
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map, bare_convolution
 from cnn.onnx.windows import slid
@@ -128,57 +128,11 @@ def _open(layers: Layers, operation: Operation, source: Map) -> Convolution | De
     return None
 
 
-def activation(layers: Layers, operation: Operation) -> Layers:
-    """Relu, LeakyRelu, Clip, Sigmoid, into the layer before it, or behind a 1×1 convolution that changes nothing."""
-    return _activated(layers, operation, _ACTIVATIONS[operation.kind](layers, operation))
-
-
-def _activated(layers: Layers, operation: Operation, name: str) -> Layers:
-    source = layers.map(operation)
-    op = layers.nodes[source.node].op
-    if isinstance(op, (Convolution, Dense, Add)) and op.activation == "linear" and layers.alone(operation):
-        return layers.changed(operation, source, replace(op, activation=name))
-    if name == "relu" and isinstance(op, (Convolution, Dense, Add)) and op.activation in ("relu", "relu6", "logistic"):
-        return layers.with_values(operation, source)
-    pointwise = replace(bare_convolution(None, layers.nodes[source.node].shape.channels), activation=name)
-    return layers.grown(operation, "conv", pointwise, layers.shape_of(source), source.node)
-
-
-def _leaky(layers: Layers, operation: Operation) -> str:
-    slope = operation.number("alpha", 0.01)
-    require(abs(slope - LEAKY_SLOPE) < 1e-6, f"leaky ReLU has the slope {LEAKY_SLOPE}, not {slope:g}")
-    return "leaky"
-
-
-def _clip(layers: Layers, operation: Operation) -> str:
-    low, high = (_bound(layers, operation, key, i) for key, i in (("min", 1), ("max", 2)))
-    if low == 0 and (high is None or high == float("inf")):
-        return "relu"
-    require((low, high) == (0, 6), f"values are cut off at 0…6 (relu6) or below 0 (relu), not at {low}…{high}")
-    return "relu6"
-
-
-def _bound(layers: Layers, operation: Operation, key: str, position: int) -> float | None:
-    if key in operation.attributes:
-        return operation.number(key, 0.0)
-    if layers.optional(operation, position) is None:
-        return None
-    return float(layers.constant(operation, position).ravel()[0])
-
-
-_ACTIVATIONS: dict[str, Callable[[Layers, Operation], str]] = {
-    "Relu": lambda layers, operation: "relu",
-    "LeakyRelu": _leaky,
-    "Clip": _clip,
-    "Sigmoid": lambda layers, operation: "logistic",
-}
-
-
 def arithmetic(layers: Layers, operation: Operation) -> Layers:
-    """Add of two maps; Add, Sub, Mul, Div of a map and a constant for all or for each channel."""
+    """Add, Sub, Mul, Div of a map and a constant for all or for each channel; of two maps Add, and Mul as a gate."""
     first, second = (layers.optional(operation, position) for position in (0, 1))
     if isinstance(first, Map) and isinstance(second, Map):
-        return _added(layers, operation)
+        return _joined(layers, operation)
     if isinstance(first, np.ndarray):
         require(operation.kind in ("Add", "Mul"), "the constant must be the second input")
         operation = replace(operation, inputs=(operation.inputs[1], operation.inputs[0]))
@@ -191,7 +145,9 @@ def arithmetic(layers: Layers, operation: Operation) -> Layers:
     return affine(layers, operation, source, number if operation.kind == "Mul" else np.reciprocal(number), zero)
 
 
-def _added(layers: Layers, operation: Operation) -> Layers:
+def _joined(layers: Layers, operation: Operation) -> Layers:
+    if operation.kind == "Mul":
+        return gated(layers, operation)
     require(operation.kind == "Add", f"{operation.kind} of two maps is no layer; a map and a constant would do")
     (first, shape), (second, second_shape) = (layers.picture(operation, position) for position in (0, 1))
     require(shape == second_shape, f"maps of one shape are added, not {shape} and {second_shape}")
@@ -296,11 +252,11 @@ def _refused(sentence: str) -> Builder:
 _QUANTISED = _refused("the file is quantised already: export the float network, which is quantised here")
 
 BUILDERS: dict[str, Builder] = {
+    **dict.fromkeys(ACTIVATIONS, activation),
     "Add": arithmetic,
     "AveragePool": average_pool,
     "BatchNormalization": batch_norm,
     "Cast": shapes.renamed,
-    "Clip": activation,
     "Concat": shapes.concat,
     "Conv": convolution,
     "Div": arithmetic,
@@ -310,7 +266,6 @@ BUILDERS: dict[str, Builder] = {
     "GlobalAveragePool": global_average,
     "GlobalMaxPool": global_max,
     "Identity": shapes.renamed,
-    "LeakyRelu": activation,
     "MatMul": dense,
     "MaxPool": max_pool,
     "Mul": arithmetic,
@@ -319,10 +274,8 @@ BUILDERS: dict[str, Builder] = {
     "QuantizeLinear": _QUANTISED,
     "DequantizeLinear": _QUANTISED,
     "ReduceMean": mean,
-    "Relu": activation,
     "Reshape": shapes.viewed,
     "Resize": shapes.resize,
-    "Sigmoid": activation,
     "Slice": shapes.slices,
     "Softmax": softmax,
     "SpaceToDepth": shapes.space_to_depth,

@@ -14,10 +14,12 @@ import numpy.typing as npt
 
 from boards.errors import QuantiseError, faults
 from cnn.accumulator import magnitude
+from cnn.activations import FUNCTIONS
 from cnn.datatype import DataType
 from cnn.network import (
     ACTIVATIONS,
     LEAKY_SLOPE,
+    Activate,
     Add,
     AveragePool,
     Convolution,
@@ -33,6 +35,7 @@ from cnn.quantisation.tensor_types import HOST, tensor_types
 from cnn.quantisation.widths import shared_bits
 from cnn.quantized import (
     IntArray,
+    QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -42,9 +45,10 @@ from cnn.quantized import (
     QOp,
     QuantizedNetwork,
     Requantiser,
+    Table,
     TensorType,
 )
-from cnn.quantized_check import MULTIPLIER_LIMIT, SHIFT_LIMIT, check_quantized
+from cnn.quantized_check import MULTIPLIER_LIMIT, SHIFT_LIMIT, TABLE_BITS, check_quantized
 
 FORMATS = (4, 8, 16)
 """Bits of weights and activations that an accelerator is made for."""
@@ -132,7 +136,7 @@ def _unsupported(node: Node, network: Network) -> str:
 
 
 def _unsupported_activation(activation: str) -> str:
-    if activation == "logistic" or activation not in ACTIVATIONS:
+    if activation not in ACTIVATIONS:
         return f"activation {activation}, only linear, leaky, relu and relu6 are one multiplication"
     return ""
 
@@ -156,7 +160,22 @@ def _quantise_op(node: Node, network: Network, inputs: tuple[TensorType, ...], o
         return QAveragePool(_plain_requantiser(ratio, shape.channels, "linear", node))
     if isinstance(op, Add):
         return _quantise_add(op.activation, inputs, output, node)
+    if isinstance(op, Activate):
+        return QActivate(_table(op, inputs[0], output, node))
     return op
+
+
+def _table(op: Activate, source: TensorType, output: TensorType, node: Node) -> Table:
+    """y = round(f(x · input scale) / output scale), saturated, for every value x of the input."""
+    read, out = source.datatype, output.datatype
+    if read.bits > TABLE_BITS:
+        raise QuantiseError(
+            f"{node.name!r} ({node.source}): {op.function} is a table of at most {1 << TABLE_BITS} values, but its "
+            f"input has {read.bits} bits; take 8 or fewer for activations"
+        )
+    x = np.arange(read.low, read.high + 1) * np.float64(source.scale)
+    y = np.floor(FUNCTIONS[op.function].values(x, *op.parameters) / output.scale + 0.5)
+    return Table(np.clip(y, out.low, out.high).astype(np.int64))
 
 
 def _quantise_add(activation: str, inputs: tuple[TensorType, ...], output: TensorType, node: Node) -> QAdd:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from boards.errors import QuantiseError
 from cnn.datatype import INT16, UINT8, DataType
 from cnn.network import (
+    Activate,
     Add,
     AveragePool,
     Concat,
@@ -30,7 +31,7 @@ from cnn.quantisation.calibration import Ranges
 from cnn.quantized import TensorType
 
 PASSES_ON = (MaxPool, Concat, Slice, Reorg, Upsample)
-COMPUTES = (Convolution, Dense, AveragePool, Add)
+COMPUTES = (Convolution, Dense, AveragePool, Add, Activate)
 HOST = (Softmax, Detection)
 
 PIXEL = TensorType(UINT8, 1 / 255)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from cnn.datatype import DataType
 from cnn.network import MaxPool, Padding, Shape
-from cnn.quantized import IntArray, Requantising
+from cnn.quantized import IntArray, Requantising, Table
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class VectorVector:
 
 @dataclass(frozen=True, eq=False)
 class Activate:
-    """Thresholding or requantisation as a block of its own."""
+    """Thresholding, requantisation or a table as a block of its own."""
 
-    activation: Requantising
+    activation: Requantising | Table
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,7 @@ from cnn.network import (
     Upsample,
 )
 from cnn.quantized import (
+    QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -264,6 +265,8 @@ def _plain_op(node: QNode) -> g.BlockOp:
         return g.Source()
     if isinstance(op, QAveragePool):
         return g.GlobalPool(op.requantiser)
+    if isinstance(op, QActivate):
+        return g.Activate(op.table)
     if isinstance(op, QAdd):
         return g.Add(op.multipliers, op.requantiser)
     if isinstance(op, Concat):

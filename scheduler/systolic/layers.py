@@ -20,6 +20,7 @@ import numpy as np
 
 from boards.errors import ScheduleError, faults
 from cnn.network import (
+    Activate,
     Add,
     AveragePool,
     Concat,
@@ -37,6 +38,7 @@ from cnn.network import (
 )
 from cnn.quantized import (
     IntArray,
+    QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -67,7 +69,7 @@ INPUTS, CONVOLUTIONS, CONNECTED, AVERAGES = (
 )
 """Operations of float networks and of quantised ones: what can be mapped is the same."""
 
-ONLY_STREAMED = (Add, QAdd, Concat, MaxPool, Reorg, Slice, Upsample)
+ONLY_STREAMED = (Activate, QActivate, Add, QAdd, Concat, MaxPool, Reorg, Slice, Upsample)
 """Operations that the streaming style has where the array has not."""
 
 

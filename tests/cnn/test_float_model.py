@@ -86,7 +86,6 @@ def test_activations() -> None:
         "leaky": [-20, -0.1, 0, 1, 7, 200],
         "relu": [0, 0, 0, 1, 7, 200],
         "relu6": [0, 0, 0, 1, 6, 6],
-        "logistic": [0, 0.26894143, 0.5, 0.7310586, 0.999089, 1],
     }
     for name, values in expected.items():
         np.testing.assert_allclose(activate(x.copy(), name), values, rtol=1e-5, atol=1e-7, err_msg=name)

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from boards.errors import QuantiseError
-from cnn.datatype import INT8, INT32, UINT8, DataType
+from cnn.datatype import BIPOLAR, INT8, INT32, UINT8, DataType
 from cnn.integer_model import requantise
 from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
 from cnn.quantisation.tensor_types import _scale
 from cnn.quantisation.thresholds import thresholds_of
 from cnn.quantized import (
     MultiplyShift,
+    QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -24,6 +25,7 @@ from cnn.quantized import (
     QNode,
     QOp,
     QuantizedNetwork,
+    Table,
     TensorType,
     Thresholds,
     identity,
@@ -105,6 +107,20 @@ def test_thresholds_lie_within_33_bits_and_ascend() -> None:
     assert f"thresholds must be −2^31…2^31, not 0…{2**31 + 1}" in refusal(with_thresholds(0, 1, 2**31 + 1))
     assert "thresholds must ascend in every channel" in refusal(with_thresholds(0, 2, 1))
     assert "thresholds must be int64 [1, 3], not int64 [1, 2]" in refusal(with_thresholds(0, 1))
+
+
+def test_a_table_has_a_value_of_the_output_for_each_of_its_input() -> None:
+    def with_values(values: Sequence[int], out: DataType = INT8) -> QuantizedNetwork:
+        op = QActivate(Table(np.array(values, np.int64)))
+        return network(op, Shape(1, 1, 1), Shape(1, 1, 1), TensorType(out, 1.0))
+
+    check_quantized(with_values(range(-128, 128)))
+    assert "a table must be int64 [256], not int64 [255]" in refusal(with_values(range(-128, 127)))
+    assert "a table's values must be INT8, not -127…128" in refusal(with_values(range(-127, 129)))
+    assert "a table gives no BIPOLAR" in refusal(with_values([-1] * 256, BIPOLAR))
+    wide = dense([1])
+    reader = QNode("reader", QActivate(Table(np.zeros(256, np.int64))), (1,), Shape(1, 1, 1), SUMS, "test:3")
+    assert "a table's input has at most 8 bits, not INT32" in refusal(replace(wide, nodes=(*wide.nodes, reader)))
 
 
 def test_thresholds_make_at_most_8_bits() -> None:

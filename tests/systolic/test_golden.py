@@ -20,6 +20,7 @@ from cnn.integer_model import run_integer
 from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
 from cnn.quantized import (
     MultiplyShift,
+    QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -30,6 +31,7 @@ from cnn.quantized import (
     QuantizedNetwork,
     Requantiser,
     Requantising,
+    Table,
     TensorType,
     Thresholds,
     on_host,
@@ -129,6 +131,11 @@ class Builder:
         r = self.requantising(form, shape.channels, spread, out)
         return self.put(name, QAdd(multipliers, r), at, shape, out)
 
+    def curve(self, name: str, at: int) -> int:
+        source = self.nodes[at]
+        values = np.random.default_rng(at).integers(-(1 << 15), 1 << 15, source.type.datatype.levels + 1)
+        return self.put(name, QActivate(Table(values.astype(np.int64))), (at,), source.shape, INT16)
+
     def pool(self, name: str, at: int, size: int, stride: int, padding: Padding = NONE) -> int:
         shape = self.nodes[at].shape
         high = (shape.height + padding.top + padding.bottom - size) // stride + 1
@@ -177,7 +184,7 @@ def branches(seed: int) -> QuantizedNetwork:
     down = b.convolution("down", stem, 8, stride=2, groups=8)
     low = b.convolution("low", down, 6, (5, 5), 2, Padding(2, 2, 2, 2))
     up = b.upsample("up", low, 2)
-    cut = b.convolution("cut", up, 6, (2, 2), padding=Padding(0, 0, 0, 1))
+    cut = b.convolution("cut", b.curve("curve", up), 6, (2, 2), padding=Padding(0, 0, 0, 1))
     met = b.add("met", down, b.convolution("other", down, 8, (1, 1), padding=NONE))
     both = b.concat("both", deep, down, met, deep)
     head = b.convolution("head", both, 7, (1, 1), padding=NONE, out=INT16)
@@ -328,7 +335,7 @@ def test_the_networks_reach_what_they_are_for() -> None:
         assert min(at_low, at_high) > 0.02, name
         assert at_low + at_high < 0.7, name
         assert negative > 0.1, name
-    assert operations == {"QInput", "QConvolution", "QDense", "QAveragePool", "QAdd"} | moves
+    assert operations == {"QInput", "QConvolution", "QDense", "QAveragePool", "QAdd", "QActivate"} | moves
 
 
 def test_no_warning_and_no_undefined_behaviour(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -369,6 +376,8 @@ def shift_offset(network: QuantizedNetwork, data: bytes, name: str) -> int:
     """Where the first shift of a layer is in golden.bin, by the layout that golden.cpp describes."""
     position = 12
     for node in network.nodes:
+        if isinstance(node.op, QActivate):
+            position += 4 + 4 * node.op.table.values.size
         if not isinstance(node.op, (QConvolution, QDense, QAveragePool, QAdd)):
             continue
         channels, weights, weight_bytes = struct.unpack_from("<IQI", data, position)
@@ -433,7 +442,7 @@ def _spoil_shift(value: int) -> Callable[[bytes], bytes]:
         (lambda data: b"", r"golden\.bin must have \d+ bytes, but has 0; is it truncated"),
         (lambda data: data + b"\0", r"golden\.bin must have \d+ bytes, but has more; is it of another network\?"),
         (_spoil(0, b"PK"), r"golden\.bin must begin with GOLDEN01"),
-        (_spoil(8, b"\x07"), r"golden\.bin: its count of layers must be 10, not 7"),
+        (_spoil(8, b"\x07"), r"golden\.bin: its count of layers must be 11, not 7"),
         (_spoil(12, b"\x09"), r"golden\.bin: stem: the channels must be 8, not 9"),
         (_spoil(23, b"\x80"), r"golden\.bin: stem: the count of weights must be 216, not -\d+"),
         (_spoil(24, b"\x02"), r"golden\.bin: stem: the bytes of a weight must be 1, not 2"),

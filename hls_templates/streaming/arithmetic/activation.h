@@ -120,4 +120,20 @@ struct thresholds_t {
     }
 };
 
+// y = value[sum − LOW]: any function of one input value, whose LEVELS values begin with LOW. Every lane looks up by
+// itself in the same read-only memory, which distributed memory serves: LEVELS / 64 LUTs a bit and lane.
+template <int BITS, bool SIGNED, int LOW, int LEVELS>
+struct table_t {
+    typedef integer<BITS, SIGNED> output_t;
+    static constexpr int LATE = 0;
+    integer<BITS, SIGNED> value[LEVELS];
+
+    template <class SUM>
+    output_t operator()(int, int, SUM sum) const {
+#pragma HLS INLINE
+#pragma HLS BIND_STORAGE variable = value type = rom_np impl = lutram
+        return value[int(sum) - LOW];
+    }
+};
+
 #endif  // SYSTOLIC_ACTIVATION_H

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cnn.datatype import DataType
-from cnn.quantized import MultiplyShift, Requantiser, Requantising, Thresholds
+from cnn.quantized import MultiplyShift, Requantiser, Requantising, Table, Thresholds
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming.area.memory import memory
 from scheduler.streaming.area.packing import activation_dsps
@@ -20,6 +20,10 @@ REQUANTISER_BITS, MULTIPLY_SHIFT_BITS = 72, 71
 """Of a channel: bias, multipliers, shift."""
 
 
+LUT_ENTRIES = 64
+"""Of a LUT of six inputs as a memory."""
+
+
 @dataclass(frozen=True)
 class Functors:
     """The activations of a block: PE × pixels of them, each with the constants of NF channels, on sums of sum_bits."""
@@ -31,13 +35,20 @@ class Functors:
     out: DataType
 
 
-def activation_parts(activation: Requantising | None, functors: Functors, family: str) -> list[Part]:
+def activation_parts(activation: Requantising | Table | None, functors: Functors, family: str) -> list[Part]:
     """Tables and arithmetic; nothing where the sums leave as they are. family: of the board."""
     if activation is None:
         return []
     if isinstance(activation, Thresholds):
         return [_thresholds(functors, family)]
+    if isinstance(activation, Table):
+        return [_table(activation, functors)]
     return _requantisers(activation, functors, family)
+
+
+def _table(table: Table, functors: Functors) -> Part:
+    luts = ceil_div(table.values.size, LUT_ENTRIES) * functors.out.bits * functors.pe * functors.pixels
+    return Part("table", StreamingUsage(lut=luts), "a LUT for 64 values of a bit, in every lane")
 
 
 def _thresholds(functors: Functors, family: str) -> Part:

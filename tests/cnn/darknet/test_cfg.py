@@ -38,7 +38,7 @@ def test_remarks_spaces_and_carriage_returns_are_no_matter(tmp_path: Path) -> No
         (NET + "[lstm]\n", "net.cfg:6: unknown section [lstm]; known are avgpool, "),
         (NET + "[reorg]\nreverse=1\n", "net.cfg:7: reverse=1 in [reorg] is not supported, only reverse=0"),
         (NET + CONV + "xnor=1\n", "net.cfg:12: xnor=1 in [convolutional] is not supported, only xnor=0"),
-        (NET + "[conv]\nactivation=mish\n", "net.cfg:7: activation of [convolutional] must be one of linear, leaky, "),
+        (NET + "[conv]\nactivation=lhtan\n", "net.cfg:7: activation of [convolutional] must be one of linear, leaky, "),
         (NET + "[conv]\nfilters=many\n", "net.cfg:7: filters of [convolutional] must be whole numbers"),
         (NET + "[conv]\nfilters=0\n", "net.cfg:7: [convolutional] needs filters = 1…65536, not '0'"),
         (NET + "[conv]\nfilters=99999999999\n", "whole numbers of at most 9 digits, not '99999999999'"),

@@ -25,6 +25,7 @@ REFUSED = (
     "changes the order of the values",
     "it is over the channels of one position",
     "a mean is taken over height and width",
+    "one slope for all channels is needed",
 )
 """Why a case is no network here."""
 

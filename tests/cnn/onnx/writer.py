@@ -9,6 +9,7 @@ import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from cnn.network import (
+    Activate,
     Add,
     AveragePool,
     Concat,
@@ -27,8 +28,8 @@ from cnn.network import (
 ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "leaky": ("LeakyRelu", {"alpha": 0.1}),
     "relu": ("Relu", {}),
-    "logistic": ("Sigmoid", {}),
 }
+FUNCTIONS = {"logistic": "Sigmoid", "tanh": "Tanh", "mish": "Mish", "selu": "Selu"}
 
 
 class Writer:
@@ -80,6 +81,8 @@ def _put(writer: Writer, node: Node, network: Network, inputs: list[str]) -> str
         return _activated(writer, _product(writer, op, network.nodes[node.inputs[0]], inputs[0]), op.activation)
     if isinstance(op, Add):
         return _activated(writer, writer.put("Add", inputs), op.activation)
+    if isinstance(op, Activate):
+        return writer.put(FUNCTIONS[op.function], inputs)
     if isinstance(op, MaxPool):
         sides, stride = [op.size] * 2, [op.stride] * 2
         return writer.put("MaxPool", inputs, kernel_shape=sides, strides=stride, pads=_pads(op.padding))

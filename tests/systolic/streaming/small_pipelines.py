@@ -28,10 +28,10 @@ ESTIMATE = {"dsp": 1, "lut": 1, "lutram": 0, "bram36": 0, "uram": 0}
 
 
 def every_block() -> QuantizedNetwork:
-    """Windows of both kinds, depthwise, pools, joins, slices, reorg, up-sampling, a whole-map layer, two outputs."""
+    """Windows, depthwise, a table, pools, joins, slices, reorg, up-sampling, a whole-map layer, two outputs."""
     made = Layers(3, 12, 16).conv(8, 3).pool()
     first = made.last
-    made.depthwise().conv(8, 1).sum(first, made.last)
+    made.depthwise().curve().conv(8, 1).sum(first, made.last)
     added = made.last
     made.slice(0, 4, added)
     low = made.last

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
-from cnn.quantized import IntArray, MultiplyShift, Requantiser, Requantising, Thresholds
+from cnn.quantized import IntArray, MultiplyShift, Requantiser, Requantising, Table, Thresholds
 from hls_templates.streaming.sources import Constant
 
 Integers = npt.NDArray[np.integer]
@@ -50,6 +50,12 @@ class Activation:
 
     def constant(self, name: str, reason: str) -> Constant:
         return Constant(name, self.type, self.fields, (), reason)
+
+
+def lookup(table: Table, source: DataType, out: DataType) -> Activation:
+    """The functor of a table that a value of ``source`` is looked up in."""
+    signed = "true" if out.signed else "false"
+    return Activation(f"table_t<{out.bits}, {signed}, {source.low}, {table.values.size}>", (table.values,))
 
 
 def activation(requantising: Requantising | None, out: DataType, pe: int, channels: int) -> Activation:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.datatype import DataType
-from cnn.quantized import Requantising
+from cnn.quantized import Requantising, Table
 from hls_templates.streaming.sources import Connection, Constant, Element, Instance, Packet, Tap, WeightPort, Wire
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
@@ -120,10 +120,14 @@ class Netlist:
             )
         )
 
-    def activation(self, site: Site, requantising: Requantising | None, channels: int) -> str:
+    def activation(self, site: Site, requantising: Requantising | Table | None, channels: int) -> str:
         """A new constant; its name."""
         name = f"{site.block.name}_activation"
-        functor = c.activation(requantising, site.block.outputs[0].datatype, site.fold.pe, channels)
+        out = site.block.outputs[0].datatype
+        if isinstance(requantising, Table):
+            functor = c.lookup(requantising, self.datatype_in(site), out)
+        else:
+            functor = c.activation(requantising, out, site.fold.pe, channels)
         self.constants.append(functor.constant(name, f"{site.block.name}: what a sum becomes"))
         return name
 

@@ -87,7 +87,8 @@ std::vector<unsigned char> read_file(const std::string &path, std::size_t bytes)
 //   requantiser     bias, multiplier, negative, shift as int32 [channels] each
 //   multiply_shift  multiplier int32, bias int64, shift int32, [channels] each
 //   thresholds      flip int32 [channels], thresholds int64 [channels][levels]
-// All little-endian, two's complement.
+// The block of an activation is the count of its table's values (4 bytes), then what each value of the input becomes,
+// the least first, int32. All little-endian, two's complement.
 class parameters_t {
   public:
     explicit parameters_t(const std::string &path) : path_(path), data_(read_file(path, 1180)) {
@@ -120,6 +121,11 @@ class parameters_t {
             numbers.shift = read_within(layer + ": a shift", channels, 4, 1, 47);
         }
         return numbers;
+    }
+
+    std::vector<integer> next_table(const std::string &layer, integer levels) {
+        expect(layer + ": the values of its table", levels, 4);
+        return read_many(levels, 4);
     }
 
   private:
@@ -267,6 +273,13 @@ map_t add(const std::vector<std::pair<const map_t *, integer>> &inputs, const nu
                 for (const auto &[in, multiplier] : inputs) sum += in->at(c, y, x) * multiplier;
                 out.at(c, y, x) = requantise(sum, numbers, c, type);
             }
+    return out;
+}
+
+// A function of each value by itself, by a table of what each becomes. low: the least value of the input.
+map_t activate(const map_t &in, const std::vector<integer> &table, integer low) {
+    map_t out = in;
+    for (integer &value : out.values) value = table.at(value - low);
     return out;
 }
 

@@ -1,0 +1,93 @@
+"""Element-wise functions that no requantiser can be: the accelerator looks them up in a table.
+
+What one multiplication can do (linear, leaky, ReLU, ReLU6) belongs to the layer before (``cnn.network.ACTIVATIONS``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Function:
+    """values: float64 of any shape and the parameters → float64 of that shape. defaults: of the parameters."""
+
+    values: Callable[..., Any]
+    defaults: tuple[float, ...] = ()
+
+
+def logistic(x: Floats) -> Floats:
+    """1 / (1 + exp(−x)), in the form that cannot overflow."""
+    return np.asarray(0.5 * np.tanh(0.5 * x) + 0.5)
+
+
+def softplus(x: Floats) -> Floats:
+    """log(1 + exp(x))."""
+    return np.asarray(np.logaddexp(0.0, x))
+
+
+def _error_function(x: Floats) -> Floats:
+    """erf within 1.2e-7: Numerical Recipes in C, 2nd edition, equation 6.2.8 (erfcc)."""
+    t = 1.0 / (1.0 + 0.5 * np.abs(x))
+    terms = (-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587)
+    series = np.polynomial.polynomial.polyval(t, (*terms, -0.82215223, 0.17087277))
+    return np.asarray(np.copysign(1.0 - t * np.exp(-x * x + series), x))
+
+
+def _gelu(x: Floats) -> Floats:
+    return 0.5 * x * (1.0 + _error_function(x / np.sqrt(2.0)))
+
+
+def _gelu_by_tanh(x: Floats) -> Floats:
+    return np.asarray(0.5 * x * (1.0 + np.tanh(np.sqrt(2.0 / np.pi) * (x + 0.044715 * x**3))))
+
+
+def _hard_sigmoid(x: Floats, alpha: float, beta: float) -> Floats:
+    return np.clip(alpha * x + beta, 0.0, 1.0)
+
+
+def _elu(x: Floats, alpha: float) -> Floats:
+    return np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)
+
+
+def _selu(x: Floats, alpha: float, gamma: float) -> Floats:
+    return gamma * _elu(x, alpha)
+
+
+def _celu(x: Floats, alpha: float) -> Floats:
+    return np.where(x < 0, alpha * np.expm1(np.minimum(x, 0) / alpha), x)
+
+
+def _hard_mish(x: Floats) -> Floats:
+    return np.where(x > 0, x, np.where(x > -2, x * x / 2 + x, 0.0))
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    "abs": Function(np.abs),
+    "celu": Function(_celu, (1.0,)),
+    "clip": Function(np.clip, (0.0, 1.0)),
+    "elu": Function(_elu, (1.0,)),
+    "gelu": Function(_gelu),
+    "gelu_tanh": Function(_gelu_by_tanh),
+    "hard_mish": Function(_hard_mish),
+    "hard_sigmoid": Function(_hard_sigmoid, (0.2, 0.5)),
+    "hard_swish": Function(lambda x, alpha, beta: x * _hard_sigmoid(x, alpha, beta), (1 / 6, 0.5)),
+    "leaky_relu": Function(lambda x, slope: np.where(x < 0, slope * x, x), (0.01,)),
+    "logistic": Function(logistic),
+    "mish": Function(lambda x: x * np.tanh(softplus(x))),
+    "selu": Function(_selu, (1.67326319217681884765625, 1.05070102214813232421875)),
+    "silu": Function(lambda x: x * logistic(x)),
+    "softplus": Function(softplus),
+    "softsign": Function(lambda x: x / (1.0 + np.abs(x))),
+    "tanh": Function(np.tanh),
+    "tanh_softplus": Function(lambda x: np.tanh(softplus(x))),
+    "thresholded_relu": Function(lambda x, threshold: np.where(x > threshold, x, 0.0), (1.0,)),
+}
+"""By the name of ``cnn.network.Activate``. Defaults are those of ONNX."""

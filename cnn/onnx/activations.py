@@ -1,0 +1,134 @@
+"""Operators that do something to each value by itself: with the layer before it, or as a layer by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from cnn.activations import FUNCTIONS
+from cnn.network import ACTIVATIONS as FUSED
+from cnn.network import LEAKY_SLOPE, Activate, Add, Convolution, Dense
+from cnn.onnx.graph import Operation, RefusedError, require
+from cnn.onnx.layers import Layers, Map, bare_convolution
+
+GATES = {"logistic": "silu", "hard_sigmoid": "hard_swish", "tanh_softplus": "mish"}
+"""f → what x · f(x) is called."""
+
+NEVER_BELOW_0 = ("relu", "relu6", "logistic", "hard_sigmoid", "softplus")
+
+
+def activation(layers: Layers, operation: Operation) -> Layers:
+    """Every operator of ACTIVATIONS."""
+    function = ACTIVATIONS[operation.kind](layers, operation)
+    source = layers.map(operation)
+    node, alone = layers.nodes[source.node], layers.alone(operation)
+    if function.function == "relu" and _name_of(node.op) in NEVER_BELOW_0:
+        return layers.with_values(operation, source)
+    if function.function in FUSED:
+        return _fused(layers, operation, function.function)
+    if function.function == "tanh" and alone and node.op == Activate("softplus"):
+        return layers.changed(operation, source, Activate("tanh_softplus"))
+    larger = layers.grown(operation, function.function, function, node.shape, source.node)
+    return larger.with_values(operation, Map(len(layers.nodes), source.shape))
+
+
+def _fused(layers: Layers, operation: Operation, name: str) -> Layers:
+    """Into the layer before, or behind a 1×1 convolution that changes nothing."""
+    source = layers.map(operation)
+    node = layers.nodes[source.node]
+    if layers.alone(operation) and isinstance(node.op, (Convolution, Dense, Add)) and node.op.activation == "linear":
+        return layers.changed(operation, source, replace(node.op, activation=name))
+    pointwise = replace(bare_convolution(None, node.shape.channels), activation=name)
+    return layers.grown(operation, "conv", pointwise, layers.shape_of(source), source.node)
+
+
+def _name_of(op: object) -> str:
+    if isinstance(op, Activate):
+        return op.function
+    return op.activation if isinstance(op, (Convolution, Dense, Add)) else ""
+
+
+def gated(layers: Layers, operation: Operation) -> Layers:
+    """Mul of a map and a function of it, as exporters write SiLU, hard swish and mish."""
+    for position in (0, 1):
+        gate, source = layers.map(operation, position), layers.map(operation, 1 - position)
+        node = layers.nodes[gate.node]
+        known = isinstance(node.op, Activate) and node.op.function in GATES and node.inputs == (source.node,)
+        if known and layers.alone(operation, position):
+            assert isinstance(node.op, Activate)
+            return layers.changed(operation, gate, replace(node.op, function=GATES[node.op.function]))
+    raise RefusedError("two maps are multiplied only as x · f(x), where f is Sigmoid, HardSigmoid or Tanh of Softplus")
+
+
+def _leaky(_: Layers, operation: Operation) -> Activate:
+    slope = operation.number("alpha", 0.01)
+    return Activate("leaky") if abs(slope - LEAKY_SLOPE) < 1e-6 else Activate("leaky_relu", (slope,))
+
+
+def _prelu(layers: Layers, operation: Operation) -> Activate:
+    slopes = layers.constant(operation, 1)
+    require(slopes.size == 1, f"one slope for all channels is needed, not {slopes.size}")
+    return Activate("leaky_relu", (float(slopes.ravel()[0]),))
+
+
+def _clip(layers: Layers, operation: Operation) -> Activate:
+    low, high = (_bound(layers, operation, key, i) for key, i in (("min", 1), ("max", 2)))
+    if low == 0 and high in (6, np.inf):
+        return Activate("relu6" if high == 6 else "relu")
+    require(low <= high, f"values are cut off at a range, not at {low}…{high}")
+    return Activate("clip", (low, high))
+
+
+def _bound(layers: Layers, operation: Operation, key: str, position: int) -> float:
+    if key in operation.attributes:
+        return operation.number(key, 0.0)
+    if layers.optional(operation, position) is None:
+        return -np.inf if key == "min" else np.inf
+    return float(layers.constant(operation, position).ravel()[0])
+
+
+def _swish(_: Layers, operation: Operation) -> Activate:
+    alpha = operation.number("alpha", 1.0)
+    require(alpha == 1, f"swish is x · sigmoid(x), its alpha is 1, not {alpha:g}")
+    return Activate("silu")
+
+
+def _gelu(_: Layers, operation: Operation) -> Activate:
+    return Activate("gelu_tanh" if operation.text("approximate", "none") == "tanh" else "gelu")
+
+
+def _named(name: str, *attributes: str) -> Callable[[Layers, Operation], Activate]:
+    """A function of the same parameters."""
+    defaults = FUNCTIONS[name].defaults if name in FUNCTIONS else ()
+    assert len(attributes) in (0, len(defaults))
+
+    def parameters(_: Layers, operation: Operation) -> Activate:
+        numbers = (operation.number(key, value) for key, value in zip(attributes, defaults, strict=True))
+        return Activate(name, tuple(numbers) if attributes else defaults)
+
+    return parameters
+
+
+ACTIVATIONS: dict[str, Callable[[Layers, Operation], Activate]] = {
+    "Abs": _named("abs"),
+    "Celu": _named("celu", "alpha"),
+    "Clip": _clip,
+    "Elu": _named("elu", "alpha"),
+    "Gelu": _gelu,
+    "HardSigmoid": _named("hard_sigmoid", "alpha", "beta"),
+    "HardSwish": _named("hard_swish"),
+    "LeakyRelu": _leaky,
+    "Mish": _named("mish"),
+    "PRelu": _prelu,
+    "Relu": _named("relu"),
+    "Selu": _named("selu", "alpha", "gamma"),
+    "Sigmoid": _named("logistic"),
+    "Softplus": _named("softplus"),
+    "Softsign": _named("softsign"),
+    "Swish": _swish,
+    "Tanh": _named("tanh"),
+    "ThresholdedRelu": _named("thresholded_relu", "alpha"),
+}
+"""Operator → a name of cnn.network.ACTIVATIONS, or one of cnn.activations with its parameters."""
