@@ -21,11 +21,11 @@ from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
 from cnn.darknet.files import read_darknet, read_names, write_darknet_weights
 from cnn.exported.network import read_exported
 from cnn.network import FloatArray, Network
-from cnn.npz import write_arrays
 from cnn.onnx.network import read_onnx
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantized import QuantizedNetwork
+from cnn.stored.npz import write_arrays
 from host.vision.channels import load_frame, network_input
 from host.vision.picture import Pixels
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from boards import reader
-from cnn import limits, quantized_file
+from cnn import limits
 from cnn.darknet import cfg, files
 from cnn.exported import topology_file
 from cnn.onnx import file as onnx_file
 from cnn.quantized_check import MAP_LIMIT
+from cnn.stored import quantized_file
 from host.contract.manifest import LARGEST_MANIFEST
 from host.contract.parts import LARGEST_BUFFER
 from host.contract.simulation_library import LARGEST_SOURCE

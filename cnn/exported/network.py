@@ -36,7 +36,6 @@ from cnn.network import (
     Node,
     Op,
 )
-from cnn.npz import array_names, read_arrays
 from cnn.quantized import (
     IntArray,
     MultiplyShift,
@@ -50,6 +49,7 @@ from cnn.quantized import (
     identity,
 )
 from cnn.quantized_check import check_quantized
+from cnn.stored.npz import array_names, read_arrays
 
 PIXEL = TensorType(UINT8, 1 / 255)
 

@@ -11,7 +11,7 @@ import numpy as np
 from boards.errors import SimulationError
 from cnn.integer_model import Integers
 from cnn.quantized import QuantizedNetwork
-from cnn.quantized_file import FILE_LIMIT, from_npz
+from cnn.stored.quantized_file import FILE_LIMIT, from_npz
 from host.contract.codec import read_bounded
 from host.contract.parts import Layer, Manifest
 from systolic.execution.build import Variant

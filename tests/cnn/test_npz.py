@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from boards.errors import NetworkError
-from cnn.npz import npy, read_arrays, write_arrays
+from cnn.stored.npz import npy, read_arrays, write_arrays
 
 ORDERS: tuple[Literal["C", "F"], ...] = ("C", "F")
 SHAPES = {"a": (2, 3), "b": (4,)}

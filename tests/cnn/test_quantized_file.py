@@ -18,8 +18,8 @@ from cnn.network import Network
 from cnn.quantisation.calibration import Ranges
 from cnn.quantisation.quantise import quantise
 from cnn.quantized import QConvolution, QuantizedNetwork, Requantiser, Thresholds
-from cnn.quantized_file import from_npz, to_npz
-from cnn.quantized_reader import FORMAT, HEADER
+from cnn.stored.quantized_file import from_npz, to_npz
+from cnn.stored.quantized_reader import FORMAT, HEADER
 from tests.cnn import networks
 from tests.cnn.quantisation.test_thresholds import binary
 from tests.kinds import as_kind

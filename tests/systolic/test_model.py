@@ -12,7 +12,7 @@ from boards.errors import NetworkError, PictureError
 from cnn import zoo
 from cnn.float_model import run_float
 from cnn.network import Shape
-from cnn.quantized_file import to_npz
+from cnn.stored.quantized_file import to_npz
 from host.vision.picture import FITS
 from systolic.model import Calibration, calibration_inputs, load_model, quantise_model, reload, sample_pictures
 from tests.detectors import LABELS, tiny_files

@@ -15,7 +15,7 @@ from cnn import zoo
 from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.quantized_file import from_npz
+from cnn.stored.quantized_file import from_npz
 from systolic.cli.main import main
 from systolic.model import reload
 from tests.cnn.onnx.test_network import GRAPHS, JOINS

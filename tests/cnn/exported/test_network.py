@@ -26,7 +26,7 @@ from cnn.network import BatchNorm, Convolution, Detection
 from cnn.quantisation.fidelity import fidelity
 from cnn.quantisation.thresholds import thresholds_of
 from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork, Requantiser, Requantising, Thresholds
-from cnn.quantized_file import from_npz, to_npz
+from cnn.stored.quantized_file import from_npz, to_npz
 from tests.cnn.exported.test_topology_file import convolution, described, parsed
 from tests.cnn.networks import picture as waves
 from tests.kinds import as_kind

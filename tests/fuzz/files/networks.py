@@ -17,9 +17,9 @@ from cnn.exported.network import array_shapes, read_exported
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import parse_topology
 from cnn.network import Network
-from cnn.npz import write_arrays
 from cnn.quantized import QuantizedNetwork
-from cnn.quantized_file import from_npz, to_npz
+from cnn.stored.npz import write_arrays
+from cnn.stored.quantized_file import from_npz, to_npz
 from scheduler.streaming import lower as streaming
 from scheduler.systolic import layers as systolic
 from systolic.styles.registry import style_named

@@ -18,10 +18,10 @@ from cnn.darknet.files import read_topology as read_cfg
 from cnn.darknet.files import write_darknet_weights
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import read_topology as read_json
-from cnn.npz import write_arrays
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantized import QuantizedNetwork
+from cnn.stored.npz import write_arrays
 from host.vision.picture import Pixels
 from scheduler.streaming import folding_file
 from scheduler.streaming import graph as g

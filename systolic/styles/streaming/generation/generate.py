@@ -15,7 +15,7 @@ from boards.facts import Clock
 from cnn.integer_model import run_integer
 from cnn.network import Shape
 from cnn.quantized import QuantizedNetwork
-from cnn.quantized_file import to_npz
+from cnn.stored.quantized_file import to_npz
 from hls_templates.streaming.sources import TOP, StreamingValues, streaming_simulation, streaming_sources
 from hls_templates.vendor.files import vendor_files
 from hls_templates.vendor.hwh import hardware_description

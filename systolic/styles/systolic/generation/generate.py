@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from boards.board import Board
-from cnn.quantized_file import to_npz
+from cnn.stored.quantized_file import to_npz
 from hls_templates.systolic.sources import (
     TOP,
     BufferPrimitive,

@@ -2,7 +2,7 @@
 
 The bytes depend on the network alone: order and time stamps are fixed, and nothing is compressed. Reading takes nothing
 on trust: no pickle, no compression (so that no array is larger than the file), every array checked before it is taken
-(cnn.quantized_reader), and in the end the whole network by ``check_quantized``.
+(cnn.stored.quantized_reader), and in the end the whole network by ``check_quantized``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from boards.errors import NetworkError, QuantiseError, shown
 from cnn.datatype import DataType
-from cnn.npz import DamagedError, UnusableError, npy, opened, put
 from cnn.quantized import (
     QActivate,
     QAdd,
@@ -32,7 +31,8 @@ from cnn.quantized import (
     Requantiser,
 )
 from cnn.quantized_check import check_quantized
-from cnn.quantized_reader import FORMAT, HEADER, LATER_OPTIONS, NODE_LIMIT, read_network
+from cnn.stored.npz import DamagedError, UnusableError, npy, opened, put
+from cnn.stored.quantized_reader import FORMAT, HEADER, LATER_OPTIONS, NODE_LIMIT, read_network
 
 FILE_LIMIT = 1 << 30
 _COMPUTES = (QConvolution, QDense, QAveragePool, QAdd)

@@ -28,7 +28,6 @@ from cnn.network import (
     Upsample,
     is_label,
 )
-from cnn.npz import UnusableError, read_header
 from cnn.quantized import (
     MultiplyShift,
     QActivate,
@@ -46,6 +45,7 @@ from cnn.quantized import (
     TensorType,
     Thresholds,
 )
+from cnn.stored.npz import UnusableError, read_header
 
 FORMAT = "systolic quantised network 1"
 HEADER = "network.json"
@@ -83,8 +83,8 @@ _REQUANTISING: dict[str, type[Requantising]] = {
 def read_network(members: Mapping[str, bytes]) -> QuantizedNetwork:
     """The network in the members of a file, by name; not yet checked as a whole.
 
-    UnusableError where the header or an array is not what ``cnn.quantized_file.to_npz`` writes, QuantiseError where a
-    datatype is none.
+    UnusableError where the header or an array is not what ``cnn.stored.quantized_file.to_npz`` writes, QuantiseError
+    where a datatype is none.
     """
     header = _header(members)
     nodes = _get(header, "nodes", list)
