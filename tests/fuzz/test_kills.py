@@ -59,6 +59,31 @@ def test_what_is_a_defect(outcome: Outcome, complaint: str) -> None:
     assert bool(complaint) == bool(wrong)
 
 
+TIMED = Clean(
+    Scenario(("generate",), {}, ("out",)),
+    {"out/a": b'{"seconds": 0.25}', "r.html": b"<p>optimal, 0.1 s</p>"},
+    frozenset(),
+    9,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        ("r.html", b"<p>optimal, 12 s</p>", ""),
+        ("r.html", b"<p>optimal, 0.1 m</p>", "r.html is neither"),
+        ("r.html", b"<p>greedy, 0.1 s</p>", "r.html is neither"),
+        ("out/a", b'{"seconds": 1e-05}', ""),
+        ("out/a", b'{"cycles": 0.25}', "out is a mixture"),
+    ],
+)
+def test_the_seconds_that_a_run_took_are_no_defect(name: str, data: bytes, told: str) -> None:
+    outcome = replace(STOPPED, tree={**TIMED.after, name: data})
+    wrong = "; ".join(complaints(TIMED, Fault(3, signal.SIGINT), outcome))
+    assert wrong.startswith(told)
+    assert bool(wrong) == bool(told)
+
+
 @pytest.mark.parametrize(
     ("codes", "error", "complaint"),
     [

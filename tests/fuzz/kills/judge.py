@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from host.simulated.pace import CYCLES
 from tests.fuzz.kills.scenarios import Scenario
-from tests.fuzz.kills.tree import Tree, below, is_hidden, same
+from tests.fuzz.kills.tree import Tree, below, is_hidden, same, untimed
 from tests.fuzz.kills.workshop import Fault, Outcome
 
 STOPPED = {
@@ -122,7 +122,8 @@ def _is_unit_after(clean: Clean, tree: Tree, unit: str) -> bool:
 
 
 def _unit(tree: Tree, unit: str) -> Tree:
-    return {name: data for name, data in below(tree, unit).items() if not _is_kept(name) and not is_hidden(name)}
+    content = below(tree, unit)
+    return {name: untimed(data) for name, data in content.items() if not _is_kept(name) and not is_hidden(name)}
 
 
 def _names(tree: Tree, unit: str) -> set[str]:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path, PurePosixPath
 
 Tree = dict[str, bytes]
 """Files with what they hold; a folder that holds nothing ends with a slash."""
+
+
+_SECONDS = re.compile(rb"""(seconds": )[\d.e+-]+|\b\d+(?:\.\d+)?( s\b)""")
+"""What a file says of the run that wrote it."""
 
 
 def tree_of(folder: Path) -> Tree:
@@ -43,10 +48,18 @@ def is_hidden(name: str) -> bool:
     return any(part.startswith(".") and part.endswith(".partial") for part in PurePosixPath(name).parts)
 
 
+def untimed(data: bytes) -> bytes:
+    """A file without the seconds that it tells of: two runs write the same, and take what they take."""
+    return _SECONDS.sub(rb"\1\2", data)
+
+
 def same(first: bytes | None, second: bytes | None, volatile: bool) -> bool:
-    """Whether a file is the other one. volatile: it tells of seconds, so that its form is compared."""
-    if not volatile or first is None or second is None:
-        return first == second
+    """Whether a file is the other one, but for seconds. volatile: it tells of more that differs from run to run, so that
+    its form is compared."""
+    if first is None or second is None:
+        return first is second
+    if not volatile or untimed(first) == untimed(second):
+        return untimed(first) == untimed(second)
     try:
         return _form(json.loads(first)) == _form(json.loads(second))
     except ValueError:
