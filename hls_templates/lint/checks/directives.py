@@ -13,7 +13,7 @@ from hls_templates.lint.documented.options import Constant, Directive, Flag, Nam
 from hls_templates.lint.findings import Fault, fault
 from hls_templates.lint.syntax.constants import is_constant, template_values
 from hls_templates.lint.syntax.nodes import ancestors, block_of, is_assert, owner_of, text_of, walk
-from hls_templates.lint.syntax.pragmas import Pragma, pragma_in, pragmas
+from hls_templates.lint.syntax.pragmas import Pragma, number_of, pragma_in, pragmas
 from hls_templates.lint.syntax.program import Function, Program, syntax_tree
 from hls_templates.lint.syntax.scopes import members, visible
 
@@ -97,8 +97,8 @@ def _fits(program: Program, pragma: Pragma, kind: Value, value: str | None) -> b
 
 def _fits_constant(program: Program, pragma: Pragma, kind: Constant, value: str) -> bool:
     if re.fullmatch(r"[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)", value):
-        number = int(value, 0 if "x" in value.lower() else 10)
-        return kind.minimum <= number and (kind.maximum is None or number <= kind.maximum)
+        number = number_of(value)
+        return number is not None and kind.minimum <= number <= (number if kind.maximum is None else kind.maximum)
     return _is_constant_text(program, pragma.node, value)
 
 
@@ -136,10 +136,10 @@ def _dependent_options(pragma: Pragma) -> Iterator[Fault]:
     in_parts = pragma.name in ("ARRAY_PARTITION", "ARRAY_RESHAPE") and kind in ("block", "cyclic")
     if in_parts and not pragma.has("factor"):
         yield fault(pragma.node, "missing-option", directive=f"{pragma.name} type={kind}", option="factor")
-    low, high = pragma.get("min") or "", pragma.get("max") or ""
-    if low.isdigit() and high.isdigit() and int(low) > int(high):
+    low, high = number_of(pragma.get("min")), number_of(pragma.get("max"))
+    if low is not None and high is not None and low > high:
         required = f"at most max={high}"
-        yield fault(pragma.node, "bad-value", directive=pragma.name, option="min", required=required, actual=low)
+        yield fault(pragma.node, "bad-value", directive=pragma.name, option="min", required=required, actual=str(low))
 
 
 # ------------------------------------------------------------------------------------------ 2. scope

@@ -13,7 +13,7 @@ from hls_templates.lint.findings import Fault, fault
 from hls_templates.lint.syntax.constants import is_constant
 from hls_templates.lint.syntax.declarations import Variable, variables
 from hls_templates.lint.syntax.nodes import ancestors, is_pragma, walk
-from hls_templates.lint.syntax.pragmas import Pragma, read_pragma
+from hls_templates.lint.syntax.pragmas import Pragma, number_of, read_pragma
 from hls_templates.lint.syntax.program import Function, Program
 from hls_templates.lint.syntax.types import Types
 
@@ -64,7 +64,8 @@ def _bank_writers(program: Program, function: Function, types: Types, directives
     for node, variable in _declared(function):
         named = partitions.get(variable.name, [])
         if named and not _in_registers(named, len(types.sizes(node, variable))):
-            dims = sorted({int(p.get("dim") or 1) for p in named if (p.get("dim") or "1").isdigit()})
+            numbers = {number_of(pragma.get("dim") or "1") for pragma in named}
+            dims = sorted(number for number in numbers if number is not None and number >= 0)
             yield from _writers(program, variable.name, dims, list(uses(program, function, variable.name)))
 
 

@@ -36,6 +36,16 @@ class Pragma:
         return self.has("off") and (self.lower("off") or "true") == "true"
 
 
+_LITERAL = re.compile(r"[+-]?(0[xX][0-9a-fA-F]{1,15}|[0-9]{1,18})")
+
+
+def number_of(value: str | None) -> int | None:
+    """The whole number that an option's value is; None where it is another expression, or has more than 18 digits."""
+    if value is None or not _LITERAL.fullmatch(value):
+        return None
+    return int(value, 16 if "x" in value.lower() else 10)
+
+
 def read_pragma(node: Node) -> Pragma:
     """The directive of a node for which ``is_pragma`` holds."""
     words = re.sub(r"\s*=\s*", "=", text_of(node)).split()[2:]

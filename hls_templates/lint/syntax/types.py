@@ -25,6 +25,8 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mod: operator.mod,
 }
 _DEEPEST = 20
+_LONGEST = 500
+"""Characters of an expression whose value is found: constants that name each other twice double them at each step."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Types:
 
     def _vendor_bits(self, name: str, args: tuple[str, ...], depth: int) -> int | None:
         """Bits of a type that the program does not define: the language's own, or the vendor's."""
-        if native := re.fullmatch(r"u?int(\d+)_t", name):
+        if native := re.fullmatch(r"u?int([0-9]{1,9})_t", name):
             return int(native[1])
         if name in _WIDTH_FIRST and args:
             return self._value(args[0])
@@ -135,6 +137,8 @@ class Types:
 
         for _ in range(_DEEPEST):
             text = re.sub(r"\b[A-Za-z_]\w*\b", replacement, text)
+            if len(text) > _LONGEST:
+                return None
         try:
             return _evaluated(ast.parse(text.replace("/", "//").strip(), mode="eval").body)
         except (SyntaxError, ValueError, ZeroDivisionError):

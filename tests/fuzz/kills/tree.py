@@ -54,7 +54,7 @@ def untimed(data: bytes) -> bytes:
 
 
 def same(first: bytes | None, second: bytes | None, volatile: bool) -> bool:
-    """Whether a file is the other one, but for seconds. volatile: it tells of more that differs from run to run, so that
+    """Whether a file is the other one, but for seconds. volatile: it tells of more that differs between runs, so that
     its form is compared."""
     if first is None or second is None:
         return first is second

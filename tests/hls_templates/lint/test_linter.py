@@ -104,6 +104,45 @@ def test_a_macro_multiplies_what_the_sources_say_by_little() -> None:
     assert lint({"a.cpp": f"{written}void top() {{}}\n"}, "top") == ()
 
 
+STREAMED = """struct word_t { %s value; int last; };
+void top(hls::stream<word_t> &from, hls::stream<word_t> &to) {
+#pragma HLS DATAFLOW
+    hls::stream<word_t> words;
+#pragma HLS STREAM variable=words depth=4
+    words.write(from.read());
+    to.write(words.read());
+}
+"""
+DOUBLED = "const int a0 = 1;\n" + "".join(f"const int a{i} = a{i - 1} + a{i - 1};\n" for i in range(1, 20))
+
+
+@pytest.mark.parametrize(
+    ("constants", "width"),
+    [
+        ("", f"int{'9' * 5000}_t"),
+        ("", f"ap_uint<{'9' * 5000}>"),
+        ("", f"ap_uint<{'9 * ' * 2000}9>"),
+        (DOUBLED, "ap_uint<a19>"),
+    ],
+)
+def test_a_width_that_is_long_to_write_is_not_known(constants: str, width: str) -> None:
+    """Nor does it end the linter: constants that name each other twice are 2¹⁹ terms, each inside another."""
+    known, unknown = (
+        lint({"a.cpp": text + "\n"}, "top") for text in (STREAMED % "short", constants + STREAMED % width)
+    )
+    assert {finding.rule for finding in unknown} <= {finding.rule for finding in known} | {"not-parsed"}
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "\u00b2"])
+@pytest.mark.parametrize(
+    "directive", ["PIPELINE II={}", "LOOP_TRIPCOUNT min={} max=4", "LOOP_TRIPCOUNT min=1 max={}", "UNROLL factor={}"]
+)
+def test_an_option_s_number_has_few_digits(number: str, directive: str) -> None:
+    pragma = f"#pragma HLS {directive.format(number)}"
+    text = f"void top(int m[4]) {{\n    for (int i = 0; i < 4; ++i) {{\n{pragma}\n        m[i] = i;\n    }}\n}}\n"
+    assert "bad-value" in {finding.rule for finding in lint({"a.cpp": text}, "top")}
+
+
 def test_a_file_without_end_or_of_no_text_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     latin = tmp_path / "latin.cpp"
     latin.write_bytes(b"// \xe9\n")
