@@ -157,11 +157,8 @@ MEANT: dict[str, tuple[int, Graph]] = {
         17, lambda writer: writer.put("Conv", ["picture", writer.constant(window(2, 2, channels=1, filters=6))], group=3)
     ),
     **{
-        f"Conv {mode}, stride {stride}, {rows} × {columns}": (
-            17,
-            lambda writer, mode=mode, stride=stride, sides=(rows, columns): writer.put(
-                "Conv", ["picture", writer.constant(window(*sides))], auto_pad=mode, strides=[stride, stride]
-            ),
+        f"Conv {mode}, stride {stride}, {rows} × {columns}": behind(
+            "Conv", window(rows, columns, channels=4), auto_pad=mode, strides=[stride, stride]
         )
         for mode in ("SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET")
         for stride in (1, 2, 3)
