@@ -22,6 +22,8 @@ UNIT = "unit"
 """y = x cut off to 0…1. Networks that were quantised by training have it; no cfg does."""
 SYMMETRIC = "symmetric"
 """y = x cut off to −1…1."""
+MOST_SCALE = 10.0
+"""Of a head's scale_xy."""
 SIGN = "sign"
 """y = −1 where x < 0, else +1."""
 
@@ -162,10 +164,12 @@ class Softmax:
 
 @dataclass(frozen=True)
 class Detection:
-    """A YOLO head; ``kind`` is "region" (YOLOv2), "yolo" (YOLOv3) or "one-object" (all anchors averaged, one box).
+    """A YOLO head; ``kind`` is "region" (YOLOv2), "yolo" (YOLOv3, v4), "scaled-yolo" (Scaled-YOLOv4, YOLOv5: sizes are
+    squares of sigmoids) or "one-object" (all anchors averaged, one box).
 
     anchors: (width, height) pairs, in grid cells for region, else in pixels of the network's input.
-    bias: what the host adds to each channel before it decodes, or nothing.
+    bias: what the host adds to each channel before it decodes, or nothing. scale_xy: how far a centre reaches beyond
+    its cell, 1 to its edges.
     """
 
     kind: str
@@ -174,6 +178,7 @@ class Detection:
     softmax: bool
     coords: int = 4
     bias: tuple[float, ...] = ()
+    scale_xy: float = 1.0
 
 
 Op: TypeAlias = (

@@ -25,4 +25,4 @@ def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[Netwo
 
 def _head(op: Detection, layer: int) -> NetworkHead:
     anchors = tuple((float(width), float(height)) for width, height in op.anchors)
-    return NetworkHead(layer, Head(op.kind, anchors, op.classes, op.coords, op.softmax, tuple(op.bias)))
+    return NetworkHead(layer, Head(op.kind, anchors, op.classes, op.coords, op.softmax, tuple(op.bias), op.scale_xy))

@@ -18,7 +18,7 @@ from boards.board import Board
 from boards.errors import NetworkError, PictureError, QuantiseError, cut
 from cnn import zoo
 from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
-from cnn.darknet.files import read_darknet, read_names, write_darknet_weights
+from cnn.darknet.files import is_letterboxed, read_darknet, read_names, write_darknet_weights
 from cnn.exported.network import read_exported
 from cnn.network import FloatArray, Network
 from cnn.onnx.network import read_onnx
@@ -124,7 +124,8 @@ def load_model(
     with _sized(cfg, size) as sized:
         network = read_darknet(sized, weights, names, weight_source=source)
         files = {"model/network.cfg": sized.read_bytes(), "model/network.weights": write_darknet_weights(network)}
-    return Model(network, TRAINED_FIT.get(name, "plain"), files)
+        plain = "letterbox" if is_letterboxed(sized) else "plain"
+    return Model(network, TRAINED_FIT.get(name, plain), files)
 
 
 def _check_numbers(name: str, weights: Path | None, seed: int | None, cuts: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ ALIASES = {
 
 # What decides shapes and numbers.
 READ: dict[str, frozenset[str]] = {
-    "net": frozenset({"width", "height", "channels"}),
+    "net": frozenset({"width", "height", "channels", "letter_box"}),
     "convolutional": frozenset(
         {"batch_normalize", "filters", "size", "stride", "pad", "padding", "groups", "activation"}
     ),
@@ -45,12 +45,11 @@ READ: dict[str, frozenset[str]] = {
     "cost": frozenset(),
     "softmax": frozenset({"groups"}),
     "region": frozenset({"anchors", "classes", "coords", "num", "softmax"}),
-    "yolo": frozenset({"anchors", "classes", "num", "mask"}),
+    "yolo": frozenset({"anchors", "classes", "num", "mask", "new_coords", "scale_x_y"}),
 }
 
 # Options that would change the result; accepted with the one value that does not.
 NEUTRAL: dict[str, dict[str, float]] = {
-    "net": {"letter_box": 0},
     "convolutional": {
         "antialiasing": 0,
         "binary": 0,
@@ -66,7 +65,6 @@ NEUTRAL: dict[str, dict[str, float]] = {
     "reorg": {"reverse": 0, "flatten": 0, "extra": 0},
     "softmax": {"temperature": 1, "spatial": 0},
     "region": {"background": 0},
-    "yolo": {"new_coords": 0, "scale_x_y": 1},
 }
 
 
@@ -81,8 +79,8 @@ TRAINING: dict[str, frozenset[str]] = {
     "net": _words(
         """adam angle aspect augment_speed b1 b2 batch batches_per_cycle blur burn_in center cutmix decay
         dynamic_minibatch ema_alpha eps exposure flip gamma hue label_smooth_eps learning_rate_min loss_scale
-        max_batches max_chart_loss max_crop min_crop min_ratio max_ratio mixup momentum mosaic notruth
-        optimized_memory policy power random resize_step saturation scale scales seq_scales
+        max_batches max_chart_loss max_crop max_epochs min_crop min_ratio max_ratio mixup momentum mosaic notruth
+        optimized_memory policy power random resize_step saturation scale scales seen seq_scales
         sequential_subdivisions sgdr_cycle sgdr_mult step steps subdivisions time_steps track try_fix_nan
         use_cuda_graph workspace_size_limit_mb zero"""
     ),
@@ -151,6 +149,13 @@ class Section:
         if not all(math.isfinite(value) for value in values):
             raise NetworkError(self._not_numbers(key, "finite numbers"))
         return values
+
+    def number(self, key: str, default: float) -> float:
+        """The option, one finite number, or the default where it was left out; else NetworkError."""
+        values = self.numbers(key) if key in self.options else (default,)
+        if len(values) != 1:
+            raise NetworkError(f"{self.source_of(key)}: {key} of [{self.kind}] is one number, not {len(values)}")
+        return values[0]
 
     def choice(self, key: str, default: str, choices: Iterable[str]) -> str:
         """The option, one of ``choices``, or the default where it was left out; else NetworkError."""

@@ -68,6 +68,12 @@ def read_topology(cfg: Path) -> Network:
     return build_layers(sections, identifier(cfg.stem))
 
 
+def is_letterboxed(cfg: Path) -> bool:
+    """Whether the network was trained on pictures that keep their sides' ratio (``letter_box=1`` of [net])."""
+    sections = parse_cfg(read_text(cfg, MAX_CFG_BYTES, "cfg file"), file_label(cfg))
+    return bool(sections[0].integer("letter_box", 0, 0, 1))
+
+
 def identifier(text: str) -> str:
     """A valid C identifier from any text: "tiny yolo-v2" → "tiny_yolo_v2", "2nd" → "net_2nd"."""
     clean = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")

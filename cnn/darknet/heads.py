@@ -5,7 +5,9 @@ from __future__ import annotations
 from cnn.darknet.cfg import Section
 from cnn.darknet.graph import Layers, require
 from cnn.limits import MAX_CHANNELS
-from cnn.network import Detection, Softmax
+from cnn.network import MOST_SCALE, Activate, Detection, Softmax
+
+COORDS = 4
 
 
 def softmax(layers: Layers, section: Section) -> Layers:
@@ -19,8 +21,8 @@ def softmax(layers: Layers, section: Section) -> Layers:
 def region(layers: Layers, section: Section) -> Layers:
     """One more [region] (YOLOv2); NetworkError where anchors, classes and channels do not agree."""
     softmax = bool(section.integer("softmax", 0, 0, 1))
-    coords = section.integer("coords", 4, 4, 4)
-    return _detection(layers, section, _anchors(section), softmax, coords)
+    section.integer("coords", COORDS, COORDS, COORDS)
+    return _detection(layers, section, _anchors(section), softmax)
 
 
 def yolo(layers: Layers, section: Section) -> Layers:
@@ -32,7 +34,28 @@ def yolo(layers: Layers, section: Section) -> Layers:
         section.source_of("mask"),
         f"mask of [yolo] picks anchors 0…{len(anchors) - 1}, not {','.join(str(i) for i in mask)}",
     )
-    return _detection(layers, section, tuple(anchors[i] for i in mask), False, 4)
+    scale = section.number("scale_x_y", 1.0)
+    require(
+        0 < scale <= MOST_SCALE,
+        section.source_of("scale_x_y"),
+        f"scale_x_y of [yolo] is above 0 and at most {MOST_SCALE:g}, not {scale:g}",
+    )
+    masked = tuple(anchors[i] for i in mask)
+    if section.integer("new_coords", 0, 0, 1):
+        return _detection(_without_logistic(layers, section), section, masked, False, "scaled-yolo", scale)
+    return _detection(layers, section, masked, False, "yolo", scale)
+
+
+def _without_logistic(layers: Layers, section: Section) -> Layers:
+    """The logistic layer that must stand before a head of new_coords is left to the host, which has more digits."""
+    last = layers.nodes[layers.last]
+    fits = last.op == Activate("logistic") and layers.last == len(layers.nodes) - 1
+    require(
+        fits,
+        section.source_of("new_coords"),
+        "new_coords=1 of [yolo] reads a layer of activation=logistic right before it",
+    )
+    return Layers(layers.nodes[:-1], (*layers.layers[:-1], last.inputs[0]))
 
 
 def _anchors(section: Section) -> tuple[tuple[float, float], ...]:
@@ -49,15 +72,20 @@ def _anchors(section: Section) -> tuple[tuple[float, float], ...]:
 
 
 def _detection(
-    layers: Layers, section: Section, anchors: tuple[tuple[float, float], ...], softmax: bool, coords: int
+    layers: Layers,
+    section: Section,
+    anchors: tuple[tuple[float, float], ...],
+    softmax: bool,
+    kind: str = "region",
+    scale: float = 1.0,
 ) -> Layers:
     classes = section.integer("classes", 20, 1, MAX_CHANNELS)
-    channels = len(anchors) * (coords + 1 + classes)
+    channels = len(anchors) * (COORDS + 1 + classes)
     require(
         layers.shape.channels == channels,
         section.source_of("classes"),
         f"[{section.kind}] with {len(anchors)} anchors and {classes} classes reads {channels} channels, "
         f"but the layer before it gives {layers.shape.channels}; set its filters={channels}",
     )
-    op = Detection(section.kind, anchors, classes, softmax, coords)
+    op = Detection(kind, anchors, classes, softmax, COORDS, (), scale)
     return layers.grown(section, section.kind, op, layers.shape)

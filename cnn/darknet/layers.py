@@ -219,16 +219,10 @@ def _reorg(layers: Layers, section: Section) -> Layers:
 
 def _upsample(layers: Layers, section: Section) -> Layers:
     stride = section.integer("stride", 2, 1, MAX_SIDE)
-    scale = _one_number(section, "scale", 1.0)
+    scale = section.number("scale", 1.0)
     shape = layers.shape
     larger = Shape(shape.channels, shape.height * stride, shape.width * stride)
     return layers.grown(section, "upsample", Upsample(stride, scale), larger)
-
-
-def _one_number(section: Section, key: str, default: float) -> float:
-    values = section.numbers(key) if key in section.options else (default,)
-    require(len(values) == 1, section.source_of(key), f"{key} of [{section.kind}] is one number, not {len(values)}")
-    return values[0]
 
 
 def _shortcut(layers: Layers, section: Section) -> Layers:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from boards.errors import LONGEST_FAULT, cut, shown
 from cnn.datatype import DataType
 from cnn.network import (
+    MOST_SCALE,
     Concat,
     Detection,
     MaxPool,
@@ -52,7 +53,7 @@ HEADER = "network.json"
 HEADER_LIMIT = 1 << 24
 NODE_LIMIT = 4096
 TEXT_LIMIT = 1000
-LATER_OPTIONS = ("bias", "order")
+LATER_OPTIONS = ("bias", "order", "scale_xy")
 """Options that older files lack; where they have their default they are not written."""
 
 Array = npt.NDArray[Any]
@@ -225,9 +226,16 @@ def _anchors(options: Any) -> tuple[tuple[float, float], ...]:
 
 def _kind(options: Any) -> str:
     kind: str = _get(options, "kind", str)
-    if kind not in ("region", "yolo", "one-object"):
-        raise UnusableError(f"a detection is 'region', 'yolo' or 'one-object', not {shown(kind)}")
+    if kind not in ("region", "yolo", "scaled-yolo", "one-object"):
+        raise UnusableError(f"a detection is 'region', 'yolo', 'scaled-yolo' or 'one-object', not {shown(kind)}")
     return kind
+
+
+def _scale_xy(options: Any) -> float:
+    scale = float(_get(options, "scale_xy", float))
+    if not 0 < scale <= MOST_SCALE:
+        raise UnusableError(f"scale_xy is above 0 and at most {MOST_SCALE:g}, not {scale}")
+    return scale
 
 
 def _option(name: str, kind: type[Any]) -> Callable[[Any], Any]:
@@ -243,6 +251,7 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "order": _order,
     "multipliers": lambda options: _integers(_get(options, "multipliers", list), "multipliers"),
     "scale": lambda options: float(_get(options, "scale", float)),
+    "scale_xy": _scale_xy,
     "softmax": _option("softmax", bool),
     **{name: _option(name, int) for name in ("stride", "groups", "size", "first", "channels", "classes", "coords")},
 }

@@ -17,9 +17,10 @@ from host.vision.placement import Placement
 FloatArray = npt.NDArray[np.float32]
 DoubleArray = npt.NDArray[np.float64]
 
-KINDS = ("region", "yolo", "one-object")
+KINDS = ("region", "yolo", "scaled-yolo", "one-object")
 THRESHOLD = 0.24  # of the probability; darknet's default for YOLOv2
 OVERLAP = 0.45  # of intersection over union, above which the less probable box goes; darknet's default
+MOST_SCALE = 10.0
 _LARGEST_LOG = 16.0  # e^16 grid cells is beyond any picture, and keeps exp() finite
 
 
@@ -42,9 +43,10 @@ class Detection:
 class Head:
     """How to read one output of the network.
 
-    kind: "region" (YOLOv2), "yolo" (YOLOv3) or "one-object" (all anchors averaged, one box a picture). anchors:
-    (width, height), in grid cells for region, else in pixels of the network's input. softmax: whether the classes
-    of a region head exclude each other. bias: added to each channel of the output first, or nothing.
+    kind: "region" (YOLOv2), "yolo" (YOLOv3, v4), "scaled-yolo" (Scaled-YOLOv4, YOLOv5) or "one-object" (all anchors
+    averaged, one box a picture). anchors: (width, height), in grid cells for region, else in pixels of the network's
+    input. softmax: whether the classes of a region head exclude each other. bias: added to each channel of the output
+    first, or nothing. scale_xy: how far a centre reaches beyond its cell, 1 to its edges (YOLOv4).
     """
 
     kind: str
@@ -53,6 +55,7 @@ class Head:
     coords: int = 4
     softmax: bool = True
     bias: tuple[float, ...] = ()
+    scale_xy: float = 1.0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -61,6 +64,8 @@ class Head:
             raise HostError(f"a head has 4 coordinates a box, not {self.coords}")
         if self.classes < 1:
             raise HostError(f"a head has at least one class, not {self.classes}")
+        if not 0 < self.scale_xy <= MOST_SCALE:
+            raise HostError(f"scale_xy of a head is above 0 and at most {MOST_SCALE:g}, not {self.scale_xy}")
         if not self.anchors or not all(0 < w < 1e6 and 0 < h < 1e6 for w, h in self.anchors):
             raise HostError(f"the anchors of a head are pairs of positive numbers, not {shown(self.anchors)}")
         if self.bias and (len(self.bias) != self.channels or not np.isfinite(self.bias).all()):
@@ -82,6 +87,7 @@ class Head:
                 int(values["coords"]),
                 bool(values["softmax"]),
                 tuple(float(value) for value in values.get("bias", ())),
+                float(values.get("scale_xy", 1.0)),
             )
         except KeyError as error:
             raise HostError(f"the description of a head lacks {error}") from error
@@ -97,6 +103,7 @@ class Head:
             "coords": self.coords,
             "softmax": self.softmax,
             **({"bias": list(self.bias)} if self.bias else {}),
+            **({"scale_xy": self.scale_xy} if self.scale_xy != 1 else {}),
         }
 
 
@@ -163,19 +170,25 @@ def decode_region(output: FloatArray, head: Head, threshold: float = THRESHOLD) 
     values, columns, rows, anchors = _likely_cells(output, head, threshold)
     height, width = output.shape[1:]
     classes = _softmax(values[:, 5:]) if head.softmax else _sigmoid(values[:, 5:])
-    return _candidates(values, columns, rows, anchors / (width, height), (height, width), classes)
+    centres = _centres(values, columns, rows, head) / (width, height)
+    return _candidates(values, centres, anchors / (width, height) * _exponential(values), classes)
 
 
 def decode_yolo(
     output: FloatArray, head: Head, input_height: int, input_width: int, threshold: float = THRESHOLD
 ) -> Candidates:
-    """Boxes of a YOLOv3 head whose objectness exceeds ``threshold``; anchors are pixels of the input.
+    """Boxes of a YOLOv3, v4 or v5 head whose objectness exceeds ``threshold``; anchors are pixels of the input.
 
-    As ``decode_region``, but classes are independent (arXiv:1804.02767, darknet's ``get_yolo_detections``).
+    As ``decode_region``, but classes are independent (arXiv:1804.02767, darknet's ``get_yolo_detections``), and
+    scale_xy stretches the cell in which a centre may lie: s · σ(t_x) − (s − 1) / 2 (arXiv:2004.10934, section 3.4). A
+    scaled-yolo head has sizes of anchor · (2σ(t_w))² (arXiv:2011.08036, darknet's ``new_coords``).
     """
     values, columns, rows, anchors = _likely_cells(output, head, threshold)
-    sizes = anchors / (input_width, input_height)
-    return _candidates(values, columns, rows, sizes, output.shape[1:], _sigmoid(values[:, 5:]))
+    height, width = output.shape[1:]
+    factor = (2 * _sigmoid(values[:, 2:4])) ** 2 if head.kind == "scaled-yolo" else _exponential(values)
+    sizes = anchors / (input_width, input_height) * factor
+    centres = _centres(values, columns, rows, head) / (width, height)
+    return _candidates(values, centres, sizes, _sigmoid(values[:, 5:]))
 
 
 def decode_one_object(output: FloatArray, head: Head, input_height: int, input_width: int) -> Candidates:
@@ -250,19 +263,21 @@ def _checked(output: FloatArray, head: Head) -> npt.NDArray[np.floating[Any]]:
     return biased.reshape(len(head.anchors), 5 + head.classes, *output.shape[1:])
 
 
-def _candidates(
-    values: DoubleArray,
-    columns: DoubleArray,
-    rows: DoubleArray,
-    sizes: DoubleArray,
-    grid: tuple[int, ...],
-    classes: DoubleArray,
-) -> Candidates:
-    """``sizes`` [n, 2] are the anchors as fractions of the input, ``grid`` (height, width) in cells."""
-    height, width = grid
-    centre = np.stack([columns + _sigmoid(values[:, 0]), rows + _sigmoid(values[:, 1])], 1) / (width, height)
-    half = sizes * np.exp(np.minimum(values[:, 2:4], _LARGEST_LOG)) / 2
-    return Candidates(np.concatenate([centre - half, centre + half], 1), _sigmoid(values[:, 4:5]) * classes)
+def _centres(values: DoubleArray, columns: DoubleArray, rows: DoubleArray, head: Head) -> DoubleArray:
+    """[n, 2] in cells."""
+    within = head.scale_xy * _sigmoid(values[:, :2]) - (head.scale_xy - 1) / 2
+    return np.asarray(np.stack([columns, rows], 1) + within)
+
+
+def _exponential(values: DoubleArray) -> DoubleArray:
+    """e^(t_w), e^(t_h): [n, 2]."""
+    return np.asarray(np.exp(np.minimum(values[:, 2:4], _LARGEST_LOG)))
+
+
+def _candidates(values: DoubleArray, centres: DoubleArray, sizes: DoubleArray, classes: DoubleArray) -> Candidates:
+    """centres, sizes [n, 2]: as fractions of the input."""
+    half = sizes / 2
+    return Candidates(np.concatenate([centres - half, centres + half], 1), _sigmoid(values[:, 4:5]) * classes)
 
 
 def _intersection_over_union(box: DoubleArray, boxes: DoubleArray) -> DoubleArray:

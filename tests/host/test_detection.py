@@ -76,6 +76,18 @@ def test_a_yolo_box_by_the_formula() -> None:
     assert found.probabilities[0] == pytest.approx([sigmoid(3) * sigmoid(2), sigmoid(3) * sigmoid(1.5)])
 
 
+@pytest.mark.parametrize(("kind", "scale"), [("yolo", 1.05), ("scaled-yolo", 2.0)])
+def test_a_box_of_yolov4_by_the_formula(kind: str, scale: float) -> None:
+    head = Head(kind, ((10, 14), (23, 27)), 2, scale_xy=scale)
+    output = quiet_output(head, 13, 26)
+    output[1, :, 3, 7] = (0.1, 0.2, 0.3, -0.4, 3.0, 2.0, 1.5)
+    boxes = decode_yolo(output.reshape(-1, 13, 26), head, 416, 832).boxes
+    x, y = (7 + sigmoid(0.1) * scale - (scale - 1) / 2) / 26, (3 + sigmoid(0.2) * scale - (scale - 1) / 2) / 13
+    factors = [(2 * sigmoid(t)) ** 2 if kind == "scaled-yolo" else math.exp(t) for t in (0.3, -0.4)]
+    w, h = 23 * factors[0] / 832, 27 * factors[1] / 416
+    assert boxes[0] == pytest.approx([x - w / 2, y - h / 2, x + w / 2, y + h / 2], rel=1e-6)
+
+
 def test_one_box_can_be_of_two_classes() -> None:
     head = Head("yolo", ((32, 32),), 2)
     output = quiet_output(head, 2, 2)
@@ -189,12 +201,16 @@ def test_outputs_and_heads_come_in_pairs() -> None:
 def test_a_head_goes_through_json() -> None:
     head = Head("yolo", ((10.0, 14.0), (23.0, 27.0)), 80, 4, False)
     assert Head.from_json(json.loads(json.dumps(head.to_json()))) == head
+    stretched = Head("scaled-yolo", ((10.0, 14.0),), 80, 4, False, scale_xy=2.0)
+    assert Head.from_json(json.loads(json.dumps(stretched.to_json()))) == stretched
 
 
 @pytest.mark.parametrize(
     ("key", "value", "sentence"),
     [
-        ("kind", "ssd", "a head is of kind 'region', 'yolo', 'one-object', not 'ssd'"),
+        ("kind", "ssd", "a head is of kind 'region', 'yolo', 'scaled-yolo', 'one-object', not 'ssd'"),
+        ("scale_xy", 0, r"scale_xy of a head is above 0 and at most 10, not 0\.0"),
+        ("scale_xy", float("nan"), "scale_xy of a head is above 0 and at most 10, not nan"),
         ("coords", 5, "a head has 4 coordinates a box, not 5"),
         ("classes", 0, "a head has at least one class, not 0"),
         ("anchors", [], r"the anchors of a head are pairs of positive numbers, not \(\)"),
@@ -262,7 +278,7 @@ def test_the_bias_of_a_head_is_added_to_its_channels(kind: str) -> None:
 def test_a_bias_has_a_number_for_each_channel() -> None:
     with pytest.raises(HostError, match="the bias of a head is 6 finite numbers or none"):
         Head("one-object", ((20.0, 20.0),), 1, bias=(1.0, 2.0))
-    with pytest.raises(HostError, match="kind 'region', 'yolo', 'one-object', not 'two'"):
+    with pytest.raises(HostError, match="kind 'region', 'yolo', 'scaled-yolo', 'one-object', not 'two'"):
         Head("two", ((20.0, 20.0),), 1)
 
 

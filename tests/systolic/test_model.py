@@ -35,6 +35,13 @@ def test_a_cfg_with_names_and_seed(tiny: tuple[Path, Path]) -> None:
     assert model.files["model/network.cfg"] == tiny[0].read_bytes()
 
 
+@pytest.mark.parametrize(("letter_box", "fit"), [("0", "plain"), ("1", "letterbox")])
+def test_a_cfg_says_how_its_pictures_were_brought_to_size(letter_box: str, fit: str, tiny: tuple[Path, Path]) -> None:
+    text = tiny[0].read_text()
+    tiny[0].write_text(text.replace("[net]", f"[net]\nletter_box={letter_box}"))
+    assert load_model(str(tiny[0]), None, tiny[1], 1).fit == fit
+
+
 def test_the_kept_files_give_the_same_network_again(tiny: tuple[Path, Path], tmp_path: Path) -> None:
     model = load_model(str(tiny[0]), None, tiny[1], 1, (24, 16))
     for name, data in model.files.items():

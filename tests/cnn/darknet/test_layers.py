@@ -21,7 +21,7 @@ from cnn.network import (
     Softmax,
     Upsample,
 )
-from tests.cnn.darknet.cfgs import CONV, NET, NORMED, POOL, topology
+from tests.cnn.darknet.cfgs import CONV, NET, NORMED, POOL, refusal, topology
 
 
 def test_every_layer_has_its_shape_name_and_line(tmp_path: Path) -> None:
@@ -86,6 +86,34 @@ def test_a_convolution_keeps_only_padding_that_is_read(tmp_path: Path) -> None:
     node = topology(tmp_path, NET + "[convolutional]\nfilters=2\nsize=3\nstride=2\npad=1\nactivation=relu").nodes[1]
     assert isinstance(node.op, Convolution)
     assert (str(node.shape), node.op.padding) == ("2×6×8", Padding(1, 1, 0, 0))
+
+
+def test_a_head_of_new_coords_takes_in_the_logistic_layer_before_it(tmp_path: Path) -> None:
+    """The host has the digits that a table has not; layers keep their numbers."""
+    head = "[yolo]\nnew_coords=1\nscale_x_y=2.0\nanchors=1,2, 3,4\nnum=2\nclasses=2\n"
+    text = "[conv]\nfilters=14\nactivation=logistic\n" + head
+    network = topology(tmp_path, NET + text + "[route]\nlayers=0\n[conv]\nfilters=2\nactivation=linear\n")
+    assert [(node.name, node.inputs) for node in network.nodes] == [
+        ("input", ()),
+        ("conv1", (0,)),
+        ("yolo1", (1,)),
+        ("conv2", (1,)),
+    ]
+    assert network.nodes[2].op == Detection("scaled-yolo", ((1, 2), (3, 4)), 2, False, 4, (), 2.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("new_coords=1", "net.cfg:10: new_coords=1 of [yolo] reads a layer of activation=logistic right before it"),
+        ("scale_x_y=0", "net.cfg:10: scale_x_y of [yolo] is above 0 and at most 10, not 0"),
+        ("scale_x_y=nan", "net.cfg:10: scale_x_y of [yolo] must be finite numbers, not 'nan'"),
+        ("scale_x_y=1,2", "net.cfg:10: scale_x_y of [yolo] is one number, not 2"),
+    ],
+)
+def test_what_a_head_does_not_read_is_said(options: str, sentence: str, tmp_path: Path) -> None:
+    text = f"[conv]\nfilters=7\nactivation=linear\n[yolo]\n{options}\nanchors=1,2\nclasses=2\n"
+    assert refusal(tmp_path, NET + text) == sentence
 
 
 def test_yolo_keeps_the_anchors_of_its_mask(tmp_path: Path) -> None:

@@ -102,7 +102,6 @@ def test_what_is_left_out_is_what_darknet_takes(section: str, defaults: str, tmp
 @pytest.mark.parametrize(
     ("kind", "key", "neutral"),
     [
-        ("net", "letter_box", "0"),
         *(
             ("convolutional", key, "1" if key == "dilation" else "0")
             for key in (
@@ -123,8 +122,6 @@ def test_what_is_left_out_is_what_darknet_takes(section: str, defaults: str, tmp
         ("softmax", "temperature", "1"),
         ("softmax", "spatial", "0"),
         ("region", "background", "0"),
-        ("yolo", "new_coords", "0"),
-        ("yolo", "scale_x_y", "1"),
     ],
 )
 def test_an_option_that_is_not_supported_has_its_neutral_value(
@@ -133,7 +130,6 @@ def test_an_option_that_is_not_supported_has_its_neutral_value(
     sections = {
         "net": "",
         "region": "[conv]\nfilters=25\n[region]\nanchors=1,2\n",
-        "yolo": "[conv]\nfilters=25\n[yolo]\nanchors=1,2\n",
     }
     section = sections.get(kind, f"[{kind}]\n")
     text = f"{NET}{key}=%s\n[avg]\n" if kind == "net" else f"{NET}{section}{key}=%s\n"
@@ -234,10 +230,10 @@ def test_values_of_all_layers_up_to_the_most(tmp_path: Path) -> None:
 
 def test_weights_up_to_the_most(tmp_path: Path) -> None:
     """2²⁸: of 65,535 values to 4,096 outputs with a bias each; what computes nothing adds none."""
-    text = "[net]\nwidth=1\nheight=1\nchannels=65535\n[connected]\noutput=4096\n"
+    text = "[net]\nwidth=1\nheight=1\nchannels=65535\n[connected]\noutput=4096\nactivation=linear\n"
     assert len(topology(tmp_path, text + "[dropout]\n" * 3).nodes) == 2
     sentence = refusal(tmp_path, text + "[dropout]\n[avg]\n[connected]\noutput=1\n")
-    assert sentence == "net.cfg:9: the network exceeds 268,435,456 weights"
+    assert sentence == "net.cfg:10: the network exceeds 268,435,456 weights"
 
 
 def labelled(network: Network, tmp_path: Path, count: int) -> tuple[str, ...]:
