@@ -67,13 +67,19 @@ class Directives:
 
     @cached_property
     def registers(self) -> frozenset[tuple[str, str]]:
-        """(function, value) of arrays along which everything, or a whole dimension, is partitioned."""
+        """(function, value) of arrays along which everything, or a whole dimension, is partitioned, and of those that
+        are part of a single struct, of which the compiler may have left no more."""
         complete = [
             pragma
             for pragma in self.pragmas
             if pragma.kind == "ARRAY_PARTITION" and _partition(pragma)[0] == "complete"
         ]
-        return frozenset(key for key in self.module.variables if any(self._names(pragma, *key) for pragma in complete))
+        return frozenset(
+            key
+            for key, numbers in self.module.variables.items()
+            if any(self._names(pragma, *key) for pragma in complete)
+            or {self._locations.kind(number) for number in numbers} == {"DW_TAG_structure_type"}
+        )
 
     def knowledge(self, loop: Loop) -> Knowledge:
         """What pragmas say of the memories of a loop."""

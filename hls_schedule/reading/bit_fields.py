@@ -1,4 +1,4 @@
-"""Additions that are none: of numbers that have no bit in common.
+"""Additions and disjunctions that are none: of numbers that have no bit in common.
 
 A word that is put together of fields is a disjunction. LLVM's reassociation turns some of them into additions, and back
 only where it sees that no bit meets another, for which it looks a few instructions deep. To hardware it is wiring.
@@ -27,9 +27,9 @@ class BitFields:
     _masks: dict[str, int] = field(default_factory=dict)
 
     def disjoint(self, instruction: Instruction) -> bool:
-        """Whether an addition adds two numbers without a common bit."""
+        """Whether an addition or a disjunction is one of two numbers without a common bit."""
         matched = _TYPED.match(instruction.text)
-        if instruction.opcode != "add" or matched is None:
+        if instruction.opcode not in ("add", "or") or matched is None:
             return False
         first, second = split(instruction.text[matched.end() :])[:2]
         return not self._mask(first, bits_of(matched[1]), 0) & self._mask(second, bits_of(matched[1]), 0)

@@ -269,6 +269,15 @@ class Locations:
         record = self._module.record(number)
         return record.get("name", ""), self._function(record.get("scope", ""))
 
+    def kind(self, number: int) -> str:
+        """The tag of a variable's type, behind its other names: DW_TAG_structure_type, DW_TAG_array_type …"""
+        record = self._module.record(number)
+        reference = _number(record.get("type", ""))
+        while reference is not None:
+            record = self._module.record(reference)
+            reference = _number(record.get("baseType", "")) if record.get("tag", "") in _NAMES else None
+        return record.get("tag", "")
+
     def _function(self, reference: str) -> tuple[str, int]:
         number = _number(reference)
         while number is not None:
@@ -277,6 +286,10 @@ class Locations:
                 return PurePath(self.file(record.get("file", ""))).name, int(record.get("line", "0"))
             number = _number(record.get("scope", ""))
         return "", 0
+
+
+_NAMES = frozenset({"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type"})
+"""Types that only name another one."""
 
 
 def _number(reference: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Which additions of LLVM's are the joining of fields, and which add."""
+"""Which additions and disjunctions of LLVM's are the joining of fields, and which compute."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ entry:
   %same_place = add i64 %back, %low
   %counted = add nsw i64 %joined, 1
   %after = add i64 %sum, 65536
+  %either = or i64 %low, %next
+  %mixed = or i64 %low, %wide
   ret void
 }
 """
@@ -40,6 +42,8 @@ entry:
         ("same_place", False),
         ("counted", False),
         ("after", False),  # a sum may have any bit
+        ("either", True),
+        ("mixed", False),
     ],
 )
 def test_an_addition_of_numbers_without_a_common_bit_is_none(name: str, disjoint: bool) -> None:

@@ -63,7 +63,9 @@ struct requantise_t {
 #pragma HLS ARRAY_PARTITION variable = negative complete dim = 1
 #pragma HLS ARRAY_PARTITION variable = shift complete dim = 1
         const integer<32, true> biased = integer<32, true>(sum) + integer<32, true>(bias[pe][fold]);
-        const integer<17, true> by = biased < 0 ? negative[pe][fold] : multiplier[pe][fold];
+        // Both are read and one is chosen: a choice between two memories would be one of addresses.
+        const uint16_t below = negative[pe][fold], above = multiplier[pe][fold];
+        const integer<17, true> by = biased < 0 ? below : above;
         const integer<64, true> product = product_of_sum(biased, by);
         const uint8_t places = shift[pe][fold];
         return saturate<BITS, SIGNED, NARROW>((product + (integer<64, true>(1) << (places - 1))) >> places);

@@ -1,8 +1,10 @@
-// Operations on two values, for element_wise, channel_wise (elementwise.h) and window_pool.h.
+// Operations on two values, for element_wise, channel_wise (elementwise.h) and window_pool.h. POOLS: whether it may take
+// any number of values, in whatever groups, and be done with the next one a cycle later.
 #ifndef SYSTOLIC_OPERATION_H
 #define SYSTOLIC_OPERATION_H
 
 struct add_op {
+    static constexpr bool POOLS = true;
     template <class SUM>
     static SUM of(SUM a, SUM b) {
 #pragma HLS INLINE
@@ -10,6 +12,7 @@ struct add_op {
     }
 };
 struct subtract_op {
+    static constexpr bool POOLS = false;
     template <class SUM>
     static SUM of(SUM a, SUM b) {
 #pragma HLS INLINE
@@ -17,6 +20,7 @@ struct subtract_op {
     }
 };
 struct difference_op {  // |a − b|
+    static constexpr bool POOLS = false;
     template <class SUM>
     static SUM of(SUM a, SUM b) {
 #pragma HLS INLINE
@@ -24,6 +28,7 @@ struct difference_op {  // |a − b|
     }
 };
 struct multiply_op {
+    static constexpr bool POOLS = false;
     template <class SUM>
     static SUM of(SUM a, SUM b) {
 #pragma HLS INLINE
@@ -31,6 +36,7 @@ struct multiply_op {
     }
 };
 struct max_op {
+    static constexpr bool POOLS = true;
     template <class SUM>
     static SUM of(SUM a, SUM b) {
 #pragma HLS INLINE
@@ -38,6 +44,7 @@ struct max_op {
     }
 };
 struct min_op {
+    static constexpr bool POOLS = true;
     template <class SUM>
     static SUM of(SUM a, SUM b) {
 #pragma HLS INLINE

@@ -15,11 +15,36 @@
 #include <hls_stream.h>
 
 #include "constant.h"
+#include "counter.h"
 #include "delay.h"
 #include "instrument.h"
 #include "ram.h"
 #include "scan.h"
 #include "word.h"
+
+// Stages: of a scan, and of the comparisons of a tree in rows and columns.
+template <int KERNEL>
+constexpr int max_pool_depth() {
+    return larger(SCAN_DEPTH, 2 + bits_of<KERNEL - 1>::value);
+}
+
+// The largest of COUNT values, found as a tree; those that do not lie inside take no part, if any does.
+template <int COUNT, class T>
+inline T largest_of(T (&value)[COUNT], bool (&inside)[COUNT]) {
+#pragma HLS INLINE
+    for (int level = 0; level < bits_of<COUNT - 1>::value; ++level) {
+#pragma HLS UNROLL
+        for (int k = 0; k < COUNT; ++k) {
+#pragma HLS UNROLL
+            const int other = smaller(k + (1 << level), COUNT - 1);
+            if (k % (2 << level) == 0 && other == k + (1 << level)) {
+                if (inside[other] && (!inside[k] || value[other] > value[k])) value[k] = value[other];
+                inside[k] = inside[k] || inside[other];
+            }
+        }
+    }
+    return value[0];
+}
 
 template <int PIXELS, int LANES, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL, int STRIDE, int TOP, int LEFT,
           int BOTTOM, int RIGHT, int RAM = RAM_AUTO, class T>
@@ -45,13 +70,13 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
     bundle_t newest = zeros<bundle_t>();
     SYSTOLIC_ENTER;
     while (scan.before(frames)) {
-        SYSTOLIC_PIPELINE(1, SCAN_DEPTH);
+        SYSTOLIC_PIPELINE(1, max_pool_depth<KERNEL>());
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
 #pragma HLS DEPENDENCE variable = rows type = inter false
 #pragma HLS DEPENDENCE variable = columns type = inter false
         if (scan.takes(frames)) newest = in.read();
         bundle_t age[AGES], ages_in[AGES], seen[plan::BUNDLES];
-        pooled_t row[ROWS], rows_in[ROWS], pooled = zeros<pooled_t>();
+        pooled_t row[ROWS], rows_in[ROWS], pooled;
 #pragma HLS ARRAY_PARTITION variable = age complete
 #pragma HLS ARRAY_PARTITION variable = ages_in complete
 #pragma HLS ARRAY_PARTITION variable = seen complete
@@ -69,33 +94,36 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
         by_bundles.push(columns, ages_in);
         for (int m = 0; m < plan::PIXELS_OUT; ++m) {
 #pragma HLS UNROLL
-            // empty: no tap so far lies in the map. The first tap's value is replaced by any other where it lies in the
-            // padding.
-            bool empty = !scan.column_inside(m, 0);
-            for (int kx = 0; kx < KERNEL; ++kx) {
+            for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
-                for (int l = 0; l < LANES; ++l) {
+                T tap[KERNEL];
+                bool inside[KERNEL];
+#pragma HLS ARRAY_PARTITION variable = tap complete
+#pragma HLS ARRAY_PARTITION variable = inside complete
+                for (int kx = 0; kx < KERNEL; ++kx) {
 #pragma HLS UNROLL
-                    const T value = seen[plan::age_of(m, kx)].lane[plan::pixel_of(m, kx) * LANES + l];
-                    const bool wins = empty || value > pooled.lane[m * LANES + l];
-                    if (kx == 0 || (wins && scan.column_inside(m, kx))) pooled.lane[m * LANES + l] = value;
+                    tap[kx] = seen[plan::age_of(m, kx)].lane[plan::pixel_of(m, kx) * LANES + l];
+                    inside[kx] = scan.column_inside(m, kx);
                 }
-                empty = empty && !scan.column_inside(m, kx);
+                pooled.lane[m * LANES + l] = largest_of(tap, inside);
             }
         }
         // Rows are kept only at columns of positions: with a stride of 2, half a row.
         if (scan.at_column()) {
             by_rows.peek(rows, row);
-            pooled_t largest = pooled;
-            bool empty = !scan.row_inside(KERNEL - 1);
-            for (int k = 0; k < KERNEL - 1; ++k) {
+            pooled_t largest;
+            for (int l = 0; l < plan::PIXELS_OUT * LANES; ++l) {
 #pragma HLS UNROLL
-                for (int l = 0; l < plan::PIXELS_OUT * LANES; ++l) {
+                T of_row[KERNEL];
+                bool inside[KERNEL];
+#pragma HLS ARRAY_PARTITION variable = of_row complete
+#pragma HLS ARRAY_PARTITION variable = inside complete
+                for (int k = 0; k < KERNEL; ++k) {
 #pragma HLS UNROLL
-                    const bool wins = empty || row[k].lane[l] > largest.lane[l];
-                    if (wins && scan.row_inside(KERNEL - 2 - k)) largest.lane[l] = row[k].lane[l];
+                    of_row[k] = k == KERNEL - 1 ? pooled.lane[l] : row[smaller(KERNEL - 2 - k, ROWS - 1)].lane[l];
+                    inside[k] = scan.row_inside(k);
                 }
-                empty = empty && !scan.row_inside(KERNEL - 2 - k);
+                largest.lane[l] = largest_of(of_row, inside);
             }
             for (int k = 0; k < ROWS; ++k) {
 #pragma HLS UNROLL

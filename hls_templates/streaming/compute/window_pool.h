@@ -1,5 +1,5 @@
-// A pool behind a depthwise window (window.h): OPERATION over the TAPS of each channel, then the activation. max_op
-// pools the maximum; add_op with an activation that divides by TAPS, the average.
+// A pool behind a depthwise window (window.h): OPERATION over the TAPS of each channel, then the activation. max_op and
+// min_op pool the maximum and the minimum; add_op with an activation that divides by TAPS, the average.
 //
 // Every cycle takes a word: PE channels, SIMD of their TAPS, lane = pixel · SIMD · PE + tap · PE + channel. II is 1.
 // Padding zeros of the window take part. A maximum of signed values with padding is the block of max_pool.h.
@@ -27,6 +27,7 @@ void window_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
 #pragma HLS INLINE
     static_assert(CHANNELS % PE == 0 && TAPS % SIMD == 0, "PE divides the channels, SIMD the taps");
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
+    static_assert(OPERATION::POOLS, "a pool takes add_op, max_op or min_op: its taps come in groups, a cycle each");
     constexpr int NF = CHANNELS / PE, SF = TAPS / SIMD;
     exact_t<SUM_BITS> pooled[PIXELS * PE];  // of the taps so far
 #pragma HLS ARRAY_PARTITION variable = pooled complete

@@ -92,19 +92,18 @@ struct darknet_whole_walk {
 
     bool inside() const { return true; }
 
-    // The word of the input frame.
+    // The word of the input frame. Each counter has a factor of its own, so that no product waits for another.
     int source() const {
 #pragma HLS INLINE
-        int pixel = (int(y) * STRIDE + tap_y.value) * WIDTH * STRIDE + int(x.rest) * STRIDE + tap_x.value;
-        int channel = block.value * SQUARE;
+        const int row = int(y), column = int(x.rest), across = tap_x.value, down = tap_y.value;
+        const int pixel = row * (SQUARE * WIDTH) + down * (STRIDE * WIDTH) + column * STRIDE + across;
+        int beyond = 0;  // what lies n maps further is n channels further in the first map
         for (int n = 1; n < SQUARE; ++n) {
 #pragma HLS UNROLL
-            if (pixel >= MAP) {
-                pixel -= MAP;
-                ++channel;
-            }
+            if (pixel >= n * MAP) beyond = n * (FRAME - 1);
         }
-        return pixel * CHANNELS + channel;
+        return row * (SQUARE * WIDTH * CHANNELS) + down * (STRIDE * WIDTH * CHANNELS) + column * (STRIDE * CHANNELS) +
+               across * CHANNELS + block.value * SQUARE - beyond;
     }
 
     // True after the last word of the frame.

@@ -97,8 +97,8 @@ void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
                    hls::stream<word<T, PIXELS_OUT * LANES>> &out) {
 #pragma HLS INLINE
     constexpr int PARTS = PIXELS_OUT / PIXELS_IN;
-    word<T, PIXELS_OUT * LANES> waiting[GROUPS];
-#pragma HLS ARRAY_PARTITION variable = waiting complete
+    word<T, PIXELS_IN * LANES> waiting[PARTS - 1][GROUPS];
+#pragma HLS ARRAY_PARTITION variable = waiting complete dim = 0
     counter_t<GROUPS> group;
     counter_t<PARTS> part;
     progress_t<POSITIONS / PIXELS_IN * GROUPS> done;
@@ -107,16 +107,21 @@ void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
         SYSTOLIC_PIPELINE(1, WIDTH_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<T, PIXELS_IN * LANES> value = in.read();
-        word<T, PIXELS_OUT * LANES> wide = waiting[group.value];
-        for (int p = 0; p < PARTS; ++p) {
+        if (part.last) {
+            word<T, PIXELS_OUT * LANES> wide;
+            for (int p = 0; p < PARTS; ++p) {
 #pragma HLS UNROLL
-            for (int l = 0; l < PIXELS_IN * LANES; ++l) {
+                const word<T, PIXELS_IN * LANES> narrow =
+                    p == PARTS - 1 ? value : waiting[p % (PARTS - 1)][group.value];
+                for (int l = 0; l < PIXELS_IN * LANES; ++l) {
 #pragma HLS UNROLL
-                if (part.value == p) wide.lane[p * PIXELS_IN * LANES + l] = value.lane[l];
+                    wide.lane[p * PIXELS_IN * LANES + l] = narrow.lane[l];
+                }
             }
+            out.write(wide);
+        } else {
+            waiting[part.value][group.value] = value;
         }
-        waiting[group.value] = wide;
-        if (part.last) out.write(wide);
         if (group.next()) part.next();
         done.next();
     }

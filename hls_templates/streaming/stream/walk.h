@@ -39,6 +39,7 @@ constexpr int WALK_LANDING = 3;
 // Words between the one that frees a slot and the one that is written there: reads in the pipeline still find the old
 // word.
 constexpr int WALK_MARGIN = 8;
+static_assert(WALK_DEPTH <= WALK_MARGIN, "no read lies further behind than the words that leave a slot alone");
 
 constexpr int walk_slots(int capacity) { return capacity + WALK_MARGIN; }
 

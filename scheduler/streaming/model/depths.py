@@ -28,7 +28,6 @@ DEPTH: Mapping[type[g.BlockOp], int] = {
     g.LabelSelect: 6,
     g.Reorg: WALK_DEPTH,
     g.Upsample: WALK_DEPTH,
-    MaxPool: SCAN_DEPTH,
 }
 """Without what an activation takes longer than a requantiser."""
 
@@ -36,6 +35,11 @@ DEPTH: Mapping[type[g.BlockOp], int] = {
 def unit_depth(simd: int) -> int:
     """Of a unit that adds ``simd`` products a cycle (fold.h)."""
     return max(LEAST_UNIT_DEPTH, 2 * simd // 3)
+
+
+def max_pool_depth(size: int) -> int:
+    """Of a pool whose windows have ``size`` rows and columns (max_pool.h)."""
+    return max(SCAN_DEPTH, 2 + (size - 1).bit_length())
 
 
 def late(levels: int) -> int:
@@ -48,6 +52,8 @@ def depth_of(block: g.Block, fold: g.Fold, resident: bool) -> int:
     op = block.op
     if isinstance(op, g.Window):
         return SCAN_DEPTH if fold.style == "parallel" else WALK_DEPTH
+    if isinstance(op, MaxPool):
+        return max_pool_depth(op.size)
     activation = getattr(op, "activation", None)
     beyond = late(block.outputs[0].datatype.levels) if isinstance(activation, Thresholds) else 0
     if isinstance(op, (g.MatrixVector, g.VectorVector)):

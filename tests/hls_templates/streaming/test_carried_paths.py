@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import re
 from pathlib import Path
 
 import pytest
@@ -10,38 +10,72 @@ import pytest
 pytest.importorskip("ziglang", reason="the checker needs the compiler of the package ziglang")
 pytest.importorskip("llvmlite", reason="the checker reads LLVM IR by llvmlite")
 
+from boards.errors import ScheduleError
 from hls_schedule.check import CheckedLoop, read_sources
 from hls_templates.headers import fixed_files, include_folders
 
 BLOCKS = Path(__file__).with_name("kernels") / "blocks.cpp"
 MHZ = 300
 
+UNIT = """#include "matrix_vector.h"
+static const requantise_t<4, false, 2, 3> BY = {{{1}}, {{1}}, {{1}}, {{1}}};
+static const int_t<4>::carrier WEIGHTS[2][12][4] = {{{1, 2, 3}}};
+void unit(int frames, hls::stream<word<uint_t<4>::carrier, 4>> &in, hls::stream<word<integer<4, false>, 2>> &out) {
+    matrix_vector<320, 16, 6, 4, 2, 1, int_t<4>, uint_t<4>, 14, DSP48E2>(frames, in, out, WEIGHTS, BY);
+}
+"""
+CONVERTER = """#include "width.h"
+void convert(int frames, hls::stream<word<ap_int<4>, 6>> &in, hls::stream<word<ap_int<4>, 4>> &out) {
+    convert_width<6, 4, 400>(frames, in, out);
+}
+"""
+POOL = """#include "window_pool.h"
+void pool(int frames, hls::stream<word<int_t<8>::carrier, 8>> &in, hls::stream<word<integer<24, true>, 2>> &out) {
+    window_pool<60, 6, 4, 4, 2, 1, int_t<8>, 24, multiply_op>(frames, in, out, identity_t<24>());
+}
+"""
 
-def check(folder: Path, header: str = "", right: str = "", wrong: str = "") -> tuple[CheckedLoop, ...]:
+
+def check(
+    folder: Path, header: str = "", right: str = "", wrong: str = "", blocks: str = ""
+) -> tuple[CheckedLoop, ...]:
     """The loops of all blocks, with ``wrong`` in the place of ``right`` in a header."""
     for name, text in fixed_files(*include_folders("streaming")).items():
         (folder / name).write_text(text.replace(right, wrong) if name == header else text)
         assert name != header or right in text
-    shutil.copy(BLOCKS, folder / "top.cpp")
+    (folder / "top.cpp").write_text(blocks or BLOCKS.read_text("utf-8"), "utf-8")
     return read_sources(folder / "top.cpp").check(MHZ)
 
 
 def test_no_loop_waits_for_itself_longer_than_a_cycle(tmp_path: Path) -> None:
     loops = check(tmp_path)
-    assert len(loops) >= 49
+    assert len(loops) >= 105
     slow = [loop for loop in loops if loop.path_ns > loop.budget_ns or loop.derived_ii > loop.declared_ii]
     assert [(loop.process, loop.source, loop.path_ns, loop.reason) for loop in slow] == []
     deep = [loop for loop in loops if loop.derived_depth > loop.declared_depth]
     assert [(loop.process, loop.source, loop.declared_depth, loop.derived_depth) for loop in deep] == []
 
 
+def test_every_documented_block_is_among_them(tmp_path: Path) -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "streaming_blocks.md").read_text("utf-8")
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    blocks = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert len(blocks) > 30
+    assert [name for name in sorted(blocks) if f" {name}<" not in BLOCKS.read_text("utf-8")] == []
+
+
+def test_a_pool_that_could_not_keep_up_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScheduleError, match="a pool takes add_op, max_op or min_op"):
+        check(tmp_path, blocks=POOL)
+
+
 def test_a_depth_that_is_declared_too_small_is_found(tmp_path: Path) -> None:
-    loops = check(tmp_path, "fold.h", "LEAST_UNIT_DEPTH = 32;", "LEAST_UNIT_DEPTH = 8;")
-    assert "mvu_requantise_block" in {loop.process for loop in loops if loop.derived_depth > loop.declared_depth}
+    (loop,) = check(tmp_path, "fold.h", "LEAST_UNIT_DEPTH = 32;", "LEAST_UNIT_DEPTH = 8;", UNIT)
+    assert loop.derived_depth > loop.declared_depth == 8
 
 
 def test_a_sum_that_is_compared_in_its_own_cycle_is_found(tmp_path: Path) -> None:
     right, wrong = "less && (more ? !enough : hungry);", "less && units + (more ? IN : 0) < OUT;"
-    slow = [loop for loop in check(tmp_path, "gearbox.h", right, wrong) if loop.path_ns > loop.budget_ns]
-    assert "convert_width_block" in {loop.process for loop in slow}
-    assert all(any(step.source.startswith("gearbox.h") for step in loop.path) for loop in slow)
+    (loop,) = check(tmp_path, "gearbox.h", right, wrong, CONVERTER)
+    assert loop.path_ns > loop.budget_ns
+    assert any(step.source.startswith("gearbox.h") for step in loop.path)

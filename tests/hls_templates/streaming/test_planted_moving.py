@@ -16,7 +16,7 @@ SMALL = (4, 4, 6)
 PLANTS = (
     Plant("window.h", "y >= 0 && y < HEIGHT", "y >= 0 && y <= HEIGHT", windows.default(1, SMALL, 2)),
     Plant("window.h", "scan.row_inside(ky) && ", "", windows.parallel(2, SMALL, 2)),
-    Plant("max_pool.h", "wins = empty || row[k]", "wins = row[k]", windows.pool(3, SMALL, 2, 3, 1, windows.SAME)),
+    Plant("max_pool.h", "(!inside[k] || value[other]", "(value[other]", windows.pool(3, SMALL, 2, 3, 1, windows.SAME)),
     Plant("scan.h", "PIXELS_IN - PLAN::LEFT", "PIXELS_IN + 1 - PLAN::LEFT", windows.parallel(4, SMALL, 4)),
     Plant("delay.h", "all.line[n] = newest[n];", "all.line[n] = newest[0];", windows.parallel(5, SMALL, 4)),
     Plant("walk.h", "if (!inside) value", "if (!inside || l == 0) value", windows.default(6, SMALL, 2, depthwise=True)),
@@ -24,7 +24,7 @@ PLANTS = (
     Plant(
         "width.h", "if (part.value == p) value.lane[l]", "if (p == 0) value.lane[l]", blocks.pixels(8, SMALL, 2, (2, 1))
     ),
-    Plant("width.h", "if (part.value == p) wide", "if (p == 0) wide", blocks.pixels(9, SMALL, 2, (1, 2))),
+    Plant("width.h", "PARTS - 1 ? value : waiting", "PARTS ? value : waiting", blocks.pixels(9, SMALL, 2, (1, 2))),
     Plant("duplicate.h", "first.write(value);", "first.write(zeros<W>());", blocks.duplicate(10, SMALL, 2, 2)),
     Plant("discard.h", "progress_t<WORDS>", "progress_t<WORDS - 1>", blocks.discard(11, SMALL, 2)),
     Plant("parts.h", "begin((p + 1) % PARTS)", "begin(0)", blocks.concat(12, (12, 2, 3), 2, (2, 10))),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scheduler.streaming.model.depths import SCAN_DEPTH, max_pool_depth
 from tests.hls_templates.streaming.compute import BUILDS, Builds, Case, Ints, Values, compile_cases
 from tests.hls_templates.streaming.moving import (
     BIPOLAR,
@@ -24,7 +25,7 @@ from tests.hls_templates.streaming.moving import (
     stream,
 )
 
-SCAN_DEPTH, WALK_DEPTH, WALK_LANDING = 5, 8, 3  # scan.h, walk.h
+WALK_DEPTH, WALK_LANDING = 8, 3  # walk.h
 SAME, NONE = Padding(1, 1, 1, 1), Padding()
 
 
@@ -175,7 +176,7 @@ def pool(
         [Side(stream(maps, lanes, pixels), lanes * pixels)],
         [Side(stream(largest, lanes, leaving), lanes * leaving)],
         steps * (size[0] // lanes),
-        SCAN_DEPTH,
+        max_pool_depth(kernel),
         "max_pool.h",
     )
 
@@ -234,6 +235,7 @@ CASES = (
     pool(56, (6, 5, 7), 3, 3, 1, SAME, value=INT16),
     pool(57, (2, 6, 6), 2, 3, 3),
     pool(58, (2, 9, 7), 1, 5, 1, Padding(2, 2, 2, 2), ram="RAM_URAM"),
+    pool(66, (2, 11, 10), 2, 13, 1, Padding(6, 6, 6, 6)),
     pool(59, (4, 6, 8), 4, pixels=2),
     pool(60, (4, 6, 8), 2, pixels=4, value=UINT4),
     pool(61, (4, 5, 8), 2, 3, 1, SAME, pixels=2),
