@@ -69,6 +69,8 @@ def check(program: Program, accesses: Accesses) -> Iterator[Fault]:
         kind, loop = owner_of(block)
         if kind == "loop":
             yield from _loop(program, loop, function)
+        if kind == "function":
+            yield from _call_sites(program, function)
         for variant in _variants(block):
             yield from channels.check(channels.Region(pragma, block, function, tuple(variant)), accesses)
 
@@ -203,3 +205,31 @@ def _header(program: Program, loop: Node, function: Function) -> Iterator[Fault]
     if text_of(bound) not in scalars and not is_constant(program, bound):
         required = "end at a constant or a scalar argument"
         yield fault(loop, "dataflow-loop", required=required, actual=f"«{text_of(bound)}» came")
+
+
+# ------------------------------------------------------------------------------------------- call sites
+
+
+def _call_sites(program: Program, function: Function) -> Iterator[Fault]:
+    """A region with state of its own is hardware that exists once, so that one place of the code may start it."""
+    state = next(_state(program, function, set()), None)
+    sites: dict[str, Node] = {}
+    for caller in program.all_functions if state is not None else ():
+        for node in walk(caller.body):
+            if node.type == "call_expression" and function in candidates(program, node, caller):
+                instance = text_of(node.child_by_field_name("function"))  # run<1> and run<2> are two functions
+                first = sites.setdefault(instance, node)
+                if first != node:
+                    yield fault(node, "dataflow-call-sites", actual=instance, state=state, first=first)
+
+
+def _state(program: Program, function: Function, visited: set[int]) -> Iterator[str]:
+    """The static variables of a function and of all that it calls."""
+    visited.add(function.node.id)
+    for node in walk(function.body):
+        words = {text_of(child) for child in node.children} if node.type == "declaration" else set()
+        if "static" in words and not words & {"const", "constexpr"}:
+            yield from (variable.name for variable in variables(node))
+        for callee in candidates(program, node, function) if node.type == "call_expression" else ():
+            if callee.node.id not in visited:
+                yield from _state(program, callee, visited)

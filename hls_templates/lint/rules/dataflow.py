@@ -163,4 +163,17 @@ RULES = (
             "tell(sink);",
         ),
     ),
+    Rule(
+        "4.15",
+        "dataflow-call-sites",
+        "two calls of a DATAFLOW function that keeps state from call to call",
+        "a DATAFLOW function with state of its own must be called in one place, but {actual}, which keeps {state}, is"
+        " called at {first} too; choose its arguments first, and call it once",
+        "UG1399, pragma HLS allocation: a function that is called twice may be built twice, each with its own memory",
+        "static void copy(hls::stream<int> &in, hls::stream<int> &out) {\n"
+        "    static int words;  // lint: allow(static-local) shows rule 4.15\n"
+        "    words += 1;\n    out.write(in.read() + words);\n}\n"
+        f"static void run({_STREAMS}) {{\n#pragma HLS DATAFLOW\n    copy(source, sink);\n}}\n"
+        f"void top({_STREAMS}, int count) {{\n    if (count > 1) run(source, sink);\n    else run(source, sink);\n}}\n",
+    ),
 )

@@ -68,9 +68,10 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
     delay_t<plan::OUT * G> by_rows;
     scan_t<plan, G> scan;
     bundle_t newest = zeros<bundle_t>();
+    constexpr int DEPTH = max_pool_depth<KERNEL>();
     SYSTOLIC_ENTER;
     while (scan.before(frames)) {
-        SYSTOLIC_PIPELINE(1, max_pool_depth<KERNEL>());
+        SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
 #pragma HLS DEPENDENCE variable = rows type = inter false
 #pragma HLS DEPENDENCE variable = columns type = inter false

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
 
 from hls_templates.lint import lint
+from hls_templates.lint.rules import RULES
 
 LANES = "template <class T, int N>\nstruct lanes_t {\n    T lane[N];\n};\ntypedef lanes_t<int, 4> row_t;\n"
 PIPELINE = "#pragma HLS PIPELINE II=1\n"
@@ -133,6 +134,25 @@ def test_a_write_is_asked_with_its_words_and_answered_elsewhere() -> None:
     ask = ["port.write_request(i, 1);", "port.write(i);"]
     assert rules(kernel("hls::burst_maxi<int> port", loop(*ask, "port.write_response();"))) == ["request-apart"]
     assert rules(kernel("hls::burst_maxi<int> port", loop(*ask), loop("port.write_response();"))) == []
+
+
+# ------------------------------------------------------------------------------- dataflow-call-sites
+
+
+def test_a_region_with_state_has_one_call_site_and_one_without_any_number() -> None:
+    text = RULES["dataflow-call-sites"].example
+    (found,) = lint({"kernel.cpp": text}, "top")
+    assert "run, which keeps words, is called at kernel.cpp:" in found.sentence
+    assert rules(text.replace("static int words;", "int words = 0;"), "top") == []
+    assert rules(text.replace("    else run(source, sink);\n", ""), "top") == []
+
+
+def test_instances_of_a_template_are_functions_of_their_own() -> None:
+    text = RULES["dataflow-call-sites"].example.replace("static void run(", "template <int N>\nstatic void run(")
+    first, second = "if (count > 1) run(", "else run("
+    assert rules(text.replace(first, "if (count > 1) run<1>(").replace(second, "else run<2>("), "top") == []
+    same = text.replace(first, "if (count > 1) run<1>(").replace(second, "else run<1>(")
+    assert rules(same, "top") == ["dataflow-call-sites"]
 
 
 # --------------------------------------------------------------------------------------- other rules

@@ -248,6 +248,12 @@ PLANTS = (
         "count and count write words",
     ),
     Plant("shared-global", '    SYSTOLIC_PROCESS("load");\n', "    total += words;\n", "load and save use total"),
+    Plant(
+        "dataflow-call-sites",
+        LAST,
+        "    if (words > 9) {\n    " + LAST + "    } else {\n    " + LAST + "    }\n",
+        "run, which keeps frames, is called at top.cpp:",
+    ),
     # 5
     Plant("dynamic-memory", LAST, LAST + "    int *p = new int;\n", "but new allocates"),
     Plant("dynamic-memory", LAST, LAST + "    free(sink);\n", "but free allocates or frees"),
@@ -371,6 +377,8 @@ def planted(plant: Plant) -> tuple[Finding, ...]:
         text = text.replace("    save(links, words, sink);\n}", "    save(links, words, sink);\n    }\n}")
     if plant.rule == "shared-global":
         text = text.replace("        word_t left, right;\n", "        word_t left, right;\n        total += i;\n")
+    if plant.rule == "dataflow-call-sites":
+        text = text.replace(KEPT, f"    static int frames;  // lint: allow(static-local) counted\n{KEPT}")
     needed = [part for part in HELPERS.split("\nstatic ") if _uses(plant, part)]
     helpers = "".join(f"static {part}\n" for part in needed)
     return lint(

@@ -153,6 +153,7 @@ void systolic_top(
                  row_buffer, weight_buffer, map_buffer_2, map_buffer_1,
                  requantisers);
         else
+        // lint: allow(dataflow-call-sites) what its processes keep is filled anew by every pass, whichever call starts it
         run_pass(first + i, pass, next, plan_weights(pass, next, i == 0, last),
                  maps_read_0, maps_write_0,
                  maps_read_1, maps_write_1,
