@@ -281,6 +281,7 @@ def _function(file: str, text: str, span: tuple[int, int], head: _Head, constant
     name, line = head.name, text.count("\n", 0, span[0]) + 1
     template = re.search(r"template\s*<(.*)>", head.preceding, re.DOTALL)
     process = _PROCESS.search(body)
+    constants = {**constants, **{own: " ".join(value.split()) for own, value in _CONSTANT.findall(body)}}
     loops = (_loop(name, file, text, span[0] + match.start(), match, constants) for match in _PIPELINE.finditer(body))
     storages = tuple(
         DeclaredStorage(name, file, line + body.count("\n", 0, match.start()), match[1], match[2])

@@ -10,7 +10,7 @@ from systolic.checking.design import check_design
 from systolic.progress import Progress
 from systolic.vendor.claims import read_claims
 from systolic.vendor.comparison.compare import compare
-from systolic.vendor.comparison.loops import Derived
+from systolic.vendor.comparison.loops import Derived, DerivedLoop
 from systolic.vendor.kernel import SCRIPT, kernel_folder, write_kernel
 from systolic.vendor.reading.reports import read_reports
 from systolic.vendor.report import VendorReport
@@ -50,9 +50,7 @@ def settle(design: Path, wishes: Wishes, tell: Progress = lambda _: None) -> Ven
 
 
 def _derived(design: Path, tell: Progress) -> Derived:
-    """Of several instances of a loop the worst."""
-    worst: dict[str, tuple[int, int]] = {}
-    for loop in check_design(design, None, tell).loops:
-        ii, depth = worst.get(loop.source, (0, 0))
-        worst[loop.source] = (max(ii, loop.derived_ii), max(depth, loop.derived_depth))
-    return worst
+    return {
+        (loop.process, loop.source): DerivedLoop(loop.derived_ii, loop.derived_depth, loop.declared_depth)
+        for loop in check_design(design, None, tell).loops
+    }

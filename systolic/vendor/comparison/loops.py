@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from systolic.vendor.claims import Claims
 from systolic.vendor.comparison.rows import BETTER, HOLDS, OPEN, WORSE, LoopRow
 from systolic.vendor.cpp import DeclaredLoop
-from systolic.vendor.pairing import pair_loops
+from systolic.vendor.pairing import function_of, pair_loops
 from systolic.vendor.reading.facts import LoopFact, Step, Synthesis
 from systolic.vendor.reading.reports import TOLERANCE_NS, Reports
 
-Derived = Mapping[str, tuple[int, int]]
-"""FILE:LINE of a directive → II and depth."""
+
+@dataclass(frozen=True)
+class DerivedLoop:
+    """II and depth that follow from the sources, and the depth that they declare: of templates no text says it."""
+
+    ii: int
+    depth: int
+    declared_depth: int
+
+
+Derived = Mapping[tuple[str, str], DerivedLoop]
+"""Process, and FILE:LINE of a directive → the loop there."""
 
 
 def loop_rows(claims: Claims, reports: Reports, derived: Derived) -> tuple[tuple[LoopRow, ...], list[LoopFact]]:
@@ -22,9 +32,28 @@ def loop_rows(claims: Claims, reports: Reports, derived: Derived) -> tuple[tuple
     pairs, undeclared = pair_loops(claims, synthesis.loops if synthesis else ())
     rows: list[LoopRow] = []
     for loop, facts in pairs.items():
-        rows += [_row(loop, fact, reports, synthesis) for fact in facts if synthesis]
-        rows += [_unread(loop, synthesis)] * (not facts)
-    return tuple(replace(row, derived=derived.get(row.declared.source)) for row in rows), undeclared
+        for fact in facts if synthesis else ():
+            known = derived_of(derived, function_of(claims.sources, fact.module), loop)
+            rows.append(_with_derived(_row(_declared(loop, known), fact, reports, synthesis), known))
+        if not facts:
+            known = derived_of(derived, loop.function, loop)
+            rows.append(_with_derived(_unread(_declared(loop, known), synthesis), known))
+    return tuple(rows), undeclared
+
+
+def derived_of(derived: Derived, process: str, loop: DeclaredLoop) -> DerivedLoop | None:
+    """Of the process, else the worst of all that have the loop; None where nothing was derived."""
+    instances = [known for (_, source), known in derived.items() if source == loop.source]
+    worst = max(instances, key=lambda known: (known.ii, known.depth), default=None)
+    return derived.get((process, loop.source), worst)
+
+
+def _declared(loop: DeclaredLoop, known: DerivedLoop | None) -> DeclaredLoop:
+    return replace(loop, depth=known.declared_depth) if loop.depth is None and known is not None else loop
+
+
+def _with_derived(row: LoopRow, known: DerivedLoop | None) -> LoopRow:
+    return replace(row, derived=(known.ii, known.depth) if known is not None else None)
 
 
 def _unread(loop: DeclaredLoop, synthesis: Synthesis | None) -> LoopRow:

@@ -10,8 +10,9 @@ import pytest
 from boards.errors import VendorError
 from systolic.vendor.claims import Claims, read_claims
 from systolic.vendor.comparison.compare import Comparison, compare
+from systolic.vendor.comparison.loops import DerivedLoop, derived_of
 from systolic.vendor.comparison.rows import LoopRow
-from systolic.vendor.cpp import constant, read_sources, synthesised
+from systolic.vendor.cpp import DeclaredLoop, constant, read_sources, synthesised
 from systolic.vendor.reading.reports import read_reports
 from systolic.vendor.report import html, text, values
 from tests.systolic.vendor import texts
@@ -397,7 +398,11 @@ def test_values_and_page(design: Path, claims: Claims, run: Run) -> None:
 
 def test_what_was_derived_stands_between_claim_and_fact(design: Path, claims: Claims, run: Run) -> None:
     texts.write_run(design, run)
-    derived = {loop.source: (2 if loop.function == "pool" else 1, (loop.depth or 0) + 3) for loop in claims.loops}
+    derived = {
+        (loop.function, loop.source): DerivedLoop(2 if loop.function == "pool" else 1, depth + 3, depth)
+        for loop in claims.loops
+        for depth in [loop.depth or 0]
+    }
     comparison = compare(claims, read_reports(design, claims.cell), derived)
     row = next(row for row in values(comparison)["loops"] if row["process"] == "pool")
     assert (row["declared_ii"], row["derived_ii"], row["achieved_ii"]) == (1, 2, 1)
@@ -407,6 +412,36 @@ def test_what_was_derived_stands_between_claim_and_fact(design: Path, claims: Cl
     )
     assert "derived" in text(comparison).split("\n")[0]
     assert "derived" not in text(compared(design, claims))
+
+
+def test_depths_that_depend_on_a_template_come_from_what_is_compiled(design: Path, claims: Claims, run: Run) -> None:
+    texts.write_run(design, run)
+    unsaid = replace(claims, loops=tuple(replace(loop, depth=None) for loop in claims.loops))
+    reports = read_reports(design, claims.cell)
+    assert {row["declared_depth"] for row in values(compare(unsaid, reports))["loops"]} == {None}
+    derived = {(loop.function, loop.source): DerivedLoop(1, 2, loop.depth or 0) for loop in claims.loops}
+    rows = values(compare(unsaid, reports, derived))["loops"]
+    assert [row["declared_depth"] for row in rows] == [
+        row["declared_depth"] for row in values(compare(claims, reports))["loops"]
+    ]
+    shallow = {key: replace(known, declared_depth=1) for key, known in derived.items()}
+    assert not compare(unsaid, reports, shallow).holds
+
+
+def test_of_instances_of_a_loop_each_has_the_depth_of_its_process() -> None:
+    loop = DeclaredLoop("unit", "unit.h", 8, 9, 1, None)
+    derived = {("first", "unit.h:9"): DerivedLoop(1, 4, 32), ("second", "unit.h:9"): DerivedLoop(1, 9, 48)}
+    assert derived_of(derived, "first", loop) == DerivedLoop(1, 4, 32)
+    assert derived_of(derived, "of no region", loop) == DerivedLoop(1, 9, 48), "the worst"
+    assert derived_of({}, "first", loop) is None
+
+
+def test_a_constant_of_a_function_is_its_own(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    loop = "    constexpr int DEPTH = STAGES + {};\n    for (;;) {{\n        SYSTOLIC_PIPELINE(1, DEPTH);\n    }}\n"
+    parts = [f"void part{n}() {{\n{loop.format(n)}}}\n" for n in (1, 2)]
+    (tmp_path / "src/a.h").write_text("constexpr int STAGES = 5;\n" + "".join(parts))
+    assert [f.loops[0].depth for f in read_sources(tmp_path).functions] == [6, 7]
 
 
 def test_a_part_of_the_design(claims: Claims) -> None:
