@@ -32,7 +32,8 @@ def loop_rows(claims: Claims, reports: Reports, derived: Derived) -> tuple[tuple
     pairs, undeclared = pair_loops(claims, synthesis.loops if synthesis else ())
     rows: list[LoopRow] = []
     for loop, facts in pairs.items():
-        for fact in facts if synthesis else ():
+        for fact in facts:
+            assert synthesis is not None  # whose loops they are
             known = derived_of(derived, function_of(claims.sources, fact.module), loop)
             rows.append(_with_derived(_row(_declared(loop, known), fact, reports, synthesis), known))
         if not facts:
