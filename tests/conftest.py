@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,10 @@ settings.register_profile(
     "systolic", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
 )
 settings.load_profile("systolic")
+
+# A shell that starts something in the background has it ignore Ctrl-C, and whatever that starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What commands write to standard error does not depend on how busy the machine is; test_progress.py sets it.
 os.environ["SYSTOLIC_PROGRESS"] = "0"

@@ -22,6 +22,7 @@ from cnn.network import (
     Padding,
     Reorg,
     Slice,
+    Softmax,
     Upsample,
 )
 
@@ -29,7 +30,7 @@ ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "leaky": ("LeakyRelu", {"alpha": 0.1}),
     "relu": ("Relu", {}),
 }
-FUNCTIONS = {"logistic": "Sigmoid", "tanh": "Tanh", "mish": "Mish", "selu": "Selu"}
+FUNCTIONS = {"logistic": "Sigmoid", "tanh": "Tanh", "selu": "Selu", "softplus": "Softplus"}
 
 
 class Writer:
@@ -70,9 +71,17 @@ def written(network: Network, opset: int = 17) -> ModelProto:
     for node in network.nodes[1:]:
         inputs = [names[i] for i in node.inputs]
         names.append(inputs[0] if isinstance(node.op, Detection) else _put(writer, node, network, inputs))
+        if isinstance(node.op, Dense) and _is_read_as_map(network, len(names) - 1):
+            sides = writer.constant([1, node.shape.channels, 1, 1], np.int64)
+            names[-1] = writer.put("Reshape", [names[-1], sides])
     shape = network.input_shape
     ends = list(dict.fromkeys(names[index] for index in network.outputs))
     return writer.model(ends, (1, shape.channels, shape.height, shape.width))
+
+
+def _is_read_as_map(network: Network, index: int) -> bool:
+    flat = (Dense, Softmax, Activate, Detection)
+    return any(not isinstance(node.op, flat) for node in network.nodes if index in node.inputs)
 
 
 def _put(writer: Writer, node: Node, network: Network, inputs: list[str]) -> str:
@@ -82,12 +91,14 @@ def _put(writer: Writer, node: Node, network: Network, inputs: list[str]) -> str
     if isinstance(op, Add):
         return _activated(writer, writer.put("Add", inputs), op.activation)
     if isinstance(op, Activate):
-        return writer.put(FUNCTIONS[op.function], inputs)
+        return _curved(writer, op, inputs[0])
     if isinstance(op, MaxPool):
         sides, stride = [op.size] * 2, [op.stride] * 2
         return writer.put("MaxPool", inputs, kernel_shape=sides, strides=stride, pads=_pads(op.padding))
     if isinstance(op, AveragePool):
         return writer.put("GlobalAveragePool", inputs)
+    if isinstance(op, Softmax):
+        return writer.put("Softmax", inputs, axis=1)
     if isinstance(op, Concat):
         return writer.put("Concat", inputs, axis=1)
     if isinstance(op, Slice):
@@ -99,6 +110,23 @@ def _put(writer: Writer, node: Node, network: Network, inputs: list[str]) -> str
     scales = writer.constant([1, 1, op.stride, op.stride])
     return writer.put("Resize", [inputs[0], "", scales], mode="nearest", coordinate_transformation_mode="asymmetric",
                       nearest_mode="floor")  # fmt: skip
+
+
+def _curved(writer: Writer, op: Activate, source: str) -> str:
+    """As exporters of the opset write it."""
+    if op.function == "clip":
+        return _clipped(writer, source, *op.parameters)
+    if op.function == "silu":
+        return writer.put("Mul", [source, writer.put("Sigmoid", [source])])
+    if op.function == "mish":
+        return writer.put("Mul", [source, writer.put("Tanh", [writer.put("Softplus", [source])])])
+    return writer.put(FUNCTIONS[op.function], [source])
+
+
+def _clipped(writer: Writer, source: str, low: float, high: float) -> str:
+    if writer.opset < 11:
+        return writer.put("Clip", [source], min=low, max=high)
+    return writer.put("Clip", [source, writer.constant(low), writer.constant(high)])
 
 
 def _product(writer: Writer, op: Convolution | Dense, before: Node, source: str) -> str:
@@ -122,7 +150,7 @@ def _activated(writer: Writer, name: str, activation: str) -> str:
     if activation == "linear":
         return name
     if activation == "relu6":
-        return writer.put("Clip", [name, writer.constant(0), writer.constant(6)])
+        return _clipped(writer, name, 0.0, 6.0)
     kind, attributes = ACTIVATIONS[activation]
     return writer.put(kind, [name], **attributes)
 

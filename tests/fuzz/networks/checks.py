@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 
 from boards.errors import SystolicError
+from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from hls_templates.lint import lint
 from host.contract.streaming import StreamingManifest
@@ -20,6 +22,7 @@ from host.options import Options
 from host.vision.frame import Result
 from systolic.execution.build import Variant, build
 from systolic.golden import checksums, first_difference, run_golden
+from systolic.model import ONNX_FILE
 from systolic.package import package
 from systolic.styles.registry import execute
 from tests.fuzz.networks.builds import fresh, shipped_builds
@@ -31,6 +34,18 @@ SURE = 0.999
 
 class DefectError(Exception):
     """What does not hold."""
+
+
+def _runtime(prepared: Prepared) -> None:
+    """The float network of an ONNX file is what another runtime makes of it, to 1e-4 of an output's greatest."""
+    network, pixels = prepared.model.network, prepared.pictures[0].astype(np.float32) / np.float32(255)
+    session = onnxruntime.InferenceSession(prepared.model.files[ONNX_FILE])
+    expected = session.run(None, {session.get_inputs()[0].name: pixels[None]})
+    values = run_float(network, pixels)
+    for index, right in zip(network.outputs, expected, strict=True):
+        wrong = float(np.abs(values[index].ravel() - right.ravel()).max())
+        if not wrong <= 1e-4 * float(np.abs(right).max()) + 1e-5:
+            raise DefectError(f"{network.nodes[index].name} differs from onnxruntime's by {wrong:g}")
 
 
 def _executed(prepared: Prepared, variant: Variant) -> None:
@@ -178,6 +193,7 @@ def _packaged(prepared: Prepared) -> None:
 
 
 CHECKS: dict[str, Callable[[Prepared], None]] = {
+    "runtime": _runtime,
     "native": _native,
     "ap_int": _ap_int,
     "golden": _golden,

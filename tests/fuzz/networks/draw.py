@@ -30,6 +30,11 @@ SOMETIMES = {
 """Of a style's designs the share that each check sees; all are executed with native types."""
 
 AP_INT = {"systolic": 0.15, "streaming": 0.06}
+EXPORTED_AS_ONNX = 0.3
+"""Of the networks that are drawn as darknet's."""
+
+OPSETS = (11, 13, 17, 20)
+
 AS_SHIPPED, PACKAGED = 0.04, 0.03
 
 
@@ -55,13 +60,16 @@ def draw_case(seed: int, number: int) -> Case:
         del target["bits"], target["method"]
     else:
         network = {"form": "darknet", "sections": drawn_sections(dice, style, MOST_LAYERS[style])}
+        if Dice(seed, number, 3).chance(EXPORTED_AS_ONNX):
+            network |= {"form": "onnx", "opset": dice.pick(OPSETS)}
+    checks = _checks(dice, style, sized=not mapping.get("estimated_fifos", True))
     return Case(
         network=network,
         numbers={"seed": dice.seed(), "wild": wild},
         pixels={"kind": dice.pick(("noise", "noise", "noise", "waves", "black", "white")), "seed": dice.seed()},
         target=target,
         mapping=mapping,
-        checks=_checks(dice, style, sized=not mapping.get("estimated_fifos", True)),
+        checks=("runtime", *checks) if network["form"] == "onnx" else checks,
     )
 
 

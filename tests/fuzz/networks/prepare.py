@@ -37,6 +37,7 @@ from systolic.styles.registry import AnyStyle, open_design, style_named
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.style import NetworkMapping, OpenedDesign, Plan
 from systolic.styles.systolic.options import SystolicOptions
+from tests.cnn.onnx.writer import written
 from tests.foldings import drawn_folding
 from tests.fuzz.networks.case import Case
 from tests.fuzz.networks.darknet import cfg_text
@@ -120,7 +121,7 @@ def _stage(name: str) -> Iterator[None]:
 
 
 def read_model(case: Case, folder: Path) -> Model:
-    """By the files that a user has: a cfg with its weights, or a topology with its arrays."""
+    """By the files that a user has: a cfg with its weights, a topology with its arrays, or another tool's export."""
     if case.network["form"] == "exported":
         path, weights = folder / "network.json", folder / "network.npz"
         path.write_text(json.dumps(case.network["topology"]), "utf-8")
@@ -130,7 +131,12 @@ def read_model(case: Case, folder: Path) -> Model:
     else:
         path, weights = folder / "network.cfg", folder / "network.weights"
         path.write_text(cfg_text(case.network["sections"]), "utf-8")
-        weights.write_bytes(write_darknet_weights(darknet_numbers(read_cfg(path), case.numbers)))
+        network = darknet_numbers(read_cfg(path), case.numbers)
+        if case.network["form"] == "onnx":
+            path = folder / "network.onnx"
+            path.write_bytes(written(network, case.network["opset"]).SerializeToString())
+            return load_model(path)
+        weights.write_bytes(write_darknet_weights(network))
     return load_model(path, weights)
 
 
