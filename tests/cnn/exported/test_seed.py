@@ -14,8 +14,9 @@ from cnn.exported.seed import LARGEST_SEED, seeded_arrays
 from cnn.exported.topology import Topology
 from cnn.exported.topology_file import parse_topology
 from cnn.integer_model import run_integer
-from cnn.quantized import QAveragePool
+from cnn.quantized import MultiplyShift, QAveragePool
 from tests.cnn.exported.test_topology_file import convolution, described
+from tests.kinds import as_kind
 
 KINDS = ((8, "unit"), (1, "symmetric"), (2, "symmetric"), (1, "unit"))
 
@@ -137,7 +138,7 @@ def test_the_mean_of_a_map_is_its_sum_over_its_positions() -> None:
     """A multiplier of 15 bits, no bias: within half a step and 2⁻¹⁴ of the mean."""
     network = make_exported(*(lambda topology: (topology, seeded_arrays(topology, 6)))(behind(8, "unit", "average")))
     (node,) = (node for node in network.quantized.nodes if isinstance(node.op, QAveragePool))
-    requantiser = node.op.requantiser
+    requantiser = as_kind(MultiplyShift, as_kind(QAveragePool, node.op).requantiser)
     positions = 12 * 20
     assert requantiser.shift.tolist() == [14 + positions.bit_length()] * 16
     assert requantiser.multiplier.tolist() == [round((1 << (14 + positions.bit_length())) / positions)] * 16

@@ -1,0 +1,173 @@
+"""Each word of a pass is held to what the others say, in every pass of small programs, to its last number."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+
+from boards.errors import HostError
+from host.contract.manifest import of_style, read_manifest
+from host.contract.program import ImageWords, Words, check_program
+from host.contract.systolic import PASS_FIELDS, SystolicManifest
+from host.contract.uploads import read_systolic
+from systolic.files import write
+from tests.systolic.accelerators import GEOMETRIES, design_of, networks
+
+PROGRAMS = [
+    ("odd rows", "pools", 1),
+    ("odd rows", "depthwise", 1),
+    ("one port", "kernels", 1),
+    ("two rows", "connected to pixels", 3),
+    ("four ports", "skip", 1),
+    ("narrow", "wide", 1),
+]
+"""Geometry, network and batch."""
+
+FOLLOWS = (
+    *("row_words", "in_lap", "in_turn", "group_pixels", "tile_blocks", "steps", "row_tiles", "phases", "row_strides"),
+    *("ahead", "positions", "slot_words", "first_loads", "first_moves", "row_feeds", "weight_feeds", "array_steps"),
+    *("first_step", "tile_beats", "tile_uses", "tile_loads", "load_beats", "channels", "channel_tiles", "save_width"),
+    *("chunks", "block_words"),
+)
+"""What other fields decide."""
+
+
+@cache
+def generated(geometry: str, network: str, batch: int) -> tuple[SystolicManifest, Words, ImageWords]:
+    with TemporaryDirectory() as folder:
+        write(design_of(networks()[network], GEOMETRIES[geometry], batch), Path(folder) / "design")
+        manifest = of_style(SystolicManifest, read_manifest(Path(folder) / "design"))
+        uploads = read_systolic(Path(folder) / "design", manifest)
+    return manifest, uploads.program, ImageWords(len(uploads.weights[0]), len(uploads.requantisers))
+
+
+def refusal(program: tuple[SystolicManifest, Words, ImageWords], number: int, field: str, value: int) -> str:
+    """What is said of the program with another word in a pass; "" where it is taken."""
+    manifest, words, images = program
+    changed = words.copy()
+    changed.view(np.int32)[number, PASS_FIELDS.index(field)] = value
+    try:
+        check_program(manifest, changed, images, "program.bin")
+    except HostError as error:
+        return str(error)
+    return ""
+
+
+def field_of(program: tuple[SystolicManifest, Words, ImageWords], number: int, field: str) -> int:
+    return int(program[1].view(np.int32)[number, PASS_FIELDS.index(field)])
+
+
+@pytest.mark.parametrize(("geometry", "network", "batch"), PROGRAMS)
+def test_what_follows_from_other_words_is_that_number(geometry: str, network: str, batch: int) -> None:
+    program = generated(geometry, network, batch)
+    check_program(*program, "program.bin")
+    for field in FOLLOWS:
+        for number in range(len(program[1])):
+            value = field_of(program, number, field)
+            for other in (value - 1, value + 1):
+                assert refusal(program, number, field, other), f"{field} = {other} in pass {number} is let through"
+
+
+RANGES = {
+    **dict.fromkeys(("in_base", "in_block_pitch", "weights_base", "requantiser_base", "out_base"), (0, (1 << 31) - 1)),
+    **dict.fromkeys(("in_row_pitch", "out_row_pitch", "out_block_pitch"), (1, (1 << 31) - 1)),
+    **dict.fromkeys(("burst_words", "bursts", "block_words", "in_blocks", "in_width", "in_height"), (1, (1 << 31) - 1)),
+    **dict.fromkeys(("kernel_groups", "out_height", "out_width", "save_width", "out_blocks"), (1, (1 << 31) - 1)),
+    **dict.fromkeys(("pixel_input", "depthwise", "overlap", "inputs_resident", "resident"), (0, 1)),
+    **{"kernel_height": (1, 4095), "stride": (1, 127), "pad_top": (0, 255), "pad_left": (-64, 255)},
+    **{"pool_size": (1, 2), "pool_stride": (1, 2), "low": (-32768, 0), "high": (0, 32767)},
+    **{"in_buffer": (0, 0), "out_buffer": (0, 0), "last_slot": (0, 511), "steps": (1, 256), "channel_tiles": (1, 16)},
+    **{"out_turn": (0, 4), "value_words": (1, 2)},
+}
+"""Of the engine with odd rows: five, 512 words for rows, 256 for weights, 16 channel tiles, values of 8 bits."""
+
+
+@pytest.mark.parametrize("field", RANGES)
+def test_a_word_lies_within_what_the_engine_counts_in(field: str) -> None:
+    program, (low, high) = generated("odd rows", "pools", 1), RANGES[field]
+    told = f"{field} of pass 0 is {low}…{high}, not"
+    for value in (low - 1, high + 1):
+        if -(1 << 31) <= value < 1 << 31:
+            assert f"{told} {value};" in refusal(program, 0, field, value)
+    for value in (low, high):
+        assert told not in refusal(program, 0, field, value)
+
+
+def touched(program: tuple[SystolicManifest, Words, ImageWords], number: int, side: str) -> int:
+    """The greatest word beyond its base that a pass reads or writes, by going through them."""
+    names = {"in": ("in_height", "bursts", "burst_words"), "out": ("out_height", "out_blocks", "save_width")}[side]
+    height, pieces, words = (field_of(program, number, name) for name in names)
+    if side == "out":
+        height = len(range(0, height, field_of(program, number, "pool_stride")))
+        words *= field_of(program, number, "value_words")
+    row_pitch, block_pitch = (field_of(program, number, f"{side}_{kind}_pitch") for kind in ("row", "block"))
+    return max(y * row_pitch + piece * block_pitch + words - 1 for y in range(height) for piece in range(pieces))
+
+
+@pytest.mark.parametrize(("geometry", "network", "batch"), PROGRAMS)
+@pytest.mark.parametrize("side", ["in", "out"])
+def test_a_pass_reads_and_writes_its_own_map_to_the_last_word(
+    side: str, geometry: str, network: str, batch: int
+) -> None:
+    program = generated(geometry, network, batch)
+    manifest = program[0]
+    maps = {0: manifest.input, **{layer.node: layer.output for layer in manifest.layers}}
+    for layer in manifest.layers:
+        region = maps[layer.input_node] if side == "in" else layer.output
+        first = region.offset // manifest.word_bytes
+        end = first + manifest.batch * region.bytes // manifest.word_bytes
+        for number in range(layer.first_pass, layer.last_pass + 1):
+            last = end - 1 - touched(program, number, side)
+            assert refusal(program, number, f"{side}_base", last) == ""
+            assert refusal(program, number, f"{side}_base", first) == ""
+            for outside in (last + 1, *([first - 1] if first else [])):
+                assert f"{side}_base of pass {number} is {first}…{end}, not {outside}" in refusal(
+                    program, number, f"{side}_base", outside
+                )
+
+
+@pytest.mark.parametrize(("geometry", "network", "batch"), PROGRAMS)
+def test_a_pass_takes_weights_and_requantisers_that_are_there(geometry: str, network: str, batch: int) -> None:
+    program = generated(geometry, network, batch)
+    images = program[2]
+    for number in range(len(program[1])):
+        weights = field_of(program, number, "channel_tiles") * field_of(program, number, "tile_beats")
+        for field, total, taken in (
+            ("weights_base", images.weights, weights),
+            ("requantiser_base", images.requantisers, field_of(program, number, "channels")),
+        ):
+            assert refusal(program, number, field, total - taken) == ""
+            assert f"{field} of pass {number} is of " in refusal(program, number, field, total - taken + 1)
+    last = len(program[1]) - 1
+    assert field_of(program, last, "requantiser_base") + field_of(program, last, "channels") == images.requantisers
+
+
+def test_rows_lie_in_whole_slots_to_the_last_of_the_buffer() -> None:
+    program = generated("odd rows", "pools", 1)
+    for number in range(len(program[1])):
+        slot = field_of(program, number, "slot_words")
+        last = 512 // slot * slot - slot
+        assert refusal(program, number, "last_slot", last) == ""
+        for wrong in (last + 1, last - 1, last + slot):
+            if 0 <= wrong < 512 and wrong != last:
+                assert "whole slots within row_depth = 512" in refusal(program, number, "last_slot", wrong)
+
+
+def test_pooling_and_pixels_bind_other_words() -> None:
+    """Values are pooled by two or not at all; pixels are read with few columns of padding."""
+    program = generated("odd rows", "pools", 1)
+    pixels = [n for n in range(len(program[1])) if field_of(program, n, "pixel_input")]
+    plain = [n for n in range(len(program[1])) if field_of(program, n, "pool_size") == 1]
+    assert pixels
+    assert plain
+    for number in pixels:
+        assert "pad_left of pass" not in refusal(program, number, "pad_left", 63)
+        assert f"pad_left of pass {number} is at most 63 where pixels are read, not 64" in refusal(
+            program, number, "pad_left", 64
+        )
+    for number in set(range(len(program[1]))) - set(pixels):
+        assert "where pixels are read" not in refusal(program, number, "pad_left", 64)
