@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from cnn.darknet.files import is_letterboxed, read_darknet, read_names, write_da
 from cnn.exported.network import read_exported
 from cnn.network import FloatArray, Network
 from cnn.onnx.network import read_onnx
+from cnn.onnx.pytorch import is_module, write_exported
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantized import QuantizedNetwork
@@ -96,19 +98,25 @@ class DesignInputs:
 
 
 def load_model(
-    name: Path | str,
-    weights: Path | str | None = None,
+    name: Path | str | Any,
+    weights: Path | str | Any = None,
     names: Path | str | None = None,
     seed: int | None = None,
     size: tuple[int, int] | None = None,
     cuts: Sequence[str] = (),
 ) -> Model:
-    """A cfg file with its weights, a JSON file with its npz, an ONNX file, or a built-in network.
+    """A cfg file with its weights, a JSON file with its npz, an ONNX file, a built-in network, or a PyTorch module.
 
-    names: labels of a cfg or an ONNX file; a JSON file has its own. size: (width, height) of the input instead of the
-    file's: a fully convolutional network takes any. cuts: tensors of an ONNX file at which the network ends.
-    NetworkError says what is missing.
+    weights: numbers of a cfg or JSON file; of a module an example of its input, a tensor [1, channels, height, width].
+    names: labels of a cfg, an ONNX file or a module; a JSON file has its own. size: (width, height) of the input
+    instead of the file's: a fully convolutional network takes any. cuts: tensors of an ONNX file at which the network
+    ends. NetworkError says what is missing.
     """
+    if is_module(name):
+        if seed is not None:
+            raise NetworkError("a PyTorch module holds its own numbers: leave out the seed")
+        with tempfile.TemporaryDirectory() as folder:
+            return _load_onnx(write_exported(name, weights, Path(folder)), _path(names), size, tuple(cuts))
     name, weights, names = str(name), _path(weights), _path(names)
     _check_numbers(name, weights, seed, cuts)
     if name.endswith(".onnx"):

@@ -58,7 +58,8 @@ def gated(layers: Layers, operation: Operation) -> Layers:
         known = isinstance(node.op, Activate) and node.op.function in GATES and node.inputs == (source.node,)
         if known and layers.alone(operation, position):
             assert isinstance(node.op, Activate)
-            return layers.changed(operation, gate, replace(node.op, function=GATES[node.op.function]))
+            function = GATES[node.op.function]
+            return layers.changed(operation, gate, replace(node.op, function=function), function)
     raise RefusedError("two maps are multiplied only as x · f(x), where f is Sigmoid, HardSigmoid or Tanh of Softplus")
 
 

@@ -95,15 +95,19 @@ class Layers:
             shape.channels <= MAX_CHANNELS and shape.values <= MAX_MAP and len(self.nodes) < MAX_LAYERS,
             f"there are at most {MAX_LAYERS - 1} layers, of {MAX_CHANNELS:,} channels and {MAX_MAP:,} values: {shape}",
         )
-        count = 1 + sum(node.name.rstrip("0123456789") == stem for node in self.nodes)
-        node = Node(f"{stem}{count}", op, inputs, shape, f"{self.label}: {operation}")
+        node = Node(self._name(stem), op, inputs, shape, f"{self.label}: {operation}")
         larger = replace(self, nodes=(*self.nodes, node))
         return larger.with_values(operation, Map(len(self.nodes), (1, shape.channels, shape.height, shape.width)))
 
-    def changed(self, operation: Operation, source: Map, op: Op) -> Layers:
-        """The layer before does the operation too."""
+    def _name(self, stem: str) -> str:
+        """The next free name: conv1, conv2 …"""
+        return f"{stem}{1 + sum(node.name.rstrip('0123456789') == stem for node in self.nodes)}"
+
+    def changed(self, operation: Operation, source: Map, op: Op, stem: str = "") -> Layers:
+        """The layer before does the operation too. stem: of its name, where it has another one then."""
         nodes = list(self.nodes)
-        nodes[source.node] = replace(nodes[source.node], op=op)
+        node = nodes[source.node]
+        nodes[source.node] = replace(node, op=op, name=self._name(stem) if stem else node.name)
         return replace(self, nodes=tuple(nodes)).with_values(operation, source)
 
     def with_values(self, operation: Operation, *values: Value) -> Layers:

@@ -1,0 +1,74 @@
+"""PyTorch modules, exported by PyTorch itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import systolic
+from boards.errors import NetworkError
+from cnn.float_model import run_float
+from cnn.onnx.pytorch import is_module
+
+
+@pytest.fixture
+def torch() -> Any:
+    pytest.importorskip("onnxscript")
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def module(torch: Any) -> Any:
+    """A classifier with a batch norm, SiLU and a residual add."""
+    nn = torch.nn
+
+    class Residual(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.SiLU(), nn.MaxPool2d(2))
+            self.branch = nn.Sequential(nn.Conv2d(8, 8, 1), nn.Hardswish())
+            self.head = nn.Linear(8, 5)
+
+        def forward(self, x: Any) -> Any:
+            x = self.stem(x)
+            x = x + self.branch(x)
+            return self.head(torch.flatten(nn.functional.adaptive_avg_pool2d(x, 1), 1))
+
+    torch.manual_seed(0)
+    return Residual()
+
+
+def test_a_module_is_the_network_that_it_computes(module: Any, torch: Any, tmp_path: Path) -> None:
+    example = torch.rand(1, 3, 16, 12)
+    names = tmp_path / "names"
+    names.write_text("a\nb\nc\nd\ne\n")
+    network = systolic.load(module, example, names).network
+    assert module.training, "it is left as it was"
+    assert [node.name for node in network.nodes] == [
+        *("input", "conv1", "silu1", "pool1", "conv2", "hard_swish1", "add1", "average1", "dense1")
+    ]
+    assert network.labels == ("a", "b", "c", "d", "e")
+    expected = module.eval()(example).detach().numpy()[0]
+    np.testing.assert_allclose(run_float(network, example[0].numpy())[-1].ravel(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_what_stands_against_an_export_is_said(module: Any, torch: Any) -> None:
+    class Decomposed(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return torch.linalg.svd(x)[1]
+
+    example = torch.rand(1, 3, 8, 8)
+    with pytest.raises(NetworkError, match=r"PyTorch cannot export Decomposed: "):
+        systolic.load(Decomposed(), example)
+    with pytest.raises(NetworkError, match=r"holds its own numbers: leave out the seed"):
+        systolic.load(module, example, seed=1)
+    with pytest.raises(NetworkError, match=r"needs an example of its input, a tensor \[1, channels, .*\], not None"):
+        systolic.load(module)
+
+
+def test_a_path_is_no_module() -> None:
+    assert not is_module("net.onnx")
+    assert not is_module(Path("net.onnx"))
