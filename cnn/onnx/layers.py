@@ -36,13 +36,14 @@ Value: TypeAlias = Map | Unknown | Array
 @dataclass(frozen=True, eq=False)
 class Layers:
     """nodes: in topological order. constants: of the file. values: what operations gave so far. readers: operations
-    that read a tensor."""
+    that read a tensor. opset: the version of the operators."""
 
     label: str
     nodes: tuple[Node, ...]
     constants: Mapping[str, Array]
     values: Mapping[str, Value]
     readers: Mapping[str, int]
+    opset: int
 
     def map(self, operation: Operation, position: int = 0) -> Map:
         """The operation's input as a map with no padding left to do; RefusedError where it is none."""

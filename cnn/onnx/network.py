@@ -63,7 +63,8 @@ def _walked(graph: Graph, label: str) -> tuple[Layers, list[tuple[Operation, str
     """As much of the graph as becomes layers, and each operation that does not, with the reason."""
     _, channels, height, width = graph.shape
     source = Node("input", Input(), (), Shape(channels, height, width), f"{label}: input {graph.input!r}")
-    layers = Layers(label, (source,), graph.constants, {graph.input: Map(0, graph.shape)}, graph.readers)
+    values = {graph.input: Map(0, graph.shape)}
+    layers = Layers(label, (source,), graph.constants, values, graph.readers, graph.opset)
     refusals = []
     for operation in graph.operations:
         try:

@@ -26,6 +26,9 @@ from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map, bare_convolution
 from cnn.onnx.windows import slid
 
+LAST_AXIS_OPSET = 13
+"""From this opset on a Softmax without an axis is over the last one; before, over all but the first."""
+
 Builder: TypeAlias = Callable[[Layers, Operation], Layers]
 
 
@@ -223,7 +226,7 @@ def softmax(layers: Layers, operation: Operation) -> Layers:
     """Softmax over all channels of one position."""
     source = layers.map(operation)
     shape = layers.nodes[source.node].shape
-    axis = operation.integer("axis", -1 if len(source.shape) == 2 else 1) % len(source.shape)
+    axis = operation.integer("axis", -1 if layers.opset >= LAST_AXIS_OPSET else 1) % len(source.shape)
     require(axis == 1 and shape.height == shape.width == 1, f"it is over the channels of one position, not of {shape}")
     return layers.grown(operation, "softmax", Softmax(), shape, source.node).with_values(
         operation, Map(len(layers.nodes), source.shape)

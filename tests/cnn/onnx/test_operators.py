@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 from boards.errors import NetworkError
+from cnn.float_model import run_float
 from cnn.network import Convolution
 from cnn.onnx.network import network_of
 from tests.cnn.onnx.test_network import RANDOM, check_against_runtime, convolved, pixels
@@ -108,6 +109,12 @@ MEANT: dict[str, tuple[int, Graph]] = {
     "Squeeze -1": of_values("Squeeze", [-1]),
     "Unsqueeze 4": behind("Unsqueeze", [4]),
     "Unsqueeze -1 1": behind("Unsqueeze", [-1, 1]),
+    "Unsqueeze, then in another order": (
+        17,
+        lambda writer: writer.put(
+            "Transpose", [_values(writer, "Unsqueeze", [4])], perm=[0, 4, 1, 2, 3]
+        ),
+    ),
     "Unsqueeze, an attribute": behind("Unsqueeze", axes=[4], opset=11),
     "Transpose of values": of_values("Transpose", perm=[0, 2, 3, 1]),
     "Transpose of values, backwards": of_values("Transpose", perm=[0, 3, 1, 2]),
@@ -142,6 +149,7 @@ MEANT: dict[str, tuple[int, Graph]] = {
     "Resize, half pixels of PyTorch": behind(
         "Resize", None, np.array([1, 1, 2, 2]), coordinate_transformation_mode="pytorch_half_pixel"
     ),
+    "Resize to the same": behind("Resize", None, np.array([1, 1, 1, 1]), coordinate_transformation_mode="align_corners"),
     "Resize to a size": behind("Resize", None, None, [1, 4, 18, 24]),
     "Upsample": behind("Upsample", np.array([1, 1, 2, 2]), mode="nearest", opset=9),
     "Upsample, an attribute": behind("Upsample", scales=[1.0, 1.0, 3.0, 3.0], mode="nearest", opset=7),
@@ -182,7 +190,9 @@ MEANT: dict[str, tuple[int, Graph]] = {
     "ReduceMean, an input": behind("ReduceMean", [2, 3], opset=18),
     "Softmax of values": of_values("Softmax", axis=1),
     "Softmax of values -3": of_values("Softmax", axis=-3),
+    "Softmax of values, flattened": of_values("Softmax", opset=11),
     "Softmax of a row": of_row("Softmax"),
+    "Softmax of a row, flattened": of_row("Softmax", opset=11),
     "MatMul": of_row("MatMul", window(5, channels=1, filters=4).reshape(4, 5)),
     "Gemm": of_row("Gemm", window(5, channels=1, filters=4).reshape(4, 5), np.arange(5)),
     "Gemm, turned": of_row("Gemm", window(4, channels=1, filters=5).reshape(5, 4), np.arange(5), transB=1),
@@ -213,6 +223,10 @@ MEANT: dict[str, tuple[int, Graph]] = {
 }  # fmt: skip
 
 
+def _values(writer: Writer, kind: str, *constants: Any) -> str:
+    return of_values(kind, *constants)[1](writer)
+
+
 def _even(writer: Writer) -> str:
     """8 × 8."""
     weights = writer.constant(RANDOM.normal(size=(4, 3, 4, 7)))
@@ -223,7 +237,10 @@ def _even(writer: Writer) -> str:
 def test_a_form_is_what_another_runtime_makes_of_it(name: str) -> None:
     opset, graph = MEANT[name]
     writer = Writer(opset)
-    check_against_runtime(writer.model([graph(writer)], (1, 3, HEIGHT, WIDTH)), pixels(3, HEIGHT, WIDTH))
+    picture = pixels(3, HEIGHT, WIDTH)
+    network = check_against_runtime(writer.model([graph(writer)], (1, 3, HEIGHT, WIDTH)), picture)
+    for node, values in zip(network.nodes, run_float(network, picture), strict=True):
+        assert values.shape == (node.shape.channels, node.shape.height, node.shape.width)
 
 
 REFUSED: list[tuple[tuple[int, Graph], str]] = [
@@ -244,7 +261,7 @@ REFUSED: list[tuple[tuple[int, Graph], str]] = [
     (_of_two("Concat", axis=2), "maps are joined along their channels, axis 1"),
     (behind("Slice", [0], [4], [1], [2]), "channels alone are cut out, one after the other (axis 1, step 1)"),
     (behind("Slice", [1], [4], [2]), "channels alone are cut out, one after the other (axis 1, step 1)"),
-    (behind("Slice", [3], [1], [1]), "channels 3…0 are none"),
+    (behind("Slice", [3], [2], [1]), "channels 3…1 are none"),
     (behind("Slice", [1, 1], [2], [1]), "starts, ends, axes and steps must be as many"),
     (behind("Slice", None, [2], [1]), "starts are missing"),
     (behind("Slice", [0], [4], [4]), "axis 4 is none of 4"),
@@ -405,6 +422,15 @@ def test_the_first_opset_that_is_read() -> None:
         else:
             with pytest.raises(NetworkError, match=r"must be of opset 7 to \d+, not 6"):
                 network_of(model, "net.onnx", "net")
+
+
+def test_a_softmax_s_axis_is_the_last_where_none_is_named() -> None:
+    """Since opset 13. Of four sides that is the width, of one value: no layer."""
+    writer = Writer(13)
+    opset, graph = of_values("Softmax", opset=13)
+    assert opset == writer.opset
+    with pytest.raises(NetworkError, match="it is over the channels of one position"):
+        network_of(writer.model([graph(writer)], (1, 3, HEIGHT, WIDTH)), "net.onnx", "net")
 
 
 def test_weights_of_other_floats_are_float32() -> None:
