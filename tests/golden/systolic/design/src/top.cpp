@@ -108,7 +108,7 @@ void systolic_top(
 #pragma HLS INTERFACE mode=s_axilite port=count
 #pragma HLS INTERFACE mode=s_axilite port=current
 #pragma HLS INTERFACE mode=s_axilite port=return
-    // The memories are here and not in the processes that use them: a region without state of its own may be built twice.
+    // What lives from pass to pass is here and not in the processes that use it: whichever call starts the region finds it.
     // lint: allow(static-local) a memory, filled anew by every pass; on the stack it is too large
     static row_buffer_t row_buffer;
 #pragma HLS ARRAY_PARTITION variable=row_buffer complete dim=2
