@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hls_schedule.memories import BuiltMemory, built_memories
+from hls_schedule.multipliers import BuiltMultiplier, built_multipliers
 from hls_schedule.operators import OperatorTable, load_table
-from hls_schedule.pragmas import Directives, Place
+from hls_schedule.pragmas import Directives
 from hls_schedule.predict import UNCERTAINTY, Prediction, predict
 from hls_schedule.reading.frontend import compile_sources
 from hls_schedule.reading.ir import Loop, read_loops, read_module
 from hls_schedule.reading.layout import Types
-from hls_schedule.reading.llvm_text import Location, Module
+from hls_schedule.reading.llvm_text import Module
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,10 @@ class Sources:
         """What the arrays that pragmas bind to memories are built of."""
         return built_memories(self.module, self.directives, self.loops)
 
+    def multipliers(self) -> tuple[BuiltMultiplier, ...]:
+        """What the products of the sources are built of."""
+        return built_multipliers(self.module, self.directives)
+
 
 def read_sources(source: Path, include: Sequence[Path] = (), defines: Sequence[str] = ()) -> Sources:
     """Compiles one translation unit. ScheduleError where that fails."""
@@ -103,7 +108,7 @@ def _slowness(loop: CheckedLoop) -> tuple[int, float, int]:
 def _checked(loop: Loop, predicted: Prediction, directives: Directives) -> CheckedLoop:
     location, slowest = loop.location, predicted.path
     return CheckedLoop(
-        process=_process(location, directives.dataflow),
+        process=directives.process_of(location),
         source=f"{Path(location.file).name}:{location.line}" if location else loop.header,
         declared_ii=loop.declared_ii,
         derived_ii=predicted.holding,
@@ -115,16 +120,6 @@ def _checked(loop: Loop, predicted: Prediction, directives: Directives) -> Check
         reason=_reason(predicted, directives),
         period_ns=round(predicted.period_ns, 3),
     )
-
-
-def _process(location: Location | None, dataflow: frozenset[Place]) -> str:
-    """The function of a region that a loop stands in, or is inlined into; without a region the outermost."""
-    if location is None:
-        return ""
-    for scope, outer in zip(location.scopes, location.functions[1:], strict=False):
-        if outer in dataflow:
-            return scope
-    return location.scopes[-1]
 
 
 def _reason(predicted: Prediction, directives: Directives) -> str:

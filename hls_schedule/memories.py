@@ -19,7 +19,7 @@ _WIDTH = re.compile(r"ap_int_base<(\d+)")
 @dataclass(frozen=True)
 class BuiltMemory:
     """``partitions`` memories of ``words`` words of ``bits``. source: file and line of the pragma that binds it;
-    primitive: what it is bound to, in lower case."""
+    primitive: what it is bound to, in lower case. constant: whether it is never written. processes: that access it."""
 
     name: str
     source: str
@@ -27,20 +27,26 @@ class BuiltMemory:
     partitions: int
     words: int
     bits: int
+    constant: bool
+    processes: tuple[str, ...]
 
 
 def built_memories(module: Module, directives: Directives, loops: Sequence[Loop]) -> tuple[BuiltMemory, ...]:
     """Every array that a pragma binds to a memory and that a pipelined loop touches, by its place."""
     types, built = Types(module.types), {}
+    processes: dict[tuple[str, str], set[str]] = {}
     for loop in loops:
         for name in _memories(loop):
             binding = directives.knowledge(loop).bindings[name]
             pragma = directives.binding_pragma(loop.function, name)
             if pragma is not None and loop.memories[name].kind:
+                key = ("" if name.startswith("@") else loop.function, name)
+                processes.setdefault(key, set()).add(directives.process_of(loop.location))
                 shape = shape_of(loop.memories[name].kind, types, binding)
                 bits = _true_bits(module, directives, (loop.function, name), shape)
-                built[name] = _built(directives.source_name(loop.function, name), pragma, shape, bits)
-    return tuple(sorted(built.values(), key=lambda memory: memory.source))
+                variable = directives.owned_name(loop.function, name)
+                built[key] = _built(variable, pragma, (shape, bits), processes[key])
+    return tuple(sorted(built.values(), key=lambda memory: (memory.source, memory.processes, memory.name)))
 
 
 def _memories(loop: Loop) -> set[str]:
@@ -48,9 +54,13 @@ def _memories(loop: Loop) -> set[str]:
     return {access.memory for access in accesses if not access.register and not access.stream}
 
 
-def _built(name: str, pragma: Pragma, shape: Shape, bits: int) -> BuiltMemory:
-    variable, primitive = pragma.value("variable") or name, pragma.value("impl").lower()
-    return BuiltMemory(variable, f"{pragma.file}:{pragma.line}", primitive, shape.partitions, shape.words, bits)
+def _built(name: str, pragma: Pragma, extent: tuple[Shape, int], processes: set[str]) -> BuiltMemory:
+    """extent: shape, and true bits of a word."""
+    shape, bits = extent
+    return BuiltMemory(
+        name, f"{pragma.file}:{pragma.line}", pragma.value("impl").lower(), shape.partitions, shape.words, bits,
+        pragma.value("type").lower().startswith("rom"), tuple(sorted(processes)),
+    )  # fmt: skip
 
 
 def _true_bits(module: Module, directives: Directives, key: tuple[str, str], shape: Shape) -> int:

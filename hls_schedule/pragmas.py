@@ -15,7 +15,7 @@ from pathlib import PurePath
 from hls_schedule.ports import PLAIN, Binding
 from hls_schedule.predict import Knowledge
 from hls_schedule.reading.ir import Loop
-from hls_schedule.reading.llvm_text import Locations, Module
+from hls_schedule.reading.llvm_text import Location, Locations, Module
 
 Place = tuple[str, int]
 """File and line at which a function begins."""
@@ -63,7 +63,7 @@ class Directives:
     @cached_property
     def dataflow(self) -> frozenset[Place]:
         """Functions that are DATAFLOW regions."""
-        return frozenset(self._function_of(pragma) for pragma in self.pragmas if pragma.kind == "DATAFLOW")
+        return frozenset(self.function_of(pragma) for pragma in self.pragmas if pragma.kind == "DATAFLOW")
 
     @cached_property
     def registers(self) -> frozenset[tuple[str, str]]:
@@ -95,13 +95,22 @@ class Directives:
         }
         return Knowledge(bindings, frozenset(independent))
 
+    def process_of(self, location: Location | None) -> str:
+        """The function of a region that a place stands in, or is inlined into; without a region the outermost."""
+        if location is None:
+            return ""
+        for scope, outer in zip(location.scopes, location.functions[1:], strict=False):
+            if outer in self.dataflow:
+                return scope
+        return location.scopes[-1]
+
     def binding_pragma(self, function: str, value: str) -> Pragma | None:
         """The pragma that binds an array to a memory; None without one."""
         return next((pragma for pragma in self._of(function, value) if pragma.kind == "BIND_STORAGE"), None)
 
     def _encloses(self, pragma: Pragma, loop: Loop) -> bool:
         """Whether the loop stands in the pragma's function, or in one that is inlined into it."""
-        file, line = self._function_of(pragma)
+        file, line = self.function_of(pragma)
         return loop.location is not None and (file, line) in loop.location.functions
 
     def _binding(self, function: str, value: str) -> Binding:
@@ -125,13 +134,19 @@ class Directives:
 
     def _names(self, pragma: Pragma, function: str, value: str) -> bool:
         """Whether a pragma is about a value of compiled code."""
-        name, names = (pragma.value("variable"), self._function_of(pragma)), self.names_of(function, value)
+        name, names = (pragma.value("variable"), self.function_of(pragma)), self.names_of(function, value)
         return name in names or ((name[0], EVERYWHERE) in names and name not in self._local)
 
     def source_name(self, function: str, value: str) -> str:
         """What the sources call a value, in the function that has it longest; ``value`` itself where they do not."""
         names = sorted({name for name, _ in self.names_of(function, value)} - {"this", ""}, key=lambda name: -len(name))
         return names[0] if names else value.strip("%@")
+
+    def owned_name(self, function: str, value: str) -> str:
+        """What the sources call a value where they define it, and not where it is handed to; ``source_name`` else."""
+        records = (self.module.record(number) for number in sorted(self.module.variables_of(function, value)))
+        names = [record["name"] for record in records if "name" in record and "arg" not in record]
+        return names[0] if names else self.source_name(function, value)
 
     def names_of(self, function: str, value: str) -> frozenset[tuple[str, Place]]:
         """Names that the sources have for a value, each with its function."""
@@ -150,7 +165,7 @@ class Directives:
     def _places(self) -> dict[Pragma, Place]:
         return {}
 
-    def _function_of(self, pragma: Pragma) -> Place:
+    def function_of(self, pragma: Pragma) -> Place:
         """The function in which a pragma stands."""
         if pragma not in self._places:
             lines = [line for file, line in self._functions if file == pragma.file and line <= pragma.line]

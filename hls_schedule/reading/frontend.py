@@ -88,7 +88,7 @@ def _pragmas(expanded: str) -> Iterator[Pragma]:
 
 
 def _marked(expanded: str) -> str:
-    """A mark where a PIPELINE pragma stands, no loop with a mark unrolled, and arrays of pragmas noted."""
+    """A mark where a PIPELINE pragma stands, no loop with a mark unrolled, and arrays and results of pragmas noted."""
     lines, number = [], 0
     for text in expanded.splitlines():
         pragma = _PRAGMA.match(text)
@@ -102,6 +102,8 @@ def _marked(expanded: str) -> str:
         if start >= 0:
             insertions[start] = _ROLLED
             insertions[_closing(text, body)] = _END
+    for binding in _BOUND.finditer(text):
+        insertions[_given(text, binding)] = f"::hls_schedule::bind<{binding[1]}>({binding[2]});"
     for position in sorted(insertions, reverse=True):
         text = text[:position] + insertions[position] + text[position:]
     return text
@@ -113,8 +115,22 @@ def _mark(words: str, number: int) -> str:
         interval = re.search(r"\bII\s*=\s*(\S+)", words, re.IGNORECASE)
         return f'__asm__ volatile("//pipeline" :: "i"(int({interval[1] if interval else 1})), "i"(0));'
     variable = re.search(r"\bvariable\s*=\s*(\w+)", words)
+    if kind == "BIND_OP" and variable:
+        return f"/*bound {number} {variable[1]}*/"
     noted = kind in NOTED and variable is not None and variable[1] != "return"
     return f"::hls_schedule::note({number}, {variable[1]});" if noted and variable else ""
+
+
+_BOUND = re.compile(r"/\*bound (\d+) (\w+)\*/")
+
+
+def _given(text: str, binding: re.Match[str]) -> int:
+    """Where the variable of a BIND_OP has its value: at the pragma, or behind the assignment that follows it."""
+    assignment = re.compile(rf"\b{binding[2]}\s*=(?!=)")
+    if assignment.search(text, text.rfind("{", 0, binding.start()) + 1, binding.start()):
+        return binding.end()
+    following = assignment.search(text, binding.end())
+    return text.index(";", following.end()) + 1 if following else binding.end()
 
 
 _ROLLED = '_Pragma("clang loop unroll(disable)") '

@@ -258,6 +258,10 @@ class Locations:
             number = _number(record.get("scope", ""))
         return file, ""
 
+    def function_name(self, reference: str) -> str:
+        """Of the function that a scope lies in."""
+        return self._scope(reference)[1]
+
     def file(self, reference: str) -> str:
         """The name of a DIFile."""
         number = _number(reference)

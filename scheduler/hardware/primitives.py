@@ -23,6 +23,9 @@ BRAM18_SHAPES = ((36, 512), (18, 1024), (9, 2048), (4, 4096), (2, 8192), (1, 163
 BRAM36_BITS, URAM_BITS, LUT_BITS = 36 * 1024, 288 * 1024, 64
 """What a BRAM36, a URAM and a LUT hold."""
 
+WIDE_PORT, NARROW_PORT = {"DSP48E1": 25, "DSP48E2": 27}, 18
+"""Bits of the signed factors of a DSP (UG479, UG579)."""
+
 WIDEST_WORD = 4096
 """Bits of a word of a FIFO: as many as the vendor's tool has in one number (UG1399, arbitrary precision types)."""
 
@@ -78,3 +81,15 @@ def product_luts(a_bits: int, b_bits: int) -> int:
     """
     small, large = sorted((a_bits, b_bits))
     return 1 if large == 1 else max(1, small - 1) * (large + 1) if small > 1 else large
+
+
+def product_dsps(a_bits: int, b_bits: int, dsp: str) -> int:
+    """DSPs of a multiplier of signed factors. dsp: their kind. A factor wider than its port is cut into pieces, of which
+    all but the uppermost are without a sign."""
+
+    def pieces(bits: int, port: int) -> int:
+        return 1 + ceil_div(max(0, bits - port), port - 1)
+
+    wide = WIDE_PORT[dsp]
+    ways = ((a_bits, b_bits), (b_bits, a_bits))
+    return min(pieces(first, wide) * pieces(second, NARROW_PORT) for first, second in ways)

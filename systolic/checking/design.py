@@ -12,9 +12,10 @@ from typing import Any
 from boards import board as board_room
 from boards.errors import ScheduleError, SystolicError
 from hls_schedule.check import CheckedLoop, read_sources
+from systolic.checking.dsp_table import ALL, DspRow, dsp_rows
 from systolic.checking.memory_table import MemoryRow, memory_rows
 from systolic.report.tables import table
-from systolic.styles.registry import open_design
+from systolic.styles.registry import open_design, style_of
 
 VARIABLE = "SYSTOLIC_CHECK"
 """0: ``systolic generate`` does not derive the clock that its design holds, which takes some seconds."""
@@ -29,12 +30,13 @@ class DesignCheck:
     highest_clock_mhz: float | None
     loops: tuple[CheckedLoop, ...]
     memories: tuple[MemoryRow, ...]
+    dsps: tuple[DspRow, ...]
 
     @property
     def holds(self) -> bool:
-        """Whether no loop is slower or deeper than declared, and no memory larger than estimated."""
+        """Whether no loop is slower or deeper than declared, and no memory larger and no DSP more than estimated."""
         loops = all(loop.holds and not loop.deeper for loop in self.loops)
-        return loops and all(memory.holds for memory in self.memories)
+        return loops and all(memory.holds for memory in self.memories) and all(row.holds for row in self.dsps)
 
     def values(self) -> dict[str, Any]:
         """As one JSON object."""
@@ -44,11 +46,12 @@ class DesignCheck:
             "holds": self.holds,
             "highest_clock_mhz": self.highest_clock_mhz,
             "loops": loops,
-            "memories": [asdict(memory) for memory in self.memories],
+            "memories": [{**asdict(memory), "holds": memory.holds} for memory in self.memories],
+            "dsps": [{**asdict(row), "holds": row.holds, "note": row.note} for row in self.dsps],
         }
 
     def text(self) -> str:
-        """A table of the loops; of those that do not hold, the path and what would mend it."""
+        """A table of the loops; of those that do not hold, the path and what would mend it; of memories and of DSPs."""
         head = ("process", "loop", "II", "derived", "depth", "derived", "path ns", "of ns", "")
         rows = [
             (
@@ -59,25 +62,36 @@ class DesignCheck:
             for loop in self.loops
         ]  # fmt: skip
         broken = [loop for loop in self.loops if not loop.holds]
-        head_memories = ("memory", "bound at", "primitive", "estimated", "derived", "")
-        memories = [
-            (m.name, m.source, m.primitive, _count(m.estimated), _count(m.derived), "" if m.holds else "larger")
-            for m in self.memories
-        ]
-        last = (
-            f"Every loop holds at {self.clock_mhz:g} MHz"
-            if self.holds
-            else f"{sum(not loop.holds or loop.deeper for loop in self.loops)} of {len(self.loops)} loops do not reach "
-            f"what they declare at {self.clock_mhz:g} MHz"
-        )
         return "\n\n".join(
             [
                 table(head, rows),
                 *map(_broken, broken),
-                table(head_memories, memories),
-                f"{last}; {self.clock_sentence()}.",
+                self._memory_table(),
+                self._dsp_table(),
+                f"{self._verdict()}; {self.clock_sentence()}.",
             ]
         )
+
+    def _memory_table(self) -> str:
+        head = ("memory", "process", "bound at", "of", "estimated", "derived", "")
+        rows = [
+            (m.name, m.process, m.source, m.unit, _count(m.estimated), _count(m.derived), "" if m.holds else "larger")
+            for m in self.memories
+        ]
+        return table(head, rows)
+
+    def _dsp_table(self) -> str:
+        head = ("process", "DSPs estimated", "derived", "", "multiplies")
+        return table(head, [(row.process, row.estimated, row.derived, row.note, row.text) for row in self.dsps])
+
+    def _verdict(self) -> str:
+        if self.holds:
+            return f"Every loop holds at {self.clock_mhz:g} MHz"
+        broken = sum(not loop.holds or loop.deeper for loop in self.loops)
+        loops = f"{broken} of {len(self.loops)} loops do not reach what they declare at {self.clock_mhz:g} MHz"
+        larger = [f"memory {memory.name}" for memory in self.memories if not memory.holds]
+        larger += [f"DSPs of {row.process}" for row in self.dsps if not row.holds and row.process != ALL]
+        return loops + (f"; more is built than estimated: {', '.join(larger)}" if larger else "")
 
     def clock_sentence(self) -> str:
         """The highest clock, in words."""
@@ -112,9 +126,10 @@ def check_design(
     sources = read_sources(folder / "src" / "top.cpp")
     progress("scheduling the loops")
     loops = sources.check(clock)
-    family = board_room.load(design.manifest.board).family
-    memories = memory_rows(sources.memories(), folder / "src", family)
-    return DesignCheck(clock, _highest_clock(loops, clock), loops, memories)
+    board, estimates = board_room.load(design.manifest.board), style_of(design).estimates(design)
+    memories = memory_rows(sources.memories(), folder / "src", board.family, estimates)
+    dsps = dsp_rows(sources.multipliers(), estimates.dsps, design.manifest.estimate.dsp, board.dsp.kind)
+    return DesignCheck(clock, _highest_clock(loops, clock), loops, memories, dsps)
 
 
 def _highest_clock(loops: tuple[CheckedLoop, ...], clock_mhz: float) -> float | None:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hls_schedule.memories import BuiltMemory
-from scheduler.hardware.primitives import bram36, distributed_luts, uram
+from scheduler.hardware.primitives import bram18, bram36, constant_luts, distributed_luts, uram
+from scheduler.streaming.area.memory import style
+from systolic.styles.estimates import Estimates
 
 _BOUND = re.compile(r"BIND_STORAGE variable\s*=\s*(\w+).*?impl\s*=\s*(\w+)")
 _ESTIMATE = re.compile(r"#define (\w+) \w+  // .* in ([\d,]+) \w+$", re.MULTILINE)
@@ -16,11 +18,14 @@ _ESTIMATE = re.compile(r"#define (\w+) \w+  // .* in ([\d,]+) \w+$", re.MULTILIN
 
 @dataclass(frozen=True)
 class MemoryRow:
-    """estimated, derived: BRAM36, URAM or LUTs of a primitive; None where nothing says."""
+    """estimated, derived: how many of ``unit``, BRAM36, BRAM18, URAM or LUT; None where nothing says. process: that
+    writes or reads it, "" where several do."""
 
     name: str
+    process: str
     source: str
     primitive: str
+    unit: str
     estimated: int | None
     derived: int | None
 
@@ -30,32 +35,54 @@ class MemoryRow:
         return self.estimated is None or self.derived is None or self.derived <= self.estimated
 
 
-def memory_rows(memories: Sequence[BuiltMemory], sources: Path, family: str) -> tuple[MemoryRow, ...]:
-    """sources: the folder of the generated code, whose parameters tell the estimates. Memories that share one are a
-    row."""
-    estimates = {
+def memory_rows(
+    memories: Sequence[BuiltMemory], sources: Path, family: str, estimates: Estimates
+) -> tuple[MemoryRow, ...]:
+    """sources: the folder of the generated code, whose parameters tell the engine's estimates. Memories that share a
+    parameter are a row."""
+    parameters = {
         name: int(count.replace(",", "")) for name, count in _ESTIMATE.findall(_text(sources / "parameters.h"))
     }
-    groups: dict[str, list[BuiltMemory]] = {}
+    groups: dict[tuple[str, ...], list[BuiltMemory]] = {}
     for memory in memories:
-        groups.setdefault(_macro(sources, memory) or memory.source, []).append(memory)
-    return tuple(_row(group, estimates.get(macro), family) for macro, group in groups.items())
+        macro = _macro(sources, memory)
+        groups.setdefault((macro,) if macro else (*memory.processes, memory.name), []).append(memory)
+    return tuple(_row(group, parameters.get(key[0]), family, estimates) for key, group in groups.items())
 
 
-def _row(group: Sequence[BuiltMemory], estimated: int | None, family: str) -> MemoryRow:
-    counts = [_primitives(memory, family) for memory in group]
+def _row(group: Sequence[BuiltMemory], estimated: int | None, family: str, estimates: Estimates) -> MemoryRow:
+    memory = group[0]
+    primitive = memory.primitive
+    if estimates.halves:
+        primitive = style(memory.bits, memory.words, primitive)
+        estimated = next((count for p in memory.processes for count in _estimate(estimates, p, memory.name)), None)
+    counts = [_primitives(each, primitive, family, estimates.halves) for each in group]
     derived = sum(count for count in counts if count is not None) if None not in counts else None
-    names = ", ".join(sorted({memory.name for memory in group}))
-    return MemoryRow(names, group[0].source, group[0].primitive, estimated, derived)
+    processes = {process for each in group for process in each.processes}
+    return MemoryRow(
+        ", ".join(sorted({each.name for each in group})),
+        processes.pop() if len(processes) == 1 else "",
+        memory.source,
+        primitive,
+        {"uram": "URAM", "lutram": "LUT"}.get(primitive, "BRAM18" if estimates.halves else "BRAM36"),
+        estimated,
+        derived,
+    )
 
 
-def _primitives(memory: BuiltMemory, family: str) -> int | None:
+def _estimate(estimates: Estimates, process: str, name: str) -> tuple[int, ...]:
+    known = estimates.memories.get((process, name))
+    return () if known is None else (known[1],)
+
+
+def _primitives(memory: BuiltMemory, primitive: str, family: str, halves: bool) -> int | None:
     """Of all partitions."""
+    luts = constant_luts if memory.constant else distributed_luts
     each = {
-        "bram": lambda: bram36(memory.bits, memory.words),
+        "bram": lambda: (bram18 if halves else bram36)(memory.bits, memory.words),
         "uram": lambda: uram(memory.bits, memory.words),
-        "lutram": lambda: distributed_luts(memory.bits, memory.words, family),
-    }.get(memory.primitive)
+        "lutram": lambda: luts(memory.bits, memory.words, family),
+    }.get(primitive)
     return memory.partitions * each() if each is not None else None
 
 

@@ -29,6 +29,7 @@ from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.files import DesignFiles
 from systolic.model import DesignInputs
+from systolic.styles.estimates import Estimates
 from systolic.styles.options import Argument
 from systolic.trace.report import LayerTime
 from systolic.trace.timing import Timing
@@ -193,6 +194,9 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
 
     def open(self, path: Path, manifest: Manifest) -> DesignT:
         """manifest: of the folder ``path``, which is of this style. SimulationError where the folder is not whole."""
+
+    def estimates(self, design: DesignT) -> Estimates:
+        """What the design was said to take when it was generated, process by process."""
 
     def execute(
         self, design: DesignT, pictures: Sequence[Pixels], variant: Variant, tell: Progress

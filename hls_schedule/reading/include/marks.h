@@ -10,6 +10,19 @@ template <class T>
 inline void note(int pragma, T &array) {
     if constexpr (__is_array(T) || __is_pointer(T)) hls_schedule_note(pragma, array);
 }
+
+// What is known of a value from outside: the number of the pragma that binds the operator which gives it.
+template <int PRAGMA, class T>
+T bound(T value) noexcept __attribute__((const));
+template <int PRAGMA, class T>
+inline void bind(const T &result) {
+    T &variable = const_cast<T &>(result);
+    if constexpr (__is_class(T)) {
+        variable.number = bound<PRAGMA>(variable.number);
+    } else {
+        variable = bound<PRAGMA>(variable);
+    }
+}
 }  // namespace hls_schedule
 
 #define SYSTOLIC_PRAGMA_TEXT(text) _Pragma(#text)

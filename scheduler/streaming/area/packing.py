@@ -16,9 +16,8 @@ from itertools import product
 
 from boards.errors import ScheduleError
 from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.primitives import NARROW_PORT, WIDE_PORT
 
-WIDE_PORT = {"DSP48E1": 25, "DSP48E2": 27}
-NARROW_PORT = 18
 WIDEST_FIELD = 23
 """Two fields and their borrow in the 48 bits of the sum."""
 

@@ -27,7 +27,9 @@ def add(parsers: Parsers) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """JSON: {clock_mhz, holds, highest_clock_mhz, loops: [{process, source, declared_ii, derived_ii, declared_depth,
-    derived_depth, path_ns, budget_ns, path, remedy}], memories: [{name, primitive, estimated, derived}]}.
+    derived_depth, path_ns, budget_ns, path, remedy}], memories: [{name, process, source, primitive, unit, estimated,
+    derived, holds}], dsps: [{process, estimated, derived, products: [{source, wide_bits, narrow_bits, count, dsps}],
+    holds, note}]}; the last of dsps is of all processes.
 
     1 where a figure that is declared is better than the one that is derived.
     """

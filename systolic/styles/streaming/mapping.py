@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from boards.board import Board
-from boards.errors import ScheduleError
+from boards.errors import ScheduleError, shown
 from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrRate
@@ -189,8 +189,21 @@ class StreamingMapping:
         return mapping_html(self)
 
 
+PLAIN = "one value a cycle"
+
+
 def fold_text(fold: Fold) -> str:
     """A fold in words: what differs from doing one value at a time."""
     standard = Fold()
     parts = [f"{name} {value}" for name, value in vars(fold).items() if value != getattr(standard, name)]
-    return ", ".join(parts) or "one value a cycle"
+    return ", ".join(parts) or PLAIN
+
+
+def fold_of(text: str) -> Fold:
+    """The fold that ``fold_text`` has put into words. ScheduleError for other words."""
+    standard = vars(Fold())
+    pairs = [part.partition(" ")[::2] for part in text.split(", ")] if text != PLAIN else []
+    try:
+        return Fold(**{name: type(standard[name])(value) for name, value in pairs})
+    except (KeyError, ValueError) as error:
+        raise ScheduleError(f"{shown(text)} is no fold; a fold is said as {shown(fold_text(Fold(pe=2)))}") from error

@@ -16,7 +16,9 @@ from scheduler.streaming.lower import check_layers
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.model import DesignInputs
+from systolic.styles.estimates import Estimates
 from systolic.styles.streaming.cycles import StreamingTrace
+from systolic.styles.streaming.estimates import estimates
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.flow import generate_with_fifos
 from systolic.styles.streaming.generation.plan import StreamingPlan
@@ -64,6 +66,10 @@ class StreamingStyle:
     def open(self, path: Path, manifest: Manifest) -> StreamingDesign:
         """SimulationError where the folder is not whole."""
         return open_design(path, manifest)
+
+    def estimates(self, design: StreamingDesign) -> Estimates:
+        """DSPs and memories of each process."""
+        return estimates(design)
 
     def execute(
         self, design: StreamingDesign, pictures: Sequence[Pixels], variant: Variant, tell: Progress

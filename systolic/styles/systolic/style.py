@@ -16,9 +16,11 @@ from scheduler.systolic.layers import check_layers
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.model import DesignInputs
+from systolic.styles.estimates import Estimates
 from systolic.styles.options import Argument
 from systolic.styles.style import Progress
 from systolic.styles.systolic.cycles import SystolicTrace
+from systolic.styles.systolic.estimates import estimates
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.generation.plan import SystolicPlan
@@ -60,6 +62,10 @@ class SystolicStyle:
     def open(self, path: Path, manifest: Manifest) -> SystolicDesign:
         """SimulationError where the folder is not whole."""
         return open_design(path, manifest)
+
+    def estimates(self, design: SystolicDesign) -> Estimates:
+        """DSPs of each process."""
+        return estimates(design)
 
     def execute(
         self, design: SystolicDesign, pictures: Sequence[Pixels], variant: Variant, tell: Progress

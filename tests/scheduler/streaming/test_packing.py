@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boards.errors import ScheduleError
+from scheduler.hardware.primitives import NARROW_PORT, WIDE_PORT
 from scheduler.streaming.area.packing import (
-    NARROW_PORT,
-    WIDE_PORT,
     Operands,
     PackedFields,
     Range,

@@ -1,0 +1,160 @@
+"""How many bits a value really has: the range that follows from the operations that give it.
+
+A product of two wide numbers is as large as its factors are, whatever the type in which the sources write it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hls_schedule.reading.layout import bits_of
+from hls_schedule.reading.llvm_text import Instruction, split
+
+DEEPEST = 200
+"""Instructions that are looked through, one behind the other."""
+
+_TYPED = re.compile(r"(?:(?:nuw|nsw|nneg|disjoint|exact) )*(i\d+) ")
+
+Interval = tuple[int, int]
+"""Least and greatest value, as a signed number."""
+
+
+@dataclass
+class Ranges:
+    """Of a function's integers."""
+
+    definitions: Mapping[str, Instruction]
+    _known: dict[str, Interval] = field(default_factory=dict)
+
+    def signed_bits(self, operand: str, kind: str) -> int:
+        """Of the narrowest signed number that holds every value. kind: its type, ``i32``."""
+        low, high = self._range(operand, bits_of(kind), 0)
+        return max(low if low >= 0 else ~low, high if high >= 0 else ~high).bit_length() + 1
+
+    def factor_bits(self, operand: str, kind: str) -> int:
+        """The same of a factor: lower bits that are always 0 only shift the product."""
+        return max(1, self.signed_bits(operand, kind) - self._zeros(operand, 0))
+
+    def _zeros(self, operand: str, depth: int) -> int:
+        """Lower bits that are always 0."""
+        definition = self.definitions.get(operand)
+        matched = _TYPED.match(definition.text) if definition is not None else None
+        if definition is None or matched is None or depth > DEEPEST:
+            return 0
+        pieces = split(definition.text[matched.end() :].partition(" to ")[0])[:2]
+        if definition.opcode in ("sext", "zext", "trunc"):
+            return self._zeros(pieces[0], depth + 1)
+        if definition.opcode in ("shl", "ashr", "lshr") and pieces[1].isdigit():
+            by = int(pieces[1]) if definition.opcode == "shl" else -int(pieces[1])
+            return max(0, self._zeros(pieces[0], depth + 1) + by)
+        return 0
+
+    def _range(self, operand: str, bits: int, depth: int) -> Interval:
+        if operand.lstrip("-").isdigit():
+            return int(operand), int(operand)
+        if operand in ("true", "false"):
+            return (-1, -1) if operand == "true" else (0, 0)
+        if operand not in self._known:
+            definition = self.definitions.get(operand)
+            known = definition is not None and depth < DEEPEST
+            self._known[operand] = (
+                _within(self._of(definition, depth + 1), bits) if known and definition else _all(bits)
+            )
+        return self._known[operand]
+
+    def _of(self, definition: Instruction, depth: int) -> Interval | None:
+        """None where nothing is known."""
+        text, opcode = definition.text, definition.opcode
+        if opcode == "select":
+            choices = [piece.split(" ", 1) for piece in split(text)[1:3]]
+            ranges = [self._range(operand, bits_of(kind), depth) for kind, operand in choices]
+            return min(low for low, _ in ranges), max(high for _, high in ranges)
+        matched = _TYPED.match(text)
+        if matched is None:
+            return None
+        bits, rest = bits_of(matched[1]), text[matched.end() :]
+        if opcode in ("sext", "zext", "trunc"):
+            source = self._range(rest.partition(" to ")[0], bits, depth)
+            return (0, (1 << bits) - 1) if opcode == "zext" and source[0] < 0 else source
+        pieces = split(rest)[:2]
+        if opcode == "ashr" and (extended := self._sign_extended(pieces, bits, depth)) is not None:
+            return extended
+        if opcode not in _COMBINED or len(pieces) < 2:
+            return None
+        return _COMBINED[opcode](*(self._range(piece, bits, depth) for piece in pieces))
+
+    def _sign_extended(self, pieces: Sequence[str], bits: int, depth: int) -> Interval | None:
+        """Of a number whose lower bits are shifted to the left end and back: those are all that is left of it."""
+        shift = self.definitions.get(pieces[0])
+        matched = _TYPED.match(shift.text) if shift is not None and shift.opcode == "shl" else None
+        if shift is None or matched is None or not pieces[1].isdigit():
+            return None
+        source, by = split(shift.text[matched.end() :])[:2]
+        if not by.isdigit():
+            return None
+        extension = self.definitions.get(source)
+        if extension is not None and extension.opcode == "zext":
+            kind, _, source = extension.text.removeprefix("nneg ").partition(" ")
+            source, width = source.partition(" to ")[0], bits_of(kind)
+        else:
+            width = bits
+        low, high = _within(self._range(source, width, depth), min(width, bits - int(by)))
+        if width < bits - int(by):
+            return None
+        return (low << int(by)) >> int(pieces[1]), (high << int(by)) >> int(pieces[1])
+
+
+def _all(bits: int) -> Interval:
+    return -(1 << bits - 1), (1 << bits - 1) - 1
+
+
+def _within(values: Interval | None, bits: int) -> Interval:
+    """What a number of ``bits`` may be: anything where it may overflow."""
+    low, high = _all(bits)
+    return values if values is not None and low <= values[0] and values[1] <= high else (low, high)
+
+
+def _sum(a: Interval, b: Interval) -> Interval:
+    return a[0] + b[0], a[1] + b[1]
+
+
+def _difference(a: Interval, b: Interval) -> Interval:
+    return a[0] - b[1], a[1] - b[0]
+
+
+def _product(a: Interval, b: Interval) -> Interval:
+    corners = [x * y for x in a for y in b]
+    return min(corners), max(corners)
+
+
+def _masked(a: Interval, b: Interval) -> Interval | None:
+    """A mask without a sign leaves no more than itself."""
+    limits = [high for low, high in (a, b) if low >= 0]
+    return (0, min(limits)) if limits else (min(a[0], b[0]), max(a[1], b[1], 0))
+
+
+def _joined(a: Interval, b: Interval) -> Interval | None:
+    """As wide as the wider."""
+    least, most = min(a[0], b[0]), max(a[1], b[1])
+    bits = max(least if least >= 0 else ~least, most if most >= 0 else ~most).bit_length()
+    return (0 if least >= 0 else -(1 << bits)), (1 << bits) - 1
+
+
+def _left(a: Interval, b: Interval) -> Interval | None:
+    return (a[0] << b[0], a[1] << b[0]) if b[0] == b[1] and 0 <= b[0] < 512 else None
+
+
+def _right(a: Interval, b: Interval) -> Interval | None:
+    return (a[0] >> b[0], a[1] >> b[0]) if b[0] == b[1] and 0 <= b[0] < 512 else a
+
+
+def _logical(a: Interval, b: Interval) -> Interval | None:
+    return _right(a, b) if a[0] >= 0 else None
+
+
+_COMBINED = {
+    "add": _sum, "sub": _difference, "mul": _product, "and": _masked, "or": _joined, "xor": _joined,
+    "shl": _left, "ashr": _right, "lshr": _logical,
+}  # fmt: skip

@@ -1,0 +1,45 @@
+"""DSPs and memories of a pipeline's processes, as the area model of its folding counts them."""
+
+from __future__ import annotations
+
+from boards import board as board_room
+from scheduler.streaming import graph as g
+from scheduler.streaming.area.parts import parts
+from scheduler.streaming.area.usage import StreamingUsage
+from scheduler.streaming.lower import lower
+from systolic.styles.estimates import Estimates
+from systolic.styles.streaming.mapping import fold_of
+from systolic.styles.streaming.simulate import StreamingDesign
+
+VARIABLES = {
+    "rows": ("rows", "buffer"),
+    "columns": ("columns",),
+    "vectors": ("vectors",),
+    "results": ("results",),
+    "sums": ("waiting",),
+    "weights": ("weights",),
+}
+"""Part of a block → what the headers of hls_templates/streaming call its memory."""
+
+
+def estimates(design: StreamingDesign) -> Estimates:
+    """Of every block. ScheduleError where the manifest has other blocks than the network."""
+    graph, board = lower(design.network), board_room.load(design.manifest.board)
+    folds = tuple(fold_of(block.folding) for block in design.manifest.blocks)
+    folding = g.StreamingFolding(graph, folds)
+    dsps: dict[str, int] = {}
+    memories: dict[tuple[str, str], tuple[str, int]] = {}
+    for index, block in enumerate(graph.blocks):
+        for part in parts(folding.graph, index, folds[index], board):
+            dsps[f"{block.name}_process"] = dsps.get(f"{block.name}_process", 0) + part.usage.dsp
+            memories |= _memories(block.name, folds[index], part.name, part.usage)
+    return Estimates({process: count for process, count in dsps.items() if count}, memories, halves=True)
+
+
+def _memories(block: str, fold: g.Fold, part: str, usage: StreamingUsage) -> dict[tuple[str, str], tuple[str, int]]:
+    """Of one part, under each name that its variable may have."""
+    counts = {"bram": usage.bram18, "uram": usage.uram, "lutram": usage.lut}
+    kind, count = next(((kind, count) for kind, count in counts.items() if count), ("", 0))
+    process = f"{block}_process" if part != "weights" or fold.memory == "embedded" else f"stream_{block}_process"
+    names = (f"{block}_weights",) if part == "weights" and fold.memory != "external" else ()
+    return {(process, name): (kind, count) for name in (*names, *VARIABLES.get(part, ())) if kind}

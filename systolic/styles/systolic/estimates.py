@@ -1,0 +1,19 @@
+"""DSPs of the engine's processes, as the schedule counts them. Its memories are counted in parameters.h."""
+
+from __future__ import annotations
+
+from boards import board as board_room
+from scheduler.systolic.area.resources import PRODUCTS, used_by
+from scheduler.systolic.array import Array
+from systolic.styles.estimates import Estimates
+from systolic.styles.systolic.simulate import SystolicDesign
+
+
+def estimates(design: SystolicDesign) -> Estimates:
+    """The rows of PEs, and the requantisers where the DSPs suffice for them too."""
+    array, board = Array(**vars(design.manifest.array)), board_room.load(design.manifest.board)
+    products = used_by(PRODUCTS, array, "dsp", board).dsp
+    row = array.mac_dsps // array.rows
+    in_dsps = array.mac_dsps + products == design.manifest.estimate.dsp
+    dsps = {"pe_row": row * (array.rows - 1), "last_pe_row": row, "requantise": products if in_dsps else 0}
+    return Estimates({process: count for process, count in dsps.items() if count})
