@@ -1,7 +1,8 @@
 """Multipliers of a translation unit as they are built: how many, how wide, and in what.
 
-A product is a multiplier of its own, whatever its sum becomes: a DSP adds what it multiplies, and several products in one
-are what the sources pack into it. A function that is called twice has two of each, unless an ALLOCATION allows it fewer.
+A product is a multiplier of its own, whatever its sum becomes: a DSP adds what it multiplies, and several products in
+one are what the sources pack into it. A function that is called twice has two of each, unless an ALLOCATION allows it
+fewer.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ A product of two wide numbers is as large as its factors are, whatever the type 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hls_schedule.reading.layout import bits_of
@@ -39,6 +39,8 @@ class Ranges:
 
     def _zeros(self, operand: str, depth: int) -> int:
         """Lower bits that are always 0."""
+        if operand.lstrip("-").isdigit():
+            return (int(operand) & -int(operand)).bit_length() - 1 if int(operand) else 0
         definition = self.definitions.get(operand)
         matched = _TYPED.match(definition.text) if definition is not None else None
         if definition is None or matched is None or depth > DEEPEST:
@@ -49,6 +51,8 @@ class Ranges:
         if definition.opcode in ("shl", "ashr", "lshr") and pieces[1].isdigit():
             by = int(pieces[1]) if definition.opcode == "shl" else -int(pieces[1])
             return max(0, self._zeros(pieces[0], depth + 1) + by)
+        if definition.opcode == "and":
+            return max(self._zeros(piece, depth + 1) for piece in pieces)
         return 0
 
     def _range(self, operand: str, bits: int, depth: int) -> Interval:
@@ -78,32 +82,28 @@ class Ranges:
         if opcode in ("sext", "zext", "trunc"):
             source = self._range(rest.partition(" to ")[0], bits, depth)
             return (0, (1 << bits) - 1) if opcode == "zext" and source[0] < 0 else source
-        pieces = split(rest)[:2]
-        if opcode == "ashr" and (extended := self._sign_extended(pieces, bits, depth)) is not None:
-            return extended
-        if opcode not in _COMBINED or len(pieces) < 2:
+        if opcode not in _COMBINED:
             return None
-        return _COMBINED[opcode](*(self._range(piece, bits, depth) for piece in pieces))
+        first, second = split(rest)[:2]
+        if opcode == "ashr" and second.isdigit():
+            shift = self._shifted_left(first, bits, depth)
+            if shift is not None:
+                return shift[0] >> int(second), shift[1] >> int(second)
+        return _COMBINED[opcode](self._range(first, bits, depth), self._range(second, bits, depth))
 
-    def _sign_extended(self, pieces: Sequence[str], bits: int, depth: int) -> Interval | None:
-        """Of a number whose lower bits are shifted to the left end and back: those are all that is left of it."""
-        shift = self.definitions.get(pieces[0])
+    def _shifted_left(self, operand: str, bits: int, depth: int) -> Interval | None:
+        """Of a number that is shifted to the left end: only its lower bits are left."""
+        shift = self.definitions.get(operand)
         matched = _TYPED.match(shift.text) if shift is not None and shift.opcode == "shl" else None
-        if shift is None or matched is None or not pieces[1].isdigit():
-            return None
-        source, by = split(shift.text[matched.end() :])[:2]
+        source, by = split(shift.text[matched.end() :])[:2] if shift is not None and matched else ("", "")
         if not by.isdigit():
             return None
-        extension = self.definitions.get(source)
+        extension, width = self.definitions.get(source), bits
         if extension is not None and extension.opcode == "zext":
             kind, _, source = extension.text.removeprefix("nneg ").partition(" ")
             source, width = source.partition(" to ")[0], bits_of(kind)
-        else:
-            width = bits
         low, high = _within(self._range(source, width, depth), min(width, bits - int(by)))
-        if width < bits - int(by):
-            return None
-        return (low << int(by)) >> int(pieces[1]), (high << int(by)) >> int(pieces[1])
+        return (low << int(by), high << int(by)) if width >= bits - int(by) else None
 
 
 def _all(bits: int) -> Interval:

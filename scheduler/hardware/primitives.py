@@ -84,8 +84,10 @@ def product_luts(a_bits: int, b_bits: int) -> int:
 
 
 def product_dsps(a_bits: int, b_bits: int, dsp: str) -> int:
-    """DSPs of a multiplier of signed factors. dsp: their kind. A factor wider than its port is cut into pieces, of which
-    all but the uppermost are without a sign."""
+    """DSPs of a multiplier of signed factors. dsp: their kind.
+
+    A factor wider than its port is cut into pieces, of which all but the uppermost are without a sign.
+    """
 
     def pieces(bits: int, port: int) -> int:
         return 1 + ceil_div(max(0, bits - port), port - 1)

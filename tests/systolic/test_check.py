@@ -12,9 +12,12 @@ import pytest
 pytest.importorskip("ziglang", reason="a check compiles with the clang of the package ziglang")
 
 from hls_schedule.check import CheckedLoop, read_sources
+from scheduler.hardware.primitives import product_dsps
 from systolic.checking.design import DesignCheck, check_design, clock_sentence
+from systolic.checking.dsp_table import ALL, dsp_rows
 from systolic.cli.main import main
 from systolic.files import write
+from systolic.styles.registry import open_design, style_of
 from tests.systolic.accelerators import GEOMETRIES, design_of, networks
 
 MHZ = 300.0
@@ -59,6 +62,13 @@ BOUND = """
         to_elsewhere = planted(from_elsewhere);
 """
 PARTITION = "\n#pragma HLS ARRAY_PARTITION variable = banks complete dim = 2"
+PRODUCT = """
+extern int from_elsewhere, to_elsewhere;
+static inline int planted(int value) {
+#pragma HLS INLINE
+    return value * (value >> 3);
+}
+"""
 DEFECTS = {
     "a long carried path": (LONG_PATH, "\n        from_elsewhere = planted(from_elsewhere);", "carried path"),
     "two stores a cycle into a bank chosen at run time": (
@@ -129,7 +139,7 @@ def test_the_command_answers_with_its_code_and_its_json(
     code = main(["check", str(design), "--clock", "300", "--json", "-"])
     values = json.loads(capsys.readouterr().out)
     assert code == (0 if report.holds else 1)
-    assert {"clock_mhz", "holds", "highest_clock_mhz", "loops", "memories"} <= set(values)
+    assert {"clock_mhz", "holds", "highest_clock_mhz", "loops", "memories", "dsps"} <= set(values)
     keys = {
         "process",
         "source",
@@ -154,6 +164,31 @@ def test_memories_are_counted_beside_their_estimate(report: DesignCheck) -> None
         assert memory.estimated is not None
         assert memory.derived is not None
         assert memory.derived >= memory.estimated > 0
+
+
+def test_dsps_are_those_that_were_estimated(design: Path, report: DesignCheck) -> None:
+    rows = {row.process: row for row in report.dsps}
+    assert {"pe_row", "last_pe_row", ALL} <= set(rows)
+    assert all(row.derived == row.estimated for row in report.dsps), report.text()
+    assert rows[ALL].estimated == open_design(design).manifest.estimate.dsp
+    array = GEOMETRIES["narrow"]
+    assert rows["pe_row"].derived + rows["last_pe_row"].derived == array.mac_dsps
+    values = report.values()["dsps"]
+    assert [value["derived"] for value in values] == [row.derived for row in report.dsps]
+    assert all(value["products"] for value in values if value["process"] != ALL)
+
+
+def test_a_planted_multiplier_is_found_with_its_line(design: Path, tmp_path: Path) -> None:
+    source, _ = with_planted(design, tmp_path / "src", PRODUCT, "\n        to_elsewhere = planted(from_elsewhere);")
+    opened = open_design(design)
+    estimates = style_of(opened).estimates(opened)
+    rows = dsp_rows(read_sources(source).multipliers(), estimates.dsps, opened.manifest.estimate.dsp, "DSP48E1")
+    text = (source.parent / "read.h").read_text("utf-8").splitlines()
+    line = next(number for number, words in enumerate(text, 1) if "value * (value >> 3)" in words)
+    larger = {row.process: row for row in rows if not row.holds}
+    assert ALL in larger
+    (product,) = next(row for process, row in larger.items() if process.startswith("read_rows")).products
+    assert (product.source, product.dsps) == (f"read.h:{line}", product_dsps(32, 29, "DSP48E1"))
 
 
 def test_generate_ends_with_the_clock_that_holds(design: Path, monkeypatch: pytest.MonkeyPatch) -> None:

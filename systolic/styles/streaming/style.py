@@ -18,9 +18,9 @@ from systolic.execution.simulation import Simulation
 from systolic.model import DesignInputs
 from systolic.styles.estimates import Estimates
 from systolic.styles.streaming.cycles import StreamingTrace
-from systolic.styles.streaming.estimates import estimates
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.flow import generate_with_fifos
+from systolic.styles.streaming.generation.estimates import estimates
 from systolic.styles.streaming.generation.plan import StreamingPlan
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.measure import check_timeline

@@ -20,8 +20,8 @@ from systolic.styles.estimates import Estimates
 from systolic.styles.options import Argument
 from systolic.styles.style import Progress
 from systolic.styles.systolic.cycles import SystolicTrace
-from systolic.styles.systolic.estimates import estimates
 from systolic.styles.systolic.exploration import explore
+from systolic.styles.systolic.generation.estimates import estimates
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.generation.plan import SystolicPlan
 from systolic.styles.systolic.mapping import SystolicMapping

@@ -1,0 +1,137 @@
+"""Products of a few lines, of each of which it is known what multiplies them; and how wide values are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ziglang", reason="the checks of schedules compile with the clang of the package ziglang")
+
+from hls_schedule.check import read_sources
+from hls_schedule.multipliers import BuiltMultiplier
+from hls_schedule.reading.ir import read_module
+from hls_schedule.reading.widths import Ranges
+from scheduler.hardware.primitives import product_dsps
+from tests.hls_schedule.test_kernels import HEAD, kernel
+
+TWICE = """
+static void region(hls::stream<int> &in, hls::stream<int> &out) {
+#pragma HLS DATAFLOW
+    for (int i = 0; i < 8; ++i) {
+        SYSTOLIC_PIPELINE(1, 3);
+        const int value = in.read();
+        out.write(value * (value >> 3));
+    }
+}
+void top(hls::stream<int> &in, hls::stream<int> &out, bool which, hls::stream<int> &third) {
+ALLOCATION
+    if (which) region(in, out);
+    else region(third, in);
+}
+"""
+ALLOCATION = "#pragma HLS ALLOCATION function instances=region limit=1"
+
+
+def multipliers(folder: Path, body: str) -> tuple[BuiltMultiplier, ...]:
+    """Of a kernel."""
+    (folder / "instrument.h").write_text("")
+    (folder / "top.cpp").write_text(HEAD + body)
+    return read_sources(folder / "top.cpp").multipliers()
+
+
+@pytest.mark.parametrize(
+    ("factors", "bits"),
+    [
+        ("ap_int<8>(in.read()) * ap_int<5>(n)", (8, 5)),
+        ("ap_uint<8>(in.read()) * ap_int<5>(n)", (9, 5)),  # without a sign it takes a bit more
+        ("(long long)in.read() * n", (32, 32)),  # as wide as what was widened
+        ("(in.read() & 511) * n", (32, 10)),
+    ],
+)
+def test_a_product_is_as_wide_as_its_factors(tmp_path: Path, factors: str, bits: tuple[int, int]) -> None:
+    (product,) = multipliers(tmp_path, kernel(f"out.write({factors});"))
+    assert (product.wide_bits, product.narrow_bits) == bits
+    assert (product.count, product.primitive, product.source) == (1, "auto", "top.cpp:9")
+
+
+def test_products_with_constants_of_few_digits_are_additions(tmp_path: Path) -> None:
+    assert multipliers(tmp_path, kernel("out.write(in.read() * 10);")) == ()
+    (product,) = multipliers(tmp_path, kernel("out.write(in.read() * 21930);"))
+    assert product.count == 1
+
+
+@pytest.mark.parametrize("impl", ["fabric", "dsp"])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "int y;\n#pragma HLS BIND_OP variable = y op = mul impl = {}\ny = in.read() * n;\nout.write(y);",
+        "const int y = in.read() * n;\n#pragma HLS BIND_OP variable = y op = mul impl = {}\nout.write(y);",
+    ],
+)
+def test_a_directive_says_what_multiplies(tmp_path: Path, lines: str, impl: str) -> None:
+    products = multipliers(tmp_path, kernel(lines.format(impl) + "\nout.write(n * (n >> 3));"))
+    assert sorted(product.primitive for product in products) == sorted(["auto", impl])
+
+
+@pytest.mark.parametrize(("allocation", "count"), [("", 2), (ALLOCATION, 1)])
+def test_a_region_that_is_called_twice_is_built_twice_unless_it_is_allocated_once(
+    tmp_path: Path, allocation: str, count: int
+) -> None:
+    products = multipliers(tmp_path, TWICE.replace("ALLOCATION", allocation))
+    assert sum(product.count for product in products) == count
+
+
+def test_unrolled_products_are_counted_each(tmp_path: Path) -> None:
+    lines = "int sum = 0;\nfor (int l = 0; l < 5; ++l) sum += ins[l].read() * (n + l);\nout.write(sum);"
+    body = kernel(lines, "hls::stream<int> ins[5], hls::stream<int> &out, int n")
+    assert sum(product.count for product in multipliers(tmp_path, body)) == 5
+
+
+@pytest.mark.parametrize(
+    ("a_bits", "b_bits", "dsp", "count"),
+    [
+        (27, 18, "DSP48E2", 1), (18, 27, "DSP48E2", 1), (27, 18, "DSP48E1", 2), (25, 18, "DSP48E1", 1),
+        (32, 17, "DSP48E2", 2), (32, 32, "DSP48E2", 4), (28, 19, "DSP48E2", 2), (28, 28, "DSP48E2", 4),
+    ],
+)  # fmt: skip
+def test_a_factor_wider_than_its_port_takes_more_dsps(a_bits: int, b_bits: int, dsp: str, count: int) -> None:
+    assert product_dsps(a_bits, b_bits, dsp) == count
+
+
+VALUES = """define void @top(i8 %byte, i32 %word, i1 %which) {
+entry:
+  %wide = sext i8 %byte to i64
+  %paired = mul nsw i64 %wide, 262144
+  %low = and i32 %word, 255
+  %moved = shl nsw i64 %wide, 11
+  %both = add nsw i64 %moved, %wide
+  %field = zext i32 %word to i64
+  %up = shl i64 %field, 37
+  %lower = ashr exact i64 %up, 21
+  %chosen = select i1 %which, i64 %wide, i64 1000
+  %over = add i8 %byte, 1
+  %half = ashr i32 %word, 20
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "bits", "factor"),
+    [
+        ("wide", "i64", 8, 8),
+        ("low", "i32", 9, 9),
+        ("moved", "i64", 19, 8),  # as a factor without its zeros
+        ("both", "i64", 20, 20),
+        ("lower", "i64", 43, 27),  # the lower 27 bits, 16 places up
+        ("chosen", "i64", 11, 11),
+        ("over", "i8", 8, 8),  # it wraps
+        ("half", "i32", 12, 12),
+    ],
+)
+def test_a_value_is_no_wider_than_what_it_is_made_of(name: str, kind: str, bits: int, factor: int) -> None:
+    (function,) = read_module(VALUES).functions.values()
+    ranges = Ranges(function.definitions)
+    assert ranges.signed_bits(f"%{name}", kind) == bits
+    assert ranges.factor_bits(f"%{name}", kind) == factor
