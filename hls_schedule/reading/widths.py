@@ -6,7 +6,7 @@ A product of two wide numbers is as large as its factors are, whatever the type 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hls_schedule.reading.layout import bits_of
@@ -16,6 +16,10 @@ DEEPEST = 200
 """Instructions that are looked through, one behind the other."""
 
 _TYPED = re.compile(r"(?:(?:nuw|nsw|nneg|disjoint|exact) )*(i\d+) ")
+
+_EXTENSIONS = ("sext", "zext", "trunc")
+_KEEPING = (*_EXTENSIONS, "shl", "ashr", "lshr", "and")
+"""Operations that keep lower bits 0, or move them."""
 
 Interval = tuple[int, int]
 """Least and greatest value, as a signed number."""
@@ -40,20 +44,18 @@ class Ranges:
     def _zeros(self, operand: str, depth: int) -> int:
         """Lower bits that are always 0."""
         if operand.lstrip("-").isdigit():
-            return (int(operand) & -int(operand)).bit_length() - 1 if int(operand) else 0
+            return max(0, (int(operand) & -int(operand)).bit_length() - 1)
         definition = self.definitions.get(operand)
-        matched = _TYPED.match(definition.text) if definition is not None else None
-        if definition is None or matched is None or depth > DEEPEST:
+        if definition is None or depth > DEEPEST or definition.opcode not in _KEEPING:
+            return 0
+        matched = _TYPED.match(definition.text)
+        if matched is None:
             return 0
         pieces = split(definition.text[matched.end() :].partition(" to ")[0])[:2]
-        if definition.opcode in ("sext", "zext", "trunc"):
-            return self._zeros(pieces[0], depth + 1)
-        if definition.opcode in ("shl", "ashr", "lshr") and pieces[1].isdigit():
-            by = int(pieces[1]) if definition.opcode == "shl" else -int(pieces[1])
-            return max(0, self._zeros(pieces[0], depth + 1) + by)
         if definition.opcode == "and":
             return max(self._zeros(piece, depth + 1) for piece in pieces)
-        return 0
+        by = int(pieces[1]) if pieces[-1].isdigit() else 0
+        return max(0, self._zeros(pieces[0], depth + 1) + (by if definition.opcode == "shl" else -by))
 
     def _range(self, operand: str, bits: int, depth: int) -> Interval:
         if operand.lstrip("-").isdigit():
@@ -72,24 +74,24 @@ class Ranges:
         """None where nothing is known."""
         text, opcode = definition.text, definition.opcode
         if opcode == "select":
-            choices = [piece.split(" ", 1) for piece in split(text)[1:3]]
-            ranges = [self._range(operand, bits_of(kind), depth) for kind, operand in choices]
-            return min(low for low, _ in ranges), max(high for _, high in ranges)
+            return self._chosen([piece.split(" ", 1) for piece in split(text)[1:3]], depth)
         matched = _TYPED.match(text)
-        if matched is None:
+        if matched is None or opcode not in (*_EXTENSIONS, *_COMBINED):
             return None
         bits, rest = bits_of(matched[1]), text[matched.end() :]
-        if opcode in ("sext", "zext", "trunc"):
+        if opcode in _EXTENSIONS:
             source = self._range(rest.partition(" to ")[0], bits, depth)
             return (0, (1 << bits) - 1) if opcode == "zext" and source[0] < 0 else source
-        if opcode not in _COMBINED:
-            return None
         first, second = split(rest)[:2]
-        if opcode == "ashr" and second.isdigit():
-            shift = self._shifted_left(first, bits, depth)
-            if shift is not None:
-                return shift[0] >> int(second), shift[1] >> int(second)
+        shift = self._shifted_left(first, bits, depth) if opcode == "ashr" and second.isdigit() else None
+        if shift is not None:
+            return shift[0] >> int(second), shift[1] >> int(second)
         return _COMBINED[opcode](self._range(first, bits, depth), self._range(second, bits, depth))
+
+    def _chosen(self, choices: Sequence[Sequence[str]], depth: int) -> Interval:
+        """choices: type and operand of each."""
+        ranges = [self._range(operand, bits_of(kind), depth) for kind, operand in choices]
+        return min(low for low, _ in ranges), max(high for _, high in ranges)
 
     def _shifted_left(self, operand: str, bits: int, depth: int) -> Interval | None:
         """Of a number that is shifted to the left end: only its lower bits are left."""
