@@ -51,28 +51,27 @@ def memory_rows(
 
 
 def _row(group: Sequence[BuiltMemory], estimated: int | None, family: str, estimates: Estimates) -> MemoryRow:
-    memory = group[0]
-    primitive = memory.primitive
-    if estimates.halves:
-        primitive = style(memory.bits, memory.words, primitive)
-        estimated = next((count for p in memory.processes for count in _estimate(estimates, p, memory.name)), None)
-    counts = [_primitives(each, primitive, family, estimates.halves) for each in group]
-    derived = sum(count for count in counts if count is not None) if None not in counts else None
-    processes = {process for each in group for process in each.processes}
+    memory, halves = group[0], estimates.halves
+    primitive = style(memory.bits, memory.words, memory.primitive) if halves else memory.primitive
+    if halves:
+        estimated = next(iter(_estimates(estimates, memory)), None)
+    counts = [_primitives(each, primitive, family, halves) for each in group]
+    processes = sorted({process for each in group for process in each.processes})
     return MemoryRow(
         ", ".join(sorted({each.name for each in group})),
-        processes.pop() if len(processes) == 1 else "",
+        processes[0] if len(processes) == 1 else "",
         memory.source,
         primitive,
-        {"uram": "URAM", "lutram": "LUT"}.get(primitive, "BRAM18" if estimates.halves else "BRAM36"),
+        {"uram": "URAM", "lutram": "LUT"}.get(primitive, "BRAM18" if halves else "BRAM36"),
         estimated,
-        derived,
+        None if None in counts else sum(count or 0 for count in counts),
     )
 
 
-def _estimate(estimates: Estimates, process: str, name: str) -> tuple[int, ...]:
-    known = estimates.memories.get((process, name))
-    return () if known is None else (known[1],)
+def _estimates(estimates: Estimates, memory: BuiltMemory) -> list[int]:
+    """Of a memory of a pipeline, by each of its processes."""
+    keys = ((process, memory.name) for process in memory.processes)
+    return [estimates.memories[key][1] for key in keys if key in estimates.memories]
 
 
 def _primitives(memory: BuiltMemory, primitive: str, family: str, halves: bool) -> int | None:
