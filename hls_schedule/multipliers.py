@@ -49,7 +49,7 @@ def built_multipliers(module: Module, directives: Directives) -> tuple[BuiltMult
     products = _Products(module, directives)
     for function in module.functions.values():
         times = products.instances(function.name)
-        for key in products.of(function):
+        for key in products.keys(function):
             counted[key] += times
     return tuple(BuiltMultiplier(*key, count) for key, count in sorted(counted.items()))
 
@@ -71,7 +71,7 @@ class _Products:
         allocations = (pragma for pragma in self.directives.pragmas if pragma.kind == "ALLOCATION")
         return {p.value("instances"): p.number("limit", 1) for p in allocations if p.has("function")}
 
-    def of(self, function: Function) -> Iterator[tuple[str, str, int, int, str]]:
+    def keys(self, function: Function) -> Iterator[tuple[str, str, int, int, str]]:
         """Process, source, bits of both factors and primitive of each multiplier, those of calls beyond a limit left
         out."""
         ranges, primitives = Ranges(function.definitions), self._bound(function)
@@ -85,10 +85,10 @@ class _Products:
                 if any(_few_digits(factor) for factor in factors) or not self._built(number):
                     continue
                 location = self.locations.location(number)
-                narrow, wide = sorted(ranges.factor_bits(factor, matched[1]) for factor in factors)
+                narrow, broad = sorted(ranges.factor_bits(factor, matched[1]) for factor in factors)
                 source = f"{PurePath(location.file).name}:{location.line}" if location else ""
                 primitive = primitives.get(instruction.name, "auto")
-                yield self.directives.process_of(location), source, wide, narrow, primitive
+                yield self.directives.process_of(location), source, broad, narrow, primitive
 
     def instances(self, name: str) -> int:
         """How often a function that is not inlined is built: once for each call, in each instance of its caller."""

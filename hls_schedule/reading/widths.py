@@ -64,10 +64,8 @@ class Ranges:
             return (-1, -1) if operand == "true" else (0, 0)
         if operand not in self._known:
             definition = self.definitions.get(operand)
-            known = definition is not None and depth < DEEPEST
-            self._known[operand] = (
-                _within(self._of(definition, depth + 1), bits) if known and definition else _all(bits)
-            )
+            values = self._of(definition, depth + 1) if definition is not None and depth < DEEPEST else None
+            self._known[operand] = _within(values, bits)
         return self._known[operand]
 
     def _of(self, definition: Instruction, depth: int) -> Interval | None:
@@ -78,11 +76,11 @@ class Ranges:
         matched = _TYPED.match(text)
         if matched is None or opcode not in (*_EXTENSIONS, *_COMBINED):
             return None
-        bits, rest = bits_of(matched[1]), text[matched.end() :]
+        bits, operands = bits_of(matched[1]), text[matched.end() :]
         if opcode in _EXTENSIONS:
-            source = self._range(rest.partition(" to ")[0], bits, depth)
+            source = self._range(operands.partition(" to ")[0], bits, depth)
             return (0, (1 << bits) - 1) if opcode == "zext" and source[0] < 0 else source
-        first, second = split(rest)[:2]
+        first, second = split(operands)[:2]
         shift = self._shifted_left(first, bits, depth) if opcode == "ashr" and second.isdigit() else None
         if shift is not None:
             return shift[0] >> int(second), shift[1] >> int(second)
@@ -139,9 +137,9 @@ def _masked(a: Interval, b: Interval) -> Interval | None:
 
 def _joined(a: Interval, b: Interval) -> Interval | None:
     """As wide as the wider."""
-    least, most = min(a[0], b[0]), max(a[1], b[1])
-    bits = max(least if least >= 0 else ~least, most if most >= 0 else ~most).bit_length()
-    return (0 if least >= 0 else -(1 << bits)), (1 << bits) - 1
+    low, high = min(a[0], b[0]), max(a[1], b[1])
+    bits = max(low if low >= 0 else ~low, high if high >= 0 else ~high).bit_length()
+    return (0 if low >= 0 else -(1 << bits)), (1 << bits) - 1
 
 
 def _left(a: Interval, b: Interval) -> Interval | None:
