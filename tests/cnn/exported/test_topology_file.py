@@ -153,3 +153,27 @@ def test_the_example_of_the_documentation() -> None:
     topology = parse_topology(example, "example.json")
     assert topology.layers[-1].shape == Shape(36, 80, 160)
     assert (topology.order, topology.fit, topology.epsilon_of) == ("BGR", "smooth", "root")
+
+
+def test_output_bits_up_to_the_most() -> None:
+    """Eight of values 0…1, two of values on both sides of 0."""
+    for activation, most in (("unit", 8), ("symmetric", 2)):
+        for bits in (1, most):
+            (layer,) = parsed(convolution(output_bits=bits, activation=activation)).layers
+            assert isinstance(layer.op, Kernel)
+            assert layer.op.output_bits == bits
+        for bits in (0, most + 1):
+            with pytest.raises(NetworkError, match=rf"output_bits.* 1…{most}"):
+                parsed(convolution(output_bits=bits, activation=activation))
+
+
+def test_of_several_unknown_keys_the_first_is_told() -> None:
+    with pytest.raises(NetworkError, match="'alpha' is no key of it"):
+        parsed(convolution(zeta=1, alpha=2, omega=3))
+
+
+def test_the_last_six_names_that_there_are_are_told() -> None:
+    layers = [convolution(name=f"c{number}", padding=1) for number in range(8)]
+    with pytest.raises(NetworkError) as caught:
+        parsed(*layers, {**convolution(name="last"), "from": "none"})
+    assert str(caught.value).endswith("not 'none'; there are c2, c3, c4, c5, c6, c7")
