@@ -122,6 +122,8 @@ inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_
 inline void feed_weights(pass_t pass, weight_plan_t plan, weight_buffer_t buffer,
                          hls::stream<weight_word_t> ports[WEIGHT_PORTS], hls::stream<weights_t> &weights) {
     SYSTOLIC_PROCESS("feed_weights");
+    // One loop for all phases, which follow each other.
+#pragma HLS ALLOCATION function instances = feed_phase limit = 1
     int tile_base = pass.first_step;
     weight_cursor_t cursor = first_weights(plan.first ? tile_base : wrap_once(tile_base + pass.steps, WEIGHT_DEPTH));
     if (plan.first) feed_phase(0, pass.steps, tile_base, pass.tile_beats, cursor, buffer, ports, weights);

@@ -365,6 +365,8 @@ inline void load_phase(const pass_t &pass, const load_constants_t &constants, fe
 inline void load(pass_t pass, row_buffer_t rows, const map_buffer_t from, hls::stream<word_t> ports[MAP_PORTS],
                  hls::stream<words_t> activations[ROWS]) {
     SYSTOLIC_PROCESS("load");
+    // One loop for all phases, which follow each other.
+#pragma HLS ALLOCATION function instances = load_phase limit = 1
     const load_constants_t constants = constants_of(pass);
     const int tile_rows = times(pass.stride, ROWS);
     // Words from each port or bank: for the first tile, whose kernel also looks ahead, and for each tile after it.

@@ -32,7 +32,8 @@ constexpr int max_pool_depth() {
 template <int COUNT, class T>
 inline T largest_of(T (&value)[COUNT], bool (&inside)[COUNT]) {
 #pragma HLS INLINE
-    for (int level = 0; level < bits_of<COUNT - 1>::value; ++level) {
+    constexpr int LEVELS = bits_of<COUNT - 1>::value;
+    for (int level = 0; level < LEVELS; ++level) {
 #pragma HLS UNROLL
         for (int k = 0; k < COUNT; ++k) {
 #pragma HLS UNROLL
