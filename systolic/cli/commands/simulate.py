@@ -10,6 +10,7 @@ from boards.errors import SimulationError
 from host.vision.channels import load_frame
 from host.vision.picture import Pixels
 from scheduler.hardware.ddr import DdrRate
+from systolic.checking.derived import with_derived_loops
 from systolic.cli.arguments import Parsers, add_json, command, named
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
@@ -39,6 +40,12 @@ TRACED = (
     Argument("--fifos", "with --cycles: the least FIFO depths that lose nothing", False, {"action": "store_true"}),
     Argument(
         "--clock", "with --cycles: another clock than the design's target", None, {"type": float, "metavar": "MHZ"}
+    ),
+    Argument(
+        "--derived",
+        "with --cycles: loops take what systolic check derives from the code, and not what it declares",
+        False,
+        {"action": "store_true"},
     ),
     *(replace(argument, help=f"with --cycles: {argument.help}") for argument in DDR_ARGUMENTS),
 )
@@ -70,7 +77,8 @@ def add(parsers: Parsers) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: ``SimulationResult.values``; with ``--cycles`` that of the style's report, and fifos."""
+    """JSON: ``SimulationResult.values``; with ``--cycles`` that of the style's report, fifos, and loops:
+    "declared" or "derived"."""
     _check(options)
     design = open_design(options.folder)
     frames = [fit_picture(design, load_frame(picture))[0] for picture in options.picture]
@@ -92,13 +100,15 @@ def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
     style = style_of(design)
     style.check_timeline(design, options.layer)
     with StatusLine() as status:
-        trace = style.trace(design, pixels, status.tell)
+        traced = with_derived_loops(design, options.clock, status.tell) if options.derived else design
+        trace = style.trace(traced, pixels, status.tell)
         status.tell("solving")
         report = trace.report(options.clock, options.ddr_efficiency, ddr_gbps=options.ddr_gbps)
-        save_cycles(design.path, report)
+        if not options.derived:
+            save_cycles(design.path, report)
         moved = bandwidth(report.timing)
-        values = {**report.values(), "bandwidth": moved.values()}
-        text = f"{report.text()}\n{moved.text()}"
+        values = {**report.values(), "bandwidth": moved.values(), "loops": _LOOPS[options.derived]}
+        text = f"{report.text()}\n{moved.text()}\nintervals and depths of loops: {_LOOPS[options.derived]}"
         if options.fifos:
             status.tell("searching FIFO depths")
             fifos = trace.fifos(options.clock, options.ddr_efficiency, options.ddr_gbps)
@@ -111,6 +121,9 @@ def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
             save_timeline(moved.figure(report.title), options.bandwidth)
     give(options, values, text)
     return 0
+
+
+_LOOPS = {False: "declared", True: "derived"}
 
 
 def _check(options: argparse.Namespace) -> None:
