@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("ziglang", reason="a check compiles with the clang of the package ziglang")
 
+from boards.errors import ScheduleError
 from hls_schedule.check import CheckedLoop, read_sources
 from scheduler.hardware.primitives import product_dsps
+from systolic.checking.derived import with_derived_loops, write_marks
 from systolic.checking.design import DesignCheck, check_design, clock_sentence
 from systolic.checking.dsp_table import ALL, dsp_rows
 from systolic.cli.main import main
 from systolic.files import write
 from systolic.styles.registry import open_design, style_of
+from systolic.styles.style import OpenedDesign
 from tests.systolic.accelerators import GEOMETRIES, design_of, networks
 
 MHZ = 300.0
@@ -189,6 +194,38 @@ def test_a_planted_multiplier_is_found_with_its_line(design: Path, tmp_path: Pat
     assert ALL in larger
     (product,) = next(row for process, row in larger.items() if process.startswith("read_rows")).products
     assert (product.source, product.dsps) == (f"read.h:{line}", product_dsps(32, 29, "DSP48E1"))
+
+
+def traced_cycles(design: OpenedDesign) -> int:
+    """Of a start on a black picture."""
+    picture = np.zeros(design.manifest.input.shape, np.uint8)
+    return style_of(design).trace(design, picture, lambda _: None).report().timing.cycles
+
+
+def test_a_trace_takes_the_intervals_and_depths_that_are_derived(
+    design: Path, report: DesignCheck, tmp_path: Path
+) -> None:
+    folder = tmp_path / "design"
+    shutil.copytree(design, folder)
+    opened = open_design(folder)
+    derived = with_derived_loops(opened, MHZ)
+    pool = next(loop for loop in report.loops if loop.process == "pool")
+    file, _, line = pool.source.partition(":")
+    text = (derived.path / "src" / file).read_text("utf-8").splitlines()[int(line) - 1]
+    assert text.strip() == f"SYSTOLIC_PIPELINE({pool.derived_ii}, {pool.derived_depth});"
+    assert (folder / "src" / file).read_bytes() == (design / "src" / file).read_bytes()
+    cycles = traced_cycles(derived)
+    assert cycles <= traced_cycles(opened)
+    deeper = replace(pool, derived_depth=pool.derived_depth + 100)
+    write_marks(derived.path / "src", [deeper if loop is pool else loop for loop in report.loops])
+    assert traced_cycles(derived) > cycles
+
+
+def test_a_loop_without_a_mark_is_refused(report: DesignCheck, tmp_path: Path) -> None:
+    loop = report.loops[0]
+    (tmp_path / loop.source.partition(":")[0]).write_text("\n" * int(loop.source.partition(":")[2]))
+    with pytest.raises(ScheduleError, match=r"holds no SYSTOLIC_PIPELINE; generate the design again"):
+        write_marks(tmp_path, [loop])
 
 
 def test_generate_ends_with_the_clock_that_holds(design: Path, monkeypatch: pytest.MonkeyPatch) -> None:
