@@ -91,6 +91,8 @@ def bandwidth(timing: Timing, bins: int | None = None) -> Bandwidth:
     ends = np.linspace(0.0, max(1, timing.cycles), bins + 1)
     read, written = (_moved(timing.regions, write, ends) for write in (False, True))
     a_second = timing.clock_mhz * 1e6 / (ends[1] - ends[0]) / 1e9
+    memory = timing.memory
+    read, written = _served(np.stack([read, written]), memory.peak_gbps * memory.efficiency / a_second)
     total = sum(bundle.bytes for region in timing.regions for bundle in region.bundles)
     return Bandwidth(
         timing.clock_mhz,
@@ -98,9 +100,21 @@ def bandwidth(timing: Timing, bins: int | None = None) -> Bandwidth:
         read * a_second,
         written * a_second,
         total * timing.clock_mhz * 1e6 / max(1, timing.cycles) / 1e9,
-        timing.memory.peak_gbps,
-        timing.memory.efficiency,
+        memory.peak_gbps,
+        memory.efficiency,
     )
+
+
+def _served(moved: npt.NDArray[np.float64], most: float) -> npt.NDArray[np.float64]:
+    """Bytes of each direction by bin, at most so many in one but the last: a chunk counts where it begins, and what of
+    it the memory cannot give in that bin it gives in the next."""
+    served, left = moved.copy(), np.zeros(len(moved))
+    for number in range(served.shape[1] - 1):
+        due = served[:, number] + left
+        served[:, number] = due * min(1.0, most / max(due.sum(), most))
+        left = due - served[:, number]
+    served[:, -1] += left
+    return served
 
 
 def _moved(regions: Iterable[RegionTiming], write: bool, ends: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -33,6 +33,16 @@ def test_bytes_fall_into_the_bins_in_which_they_moved() -> None:
     assert told.sustained_gbps == 4.0
 
 
+def test_no_bin_has_more_than_the_memory_gives() -> None:
+    """250 bytes begin in the first 50 of 200 cycles, of a memory that gives 200 in them: 50 come in the next."""
+    read = BundleTiming(0, False, 150, 0, 1, 50, (150, 0, 0, 0))
+    write = BundleTiming(1, True, 110, 0, 1, 50, (100, 0, 10, 0))
+    told = bandwidth(Timing(1000, Memory(8.0, 0.5), (region(200, read, write),)), 4)
+    assert told.busiest_gbps == told.sustained_gbps == 4.0
+    assert (told.read_gbps * 50).tolist() == pytest.approx([120, 30, 0, 0])
+    assert (told.written_gbps * 50).tolist() == pytest.approx([80, 20, 10, 0])
+
+
 def test_the_command_tells_and_draws_it(tiny_design: Path, tmp_path: Path) -> None:
     shown = tmp_path / "ddr.png"
     asked = ("simulate", tiny_design, "--picture", PICTURE, "--cycles")
@@ -44,6 +54,6 @@ def test_the_command_tells_and_draws_it(tiny_design: Path, tmp_path: Path) -> No
     moved = (np.array(told["read_gbps"]) + told["written_gbps"]) * np.diff(ends) / values["clock_mhz"] * 1e3
     assert ends[-1] == pytest.approx(values["cycles_per_frame"], abs=1)
     assert moved.sum() == pytest.approx(told["average_gbps"] * ends[-1] / values["clock_mhz"] * 1e3, rel=0.01)
-    assert 0 < told["average_gbps"] < told["busiest_gbps"] <= 1.05 * told["sustained_gbps"]
+    assert 0 < told["average_gbps"] < told["busiest_gbps"] <= told["sustained_gbps"]
     assert Image.open(shown).size[0] > 1000
     assert "GB/s on average" in call(*asked).out
