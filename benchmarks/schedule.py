@@ -32,7 +32,7 @@ from scheduler.systolic.model.cost import cost
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.search.search import search
 from systolic.report.tables import Cell, table
-from systolic.styles.systolic.measure import measure
+from systolic.styles.systolic.measure import SystolicReport, measure
 from systolic.trace.report import board_memory
 from tests.scheduler.quantised import Builder, tiny_yolo
 from tests.schedules import first_fit
@@ -116,16 +116,19 @@ class Error:
         return [self.percent, self.traced, self.layer, self.case]
 
 
-def compare(name: str, schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -> list[Error]:
-    """The error of each layer; the design is generated and traced in ``folder``."""
+def compare(
+    name: str, schedule: SystolicSchedule, board: Board, mhz: float, folder: Path
+) -> tuple[list[Error], SystolicReport]:
+    """The error of each layer, and the frame as traced; the design is generated and traced in ``folder``."""
     opened, trace = traced(schedule, board, mhz, folder)
     report = measure(opened, trace, board_memory(opened))
     modelled = cost(schedule, ddr_timing(board, board.nearest_clock(mhz).mhz)).layers
     case = f"{name}, {board.name}, {schedule.array}, int{schedule.array.bits}"
-    return [
+    errors = [
         Error(case, layer.name, layer.cycles, model.running)
         for model, layer in zip(modelled, report.layers, strict=True)
     ]
+    return errors, report
 
 
 def errors(fast: bool, work: Path) -> list[list[Error]]:
@@ -139,8 +142,9 @@ def errors(fast: bool, work: Path) -> list[list[Error]]:
             except ScheduleError as error:
                 print(f"  {name} on {machine.array}: {str(error).splitlines()[-1].strip()}", file=sys.stderr)
                 continue
-            cases.append(compare(name, schedule, board, machine.mhz, work / str(number)))
-            cases.append(compare(f"{name}, on chip", kept(schedule), board, machine.mhz, work / f"{number}-on-chip"))
+            cases.append(compare(name, schedule, board, machine.mhz, work / str(number))[0])
+            on_chip = work / f"{number}-on-chip"
+            cases.append(compare(f"{name}, on chip", kept(schedule), board, machine.mhz, on_chip)[0])
     return cases
 
 
@@ -160,9 +164,11 @@ def searched(
             print(f"  {network.name} on {name}: {error}", file=sys.stderr)
             continue
         seconds = time.perf_counter() - start
+        rate = None
         if work is not None:
-            cases.append(compare(network.name, best.schedule, board, mhz, work / name))
-        rate = mhz * 1e6 / sum(error.traced for error in cases[-1]) if cases else None
+            layers, report = compare(network.name, best.schedule, board, mhz, work / name)
+            cases.append(layers)
+            rate = report.frames_per_second
         rows.append(
             [
                 network.name,

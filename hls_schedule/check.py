@@ -6,7 +6,7 @@ of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,12 +70,17 @@ class Sources:
     loops: tuple[Loop, ...]
 
     def check(
-        self, clock_mhz: float, uncertainty: float = UNCERTAINTY, table: OperatorTable | None = None
+        self,
+        clock_mhz: float,
+        uncertainty: float = UNCERTAINTY,
+        table: OperatorTable | None = None,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> tuple[CheckedLoop, ...]:
-        """Every pipelined loop at a clock, in the order of the sources."""
+        """Every pipelined loop at a clock, in the order of the sources. tell: is told before each how far it is."""
         delays, types = table or load_table(), Types(self.module.types)
         slowest: dict[tuple[str, str], CheckedLoop] = {}
-        for loop in self.loops:
+        for number, loop in enumerate(self.loops):
+            tell(f"scheduling the loops, {number} of {len(self.loops)}, {number / len(self.loops):.0%}")
             knowledge = self.directives.knowledge(loop)
             predicted = predict(loop, types, delays, 1000 / clock_mhz, uncertainty, knowledge)
             checked = _checked(loop, predicted, self.directives)

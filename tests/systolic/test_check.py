@@ -237,6 +237,17 @@ def test_generate_ends_with_the_clock_that_holds(design: Path, monkeypatch: pyte
     assert "hold up to" in own or "at no clock do all of them, because of memory ports in" in own
 
 
+def test_the_loops_are_told_with_a_percentage(design: Path) -> None:
+    told: list[str] = []
+    check_design(design, MHZ, told.append)
+    loops = [text for text in told if text.startswith("scheduling the loops, ")]
+    assert loops[0].startswith("scheduling the loops, 0 of ")
+    assert [int(text.split()[-1].rstrip("%")) for text in loops] == [
+        round(100 * number / len(loops)) for number in range(len(loops))
+    ]
+    assert len(loops) > 10
+
+
 def test_sources_that_clang_refuses_do_not_undo_what_is_generated(
     design: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
