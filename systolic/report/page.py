@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 STYLE = """
 :root { color-scheme: light; }
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 0 auto; max-width: 60rem; padding: 0 1rem 3rem; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 0 auto; max-width: 76rem; padding: 0 1rem 3rem; }
+p, dl, h1, h2, .wide svg, .pair { max-width: 60rem; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 .wide { overflow-x: auto; margin: 1.2rem 0; }
 table { border-collapse: collapse; font-size: .85rem; }

@@ -108,7 +108,8 @@ def bandwidth(timing: Timing, bins: int | None = None) -> Bandwidth:
 def _served(moved: npt.NDArray[np.float64], most: float) -> npt.NDArray[np.float64]:
     """Bytes of each direction by bin, at most so many in one but the last: a chunk counts where it begins, and what of
     it the memory cannot give in that bin it gives in the next."""
-    served, left = moved.copy(), np.zeros(len(moved))
+    served: npt.NDArray[np.float64] = moved.copy()
+    left = np.zeros(len(moved))
     for number in range(served.shape[1] - 1):
         due = served[:, number] + left
         served[:, number] = due * min(1.0, most / max(due.sum(), most))

@@ -64,7 +64,8 @@ frame.onload = () => {
     text: Math.min(...all("svg text").map((t) => parseFloat(getComputedStyle(t).fontSize) * scale(t))),
     overlaps: all("svg").flatMap(overlaps),
     clipped: all("svg text").filter((t) => outside(box(t), box(t.ownerSVGElement))).map((t) => t.textContent),
-    moved: all("svg").filter((svg) => box(svg).width > box(svg.parentElement).width + 1).length,
+    moved: all("svg, table").filter((e) => box(e).width > box(e.parentElement).width + 1
+      && !e.querySelector("td.sentence")).map((e) => e.textContent.slice(0, 80)),
   });
 };
 frame.srcdoc = PAGE;
@@ -87,7 +88,7 @@ def readable(text: str, work: Path) -> int:
         assert seen["text"] >= 8  # px
         assert seen["overlaps"] == [], seen["overlaps"]  # labels of one picture
         assert seen["clipped"] == [], seen["clipped"]  # labels beyond their picture's edge
-        assert not seen["moved"] or width < 800  # pictures that do not fit
+        assert not seen["moved"] or width < 800, seen["moved"]  # pictures and tables that do not fit
         pictures.add(seen["pictures"])
     (number,) = pictures
     return int(number)
