@@ -54,8 +54,8 @@ class Coefficient:
     def bounds(self, family: str) -> tuple[float, float]:
         """Picojoules at least and at most, on a board of ``family``."""
         scale = SCALES["UltraScale+" if family == ULTRASCALE else "7 series"]
-        least, most = (scale if scaled else 1.0 for scaled in self.scaled)
-        return self.least * least, self.most * most
+        low, high = (scale if scaled else 1.0 for scaled in self.scaled)
+        return self.least * low, self.most * high
 
 
 MULTIPLY = 3.1 * (27 * 18) / (32 * 32) + 0.1 * 48 / 32

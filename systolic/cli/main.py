@@ -43,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     top = parser()
     _complete(top)
-    options = top.parse_args(_words(top, arguments))
+    options, unknown = top.parse_known_args(_words(top, arguments))
+    if unknown:
+        getattr(options, "parser", top).error(f"unrecognized arguments: {' '.join(unknown)}")
     if options.command is None:
         top.print_help()
         return 0

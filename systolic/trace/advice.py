@@ -59,8 +59,8 @@ def advise(trace: Traced, options: SolverOptions, slack: float, tell: Callable[[
     regions = [_Region(trace, number, options) for number in range(len(trace.regions))]
     best: list[int] = []
     depths: dict[str, int] = {}
-    for done, region in _by_accesses(regions):
-        tell(f"searching FIFO depths, {done:.0%}")
+    for share, region in _by_accesses(regions):
+        tell(f"searching FIFO depths, {share:.0%}")
         best.append(region.best())
         depths |= region.least_depths(int(best[-1] * (1 + slack)), depths)
     return Advice(
@@ -75,10 +75,10 @@ def advise(trace: Traced, options: SolverOptions, slack: float, tell: Callable[[
 
 def _by_accesses(regions: Sequence[_Region]) -> Iterator[tuple[float, _Region]]:
     """(the share of all accesses that is done, region), those of few accesses first: they are soon solved."""
-    every, done = sum(region.facts.accesses for region in regions), 0
+    total, behind = sum(region.facts.accesses for region in regions), 0
     for region in sorted(regions, key=lambda region: region.facts.accesses):
-        yield done / max(every, 1), region
-        done += region.facts.accesses
+        yield behind / max(total, 1), region
+        behind += region.facts.accesses
 
 
 def remedy(

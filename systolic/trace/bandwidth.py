@@ -105,16 +105,16 @@ def bandwidth(timing: Timing, bins: int | None = None) -> Bandwidth:
     )
 
 
-def _served(moved: npt.NDArray[np.float64], most: float) -> npt.NDArray[np.float64]:
-    """Bytes of each direction by bin, at most so many in one but the last: a chunk counts where it begins, and what of
-    it the memory cannot give in that bin it gives in the next."""
-    served: npt.NDArray[np.float64] = moved.copy()
-    left = np.zeros(len(moved))
+def _served(chunks: npt.NDArray[np.float64], capacity: float) -> npt.NDArray[np.float64]:
+    """Bytes of each direction by bin, at most ``capacity`` in one but the last: a chunk counts where it begins, and
+    what of it the memory cannot give in that bin it gives in the next."""
+    served: npt.NDArray[np.float64] = chunks.copy()
+    overdue = np.zeros(len(chunks))
     for number in range(served.shape[1] - 1):
-        due = served[:, number] + left
-        served[:, number] = due * min(1.0, most / max(due.sum(), most))
-        left = due - served[:, number]
-    served[:, -1] += left
+        due = served[:, number] + overdue
+        served[:, number] = due * min(1.0, capacity / max(due.sum(), capacity))
+        overdue = due - served[:, number]
+    served[:, -1] += overdue
     return served
 
 

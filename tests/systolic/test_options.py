@@ -48,10 +48,19 @@ def test_options_of_the_other_style(options: tuple[object, ...], sentence: str, 
         (("--cycles", "--golden"), "--golden is not of it"),
         (("--cycles", "--timeline", "."), r"--timeline \. is a folder; name a FILE.png in it"),
         (("--cycles", "--ddr-efficiency", 7), "--ddr-efficiency is a share of the DDR's peak, above 0 .*, not 7"),
+        (("--cycles", "--clock", 0), "--clock is a frequency above 0 MHz, not 0"),
+        (("--cycles", "--clock", "nan"), "--clock is a frequency above 0 MHz, not nan"),
     ],
 )
 def test_options_of_the_trace(options: tuple[object, ...], sentence: str, tmp_path: Path) -> None:
     refused(call("simulate", tmp_path, "--picture", PICTURE, *options), sentence)
+
+
+def test_an_unknown_option_is_answered_by_its_command(tmp_path: Path) -> None:
+    done = call("generate", "shapes", "--array", "8x8x8", "-o", tmp_path / "out")
+    assert done.code == 2
+    assert "usage: systolic generate" in done.error
+    assert "systolic generate: error: unrecognized arguments: --array 8x8x8" in done.error
 
 
 @pytest.mark.parametrize(

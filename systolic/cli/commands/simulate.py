@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,7 +142,9 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _check_values(options: argparse.Namespace) -> None:
-    """SimulationError where a picture cannot be written, ScheduleError where the memory is none."""
+    """SimulationError where a picture cannot be written or the clock is none, ScheduleError where the memory is none."""
+    if options.clock is not None and not 0 < options.clock < math.inf:
+        raise SimulationError(f"--clock is a frequency above 0 MHz, not {options.clock:g}")
     DdrRate(
         1 if options.ddr_gbps is None else options.ddr_gbps,
         1 if options.ddr_efficiency is None else options.ddr_efficiency,
