@@ -142,7 +142,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _check_values(options: argparse.Namespace) -> None:
-    """SimulationError where a picture cannot be written or the clock is none, ScheduleError where the memory is none."""
+    """SimulationError where a picture cannot be written or the clock is none, ScheduleError where the memory is."""
     if options.clock is not None and not 0 < options.clock < math.inf:
         raise SimulationError(f"--clock is a frequency above 0 MHz, not {options.clock:g}")
     DdrRate(
