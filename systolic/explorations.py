@@ -11,7 +11,7 @@ from boards.board import Board
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming import lower
-from scheduler.systolic import layers
+from scheduler.systolic.network import refusals
 from systolic.designs import board_of
 from systolic.model import Calibration, Model, any_picture, quantise_model
 from systolic.styles.streaming import exploration as streaming
@@ -39,7 +39,7 @@ def schedule(
     where nothing fits.
     """
     wishes = SystolicOptions(**options)
-    shapes = shapes_of(network, bits, layers.check_layers)
+    shapes = shapes_of(network, bits, refusals.check_layers)
     return systolic.explore(shapes, board_of(board), clock_mhz, wishes, executor)
 
 
@@ -73,7 +73,7 @@ def compare(
     arrays: "13x16x16"; none searches the geometry. clocks_mhz: None for the one that gives the most frames a second.
     What does not fit is a row that says why. options: fields of ``SystolicOptions``; ``ddr_gbps`` may be several.
     """
-    networks = {count: shapes_of(network, count, layers.check_layers) for count in bits}
+    networks = {count: shapes_of(network, count, refusals.check_layers) for count in bits}
     gbps = options.pop("ddr_gbps", None)
     alternatives = Alternatives(
         tuple(map(board_of, boards)),
@@ -113,7 +113,7 @@ def pareto_front(
     """
     wishes = options or SystolicOptions()
     wishes = replace(wishes, batch=batch, pins={**wishes.pins, **pins})
-    return systolic.front(shapes_of(network, check=layers.check_layers), board_of(board), clock_mhz, wishes)
+    return systolic.front(shapes_of(network, check=refusals.check_layers), board_of(board), clock_mhz, wishes)
 
 
 def shapes_of(

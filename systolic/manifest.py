@@ -8,7 +8,7 @@ from cnn.network import Detection
 from cnn.quantized import QuantizedNetwork, on_host
 from host.contract.parts import NetworkHead
 from host.vision.detection import Head
-from scheduler.systolic.layers import resolve
+from scheduler.systolic.network.views import resolve
 
 
 def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[NetworkHead, ...]:

@@ -54,7 +54,7 @@ FORMATS = (4, 8, 16)
 """Bits of weights and activations that an accelerator is made for."""
 
 ACCUMULATOR_LIMIT = (1 << 31) - 1
-ADD_UNIT = 1 << 14  # the multiplier of an Add's input with the greatest scale
+ADD_LIMIT = 1 << 14  # of the multipliers of an Add
 
 Doubles = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -159,7 +159,7 @@ def _quantise_op(node: Node, network: Network, inputs: tuple[TensorType, ...], o
         ratio = inputs[0].scale / (shape.height * shape.width * output.scale)
         return QAveragePool(_plain_requantiser(ratio, shape.channels, "linear", node))
     if isinstance(op, Add):
-        return _quantise_add(op.activation, inputs, output, node)
+        return _quantise_add(op.activation, inputs, output, node, DataType(bits, True))
     if isinstance(op, Activate):
         return QActivate(_table(op, inputs[0], output, node))
     return op
@@ -178,12 +178,24 @@ def _table(op: Activate, source: TensorType, output: TensorType, node: Node) -> 
     return Table(np.clip(y, out.low, out.high).astype(np.int64))
 
 
-def _quantise_add(activation: str, inputs: tuple[TensorType, ...], output: TensorType, node: Node) -> QAdd:
+def _quantise_add(
+    activation: str, inputs: tuple[TensorType, ...], output: TensorType, node: Node, weight_type: DataType
+) -> QAdd:
     greatest = max(t.scale for t in inputs)
-    unit = 1 if all(t.scale == greatest for t in inputs) else ADD_UNIT
-    multipliers = tuple(max(1, round(t.scale / greatest * unit)) for t in inputs)
+    multipliers, unit = _add_multipliers([t.scale / greatest for t in inputs], min(weight_type.high, ADD_LIMIT))
     ratio = greatest / unit / output.scale
     return QAdd(multipliers, _plain_requantiser(ratio, node.shape.channels, activation, node))
+
+
+def _add_multipliers(ratios: Sequence[float], limit: int) -> tuple[tuple[int, ...], int]:
+    """Integers in the ratios of the scales, of which the greatest is 1, and the integer of that: of those up to
+    ``limit`` the least that come nearest. They are as narrow as weights, and as exact or more, so that an addition can
+    be computed where convolutions are."""
+    units = np.arange(1, limit + 1)
+    multipliers = np.maximum(1, np.rint(np.outer(ratios, units))).astype(np.int64)
+    errors = np.abs(multipliers / units - np.array(ratios)[:, None]).max(axis=0)
+    best = int(np.argmin(errors))
+    return tuple(int(multiplier) for multiplier in multipliers[:, best]), int(units[best])
 
 
 def _quantise_weighted(

@@ -38,7 +38,6 @@ struct load_constants_t {
     bank_t last_bank;             // after it the next group begins in a smaller bank
     bank_t next_bank, back_bank;  // banks from a group's first to the next group's: row strides in a group; less ROWS
     int group, next_group;        // row strides in a group; rows from a group's last to the next group's first
-    int advance;                  // columns from a window to the next
 };
 
 inline load_constants_t constants_of(const pass_t &pass) {
@@ -55,7 +54,6 @@ inline load_constants_t constants_of(const pass_t &pass) {
     out.back_bank = out.group - ROWS;
     // A layer that reads a map buffer has stride 1.
     out.next_group = (reads_buffer(pass) ? ROWS : MAP_PORTS * pass.stride) - pass.phases + 1;
-    out.advance = pass.stride == 1 ? pass.positions : pass.stride;
     return out;
 }
 
@@ -163,7 +161,7 @@ inline feed_cursor_t first_feed(const pass_t &pass, const feed_start_t &start) {
 }
 
 // The order of steps: channel blocks innermost, then kernel columns, kernel rows, positions, channel tiles.
-inline void next_feed(const pass_t &pass, const load_constants_t &constants, feed_start_t &start, feed_cursor_t &feed) {
+inline void next_feed(const pass_t &pass, feed_start_t &start, feed_cursor_t &feed) {
 #pragma HLS INLINE
     const bool ends_group = feed.blocks.last;
     const bool ends_row = ends_group && feed.groups.last;
@@ -186,7 +184,7 @@ inline void next_feed(const pass_t &pass, const load_constants_t &constants, fee
         start.block_offset = feed.block_offset;
     }
 
-    const int left = ends_tile ? -pass.pad_left : ends_window ? feed.left + constants.advance : feed.left;
+    const int left = ends_tile ? -pass.pad_left : ends_window ? feed.left + pass.advance : feed.left;
     feed.pixel = ends_row ? left : ends_group ? feed.pixel + pass.group_pixels : feed.pixel;
     feed.left = left;
 
@@ -355,7 +353,7 @@ inline void load_phase(const pass_t &pass, const load_constants_t &constants, fe
                 activations[m].write(step.row[m]);
             }
         }
-        next_feed(pass, constants, start, feed);
+        next_feed(pass, start, feed);
     }
     return_to(pass, end, load);
     next = load;

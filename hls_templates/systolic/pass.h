@@ -25,7 +25,10 @@
     X(in_turn)       /* pad_top mod ROWS: row y lies in bank (y + in_turn) mod ROWS of the buffer */        \
     X(pixel_input)   /* 1: uint8 pixels, WORD_PIXELS to a word, a window of STEP_PIXELS a cycle */          \
     /* window */                                                                                            \
-    X(kernel_height) X(kernel_groups) X(group_pixels) X(stride) X(pad_top) X(pad_left)                      \
+    X(kernel_height) X(kernel_groups) X(group_pixels)                                                       \
+    X(stride)        /* rows from a window to the next one below */                                         \
+    X(advance)       /* columns from a window, or the windows computed together, to the next */             \
+    X(pad_top) X(pad_left)                                                                                  \
     X(depthwise)     /* 1: a channel tile reads only its own channel blocks (depthwise, pools) */           \
     X(tile_blocks)   /* channel blocks a tile reads */                                                      \
     X(steps)         /* cycles a position: kernel_height · kernel_groups · tile_blocks */                   \
@@ -54,7 +57,9 @@
     X(load_beats)    /* words of those that come from each port */                                          \
     X(requantiser_base) X(channels) /* requantisers of all channel tiles */                                 \
     /* fused pool and output map: [row][block][column] of words */                                          \
-    X(pool_size) X(pool_stride) X(save_width)                                                               \
+    X(pool_size) X(pool_stride)                                                                             \
+    X(upscale)       /* how often each value is written in a row, and how many rows of it: 1, or UPSCALE */ \
+    X(save_width)                                                                                           \
     X(out_base) X(out_row_pitch) X(out_block_pitch) X(out_blocks)                                           \
     X(value_words)   /* words of LANES results: 1, or RESULT_WORDS where they leave as int16 */             \
     X(out_buffer)    /* as in_buffer; never the same one */                                                 \

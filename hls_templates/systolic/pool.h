@@ -6,7 +6,9 @@
 // loop that works every cycle only compares its counters with numbers that it was given.
 //
 // Process ``pool`` reads a position of every row each time a window begins, and writes SAVE_ROWS rows of pooled sums a
-// cycle (II 1). Without a pool it only regroups the rows.
+// cycle (II 1). Without a pool it only regroups the rows. An upsample is the inverse of a pool: every column leaves
+// UPSCALE times, and every row as so many rows. So the map lies in DDR as whoever joins it with another reads it, and
+// neither the Loader nor what follows here knows of it; the values are written four times, but read as often as others.
 #ifndef SYSTOLIC_POOL_H
 #define SYSTOLIC_POOL_H
 
@@ -27,6 +29,12 @@ struct tile_rows_t {
     int16_t saved;  // rows after the pool
 };
 
+// Engines for networks without an upsample have UPSCALE 1, and nothing of this.
+inline bool upscales(const pass_t &pass) {
+#pragma HLS INLINE
+    return UPSCALE > 1 && pass.upscale > 1;
+}
+
 inline tile_rows_t rows_of_tile(const pass_t &pass, const tile_t &tile) {
 #pragma HLS INLINE
     tile_rows_t out;
@@ -34,7 +42,7 @@ inline tile_rows_t rows_of_tile(const pass_t &pass, const tile_t &tile) {
     out.rows = minimum(ROWS, pass.out_height - tile.rows_above);
     out.kept = pass.pool_size == 1 ? 0 : pass.pool_stride == 2 ? (tile.rows_above & 1) : (tile.row > 0 ? 1 : 0);
     const int available = out.kept + out.rows;
-    if (pass.pool_size == 1) out.saved = available;
+    if (pass.pool_size == 1) out.saved = upscales(pass) ? UPSCALE * available : available;
     else if (pass.pool_stride == 2) out.saved = last ? (available + 1) / 2 : available / 2;
     else out.saved = last ? available : available - 1;
     return out;
@@ -85,11 +93,12 @@ inline void keep_larger(sums_t &into, const sums_t &other) {
     }
 }
 
-// Pooled row ``row`` of the tile: the larger of its two input rows, of which the first may be the kept one.
+// Row ``row`` of the tile as it leaves: the larger of its two input rows, of which the first may be the kept one.
 inline sums_t pooled_row(const pass_t &pass, const tile_rows_t &tile, int row, const sums_t &kept,
                          const sums_t sums[ROWS]) {
 #pragma HLS INLINE
-    const int first = (pass.pool_stride == 2 ? 2 * row : row) - tile.kept;  // −1 is the kept row
+    const int input = upscales(pass) ? row / UPSCALE : pass.pool_stride == 2 ? 2 * row : row;
+    const int first = input - tile.kept;  // −1 is the kept row
     sums_t out = first < 0 ? kept : sums[minimum(first, ROWS - 1)];
     if (pass.pool_size == 2 && first + 1 < tile.rows) keep_larger(out, sums[minimum(first + 1, ROWS - 1)]);
     return out;
@@ -118,18 +127,19 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
     pool_tile_t tile = tiles.read(), next = tile;
     if (!tile.last) next = tiles.read();
     int x = 0, group = 0;
-    bool more = true;
+    bool more = true, repeats = false;  // repeats: the column has left, and leaves again
     sums_t kept_row;
     SYSTOLIC_ENTER;
     while (more) {
         SYSTOLIC_PIPELINE(1, 5);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
 #pragma HLS DEPENDENCE variable = kept type = inter false
-        const bool odd = (x & 1) != 0, arrived = x == last_arrival, first_group = group == 0;
+        const bool odd = (x & 1) != 0, arrived = x == last_arrival, first_group = (group == 0) & !repeats;
         // A window is complete: without a pool at every column; with stride 1 from the second column on; with stride 2
         // at every second column, and at the last one of an odd width.
         const bool complete = plain | (lagging & (x != 0)) | (halving & (odd | arrived));
-        const bool last_group = !complete | (group == tile.last_group), ends = last_group & (x == last_column);
+        const bool last_group = !complete | (group == tile.last_group), again = last_group & upscales(pass) & !repeats;
+        const bool ends = last_group & !again & (x == last_column);
         if (first_group) {
             const int position = pass.positions > 1 && odd ? POSITIONS - 1 : 0;
             const bool arrives = !lagging || x != last_column;
@@ -161,7 +171,8 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
             groups.write(out);
         }
         group = last_group ? 0 : group + 1;
-        if (last_group) x = ends ? 0 : x + 1;
+        if (last_group) repeats = again;
+        if (last_group && !again) x = ends ? 0 : x + 1;
         if (ends) {
             more = !tile.last;
             tile = next;

@@ -14,7 +14,8 @@
 #include "pool.h"
 #include "types.h"
 
-static const int SAVED_ROWS = ROWS + 1;  // a pool of stride 1 may give one row more than the tile has
+// Of a tile at most: a pool of stride 1 may give one row more than it has, an upsample so many rows for each.
+static const int SAVED_ROWS = UPSCALE > 1 ? UPSCALE * ROWS : ROWS + 1;
 static const int ROW_BANKS = SAVE_ROWS > MAP_PORTS ? SAVE_ROWS : MAP_PORTS;
 static const int BANK_ROWS = (SAVED_ROWS + ROW_BANKS - 1) / ROW_BANKS;
 

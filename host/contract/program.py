@@ -20,6 +20,7 @@ from host.contract.systolic import (
     PASS_FIELDS,
     PIXEL_BYTES,
     SystolicArray,
+    SystolicLayer,
     SystolicManifest,
     SystolicRegion,
 )
@@ -99,6 +100,7 @@ def _ranges(array: SystolicArray) -> Mapping[str, tuple[int, int]]:
         **dict.fromkeys(("in_buffer", "out_buffer"), (0, 2 if array.map_depth else 0)),
         "kernel_height": (1, 4095),
         "stride": (1, 127),
+        "advance": (1, 127),
         "pad_top": (0, 255),
         "pad_left": (-64, 255),
         "last_slot": (0, array.row_depth - 1),
@@ -106,6 +108,7 @@ def _ranges(array: SystolicArray) -> Mapping[str, tuple[int, int]]:
         "channel_tiles": (1, array.channel_tiles),
         "pool_size": (1, 2),
         "pool_stride": (1, 2),
+        "upscale": (1, array.upscale),
         "out_turn": (0, array.rows - 1),
         "value_words": (1, RESULT_BITS // array.bits),
         "low": (-(1 << 15), 0),
@@ -162,7 +165,7 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
         "load_beats": loads * beats,
         "channels": p.channel_tiles * array.columns,
         "channel_tiles": _up(p.out_blocks, array.columns // array.lanes),
-        "save_width": _up(p.out_width, p.pool_stride),
+        "save_width": p.upscale * _up(p.out_width, p.pool_stride),
         "chunks": row_tiles * p.channel_tiles * _up(p.save_width, array.chunk),
     }
 
@@ -178,6 +181,10 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     yield "in_blocks", (p.pixel_input == 0) | (p.in_blocks == 1), "1 where pixels are read"
     yield "pad_left", (p.pixel_input == 0) | (p.pad_left <= 63), "at most 63 where pixels are read"
     yield "pool_stride", (p.pool_size == 2) | (p.pool_stride == 1), "1 where nothing is pooled"
+    usual = np.where(p.stride == 1, p.positions, p.stride)
+    rows_in_turn = (p.depthwise == 1) & (p.kernel_height == p.stride) & (p.kernel_groups == 1) & (p.advance == 1)
+    yield "advance", (p.advance == usual) | rows_in_turn, usual
+    yield "upscale", (p.upscale == 1) | ((p.pool_size == 1) & (p.out_buffer == 0)), "1 for a pool, or on chip"
     yield "stride", (p.in_buffer == 0) | (p.stride == 1), "1 where a map buffer is read"
     yield "last_slot", whole_slots, f"whole slots within row_depth = {array.row_depth}"
     yield "save_width", kept <= array.kept_depth, f"of sums that fit kept_depth = {array.kept_depth}"
@@ -191,9 +198,10 @@ def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
     tile_blocks = manifest.array.columns // manifest.array.lanes
     maps = {0: manifest.input, **{layer.node: layer.output for layer in manifest.layers}}
     layers = [layer for layer in manifest.layers for _ in range(layer.first_pass, layer.last_pass + 1)]
+    saved = p.upscale * _up(p.out_height, p.pool_stride)
     for side, regions, height, width, pieces in (
-        ("in", [maps[layer.input_node] for layer in layers], p.in_height, p.burst_words, p.bursts),
-        ("out", [layer.output for layer in layers], _up(p.out_height, p.pool_stride), p.save_width, p.out_blocks),
+        ("in", [_read(maps, layer) for layer in layers], p.in_height, p.burst_words, p.bursts),
+        ("out", [(layer.output, layer.output) for layer in layers], saved, p.save_width, p.out_blocks),
     ):
         buffer, base = getattr(p, f"{side}_buffer"), getattr(p, f"{side}_base")
         row_pitch, block_pitch = getattr(p, f"{side}_row_pitch"), getattr(p, f"{side}_block_pitch")
@@ -202,7 +210,7 @@ def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
         in_ddr = base + (height - 1) * row_pitch + within
         on_chip = base + (height - 1) // rows * row_pitch + within
         first, end = _words_of(manifest, regions)
-        expected = np.array([region.map_buffer or 0 for region in regions], np.int64)
+        expected = np.array([region.map_buffer or 0 for region, _ in regions], np.int64)
         yield f"{side}_buffer", buffer == expected, expected
         fits = np.where(buffer == 0, (base >= first) & (in_ddr <= end), on_chip <= depth)
         yield f"{side}_base", fits, (first, end)
@@ -212,8 +220,19 @@ def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
     yield "value_words", narrow, "1 where a map buffer is written"
 
 
-def _words_of(manifest: SystolicManifest, regions: list[SystolicRegion]) -> tuple[Numbers, Numbers]:
+def _read(maps: Mapping[int, SystolicRegion], layer: SystolicLayer) -> tuple[SystolicRegion, SystolicRegion]:
+    """The first and the last of the maps that lie side by side and are read."""
+    last = layer.input_node if layer.last_input_node is None else layer.last_input_node
+    return maps[layer.input_node], maps[last]
+
+
+def _words_of(
+    manifest: SystolicManifest, regions: list[tuple[SystolicRegion, SystolicRegion]]
+) -> tuple[Numbers, Numbers]:
     """First and past-last word of the maps of a batch, one below the other."""
-    first = np.array([region.offset // manifest.word_bytes for region in regions], np.int64)
-    size = np.array([manifest.batch * region.bytes // manifest.word_bytes for region in regions], np.int64)
-    return first, first + size
+
+    def words(region: SystolicRegion, frames: int) -> int:
+        return (region.offset + frames * region.bytes) // manifest.word_bytes
+
+    first = np.array([words(first, 0) for first, _ in regions], np.int64)
+    return first, np.array([words(last, manifest.batch) for _, last in regions], np.int64)

@@ -23,7 +23,18 @@ PASS_WORDS = 64
 PASS_FIELDS = (
     *("in_base", "in_row_pitch", "in_block_pitch", "burst_words", "bursts", "row_words", "block_words", "in_blocks"),
     *("in_width", "in_height", "in_buffer", "in_lap", "in_turn", "pixel_input", "kernel_height", "kernel_groups"),
-    *("group_pixels", "stride", "pad_top", "pad_left", "depthwise", "tile_blocks", "steps", "out_height", "out_width"),
+    *(
+        "group_pixels",
+        "stride",
+        "advance",
+        "pad_top",
+        "pad_left",
+        "depthwise",
+        "tile_blocks",
+        "steps",
+        "out_height",
+        "out_width",
+    ),
     *("row_tiles", "channel_tiles", "phases", "row_strides", "ahead", "positions", "slot_words", "last_slot"),
     *("first_loads", "first_moves", "overlap", "inputs_resident", "row_feeds", "weight_feeds", "array_steps"),
     *("weights_base", "first_step", "resident", "tile_beats", "tile_uses", "tile_loads", "load_beats"),
@@ -32,6 +43,7 @@ PASS_FIELDS = (
         "channels",
         "pool_size",
         "pool_stride",
+        "upscale",
         "save_width",
         "out_base",
         "out_row_pitch",
@@ -58,12 +70,13 @@ class SystolicRegion(TensorMap):
 
     Of a batch it is the first frame's, and those of the others follow. value_bytes: of an integer by itself, as the
     host holds it. map_buffer: 1 or 2, where the map stays on chip between the passes that write and read it; turn: the
-    bank of its first row.
+    bank of its first row. pitch: bytes from a row to the next where other maps lie beside it; ``bytes`` counts them.
     """
 
     value_bytes: int
     map_buffer: Annotated[int, OneOf((1, 2))] | None = field(default=None, metadata=OPTIONAL)
     turn: Annotated[int, Range(0, 1024)] | None = field(default=None, metadata=OPTIONAL)
+    pitch: _Bytes | None = field(default=None, metadata=OPTIONAL)
     offset: _Bytes
     bytes: _Bytes
     blocks: int
@@ -82,11 +95,13 @@ class SystolicInput(SystolicRegion):
 class SystolicLayer(Layer):
     """Passes ``first_pass`` … ``last_pass`` of the program read the map of one node and write that of another.
 
+    last_input_node: where what is read goes on beside the map of ``input_node``, as far as the map of that node.
     modelled_cycles: what the layer takes. compute_cycles: of its array alone. All of all frames of a batch.
     bound_by: what the model says adds most to them.
     """
 
     input_node: Annotated[int, Range(0, 1 << 20)]
+    last_input_node: Annotated[int, Range(0, 1 << 20)] | None = field(default=None, metadata=OPTIONAL)
     first_pass: int
     last_pass: int
     compute_cycles: Count
@@ -113,6 +128,7 @@ class SystolicArray:
     bits: Annotated[int, OneOf((4, 8, 16))]
     weight_words: Annotated[int, Range(1, 64)]
     map_depth: _Depth
+    upscale: Annotated[int, OneOf((1, 2))] = field(default=1, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,10 +259,16 @@ def _check_layers(manifest: SystolicManifest) -> None:
         require(
             layer.input_node in nodes, f"{layer.name}: input_node is of the input or a layer before", layer.input_node
         )
+        last = layer.input_node if layer.last_input_node is None else layer.last_input_node
+        require(last in nodes, f"{layer.name}: last_input_node is of the input or a layer before", last)
         nodes.add(layer.node)
         region = layer.output
         _check_region(layer.name, region, manifest)
-        size = region.height * region.blocks * region.width * manifest.lanes * region.value_bits // 8
+        row = region.blocks * region.width * manifest.lanes * region.value_bits // 8
+        pitch = row if region.pitch is None else region.pitch
+        whole = pitch >= row and pitch % manifest.word_bytes == 0
+        require(whole, f"{layer.name}: pitch is whole words, at least {row} bytes", pitch)
+        size = region.height * pitch
         require(region.bytes == size, f"{layer.name}: bytes is {size}, the size of its rows", region.bytes)
         complete = region.blocks * manifest.lanes >= region.channels
         require(complete, f"{layer.name}: blocks hold all channels", region.blocks)

@@ -127,7 +127,9 @@ def pack_input(manifest: SystolicManifest, picture: Pixels, buffer: Pixels) -> N
 def unpack_map(region: SystolicRegion, lanes: int, data: npt.NDArray[Any]) -> Integers:
     """The bytes of a map → its integers [channels, height, width] of ``value_bytes``, a copy."""
     kind = "u" if region.datatype.startswith("U") else "i"
-    values = _values(np.asarray(data).reshape(-1).view(np.uint8)[: region.bytes], region.value_bits, kind)
+    rows = np.asarray(data).reshape(-1).view(np.uint8)[: region.bytes].reshape(region.height, -1)
+    row_bytes = region.blocks * region.width * lanes * region.value_bits // 8
+    values = _values(np.ascontiguousarray(rows[:, :row_bytes]).reshape(-1), region.value_bits, kind)
     blocks = values.reshape(region.height, region.blocks, region.width, lanes)
     integers = blocks.transpose(1, 3, 0, 2).reshape(-1, region.height, region.width)[: region.channels]
     return np.array(integers, np.dtype(f"{kind}{region.value_bytes}"), order="C")

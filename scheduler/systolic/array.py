@@ -67,6 +67,7 @@ class Array:
     bits: of a weight and of an activation in a lane, one of BITS.
     weight_words: words of weights that a weight port gives a cycle, where they are narrower than the port.
     map_depth: words in each of the ``rows`` banks of the two map buffers, 0 where no map stays on chip.
+    upscale: how often a value is written in a row, and how many rows of it, at most: 2 where maps are upsampled.
     """
 
     rows: int
@@ -84,6 +85,7 @@ class Array:
     bits: int = 8
     weight_words: int = 1
     map_depth: int = 0
+    upscale: int = 1
 
     @property
     def macs_per_cycle(self) -> int:
@@ -170,9 +172,10 @@ RULES = (
     Rule(f"bits is one of {', '.join(map(str, BITS))}", lambda a: a.bits in BITS),
     Rule("rows is at least 2, so that a pool finds two rows in a tile", lambda a: a.rows >= 2),
     Rule(
-        f"rows and columns / lanes are below {1 << COUNT_BITS}, because addresses are multiplied by no more",
-        lambda a: max(a.rows, a.columns // max(1, a.lanes)) < 1 << COUNT_BITS,
+        f"rows · upscale and columns / lanes are below {1 << COUNT_BITS}, because addresses are multiplied by no more",
+        lambda a: max(a.rows * a.upscale, a.columns // max(1, a.lanes)) < 1 << COUNT_BITS,
     ),
+    Rule("upscale is 1 or 2", lambda a: a.upscale in (1, 2)),
     Rule("columns is even, because two output channels share a DSP", lambda a: a.columns % 2 == 0),
     Rule(
         "columns is a multiple of lanes, so that a channel tile fills whole words of the output map",

@@ -5,6 +5,11 @@ conv 3×3, max pool 2/2                   one layer, pool fused
 connected on a C×H×W map                 a convolution with an H×W kernel and no padding
 max pool of its own                      a 1×1 identity convolution on its own channels, pool fused
 average pool                             an H×W convolution of ones on its own channels
+conv 3×3, upsample                       one layer, whose results are written twice in a row, and in two rows
+upsample of its own                      a 1×1 identity convolution on its own channels, upsample fused
+concat, slice                            no layer: maps that lie side by side (network/views.py)
+add                                      a convolution on its own channels, as many rows high as maps are added: their
+                                         rows, read in turn, are one map
 depthwise convolution                    a convolution on its own channels
 a layer that sees no neighbouring rows   one layer on the maps of all frames of a batch, one under the other
 connected, in a batch                    the same, each frame one row: a 1×W convolution of H times the channels
@@ -13,32 +18,14 @@ any other layer                          one layer, executed frame by frame of a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from boards.errors import ScheduleError, faults
-from cnn.network import (
-    Activate,
-    Add,
-    AveragePool,
-    Concat,
-    Convolution,
-    Dense,
-    Input,
-    MaxPool,
-    Network,
-    Node,
-    Padding,
-    Reorg,
-    Shape,
-    Slice,
-    Upsample,
-)
+from boards.errors import ScheduleError
+from cnn.network import Concat, MaxPool, Padding, Shape, Slice, Upsample
 from cnn.quantized import (
     IntArray,
-    QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -50,27 +37,15 @@ from cnn.quantized import (
     identity,
     on_host,
 )
-from scheduler.computes import check_computes
-
-MAX_STRIDE = 4
-"""Of a convolution on the engine."""
+from scheduler.systolic.network.refusals import MAX_STRIDE, check_layers
+from scheduler.systolic.network.strips import Strips, strips_of
+from scheduler.systolic.network.views import Span, aligned, resolve, spans_of
 
 MOST_JOINED = 1 << 16
 """Values of a map that is read as one row: a bank of the row buffer holds all of them."""
 
 MAX_BATCH = 64
 """Frames that share the weights' passage at most: as many as an array has rows."""
-
-INPUTS, CONVOLUTIONS, CONNECTED, AVERAGES = (
-    (Input, QInput),
-    (Convolution, QConvolution),
-    (Dense, QDense),
-    (AveragePool, QAveragePool),
-)
-"""Operations of float networks and of quantised ones: what can be mapped is the same."""
-
-ONLY_STREAMED = (Activate, QActivate, Add, QAdd, Concat, MaxPool, Reorg, Slice, Upsample)
-"""Operations that the streaming style has where the array has not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +60,11 @@ class Layer:
     joined: rows of the input, all of a frame, that are read as one: as they lie in DDR, its blocks are those of row
     after row. The kernel is as high as they are in ``weights``, and one row high on what is read.
     repeats: frames that are executed one after the other.
+    spans: the maps of which what is read consists, in the order in which they lie. beside: they share their rows, with
+    each other or with maps that are not read.
+    summed: maps that are added; their rows are read in turn, as one map of so many times the rows.
+    upscale: how often each value is written in a row, and how many rows of it.
+    diagonal: each filter reads the channel of its own number, though it has weights for all.
     """
 
     name: str
@@ -103,6 +83,16 @@ class Layer:
     stacked: int = 1
     repeats: int = 1
     joined: int = 1
+    spans: tuple[Span, ...] = ()
+    beside: bool = False
+    summed: int = 1
+    upscale: int = 1
+    diagonal: bool = False
+
+    @property
+    def column_stride(self) -> int:
+        """From a window to the next one in a row."""
+        return 1 if self.summed > 1 else self.stride
 
     @property
     def frames(self) -> int:
@@ -122,7 +112,8 @@ class Layer:
     @property
     def macs(self) -> int:
         """Multiply-accumulates that the network asks for in all frames (the pool's identity counts as none)."""
-        return int(self.weights.size) * self.out.height * self.out.width * self.repeats
+        weights = self.weights.size // (len(self.weights) if self.diagonal else 1)
+        return int(weights) * self.out.height * self.out.width * self.repeats
 
 
 def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Layer, ...]:
@@ -132,14 +123,15 @@ def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Layer, ...]:
     """
     check_batch(batch)
     check_layers(network)
+    strips = strips_of(network)
     layers: list[Layer] = []
     for index, node in enumerate(network.nodes):
-        if isinstance(node.op, (QInput, Concat)) or on_host(node.op):
+        if isinstance(node.op, (QInput, Concat, Slice)) or on_host(node.op):
             continue
-        if isinstance(node.op, MaxPool) and _fuses(network, index, layers):
-            layers[-1] = _fuse(layers[-1], index, node, node.op)
+        if isinstance(node.op, (MaxPool, Upsample)) and _fuses(network, index, layers):
+            layers[-1] = _fuse(layers[-1], index, node)
         else:
-            layers.append(_layer(network, index, node))
+            layers.append(_layer(network, strips, index))
     return tuple(_batched(network, layer, batch) for layer in layers)
 
 
@@ -171,110 +163,42 @@ def _joins(layer: Layer, source: Shape) -> bool:
     """Whether a frame can be read as one row: a kernel as large as the map takes rows as it takes channels. Pixels
     cannot, their rows end in the middle of a word; nor can a depthwise layer, whose channels lie apart then."""
     one_row = _covers(layer, source) and source.values <= MOST_JOINED
-    return one_row and layer.pool_size == 1 and not layer.reads_pixels and not layer.depthwise
+    plain = layer.pool_size == 1 and layer.upscale == 1 and not layer.beside
+    return one_row and plain and not layer.reads_pixels and not layer.depthwise
 
 
 def _stacking_stride(layer: Layer, source: Shape) -> int | None:
     """The stride with which the layer does on maps under each other what it does on each; None where rows of two frames
     would meet in a window."""
-    if layer.pool_size > 1 or layer.padding.top or layer.padding.bottom:
+    if layer.pool_size > 1 or layer.upscale > 1 or layer.padding.top or layer.padding.bottom:
         return None
     if layer.kernel[0] == 1 and layer.stride == 1:
         return 1
     return source.height if _covers(layer, source) and source.height <= MAX_STRIDE else None
 
 
-# --- what the array cannot map --------------------------------------------------------------------------------------
-
-
-def check_layers(network: Network | QuantizedNetwork) -> None:
-    """ScheduleError lists every layer that the array cannot map, with its line. Of a float network too: of what it has,
-    no bits change the answer."""
-    refused = [(node, reason) for node in network.nodes if (reason := _refusal(network, node))]
-    if refused:
-        raise ScheduleError(
-            f"the systolic back-end cannot map {len(refused)} layer(s) of {network.name} yet:\n  "
-            + faults([f"{node.source}: {node.name}: {reason}" for node, reason in refused], "\n  ")
-            + _elsewhere([node for node, _ in refused])
-        )
-    check_computes(network)
-
-
-def _elsewhere(refused: Sequence[Node | QNode]) -> str:
-    """What the other style has of it."""
-    streamed = sorted({_kind(node.op) for node in refused if isinstance(node.op, ONLY_STREAMED)})
-    streamed += ["these activations"] if any(_foreign(node.op) for node in refused) else []
-    if not streamed:
-        return ""
-    command = "systolic fold NET, systolic generate NET --style streaming"
-    return f"\nthe streaming style has {', '.join(streamed)}: {command}"
-
-
-def _foreign(op: object) -> bool:
-    return isinstance(op, (QConvolution, QDense, QAveragePool)) and not isinstance(op.requantiser, Requantiser)
-
-
-def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
-    """Why the array cannot map a node; None where it can, or where the host executes it."""
-    if isinstance(node.op, INPUTS):
-        return None if node.shape.channels <= 4 else f"an input of {node.shape.channels} channels (at most 4)"
-    if on_host(node.op):
-        return None
-    source = network.nodes[resolve(network, node.inputs[0])]
-    if isinstance(node.op, (QConvolution, QDense, QAveragePool)) and _foreign(node.op):
-        return f"its activation is {type(node.op.requantiser).__name__}, the Saver has a Requantiser"
-    if isinstance(source.op, INPUTS) and not isinstance(node.op, (*CONVOLUTIONS, *CONNECTED)):
-        return "the first layer has to be a convolution or connected"
-    return _refuse_shape(node, source)
-
-
-def _refuse_shape(node: Node | QNode, source: Node | QNode) -> str | None:
-    """Why the array cannot map a node that reads what it can read, and whose activation it has."""
-    if isinstance(node.op, CONVOLUTIONS):
-        return _refuse_groups(node.op)
-    if isinstance(node.op, MaxPool):
-        return _refuse_pool(node.op, source.shape, node.shape)
-    routed = isinstance(node.op, Concat) and len(node.inputs) == 1
-    return None if routed or isinstance(node.op, (*CONNECTED, *AVERAGES)) else f"{_kind(node.op)} has no mapping"
-
-
-def _kind(op: object) -> str:
-    return type(op).__name__.removeprefix("Q").lower()
-
-
-def _refuse_groups(op: Convolution | QConvolution) -> str | None:
-    depthwise = op.weights.shape[1] == 1 and op.weights.shape[0] == op.groups
-    return None if op.groups == 1 or depthwise else f"groups={op.groups} (1, or as many as filters and channels)"
-
-
-def _refuse_pool(op: MaxPool, source: Shape, pooled: Shape) -> str | None:
-    if op.padding.top or op.padding.left or (op.size, op.stride) not in ((2, 2), (2, 1)):
-        required = "size 2 with stride 2, or stride 1 padded right and bottom"
-        return f"max pool of size {op.size} stride {op.stride} ({required})"
-    if op.stride == 1 and (pooled.height, pooled.width) != (source.height, source.width):
-        return "max pool of size 2 stride 1 that is not padded right and bottom"
-    return None
-
-
 # --- nodes to layers -------------------------------------------------------------------------------------------------
 
 
-def resolve(network: Network | QuantizedNetwork, index: int) -> int:
-    """The node whose map ``index`` is: a route of one layer is that layer."""
-    node = network.nodes[index]
-    return resolve(network, node.inputs[0]) if isinstance(node.op, Concat) else index
-
-
 def _fuses(network: QuantizedNetwork, index: int, layers: list[Layer]) -> bool:
-    """A pool is fused when it is the only reader of the layer just before it."""
+    """A pool or an upsample is fused when it is the only reader of the layer just before it."""
     source = resolve(network, network.nodes[index].inputs[0])
     readers = sum(
-        resolve(network, i) == source for node in network.nodes for i in node.inputs if not isinstance(node.op, Concat)
+        resolve(network, i) == source
+        for reader, node in enumerate(network.nodes)
+        for i in node.inputs
+        if resolve(network, reader) == reader
     )
-    return bool(layers) and layers[-1].output == source and layers[-1].pool_size == 1 and readers == 1
+    plain = bool(layers) and layers[-1].pool_size == 1 and layers[-1].upscale == 1
+    return plain and layers[-1].output == source and readers == 1
 
 
-def _fuse(layer: Layer, index: int, node: QNode, pool: MaxPool) -> Layer:
+def _fuse(layer: Layer, index: int, node: QNode) -> Layer:
+    """The layer with a pool or an upsample after it."""
+    if isinstance(node.op, Upsample):
+        return replace(layer, output=index, upscale=node.op.stride, saved=node.shape)
+    assert isinstance(node.op, MaxPool)
+    pool = node.op
     out = Shape(layer.out.channels, *_read_by(pool, layer.out, node.shape))
     return replace(layer, output=index, pool_size=pool.size, pool_stride=pool.stride, out=out, saved=node.shape)
 
@@ -284,9 +208,12 @@ def _read_by(pool: MaxPool, source: Shape, pooled: Shape) -> tuple[int, int]:
     return min(source.height, pooled.height * pool.stride), min(source.width, pooled.width * pool.stride)
 
 
-def _layer(network: QuantizedNetwork, index: int, node: QNode) -> Layer:
+def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
+    """The layer of a node by itself."""
+    node = network.nodes[index]
     source = resolve(network, node.inputs[0])
-    shape, op = network.nodes[source].shape, node.op
+    spans, op = strips.as_they_lie(spans_of(network, source)), node.op
+    shape = network.nodes[source].shape
     plain = Layer(
         name=node.name,
         input=source,
@@ -295,22 +222,47 @@ def _layer(network: QuantizedNetwork, index: int, node: QNode) -> Layer:
         requantiser=identity(shape.channels),
         stride=1,
         padding=Padding(),
-        depthwise=False,
+        depthwise=True,
         pool_size=1,
         pool_stride=1,
         out=node.shape,
         saved=node.shape,
         node=index,
+        spans=spans,
+        beside=len(strips.of(spans[0].node)) > 1,
     )
-    if isinstance(op, MaxPool):
-        return _fuse(replace(plain, depthwise=True, out=shape), index, node, op)
-    assert isinstance(op, (QConvolution, QDense, QAveragePool))  # _refusal left nothing else
+    if isinstance(op, (MaxPool, Upsample)):
+        return _on_own_channels(_fuse(replace(plain, out=shape), index, node))
+    assert isinstance(op, (QConvolution, QDense, QAveragePool, QAdd))  # check_layers left nothing else
     assert isinstance(op.requantiser, Requantiser)
     plain = replace(plain, requantiser=op.requantiser)
+    if isinstance(op, QAdd):
+        return _sum(network, strips, plain, op)
     if isinstance(op, QConvolution):
-        grouped = op.groups > 1
-        return replace(plain, weights=op.weights, stride=op.stride, padding=op.padding, depthwise=grouped)
+        layer = replace(plain, weights=op.weights, stride=op.stride, padding=op.padding, depthwise=op.groups > 1)
+        return _on_own_channels(layer) if op.groups > 1 else layer
     if isinstance(op, QDense):
-        return replace(plain, weights=op.weights.reshape(-1, shape.channels, shape.height, shape.width))
-    averaged = np.ones((shape.channels, 1, shape.height, shape.width), np.int8)
-    return replace(plain, weights=averaged, depthwise=True)
+        weights = op.weights.reshape(-1, shape.channels, shape.height, shape.width)
+        return replace(plain, weights=weights, depthwise=False)
+    return _on_own_channels(replace(plain, weights=np.ones((shape.channels, 1, shape.height, shape.width), np.int8)))
+
+
+def _on_own_channels(layer: Layer) -> Layer:
+    """A depthwise layer, whose channel tiles read blocks of the same numbers; where the channels lie elsewhere, the
+    convolution on all channels that does the same."""
+    if aligned(layer.spans):
+        return layer
+    channels = len(layer.weights)
+    weights = np.zeros((channels, channels, *layer.weights.shape[2:]), layer.weights.dtype)
+    weights[np.arange(channels), np.arange(channels)] = layer.weights[:, 0]
+    return replace(layer, weights=weights, depthwise=False, diagonal=True)
+
+
+def _sum(network: QuantizedNetwork, strips: Strips, plain: Layer, op: QAdd) -> Layer:
+    """Row y of each map under the multiplier of that map: a kernel of one column, from one such group to the next."""
+    operands = [resolve(network, i) for i in network.nodes[plain.output].inputs]
+    spans = strips.as_they_lie(tuple(span for operand in operands for span in spans_of(network, operand)))
+    multipliers = [op.multipliers[operands.index(span.node)] for span in spans]
+    weights = np.tile(np.array(multipliers, np.int16).reshape(1, 1, -1, 1), (plain.out.channels, 1, 1, 1))
+    count = len(operands)
+    return replace(plain, input=spans[0].node, weights=weights, stride=count, spans=spans, summed=count)

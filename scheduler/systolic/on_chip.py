@@ -18,17 +18,20 @@ from dataclasses import dataclass
 
 from cnn.quantized import QuantizedNetwork, on_host
 from scheduler.systolic.array import Array
-from scheduler.systolic.layers import Layer, resolve
+from scheduler.systolic.layers import Layer
+from scheduler.systolic.network.strips import strips_of
+from scheduler.systolic.network.views import resolve
 
 
 @dataclass(frozen=True, eq=False)
 class Handover:
     """A map between two layers. reader: the layer after its ``writer``, None after the last; readers: how many layers,
-    or operations of the host, read the map."""
+    or operations of the host, read the map. beside: it shares its rows with other maps."""
 
     writer: Layer
     reader: Layer | None
     readers: int
+    beside: bool = False
 
     @property
     def next_reads(self) -> bool:
@@ -63,6 +66,16 @@ STAY_RULES = (
         lambda h: f"stride {h.reader.stride if h.reader else 1}",
     ),
     StayRule(
+        "maps that a join reads lie side by side in DDR",
+        lambda h: not h.beside,
+        lambda h: "it has others beside it",
+    ),
+    StayRule(
+        "an upsampled map lies in DDR, because a map buffer takes no more rows of a tile than the array has",
+        lambda h: h.writer.upscale == 1,
+        lambda h: f"upsampled by {h.writer.upscale}",
+    ),
+    StayRule(
         "a map stays on chip in designs of one frame a batch",
         lambda h: h.writer.frames == 1,
         lambda h: f"a batch of {h.writer.frames}",
@@ -72,11 +85,13 @@ STAY_RULES = (
 
 def handovers(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Handover, ...]:
     """One a layer, of the map that it writes."""
-    reads = [layer.input for layer in layers]
+    strips = strips_of(network)
+    reads = [node for layer in layers for node in {span.node for span in layer.spans}]
     reads += [resolve(network, i) for node in network.nodes if on_host(node.op) for i in node.inputs]
     readers = (*layers[1:], None)
     return tuple(
-        Handover(layer, reader, reads.count(layer.output)) for layer, reader in zip(layers, readers, strict=True)
+        Handover(layer, reader, reads.count(layer.output), len(strips.of(layer.output)) > 1)
+        for layer, reader in zip(layers, readers, strict=True)
     )
 
 

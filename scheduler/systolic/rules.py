@@ -59,6 +59,11 @@ TILING_RULES = (
         lambda s, needs: f"{needs.kept_depth} sums of kept_depth={s.array.kept_depth}",
     ),
     TilingRule(
+        "the array's upscale is that of the layers that upsample",
+        lambda s, _: s.layer.upscale <= s.array.upscale,
+        lambda s, _: f"the array's upscale is {s.array.upscale}, the layer's {s.layer.upscale}",
+    ),
+    TilingRule(
         "a bank of a map buffer holds its rows of a map that stays on chip",
         lambda s, needs: needs.map_depth <= s.array.map_depth,
         lambda s, needs: f"{needs.map_depth} words of map_depth={s.array.map_depth}",

@@ -28,7 +28,7 @@ from scheduler.systolic.tiling import ORDERS, Tiling, column_tiles
 
 FORMAT, VERSION = "systolic-schedule", 2
 
-LATER: Mapping[str, int] = {"bits": 8, "weight_words": 1, "map_depth": 0}
+LATER: Mapping[str, int] = {"bits": 8, "weight_words": 1, "map_depth": 0, "upscale": 1}
 """What an array of a file saved before there was a choice has."""
 
 _LAYER_KEYS = {"name": str, "order": str, "tile_columns": int, "overlap": bool, "on_chip": bool}

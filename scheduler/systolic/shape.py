@@ -21,6 +21,7 @@ class LayerShape:
     than 1 where they are wider than a lane). pixels: input pixels in a word, 1 where the input is a map.
     steps: cycles that the array takes for one position, or for so many ``positions`` of a row at once.
     repeats: frames of a batch that are executed one after the other.
+    upscale: how often each value is written in a row, and how many rows of it.
     from_chip, to_chip: whether the map that is read, and the one that is written, stays in a map buffer.
     """
 
@@ -48,6 +49,7 @@ class LayerShape:
     macs: int
     positions: int
     repeats: int = 1
+    upscale: int = 1
     from_chip: bool = False
     to_chip: bool = False
 
@@ -55,6 +57,11 @@ class LayerShape:
     def phases(self) -> int:
         """Rows of a stride that are read."""
         return min(self.stride, self.kernel_height)
+
+    @property
+    def column_positions(self) -> float:
+        """Positions of the array for a column that leaves."""
+        return self.pool_stride / self.upscale
 
     @property
     def ahead(self) -> int:
@@ -70,9 +77,9 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         name=layer.name,
         filters=int(layer.weights.shape[0]),
         in_channels=read.channels * layer.joined,
-        in_height=read.height // layer.joined * layer.stacked,
+        in_height=read_height(network, layer),
         in_width=read.width,
-        blocks=1 if layer.reads_pixels else read_blocks(network, layer, array),
+        blocks=1 if layer.reads_pixels else read_blocks(layer, array),
         out_blocks=blocks(int(layer.weights.shape[0]), array),
         kernel_height=layer.kernel[0],
         kernel_width=layer.kernel[1],
@@ -87,19 +94,20 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         depthwise=layer.depthwise,
         pixels=array.word_pixels if layer.reads_pixels else 1,
         value_words=1 if result.bits <= array.bits else array.result_words,
-        steps=_steps(network, layer, array),
+        steps=_steps(layer, array),
         macs=layer.macs,
         positions=_positions(layer, array),
         repeats=layer.repeats,
+        upscale=layer.upscale,
     )
 
 
-def _steps(network: QuantizedNetwork, layer: Layer, array: Array) -> int:
+def _steps(layer: Layer, array: Array) -> int:
     """Kernel rows × groups of kernel columns × channel blocks."""
     height, width = layer.kernel
     if layer.reads_pixels:
         return height * ceil_div(width, array.step_pixels)
-    return height * width * step_blocks(network, layer, array)
+    return height * width * step_blocks(layer, array)
 
 
 def _positions(layer: Layer, array: Array) -> int:
@@ -113,16 +121,21 @@ def blocks(channels: int, array: Array) -> int:
     return ceil_div(channels, array.lanes)
 
 
-def read_blocks(network: QuantizedNetwork, layer: Layer, array: Array) -> int:
+def read_height(network: QuantizedNetwork, layer: Layer) -> int:
+    """Rows that a layer reads: of all frames that lie under each other, and of all maps that it adds."""
+    return network.nodes[layer.input].shape.height * layer.summed // layer.joined * layer.stacked
+
+
+def read_blocks(layer: Layer, array: Array) -> int:
     """Words of one position of the rows that a layer reads."""
-    return layer.joined * blocks(network.nodes[layer.input].shape.channels, array)
+    return layer.joined * sum(span.blocks(array.lanes) for span in layer.spans) // layer.summed
 
 
-def step_blocks(network: QuantizedNetwork, layer: Layer, array: Array) -> int:
+def step_blocks(layer: Layer, array: Array) -> int:
     """Of these, the words that a channel tile computes with: its own channels' where the layer is depthwise."""
     if layer.reads_pixels:
         return 1
-    return array.tile_blocks if layer.depthwise else read_blocks(network, layer, array)
+    return array.tile_blocks if layer.depthwise else read_blocks(layer, array)
 
 
 def with_maps_on_chip(shapes: Sequence[LayerShape], on_chip: Sequence[bool]) -> tuple[LayerShape, ...]:
@@ -144,7 +157,7 @@ def saved_rows(shape: LayerShape, rows: int, tile: int) -> int:
     reaches into the next tile, its upper row waits and leaves with that tile."""
     computed, last = min(rows, shape.out_height - tile * rows), (tile + 1) * rows >= shape.out_height
     if shape.pool_size == 1:
-        return computed
+        return computed * shape.upscale
     if shape.pool_stride == 1:
         return computed + (tile > 0) - (not last)
     waiting = tile * rows % 2

@@ -138,8 +138,8 @@ def input_columns(layer: Layer, tile: ColumnTile, width: int, align: int) -> tup
 
     A tile that lies in the padding alone reads one column all the same, whose values it does not use.
     """
-    first = min(max(0, tile.first * layer.stride - layer.padding.left), width - 1)
-    end = (tile.first + tile.columns - 1) * layer.stride - layer.padding.left + layer.kernel[1]
+    first = min(max(0, tile.first * layer.column_stride - layer.padding.left), width - 1)
+    end = (tile.first + tile.columns - 1) * layer.column_stride - layer.padding.left + layer.kernel[1]
     return first // align * align, max(first + 1, min(width, end))
 
 
@@ -149,7 +149,7 @@ def row_words(network: QuantizedNetwork, layer: Layer, array: Array, tile: Colum
     first, end = input_columns(layer, tile, network.nodes[layer.input].shape.width, pixels)
     if layer.reads_pixels:
         return ceil_div(end - first, pixels)
-    return read_blocks(network, layer, array) * (end - first)
+    return read_blocks(layer, array) * (end - first)
 
 
 # --- buffers -------------------------------------------------------------------------------------------------------

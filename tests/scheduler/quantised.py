@@ -5,12 +5,15 @@ Numbers are drawn, not calibrated, so that a network costs milliseconds; shifts 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from cnn.datatype import UINT8, DataType
-from cnn.network import MaxPool, Padding, Shape
+from cnn.network import Concat, MaxPool, Padding, Shape, Slice, Upsample
 from cnn.quantized import (
     IntArray,
+    QAdd,
     QAveragePool,
     QConvolution,
     QDense,
@@ -32,9 +35,11 @@ class Builder:
         shape = Shape(channels, height, width)
         self.nodes = [QNode("input", QInput(), (), shape, TensorType(UINT8, 1 / 255), "test:1")]
 
+        self.source = -1
+
     @property
     def shape(self) -> Shape:
-        return self.nodes[-1].shape
+        return self.nodes[self.source].shape
 
     def conv(
         self,
@@ -77,15 +82,46 @@ class Builder:
         op = QAveragePool(self._requantiser(ones))
         return self._add(f"average{len(self.nodes)}", op, Shape(self.shape.channels, 1, 1))
 
+    def at(self, index: int) -> Builder:
+        """What comes next reads this node instead of the last one."""
+        self.source = index
+        return self
+
+    def concat(self, *inputs: int) -> Builder:
+        joined = sum(self.nodes[i].shape.channels for i in inputs)
+        return self._join(
+            f"concat{len(self.nodes)}", Concat(), replace(self.nodes[inputs[0]].shape, channels=joined), inputs
+        )
+
+    def part(self, first: int, channels: int) -> Builder:
+        """A slice of the channels."""
+        return self._add(f"slice{len(self.nodes)}", Slice(first, channels), replace(self.shape, channels=channels))
+
+    def upsample(self, stride: int = 2) -> Builder:
+        shape = Shape(self.shape.channels, stride * self.shape.height, stride * self.shape.width)
+        return self._add(f"upsample{len(self.nodes)}", Upsample(stride), shape)
+
+    def add(self, *inputs: int, multipliers: tuple[int, ...] = ()) -> Builder:
+        """multipliers: 1 each where there are none."""
+        factors = multipliers or (1,) * len(inputs)
+        channels = self.nodes[inputs[0]].shape.channels
+        op = QAdd(factors, self._requantiser(np.tile(np.array(factors), (channels, 1))))
+        return self._join(f"add{len(self.nodes)}", op, self.nodes[inputs[0]].shape, inputs)
+
+    def _join(self, name: str, op: object, shape: Shape, inputs: tuple[int, ...]) -> Builder:
+        source = f"test:{len(self.nodes) + 1}"
+        self.nodes.append(QNode(name, op, inputs, shape, self.nodes[inputs[0]].type, source))  # type: ignore[arg-type]
+        return self
+
     def network(self, name: str = "drawn") -> QuantizedNetwork:
         return QuantizedNetwork(name, tuple(self.nodes))
 
     def _add(self, name: str, op: object, shape: Shape, kind: TensorType | None = None) -> Builder:
         source = f"test:{len(self.nodes) + 1}"
-        node = QNode(name, op, (len(self.nodes) - 1,), shape, kind or self.nodes[-1].type, source)  # type: ignore[arg-type]
-        if len(self.nodes) == 1 and kind is None:
-            node = QNode(name, op, (0,), shape, self.type, source)  # type: ignore[arg-type]
-        self.nodes.append(node)
+        at = self.source % len(self.nodes)
+        result = kind or (self.type if at == 0 else self.nodes[at].type)
+        self.nodes.append(QNode(name, op, (at,), shape, result, source))  # type: ignore[arg-type]
+        self.source = -1
         return self
 
     def _weights(self, shape: tuple[int, ...]) -> IntArray:

@@ -8,7 +8,8 @@ import pytest
 from boards.errors import ScheduleError
 from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Upsample
 from cnn.quantized import QConvolution, QNode, QuantizedNetwork
-from scheduler.systolic.layers import lower, resolve
+from scheduler.systolic.layers import lower
+from scheduler.systolic.network.views import resolve
 from tests.kinds import as_kind
 from tests.scheduler.quantised import Builder
 
@@ -82,15 +83,15 @@ def test_a_chain_of_routes_is_resolved() -> None:
 def test_all_unsupported_layers_are_listed_with_their_lines() -> None:
     build = Builder(3, 8, 8).conv(8, 3)
     node(build, Reorg(2), Shape(32, 4, 4))
-    node(build, Upsample(2), Shape(32, 8, 8))
-    node(build, Concat(), Shape(40, 8, 8), (1, 3))
+    node(build, Upsample(3), Shape(32, 12, 12))
+    node(build, Concat(), Shape(16, 8, 8), (1, 1))
     with pytest.raises(ScheduleError) as raised:
         lower(build.network())
     assert str(raised.value) == (
         "the systolic back-end cannot map 3 layer(s) of drawn yet:\n"
         "  net.cfg:2: extra2: reorg has no mapping\n"
-        "  net.cfg:3: extra3: upsample has no mapping\n"
-        "  net.cfg:4: extra4: concat has no mapping\n"
+        "  net.cfg:3: extra3: upsample by 3 (by 2)\n"
+        "  net.cfg:4: extra4: concat of a map with itself: a map has one place\n"
         "the streaming style has concat, reorg, upsample: systolic fold NET, systolic generate NET --style streaming"
     )
 

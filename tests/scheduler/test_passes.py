@@ -60,20 +60,20 @@ STRIDED = """
 pass 0
 in_base=0 in_row_pitch=30 in_block_pitch=30 burst_words=30 bursts=1 row_words=30 block_words=30 in_blocks=1
 in_width=60 in_height=26 in_buffer=0 in_lap=0 in_turn=1
-pixel_input=1 kernel_height=3 kernel_groups=2 group_pixels=2 stride=1 pad_top=1 pad_left=1 depthwise=0
+pixel_input=1 kernel_height=3 kernel_groups=2 group_pixels=2 stride=1 advance=1 pad_top=1 pad_left=1 depthwise=0
 tile_blocks=1 steps=6
 out_height=26 out_width=60 row_tiles=6 channel_tiles=2 phases=1 row_strides=32 ahead=2 positions=1
 slot_words=30 last_slot=60 first_loads=120 first_moves=60 overlap=1 inputs_resident=0
 row_feeds=720 weight_feeds=360 array_steps=4320
 weights_base=0 first_step=0 resident=1 tile_beats=24 tile_uses=12 tile_loads=2 load_beats=48
 requantiser_base=0 channels=16
-pool_size=2 pool_stride=2 save_width=30 out_base=780 out_row_pitch=60 out_block_pitch=30 out_blocks=2
+pool_size=2 pool_stride=2 upscale=1 save_width=30 out_base=780 out_row_pitch=60 out_block_pitch=30 out_blocks=2
 value_words=1 out_buffer=0 out_turn=0 chunks=48 low=-128 high=127
 
 pass 1
 in_base=780 in_row_pitch=60 in_block_pitch=30 burst_words=18 bursts=2 row_words=36 block_words=18 in_blocks=2
 in_width=18 in_height=13 in_buffer=0 in_lap=0 in_turn=2
-pixel_input=0 kernel_height=3 kernel_groups=5 group_pixels=1 stride=2 pad_top=2 pad_left=1 depthwise=0
+pixel_input=0 kernel_height=3 kernel_groups=5 group_pixels=1 stride=2 advance=2 pad_top=2 pad_left=1 depthwise=0
 tile_blocks=2 steps=30
 out_height=7 out_width=8 row_tiles=2 channel_tiles=3 phases=2 row_strides=11 ahead=1 positions=1
 slot_words=72 last_slot=144 first_loads=216 first_moves=144 overlap=1 inputs_resident=0
@@ -81,13 +81,13 @@ row_feeds=720 weight_feeds=240 array_steps=1440
 weights_base=48 first_step=12 resident=1 tile_beats=120 tile_uses=6 tile_loads=3 load_beats=360
 requantiser_base=16
 channels=24
-pool_size=1 pool_stride=1 save_width=8 out_base=0 out_row_pitch=45 out_block_pitch=15 out_blocks=3
+pool_size=1 pool_stride=1 upscale=1 save_width=8 out_base=0 out_row_pitch=45 out_block_pitch=15 out_blocks=3
 value_words=1 out_buffer=0 out_turn=0 chunks=6 low=-128 high=127
 
 pass 2
 in_base=795 in_row_pitch=60 in_block_pitch=30 burst_words=15 bursts=2 row_words=30 block_words=15 in_blocks=2
 in_width=15 in_height=13 in_buffer=0 in_lap=0 in_turn=2
-pixel_input=0 kernel_height=3 kernel_groups=5 group_pixels=1 stride=2 pad_top=2 pad_left=0 depthwise=0
+pixel_input=0 kernel_height=3 kernel_groups=5 group_pixels=1 stride=2 advance=2 pad_top=2 pad_left=0 depthwise=0
 tile_blocks=2 steps=30
 out_height=7 out_width=7 row_tiles=2 channel_tiles=3 phases=2 row_strides=11 ahead=1 positions=1
 slot_words=60 last_slot=120 first_loads=180 first_moves=120 overlap=1 inputs_resident=0
@@ -95,13 +95,13 @@ row_feeds=630 weight_feeds=210 array_steps=1260
 weights_base=48 first_step=102 resident=1 tile_beats=120 tile_uses=6 tile_loads=3 load_beats=360
 requantiser_base=16
 channels=24
-pool_size=1 pool_stride=1 save_width=7 out_base=8 out_row_pitch=45 out_block_pitch=15 out_blocks=3
+pool_size=1 pool_stride=1 upscale=1 save_width=7 out_base=8 out_row_pitch=45 out_block_pitch=15 out_blocks=3
 value_words=1 out_buffer=0 out_turn=0 chunks=6 low=-128 high=127
 
 pass 3
 in_base=0 in_row_pitch=45 in_block_pitch=15 burst_words=45 bursts=1 row_words=45 block_words=15 in_blocks=3
 in_width=15 in_height=7 in_buffer=0 in_lap=0 in_turn=1
-pixel_input=0 kernel_height=3 kernel_groups=3 group_pixels=1 stride=1 pad_top=1 pad_left=1 depthwise=1
+pixel_input=0 kernel_height=3 kernel_groups=3 group_pixels=1 stride=1 advance=1 pad_top=1 pad_left=1 depthwise=1
 tile_blocks=1 steps=9
 out_height=7 out_width=15 row_tiles=2 channel_tiles=3 phases=1 row_strides=12 ahead=2 positions=1
 slot_words=45 last_slot=90 first_loads=180 first_moves=90 overlap=1 inputs_resident=0
@@ -109,13 +109,13 @@ row_feeds=405 weight_feeds=135 array_steps=810
 weights_base=408 first_step=192 resident=1 tile_beats=36 tile_uses=6 tile_loads=3 load_beats=108
 requantiser_base=40
 channels=24
-pool_size=1 pool_stride=1 save_width=15 out_base=315 out_row_pitch=45 out_block_pitch=15 out_blocks=3
+pool_size=1 pool_stride=1 upscale=1 save_width=15 out_base=315 out_row_pitch=45 out_block_pitch=15 out_blocks=3
 value_words=1 out_buffer=0 out_turn=0 chunks=12 low=-128 high=127
 
 pass 4
 in_base=315 in_row_pitch=45 in_block_pitch=15 burst_words=45 bursts=1 row_words=45 block_words=15 in_blocks=3
 in_width=15 in_height=7 in_buffer=0 in_lap=0 in_turn=0
-pixel_input=0 kernel_height=1 kernel_groups=1 group_pixels=1 stride=1 pad_top=0 pad_left=0 depthwise=0
+pixel_input=0 kernel_height=1 kernel_groups=1 group_pixels=1 stride=1 advance=1 pad_top=0 pad_left=0 depthwise=0
 tile_blocks=3 steps=3
 out_height=7 out_width=15 row_tiles=2 channel_tiles=2 phases=1 row_strides=10 ahead=0 positions=1
 slot_words=45 last_slot=45 first_loads=135 first_moves=45 overlap=1 inputs_resident=0
@@ -123,7 +123,7 @@ row_feeds=90 weight_feeds=45 array_steps=180
 weights_base=516 first_step=219 resident=1 tile_beats=12 tile_uses=4 tile_loads=2 load_beats=24
 requantiser_base=64
 channels=16
-pool_size=1 pool_stride=1 save_width=15 out_base=630 out_row_pitch=60 out_block_pitch=30 out_blocks=2
+pool_size=1 pool_stride=1 upscale=1 save_width=15 out_base=630 out_row_pitch=60 out_block_pitch=30 out_blocks=2
 value_words=2 out_buffer=0 out_turn=0 chunks=8 low=-32768 high=32767
 """
 """0  6 tiles of 5 rows, 2 of 8 filters. A row of 60 pixels is 30 words, a kernel row 2 steps of 2 pixels. Two slots
@@ -138,20 +138,20 @@ NARROW = """
 pass 0
 in_base=0 in_row_pitch=10 in_block_pitch=10 burst_words=10 bursts=1 row_words=10 block_words=10 in_blocks=1
 in_width=10 in_height=14 in_buffer=0 in_lap=0 in_turn=1
-pixel_input=1 kernel_height=3 kernel_groups=3 group_pixels=1 stride=1 pad_top=1 pad_left=1 depthwise=0
+pixel_input=1 kernel_height=3 kernel_groups=3 group_pixels=1 stride=1 advance=2 pad_top=1 pad_left=1 depthwise=0
 tile_blocks=1 steps=9
 out_height=14 out_width=10 row_tiles=3 channel_tiles=2 phases=1 row_strides=20 ahead=2 positions=2
 slot_words=10 last_slot=30 first_loads=20 first_moves=20 overlap=1 inputs_resident=1
 row_feeds=45 weight_feeds=135 array_steps=270
 weights_base=0 first_step=0 resident=0 tile_beats=36 tile_uses=2 tile_loads=2 load_beats=72
 requantiser_base=0 channels=32
-pool_size=1 pool_stride=1 save_width=10 out_base=0 out_row_pitch=30 out_block_pitch=10 out_blocks=3
+pool_size=1 pool_stride=1 upscale=1 save_width=10 out_base=0 out_row_pitch=30 out_block_pitch=10 out_blocks=3
 value_words=1 out_buffer=1 out_turn=2 chunks=12 low=-8 high=7
 
 pass 1
 in_base=0 in_row_pitch=30 in_block_pitch=10 burst_words=7 bursts=3 row_words=21 block_words=7 in_blocks=3
 in_width=7 in_height=14 in_buffer=1 in_lap=1 in_turn=2
-pixel_input=0 kernel_height=9 kernel_groups=3 group_pixels=1 stride=1 pad_top=8 pad_left=1 depthwise=0
+pixel_input=0 kernel_height=9 kernel_groups=3 group_pixels=1 stride=1 advance=2 pad_top=8 pad_left=1 depthwise=0
 tile_blocks=3 steps=81
 out_height=14 out_width=6 row_tiles=3 channel_tiles=1 phases=1 row_strides=26 ahead=8 positions=2
 slot_words=21 last_slot=63 first_loads=84 first_moves=63 overlap=1 inputs_resident=0
@@ -159,13 +159,13 @@ row_feeds=243 weight_feeds=243 array_steps=729
 weights_base=72 first_step=18 resident=0 tile_beats=324 tile_uses=3 tile_loads=3 load_beats=972
 requantiser_base=32
 channels=16
-pool_size=1 pool_stride=1 save_width=6 out_base=560 out_row_pitch=20 out_block_pitch=10 out_blocks=2
+pool_size=1 pool_stride=1 upscale=1 save_width=6 out_base=560 out_row_pitch=20 out_block_pitch=10 out_blocks=2
 value_words=1 out_buffer=0 out_turn=0 chunks=3 low=-8 high=7
 
 pass 2
 in_base=5 in_row_pitch=30 in_block_pitch=10 burst_words=5 bursts=3 row_words=15 block_words=5 in_blocks=3
 in_width=5 in_height=14 in_buffer=1 in_lap=1 in_turn=2
-pixel_input=0 kernel_height=9 kernel_groups=3 group_pixels=1 stride=1 pad_top=8 pad_left=0 depthwise=0
+pixel_input=0 kernel_height=9 kernel_groups=3 group_pixels=1 stride=1 advance=2 pad_top=8 pad_left=0 depthwise=0
 tile_blocks=3 steps=81
 out_height=14 out_width=4 row_tiles=3 channel_tiles=1 phases=1 row_strides=26 ahead=8 positions=2
 slot_words=15 last_slot=45 first_loads=60 first_moves=45 overlap=1 inputs_resident=0
@@ -173,13 +173,13 @@ row_feeds=162 weight_feeds=162 array_steps=486
 weights_base=72 first_step=261 resident=0 tile_beats=324 tile_uses=3 tile_loads=3 load_beats=972
 requantiser_base=32
 channels=16
-pool_size=1 pool_stride=1 save_width=4 out_base=566 out_row_pitch=20 out_block_pitch=10 out_blocks=2
+pool_size=1 pool_stride=1 upscale=1 save_width=4 out_base=566 out_row_pitch=20 out_block_pitch=10 out_blocks=2
 value_words=1 out_buffer=0 out_turn=0 chunks=3 low=-8 high=7
 
 pass 3
 in_base=560 in_row_pitch=20 in_block_pitch=10 burst_words=20 bursts=1 row_words=20 block_words=10 in_blocks=2
 in_width=10 in_height=14 in_buffer=0 in_lap=0 in_turn=0
-pixel_input=0 kernel_height=1 kernel_groups=1 group_pixels=1 stride=1 pad_top=0 pad_left=0 depthwise=0
+pixel_input=0 kernel_height=1 kernel_groups=1 group_pixels=1 stride=1 advance=2 pad_top=0 pad_left=0 depthwise=0
 tile_blocks=2 steps=2
 out_height=14 out_width=10 row_tiles=3 channel_tiles=1 phases=1 row_strides=18 ahead=0 positions=2
 slot_words=20 last_slot=0 first_loads=40 first_moves=20 overlap=0 inputs_resident=0
@@ -187,7 +187,7 @@ row_feeds=10 weight_feeds=10 array_steps=30
 weights_base=396 first_step=504 resident=0 tile_beats=8 tile_uses=3 tile_loads=3 load_beats=24
 requantiser_base=48
 channels=16
-pool_size=1 pool_stride=1 save_width=10 out_base=0 out_row_pitch=10 out_block_pitch=10 out_blocks=1
+pool_size=1 pool_stride=1 upscale=1 save_width=10 out_base=0 out_row_pitch=10 out_block_pitch=10 out_blocks=1
 value_words=1 out_buffer=0 out_turn=0 chunks=6 low=-8 high=7
 """
 """0  All 20 rows stay in 4 slots of 6. 45 = 10 / 2 pairs of columns · 9 steps; 36 = 9 · 16 / (2 ports · 2 words).
@@ -200,66 +200,66 @@ BATCHED = """
 pass 0
 in_base=0 in_row_pitch=2 in_block_pitch=2 burst_words=2 bursts=1 row_words=2 block_words=2 in_blocks=1
 in_width=4 in_height=6 in_buffer=0 in_lap=0 in_turn=1
-pixel_input=1 kernel_height=3 kernel_groups=2 group_pixels=2 stride=1 pad_top=1 pad_left=1 depthwise=0
+pixel_input=1 kernel_height=3 kernel_groups=2 group_pixels=2 stride=1 advance=1 pad_top=1 pad_left=1 depthwise=0
 tile_blocks=1 steps=6
 out_height=6 out_width=4 row_tiles=2 channel_tiles=1 phases=1 row_strides=10 ahead=2 positions=1
 slot_words=2 last_slot=4 first_loads=12 first_moves=4 overlap=1 inputs_resident=1
 row_feeds=24 weight_feeds=48 array_steps=48
 weights_base=0 first_step=0 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12
 requantiser_base=0 channels=8
-pool_size=2 pool_stride=2 save_width=2 out_base=36 out_row_pitch=2 out_block_pitch=2 out_blocks=1
+pool_size=2 pool_stride=2 upscale=1 save_width=2 out_base=36 out_row_pitch=2 out_block_pitch=2 out_blocks=1
 value_words=1 out_buffer=0 out_turn=0 chunks=2 low=-128 high=127
 
 pass 1
 in_base=12 in_row_pitch=2 in_block_pitch=2 burst_words=2 bursts=1 row_words=2 block_words=2 in_blocks=1
 in_width=4 in_height=6 in_buffer=0 in_lap=0 in_turn=1
-pixel_input=1 kernel_height=3 kernel_groups=2 group_pixels=2 stride=1 pad_top=1 pad_left=1 depthwise=0
+pixel_input=1 kernel_height=3 kernel_groups=2 group_pixels=2 stride=1 advance=1 pad_top=1 pad_left=1 depthwise=0
 tile_blocks=1 steps=6
 out_height=6 out_width=4 row_tiles=2 channel_tiles=1 phases=1 row_strides=10 ahead=2 positions=1
 slot_words=2 last_slot=4 first_loads=12 first_moves=4 overlap=1 inputs_resident=1
 row_feeds=24 weight_feeds=48 array_steps=48
 weights_base=0 first_step=6 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12
 requantiser_base=0 channels=8
-pool_size=2 pool_stride=2 save_width=2 out_base=42 out_row_pitch=2 out_block_pitch=2 out_blocks=1
+pool_size=2 pool_stride=2 upscale=1 save_width=2 out_base=42 out_row_pitch=2 out_block_pitch=2 out_blocks=1
 value_words=1 out_buffer=0 out_turn=0 chunks=2 low=-128 high=127
 
 pass 2
 in_base=24 in_row_pitch=2 in_block_pitch=2 burst_words=2 bursts=1 row_words=2 block_words=2 in_blocks=1
 in_width=4 in_height=6 in_buffer=0 in_lap=0 in_turn=1
-pixel_input=1 kernel_height=3 kernel_groups=2 group_pixels=2 stride=1 pad_top=1 pad_left=1 depthwise=0
+pixel_input=1 kernel_height=3 kernel_groups=2 group_pixels=2 stride=1 advance=1 pad_top=1 pad_left=1 depthwise=0
 tile_blocks=1 steps=6
 out_height=6 out_width=4 row_tiles=2 channel_tiles=1 phases=1 row_strides=10 ahead=2 positions=1
 slot_words=2 last_slot=4 first_loads=12 first_moves=4 overlap=1 inputs_resident=1
 row_feeds=24 weight_feeds=48 array_steps=48
 weights_base=0 first_step=12 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12
 requantiser_base=0 channels=8
-pool_size=2 pool_stride=2 save_width=2 out_base=48 out_row_pitch=2 out_block_pitch=2 out_blocks=1
+pool_size=2 pool_stride=2 upscale=1 save_width=2 out_base=48 out_row_pitch=2 out_block_pitch=2 out_blocks=1
 value_words=1 out_buffer=0 out_turn=0 chunks=2 low=-128 high=127
 
 pass 3
 in_base=36 in_row_pitch=2 in_block_pitch=2 burst_words=2 bursts=1 row_words=2 block_words=2 in_blocks=1
 in_width=2 in_height=9 in_buffer=0 in_lap=0 in_turn=0
-pixel_input=0 kernel_height=1 kernel_groups=1 group_pixels=1 stride=1 pad_top=0 pad_left=0 depthwise=0
+pixel_input=0 kernel_height=1 kernel_groups=1 group_pixels=1 stride=1 advance=1 pad_top=0 pad_left=0 depthwise=0
 tile_blocks=1 steps=1
 out_height=9 out_width=2 row_tiles=3 channel_tiles=1 phases=1 row_strides=12 ahead=0 positions=1
 slot_words=2 last_slot=0 first_loads=8 first_moves=2 overlap=0 inputs_resident=0
 row_feeds=2 weight_feeds=2 array_steps=6
 weights_base=12 first_step=18 resident=0 tile_beats=2 tile_uses=3 tile_loads=3 load_beats=6
 requantiser_base=8 channels=8
-pool_size=1 pool_stride=1 save_width=2 out_base=0 out_row_pitch=2 out_block_pitch=2 out_blocks=1 value_words=1
+pool_size=1 pool_stride=1 upscale=1 save_width=2 out_base=0 out_row_pitch=2 out_block_pitch=2 out_blocks=1 value_words=1
 out_buffer=0 out_turn=0 chunks=3 low=-128 high=127
 
 pass 4
 in_base=0 in_row_pitch=6 in_block_pitch=2 burst_words=6 bursts=1 row_words=6 block_words=2 in_blocks=3
 in_width=2 in_height=3 in_buffer=0 in_lap=0 in_turn=0
-pixel_input=0 kernel_height=1 kernel_groups=2 group_pixels=1 stride=1 pad_top=0 pad_left=0 depthwise=0
+pixel_input=0 kernel_height=1 kernel_groups=2 group_pixels=1 stride=1 advance=1 pad_top=0 pad_left=0 depthwise=0
 tile_blocks=3 steps=6
 out_height=3 out_width=1 row_tiles=1 channel_tiles=1 phases=1 row_strides=4 ahead=0 positions=1
 slot_words=6 last_slot=0 first_loads=24 first_moves=6 overlap=0 inputs_resident=0
 row_feeds=6 weight_feeds=6 array_steps=6
 weights_base=14 first_step=21 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12
 requantiser_base=16 channels=8
-pool_size=1 pool_stride=1 save_width=1 out_base=18 out_row_pitch=1 out_block_pitch=1 out_blocks=1
+pool_size=1 pool_stride=1 upscale=1 save_width=1 out_base=18 out_row_pitch=1 out_block_pitch=1 out_blocks=1
 value_words=1 out_buffer=0 out_turn=0 chunks=1 low=-128 high=127
 """
 """0  and 1, 2: a frame each, 12 words of pixels and 6 of results apart.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable
 from dataclasses import asdict, astuple, fields, replace
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from scheduler.systolic.array import Array, check
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.rules import check_schedule
-from scheduler.systolic.schedule import SystolicSchedule, schedule_of
+from scheduler.systolic.schedule import schedule_of
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Goal, Request, pin, ports_fit, space_of
 from systolic.execution.build import Variant
@@ -31,13 +30,11 @@ from systolic.files import write
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
-from systolic.styles.systolic.simulate import open_design, simulate, simulate_batch
+from systolic.styles.systolic.simulate import open_design, simulate
+from tests.scheduler.conftest import BOARD, Run
 from tests.scheduler.quantised import Builder
 from tests.schedules import first_fit, legal_tilings, staying
-from tests.traced import load_into
 
-BOARD = load("zcu104")
-CLOCK = BOARD.nearest_clock(300)
 ARRAYS = {
     "odd": Array(5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16),
     "wide": Array(
@@ -131,24 +128,6 @@ ARRAYS = {
         map_depth=512,
     ),
 }
-
-Run = Callable[..., int]
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Mismatches of a schedule on one of ARRAYS; compiled once each, only program and data change."""
-    compiled = tmp_path_factory.mktemp("engines")
-
-    def mismatches(name: str, schedule: SystolicSchedule, seed: int, variant: Variant = Variant()) -> int:  # noqa: B008
-        shape = schedule.network.input_shape
-        size = (shape.channels, shape.height, shape.width)
-        pictures = np.random.default_rng(seed).integers(0, 256, (schedule.batch, *size), np.uint8)
-        design = generate(price(schedule, BOARD, ddr_timing(BOARD, CLOCK.mhz)), DesignInputs({}, pictures[0]))
-        folder = load_into(compiled / name, design)
-        return sum(one.mismatches for one in simulate_batch(folder, tuple(pictures), variant))
-
-    return mismatches
 
 
 @st.composite

@@ -147,7 +147,8 @@ def save_banks(array: Array) -> int:
 
 
 def _arranged(array: Array) -> int:
-    return 2 * ceil_div(array.rows + 1, save_banks(array)) * array.chunk
+    rows = array.rows + 1 if array.upscale == 1 else array.upscale * array.rows  # systolic/save.h, SAVED_ROWS
+    return 2 * ceil_div(rows, save_banks(array)) * array.chunk
 
 
 MAP_BUFFERS = Buffer("map buffers", "MAP_MEMORY", lambda a: 2 * a.rows, _word, lambda a: a.map_depth)

@@ -148,13 +148,13 @@ class PassGrid:
 
     @cached_property
     def columns(self) -> Times:
-        """Columns that leave a tile, after the pool."""
-        return ceiling(self.tilings.width / self.shape.pool_stride)
+        """Columns that leave a tile, after the pool or the upsample."""
+        return ceiling(self.tilings.width / self.shape.pool_stride) * self.shape.upscale
 
     @property
     def column_cycles(self) -> float:
         """Cycles of the array for one of these columns."""
-        return self.shape.steps * self.shape.pool_stride / self.shape.positions
+        return self.shape.steps * self.shape.column_positions / self.shape.positions
 
     # --- ports and memory
 

@@ -107,7 +107,7 @@ def tile_save(grid: PassGrid, saved_rows: int, blocks: int, last: bool) -> TileS
     pool_cycles = groups + (shape.pool_stride - 1)
     frozen = 0 if last else np.minimum(ceiling(FROZEN_GROUPS / groups) * grid.column_cycles, grid.feeds)
     skew = skew_of(arrays.rows)
-    standing = (skew + ARRAY_STAGES) / shape.steps * shape.positions / shape.pool_stride + FROZEN_GROUPS / groups
+    standing = (skew + ARRAY_STAGES) / shape.steps * shape.positions / shape.column_positions + FROZEN_GROUPS / groups
     return TileSave(
         groups,
         pool_cycles,
@@ -182,7 +182,7 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
     unblocked = flow.array + cycles
     # When the array takes its last element, all columns but those that the FIFOs of sums hold have left them.
     positions_left = np.floor((cycles - ARRAY_STAGES) / shape.steps) - skew - FIFO_WORDS - 2
-    columns_left = positions_left * shape.positions / shape.pool_stride
+    columns_left = positions_left * shape.positions / shape.column_positions
     pool_begin = latest(flow.pool_free, flow.array + skew + ARRAY_STAGES + 2)
     blocked = latest(
         _arrange_took(grid, tile, flow, begin, np.floor(columns_left) * groups - HELD_GROUPS) - unblocked,

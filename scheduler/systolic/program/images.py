@@ -11,6 +11,7 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.formats import pack_values
 from scheduler.systolic.layers import Layer
+from scheduler.systolic.network.views import lane_places
 from scheduler.systolic.schedule import ScheduledLayer
 
 Bytes = npt.NDArray[np.int8]
@@ -34,9 +35,17 @@ def _pad_axis(array: Weights, axis: int, multiple: int) -> Weights:
     return np.pad(array, widths)
 
 
+def _at_lanes(layer: Layer, array: Array) -> Weights:
+    """[filters, lanes of all blocks, kernel height, kernel width]: the weights of a channel at its lane, 0 between."""
+    blocks = sum(span.blocks(array.lanes) for span in layer.spans)
+    weights = np.zeros((len(layer.weights), blocks * array.lanes, *layer.weights.shape[2:]), layer.weights.dtype)
+    weights[:, lane_places(layer.spans, array.lanes)] = layer.weights
+    return weights
+
+
 def _channel_steps(layer: Layer, array: Array) -> Weights:
     """[tile, ky, kx, block, lane, column]; where rows are joined [tile, kx, ky, block, lane, column]."""
-    weights = _pad_axis(_pad_axis(layer.weights, 0, array.columns), 1, array.lanes)
+    weights = _pad_axis(_at_lanes(layer, array), 0, array.columns)
     height, width = weights.shape[2:]
     split = weights.reshape(-1, array.columns, weights.shape[1] // array.lanes, array.lanes, height, width)
     return np.transpose(split, (0, 5, 4, 2, 3, 1) if layer.joined > 1 else (0, 4, 5, 2, 3, 1))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cnn.network import Shape
-from cnn.quantized import QuantizedNetwork, on_host
+from cnn.quantized import on_host
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.systolic.array import Array
-from scheduler.systolic.layers import resolve
+from scheduler.systolic.network.strips import Strips, strips_of
+from scheduler.systolic.network.views import resolve, spans_of
 from scheduler.systolic.on_chip import buffers, turn_of
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import blocks
@@ -16,7 +16,8 @@ from scheduler.systolic.shape import blocks
 
 @dataclass(frozen=True)
 class MapRegion:
-    """Where a feature map lies in DDR: [row][block][column] words.
+    """Where a feature map lies in DDR: [row][block][column] words. pitch: words from a row to the next, more than the
+    ``row_words`` of its own where other maps lie beside it.
 
     value_words: words of a block, more than 1 where results leave as int16. pixels: the input picture,
     [row][column] of PIXEL_BYTES bytes, rows padded to whole words. value_bits: of a value in DDR. frames: maps of
@@ -33,13 +34,14 @@ class MapRegion:
     pixels: bool
     row_words: int
     value_bits: int
+    pitch: int
     frames: int = 1
     buffer: int = 0
     turn: int = 0
 
     @property
     def frame_words(self) -> int:
-        return self.shape.height * self.row_words
+        return self.shape.height * self.pitch
 
     @property
     def words(self) -> int:
@@ -61,35 +63,75 @@ class MapRegion:
 
 
 def place_maps(schedule: SystolicSchedule) -> tuple[dict[int, MapRegion], int]:
-    """Node index → its region, and the words of all together.
+    """Node index → its region, and the words of all together: of every map that is written, and of every join of such
+    maps that a layer reads.
 
     First fit by lifetime: a chain of layers gets two alternating regions, a skip connection holds its region until its
-    last reader is through.
+    last reader is through. Maps that lie side by side have one region, from the first that is written on.
     """
-    network, last_read = schedule.network, _last_reads(schedule)
-    placed: dict[int, MapRegion] = {}
-    live: list[tuple[int, MapRegion]] = []  # (index of the last layer that reads it, map)
+    places = _Places(schedule, strips_of(schedule.network))
+    last_read = places.last_reads()
+    bases: dict[tuple[int, ...], int] = {}
+    live: list[tuple[int, int, int]] = []  # (index of the last layer that reads it, first word, past-last word)
     written = [(0, -1)] + [(scheduled.layer.output, index) for index, scheduled in enumerate(schedule.layers)]
-    on_chip = _on_chip(schedule)
-    size = 0
     for node, index in written:
-        live = [(end, region) for end, region in live if end >= index]
-        region = _unplaced(network, node, schedule.array, schedule.batch)
-        base = _first_gap([occupied for _, occupied in live], region.words)
-        buffer, turn = on_chip.get(node, (0, 0))
-        placed[node] = replace(region, base=base, buffer=buffer, turn=turn)
-        live.append((last_read.get(node, len(schedule.layers)), placed[node]))
-        size = max(size, base + region.words)
-    return placed, size
+        strip = places.strips.of(node)
+        if strip in bases:
+            continue
+        live = [occupied for occupied in live if occupied[0] >= index]
+        words = places.unplaced(node).words
+        bases[strip] = _first_gap([(first, end) for _, first, end in live], words)
+        live.append((last_read.get(strip, len(schedule.layers)), bases[strip], bases[strip] + words))
+    read = [scheduled.layer.input for scheduled in schedule.layers]
+    placed = {node: places.placed(node, bases) for node in dict.fromkeys([node for node, _ in written] + read)}
+    return placed, max(placed[node].base + placed[node].words for node, _ in written)
 
 
-def _last_reads(schedule: SystolicSchedule) -> dict[int, int]:
-    """node → index of the last layer that reads its map."""
-    network = schedule.network
-    layers = {scheduled.layer.input: index for index, scheduled in enumerate(schedule.layers)}
-    # What the host reads has to stand until the frame is done, also where a later layer reads it too.
-    host = [resolve(network, i) for node in network.nodes if on_host(node.op) for i in node.inputs]
-    return layers | dict.fromkeys(host, len(schedule.layers))
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Where the maps of a schedule lie within the strips that they share."""
+
+    schedule: SystolicSchedule
+    strips: Strips
+
+    def last_reads(self) -> dict[tuple[int, ...], int]:
+        """Strip → index of the last layer that reads any of it."""
+        network, last = self.schedule.network, len(self.schedule.layers)
+        reads = {
+            self.strips.of(span.node): index
+            for index, scheduled in enumerate(self.schedule.layers)
+            for span in scheduled.layer.spans
+        }
+        # What the host reads has to stand until the frame is done, also where a later layer reads it too.
+        host = [resolve(network, i) for node in network.nodes if on_host(node.op) for i in node.inputs]
+        return reads | {self.strips.of(node): last for node in host}
+
+    def placed(self, node: int, bases: dict[tuple[int, ...], int]) -> MapRegion:
+        """The region of a written map, or of a join of such."""
+        spans = self.strips.as_they_lie(spans_of(self.schedule.network, node))
+        strip, lanes = self.strips.of(spans[0].node), self.schedule.array.lanes
+        region = self.unplaced(node)
+        neighbours = strip[: strip.index(spans[0].node)]
+        first_block = sum(self._blocks(neighbour) for neighbour in neighbours) + spans[0].first // lanes
+        buffer, turn = _on_chip(self.schedule).get(node, (0, 0))
+        return replace(region, base=bases[strip] + first_block * region.block_pitch, buffer=buffer, turn=turn)
+
+    def _blocks(self, node: int) -> int:
+        return blocks(self.schedule.network.nodes[node].shape.channels, self.schedule.array)
+
+    def unplaced(self, node: int) -> MapRegion:
+        """The region of a node's map, at word 0."""
+        network, array, frames = self.schedule.network, self.schedule.array, self.schedule.batch
+        shape, datatype = network.nodes[node].shape, network.nodes[node].type.datatype
+        if node == 0:
+            words = ceil_div(shape.width, array.word_pixels)
+            return MapRegion(0, 0, shape, 1, 1, True, words, 8, words, frames)
+        value_words = 1 if datatype.bits <= array.bits else array.result_words
+        spans = spans_of(network, node)
+        count, block_words = sum(span.blocks(array.lanes) for span in spans), shape.width * value_words
+        pitch = block_words * sum(self._blocks(neighbour) for neighbour in self.strips.of(spans[0].node))
+        bits = array.bits * value_words
+        return MapRegion(node, 0, shape, count, value_words, False, count * block_words, bits, pitch, frames)
 
 
 def _on_chip(schedule: SystolicSchedule) -> dict[int, tuple[int, int]]:
@@ -103,21 +145,10 @@ def _on_chip(schedule: SystolicSchedule) -> dict[int, tuple[int, int]]:
     }
 
 
-def _first_gap(occupied: list[MapRegion], words: int) -> int:
+def _first_gap(occupied: list[tuple[int, int]], words: int) -> int:
     base = 0
-    for region in sorted(occupied, key=lambda region: region.base):
-        if base + words <= region.base:
+    for first, end in sorted(occupied):
+        if base + words <= first:
             break
-        base = max(base, region.base + region.words)
+        base = max(base, end)
     return base
-
-
-def _unplaced(network: QuantizedNetwork, node: int, array: Array, frames: int) -> MapRegion:
-    """The region of a node's map, at word 0."""
-    shape, datatype = network.nodes[node].shape, network.nodes[node].type.datatype
-    if node == 0:
-        words = ceil_div(shape.width, array.word_pixels)
-        return MapRegion(0, 0, shape, 1, 1, True, words, 8, frames)
-    value_words = 1 if datatype.bits <= array.bits else array.result_words
-    count, bits = blocks(shape.channels, array), array.bits * value_words
-    return MapRegion(node, 0, shape, count, value_words, False, count * shape.width * value_words, bits, frames)

@@ -36,6 +36,7 @@ PASS_FIELDS = (
     "kernel_groups",
     "group_pixels",
     "stride",
+    "advance",
     "pad_top",
     "pad_left",
     "depthwise",
@@ -69,6 +70,7 @@ PASS_FIELDS = (
     "channels",
     "pool_size",
     "pool_stride",
+    "upscale",
     "save_width",
     "out_base",
     "out_row_pitch",
@@ -104,7 +106,7 @@ def pass_fields(one_pass: Pass) -> dict[str, int]:
     """A number for each of PASS_FIELDS."""
     scheduled, tile = one_pass.scheduled, one_pass.tile
     layer, shape, tiling, array = scheduled.layer, scheduled.shape, scheduled.tiling, scheduled.array
-    tile_blocks = step_blocks(one_pass.network, layer, array)
+    tile_blocks = step_blocks(layer, array)
     return {
         **_input_fields(one_pass),
         **_output_fields(one_pass),
@@ -114,6 +116,7 @@ def pass_fields(one_pass: Pass) -> dict[str, int]:
         "kernel_groups": shape.steps // (layer.kernel[0] * tile_blocks),
         "group_pixels": array.step_pixels if layer.reads_pixels else 1,
         "stride": layer.stride,
+        "advance": shape.positions if layer.stride == 1 else layer.column_stride,
         "pad_top": layer.padding.top,
         "depthwise": int(layer.depthwise),
         "tile_blocks": tile_blocks,
@@ -133,6 +136,7 @@ def pass_fields(one_pass: Pass) -> dict[str, int]:
         "requantiser_base": one_pass.requantiser_base,
         "pool_size": layer.pool_size,
         "pool_stride": layer.pool_stride,
+        "upscale": layer.upscale,
     }
 
 
@@ -173,7 +177,7 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
     slot, first_strides = shape.phases * words, array.rows + shape.ahead
     return {
         "in_base": region.start + first // shape.pixels,
-        "in_row_pitch": region.row_words * layer.joined,
+        "in_row_pitch": region.pitch * layer.joined // layer.summed,
         "in_block_pitch": region.block_pitch,
         "burst_words": words if whole_row else end - first,
         "bursts": 1 if whole_row else region.blocks,
@@ -181,7 +185,7 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
         "block_words": words // (region.blocks * layer.joined),
         "in_blocks": region.blocks * layer.joined,
         "in_width": end - first,
-        "in_height": region.shape.height // layer.joined * layer.stacked,
+        "in_height": shape.in_height,
         "in_buffer": region.buffer,
         "in_lap": layer.padding.top // array.rows,
         "in_turn": layer.padding.top % array.rows,
@@ -190,7 +194,7 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
         "first_loads": ceil_div(first_strides, array.map_ports) * slot,
         "first_moves": ceil_div(first_strides, array.rows) * slot,
         "pixel_input": int(layer.reads_pixels),
-        "pad_left": layer.padding.left - (tile.first * layer.stride - first),
+        "pad_left": layer.padding.left - (tile.first * layer.column_stride - first),
     }
 
 
@@ -198,11 +202,11 @@ def _output_fields(one_pass: Pass) -> dict[str, int]:
     """Where the results go, and between what they are saturated."""
     scheduled, tile, region = one_pass.scheduled, one_pass.tile, one_pass.target
     layer, datatype = scheduled.layer, one_pass.network.nodes[scheduled.layer.output].type.datatype
-    width = ceil_div(tile.columns, layer.pool_stride)
+    width = layer.upscale * ceil_div(tile.columns, layer.pool_stride)
     return {
         "save_width": width,
-        "out_base": region.start + tile.first // layer.pool_stride * region.value_words,
-        "out_row_pitch": region.row_words,
+        "out_base": region.start + layer.upscale * tile.first // layer.pool_stride * region.value_words,
+        "out_row_pitch": region.pitch,
         "out_block_pitch": region.block_pitch,
         "out_blocks": region.blocks,
         "value_words": region.value_words,

@@ -9,7 +9,7 @@ from pathlib import Path
 from boards import board as board_room
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
-from scheduler.systolic.layers import check_layers
+from scheduler.systolic.network.refusals import check_layers
 from systolic.cli.arguments import (
     CLOCK_HELP,
     Parsers,

@@ -12,7 +12,7 @@ from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
 from host.vision.picture import Pixels
-from scheduler.systolic.layers import check_layers
+from scheduler.systolic.network.refusals import check_layers
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.model import DesignInputs

@@ -227,16 +227,23 @@ def test_average_pool_divides_by_the_positions_of_the_map() -> None:
     assert by_name(q, "dense").type.datatype == INT16
 
 
-def test_an_add_brings_its_inputs_to_one_scale() -> None:
-    q = quantise(networks.branches(), calibrated(networks.branches()))
+@pytest.mark.parametrize(("bits", "most", "tolerance"), [(4, 7, 0.15), (8, 127, 5e-3), (16, 1 << 14, 1e-4)])
+def test_an_add_brings_its_inputs_to_one_scale(bits: int, most: int, tolerance: float) -> None:
+    """Its multipliers are as narrow as the weights, and of all such pairs the nearest to the scales."""
+    q = quantise(networks.branches(), calibrated(networks.branches()), bits=bits, activation_bits=bits)
     add = by_name(q, "add")
     assert isinstance(add.op, QAdd)
     scales = [by_name(q, name).type.scale for name in ("half", "mix")]
-    assert max(add.op.multipliers) == 1 << 14
+    assert max(add.op.multipliers) <= most
     by = requantiser_of(add.op)
     m = by.multiplier / 2.0**by.shift
     for one, scale in zip(add.op.multipliers, scales, strict=True):
-        np.testing.assert_allclose(one * m * add.type.scale, scale, rtol=1e-4)
+        np.testing.assert_allclose(one * m * add.type.scale, scale, rtol=tolerance)
+    ratio = min(scales) / max(scales)
+    nearest = min(
+        abs(n / unit - ratio) for unit in range(1, most + 1) for n in (int(ratio * unit), int(ratio * unit) + 1) if n
+    )
+    np.testing.assert_allclose(abs(min(add.op.multipliers) / max(add.op.multipliers) - ratio), nearest, atol=1e-12)
 
 
 def test_an_add_of_equal_scales_adds_the_integers_as_they_are() -> None:

@@ -173,6 +173,38 @@ def _shortcut(growing: Growing) -> None:
     growing.add("shortcut", growing.last, **options, activation=growing.dice.pick(growing.activations))
 
 
+def _side_by_side(growing: Growing) -> None:
+    """The joins that the systolic style may have a place for: of maps, of groups of channels, by 2, of sums."""
+    dice, first = growing.dice, growing.last
+    alike = [i for i, m in enumerate(growing.maps) if (m.height, m.width) == (first.height, first.width)]
+    others = [i for i in alike[:-1] if growing.maps[i] == first]
+    kind = dice.pick(("route", "route", "groups", "upsample", "shortcut", "shortcut"))
+    if kind == "route" and len(alike) > 1:
+        numbers = dict.fromkeys(dice.pick(alike) for _ in range(dice.pick((2, 2, 3))))
+        channels = sum(growing.maps[number].channels for number in numbers)
+        layers = ",".join(str(_index(growing, number)) for number in numbers)
+        growing.add("route", Map(channels, first.height, first.width), layers=layers)
+        _convolution(growing)
+    elif kind == "groups" and first.channels > 1:
+        groups = dice.pick([g for g in (2, 3, 4, first.channels) if first.channels % g == 0])
+        part = Map(first.channels // groups, first.height, first.width)
+        growing.add("route", part, layers="-1", groups=groups, group_id=dice.whole(0, groups - 1))
+        _convolution(growing)
+    elif kind == "upsample" and max(first.height, first.width) <= 12:
+        growing.add("upsample", Map(first.channels, 2 * first.height, 2 * first.width), stride=2)
+    elif kind == "shortcut" and others:
+        options = {"from": _index(growing, dice.pick(others)), "activation": dice.pick(growing.activations)}
+        growing.add("shortcut", first, **options)
+
+
+def _same_again(growing: Growing) -> None:
+    """A convolution that a sum can take with what it reads."""
+    source = growing.last
+    if growing.maps:
+        options = {"size": growing.dice.pick((1, 3)), "pad": 1, "stride": 1, "filters": source.channels}
+        growing.add("convolutional", source, **options, activation=growing.dice.pick(growing.activations))
+
+
 def _nothing(growing: Growing) -> None:
     if growing.dice.chance(0.2):
         growing.add(growing.dice.pick(("dropout", "cost")), growing.last)
@@ -181,7 +213,7 @@ def _nothing(growing: Growing) -> None:
 Step = Callable[[Growing], None]
 _BOTH: tuple[Step, ...] = (_convolution,) * 6 + (_darknet_pool,) * 2 + (_average, _connected, _route, _nothing)
 STEPS: dict[str, tuple[Step, ...]] = {
-    "systolic": _BOTH,
+    "systolic": (*_BOTH, _side_by_side, _side_by_side, _same_again),
     "streaming": (*_BOTH, _any_pool, _any_pool, _join, _join, _reorg, _upsample, _shortcut, _shortcut),
 }
 

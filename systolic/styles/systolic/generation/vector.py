@@ -14,6 +14,7 @@ from hls_templates.vendor.ports import Output
 from host.contract.tensors import fill_pixels
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.formats import pack_values
+from scheduler.systolic.layers import Layer
 from scheduler.systolic.program.emit import Program
 from scheduler.systolic.program.maps import MapRegion
 from scheduler.systolic.schedule import SystolicSchedule
@@ -46,8 +47,7 @@ def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArr
     frames = np.concatenate([pack_pixels(source, array, shifted) for shifted in pictures])
     arena[start : start + source.words * array.word_bytes] = frames
     layers = [scheduled.layer for scheduled in schedule.layers]
-    inputs = {layer.input for layer in layers}
-    ends = [layer for layer in layers if layer.output not in inputs]
+    ends = _ends(layers)
     outputs, expected = [], []
     for layer in ends:
         region = program.maps[layer.output]
@@ -62,6 +62,12 @@ def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArr
         "data/layers.bin": b"".join(_layer_integers(golden[0], layer.output) for layer in layers),
     }
     return Vector(files, tuple(outputs))
+
+
+def _ends(layers: Sequence[Layer]) -> list[Layer]:
+    """Those whose maps no layer reads."""
+    read = {span.node for layer in layers for span in layer.spans}
+    return [layer for layer in layers if layer.output not in read]
 
 
 def _layer_integers(golden: Sequence[Integers | None], node: int) -> bytes:

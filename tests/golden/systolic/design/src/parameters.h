@@ -20,6 +20,7 @@ static const int ROW_DEPTH = 1024;  // words of a row-buffer bank
 static const int WEIGHT_DEPTH = 512;  // steps of the weight buffer
 static const int KEPT_DEPTH = 512;  // sums that may wait for the tile below
 static const int MAP_DEPTH = 32;  // words of a bank of a map buffer, 0: no map stays on chip
+static const int UPSCALE = 1;  // times that a value is written in a row, and rows of it, at most
 static const int CHUNK = 8;  // columns arranged before a row piece is written
 static const int CHANNEL_TILES = 2;  // channel tiles whose requantisers are kept
 static const int OUTSTANDING = 8;  // bursts on their way at a port

@@ -1,0 +1,139 @@
+"""What of a network the array cannot map, all of it at once, each layer with its line and the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from boards.errors import ScheduleError, faults
+from cnn.network import (
+    Activate,
+    Add,
+    AveragePool,
+    Concat,
+    Convolution,
+    Dense,
+    Input,
+    MaxPool,
+    Network,
+    Node,
+    Reorg,
+    Shape,
+    Slice,
+    Upsample,
+)
+from cnn.quantized import (
+    QActivate,
+    QAdd,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    QInput,
+    QNode,
+    QuantizedNetwork,
+    Requantiser,
+    on_host,
+)
+from scheduler.computes import check_computes
+from scheduler.systolic.network.strips import strips_of
+from scheduler.systolic.network.views import nodes_of, resolve
+
+INPUTS, CONVOLUTIONS, CONNECTED, AVERAGES, ADDS = (
+    (Input, QInput),
+    (Convolution, QConvolution),
+    (Dense, QDense),
+    (AveragePool, QAveragePool),
+    (Add, QAdd),
+)
+"""Operations of float networks and of quantised ones: what can be mapped is the same."""
+
+ONLY_STREAMED = (Activate, QActivate, Add, QAdd, Concat, MaxPool, Reorg, Slice, Upsample)
+"""Operations of which the streaming style has more than the array."""
+
+MAX_STRIDE = 4
+"""Of a convolution on the engine."""
+
+UPSCALE = 2
+"""Of an upsample: each value is written so many times in a row, and so many rows of it."""
+
+
+def check_layers(network: Network | QuantizedNetwork) -> None:
+    """ScheduleError lists every layer that the array cannot map, with its line. Of a float network too: of what it has,
+    no bits change the answer."""
+    placeless = strips_of(network).refused
+    reasons = [_refusal(network, node) or placeless.get(index) for index, node in enumerate(nodes_of(network))]
+    refused = [(node, reason) for node, reason in zip(nodes_of(network), reasons, strict=True) if reason]
+    if refused:
+        raise ScheduleError(
+            f"the systolic back-end cannot map {len(refused)} layer(s) of {network.name} yet:\n  "
+            + faults([f"{node.source}: {node.name}: {reason}" for node, reason in refused], "\n  ")
+            + _elsewhere([node for node, _ in refused])
+        )
+    check_computes(network)
+
+
+def _elsewhere(refused: Sequence[Node | QNode]) -> str:
+    """What the other style has of it."""
+    streamed = sorted({_kind(node.op) for node in refused if isinstance(node.op, ONLY_STREAMED)})
+    streamed += ["these activations"] if any(_foreign(node.op) for node in refused) else []
+    if not streamed:
+        return ""
+    command = "systolic fold NET, systolic generate NET --style streaming"
+    return f"\nthe streaming style has {', '.join(streamed)}: {command}"
+
+
+def _foreign(op: object) -> bool:
+    return isinstance(op, (QConvolution, QDense, QAveragePool, QAdd)) and not isinstance(op.requantiser, Requantiser)
+
+
+def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
+    """Why the array cannot map a node; None where it can, or where the host executes it."""
+    if isinstance(node.op, INPUTS):
+        return None if node.shape.channels <= 4 else f"an input of {node.shape.channels} channels (at most 4)"
+    if on_host(node.op):
+        return None
+    sources = [network.nodes[resolve(network, i)] for i in node.inputs]
+    if isinstance(node.op, (QConvolution, QDense, QAveragePool, QAdd)) and _foreign(node.op):
+        return f"its activation is {type(node.op.requantiser).__name__}, the Saver has a Requantiser"
+    if any(isinstance(source.op, INPUTS) for source in sources) and not isinstance(
+        node.op, (*CONVOLUTIONS, *CONNECTED)
+    ):
+        return "the first layer has to be a convolution or connected"
+    return _refuse_shape(node, sources[0])
+
+
+def _refuse_shape(node: Node | QNode, source: Node | QNode) -> str | None:
+    """Why the array cannot map a node that reads what it can read, and whose activation it has."""
+    if isinstance(node.op, CONVOLUTIONS):
+        return _refuse_groups(node.op)
+    if isinstance(node.op, MaxPool):
+        return _refuse_pool(node.op, source.shape, node.shape)
+    if isinstance(node.op, Upsample):
+        return _refuse_upsample(node.op)
+    if isinstance(node.op, ADDS) and len(node.inputs) > MAX_STRIDE:
+        return f"add of {len(node.inputs)} maps (at most {MAX_STRIDE}: as many rows as the stride)"
+    mapped = (Concat, Slice, *CONNECTED, *AVERAGES, *ADDS)
+    return None if isinstance(node.op, mapped) else f"{_kind(node.op)} has no mapping"
+
+
+def _refuse_upsample(op: Upsample) -> str | None:
+    if op.scale != 1:
+        return f"upsample times {op.scale:g} (times 1)"
+    return None if op.stride in (1, UPSCALE) else f"upsample by {op.stride} (by {UPSCALE})"
+
+
+def _kind(op: object) -> str:
+    return type(op).__name__.removeprefix("Q").lower()
+
+
+def _refuse_groups(op: Convolution | QConvolution) -> str | None:
+    depthwise = op.weights.shape[1] == 1 and op.weights.shape[0] == op.groups
+    return None if op.groups == 1 or depthwise else f"groups={op.groups} (1, or as many as filters and channels)"
+
+
+def _refuse_pool(op: MaxPool, source: Shape, pooled: Shape) -> str | None:
+    if op.padding.top or op.padding.left or (op.size, op.stride) not in ((2, 2), (2, 1)):
+        required = "size 2 with stride 2, or stride 1 padded right and bottom"
+        return f"max pool of size {op.size} stride {op.stride} ({required})"
+    if op.stride == 1 and (pooled.height, pooled.width) != (source.height, source.width):
+        return "max pool of size 2 stride 1 that is not padded right and bottom"
+    return None

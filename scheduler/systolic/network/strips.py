@@ -1,0 +1,130 @@
+"""Which maps lie side by side (views.py): every concat and every addition asks for a strip, or to let one grow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from cnn.network import Add, Concat, Network, Node, Slice
+from cnn.quantized import QAdd, QNode, QuantizedNetwork, on_host
+from scheduler.systolic.network.views import Span, nodes_of, resolve, spans_of
+
+
+@dataclass(frozen=True)
+class Strips:
+    """nodes: of each strip, in the order in which their maps lie. refused: of what has no place in one the reason."""
+
+    nodes: tuple[tuple[int, ...], ...]
+    refused: dict[int, str]
+
+    def of(self, node: int) -> tuple[int, ...]:
+        """The strip of a node's map: the node alone where its rows hold no other map."""
+        return next((strip for strip in self.nodes if node in strip), (node,))
+
+    def as_they_lie(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+        """``spans`` in the order in which their maps lie."""
+        strip = self.of(spans[0].node)
+        return tuple(sorted(spans, key=lambda span: (strip.index(span.node) if span.node in strip else -1, span.first)))
+
+    def side_by_side(self, spans: tuple[Span, ...]) -> bool:
+        """Whether ``spans`` are one run of channels of a strip."""
+        strip, spans = self.of(spans[0].node), self.as_they_lie(spans)
+        return all(span.node in strip for span in spans) and all(
+            strip.index(follower.node) == strip.index(span.node) + 1
+            and span.end == span.channels
+            and not follower.first
+            for span, follower in pairwise(spans)
+        )
+
+
+def strips_of(network: Network | QuantizedNetwork) -> Strips:
+    """Which maps lie side by side. A map has one place, so that it can be in two concats only where the maps of both
+    can lie in one row: [a, b] and [c, b] as a, b, c."""
+    rows = _Rows(network)
+    for index, node in enumerate(nodes_of(network)):
+        refusal = rows.place(index, node)
+        if refusal:
+            rows.refused[index] = refusal
+    strips = Strips(tuple(rows.strips), rows.refused)
+    read = {i for node in nodes_of(network) for i in node.inputs}
+    by_host = {resolve(network, i) for node in nodes_of(network) if on_host(node.op) for i in node.inputs}
+    for index, node in enumerate(nodes_of(network)):
+        refusal = _refuse_reading(strips, spans_of(network, index), node.op, index in by_host, index in read)
+        if refusal:
+            rows.refused.setdefault(index, refusal)
+    return strips
+
+
+@dataclass
+class _Rows:
+    """The strips so far. sums: those of additions, beside which nothing may lie."""
+
+    network: Network | QuantizedNetwork
+    strips: list[tuple[int, ...]] = field(default_factory=list)
+    sums: list[tuple[int, ...]] = field(default_factory=list)
+    refused: dict[int, str] = field(default_factory=dict)
+
+    def place(self, index: int, node: Node | QNode) -> str:
+        """Why the operands of a join have no place, "" where they have now, and where the node joins nothing."""
+        if isinstance(node.op, (Add, QAdd)):
+            return self._place_sum(node.inputs)
+        return self._place_concat(index) if isinstance(node.op, Concat) and len(node.inputs) > 1 else ""
+
+    def _place_concat(self, index: int) -> str:
+        spans = spans_of(self.network, index)
+        nodes = tuple(span.node for span in spans)
+        if not all(span.is_map for span in spans):
+            return "concat of a slice: only whole maps can lie side by side"
+        if len(set(nodes)) < len(nodes):
+            return "concat of a map with itself: a map has one place"
+        touched = [strip for strip in self.strips if set(strip) & set(nodes)]
+        if not touched:
+            self.strips.append(nodes)
+            return ""
+        grown = _grown(touched[0], nodes)
+        sealed = touched[0] in self.sums and grown != touched[0]
+        if len(touched) > 1 or grown is None or sealed:
+            return f"concat of maps that lie beside others already ({self._taken(nodes)}): a map has one place"
+        self.strips[self.strips.index(touched[0])] = grown
+        return ""
+
+    def _place_sum(self, inputs: tuple[int, ...]) -> str:
+        """The operands lie side by side, and nothing beside them: their rows are read in turn."""
+        spans = [spans_of(self.network, source) for source in inputs]
+        if any(len(parts) > 1 or not parts[0].is_map for parts in spans):
+            return "add of a concat or a slice: only whole maps can lie side by side"
+        operands = tuple(parts[0].node for parts in spans)
+        if len(set(operands)) < len(operands):
+            return "add of a map and itself: a map has one place"
+        if self._taken(operands):
+            return f"add of maps that lie beside others already ({self._taken(operands)}): a map has one place"
+        self.strips.append(operands)
+        self.sums.append(operands)
+        return ""
+
+    def _taken(self, nodes: tuple[int, ...]) -> str:
+        placed = {node for strip in self.strips for node in strip}
+        return ", ".join(self.network.nodes[node].name for node in nodes if node in placed)
+
+
+def _grown(strip: tuple[int, ...], nodes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """``strip`` with those of ``nodes`` that it lacks, so that ``nodes`` lie side by side; None where they cannot."""
+    shared, lacking = tuple(node for node in strip if node in nodes), tuple(node for node in nodes if node not in strip)
+    count = len(shared)
+    if not lacking:
+        first = strip.index(shared[0])
+        return strip if strip[first : first + count] == shared else None
+    if strip[-count:] == shared:
+        return strip + lacking
+    return lacking + strip if strip[:count] == shared else None
+
+
+def _refuse_reading(strips: Strips, spans: tuple[Span, ...], op: object, by_host: bool, read: bool) -> str:
+    """Joins that the host, or nobody, reads: nothing writes their map, and the host finds maps that lie alone."""
+    if (isinstance(op, Slice) or len(spans) > 1) and (by_host or not read):
+        return f"{type(op).__name__.lower()} that no layer of the array reads"
+    if not strips.side_by_side(spans):
+        return "slice of channels that do not lie side by side" if isinstance(op, Slice) else ""
+    return (
+        "a map that lies beside others is read by the host too" if by_host and len(strips.of(spans[0].node)) > 1 else ""
+    )

@@ -1,0 +1,164 @@
+"""Maps that lie side by side: where they lie, what reads them, and what has no place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from boards.errors import ScheduleError
+from cnn.network import Detection
+from cnn.quantized import QNode, QuantizedNetwork
+from scheduler.systolic.array import Array
+from scheduler.systolic.layers import lower
+from scheduler.systolic.network.strips import strips_of
+from scheduler.systolic.network.views import lane_places, spans_of
+from scheduler.systolic.on_chip import handovers, hindrances
+from scheduler.systolic.program.maps import place_maps
+from scheduler.systolic.schedule import SystolicSchedule
+from tests.scheduler.quantised import Builder
+from tests.schedules import first_fit
+
+ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, upscale=2)
+
+
+def neck() -> Builder:
+    """The joins of yolov3-tiny: a map that a pool and a concat read, and one that is upsampled beside it."""
+    build = Builder(3, 12, 8).conv(12, 3).pool().conv(10, 1).upsample()
+    return build.concat(4, 1).conv(9, 3)
+
+
+def scheduled(build: Builder) -> SystolicSchedule:
+    return first_fit(build.network(), ARRAY)
+
+
+def test_a_concat_and_a_slice_are_no_layers() -> None:
+    layers = lower(neck().part(2, 5).conv(4, 1).network())
+    assert [layer.name for layer in layers] == ["conv1", "pool2", "conv3", "conv6", "conv8"]
+
+
+def test_maps_of_a_concat_lie_side_by_side_and_each_begins_at_a_whole_block() -> None:
+    maps, words = place_maps(scheduled(neck()))
+    upsampled, first, joined = maps[4], maps[1], maps[5]
+    assert (upsampled.blocks, first.blocks, joined.blocks) == (2, 2, 4)
+    assert upsampled.pitch == first.pitch == joined.pitch == joined.row_words == 4 * 8
+    assert (upsampled.base, first.base, joined.base) == (joined.base, joined.base + 2 * 8, joined.base)
+    assert words == max(region.base + region.words for region in maps.values())
+
+
+def test_channels_of_a_concat_are_read_where_they_lie() -> None:
+    """10 channels in two blocks of 8 lanes, then 12 in two: lanes 10…15 are of no channel."""
+    spans = spans_of(neck().network(), 5)
+    assert lane_places(spans, 8).tolist() == [*range(10), *range(16, 28)]
+
+
+def test_a_slice_reads_the_blocks_of_its_channels() -> None:
+    """Channels 7…13 of 22: the last three of the first map, and the first four of the second."""
+    spans = spans_of(neck().at(5).part(7, 7).network(), 7)
+    assert [(span.node, span.first, span.end, span.start) for span in spans] == [(4, 7, 10, 0), (1, 0, 4, 3)]
+    assert lane_places(spans, 8).tolist() == [7, 8, 9, 16, 17, 18, 19]
+
+
+def test_the_arena_ends_where_the_last_written_map_does() -> None:
+    """A slice is counted from its first block on, and its rows lie as far apart as those of the whole map."""
+    build = Builder(3, 8, 4).conv(4, 1).conv(20, 1).part(9, 8).conv(1, 1)
+    maps, words = place_maps(scheduled(build))
+    assert words == max(maps[node].base + maps[node].words for node in (0, 1, 2, 4))
+    assert maps[3].base + maps[3].words > maps[2].base + maps[2].words
+
+
+def test_a_map_lies_in_two_concats_where_both_can_lie_in_one_row() -> None:
+    """yolov4-tiny's: [1, 2], and [3, 2] behind it."""
+    build = Builder(3, 8, 8).conv(8, 3).conv(8, 1).concat(1, 2).conv(8, 1).concat(4, 2).conv(4, 1)
+    network = build.network()
+    strips = strips_of(network)
+    assert strips.nodes == ((1, 2, 4),)
+    assert [span.node for span in strips.as_they_lie(spans_of(network, 5))] == [2, 4]
+    assert lane_places(strips.as_they_lie(spans_of(network, 5)), 8).tolist() == [*range(8, 16), *range(8)]
+
+
+def test_operands_of_an_addition_are_one_map_of_twice_the_rows() -> None:
+    build = Builder(3, 8, 6).conv(12, 3).conv(12, 3).add(2, 1, multipliers=(3, 5)).conv(4, 1)
+    total = lower(build.network())[2]
+    assert (total.input, total.summed, total.stride, total.column_stride) == (2, 2, 2, 1)
+    assert total.weights.shape == (12, 1, 2, 1)
+    assert total.weights[7].tolist() == [[[3], [5]]]
+    maps, _ = place_maps(scheduled(build))
+    assert maps[1].base == maps[2].base + maps[2].row_words
+    assert maps[1].pitch == 2 * maps[2].row_words
+
+
+def test_maps_of_a_join_lie_in_ddr() -> None:
+    """Also where the next layer alone reads one: the addition reads its operand in DDR."""
+    build = Builder(3, 8, 6).conv(12, 3).conv(12, 3).add(2, 1).conv(4, 1)
+    network = build.network()
+    writers = handovers(network, lower(network))
+    assert hindrances(writers[1]) == (
+        "a map on chip is read with stride 1, because neighbouring rows lie in neighbouring banks (stride 2)",
+        "maps that a join reads lie side by side in DDR (it has others beside it)",
+    )
+
+
+def test_an_upsampled_map_lies_in_ddr() -> None:
+    network = Builder(3, 8, 6).conv(12, 3).upsample().conv(4, 1).network()
+    (sentence,) = hindrances(handovers(network, lower(network))[0])
+    assert sentence.endswith("a map buffer takes no more rows of a tile than the array has (upsampled by 2)")
+
+
+def twice() -> Builder:
+    return Builder(3, 8, 8).conv(8, 3).conv(8, 1)
+
+
+REFUSED = {
+    "itself": (twice().concat(1, 1).conv(4, 1), "concat of a map with itself: a map has one place"),
+    "a slice": (
+        twice().part(0, 4).concat(3, 1).conv(4, 1),
+        "concat of a slice: only whole maps can lie side by side",
+    ),
+    "three concats": (
+        twice().conv(8, 1).concat(1, 2).conv(8, 1).concat(2, 3).conv(8, 1).concat(1, 3).conv(8, 1),
+        "concat8: concat of maps that lie beside others already (conv1, conv3): a map has one place",
+    ),
+    "an addition of a concat's map": (
+        twice().concat(1, 2).conv(8, 1).add(4, 1).conv(4, 1),
+        "add of maps that lie beside others already (conv1): a map has one place",
+    ),
+    "an addition of a concat": (
+        twice().concat(1, 2).conv(16, 1).add(3, 4).conv(4, 1),
+        "add of a concat or a slice: only whole maps can lie side by side",
+    ),
+    "doubled": (twice().add(1, 1).conv(4, 1), "add of a map and itself: a map has one place"),
+    "not read": (twice().concat(1, 2), "concat that no layer of the array reads"),
+    "out of order": (
+        twice().concat(1, 2).conv(8, 1).concat(4, 2).part(4, 8).conv(4, 1),
+        "slice of channels that do not lie side by side",
+    ),
+    "upsampled by 3": (twice().upsample(3).conv(4, 1), "upsample by 3 (by 2)"),
+    "five operands": (
+        twice().conv(8, 1).conv(8, 1).conv(8, 1).add(1, 2, 3, 4, 5).conv(4, 1),
+        "add of 5 maps (at most 4: as many rows as the stride)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_place_is_said(name: str) -> None:
+    build, sentence = REFUSED[name]
+    with pytest.raises(ScheduleError) as raised:
+        lower(build.network())
+    assert sentence in str(raised.value)
+
+
+def test_a_joined_map_that_the_host_reads_too_is_refused() -> None:
+    build = twice().concat(1, 2).conv(4, 1)
+    head = Detection("yolo", ((1.0, 1.0),), 3, False)
+    nodes = (*build.nodes, QNode("yolo", head, (2,), build.nodes[2].shape, build.nodes[2].type, "test:9"))
+    with pytest.raises(ScheduleError, match="conv2: a map that lies beside others is read by the host too"):
+        lower(QuantizedNetwork("heads", nodes))
+
+
+def test_an_array_without_an_upsample_is_asked_for_one() -> None:
+    with pytest.raises(
+        ScheduleError, match=r"the array's upscale is that of .* \(the array's upscale is 1, the layer's 2\)"
+    ):
+        first_fit(neck().network(), replace(ARRAY, upscale=1))

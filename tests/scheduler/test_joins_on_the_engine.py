@@ -1,0 +1,111 @@
+"""Concats, slices, upsamples and additions on the generated code: every bit right, and the model holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from boards.errors import ScheduleError
+from cnn.quantized import QuantizedNetwork
+from scheduler.systolic.array import Array
+from scheduler.systolic.layers import lower
+from scheduler.systolic.rules import check_schedule
+from scheduler.systolic.schedule import schedule_of
+from systolic.execution.build import Variant
+from tests.scheduler.conftest import Run
+from tests.scheduler.quantised import Builder
+from tests.schedules import first_fit, legal_tilings, staying
+
+SMALL = Array(5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, upscale=2)
+ARRAYS = {
+    "8 bits": SMALL,
+    "4 bits": replace(SMALL, columns=16, bits=4, weight_words=4, save_rows=4, map_ports=1),
+    "16 bits": replace(SMALL, lanes=4, bits=16, save_rows=1, chunk=6),
+    "map buffers": replace(SMALL, rows=4, columns=16, map_depth=512, map_ports=4),
+}
+
+
+def neck(bits: int = 8) -> QuantizedNetwork:
+    """yolov3-tiny's and yolov4-tiny's joins, of channels that fill no blocks: a map of several readers, an upsample, a
+    slice in the middle of a block, a concat of maps that lie in the other order."""
+    build = Builder(3, 13, 9, seed=7, bits=bits).conv(12, 3).pool(1).pool().conv(20, 3)
+    build.part(6, 9).conv(10, 1).conv(6, 3).concat(6, 7).conv(14, 1).concat(4, 9).conv(13, 1).conv(11, 1).upsample()
+    return build.conv(5, 3, wide=True).network()
+
+
+def residual(bits: int = 8) -> QuantizedNetwork:
+    """ResNet's joins: an addition behind a pool, one of three maps, one behind an addition."""
+    top = 7 if bits == 4 else 100
+    build = Builder(3, 11, 9, seed=8, bits=bits).conv(12, 3).pool().conv(12, 3).conv(12, 3)
+    build.add(4, 2, multipliers=(top, top - 3)).conv(12, 1).conv(12, 3).add(7, 6, 5).pool().conv(5, 3, wide=True)
+    return build.network()
+
+
+@pytest.mark.parametrize("network", [neck, residual])
+@pytest.mark.parametrize("name", ARRAYS)
+def test_joins_are_executed_bit_exactly(name: str, network: object, run: Run) -> None:
+    drawn = neck(ARRAYS[name].bits) if network is neck else residual(ARRAYS[name].bits)
+    assert run(name, check_schedule(first_fit(drawn, ARRAYS[name])), 1) == 0
+
+
+def test_joins_of_a_batch_are_executed_bit_exactly(run: Run) -> None:
+    assert run("8 bits", check_schedule(first_fit(neck(), SMALL, 3)), 2) == 0
+
+
+def test_packed_products_give_the_same_bits(run: Run) -> None:
+    assert run("4 bits", check_schedule(first_fit(neck(4), ARRAYS["4 bits"])), 3, Variant(ap_int=True)) == 0
+
+
+@st.composite
+def joined(draw: st.DrawFn, bits: int) -> QuantizedNetwork:
+    """Random convolutions, pools and joins of what there is."""
+    build = Builder(3, draw(st.integers(4, 12)), draw(st.integers(4, 12)), seed=draw(st.integers(0, 99)), bits=bits)
+    channels = st.integers(1, 26)
+    build.conv(draw(channels), 3)
+    for _ in range(draw(st.integers(2, 7))):
+        here = build.shape
+        alike = [
+            i
+            for i, node in enumerate(build.nodes)
+            if i and (node.shape.height, node.shape.width) == (here.height, here.width)
+        ]
+        equal = [i for i in alike if build.nodes[i].shape == here]
+        kind = draw(st.sampled_from(("conv", "conv", "depthwise", "pool", "upsample", "concat", "slice", "add")))
+        if kind == "pool" and min(here.height, here.width) >= 2:
+            build.pool(draw(st.sampled_from((1, 2))))
+        elif kind == "upsample" and max(here.height, here.width) <= 12:
+            build.upsample()
+        elif kind == "concat" and len(alike) > 1:
+            build.concat(*draw(st.lists(st.sampled_from(alike), min_size=2, max_size=3, unique=True)))
+        elif kind == "slice" and here.channels > 1:
+            first = draw(st.integers(0, here.channels - 1))
+            build.part(first, draw(st.integers(1, here.channels - first)))
+        elif kind == "add" and len(equal) > 1:
+            build.add(*draw(st.lists(st.sampled_from(equal), min_size=2, max_size=3, unique=True)))
+        elif kind == "depthwise":
+            build.conv(0, 3, depthwise=True)
+        else:
+            build.conv(draw(channels), draw(st.sampled_from((1, 3))))
+    return build.conv(draw(channels), 1, wide=draw(st.booleans())).network()
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(data=st.data())
+def test_every_legal_way_of_joins_is_executed_bit_exactly(name: str, data: st.DataObject, run: Run) -> None:
+    array = ARRAYS[name]
+    network = data.draw(joined(array.bits))
+    try:
+        choices = legal_tilings(network, array)
+    except ScheduleError:
+        return  # a map has one place
+    if not all(choices):
+        return
+    chosen = [
+        replace(data.draw(st.sampled_from(fitting)), on_chip=may and data.draw(st.integers(0, 3)) > 0)
+        for fitting, may in zip(choices, staying(network, lower(network), array), strict=True)
+    ]
+    assert run(name, check_schedule(schedule_of(network, array, chosen)), 1) == 0
