@@ -49,6 +49,8 @@ class OperatorTable:
     source: str
     widths: Mapping[str, tuple[tuple[int, int, float], ...]]
     memories: tuple[tuple[int, int, float], ...]
+    grades: Mapping[str, float]
+    """Speed grade and volts of the core, ``-1 0.85`` → by how much longer the delays are, as data sheets say of DSPs."""
 
     def timing(self, operator: str, bits: int) -> Timing:
         """Of ``operator`` on values of ``bits``; beyond the table's widths the nearest. ScheduleError for none."""
@@ -83,6 +85,13 @@ def load_table(path: Path = TABLE) -> OperatorTable:
                 for name, rows in values["operators"].items()
             },
             memories=tuple((int(w), int(b), float(n)) for w, b, n in values["memories"]),
+            grades=_grades(values["speed_grades"]),
         )
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise ScheduleError(f"{path} holds no table of delays: {error}") from error
+
+
+def _grades(clocks: Mapping[str, Any]) -> dict[str, float]:
+    """clocks: MHz by grade, and which grade was measured."""
+    reference = float(clocks[clocks["measured"]])
+    return {grade: reference / float(mhz) for grade, mhz in clocks.items() if grade != "measured"}

@@ -14,6 +14,7 @@ from boards.errors import ScheduleError, SystolicError
 from hls_schedule.check import CheckedLoop, read_sources
 from systolic.checking.dsp_table import ALL, DspRow, dsp_rows
 from systolic.checking.memory_table import MemoryRow, memory_rows
+from systolic.checking.part_speed import PartSpeed, part_speed
 from systolic.report.tables import table
 from systolic.styles.registry import open_design, style_of
 
@@ -31,6 +32,7 @@ class DesignCheck:
     loops: tuple[CheckedLoop, ...]
     memories: tuple[MemoryRow, ...]
     dsps: tuple[DspRow, ...]
+    part: PartSpeed
 
     @property
     def holds(self) -> bool:
@@ -45,6 +47,7 @@ class DesignCheck:
             "clock_mhz": self.clock_mhz,
             "holds": self.holds,
             "highest_clock_mhz": self.highest_clock_mhz,
+            "part": self.part.values(self.highest_clock_mhz),
             "loops": loops,
             "memories": [{**asdict(memory), "holds": memory.holds} for memory in self.memories],
             "dsps": [{**asdict(row), "holds": row.holds, "note": row.note} for row in self.dsps],
@@ -98,7 +101,8 @@ class DesignCheck:
         if self.highest_clock_mhz is None:
             bounded = ", ".join(loop.source for loop in self.loops if loop.reason.startswith("ports"))
             return f"at no clock do all of them, because of memory ports in {bounded}"
-        return f"the intervals of all loops hold up to {self.highest_clock_mhz:g} MHz"
+        slower = self.part.text(self.highest_clock_mhz)
+        return f"the intervals of all loops hold up to {self.highest_clock_mhz:g} MHz{slower}"
 
 
 def clock_sentence(folder: Path, progress: Callable[[str], None] = lambda _: None) -> str:
@@ -128,7 +132,7 @@ def check_design(
     board, estimates = board_room.load(design.manifest.board), style_of(design).estimates(design)
     memories = memory_rows(sources.memories(), folder / "src", board.family, estimates)
     dsps = dsp_rows(sources.multipliers(), estimates.dsps, design.manifest.estimate.dsp, board.dsp.kind)
-    return DesignCheck(clock, _highest_clock(loops, clock), loops, memories, dsps)
+    return DesignCheck(clock, _highest_clock(loops, clock), loops, memories, dsps, part_speed(board))
 
 
 def _highest_clock(loops: tuple[CheckedLoop, ...], clock_mhz: float) -> float | None:

@@ -13,12 +13,14 @@ import pytest
 
 pytest.importorskip("ziglang", reason="a check compiles with the clang of the package ziglang")
 
+from boards.board import load
 from boards.errors import ScheduleError
 from hls_schedule.check import CheckedLoop, read_sources
 from scheduler.hardware.primitives import product_dsps
 from systolic.checking.derived import with_derived_loops, write_marks
 from systolic.checking.design import DesignCheck, check_design, clock_sentence
 from systolic.checking.dsp_table import ALL, dsp_rows
+from systolic.checking.part_speed import part_speed
 from systolic.cli.main import main
 from systolic.files import write
 from systolic.styles.registry import open_design, style_of
@@ -256,6 +258,22 @@ def test_sources_that_clang_refuses_do_not_undo_what_is_generated(
     shutil.copytree(design, folder)
     (folder / "src" / "top.cpp").write_text("int main( {\n")
     assert clock_sentence(folder).startswith("no clock is derived from the sources: ")
+
+
+@pytest.mark.parametrize(
+    ("board", "clock", "words"),
+    [
+        ("zcu104", 341, ""),
+        ("ultra96-v2", 281, "about 281 MHz on the board's part (-1I, VCCINT 0.85 V), whose DSPs are 1.21 times slower"),
+        ("kv260", 268, "about 268 MHz on the board's part (-2LV, VCCINT 0.72 V)"),
+        ("pynq-z2", None, "no delay of the board's part (-1C) is known"),
+    ],
+)
+def test_a_slower_part_lowers_the_clock(board: str, clock: float | None, words: str) -> None:
+    speed = part_speed(load(board))
+    assert speed.values(341.0)["highest_clock_mhz"] == clock
+    assert words in speed.text(341.0)
+    assert bool(speed.text(341.0)) == bool(words)
 
 
 def test_a_clock_is_above_zero(design: Path, capsys: pytest.CaptureFixture[str]) -> None:
