@@ -50,7 +50,7 @@ class OperatorTable:
     widths: Mapping[str, tuple[tuple[int, int, float], ...]]
     memories: tuple[tuple[int, int, float], ...]
     grades: Mapping[str, float]
-    """Speed grade and volts of the core, ``-1 0.85`` → by how much longer the delays are, as data sheets say of DSPs."""
+    """Speed grade and volts of the core, ``-1 0.85`` → by how much longer delays are, as data sheets say of DSPs."""
 
     def timing(self, operator: str, bits: int) -> Timing:
         """Of ``operator`` on values of ``bits``; beyond the table's widths the nearest. ScheduleError for none."""
