@@ -45,9 +45,15 @@ class _Campaign:
 
     def _reach(self, items: list[pytest.Item]) -> Reach:
         path = ROOT / ".mutation" / f"reach-{zlib.crc32(' '.join(self.options.tests).encode()):08x}.json"
-        if self.options.measure or not path.exists():
+        if self.options.measure or not _is_fresh(path, self.options.room):
             measure(items, ROOT, self.options.room).write(path)
         return read(path)
+
+
+def _is_fresh(path: Path, room: str) -> bool:
+    """Whether nothing of the room, nor of its tests, is newer than what was measured."""
+    sources = (source for folder in (ROOT / room, ROOT / "tests" / room) for source in folder.rglob("*.py"))
+    return path.exists() and path.stat().st_mtime >= max(source.stat().st_mtime for source in sources)
 
 
 def main() -> int:
@@ -57,7 +63,9 @@ def main() -> int:
     parser.add_argument("--sample", type=int, metavar="N", help="so many places; without, all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--budget", type=float, default=5, metavar="SECONDS", help="of quick tests a mutant")
-    parser.add_argument("--measure", action="store_true", help="which tests reach which lines, anew: tests changed")
+    parser.add_argument(
+        "--measure", action="store_true", help="which tests reach which lines, anew, also where no file changed"
+    )
     parser.add_argument("--again", action="store_true", help="try only those that survived an earlier run")
     parser.add_argument("--tests", nargs="+", metavar="FILE", help="in place of all tests of the room")
     options = parser.parse_args()
