@@ -86,6 +86,13 @@ def test_the_pixels_of_a_webp(options: dict[str, object], width: int, height: in
     assert webp_pixels(head[:8] + b"WEBQ" + head[12:]) == 0
 
 
+def test_an_extended_webp_s_sides_are_24_bits() -> None:
+    head = b"RIFF\0\0\0\0WEBPVP8X" + bytes(8)
+    for width, height in ((0xFFFFFF, 1), (1, 0xFFFFFF), (0x10000, 0x100)):
+        sides = (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
+        assert webp_pixels(head + sides) == width * height
+
+
 def test_a_webp_s_sides_are_14_bits() -> None:
     """Above them the lossy form holds how it is scaled, the lossless one whether it has an alpha channel."""
     lossy = b"RIFF\0\0\0\0WEBPVP8 " + bytes(10) + struct.pack("<HH", 0xFFFF, 0x8005)
@@ -153,6 +160,15 @@ def test_rows_of_planes_end_with_a_byte_each() -> None:
             assert tiff_is_whole(image) == (not missing)
 
 
+def test_samples_lie_together_unless_the_file_says_planes() -> None:
+    image = tiff(5, 7, {**RGB, 279: [2 * 7]})
+    image.tag_v2[258] = (1, 1, 1)
+    assert 284 not in image.tag_v2
+    assert tiff_is_whole(image)
+    image.tag_v2[279] = (2 * 7 - 1,)
+    assert not tiff_is_whole(image)
+
+
 def test_a_tiff_that_does_not_say_how_long_its_strips_are() -> None:
     assert tiff_is_whole(tiff(5, 7, GREY))
 
@@ -200,6 +216,7 @@ def test_one_scan_of_all_components(code: int, components: bytes) -> None:
 
 
 def test_a_jpeg_without_scans_or_frame() -> None:
+    assert not jpeg_is_one_scan(io.BytesIO(START + scan(b"\1")))
     for data in (b"", START, START + END, START + frame(0xC0, b"\1")[:-5], START + frame(0xC0, b"\1") + END):
         assert not jpeg_is_one_scan(io.BytesIO(data))
     assert jpeg_has_all_scans(io.BytesIO(START + END))  # of nothing

@@ -97,6 +97,12 @@ def test_a_ppm_s_values_are_collected_first(mode: str, row: int, bytes_: int, tm
             assert memory_of(file, opened) == 30 * (row + 8) + 3 * 1200 + TILE + 2 * 1200 * bytes_
 
 
+@pytest.mark.parametrize("order", ["<u2", ">u2"])
+def test_deep_grey_is_two_bytes_a_pixel_in_either_order(order: str, tmp_path: Path) -> None:
+    image = Image.frombytes("I;16B" if order[0] == ">" else "I;16", (40, 30), bytes(2400))
+    assert promised(tmp_path / "a.tif", image)[0] == 30 * (2 * 40 + 8) + 3 * 1200 + TILE
+
+
 def test_a_tiff_in_tiles_takes_one_of_them(tmp_path: Path) -> None:
     """Pillow writes none; its picture of strips is told what a file of tiles says."""
     path = tmp_path / "a.tif"

@@ -172,3 +172,41 @@ def test_trained_files_are_consumed_exactly(shared: Path, stem: str) -> None:
     network = read_darknet(folder / f"{stem}.cfg", weights, folder / "voc.names")
     assert write_darknet_weights(network)[20:] == weights.read_bytes()[-4 * values(network) :]
     assert network.labels[11] == "dog"
+
+
+@pytest.mark.parametrize(
+    ("version", "size"), [((0, 0), 16), ((0, 1), 16), ((0, 2), 20), ((1, 0), 20), ((999, 999), 20)]
+)
+def test_the_header_of_every_version(version: tuple[int, int], size: int, tmp_path: Path) -> None:
+    """Two small numbers that say how many pictures were seen, or one large, from 0.2 on."""
+    network = topology(tmp_path, NET + CONV)
+    numbers = np.arange(values(network), dtype="<f4")
+    path = tmp_path / "net.weights"
+    path.write_bytes(struct.pack("<2i", *version) + bytes(size - 8) + numbers.tobytes())
+    op = read_weights(network, path).nodes[-1].op
+    written = np.concatenate([array.ravel() for array in (op.bias, op.weights)])  # type: ignore[union-attr]
+    assert written.tolist() == numbers.tolist()
+
+
+@pytest.mark.parametrize("version", [(1000, 0), (0, 1000), (-1, 0), (0, -1)])
+def test_a_version_that_darknet_does_not_write(version: tuple[int, int], tmp_path: Path) -> None:
+    path = tmp_path / "net.weights"
+    path.write_bytes(struct.pack("<2i", *version) + bytes(100))
+    with pytest.raises(
+        NetworkError, match=rf"says version {version[0]}\.{version[1]}, darknet writes 0\.0 to 999\.999"
+    ):
+        read_weights(topology(tmp_path, NET + CONV), path)
+
+
+def test_a_written_file_has_seen_no_picture(tmp_path: Path) -> None:
+    data = write_darknet_weights(topology(tmp_path, NET + CONV))
+    assert data[:20] == struct.pack("<3iQ", 0, 2, 0, 0)
+
+
+def test_names_up_to_the_most_bytes(tmp_path: Path) -> None:
+    network, names = topology(tmp_path, NET + "[conv]\nfilters=1\n"), tmp_path / "labels.names"
+    names.write_text("x" * (1 << 20))
+    assert len(read_names(names, network)[0]) == 1 << 20
+    names.write_text("x" * ((1 << 20) + 1))
+    with pytest.raises(NetworkError, match="must have at most 1,048,576 bytes; this is no names file"):
+        read_names(names, network)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from boards.errors import NetworkError
-from cnn.darknet.files import read_names, read_topology
+from cnn.darknet.files import is_letterboxed, read_names, read_topology
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_SIDE
-from cnn.network import Detection, Network, Node, Upsample
+from cnn.network import Activate, Convolution, Detection, Network, Node, Upsample
 from tests.cnn.darknet.cfgs import CONV, NET, POOL, refusal, topology
 
 RANGES = [
@@ -261,3 +261,68 @@ def _cfg(tmp_path: Path, text: str) -> Path:
     cfg = tmp_path / "net.cfg"
     cfg.write_text(text)
     return cfg
+
+
+# ---------------------------------------------------------------- what layers take from options
+
+
+@pytest.mark.parametrize("size", range(1, 8))
+def test_pad_is_half_the_kernel_rounded_down(size: int, tmp_path: Path) -> None:
+    """Rows and columns that no window reads are left out again."""
+    text = f"{NET}[conv]\nfilters=6\ngroups=2\nsize={size}\npad=1\n"
+    node = topology(tmp_path, text).nodes[-1]
+    op = next(node.op for node in topology(tmp_path, text).nodes if isinstance(node.op, Convolution))
+    assert op.weights.shape == (6, 2, size, size)
+    assert (op.padding.top, op.padding.left) == (size // 2, size // 2)
+    assert (node.shape.height, node.shape.width) == (12 + 2 * (size // 2) - size + 1, 16 + 2 * (size // 2) - size + 1)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6])
+def test_layers_and_groups_are_numbered_from_0(count: int, tmp_path: Path) -> None:
+    layers = NET + CONV * (count - 1) + "[conv]\nfilters=24\n"
+    assert f"only layers 0…{count - 1} come before this one, which is layer {count}" in refusal(
+        tmp_path, f"{layers}[route]\nlayers={count}\n"
+    )
+    groups = f"{layers}[route]\nlayers=-1\ngroups={count}\ngroup_id=%s\n"
+    if count > 1:
+        assert str(topology(tmp_path, groups % (count - 1)).nodes[-1].shape).startswith(f"{24 // count}×")
+    assert f"needs group_id = 0…{count - 1}, not '{count}'" in refusal(tmp_path, groups % count)
+
+
+def test_a_shortcut_adds_one_layer(tmp_path: Path) -> None:
+    assert "[shortcut] adds one layer, not 2" in refusal(tmp_path, NET + CONV * 3 + "[shortcut]\nfrom=-2,-3\n")
+
+
+def test_a_remark_may_hold_another(tmp_path: Path) -> None:
+    text = "[net]\nwidth=16 # a ; b # width=3\nheight=12 ; c # d ; e\nchannels=4\n" + CONV
+    assert str(topology(tmp_path, text).input_shape) == "4×12×16"
+
+
+@pytest.mark.parametrize("first", ["avg", "zoo"])
+def test_whatever_comes_before_the_net_section_is_told(first: str, tmp_path: Path) -> None:
+    told_of = f"net.cfg:1: a cfg starts with [net], but [{first if first == 'zoo' else 'avgpool'}] came"
+    assert refusal(tmp_path, f"[{first}]\n{NET}[conv]\n").startswith(told_of)
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_a_net_says_whether_its_pictures_keep_their_sides_ratio(value: int, tmp_path: Path) -> None:
+    assert is_letterboxed(_cfg(tmp_path, NET + CONV)) is False
+    assert is_letterboxed(_cfg(tmp_path, f"{NET}letter_box={value}\n{CONV}")) == bool(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("elu", ("elu", (1.0,))),
+        ("hardtan", ("clip", (-1.0, 1.0))),
+        ("relie", ("leaky_relu", (0.01,))),
+        ("selu", ("selu", (1.6732, 1.0507))),
+        ("swish", ("silu", ())),
+    ],
+)
+def test_functions_have_darknet_s_parameters(
+    name: str, function: tuple[str, tuple[float, ...]], tmp_path: Path
+) -> None:
+    """src/activations.h."""
+    node = topology(tmp_path, f"{NET}[conv]\nactivation={name}\n").nodes[-1]
+    assert node.op == Activate(*function)
