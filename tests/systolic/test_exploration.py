@@ -28,7 +28,14 @@ from scheduler.systolic.tiling import ORDERS
 from systolic.model import Calibration, load_model, quantise_model, sample_pictures
 from systolic.report.figures import svg
 from systolic.styles.systolic import figures
-from systolic.styles.systolic.exploration import Alternatives, SystolicComparison, compare, explore, pareto_front
+from systolic.styles.systolic.exploration import (
+    Alternatives,
+    SystolicComparison,
+    compare,
+    explore,
+    front,
+    pareto_front,
+)
 from systolic.styles.systolic.mapping import SystolicMapping, price
 from systolic.styles.systolic.options import SystolicOptions, geometry_pins
 from systolic.styles.systolic.report import telling_layers
@@ -143,25 +150,35 @@ def test_the_front_is_a_front(network: QuantizedNetwork) -> None:
     assert len(points) >= 3
 
 
+def test_the_search_for_the_front_says_how_far_it_is(network: QuantizedNetwork) -> None:
+    told: list[str] = []
+    options = SystolicOptions(pins={"lanes": 16, "columns": 16})
+    searched = front(network, ZCU104, 300, options, told.append)
+    said = [text for text in told if text.startswith("searching the front, ")]
+    assert said[0] == f"searching the front, 0 of {len(said)} geometries, 0%"
+    assert said[-1].startswith(f"searching the front, {len(said) - 1} of {len(said)} geometries, 9")
+    assert "that no other of a coarse search beats" in searched.text()
+
+
 def test_the_front_is_what_no_other_geometry_beats() -> None:
     """As pricing each number of rows by itself finds it: fewer cycles are nothing where another has fewer DSPs too."""
     model = load_model("shapes")
     network = quantise_model(model, Calibration(sample_pictures()[:1]))
     pinned, ddr = pin(space_of(network, ZCU104), lanes=16, columns=16), ddr_timing(ZCU104, 300)
 
-    def front(*rows: int) -> list[tuple[int, int]]:
+    def coarse(*rows: int) -> list[tuple[int, int]]:
         found = pareto_front(network, ZCU104, ddr, replace(pinned, rows=rows))
         return [(point.cost.cycles, point.usage.dsp) for point in found]
 
     rows = (9, 12, 13)
-    alone = [point for number in rows for point in front(number)]
+    alone = [point for number in rows for point in coarse(number)]
     best = [
         point
         for point in alone
         if not any(other != point and other[0] <= point[0] and other[1] <= point[1] for other in alone)
     ]
     assert len(best) < len(alone), "one of them is beaten, else nothing is shown"
-    assert front(*rows) == sorted(best)
+    assert coarse(*rows) == sorted(best)
 
 
 def test_a_row_a_batch() -> None:

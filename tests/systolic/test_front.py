@@ -38,7 +38,7 @@ def test_no_point_of_the_front_beats_another(network: Path, tmp_path: Path) -> N
     one_whole_page(page.read_text("utf-8"))
     assert readable(page.read_text("utf-8"), tmp_path) == 1
     text = call(*asked).out
-    assert f"{len(points)} schedules that no other beats in both frames/s and DSPs, modelled" in text
+    assert f"{len(points)} schedules that no other of a coarse search beats in both frames/s and DSPs, modelled" in text
     assert len(re.findall(r"(?m)^\d+×\d+×\d+ ", text)) == len(points)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from boards.board import Board
@@ -18,12 +19,16 @@ from scheduler.systolic.search.task import Task, network_shapes
 
 
 def pareto_front(
-    network: QuantizedNetwork, board: Board, ddr: DdrTiming, request: Request = FASTEST
+    network: QuantizedNetwork,
+    board: Board,
+    ddr: DdrTiming,
+    request: Request = FASTEST,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[SystolicSchedule, ...]:
     """The front, the fastest first; the request's goal is not looked at.
 
     Few arrays of a geometry are searched, so that all geometries take seconds: three Savers, two ports of each kind, or
-    one.
+    one. A search of all arrays may find a faster one. tell: is told how far it is.
     """
     layers = lower(network, request.batch)
     space = _coarse(request.space or space_for(network, layers, board), board)
@@ -33,7 +38,8 @@ def pareto_front(
         for geometry in geometries(space, board)
     }
     front: list[_Point] = []
-    for geometry, bound in sorted(bounds.items(), key=lambda entry: entry[1]):
+    for number, (geometry, bound) in enumerate(sorted(bounds.items(), key=lambda entry: entry[1])):
+        tell(f"searching the front, {number} of {len(bounds)} geometries, {number / len(bounds):.0%}")
         cycles = _cycles_to_beat(front, bare_array(geometry, board, space.bits).mac_dsps)
         if cycles is None or cycles > bound:
             key_to_beat = None if cycles is None else (cycles,)

@@ -29,7 +29,7 @@ EXAMPLE = "systolic pareto tiny-yolov2-voc --board zcu104 --clock 300 --picture 
 
 def add(parsers: Parsers) -> None:
     """The command's arguments."""
-    text = "the schedules that no other beats in both frames/s and DSPs"
+    text = "schedules that no other beats in both frames/s and DSPs, of a coarse search"
     parser = command(parsers, "pareto", run, text, EXAMPLE)
     add_shapes(parser)
     add_board(parser, "zcu104")
@@ -58,8 +58,7 @@ def run(options: argparse.Namespace) -> int:
     )
     with StatusLine() as status:
         network = read_shapes(options, options.bits, status)
-        status.tell("searching")
-        points = front(network, board, options.clock, wishes)
+        points = front(network, board, options.clock, wishes, status.tell)
         if options.picture is not None:
             save_picture(points.figure(), options.picture)
         if options.report is not None:

@@ -261,9 +261,14 @@ class ParetoFront:
 
 
 def front(
-    network: QuantizedNetwork, board: Board, clock_mhz: float | None = None, options: SystolicOptions | None = None
+    network: QuantizedNetwork,
+    board: Board,
+    clock_mhz: float | None = None,
+    options: SystolicOptions | None = None,
+    tell: Progress = lambda _: None,
 ) -> ParetoFront:
-    """The front of all arrays that the options allow: their pins, batch, memory and budget.
+    """The front of the arrays that the options allow (their pins, batch, memory and budget), as a coarse search finds
+    it.
 
     clock_mhz: the board's highest where it is None. Raises BoardError for a clock that the board does not make, and
     ScheduleError where nothing fits.
@@ -271,7 +276,8 @@ def front(
     options = options or SystolicOptions()
     ddr, allowed = _ddr(board, clock_mhz, options.ddr_rate(board)), room(board, options.budget)
     space = pin(space_of(network, allowed, batch=options.frames), **options.pinned)
-    points = pareto_front(network, board, ddr, space, options.frames, options.budget)
+    schedules = pareto.pareto_front(network, allowed, ddr, Request(space=space, batch=options.frames), tell)
+    points = tuple(price(schedule, board, ddr, budget=options.budget) for schedule in schedules)
     if not points:
         _search(
             network, board, clock_mhz or ddr.clock_mhz, (Request(Goal(), space, options.frames), options), Workers()

@@ -278,7 +278,7 @@ def front_title(points: Sequence[SystolicMapping]) -> str:
     first = points[0]
     return (
         f"{first.network.name} on {first.board.title} at {first.clock_mhz:g} MHz, {first.cost.ddr.rate}: "
-        f"{len(points)} schedules that no other beats in both frames/s and DSPs"
+        f"{len(points)} schedules that no other of a coarse search beats in both frames/s and DSPs"
     )
 
 
