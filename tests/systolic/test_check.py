@@ -198,6 +198,26 @@ def test_a_planted_multiplier_is_found_with_its_line(design: Path, tmp_path: Pat
     assert (product.source, product.dsps) == (f"read.h:{line}", product_dsps(32, 29, "DSP48E1"))
 
 
+def test_products_that_share_no_dsp_are_found(design: Path, tmp_path: Path) -> None:
+    """Each weight of a packed one multiplied by itself: as many DSPs as there are columns to share one."""
+    sources = tmp_path / "src"
+    shutil.copytree(design / "src", sources)
+    text, packed = (sources / "packed.h").read_text("utf-8"), "chain += chain_t(weight) * value;"
+    assert packed in text
+    alone = "for (int c = 0; c < PACK_COLUMNS; ++c) chain += chain_t(w[c][l]) * value * (1LL << (c * WEIGHT_SHIFT));"
+    (sources / "packed.h").write_text(text.replace(packed, alone), "utf-8")
+    opened = open_design(design)
+    estimates = style_of(opened).estimates(opened)
+    total = opened.manifest.estimate.dsp
+    rows = {
+        row.process: row
+        for row in dsp_rows(read_sources(sources / "top.cpp").multipliers(), estimates.dsps, total, "DSP48E1")
+    }
+    columns = GEOMETRIES["narrow"].packing.columns
+    assert rows["pe_row"].derived == columns * rows["pe_row"].estimated
+    assert rows["pe_row"].note == rows[ALL].note == "more than estimated"
+
+
 def traced_cycles(design: OpenedDesign) -> int:
     """Of a start on a black picture."""
     picture = np.zeros(design.manifest.input.shape, np.uint8)

@@ -1,0 +1,37 @@
+"""What the memories of a few lines are built of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ziglang", reason="the checks of schedules compile with the clang of the package ziglang")
+
+from hls_schedule.check import read_sources
+from tests.hls_schedule.test_kernels import HEAD
+
+BLOCK = """
+static void keep(short (&memory)[WORDS]) {
+#pragma HLS INLINE
+#pragma HLS BIND_STORAGE variable = memory type = ram_s2p impl = bram
+}
+void NAME(hls::stream<short> &in, hls::stream<short> &out, int n) {
+    short waiting[WORDS];
+    keep(waiting);
+    for (int i = 0; i < n; ++i) {
+        SYSTOLIC_PIPELINE(1, 3);
+        out.write(waiting[i & (WORDS - 1)]);
+        waiting[(i + 7) & (WORDS - 1)] = in.read();
+    }
+}
+"""
+
+
+def test_memories_of_functions_alike_are_told_apart_by_process_and_name(tmp_path: Path) -> None:
+    (tmp_path / "instrument.h").write_text("")
+    blocks = (BLOCK.replace("WORDS", words).replace("NAME", name) for name, words in (("one", "512"), ("two", "64")))
+    (tmp_path / "top.cpp").write_text(HEAD + "".join(blocks))
+    memories = read_sources(tmp_path / "top.cpp").memories()
+    built = {(memory.processes, memory.name, memory.words, memory.bits) for memory in memories}
+    assert built == {(("one",), "waiting", 512, 16), (("two",), "waiting", 64, 16)}
