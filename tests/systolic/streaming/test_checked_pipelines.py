@@ -1,0 +1,36 @@
+"""Pipelines of random networks with random foldings: as far as the code tells, every loop reaches what it declares.
+
+SYSTOLIC_CHECKED_SEEDS=0,1,2 … draws others; docs/reference/streaming_blocks.md says which blocks fail then.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ziglang", reason="the checker needs the compiler of the package ziglang")
+
+from scheduler.streaming.lower import lower
+from systolic.checking.design import check_design
+from tests.foldings import drawn_folding
+from tests.systolic.streaming.small_pipelines import BOARD, make
+from tests.systolic.streaming.test_random_pipelines import FORMATS, STEPS, drawn_network
+
+SEEDS = [int(seed) for seed in os.environ.get("SYSTOLIC_CHECKED_SEEDS", "2,5").split(",")]
+MHZ = 300
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_loop_of_a_drawn_pipeline_holds(tmp_path: Path, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    steps = [str(step) for step in random.choice(STEPS, int(random.integers(2, 6)))]
+    network = drawn_network(steps, FORMATS[int(random.integers(len(FORMATS)))], int(random.integers(2**31)))
+    folding = drawn_folding(lower(network), BOARD, int(random.integers(2**31)))
+    make(network, folding, tmp_path / "design")
+    loops = check_design(tmp_path / "design", MHZ).loops
+    assert len(loops) > 10
+    failing = [loop for loop in loops if not loop.holds or loop.deeper]
+    assert [(loop.process, loop.source, loop.derived_ii, loop.derived_depth, loop.reason) for loop in failing] == []
