@@ -29,7 +29,7 @@ struct tile_rows_t {
     int16_t saved;  // rows after the pool
 };
 
-// Engines for networks without an upsample have UPSCALE 1, and nothing of this.
+// By 2, the only factor there is: engines for networks without an upsample have UPSCALE 1, and nothing of this.
 inline bool upscales(const pass_t &pass) {
 #pragma HLS INLINE
     return UPSCALE > 1 && pass.upscale > 1;
@@ -42,7 +42,7 @@ inline tile_rows_t rows_of_tile(const pass_t &pass, const tile_t &tile) {
     out.rows = minimum(ROWS, pass.out_height - tile.rows_above);
     out.kept = pass.pool_size == 1 ? 0 : pass.pool_stride == 2 ? (tile.rows_above & 1) : (tile.row > 0 ? 1 : 0);
     const int available = out.kept + out.rows;
-    if (pass.pool_size == 1) out.saved = upscales(pass) ? UPSCALE * available : available;
+    if (pass.pool_size == 1) out.saved = upscales(pass) ? 2 * available : available;
     else if (pass.pool_stride == 2) out.saved = last ? (available + 1) / 2 : available / 2;
     else out.saved = last ? available : available - 1;
     return out;
@@ -97,7 +97,7 @@ inline void keep_larger(sums_t &into, const sums_t &other) {
 inline sums_t pooled_row(const pass_t &pass, const tile_rows_t &tile, int row, const sums_t &kept,
                          const sums_t sums[ROWS]) {
 #pragma HLS INLINE
-    const int input = upscales(pass) ? row / UPSCALE : pass.pool_stride == 2 ? 2 * row : row;
+    const int input = upscales(pass) ? row / 2 : pass.pool_stride == 2 ? 2 * row : row;
     const int first = input - tile.kept;  // −1 is the kept row
     sums_t out = first < 0 ? kept : sums[minimum(first, ROWS - 1)];
     if (pass.pool_size == 2 && first + 1 < tile.rows) keep_larger(out, sums[minimum(first + 1, ROWS - 1)]);

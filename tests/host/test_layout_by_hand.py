@@ -45,7 +45,7 @@ def manifest() -> SystolicManifest:
 def program() -> np.ndarray:
     words = np.full((3, 64), 7, np.uint32)
     # in_base, in_buffer, out_base, out_buffer
-    words[:, (0, 10, 52, 57)] = [(2, 0, 0, 1), (5, 0, 3, 1), (1, 1, 50, 0)]
+    words[:, (0, 10, 54, 59)] = [(2, 0, 0, 1), (5, 0, 3, 1), (1, 1, 50, 0)]
     return words
 
 
@@ -59,12 +59,12 @@ def test_every_base_of_every_copy(manifest: SystolicManifest, program: np.ndarra
     assert map_base(ARENA, SETS) == 0x800
     placed = place_program(manifest, program, ARENA, SETS)
     assert placed.dtype == np.uint32
-    assert placed[:, (0, 10, 52, 57)].tolist() == [
+    assert placed[:, (0, 10, 54, 59)].tolist() == [
         *([0x900, 0, 0, 1], [0x903, 0, 3, 1], [1, 1, 0x1100, 0]),
         *([0, 0, 0, 1], [3, 0, 3, 1], [1, 1, 0x1301, 0]),
         *([0x900, 0, 0x10A, 0], [0x903, 0, 0x10D, 0], [0x10B, 0, 0x1100, 0]),
     ]
-    assert (np.delete(placed, (0, 10, 52, 57), axis=1) == 7).all()
+    assert (np.delete(placed, (0, 10, 54, 59), axis=1) == 7).all()
 
 
 def test_a_base_is_a_word_of_32_bits(manifest: SystolicManifest, program: np.ndarray) -> None:
@@ -83,10 +83,10 @@ def test_a_map_on_chip_without_a_place_begins_at_the_arena(manifest: SystolicMan
 
 def test_a_map_of_the_arena_moves_with_it(manifest: SystolicManifest, program: np.ndarray) -> None:
     """Node 2 in DDR: at word 10 of an arena that lies 0x100 words above the lowest."""
-    program[:2, 57], program[2, 10] = 0, 0
-    program[:2, 52], program[2, 0] = (10, 13), 10
+    program[:2, 59], program[2, 10] = 0, 0
+    program[:2, 54], program[2, 0] = (10, 13), 10
     placed = place_program(manifest, program, ARENA, SETS[1:])
-    assert placed[:3, (0, 52)].tolist() == [[0, 0x10A], [3, 0x10D], [0x10A, 0x1301]]
+    assert placed[:3, (0, 54)].tolist() == [[0, 0x10A], [3, 0x10D], [0x10A, 0x1301]]
     assert (placed[3:] == placed[:3]).all()
 
 
