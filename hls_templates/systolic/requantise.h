@@ -1,6 +1,7 @@
 // Saver, second part: y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), with m = ``negative`` where sum + bias < 0,
-// else ``multiplier``. Process ``requantise`` first reads the constants of all output channels of the pass, then turns
-// SAVE_ROWS rows of a position into results each cycle (II 1).
+// else ``multiplier``. A layer with a function that is no multiplication (SiLU, mish …) looks each y up in a table
+// behind that. Process ``requantise`` first reads the constants of all output channels of the pass, and the table, then
+// turns SAVE_ROWS rows of a position into results each cycle (II 1).
 #ifndef SYSTOLIC_REQUANTISE_H
 #define SYSTOLIC_REQUANTISE_H
 
@@ -55,6 +56,8 @@ inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int hi
     return result_t(rounded < low ? product_t(low) : rounded > high ? product_t(high) : rounded);
 }
 
+static const int TABLE_WORDS = TABLE_DEPTH > 0 ? TABLE_DEPTH : 1;  // an array has one word at least
+
 static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requantisers, hls::stream<group_t> &groups,
                               hls::stream<results_t> &results) {
     SYSTOLIC_PROCESS("requantise");
@@ -62,19 +65,43 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
     static channel_word_t channel[CHANNEL_TILES][COLUMNS];
 #pragma HLS ARRAY_PARTITION variable = channel complete dim = 2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = channel type = ram_s2p impl = REQUANTISER_MEMORY)
+    // What each value of 8 bits becomes, by its two's complement: a copy for each that is looked up in a cycle.
+    static result_t table[SAVE_ROWS][COLUMNS][TABLE_WORDS];  // lint: allow(static-local) the same
+#pragma HLS ARRAY_PARTITION variable = table complete dim = 1
+#pragma HLS ARRAY_PARTITION variable = table complete dim = 2
+#pragma HLS BIND_STORAGE variable = table type = ram_s2p impl = lutram
     requantisers.read_request(pass.requantiser_base, pass.channels);
     int channel_tile = 0, column = 0;
+    uint32_t table_values = 0;
     SYSTOLIC_ENTER;
     for (int c = 0; c < pass.channels; ++c) {
         SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 4096
-        const channel_word_t constants = channel_word(requantisers.read());
+        const requantiser_t word = requantisers.read();
+        const channel_word_t constants = channel_word(word);
+        if (c == 0) table_values = word.table;
         for (int n = 0; n < COLUMNS; ++n) {
 #pragma HLS UNROLL
             if (n == column) channel[channel_tile][n] = constants;
         }
         if (column == COLUMNS - 1) ++channel_tile;
         column = column == COLUMNS - 1 ? 0 : column + 1;
+    }
+    const bool looks_up = TABLE_DEPTH > 0 && table_values > 0;
+    if (looks_up) {
+        requantisers.read_request(pass.requantiser_base + pass.channels, TABLE_DEPTH);
+        SYSTOLIC_ENTER;
+        for (int i = 0; i < TABLE_DEPTH; ++i) {
+            SYSTOLIC_PIPELINE(1, 3);
+            const result_t value = result_t(requantisers.read().bias);
+            for (int r = 0; r < SAVE_ROWS; ++r) {
+#pragma HLS UNROLL
+                for (int n = 0; n < COLUMNS; ++n) {
+#pragma HLS UNROLL
+                    table[r][n][i] = value;
+                }
+            }
+        }
     }
     bool more = true;
     SYSTOLIC_ENTER;
@@ -88,7 +115,8 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
             const channel_t by = channel_of(channel[in.channel][n]);
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
-                out.value[r][n] = requantise_value(in.row[r].column[n], by, pass.low, pass.high);
+                const result_t value = requantise_value(in.row[r].column[n], by, pass.low, pass.high);
+                out.value[r][n] = looks_up ? table[r][n][uint8_t(value) % TABLE_WORDS] : value;
             }
         }
         results.write(out);

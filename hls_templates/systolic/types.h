@@ -163,7 +163,7 @@ struct requantiser_t {
     uint16_t multiplier;
     uint16_t negative;
     uint32_t shift;
-    uint32_t reserved;
+    uint32_t table;  // of a pass's first: values that follow behind its last, each the ``bias`` of a word; 0: none
 };
 
 #endif  // SYSTOLIC_TYPES_H

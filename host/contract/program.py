@@ -39,10 +39,12 @@ Words = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class ImageWords:
-    """How much lies in DDR: words of a weight port, and requantisers."""
+    """How much lies in DDR: words of a weight port, and requantisers. tables: of each of these how many values of a
+    table follow behind the last of its pass."""
 
     weights: int
     requantisers: int
+    tables: Words
 
 
 def check_program(manifest: SystolicManifest, words: Words, images: ImageWords, source: str) -> None:
@@ -190,6 +192,9 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     yield "save_width", kept <= array.kept_depth, f"of sums that fit kept_depth = {array.kept_depth}"
     yield "weights_base", weights <= images.weights, f"of a tile within {images.weights} words of weights"
     yield "requantiser_base", channels <= images.requantisers, f"of {images.requantisers} requantisers"
+    values = images.tables.astype(np.int64)[p.requantiser_base]
+    whole = np.isin(values, (0, array.table_depth)) & (channels + values <= images.requantisers)
+    yield "requantiser_base", whole, f"of requantisers with a table of {array.table_depth} values behind them, or none"
 
 
 def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:

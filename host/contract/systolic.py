@@ -129,6 +129,7 @@ class SystolicArray:
     weight_words: Annotated[int, Range(1, 64)]
     map_depth: _Depth
     upscale: Annotated[int, OneOf((1, 2))] = field(default=1, metadata=OPTIONAL)
+    table_depth: Annotated[int, OneOf((0, 256))] = field(default=0, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, kw_only=True)

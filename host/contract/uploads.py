@@ -48,7 +48,7 @@ def read_systolic(folder: Path, manifest: SystolicManifest) -> SystolicUploads:
             f"{images.requantisers.path}: a shift is 1…{LARGEST_SHIFT}, not {shift.min()}…{shift.max()}; generate the "
             "design again"
         )
-    check_program(manifest, program, ImageWords(sizes[0], len(requantisers)), images.program.path)
+    check_program(manifest, program, ImageWords(sizes[0], len(requantisers), requantisers[:, 3]), images.program.path)
     return SystolicUploads(weights, requantisers, program)
 
 

@@ -14,6 +14,9 @@ PIXEL_BYTES = 4
 BITS = (4, 8, 16)
 """Formats of the engine: bits of a weight and of an activation in a lane."""
 
+TABLE_VALUES = 256
+"""Of a function that is looked up: one for each value of 8 bits, whatever the format."""
+
 RESULT_BITS = 16
 """Bits of a result that leaves as it is, for the host: INT16 whatever the format."""
 
@@ -67,6 +70,7 @@ class Array:
     bits: of a weight and of an activation in a lane, one of BITS.
     weight_words: words of weights that a weight port gives a cycle, where they are narrower than the port.
     map_depth: words in each of the ``rows`` banks of the two map buffers, 0 where no map stays on chip.
+    table_depth: values of the table in which a function of a layer is looked up, 256, or 0 where no layer has one.
     upscale: how often a value is written in a row, and how many rows of it, at most: 2 where maps are upsampled.
     """
 
@@ -86,6 +90,7 @@ class Array:
     weight_words: int = 1
     map_depth: int = 0
     upscale: int = 1
+    table_depth: int = 0
 
     @property
     def macs_per_cycle(self) -> int:
@@ -147,7 +152,7 @@ class Array:
         return f"{self.rows}×{self.columns}×{self.lanes}"
 
 
-_OTHER = ("dsp", "map_depth")
+_OTHER = ("dsp", "map_depth", "table_depth")
 
 
 @dataclass(frozen=True)
@@ -166,7 +171,7 @@ def _power_of_two(value: int) -> bool:
 
 RULES = (
     Rule(
-        "every number of the array is at least 1, map_depth at least 0",
+        "every number of the array is at least 1, map_depth and table_depth at least 0",
         lambda a: a.map_depth >= 0 and all(getattr(a, f.name) >= 1 for f in fields(a) if f.name not in _OTHER),
     ),
     Rule(f"bits is one of {', '.join(map(str, BITS))}", lambda a: a.bits in BITS),
@@ -175,6 +180,7 @@ RULES = (
         f"rows · upscale and columns / lanes are below {1 << COUNT_BITS}, because addresses are multiplied by no more",
         lambda a: max(a.rows * a.upscale, a.columns // max(1, a.lanes)) < 1 << COUNT_BITS,
     ),
+    Rule(f"table_depth is 0 or {TABLE_VALUES}", lambda a: a.table_depth in (0, TABLE_VALUES)),
     Rule("upscale is 1 or 2", lambda a: a.upscale in (1, 2)),
     Rule("columns is even, because two output channels share a DSP", lambda a: a.columns % 2 == 0),
     Rule(

@@ -5,6 +5,8 @@ conv 3×3, max pool 2/2                   one layer, pool fused
 connected on a C×H×W map                 a convolution with an H×W kernel and no padding
 max pool of its own                      a 1×1 identity convolution on its own channels, pool fused
 average pool                             an H×W convolution of ones on its own channels
+conv 3×3, SiLU                           one layer, its results looked up in a table
+SiLU of its own                          a 1×1 identity convolution on its own channels, the table behind it
 conv 3×3, upsample                       one layer, whose results are written twice in a row, and in two rows
 upsample of its own                      a 1×1 identity convolution on its own channels, upsample fused
 concat, slice                            no layer: maps that lie side by side (network/views.py)
@@ -26,14 +28,17 @@ from boards.errors import ScheduleError
 from cnn.network import Concat, MaxPool, Padding, Shape, Slice, Upsample
 from cnn.quantized import (
     IntArray,
+    QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
     QDense,
     QInput,
     QNode,
+    QOp,
     QuantizedNetwork,
     Requantiser,
+    Table,
     identity,
     on_host,
 )
@@ -64,6 +69,7 @@ class Layer:
     each other or with maps that are not read.
     summed: maps that are added; their rows are read in turn, as one map of so many times the rows.
     upscale: how often each value is written in a row, and how many rows of it.
+    table: what each value becomes behind the requantiser; looked_up: the node whose values these are.
     diagonal: each filter reads the channel of its own number, though it has weights for all.
     """
 
@@ -88,6 +94,8 @@ class Layer:
     summed: int = 1
     upscale: int = 1
     diagonal: bool = False
+    table: Table | None = None
+    looked_up: int | None = None
 
     @property
     def column_stride(self) -> int:
@@ -128,7 +136,7 @@ def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Layer, ...]:
     for index, node in enumerate(network.nodes):
         if isinstance(node.op, (QInput, Concat, Slice)) or on_host(node.op):
             continue
-        if isinstance(node.op, (MaxPool, Upsample)) and _fuses(network, index, layers):
+        if isinstance(node.op, (MaxPool, Upsample, QActivate)) and _fuses(network, index, layers):
             layers[-1] = _fuse(layers[-1], index, node)
         else:
             layers.append(_layer(network, strips, index))
@@ -181,7 +189,7 @@ def _stacking_stride(layer: Layer, source: Shape) -> int | None:
 
 
 def _fuses(network: QuantizedNetwork, index: int, layers: list[Layer]) -> bool:
-    """A pool or an upsample is fused when it is the only reader of the layer just before it."""
+    """A pool, an upsample or a table is fused when it is the only reader of the layer just before it."""
     source = resolve(network, network.nodes[index].inputs[0])
     readers = sum(
         resolve(network, i) == source
@@ -189,12 +197,24 @@ def _fuses(network: QuantizedNetwork, index: int, layers: list[Layer]) -> bool:
         for i in node.inputs
         if resolve(network, reader) == reader
     )
-    plain = bool(layers) and layers[-1].pool_size == 1 and layers[-1].upscale == 1
-    return plain and layers[-1].output == source and readers == 1
+    alone = bool(layers) and layers[-1].output == source and readers == 1
+    return alone and _takes(layers[-1], network.nodes[index].op)
+
+
+def _takes(layer: Layer, op: QOp) -> bool:
+    """Whether the Saver can do ``op`` too. It pools sums, before they are looked up: where a table falls, the greatest
+    sum is not that of the greatest result."""
+    if layer.pool_size > 1 or layer.upscale > 1:
+        return False
+    if layer.table is None or isinstance(op, Upsample):
+        return True
+    return isinstance(op, MaxPool) and bool(np.all(np.diff(layer.table.values) >= 0))
 
 
 def _fuse(layer: Layer, index: int, node: QNode) -> Layer:
-    """The layer with a pool or an upsample after it."""
+    """The layer with a pool, an upsample or a table after it."""
+    if isinstance(node.op, QActivate):
+        return replace(layer, output=index, table=node.op.table, looked_up=layer.output)
     if isinstance(node.op, Upsample):
         return replace(layer, output=index, upscale=node.op.stride, saved=node.shape)
     assert isinstance(node.op, MaxPool)
@@ -231,6 +251,8 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
         spans=spans,
         beside=len(strips.of(spans[0].node)) > 1,
     )
+    if isinstance(op, QActivate):
+        return _on_own_channels(replace(plain, table=op.table, looked_up=source))
     if isinstance(op, (MaxPool, Upsample)):
         return _on_own_channels(_fuse(replace(plain, out=shape), index, node))
     assert isinstance(op, (QConvolution, QDense, QAveragePool, QAdd))  # check_layers left nothing else

@@ -64,6 +64,11 @@ TILING_RULES = (
         lambda s, _: f"the array's upscale is {s.array.upscale}, the layer's {s.layer.upscale}",
     ),
     TilingRule(
+        "the array has a table where the layer's function is looked up",
+        lambda s, _: s.shape.table_depth <= s.array.table_depth,
+        lambda s, _: f"the array's table_depth is {s.array.table_depth}, the layer's {s.shape.table_depth}",
+    ),
+    TilingRule(
         "a bank of a map buffer holds its rows of a map that stays on chip",
         lambda s, needs: needs.map_depth <= s.array.map_depth,
         lambda s, needs: f"{needs.map_depth} words of map_depth={s.array.map_depth}",

@@ -52,6 +52,7 @@ class ScheduledLayer:
             f"{shape.steps} cycles a position",
             f"{lanes} over the lanes; {self._order()}; {rows}"
             + (f"; max pool {layer.pool_size}/{layer.pool_stride} fused" if layer.pool_size > 1 else "")
+            + ("; its results are looked up in a table" if layer.table is not None else "")
             + (f"; upsample by {layer.upscale} fused" if layer.upscale > 1 else "")
             + ("; its result stays on chip" if tiling.on_chip else "")
             + (f"; {layer.stacked} frames as one map" if layer.stacked > 1 else "")

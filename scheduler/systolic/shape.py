@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.systolic.array import Array
+from scheduler.systolic.array import TABLE_VALUES, Array
 from scheduler.systolic.layers import Layer
 
 
@@ -22,6 +22,7 @@ class LayerShape:
     steps: cycles that the array takes for one position, or for so many ``positions`` of a row at once.
     repeats: frames of a batch that are executed one after the other.
     upscale: how often each value is written in a row, and how many rows of it.
+    table_depth: values of the table in which results are looked up, 0 where they are not.
     from_chip, to_chip: whether the map that is read, and the one that is written, stays in a map buffer.
     """
 
@@ -50,6 +51,7 @@ class LayerShape:
     positions: int
     repeats: int = 1
     upscale: int = 1
+    table_depth: int = 0
     from_chip: bool = False
     to_chip: bool = False
 
@@ -99,6 +101,7 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         positions=_positions(layer, array),
         repeats=layer.repeats,
         upscale=layer.upscale,
+        table_depth=0 if layer.table is None else TABLE_VALUES,
     )
 
 

@@ -42,7 +42,11 @@ def generated(geometry: str, network: str, batch: int) -> tuple[SystolicManifest
         write(design_of(networks()[network], GEOMETRIES[geometry], batch), Path(folder) / "design")
         manifest = of_style(SystolicManifest, read_manifest(Path(folder) / "design"))
         uploads = read_systolic(Path(folder) / "design", manifest)
-    return manifest, uploads.program, ImageWords(len(uploads.weights[0]), len(uploads.requantisers))
+    return (
+        manifest,
+        uploads.program,
+        ImageWords(len(uploads.weights[0]), len(uploads.requantisers), uploads.requantisers[:, 3]),
+    )
 
 
 def refusal(program: tuple[SystolicManifest, Words, ImageWords], number: int, field: str, value: int) -> str:

@@ -21,10 +21,9 @@ from boards.board import Board
 from scheduler.hardware.arithmetic import NEVER
 from scheduler.systolic.area.fabric import fabric
 from scheduler.systolic.area.resources import (
-    FIFOS,
+    FIXED,
     MAP_BUFFERS,
     PLACED,
-    PORT_BUFFERS,
     RESOURCES,
     Buffer,
     Usage,
@@ -127,7 +126,7 @@ def least_areas(grid: Array, board: Board) -> Numbers:
     room = _fixed_room(grid, board)
     unit = unit_areas(board)
     fixed = np.asarray(grid.mac_dsps * unit.dsp + fabric(grid).lut * unit.lut, np.int64)
-    for buffer in PORT_BUFFERS + FIFOS:
+    for buffer in FIXED:
         fixed = fixed + _choice(buffer, grid, buffer.impls[0], board).area
     options = [_choices(buffer, grid, board) for buffer in PLACED]
     smallest = [np.minimum.reduce(np.broadcast_arrays(*(c.area for c in choices))) for choices in options]
@@ -144,7 +143,7 @@ def _fixed_room(grid: Array, board: Board) -> dict[str, Numbers]:
     resources = board.resources
     room: dict[str, Any] = {"dsp": resources.dsp - grid.mac_dsps, "lut": resources.lut - fabric(grid).lut}
     room |= {"bram36": resources.bram36, "uram": resources.uram, "lutram": resources.lutram}
-    for buffer in PORT_BUFFERS + FIFOS:
+    for buffer in FIXED:
         choice = _choice(buffer, grid, buffer.impls[0], board)
         room |= {name: room[name] - choice.count for name in choice.resources}
     return {name: np.asarray(n, np.int64) for name, n in room.items()}

@@ -214,6 +214,11 @@ PORT_BUFFERS = (
     _port("weights", lambda a: a.weight_ports, lambda a: _word(a) * a.weight_words),
 )
 
+TABLES = Buffer(
+    "tables", "", lambda a: a.save_rows * a.columns, lambda a: RESULT_BITS, lambda a: a.table_depth, ("lutram",)
+)
+"""systolic/requantise.h: a copy for each result of a cycle, which no primitive but LUTs has the ports for."""
+
 FIFOS = (
     _fifo("rows", lambda a: a.map_ports, _word, lambda a: ROW_FIFO_DEPTH),
     _fifo("beats", lambda a: a.weight_ports, lambda a: _word(a) * a.weight_words, lambda a: FIFO_DEPTH),
@@ -231,9 +236,13 @@ FIFOS = (
 )
 
 
+FIXED = (*PORT_BUFFERS, *FIFOS, TABLES)
+"""All that has no choice of primitives."""
+
+
 def fixed_usage(array: Array, board: Board) -> Usage:
     """What has no choice: DSPs of the PEs, the logic of scheduler/systolic/area/fabric.py, ports and FIFOs."""
-    parts = (used_by(buffer, array, buffer.impls[0], board) for buffer in PORT_BUFFERS + FIFOS)
+    parts = (used_by(buffer, array, buffer.impls[0], board) for buffer in FIXED)
     return sum(parts, Usage(dsp=array.mac_dsps, lut=fabric(array).lut))
 
 

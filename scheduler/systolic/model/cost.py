@@ -90,7 +90,7 @@ def layer_traffic(rows: int, columns: int, word_bytes: int, shape: LayerShape, t
         maps_read=0 if shape.from_chip else read * word_bytes,
         maps_written=0 if shape.to_chip else written * word_bytes,
         weights=loads * shape.steps * columns * word_bytes,
-        requantisers=passes * channel_tiles * columns * REQUANTISER_BYTES,
+        requantisers=passes * (channel_tiles * columns + shape.table_depth) * REQUANTISER_BYTES,
         program=passes * PASS_BYTES,
     )
 

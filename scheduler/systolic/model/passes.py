@@ -141,10 +141,12 @@ def _start(grid: PassGrid) -> State:
     tile = grid.shape.steps * grid.step_words
     request, rows = _first_rows(grid)
     weights = _first_weight(grid) + (tile * grid.weight_pace if grid.first else 0)
-    requantisers = float(grid.channel_tiles * grid.arrays.columns)
+    looked_up = grid.shape.table_depth
+    requantisers = float(grid.channel_tiles * grid.arrays.columns + looked_up)
     fetched = grid.first_bytes + requantisers * REQUANTISER_BYTES
     fetched = fetched + (tile * grid.weight_bytes if grid.first else 0)
-    loaded = grid.flat(ddr.read_latency + requantisers + 5)  # requantise takes nothing before
+    requests = 2 if looked_up else 1
+    loaded = grid.flat(requests * ddr.read_latency + requantisers + 5)  # requantise takes nothing before
     entered = 2 * FEED_STAGES + 1
     return State(
         **{

@@ -37,16 +37,17 @@ from scheduler.computes import check_computes
 from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import nodes_of, resolve
 
-INPUTS, CONVOLUTIONS, CONNECTED, AVERAGES, ADDS = (
+INPUTS, CONVOLUTIONS, CONNECTED, AVERAGES, ADDS, ACTIVATIONS = (
     (Input, QInput),
     (Convolution, QConvolution),
     (Dense, QDense),
     (AveragePool, QAveragePool),
     (Add, QAdd),
+    (Activate, QActivate),
 )
 """Operations of float networks and of quantised ones: what can be mapped is the same."""
 
-ONLY_STREAMED = (Activate, QActivate, Add, QAdd, Concat, MaxPool, Reorg, Slice, Upsample)
+ONLY_STREAMED = (Add, QAdd, Concat, MaxPool, Reorg, Slice, Upsample)
 """Operations of which the streaming style has more than the array."""
 
 MAX_STRIDE = 4
@@ -111,7 +112,7 @@ def _refuse_shape(node: Node | QNode, source: Node | QNode) -> str | None:
         return _refuse_upsample(node.op)
     if isinstance(node.op, ADDS) and len(node.inputs) > MAX_STRIDE:
         return f"add of {len(node.inputs)} maps (at most {MAX_STRIDE}: as many rows as the stride)"
-    mapped = (Concat, Slice, *CONNECTED, *AVERAGES, *ADDS)
+    mapped = (Concat, Slice, *CONNECTED, *AVERAGES, *ADDS, *ACTIVATIONS)
     return None if isinstance(node.op, mapped) else f"{_kind(node.op)} has no mapping"
 
 

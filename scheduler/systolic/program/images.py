@@ -7,8 +7,9 @@ import numpy.typing as npt
 
 from boards.errors import ScheduleError
 from cnn.accumulator import magnitude
-from cnn.quantized import QuantizedNetwork
-from scheduler.systolic.array import PIXEL_BYTES, Array
+from cnn.datatype import DataType
+from cnn.quantized import QuantizedNetwork, Table
+from scheduler.systolic.array import PIXEL_BYTES, TABLE_VALUES, Array
 from scheduler.systolic.formats import pack_values
 from scheduler.systolic.layers import Layer
 from scheduler.systolic.network.views import lane_places
@@ -81,8 +82,8 @@ PIXEL_OFFSETS = {4: 136, 8: 128, 16: 0}
 
 
 def requantiser_image(scheduled: ScheduledLayer, network: QuantizedNetwork) -> npt.NDArray[np.uint32]:
-    """uint32 [channel tiles · columns, 4]; filters that do not exist give 0. ScheduleError where a sum would not fit
-    the array's accumulators."""
+    """uint32 [channel tiles · columns, 4], behind them the values of a table; filters that do not exist give 0.
+    ScheduleError where a sum would not fit the array's accumulators."""
     layer, array, requantiser = scheduled.layer, scheduled.array, scheduled.layer.requantiser
     bias = requantiser.bias.astype(np.int64)
     highest = magnitude(network.nodes[layer.input].type.datatype)
@@ -97,7 +98,19 @@ def requantiser_image(scheduled: ScheduledLayer, network: QuantizedNetwork) -> n
     image[:count, 0] = bias.astype(np.int32).view(np.uint32)
     image[:count, 1] = (requantiser.multiplier | (requantiser.negative << 16)).astype(np.uint32)
     image[:count, 2] = requantiser.shift.astype(np.uint32)
-    return image
+    if layer.table is None or layer.looked_up is None:
+        return image
+    image[0, 3] = TABLE_VALUES
+    return np.concatenate([image, _table_words(layer.table, network.nodes[layer.looked_up].type.datatype)])
+
+
+def _table_words(table: Table, datatype: DataType) -> npt.NDArray[np.uint32]:
+    """What a value becomes, at the place of its two's complement of 8 bits; places that no value has give 0."""
+    words = np.zeros((TABLE_VALUES, 4), np.uint32)
+    words[:, 2] = 1  # a shift, as every word has
+    values = np.arange(datatype.low, datatype.high + 1)
+    words[values % TABLE_VALUES, 0] = table.values.astype(np.int32).view(np.uint32)
+    return words
 
 
 def _check_sums(layer: Layer, bias: npt.NDArray[np.int64], highest: int) -> None:

@@ -201,7 +201,9 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
 def _output_fields(one_pass: Pass) -> dict[str, int]:
     """Where the results go, and between what they are saturated."""
     scheduled, tile, region = one_pass.scheduled, one_pass.tile, one_pass.target
-    layer, datatype = scheduled.layer, one_pass.network.nodes[scheduled.layer.output].type.datatype
+    layer = scheduled.layer
+    requantised = layer.output if layer.looked_up is None else layer.looked_up
+    datatype = one_pass.network.nodes[requantised].type.datatype
     width = layer.upscale * ceil_div(tile.columns, layer.pool_stride)
     return {
         "save_width": width,

@@ -181,6 +181,7 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
         Parameter("KEPT_DEPTH", array.kept_depth, "sums that may wait for the tile below"),
         Parameter("MAP_DEPTH", array.map_depth, "words of a bank of a map buffer, 0: no map stays on chip"),
         Parameter("UPSCALE", array.upscale, "times that a value is written in a row, and rows of it, at most"),
+        Parameter("TABLE_DEPTH", array.table_depth, "values of the table that a function is looked up in, 0: none is"),
         Parameter("CHUNK", array.chunk, "columns arranged before a row piece is written"),
         Parameter("CHANNEL_TILES", array.channel_tiles, "channel tiles whose requantisers are kept"),
         Parameter("OUTSTANDING", OUTSTANDING, "bursts on their way at a port"),
