@@ -69,7 +69,7 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
     static result_t table[SAVE_ROWS][COLUMNS][TABLE_WORDS];  // lint: allow(static-local) the same
 #pragma HLS ARRAY_PARTITION variable = table complete dim = 1
 #pragma HLS ARRAY_PARTITION variable = table complete dim = 2
-#pragma HLS BIND_STORAGE variable = table type = ram_s2p impl = lutram
+    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = table type = ram_s2p impl = TABLE_MEMORY)
     requantisers.read_request(pass.requantiser_base, pass.channels);
     int channel_tile = 0, column = 0;
     uint32_t table_values = 0;

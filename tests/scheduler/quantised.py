@@ -13,6 +13,7 @@ from cnn.datatype import UINT8, DataType
 from cnn.network import Concat, MaxPool, Padding, Shape, Slice, Upsample
 from cnn.quantized import (
     IntArray,
+    QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -21,6 +22,7 @@ from cnn.quantized import (
     QNode,
     QuantizedNetwork,
     Requantiser,
+    Table,
     TensorType,
 )
 
@@ -81,6 +83,13 @@ class Builder:
         ones = np.ones((self.shape.channels, self.shape.height * self.shape.width), np.int8)
         op = QAveragePool(self._requantiser(ones))
         return self._add(f"average{len(self.nodes)}", op, Shape(self.shape.channels, 1, 1))
+
+    def curve(self, rising: bool = False) -> Builder:
+        """A drawn table; ``rising``: of a function that never falls."""
+        read, out = self.nodes[self.source].type.datatype, self.type.datatype
+        values = self.random.integers(out.low, out.high + 1, read.high - read.low + 1)
+        table = Table((np.sort(values) if rising else values).astype(np.int64))
+        return self._add(f"curve{len(self.nodes)}", QActivate(table), self.shape)
 
     def at(self, index: int) -> Builder:
         """What comes next reads this node instead of the last one."""

@@ -215,7 +215,12 @@ PORT_BUFFERS = (
 )
 
 TABLES = Buffer(
-    "tables", "", lambda a: a.save_rows * a.columns, lambda a: RESULT_BITS, lambda a: a.table_depth, ("lutram",)
+    "tables",
+    "TABLE_MEMORY",
+    lambda a: a.save_rows * a.columns,
+    lambda a: RESULT_BITS,
+    lambda a: a.table_depth,
+    ("lutram",),
 )
 """systolic/requantise.h: a copy for each result of a cycle, which no primitive but LUTs has the ports for."""
 

@@ -36,7 +36,7 @@ from host.contract.systolic import (
     SystolicRegion,
 )
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, PORT_LATENCY, REQUEST_STAGES
-from scheduler.systolic.area.resources import FIFOS, PRIMITIVES, PRODUCTS, Buffer, built, units
+from scheduler.systolic.area.resources import FIFOS, PRIMITIVES, PRODUCTS, TABLES, Buffer, built, units
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.model.cost import LayerCost
 from scheduler.systolic.program.emit import Program, emit
@@ -135,6 +135,7 @@ def systolic_values(mapping: SystolicMapping, program: Program) -> SystolicValue
     }
     memories = tuple(_memory(buffer, mapping.placement[buffer.name], array, board) for buffer in built(array))
     reasons += [f"{buffer.name}: {memory.reason}" for buffer, memory in zip(built(array), memories, strict=True)]
+    memories = (*memories, _memory(TABLES, TABLES.impls[0], array, board))
     return SystolicValues(
         title=f"{schedule.network.name} on a {array} systolic array",
         parameters=_parameters(array),
