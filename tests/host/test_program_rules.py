@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -148,6 +149,25 @@ def test_a_pass_takes_weights_and_requantisers_that_are_there(geometry: str, net
             assert f"{field} of pass {number} is of " in refusal(program, number, field, total - taken + 1)
     last = len(program[1]) - 1
     assert field_of(program, last, "requantiser_base") + field_of(program, last, "channels") == images.requantisers
+
+
+def test_a_table_lies_behind_the_requantisers_of_an_array_that_has_one() -> None:
+    manifest, program, images = generated("odd rows", "pools", 1)
+    last, end = len(program) - 1, images.requantisers
+    base = field_of((manifest, program, images), last, "requantiser_base")
+
+    def said(depth: int, values: int, requantisers: int) -> str:
+        tables = np.zeros(requantisers, np.uint32)
+        tables[base] = values
+        told = replace(manifest, array=replace(manifest.array, table_depth=depth))
+        grown = replace(images, requantisers=requantisers, tables=tables)
+        return refusal((told, program, grown), last, "requantiser_base", base)
+
+    assert said(256, 256, end + 256) == said(256, 0, end) == said(0, 0, end) == ""
+    sentence = f"requantiser_base of pass {last} is of requantisers with a table of"
+    assert f"{sentence} 256 values behind them, or none" in said(256, 256, end + 255)
+    assert f"{sentence} 256 values" in said(256, 255, end + 256)
+    assert f"{sentence} 0 values" in said(0, 256, end + 256)
 
 
 def test_rows_lie_in_whole_slots_to_the_last_of_the_buffer() -> None:

@@ -202,5 +202,7 @@ def test_nibbles_of_pixels_are_exact(pixels: list[int], seed: int) -> None:
 
 @pytest.mark.parametrize("sides", [(0, 0, 0), (13, 16, 0), (13, 0, 16), (0, 16, 16)])
 def test_a_side_of_nothing_is_said_and_divides_nothing(sides: tuple[int, int, int]) -> None:
-    with pytest.raises(ScheduleError, match=r"legal: every number of the array is at least 1, map_depth at least 0$"):
+    with pytest.raises(
+        ScheduleError, match=r"legal: every number of the array is at least 1, map_depth and table_depth at least 0$"
+    ):
         check(Array(*sides))

@@ -50,7 +50,7 @@ def drawn_sections(dice: Dice, style: str, most_layers: int) -> list[Section]:
     picture = Map(dice.pick((3, 3, 3, 3, 1, 2, 4)), dice.whole(2, 24), dice.whole(2, 24))
     # A concat ties the scales of what it joins, and relu6 has one of its own: all layers have it, or none.
     plain = ("leaky", "relu", "linear", "leaky")
-    curved = (*plain, "mish", "swish", "logistic", "tanh", "hardtan") if style == "streaming" else plain
+    curved = (*plain, "mish", "swish", "logistic", "tanh", "hardtan")
     activations = dice.pick((("relu6",), plain, plain, curved, curved))
     growing = Growing(dice, picture, activations, 48 if style == "systolic" else 24)
     _convolution(growing)

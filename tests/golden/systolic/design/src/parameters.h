@@ -21,6 +21,7 @@ static const int WEIGHT_DEPTH = 512;  // steps of the weight buffer
 static const int KEPT_DEPTH = 512;  // sums that may wait for the tile below
 static const int MAP_DEPTH = 32;  // words of a bank of a map buffer, 0: no map stays on chip
 static const int UPSCALE = 1;  // times that a value is written in a row, and rows of it, at most
+static const int TABLE_DEPTH = 0;  // values of the table that a function is looked up in, 0: none is
 static const int CHUNK = 8;  // columns arranged before a row piece is written
 static const int CHANNEL_TILES = 2;  // channel tiles whose requantisers are kept
 static const int OUTSTANDING = 8;  // bursts on their way at a port
@@ -34,5 +35,6 @@ static const int REQUEST_STAGES = 18;  // cycles that a request to a port takes
 #define MAP_MEMORY lutram  // 12 × 32 words of 64 bits in 528 LUTRAM
 #define ARRANGED_MEMORY lutram  // 4 × 64 words of 64 bits in 352 LUTRAM
 #define REQUANTISE_PRODUCT dsp  // 8 × 32 × 16 bits in 16 DSP
+#define TABLE_MEMORY lutram  // 8 × 0 words of 16 bits in 0 LUTRAM
 
 #endif  // SYSTOLIC_PARAMETERS_H
