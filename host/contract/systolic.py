@@ -218,9 +218,9 @@ class SystolicManifest(Manifest):
         super().validate()
         weights = self.images.weights
         require(self.array.weight_ports == len(weights), "each weight port has an image", len(weights))
+        _check_array(self)
         _check_input(self)
         _check_layers(self)
-        _check_array(self)
 
 
 # --- what must hold ----------------------------------------------------------------------------------------

@@ -112,7 +112,9 @@ def test_says_what_is_wrong(values: dict[str, Any], path: tuple[Any, ...], new: 
 
 
 def test_four_bits_want_an_even_number_of_lanes(values: dict[str, Any]) -> None:
-    odd = changed(changed(values, ("array", "lanes"), 15), ("word_bytes",), 1)
+    array = values["array"] | {"lanes": 15, "columns": 30, "weight_ports": 1, "weight_words": 2}
+    images = values["images"] | {"weights": values["images"]["weights"][:1]}
+    odd = values | {"array": array, "images": images, "word_bytes": 15, "weight_word_bytes": 30}
     said = refusal(changed(changed(odd, ("input", "datatype"), "UINT4"), ("input", "value_bits"), 4))
     assert "input: two 4-bit lanes are a byte, not 15" in said
 

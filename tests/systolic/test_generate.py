@@ -177,7 +177,7 @@ def test_every_layer_without_a_mapping_is_listed_with_its_line() -> None:
     assert eight == made.nodes[2].shape
     assert sentence(made.network("odd one")) == (
         "the systolic back-end cannot map 4 layer(s) of odd one yet:\n"
-        "  net.cfg:30: route3: concat has no mapping\n"
+        "  net.cfg:30: route3: concat that no layer of the array reads\n"
         "  net.cfg:40: reorg4: reorg has no mapping\n"
         "  net.cfg:50: pool5: max pool of size 3 stride 2 (size 2 with stride 2, or stride 1 padded right and bottom)\n"
         "  net.cfg:60: pool6: max pool of size 2 stride 2 (size 2 with stride 2, or stride 1 padded right and bottom)\n"

@@ -82,7 +82,7 @@ def test_shares_of_run(options: tuple[object, ...], sentence: str, tmp_path: Pat
         (("--workers", -2), "--workers counts processes, 1 or more, not -2"),
         (("--ddr-efficiency", 7), "--ddr-efficiency is a share of the DDR's peak, above 0 and at most 1, not 7"),
         (("--objective", "ddr", "--fps", 0), "a frame rate above 0 to hold, give --fps RATE"),
-        (("--map-depth", -1), "every number of the array is at least 1, map_depth at least 0"),
+        (("--map-depth", -1), "every number of the array is at least 1, map_depth and table_depth at least 0"),
         (("--map-depth", 1 << 20), r"needs [\d,]+ \w+ of [\d,]+ \(\d+ too many\)"),
         (("--array", "16x16x16"), r"does not fit .*: the least .*; leave out --array, which pins it, or pin a smaller"),
     ],

@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from cnn.network import MaxPool, Padding, Shape
+from cnn.network import Padding, Shape
 from hls_templates.headers import fixed_files, include_folders
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
@@ -156,7 +156,6 @@ def test_depths_are_those_of_the_headers() -> None:
         g.LabelSelect: "LABEL_DEPTH",
         g.Reorg: "WALK_DEPTH",
         g.Upsample: "WALK_DEPTH",
-        MaxPool: "SCAN_DEPTH",
     }
     assert {kind: declared[name] for kind, name in names.items()}.items() <= depths.DEPTH.items()
     assert set(depths.DEPTH) - set(names) == {g.Source, g.Sink, g.Discard}
