@@ -130,8 +130,8 @@ def drawn_array(dice: Dice) -> tuple[Array, str]:
             bits=dice.pick(BITS),
             weight_words=dice.pick((1, 1, 2, 4)),
             map_depth=dice.pick((0, 0, 256, 512, 1024)),
-            upscale=dice.pick((1, 2)),
-            table_depth=dice.pick((0, 256)),
+            upscale=dice.pick((1, 2, 2, 2)),
+            table_depth=dice.pick((0, 256, 256, 256)),
         )
         positive, *relations = RULES
         if not (positive.holds(array) and all(rule.holds(array) for rule in relations)):
