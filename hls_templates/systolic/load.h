@@ -270,8 +270,8 @@ inline void load_words(const pass_t &pass, const load_constants_t &constants, co
     }
 }
 
-// What the array takes in a step: for each of its rows the word, or the STEP_PIXELS pixels, at ``feed``, and zeros
-// where they are padding. ``row``: padded row of the tile's first input row.
+// What the array takes in a step: for each of its rows the word, or the STEP_PIXELS pixels, at ``feed``, and zeros, or
+// the least values, where they are padding. ``row``: padded row of the tile's first input row.
 inline activations_t gather(const pass_t &pass, const load_constants_t &constants, const feed_cursor_t &feed, int row,
                             row_buffer_t rows) {
 #pragma HLS INLINE
@@ -299,6 +299,8 @@ inline activations_t gather(const pass_t &pass, const load_constants_t &constant
         high[bank] = (address & 1) != 0 ? even : odd;
     }
 
+    // A place beyond the map adds nothing to a sum, and is not the largest of a window.
+    const value_t padding = compares(pass) ? value_t(-(1 << (VALUE_BITS - 1))) : value_t(0);
     activations_t out;
     for (int m = 0; m < ROWS; ++m) {
 #pragma HLS UNROLL
@@ -315,7 +317,7 @@ inline activations_t gather(const pass_t &pass, const load_constants_t &constant
                 const lanes_t values = lanes_of(p == 0 ? low[bank] : high[bank]);
                 for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
-                    out.row[m].position[p].lane[l] = inside ? values.lane[l] : value_t(0);
+                    out.row[m].position[p].lane[l] = inside ? values.lane[l] : padding;
                 }
             }
         }

@@ -31,7 +31,7 @@
     X(pad_top) X(pad_left)                                                                                  \
     X(depthwise)     /* 1: a channel tile reads only its own channel blocks (depthwise, pools) */           \
     X(tile_blocks)   /* channel blocks a tile reads */                                                      \
-    X(steps)         /* cycles a position: kernel_height · kernel_groups · tile_blocks */                   \
+    X(steps)         /* cycles a position: kernel_height · kernel_groups · tile_blocks, compared: the last */ \
     /* tiles */                                                                                             \
     X(out_height) X(out_width) X(row_tiles) X(channel_tiles)                                                \
     X(phases)        /* rows of a stride that are read: min(stride, kernel_height) */                       \
@@ -57,7 +57,8 @@
     X(load_beats)    /* words of those that come from each port */                                          \
     X(requantiser_base) X(channels) /* requantisers of all channel tiles */                                 \
     /* fused pool and output map: [row][block][column] of words */                                          \
-    X(pool_size) X(pool_stride)                                                                             \
+    X(pool_size)                                                                                            \
+    X(pool_stride)   /* 0: the places of the kernel's window are positions, and compared (pool.h) */        \
     X(upscale)       /* how often each value is written in a row, and how many rows of it: 1, or UPSCALE */ \
     X(save_width)                                                                                           \
     X(out_base) X(out_row_pitch) X(out_block_pitch) X(out_blocks)                                           \
@@ -87,6 +88,13 @@ inline pass_t decode_pass(const uint32_t words[PASS_WORDS]) {
     SYSTOLIC_PASS_FIELDS(SYSTOLIC_TAKE)
 #undef SYSTOLIC_TAKE
     return pass;
+}
+
+// Whether the window's values are compared and not added up: a max pool of any size, which is a pass of its own.
+// Engines for networks without one have WINDOWS 0, and nothing of this.
+inline bool compares(const pass_t &pass) {
+#pragma HLS INLINE
+    return WINDOWS > 0 && pass.pool_stride == 0;
 }
 
 // A tile of the output: ROWS rows of a channel tile. rows_above = row · ROWS.

@@ -5,6 +5,10 @@
 // What changes once a tile comes from process ``plan_tiles``, which counts the tiles ahead, one in TILE_CYCLES cycles: a
 // loop that works every cycle only compares its counters with numbers that it was given.
 //
+// A window of any size is a pass of its own, whose weights are an identity: the Loader gives the places of a window one
+// after the other, the array hands each through as a position of its own (``steps`` has no kernel in it), and ``pool``
+// keeps the largest so far, with the comparators that it has. That takes a cycle a place, and is exact for every map.
+//
 // Process ``pool`` reads a position of every row each time a window begins, and writes SAVE_ROWS rows of pooled sums a
 // cycle (II 1). Without a pool it only regroups the rows. An upsample is the inverse of a pool: every column leaves
 // UPSCALE times, and every row as so many rows. So the map lies in DDR as whoever joins it with another reads it, and
@@ -14,6 +18,7 @@
 
 #include <hls_stream.h>
 
+#include "countdown.h"
 #include "instrument.h"
 #include "pass.h"
 #include "types.h"
@@ -126,7 +131,12 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
     // The tile after this one is here before this one begins: what a FIFO gives is not compared in the same cycle.
     pool_tile_t tile = tiles.read(), next = tile;
     if (!tile.last) next = tiles.read();
+    // The places of a window: the row goes on when the kernel columns of the one before are through.
+    countdown_t kernel_columns, kernel_rows;
+    begin(kernel_columns, pass.kernel_groups);
+    begin(kernel_rows, pass.kernel_height);
     int x = 0, group = 0;
+    bool first_place = true;
     bool more = true, repeats = false;  // repeats: the column has left, and leaves again
     sums_t kept_row;
     SYSTOLIC_ENTER;
@@ -137,9 +147,11 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
         const bool odd = (x & 1) != 0, arrived = x == last_arrival, first_group = (group == 0) & !repeats;
         // A window is complete: without a pool at every column; with stride 1 from the second column on; with stride 2
         // at every second column, and at the last one of an odd width.
-        const bool complete = plain | (lagging & (x != 0)) | (halving & (odd | arrived));
+        // A window of places is complete with its last one.
+        const bool last_place = !compares(pass) | (kernel_columns.last & kernel_rows.last);
+        const bool complete = (plain & last_place) | (lagging & (x != 0)) | (halving & (odd | arrived));
         const bool last_group = !complete | (group == tile.last_group), again = last_group & upscales(pass) & !repeats;
-        const bool ends = last_group & !again & (x == last_column);
+        const bool ends = last_group & last_place & !again & (x == last_column);
         if (first_group) {
             const int position = pass.positions > 1 && odd ? POSITIONS - 1 : 0;
             const bool arrives = !lagging || x != last_column;
@@ -151,8 +163,9 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
                     column[m] = taken[m].position[position];
                 }
                 window[m] = lagging && x != 0 ? before[m] : column[m];
-                const bool pair = lagging ? x != 0 && arrives : halving && odd;
+                const bool pair = lagging ? x != 0 && arrives : (halving && odd) || (compares(pass) && !first_place);
                 if (pair) keep_larger(window[m], lagging ? column[m] : before[m]);
+                if (compares(pass)) column[m] = window[m];
             }
             if (keeps && complete) {
                 const int address = tile.kept_address + (lagging ? x - 1 : x >> 1);
@@ -170,9 +183,13 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
             out.last = ends && tile.last;
             groups.write(out);
         }
+        const bool ends_kernel_row = kernel_columns.last;
         group = last_group ? 0 : group + 1;
         if (last_group) repeats = again;
-        if (last_group && !again) x = ends ? 0 : x + 1;
+        if (last_group && last_place && !again) x = ends ? 0 : x + 1;
+        if (last_group) first_place = last_place;
+        count_down(kernel_columns, last_group);
+        count_down(kernel_rows, last_group && ends_kernel_row);
         if (ends) {
             more = !tile.last;
             tile = next;

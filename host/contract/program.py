@@ -109,7 +109,7 @@ def _ranges(array: SystolicArray) -> Mapping[str, tuple[int, int]]:
         "steps": (1, array.weight_depth),
         "channel_tiles": (1, array.channel_tiles),
         "pool_size": (1, 2),
-        "pool_stride": (1, 2),
+        "pool_stride": (1 - array.windows, 2),
         "upscale": (1, array.upscale),
         "out_turn": (0, array.rows - 1),
         "value_words": (1, RESULT_BITS // array.bits),
@@ -120,7 +120,8 @@ def _ranges(array: SystolicArray) -> Mapping[str, tuple[int, int]]:
 
 def _few_steps(passes: Any, array: SystolicArray) -> Flags:
     """In floating point, where nothing overflows: below, all products are those of integers."""
-    rows, steps = np.ceil(passes.out_height / array.rows), passes.steps.astype(np.float64)
+    places = np.where(passes.pool_stride == 0, passes.kernel_height.astype(np.float64) * passes.kernel_groups, 1.0)
+    rows, steps = np.ceil(passes.out_height / array.rows), passes.steps * places
     words = passes.burst_words.astype(np.float64) * passes.bursts
     few = (rows * passes.out_width * passes.channel_tiles * steps <= MOST_STEPS) & (words <= array.row_depth)
     return np.asarray(few, np.bool_)
@@ -135,8 +136,10 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
     tile_blocks = np.where(p.pixel_input, 1, np.where(p.depthwise, array.columns // array.lanes, p.in_blocks))
     row_tiles, phases = _up(p.out_height, array.rows), np.minimum(p.stride, p.kernel_height)
     ahead, slot = (p.kernel_height - 1) // p.stride, phases * p.burst_words * p.bursts
-    positions = np.where(p.stride == 1, 2 if array.bits == 4 else 1, 1)
-    tile_steps = _up(p.out_width, positions) * p.steps
+    compares = p.pool_stride == 0
+    positions = np.where((p.stride == 1) & ~compares, 2 if array.bits == 4 else 1, 1)
+    places = p.kernel_height * p.kernel_groups
+    tile_steps = _up(p.out_width, positions) * np.where(compares, places, 1) * p.steps
     uses = np.where(p.inputs_resident, 1, row_tiles) * p.channel_tiles
     beats = p.steps * array.columns // (array.weight_ports * array.weight_words)
     loads = np.where(p.resident, p.channel_tiles, uses)
@@ -148,7 +151,7 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
         "in_turn": p.pad_top % array.rows,
         "group_pixels": np.where(p.pixel_input, step_pixels, 1),
         "tile_blocks": tile_blocks,
-        "steps": p.kernel_height * p.kernel_groups * tile_blocks,
+        "steps": np.where(compares, 1, places) * tile_blocks,
         "row_tiles": row_tiles,
         "phases": phases,
         "row_strides": row_tiles * array.rows + ahead,
@@ -167,7 +170,7 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
         "load_beats": loads * beats,
         "channels": p.channel_tiles * array.columns,
         "channel_tiles": _up(p.out_blocks, array.columns // array.lanes),
-        "save_width": p.upscale * _up(p.out_width, p.pool_stride),
+        "save_width": p.upscale * _up(p.out_width, np.maximum(1, p.pool_stride)),
         "chunks": row_tiles * p.channel_tiles * _up(p.save_width, array.chunk),
     }
 
@@ -182,11 +185,14 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     yield "row_words", whole_blocks, "as many words for every channel block"
     yield "in_blocks", (p.pixel_input == 0) | (p.in_blocks == 1), "1 where pixels are read"
     yield "pad_left", (p.pixel_input == 0) | (p.pad_left <= 63), "at most 63 where pixels are read"
-    yield "pool_stride", (p.pool_size == 2) | (p.pool_stride == 1), "1 where nothing is pooled"
+    yield "pool_stride", (p.pool_size == 2) | (p.pool_stride <= 1), "at most 1 where no pool is fused"
+    yield "pool_stride", (p.pool_size == 1) | (p.pool_stride >= 1), "at least 1 where a pool is fused"
+    yield "pool_stride", (p.pixel_input == 0) | (p.pool_stride >= 1), "at least 1 where pixels are read"
     usual = np.where(p.stride == 1, p.positions, p.stride)
     rows_in_turn = (p.depthwise == 1) & (p.kernel_height == p.stride) & (p.kernel_groups == 1) & (p.advance == 1)
     yield "advance", (p.advance == usual) | rows_in_turn, usual
-    yield "upscale", (p.upscale == 1) | ((p.pool_size == 1) & (p.out_buffer == 0)), "1 for a pool, or on chip"
+    unpooled = (p.pool_size == 1) & (p.pool_stride == 1)
+    yield "upscale", (p.upscale == 1) | (unpooled & (p.out_buffer == 0)), "1 for a pool, or on chip"
     yield "stride", (p.in_buffer == 0) | (p.stride == 1), "1 where a map buffer is read"
     yield "last_slot", whole_slots, f"whole slots within row_depth = {array.row_depth}"
     yield "save_width", kept <= array.kept_depth, f"of sums that fit kept_depth = {array.kept_depth}"
@@ -203,7 +209,7 @@ def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
     tile_blocks = manifest.array.columns // manifest.array.lanes
     maps = {0: manifest.input, **{layer.node: layer.output for layer in manifest.layers}}
     layers = [layer for layer in manifest.layers for _ in range(layer.first_pass, layer.last_pass + 1)]
-    saved = p.upscale * _up(p.out_height, p.pool_stride)
+    saved = p.upscale * _up(p.out_height, np.maximum(1, p.pool_stride))
     for side, regions, height, width, pieces in (
         ("in", [_read(maps, layer) for layer in layers], p.in_height, p.burst_words, p.bursts),
         ("out", [(layer.output, layer.output) for layer in layers], saved, p.save_width, p.out_blocks),

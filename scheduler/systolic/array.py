@@ -72,6 +72,7 @@ class Array:
     map_depth: words in each of the ``rows`` banks of the two map buffers, 0 where no map stays on chip.
     table_depth: values of the table in which a function of a layer is looked up, 256, or 0 where no layer has one.
     upscale: how often a value is written in a row, and how many rows of it, at most: 2 where maps are upsampled.
+    windows: 1 where max pools of any window are passes of their own, 0 where no layer is one.
     """
 
     rows: int
@@ -91,6 +92,7 @@ class Array:
     map_depth: int = 0
     upscale: int = 1
     table_depth: int = 0
+    windows: int = 0
 
     @property
     def macs_per_cycle(self) -> int:
@@ -152,7 +154,7 @@ class Array:
         return f"{self.rows}×{self.columns}×{self.lanes}"
 
 
-_OTHER = ("dsp", "map_depth", "table_depth")
+_OTHER = ("dsp", "map_depth", "table_depth", "windows")
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,7 @@ RULES = (
     ),
     Rule(f"table_depth is 0 or {TABLE_VALUES}", lambda a: a.table_depth in (0, TABLE_VALUES)),
     Rule("upscale is 1 or 2", lambda a: a.upscale in (1, 2)),
+    Rule("windows is 0 or 1", lambda a: a.windows in (0, 1)),
     Rule("columns is even, because two output channels share a DSP", lambda a: a.columns % 2 == 0),
     Rule(
         "columns is a multiple of lanes, so that a channel tile fills whole words of the output map",

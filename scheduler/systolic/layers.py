@@ -3,7 +3,8 @@
 before                                   after
 conv 3×3, max pool 2/2                   one layer, pool fused
 connected on a C×H×W map                 a convolution with an H×W kernel and no padding
-max pool of its own                      a 1×1 identity convolution on its own channels, pool fused
+max pool 2/2 or 2/1 of its own           a 1×1 identity convolution on its own channels, pool fused
+max pool of any other window             its window, whose places are compared and not added up
 average pool                             an H×W convolution of ones on its own channels
 conv 3×3, SiLU                           one layer, its results looked up in a table
 SiLU of its own                          a 1×1 identity convolution on its own channels, the table behind it
@@ -42,7 +43,7 @@ from cnn.quantized import (
     identity,
     on_host,
 )
-from scheduler.systolic.network.refusals import MAX_STRIDE, check_layers
+from scheduler.systolic.network.refusals import MAX_STRIDE, check_layers, fusible
 from scheduler.systolic.network.strips import Strips, strips_of
 from scheduler.systolic.network.views import Span, aligned, resolve, spans_of
 
@@ -70,6 +71,7 @@ class Layer:
     summed: maps that are added; their rows are read in turn, as one map of so many times the rows.
     upscale: how often each value is written in a row, and how many rows of it.
     table: what each value becomes behind the requantiser; looked_up: the node whose values these are.
+    window: side of a max pool's window, whose places are compared; 1 where they are multiplied and added up.
     diagonal: each filter reads the channel of its own number, though it has weights for all.
     """
 
@@ -93,6 +95,7 @@ class Layer:
     beside: bool = False
     summed: int = 1
     upscale: int = 1
+    window: int = 1
     diagonal: bool = False
     table: Table | None = None
     looked_up: int | None = None
@@ -115,7 +118,14 @@ class Layer:
     @property
     def kernel(self) -> tuple[int, int]:
         """Height and width, on what is read."""
+        if self.window > 1:
+            return self.window, self.window
         return int(self.weights.shape[2]) // self.joined, int(self.weights.shape[3])
+
+    @property
+    def places(self) -> int:
+        """Of a window whose places are compared."""
+        return self.window * self.window
 
     @property
     def macs(self) -> int:
@@ -171,7 +181,7 @@ def _joins(layer: Layer, source: Shape) -> bool:
     """Whether a frame can be read as one row: a kernel as large as the map takes rows as it takes channels. Pixels
     cannot, their rows end in the middle of a word; nor can a depthwise layer, whose channels lie apart then."""
     one_row = _covers(layer, source) and source.values <= MOST_JOINED
-    plain = layer.pool_size == 1 and layer.upscale == 1 and not layer.beside
+    plain = layer.pool_size == 1 and layer.window == 1 and layer.upscale == 1 and not layer.beside
     return one_row and plain and not layer.reads_pixels and not layer.depthwise
 
 
@@ -197,14 +207,19 @@ def _fuses(network: QuantizedNetwork, index: int, layers: list[Layer]) -> bool:
         for i in node.inputs
         if resolve(network, reader) == reader
     )
+    node = network.nodes[index]
+    if isinstance(node.op, MaxPool) and not fusible(node.op, network.nodes[source].shape, node.shape):
+        return False
     alone = bool(layers) and layers[-1].output == source and readers == 1
-    return alone and _takes(layers[-1], network.nodes[index].op)
+    return alone and _takes(layers[-1], node.op)
 
 
 def _takes(layer: Layer, op: QOp) -> bool:
     """Whether the Saver can do ``op`` too. It pools sums, before they are looked up: where a table falls, the greatest
     sum is not that of the greatest result."""
     if layer.pool_size > 1 or layer.upscale > 1:
+        return False
+    if layer.window > 1 and not isinstance(op, QActivate):
         return False
     if layer.table is None or isinstance(op, Upsample):
         return True
@@ -253,6 +268,9 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
     )
     if isinstance(op, QActivate):
         return _on_own_channels(replace(plain, table=op.table, looked_up=source))
+    if isinstance(op, MaxPool) and not fusible(op, shape, node.shape):
+        window = replace(plain, window=op.size, stride=op.stride, padding=op.padding)
+        return _on_own_channels(window)
     if isinstance(op, (MaxPool, Upsample)):
         return _on_own_channels(_fuse(replace(plain, out=shape), index, node))
     assert isinstance(op, (QConvolution, QDense, QAveragePool, QAdd))  # check_layers left nothing else

@@ -69,6 +69,11 @@ TILING_RULES = (
         lambda s, _: f"the array's table_depth is {s.array.table_depth}, the layer's {s.shape.table_depth}",
     ),
     TilingRule(
+        "the array has windows where a max pool is a layer of its own",
+        lambda s, _: s.shape.places == 1 or s.array.windows == 1,
+        lambda s, _: f"the array's windows is {s.array.windows}, the layer compares {s.shape.places} places",
+    ),
+    TilingRule(
         "a bank of a map buffer holds its rows of a map that stays on chip",
         lambda s, needs: needs.map_depth <= s.array.map_depth,
         lambda s, needs: f"{needs.map_depth} words of map_depth={s.array.map_depth}",

@@ -39,7 +39,7 @@ class ScheduledLayer:
     def cycles(self) -> int:
         """Cycles of the array alone, with no stall, fill or drain: positions × steps × tiles."""
         positions = sum(ceil_div(tile.columns, self.shape.positions) for tile in self.tiling.columns.tiles)
-        return self.row_tiles * self.channel_tiles * positions * self.shape.steps * self.shape.repeats
+        return self.row_tiles * self.channel_tiles * positions * self.shape.position_steps * self.shape.repeats
 
     def reasons(self) -> tuple[str, ...]:
         """Why it is tiled so, one line each, for the generated comments."""
@@ -49,9 +49,10 @@ class ScheduledLayer:
         return (
             f"{layer.name}: {shape.filters}×{shape.out_height}×{shape.out_width} in {self.row_tiles} row tile(s) × "
             f"{self.channel_tiles} channel tile(s) × {tiling.columns.count} column tile(s), "
-            f"{shape.steps} cycles a position",
+            f"{shape.position_steps} cycles a position",
             f"{lanes} over the lanes; {self._order()}; {rows}"
             + (f"; max pool {layer.pool_size}/{layer.pool_stride} fused" if layer.pool_size > 1 else "")
+            + (f"; the {shape.places} places of a window are compared" if shape.places > 1 else "")
             + ("; its results are looked up in a table" if layer.table is not None else "")
             + (f"; upsample by {layer.upscale} fused" if layer.upscale > 1 else "")
             + ("; its result stays on chip" if tiling.on_chip else "")

@@ -22,6 +22,7 @@ class LayerShape:
     steps: cycles that the array takes for one position, or for so many ``positions`` of a row at once.
     repeats: frames of a batch that are executed one after the other.
     upscale: how often each value is written in a row, and how many rows of it.
+    places: of a max pool's window, that the array hands through one after the other as positions; 1 for other layers.
     table_depth: values of the table in which results are looked up, 0 where they are not.
     from_chip, to_chip: whether the map that is read, and the one that is written, stays in a map buffer.
     """
@@ -52,6 +53,7 @@ class LayerShape:
     repeats: int = 1
     upscale: int = 1
     table_depth: int = 0
+    places: int = 1
     from_chip: bool = False
     to_chip: bool = False
 
@@ -63,7 +65,12 @@ class LayerShape:
     @property
     def column_positions(self) -> float:
         """Positions of the array for a column that leaves."""
-        return self.pool_stride / self.upscale
+        return self.places * self.pool_stride / self.upscale
+
+    @property
+    def position_steps(self) -> int:
+        """Cycles of the array for one position of the output, or for so many ``positions`` at once."""
+        return self.places * self.steps
 
     @property
     def ahead(self) -> int:
@@ -102,12 +109,15 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         repeats=layer.repeats,
         upscale=layer.upscale,
         table_depth=0 if layer.table is None else TABLE_VALUES,
+        places=layer.places,
     )
 
 
 def _steps(layer: Layer, array: Array) -> int:
-    """Kernel rows × groups of kernel columns × channel blocks."""
+    """Kernel rows × groups of kernel columns × channel blocks; of a window that is compared its blocks alone."""
     height, width = layer.kernel
+    if layer.window > 1:
+        return step_blocks(layer, array)
     if layer.reads_pixels:
         return height * ceil_div(width, array.step_pixels)
     return height * width * step_blocks(layer, array)
@@ -115,8 +125,8 @@ def _steps(layer: Layer, array: Array) -> int:
 
 def _positions(layer: Layer, array: Array) -> int:
     """Columns of the output that are computed together. Two share DSPs at 4 bits, where their inputs are neighbours: a
-    bank of the row buffer gives two neighbouring words a cycle."""
-    return array.packing.positions if layer.stride == 1 else 1
+    bank of the row buffer gives two neighbouring words a cycle. Windows are compared one after the other."""
+    return array.packing.positions if layer.stride == 1 and layer.window == 1 else 1
 
 
 def blocks(channels: int, array: Array) -> int:

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from boards.errors import ScheduleError
+from cnn.network import Padding
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
@@ -20,7 +21,17 @@ from tests.scheduler.quantised import Builder
 from tests.schedules import first_fit, legal_tilings, staying
 
 SMALL = Array(
-    5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, upscale=2, table_depth=256
+    5,
+    8,
+    8,
+    row_depth=1024,
+    weight_depth=512,
+    kept_depth=512,
+    chunk=8,
+    channel_tiles=16,
+    upscale=2,
+    table_depth=256,
+    windows=1,
 )
 ARRAYS = {
     "8 bits": SMALL,
@@ -54,7 +65,19 @@ def curved(bits: int = 8) -> QuantizedNetwork:
     return build.conv(5, 3, wide=True).network()
 
 
-NETWORKS = {"neck": neck, "residual": residual, "curved": curved}
+def pooled(bits: int = 8) -> QuantizedNetwork:
+    """Windows: a stem's, those of a spatial pyramid, of a slice in the middle of a block and of a concat, before an
+    upsample, one without padding, one that is padded left alone, one whose places are all of a map."""
+    build = Builder(3, 14, 11, seed=10, bits=bits).conv(20, 3).window(3, 2, Padding(1, 1, 1, 1)).conv(12, 1)
+    build.at(3).window(5).at(3).window(9).at(3).window(13).concat(6, 5, 4, 3).conv(21, 1)
+    build.part(5, 9).window(2, 1, Padding(0, 1, 1, 0)).upsample().concat(8, 3).window(3, 1, Padding())
+    build.window(2, 3, Padding())
+    build = build.curve() if bits <= 8 else build
+    build.at(8).window(6, 6, Padding()).at(1)
+    return build.window(4, 4).conv(5, 3, wide=True).network()
+
+
+NETWORKS = {"pooled": pooled, "neck": neck, "residual": residual, "curved": curved}
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -88,10 +111,16 @@ def joined(draw: st.DrawFn, bits: int) -> QuantizedNetwork:
         ]
         equal = [i for i in alike if build.nodes[i].shape == here]
         kind = draw(
-            st.sampled_from(("conv", "conv", "depthwise", "pool", "upsample", "concat", "slice", "add", "curve"))
+            st.sampled_from(
+                ("conv", "conv", "depthwise", "pool", "window", "upsample", "concat", "slice", "add", "curve")
+            )
         )
         if kind == "pool" and min(here.height, here.width) >= 2:
             build.pool(draw(st.sampled_from((1, 2))))
+        elif kind == "window":
+            size = draw(st.integers(1, min(6, here.height, here.width)))
+            top, left, bottom, right = (draw(st.integers(0, size - 1)) for _ in range(4))
+            build.window(size, draw(st.integers(1, 4)), Padding(top, left, bottom, right))
         elif kind == "upsample" and max(here.height, here.width) <= 12:
             build.upsample()
         elif kind == "concat" and len(alike) > 1:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from boards.errors import ScheduleError
 from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Upsample
 from cnn.quantized import QConvolution, QNode, QuantizedNetwork
+from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.views import resolve
 from tests.kinds import as_kind
 from tests.scheduler.quantised import Builder
+from tests.schedules import first_fit
 
 
 def node(build: Builder, op: object, shape: Shape, inputs: tuple[int, ...] | None = None) -> Builder:
@@ -97,26 +101,33 @@ def test_all_unsupported_layers_are_listed_with_their_lines() -> None:
 
 
 POOLS = {
-    "size 3": (
-        MaxPool(3, 3, Padding()),
-        Shape(8, 2, 2),
-        "max pool of size 3 stride 3 (size 2 with stride 2",
-    ),
-    "top": (MaxPool(2, 2, Padding(1, 1)), Shape(8, 4, 4), "max pool of size 2 stride 2 (size 2 with stride 2"),
-    "not padded": (
-        MaxPool(2, 1, Padding()),
-        Shape(8, 7, 7),
-        "stride 1 that is not padded right and bottom",
-    ),
+    "size 3": (MaxPool(3, 3, Padding()), Shape(8, 2, 2)),
+    "top": (MaxPool(2, 2, Padding(1, 1)), Shape(8, 4, 4)),
+    "not padded": (MaxPool(2, 1, Padding()), Shape(8, 7, 7)),
 }
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_pools_that_are_not_mapped_are_said(name: str) -> None:
-    op, shape, sentence = POOLS[name]
-    with pytest.raises(ScheduleError, match="cannot map 1 layer") as raised:
-        lower(node(Builder(3, 8, 8).conv(8, 3), op, shape).network())
-    assert sentence in str(raised.value)
+def test_pools_that_are_not_fused_are_windows_of_their_own(name: str) -> None:
+    op, shape = POOLS[name]
+    layers = lower(node(Builder(3, 8, 8).conv(8, 3), op, shape).network())
+    assert [layer.window for layer in layers] == [1, op.size]
+    assert (layers[1].kernel, layers[1].stride, layers[1].padding) == ((op.size, op.size), op.stride, op.padding)
+    assert layers[1].depthwise
+    assert (layers[1].out, layers[1].pool_size) == (shape, 1)
+
+
+def test_nothing_but_a_function_is_fused_behind_a_window() -> None:
+    build = Builder(3, 8, 8).conv(8, 3).window(3).curve(rising=True).pool().window(3).upsample()
+    assert [layer.name for layer in lower(build.network())] == ["conv1", "pool2", "pool4", "pool5", "upsample6"]
+
+
+def test_an_array_without_windows_refuses_a_layer_that_is_one() -> None:
+    array = Array(5, 8, 8, row_depth=1024, weight_depth=512, chunk=8, windows=1)
+    network = Builder(3, 8, 8).conv(8, 3).window(3).network()
+    first_fit(network, array)
+    with pytest.raises(ScheduleError, match=r"has windows where .* windows is 0, the layer compares 9 places"):
+        first_fit(network, replace(array, windows=0))
 
 
 def test_groups_between_one_and_all_are_not_mapped() -> None:

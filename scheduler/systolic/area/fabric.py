@@ -41,7 +41,8 @@ def fabric(array: Array) -> Fabric:
     rotation = array.packing.positions * array.rows * word * ceil_div(array.rows - 1, 3)
     windows = array.packing.positions * array.rows * word * ceil_div(array.word_pixels, 3)
     requantisers = array.save_rows * array.columns * (SUM_BITS + 2 * 48 + 64)  # bias, rounding, shift by 4:1 stages
-    pools = 2 * array.rows * array.columns * SUM_BITS
+    # Comparators; and where windows are compared, what is kept of one: the sum that came, or the larger one.
+    pools = (2 + array.windows) * array.rows * array.columns * SUM_BITS
     # What a row takes in a step, delayed for each DSP of a chain by a cycle more than for the one before.
     taken = array.rows * word * (array.columns + array.packing.positions)
     delays = taken * (array.pack_chain + 1) // 2

@@ -144,7 +144,7 @@ class PassGrid:
     @cached_property
     def feeds(self) -> Times:
         """Cycles in which the array takes the positions of one tile."""
-        return ceiling(self.tilings.width / self.shape.positions) * self.shape.steps
+        return ceiling(self.tilings.width / self.shape.positions) * self.shape.position_steps
 
     @cached_property
     def columns(self) -> Times:

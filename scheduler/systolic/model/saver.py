@@ -104,7 +104,7 @@ def tile_save(grid: PassGrid, saved_rows: int, blocks: int, last: bool) -> TileS
     pipelines drain."""
     arrays, shape = grid.arrays, grid.shape
     groups = ceiling(saved_rows / arrays.save_rows)
-    pool_cycles = groups + (shape.pool_stride - 1)
+    pool_cycles = groups + (shape.places * shape.pool_stride - 1)
     frozen = 0 if last else np.minimum(ceiling(FROZEN_GROUPS / groups) * grid.column_cycles, grid.feeds)
     skew = skew_of(arrays.rows)
     standing = (skew + ARRAY_STAGES) / shape.steps * shape.positions / shape.column_positions + FROZEN_GROUPS / groups

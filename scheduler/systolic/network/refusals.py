@@ -47,7 +47,7 @@ INPUTS, CONVOLUTIONS, CONNECTED, AVERAGES, ADDS, ACTIVATIONS = (
 )
 """Operations of float networks and of quantised ones: what can be mapped is the same."""
 
-ONLY_STREAMED = (Add, QAdd, Concat, MaxPool, Reorg, Slice, Upsample)
+ONLY_STREAMED = (Add, QAdd, Concat, Reorg, Slice, Upsample)
 """Operations of which the streaming style has more than the array."""
 
 MAX_STRIDE = 4
@@ -99,20 +99,18 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
         node.op, (*CONVOLUTIONS, *CONNECTED)
     ):
         return "the first layer has to be a convolution or connected"
-    return _refuse_shape(node, sources[0])
+    return _refuse_shape(node)
 
 
-def _refuse_shape(node: Node | QNode, source: Node | QNode) -> str | None:
+def _refuse_shape(node: Node | QNode) -> str | None:
     """Why the array cannot map a node that reads what it can read, and whose activation it has."""
     if isinstance(node.op, CONVOLUTIONS):
         return _refuse_groups(node.op)
-    if isinstance(node.op, MaxPool):
-        return _refuse_pool(node.op, source.shape, node.shape)
     if isinstance(node.op, Upsample):
         return _refuse_upsample(node.op)
     if isinstance(node.op, ADDS) and len(node.inputs) > MAX_STRIDE:
         return f"add of {len(node.inputs)} maps (at most {MAX_STRIDE}: as many rows as the stride)"
-    mapped = (Concat, Slice, *CONNECTED, *AVERAGES, *ADDS, *ACTIVATIONS)
+    mapped = (Concat, Slice, MaxPool, *CONNECTED, *AVERAGES, *ADDS, *ACTIVATIONS)
     return None if isinstance(node.op, mapped) else f"{_kind(node.op)} has no mapping"
 
 
@@ -131,10 +129,9 @@ def _refuse_groups(op: Convolution | QConvolution) -> str | None:
     return None if op.groups == 1 or depthwise else f"groups={op.groups} (1, or as many as filters and channels)"
 
 
-def _refuse_pool(op: MaxPool, source: Shape, pooled: Shape) -> str | None:
-    if op.padding.top or op.padding.left or (op.size, op.stride) not in ((2, 2), (2, 1)):
-        required = "size 2 with stride 2, or stride 1 padded right and bottom"
-        return f"max pool of size {op.size} stride {op.stride} ({required})"
-    if op.stride == 1 and (pooled.height, pooled.width) != (source.height, source.width):
-        return "max pool of size 2 stride 1 that is not padded right and bottom"
-    return None
+def fusible(op: MaxPool, source: Shape, pooled: Shape) -> bool:
+    """Whether the Saver pools behind the layer before: windows of size 2 with stride 2, or with stride 1 and padded
+    right and bottom. Others are a layer of their own."""
+    if op.padding.top or op.padding.left or op.size != 2:
+        return False
+    return op.stride == 2 or (op.stride == 1 and (pooled.height, pooled.width) == (source.height, source.width))

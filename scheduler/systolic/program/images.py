@@ -69,7 +69,7 @@ def _pixel_steps(layer: Layer, array: Array) -> Weights:
 def _depthwise_steps(layer: Layer, array: Array) -> Weights:
     """[tile, ky, kx, block, lane, column], non-zero only where block · lanes + lane = column."""
     weights = _pad_axis(layer.weights, 0, array.columns)
-    height, width = layer.kernel
+    height, width = weights.shape[2:]
     tiles = weights.reshape(-1, array.columns, height, width).transpose(0, 2, 3, 1)
     out = np.zeros((*tiles.shape[:3], array.columns, array.columns), tiles.dtype)
     column = np.arange(array.columns)

@@ -113,7 +113,7 @@ def pass_fields(one_pass: Pass) -> dict[str, int]:
         **_feed_fields(scheduled, tile),
         **_weight_fields(scheduled),
         "kernel_height": layer.kernel[0],
-        "kernel_groups": shape.steps // (layer.kernel[0] * tile_blocks),
+        "kernel_groups": shape.position_steps // (layer.kernel[0] * tile_blocks),
         "group_pixels": array.step_pixels if layer.reads_pixels else 1,
         "stride": layer.stride,
         "advance": shape.positions if layer.stride == 1 else layer.column_stride,
@@ -135,14 +135,14 @@ def pass_fields(one_pass: Pass) -> dict[str, int]:
         "first_step": one_pass.first_step,
         "requantiser_base": one_pass.requantiser_base,
         "pool_size": layer.pool_size,
-        "pool_stride": layer.pool_stride,
+        "pool_stride": layer.pool_stride if layer.window == 1 else 0,
         "upscale": layer.upscale,
     }
 
 
 def _feed_fields(scheduled: ScheduledLayer, tile: ColumnTile) -> dict[str, int]:
     """Steps that the array takes from one tile of rows, with one tile of weights, in the whole pass."""
-    tile_steps = ceil_div(tile.columns, scheduled.shape.positions) * scheduled.shape.steps
+    tile_steps = ceil_div(tile.columns, scheduled.shape.positions) * scheduled.shape.position_steps
     inputs_resident = scheduled.tiling.inputs_resident
     return {
         "row_feeds": tile_steps * (1 if inputs_resident else scheduled.channel_tiles),

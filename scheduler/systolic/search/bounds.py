@@ -62,7 +62,7 @@ class _PassBound:
         geometry, shape = self.geometry, self.shape
         tiles = ceil_div(shape.filters, geometry.columns)
         positions = ceil_div(shape.out_width, shape.positions)
-        compute = ceil_div(shape.out_height, geometry.rows) * tiles * positions * shape.steps
+        compute = ceil_div(shape.out_height, geometry.rows) * tiles * positions * shape.position_steps
         loaded = (tiles - 1 + first) * shape.steps
         start = max(self.fill, self._arrival(shape.steps)) if first else self.fill
         end = max(start + compute, self._arrival(loaded) + shape.steps) + least_drain(shape, geometry.rows, self.ddr)

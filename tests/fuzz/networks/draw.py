@@ -132,6 +132,7 @@ def drawn_array(dice: Dice) -> tuple[Array, str]:
             map_depth=dice.pick((0, 0, 256, 512, 1024)),
             upscale=dice.pick((1, 2, 2, 2)),
             table_depth=dice.pick((0, 256, 256, 256)),
+            windows=dice.pick((0, 1, 1, 1)),
         )
         positive, *relations = RULES
         if not (positive.holds(array) and all(rule.holds(array) for rule in relations)):

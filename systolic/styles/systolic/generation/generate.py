@@ -182,6 +182,7 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
         Parameter("KEPT_DEPTH", array.kept_depth, "sums that may wait for the tile below"),
         Parameter("MAP_DEPTH", array.map_depth, "words of a bank of a map buffer, 0: no map stays on chip"),
         Parameter("UPSCALE", array.upscale, "times that a value is written in a row, and rows of it, at most"),
+        Parameter("WINDOWS", array.windows, "1: max pools of any window are passes of their own, 0: there is none"),
         Parameter("TABLE_DEPTH", array.table_depth, "values of the table that a function is looked up in, 0: none is"),
         Parameter("CHUNK", array.chunk, "columns arranged before a row piece is written"),
         Parameter("CHANNEL_TILES", array.channel_tiles, "channel tiles whose requantisers are kept"),
