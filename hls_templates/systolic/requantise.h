@@ -116,7 +116,7 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
                 const result_t value = requantise_value(in.row[r].column[n], by, pass.low, pass.high);
-                out.value[r][n] = looks_up ? table[r][n][uint8_t(value) % TABLE_WORDS] : value;
+                out.value[r][n] = looks_up ? table[r][n][uint8_t(value) & (TABLE_WORDS - 1)] : value;
             }
         }
         results.write(out);

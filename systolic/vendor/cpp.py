@@ -224,6 +224,7 @@ def _value(node: ast.expr, constants: Mapping[str, str], levels: int) -> int | N
 _NO_FUNCTION = frozenset(["if", "for", "while", "switch", "catch", "return", "sizeof"])
 _PROCESS = re.compile(r'\bSYSTOLIC_PROCESS\(\s*"([^"]*)"')
 _PIPELINE = re.compile(r"\bSYSTOLIC_PIPELINE\(([^(),]*),([^()]*)\)")
+_BOUND = re.compile(r"; *\w+ *<([^;<=>]*);[^;]*$")
 _STORAGE = re.compile(r"HLS\s+BIND_STORAGE\s+variable\s*=\s*(\w+)[^\n]*?\bimpl\s*=\s*(\w+)")
 
 
@@ -294,7 +295,7 @@ def _function(file: str, text: str, span: tuple[int, int], head: _Head, constant
         template[1] if template else "",
         " ".join(head.parameters.split()),
         body,
-        tuple(loops),
+        tuple(loop for loop in loops if loop is not None),
         storages,
         process[1] if process else "",
     )
@@ -302,14 +303,18 @@ def _function(file: str, text: str, span: tuple[int, int], head: _Head, constant
 
 def _loop(
     function: str, file: str, text: str, position: int, pipeline: re.Match[str], constants: Mapping[str, str]
-) -> DeclaredLoop:
-    """Of the loop whose body ``position`` is in; its line is that of the keyword."""
+) -> DeclaredLoop | None:
+    """Of the loop whose body ``position`` is in; its line is that of the keyword. None of a loop of no iterations,
+    which a compiler leaves out."""
     depth, directive = 0, text.count("\n", 0, position) + 1
     while position > 0 and depth >= 0:
         position -= 1
         depth += (text[position] == "}") - (text[position] == "{")
     code = text[:position].rstrip()
     if code.endswith(")"):
+        bound = _BOUND.search(code, _opening(code))
+        if bound and constant(bound[1], constants) == 0:
+            return None
         code = code[: _opening(code)].rstrip()
     line = code.count("\n") + 1
     return DeclaredLoop(

@@ -34,7 +34,7 @@ from hls_templates.systolic.sources import (
 )
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.placement import place
-from scheduler.systolic.area.resources import IMPLS, PLACED, PRIMITIVES, PRODUCT_IMPLS, PRODUCTS
+from scheduler.systolic.area.resources import IMPLS, PLACED, PRIMITIVES, PRODUCT_IMPLS, PRODUCTS, TABLES
 from scheduler.systolic.array import PACKINGS, Array, Packing
 from scheduler.systolic.program.emit import emit
 from systolic.execution.build import ap_int_folder
@@ -173,7 +173,7 @@ def test_parameters_carry_their_reasons() -> None:
     assert "#define WEIGHT_MEMORY lutram  // 8 × 256 words of 64 bits in 3,072 LUTRAM\n" in text
 
 
-MACROS = {buffer.name: buffer.macro for buffer in PLACED}
+MACROS = {buffer.name: buffer.macro for buffer in (*PLACED, TABLES)}
 
 
 @pytest.mark.parametrize("bram36", [312, 60], ids=["room", "short of BRAM"])
@@ -186,7 +186,7 @@ def test_the_code_has_the_primitives_that_were_chosen(bram36: int) -> None:
     assert len(set(chosen.values())) > 1
     made = systolic_sources(values(array, board))
     assert dict(re.findall(r"^#define (\w+_(?:MEMORY|PRODUCT)) (\w+)", made["parameters.h"], re.M)) == {
-        MACROS[name]: impl for name, impl in chosen.items()
+        MACROS[name]: impl for name, impl in [*chosen.items(), (TABLES.name, "lutram")]
     }
     for name, impl in chosen.items():
         assert re.search(rf"^//   {name}: .* in [\d,]+ {PRIMITIVES[impl]}$", made["top.cpp"], re.M)

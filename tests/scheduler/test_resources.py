@@ -17,6 +17,7 @@ from scheduler.systolic.area.resources import (
     FIFOS,
     PLACED,
     PRODUCTS,
+    TABLES,
     Usage,
     area,
     built,
@@ -101,9 +102,9 @@ def test_every_buffer_of_the_includes_is_counted_and_bound() -> None:
     top = TOP.read_text().replace("map_buffer_{{ buffer }}", "map_buffer")
     text = "\n".join([top, *fixed_files(*include_folders("systolic")).values()])
     bound = re.findall(r"BIND_STORAGE variable = (\w+) type = ram_s2p impl = (\w+)", text)
-    assert sorted(macro for _, macro in bound) == sorted(buffer.macro for buffer in BUFFERS)
+    assert sorted(macro for _, macro in bound) == sorted(buffer.macro for buffer in (*BUFFERS, TABLES))
     memories = re.findall(
-        r"static (?:lanes_t|sums_t|channel_word_t|arranged_t|row_buffer_t|weight_buffer_t|map_buffer_t) (\w+)(?:\[|;)",
+        r"static (?:lanes_t|sums_t|channel_word_t|arranged_t|result_t|row_buffer_t|weight_buffer_t|map_buffer_t) (\w+)(?:\[|;)",
         text,
     )
     assert sorted(memories) == sorted(name for name, _ in bound)

@@ -130,12 +130,14 @@ def test_a_planted_defect_is_found_with_its_line(design: Path, tmp_path: Path, d
 
 
 def test_every_loop_of_the_sources_is_checked(design: Path, report: DesignCheck) -> None:
+    """But one of no iterations: this array has no table."""
     marks = {
         f"{path.name}:{text[: mark.end()].count(chr(10)) + 1}"
         for path in (design / "src").iterdir()
         if path.name != "instrument.h"
         for text in [path.read_text("utf-8")]
         for mark in MARK.finditer(text)
+        if not text[: mark.start()].endswith("i < TABLE_DEPTH; ++i) {\n")
     }
     assert marks == {loop.source for loop in report.loops}
 
