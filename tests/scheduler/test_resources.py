@@ -104,7 +104,8 @@ def test_every_buffer_of_the_includes_is_counted_and_bound() -> None:
     bound = re.findall(r"BIND_STORAGE variable = (\w+) type = ram_s2p impl = (\w+)", text)
     assert sorted(macro for _, macro in bound) == sorted(buffer.macro for buffer in (*BUFFERS, TABLES))
     memories = re.findall(
-        r"static (?:lanes_t|sums_t|channel_word_t|arranged_t|result_t|row_buffer_t|weight_buffer_t|map_buffer_t) (\w+)(?:\[|;)",
+        r"static (?:lanes_t|sums_t|channel_word_t|arranged_t|result_t|row_buffer_t|weight_buffer_t|map_buffer_t) (\w+)"
+        r"(?:\[|;)",
         text,
     )
     assert sorted(memories) == sorted(name for name, _ in bound)
