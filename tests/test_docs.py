@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +16,11 @@ import pytest
 
 from benchmarks.house import measure, report
 from systolic.cli.main import parser
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -183,6 +189,17 @@ def test_the_reference_has_every_command_and_option() -> None:
 def test_every_command_is_shown_on_a_page() -> None:
     shown = {words[1] for page in PAGES for words in command_lines(page)}
     assert set(pages.subcommands(parser())) - shown == set()
+
+
+def test_the_install_page_has_every_extra_and_every_package_that_others_may_hide() -> None:
+    page = (ROOT / "docs/how-to/install.md").read_text("utf-8")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    extras = settings["project"]["optional-dependencies"]
+    assert {row[0].strip("`") for row in _rows(page)[2:]} == set(extras)
+    (names,) = re.findall(r"have plain names: (.*?)\.\n", page, re.DOTALL)
+    assert set(re.findall(r"`(\w+)`", names)) == {
+        name.split(".")[0] for name in settings["tool"]["setuptools"]["packages"]
+    }
 
 
 def test_what_is_generated_into_a_page_leaves_no_mark() -> None:
