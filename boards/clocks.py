@@ -5,8 +5,8 @@ Source: UG1085 and UG1087 (PL0_REF_CTRL) for Zynq UltraScale+, UG585 (FPGA0_CLK_
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
+from functools import cache
 
 from boards.facts import Clock, Pll
 
@@ -14,7 +14,8 @@ LARGEST_DIVISOR = 63
 """Both dividers behind a PLL have 6 bits."""
 
 
-def clocks_up_to(plls: Iterable[Pll], limit_mhz: float) -> tuple[Clock, ...]:
+@cache
+def clocks_up_to(plls: tuple[Pll, ...], limit_mhz: float) -> tuple[Clock, ...]:
     """Every clock of ``plls`` up to ``limit_mhz``, ascending.
 
     Where two PLLs make the same clock, it is that of the PLL declared first: the board's preset uses that one.

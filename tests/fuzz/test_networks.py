@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -103,6 +104,20 @@ def test_crashes_hangs_and_tracebacks_are_failures(
     outcome = try_case(case, cache)
     assert (outcome.state, outcome.stage) == ("failed", "native")
     assert outcome.sentence.startswith(sentence)
+
+
+def _waits(_: Any) -> None:
+    time.sleep(3600)
+
+
+def test_a_case_that_waits_for_nothing_is_a_hang(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a case takes long; one that hangs uses no processor time."""
+    monkeypatch.setitem(checks.CHECKS, "native", _waits)
+    monkeypatch.setattr(trial, "WAIT_SECONDS", 1)
+    monkeypatch.setattr(trial, "LEAST_SECONDS", 0.1)
+    outcome = try_case(replace(read_case(TERNARY.read_text("utf-8")), checks=("native",)), cache)
+    assert (outcome.state, outcome.stage) == ("failed", "time")
+    assert outcome.sentence == "it waits: less than 0.1 s of processor time in 1 s"
 
 
 # --- failures become small ---------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import tempfile
@@ -22,6 +23,9 @@ SHRINK_SECONDS = 300.0
 """For one failure; of failures with the same signature only the first is shrunk."""
 
 TOLD_EVERY = 50
+
+IMPORTED_LATER = ("matplotlib.figure", "ortools.sat.python.cp_model", "scipy.optimize")
+"""What some cases import, for a second each: the process that they are forked from has it already."""
 
 
 @dataclass
@@ -91,6 +95,8 @@ def run(campaign: Campaign) -> int:
 
 def outcomes(campaign: Campaign, cache: Path) -> Iterator[tuple[int, Case, Outcome]]:
     """As they come, ``campaign.workers`` at once. cache: a folder for compiled code."""
+    for module in IMPORTED_LATER:
+        importlib.import_module(module)
     at_work: dict[int, Trial] = {}
     numbers = campaign.numbers()
     number = next(numbers, None)
