@@ -175,8 +175,11 @@ def test_what_ends_a_stream_is_raised_and_reset_cures_it(
     results: list[Any] = []
     with pytest.raises(HostError, match=sentence) as caught:
         results.extend(yolo.stream(frames, verify_every=verify_every))
-    assert AT <= caught.value.index < AT + (verify_every or 1)  # type: ignore[attr-defined]
-    check(results[:AT], wanted[:AT])
+    # A word that changes in DDR may be seen with the frame before, which is looked at while the next one runs.
+    ahead = int(what["kind"] == "corrupt word")
+    assert AT - ahead <= caught.value.index < AT + (verify_every or 1)  # type: ignore[attr-defined]
+    assert len(results) >= AT - ahead
+    check(results[:AT], wanted[: min(AT, len(results))])
     del caught  # its frames hold buffers
     if what["kind"] == "hang":
         with pytest.raises(HostError, match=r"the accelerator stopped earlier \(the stream did not end .*reset\(\) fi"):
