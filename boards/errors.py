@@ -94,6 +94,10 @@ class PictureError(SystolicError):
     """A file is not a picture that can be used."""
 
 
+class LabelError(SystolicError):
+    """What a dataset says is on its pictures is not usable; the sentence names file and line."""
+
+
 class HostError(SystolicError):
     """The accelerator, on the board or simulated, did not do what the host asked."""
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from boards.errors import BoardError as BoardError
     from boards.errors import GenerateError as GenerateError
     from boards.errors import HostError as HostError
+    from boards.errors import LabelError as LabelError
     from boards.errors import NetworkError as NetworkError
     from boards.errors import PictureError as PictureError
     from boards.errors import QuantiseError as QuantiseError
@@ -82,6 +83,7 @@ _PLACES = {
             "BoardError",
             "GenerateError",
             "HostError",
+            "LabelError",
             "NetworkError",
             "PictureError",
             "QuantiseError",
@@ -115,6 +117,7 @@ __all__ = [
     "GenerateError",
     "GeneratedDesign",
     "HostError",
+    "LabelError",
     "Model",
     "NetworkError",
     "ParetoFront",

@@ -17,12 +17,13 @@ def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[Netwo
     layer_of: node → index in ``layers``.
     """
     return tuple(
-        _head(node.op, layer_of[resolve(network, node.inputs[0])])
+        NetworkHead(layer_of[resolve(network, node.inputs[0])], head_of(node.op))
         for node in network.nodes
         if on_host(node.op) and isinstance(node.op, Detection)
     )
 
 
-def _head(op: Detection, layer: int) -> NetworkHead:
+def head_of(op: Detection) -> Head:
+    """What the host decodes by."""
     anchors = tuple((float(width), float(height)) for width, height in op.anchors)
-    return NetworkHead(layer, Head(op.kind, anchors, op.classes, op.coords, op.softmax, tuple(op.bias), op.scale_xy))
+    return Head(op.kind, anchors, op.classes, op.coords, op.softmax, tuple(op.bias), op.scale_xy)

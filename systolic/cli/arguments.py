@@ -10,6 +10,9 @@ from typing import TypeAlias
 from boards.errors import GenerateError, ScheduleError
 from cnn import zoo
 from cnn.quantisation.quantise import FORMATS
+from host.vision.picture import FITS
+from systolic.model import Calibration, sample_pictures
+from systolic.pictures import picture_files
 from systolic.styles.options import SHARE_ARGUMENTS, Argument
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse has no public name for it
@@ -47,6 +50,38 @@ def add_shapes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, help="random weights from this seed (default without --weights: 1)")
     parser.add_argument("--size", type=size, metavar="WxH", help="input size instead of the network's own")
     add_cut(parser)
+
+
+def add_numbers(parser: argparse.ArgumentParser) -> None:
+    """What a network has beside its layers: numbers, names, an input size and an end."""
+    parser.add_argument("--weights", type=Path, help="darknet weights of a .cfg, the .npz of a .json")
+    parser.add_argument("--names", type=Path, help="labels, one a line")
+    parser.add_argument("--seed", type=int, help="random weights from this seed instead of trained ones")
+    parser.add_argument("--size", type=size, metavar="WxH", help="input size instead of the network's own")
+    add_cut(parser)
+
+
+def add_quantising(parser: argparse.ArgumentParser) -> None:
+    """How integers are made of a float network."""
+    parser.add_argument(
+        "--calibrate",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="PICTURE",
+        help="pictures, or folders of them, to measure activation ranges on (default: the embedded samples)",
+    )
+    parser.add_argument("--method", default="mse", choices=("max", "percentile", "mse"), help="how ranges are chosen")
+    parser.add_argument(
+        "--fit", choices=tuple(FITS), help="how pictures are brought to size (default: as the network was trained)"
+    )
+    add_bits(parser)
+
+
+def calibration_from(options: argparse.Namespace) -> Calibration:
+    """What ``add_quantising`` asked for. PictureError for a folder without pictures."""
+    pictures = picture_files(options.calibrate) or sample_pictures()
+    return Calibration(pictures, options.method, options.fit, options.bits)
 
 
 def add_cut(parser: argparse.ArgumentParser) -> None:

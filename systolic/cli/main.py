@@ -14,24 +14,22 @@ from systolic import __version__
 from systolic.cli.commands import (
     boards,
     check,
-    compare,
     demo,
-    fold,
+    evaluate,
     generate,
     package,
-    pareto,
     run,
-    schedule,
     simulate,
     vendor,
 )
+from systolic.cli.commands.searches import compare, fold, pareto, schedule
 from systolic.cli.output import check_files
 from systolic.cli.stopping import Stopped, stopped_by_signals
 
 LONGEST_SENTENCE = 2900
 """Characters of what is refused: a path may have thousands."""
 
-COMMANDS = (demo, boards, generate, check, simulate, run, schedule, compare, pareto, fold, package, vendor)
+COMMANDS = (demo, boards, generate, check, simulate, run, evaluate, schedule, compare, pareto, fold, package, vendor)
 """In the order of ``--help``."""
 
 

@@ -10,27 +10,25 @@ from typing import Any
 from boards import board as board_room
 from boards.errors import GenerateError
 from cnn.network import Detection
-from host.vision.picture import FITS
 from systolic.checking.design import clock_sentence
 from systolic.cli.arguments import (
     NETWORK_HELP,
     Parsers,
     add_arguments,
-    add_bits,
     add_board,
-    add_cut,
     add_json,
+    add_numbers,
+    add_quantising,
+    calibration_from,
     check_network,
     command,
     named,
-    size,
 )
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.designs import GeneratedDesign, Target, make
 from systolic.files import output_folder
-from systolic.model import Calibration, Model, load_model, networks, sample_pictures
-from systolic.pictures import picture_files
+from systolic.model import Model, load_model, networks, sample_pictures
 from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS, flags_set
 from systolic.styles.registry import STYLES, default_style
 
@@ -42,11 +40,7 @@ def add(parsers: Parsers) -> None:
     parser = command(parsers, "generate", run, "generate the accelerator of a trained network", EXAMPLE)
     parser.add_argument("network", metavar="NET", help=f"{NETWORK_HELP}: see systolic generate list")
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="new folder for the design")
-    parser.add_argument("--weights", type=Path, help="darknet weights of a .cfg, the .npz of a .json")
-    parser.add_argument("--names", type=Path, help="labels, one a line")
-    parser.add_argument("--seed", type=int, help="random weights from this seed instead of trained ones")
-    parser.add_argument("--size", type=size, metavar="WxH", help="input size instead of the network's own")
-    add_cut(parser)
+    add_numbers(parser)
     add_board(parser, "zcu104")
     parser.add_argument(
         "--clock",
@@ -54,19 +48,7 @@ def add(parsers: Parsers) -> None:
         metavar="MHZ",
         help="target clock; default: the best for the array that is searched, else the highest that the board makes",
     )
-    parser.add_argument(
-        "--calibrate",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="PICTURE",
-        help="pictures, or folders of them, to measure activation ranges on (default: the embedded samples)",
-    )
-    parser.add_argument("--method", default="mse", choices=("max", "percentile", "mse"), help="how ranges are chosen")
-    parser.add_argument(
-        "--fit", choices=tuple(FITS), help="how pictures are brought to size (default: as the network was trained)"
-    )
-    add_bits(parser)
+    add_quantising(parser)
     add_arguments(parser, (*DDR_ARGUMENTS, *SHARE_ARGUMENTS))
     summaries = ", or ".join(f"{name}: {style.summary}" for name, style in STYLES.items())
     parser.add_argument(
@@ -89,9 +71,7 @@ def run(options: argparse.Namespace) -> int:
     check_network(options.network)
     check_style(options)
     board = board_room.load(options.board)
-    calibration = Calibration(
-        picture_files(options.calibrate) or sample_pictures(), options.method, options.fit, options.bits
-    )
+    calibration = calibration_from(options)
     with output_folder(options.output, options.force) as output, StatusLine() as status:
         status.tell("reading the network")
         model = load_model(options.network, options.weights, options.names, options.seed, options.size, options.cut)

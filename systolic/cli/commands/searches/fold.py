@@ -17,7 +17,7 @@ from systolic.cli.arguments import (
     check_network,
     command,
 )
-from systolic.cli.commands.schedule import read_shapes
+from systolic.cli.commands.searches.schedule import read_shapes
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
 from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS

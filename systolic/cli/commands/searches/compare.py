@@ -19,7 +19,7 @@ from systolic.cli.arguments import (
     check_search,
     command,
 )
-from systolic.cli.commands.schedule import read_shapes
+from systolic.cli.commands.searches.schedule import read_shapes
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
 from systolic.styles.options import DDR_ARGUMENTS, Argument, budget_from

@@ -1,0 +1,117 @@
+"""``systolic evaluate``: how good a network is on labelled pictures, floats beside integers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from boards.errors import GenerateError, LabelError
+from host.contract.manifest import is_design
+from host.vision.detection import OVERLAP, THRESHOLD
+from host.vision.drawing import check_picture
+from systolic.cli.arguments import (
+    NETWORK_HELP,
+    Parsers,
+    add_json,
+    add_numbers,
+    add_quantising,
+    calibration_from,
+    check_network,
+    command,
+    named,
+)
+from systolic.cli.output import give
+from systolic.cli.progress import StatusLine
+from systolic.evaluation.evaluate import Wishes, evaluate
+from systolic.evaluation.frames import Subject
+from systolic.evaluation.pool import cores
+from systolic.evaluation.worst import save_worst
+from systolic.model import load_model, quantise_model, reload
+from systolic.styles.registry import open_design
+from systolic.styles.style import OpenedDesign
+
+EXAMPLE = "systolic evaluate yolo.cfg --weights yolo.weights --names voc.names --data VOC2007 --split test"
+OF_A_NETWORK = ("weights", "names", "seed", "size", "cut", "calibrate", "fit", "bits")
+"""Options that a generated design has answered."""
+
+
+def add(parsers: Parsers) -> None:
+    """The command's arguments."""
+    parser = command(
+        parsers, "evaluate", run, "how good a network is on your labelled pictures: floats beside integers", EXAMPLE
+    )
+    parser.add_argument("network", metavar="NET|DIR", help=f"{NETWORK_HELP}, or a generated design")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        required=True,
+        metavar="FOLDER",
+        help="pictures with labels of darknet or YOLO, VOC, COCO, DAC-SDC, or a folder a class; without labels floats "
+        "and integers are compared with each other",
+    )
+    parser.add_argument("--split", help="the part of a set that has several, such as val")
+    parser.add_argument("--pictures", type=int, metavar="N", help="of the set, evenly spread (default: all)")
+    parser.add_argument(
+        "--executed", type=int, default=0, metavar="N", help="also run the first N pictures on the design in DIR"
+    )
+    parser.add_argument("--threshold", type=float, default=THRESHOLD, help="least probability (default: %(default)s)")
+    parser.add_argument(
+        "--overlap", type=float, default=OVERLAP, help="greatest overlap of two boxes of a class (default: %(default)s)"
+    )
+    parser.add_argument("--worst", type=Path, metavar="FILE", help="a picture of the cases that differ most")
+    parser.add_argument("--workers", type=int, default=cores(), metavar="N", help="processes (default: one a core)")
+    add_numbers(parser)
+    add_quantising(parser)
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """JSON: ``Evaluation.values``. 1 where an executed integer differs from the golden model."""
+    _check(options)
+    wishes = Wishes(options.data, options.split, options.pictures, options.threshold, options.workers, options.executed)
+    with StatusLine() as status:
+        subject, design = _subject(options, status)
+        evaluation = evaluate(subject, wishes, design, status.tell)
+        if options.worst is not None:
+            status.tell("drawing")
+            save_worst(evaluation, options.worst)
+    for warning in evaluation.warnings:
+        print(f"systolic: {warning}", file=sys.stderr)
+    written = f"\n\nworst cases in {options.worst}" if options.worst is not None else ""
+    give(options, evaluation.values(), evaluation.text() + written)
+    return 1 if evaluation.executed is not None and evaluation.executed.mismatches else 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    for name in ("threshold", "overlap"):
+        share = getattr(options, name)
+        if not 0 <= share <= 1:
+            raise LabelError(f"--{name} is 0…1, not {share:g}")
+    for name, least in (("workers", 1), ("executed", 0), ("pictures", 1)):
+        value = getattr(options, name)
+        if value is not None and value < least:
+            raise LabelError(f"--{name} is a whole number, {least} or more, not {value}")
+    if options.worst is not None:
+        check_picture(options.worst)
+
+
+def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, OpenedDesign | None]:
+    """A generated design's network, or one that is quantised now."""
+    folder = Path(options.network)
+    if is_design(folder):
+        given = [f"--{name}" for name in OF_A_NETWORK if getattr(options, name)]
+        if given:
+            raise GenerateError(f"{folder} is generated, and {named(given)} decided there; leave out {given[0]}")
+        design = open_design(folder)
+        network = replace(reload(folder), labels=tuple(design.manifest.labels))
+        return Subject(network, design.network, design.manifest.fit, options.overlap), design
+    if options.executed:
+        raise GenerateError(f"--executed runs a generated design, and {options.network} is none: generate it first")
+    check_network(options.network)
+    status.tell("reading the network")
+    model = load_model(options.network, options.weights, options.names, options.seed, options.size, options.cut)
+    calibration = calibration_from(options)
+    quantised = quantise_model(model, calibration, status.tell)
+    return Subject(model.network, quantised, calibration.fit or model.fit, options.overlap), None

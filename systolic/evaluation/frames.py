@@ -1,0 +1,141 @@
+"""One picture through the float network and the golden model to boxes or classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.float_model import run_float
+from cnn.integer_model import dequantise, run_integer
+from cnn.network import Detection as DetectionHead
+from cnn.network import FloatArray, Network
+from cnn.quantisation.fidelity import heads
+from cnn.quantized import QuantizedNetwork
+from host.vision.channels import load_frame, network_input, to_draw_on
+from host.vision.detection import Detection, Head, Score, classify, detect
+from host.vision.placement import Placement
+from systolic.manifest import head_of
+
+LEAST_PROBABILITY = 0.005
+"""Of the boxes that average precision ranks; darknet's own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What is evaluated. quantised: of the same nodes as ``network``. fit: one of FITS.
+
+    overlap: the greatest of two boxes of a class.
+    """
+
+    network: Network
+    quantised: QuantizedNetwork
+    fit: str
+    overlap: float
+
+    @cached_property
+    def heads(self) -> tuple[tuple[int, Head], ...]:
+        """Each detection head with the node that it reads."""
+        nodes = self.network.nodes
+        return tuple((node.inputs[0], head_of(node.op)) for node in nodes if isinstance(node.op, DetectionHead))
+
+    @cached_property
+    def outputs(self) -> tuple[int, ...]:
+        """Nodes whose integers leave the accelerator."""
+        return heads(self.quantised)
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether it gives one value a class, and nothing else."""
+        if self.heads or len(self.outputs) != 1:
+            return False
+        shape = self.network.nodes[self.outputs[0]].shape
+        return shape.channels > 1 and shape.height == shape.width == 1
+
+    @property
+    def classes(self) -> int:
+        """How many it tells apart."""
+        if self.is_classifier:
+            return self.network.nodes[self.outputs[0]].shape.channels
+        return max((head.classes for _, head in self.heads), default=0)
+
+    @property
+    def sees_one_object(self) -> bool:
+        """Whether its head gives one box a picture."""
+        return any(head.kind == "one-object" for _, head in self.heads)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """detections: in pixels of the picture, clipped to its edges. scores: of a classifier."""
+
+    detections: tuple[Detection, ...] = ()
+    scores: tuple[Score, ...] = ()
+
+    def above(self, threshold: float) -> tuple[Detection, ...]:
+        """Those that a user is shown."""
+        return tuple(detection for detection in self.detections if detection.probability > threshold)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One picture. signal, noise: of each output, Σ float² and Σ (float − integer · scale)²."""
+
+    width: int
+    height: int
+    floats: Seen
+    integers: Seen
+    signal: tuple[float, ...]
+    noise: tuple[float, ...]
+
+
+def compute(subject: Subject, path: Path) -> Frame:
+    """The picture of a file. PictureError where it is none."""
+    shape = subject.network.input_shape
+    frame = load_frame(path)
+    pixels, placement = network_input(frame, (shape.channels, shape.height, shape.width), subject.fit)
+    exact = run_float(subject.network, pixels.astype(np.float32) / np.float32(255))
+    near = golden_outputs(subject, pixels)
+    ratios = [_energies(exact[node], near[node]) for node in subject.outputs]
+    height, width = to_draw_on(frame).shape[:2]
+    values = {node: exact[node] for node in near}
+    return Frame(
+        width,
+        height,
+        see(subject, values, placement),
+        see(subject, near, placement),
+        tuple(signal for signal, _ in ratios),
+        tuple(noise for _, noise in ratios),
+    )
+
+
+def golden_outputs(subject: Subject, pixels: npt.NDArray[np.uint8]) -> dict[int, FloatArray]:
+    """By node, what the host reads of the golden model, as floats."""
+    integers = run_integer(subject.quantised, pixels)
+    read = {*subject.outputs, *(node for node, _ in subject.heads)}
+    return {
+        node: dequantise(array, subject.quantised.nodes[node].type)
+        for node in read
+        if (array := integers[node]) is not None
+    }
+
+
+def see(subject: Subject, values: Mapping[int, FloatArray], placement: Placement) -> Seen:
+    """values: by node."""
+    labels = subject.network.labels
+    if subject.is_classifier:
+        return Seen(scores=classify(values[subject.outputs[0]], labels))
+    outputs: Sequence[FloatArray] = [values[node] for node, _ in subject.heads]
+    kinds = [head for _, head in subject.heads]
+    boxes = detect(outputs, kinds, placement, labels, LEAST_PROBABILITY, subject.overlap)
+    size = placement.picture_width, placement.picture_height
+    return Seen(tuple(detection.clipped(*size) for detection in boxes))
+
+
+def _energies(exact: FloatArray, near: FloatArray) -> tuple[float, float]:
+    doubles = exact.astype(np.float64)
+    return float(np.sum(doubles**2)), float(np.sum((doubles - near) ** 2))

@@ -1,0 +1,77 @@
+"""COCO's layout: one JSON file for all pictures; boxes as x, y, width, height in pixels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from boards.errors import LabelError, cut, listed, shown
+from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet, Truth, reading
+
+
+def annotation_files(folder: Path) -> tuple[Path, ...]:
+    """JSON files that may be COCO's: of ``annotations``, else those of the folder itself that have such a key."""
+    beside = (path for path in sorted(folder.glob("*.json")) if b'"annotations"' in path.read_bytes())
+    return tuple(sorted((folder / "annotations").glob("*.json")) or beside)
+
+
+def read_coco(folder: Path, split: str | None) -> LabelledSet:
+    """The one file of annotations, or that whose name ends in ``split``. LabelError."""
+    files = [path for path in annotation_files(folder) if split is None or path.stem.endswith(split)]
+    if len(files) != 1:
+        names = listed(path.name for path in annotation_files(folder))
+        raise LabelError(
+            f"{folder} must have one file of annotations, and there are {names}; name one with --split, by the end of "
+            "its name, such as val2017"
+        )
+    return read_file(files[0])
+
+
+def read_file(path: Path) -> LabelledSet:
+    """One file of annotations; its pictures lie beside it, in the folder above, or in one of either. LabelError."""
+    with reading(path):
+        text = path.read_text("utf-8")
+    try:
+        content = json.loads(text)
+        labels = {category["id"]: str(category["name"]) for category in content["categories"]}
+        names = {image["id"]: str(image["file_name"]) for image in content["images"]}
+        truths: dict[Any, list[Truth]] = {key: [] for key in names}
+        for number, annotation in enumerate(content["annotations"]):
+            truths[annotation["image_id"]].append(_truth(annotation, labels, f"{path}, annotation {number}"))
+    except (ValueError, RecursionError) as error:
+        raise LabelError(f"{path}: the file is no JSON ({cut(error)}); was it cut off?") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise LabelError(
+            f"{path}: annotations of COCO have images, categories and annotations that name both by their id, and "
+            f"{cut(error)} is missing or of another kind"
+        ) from error
+    folders = _folders(path)
+    pictures = [LabelledPicture(_picture(name, folders, path), tuple(truths[key])) for key, name in names.items()]
+    return LabelledSet("COCO", tuple(pictures))
+
+
+def _truth(annotation: Mapping[str, Any], labels: Mapping[Any, str], place: str) -> Truth:
+    try:
+        x, y, width, height = (float(value) for value in annotation["bbox"])
+    except (ValueError, TypeError) as error:
+        raise LabelError(f"{place}: a bbox is four numbers, not {shown(annotation.get('bbox'))}") from error
+    crowd = bool(annotation.get("iscrowd", 0))
+    return Truth(labels[annotation["category_id"]], (x, y, x + width, y + height), crowd=crowd)
+
+
+def _folders(path: Path) -> list[Path]:
+    """Where its pictures may lie."""
+    roots = [path.parent, path.parent.parent] if path.parent.name == "annotations" else [path.parent]
+    return [place for root in roots for place in (root, *sorted(p for p in root.iterdir() if p.is_dir()))] + [
+        place for root in roots if (root / "images").is_dir() for place in sorted((root / "images").iterdir())
+    ]
+
+
+def _picture(name: str, folders: Iterable[Path], path: Path) -> Path:
+    places = [folder / name for folder in folders]
+    picture = next((place for place in places if place.is_file()), None)
+    if picture is None:
+        raise LabelError(f"{path} names the picture {cut(name)}, which is in none of {listed(map(str, folders), 6)}")
+    return picture

@@ -1,0 +1,105 @@
+"""Darknet's and YOLO's layout: a text file a picture, a line an object: class, centre and size as fractions.
+
+The text of ``…/images/a.jpg`` is ``…/labels/a.txt`` (``JPEGImages`` as well as ``images``), or ``a.txt`` beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from boards.errors import LabelError, listed, shown
+from systolic.evaluation.layouts.labelled import (
+    LabelledPicture,
+    LabelledSet,
+    Truth,
+    class_label,
+    pictures_below,
+    reading,
+)
+
+PICTURE_FOLDERS = ("images", "JPEGImages")
+NO_LABELS = ("classes.txt", "README.txt", "train.txt", "valid.txt", "val.txt", "test.txt")
+"""Text files that lie beside pictures and hold no boxes."""
+
+_OUTSIDE = 0.01  # what rounding leaves a box beyond the edge
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Of the network: how many it has, and their labels, which may be fewer."""
+
+    labels: tuple[str, ...]
+    count: int
+
+
+def read_list(path: Path, classes: Classes) -> LabelledSet:
+    """Darknet's list of pictures, a path a line, taken from the list's folder where it is relative. LabelError."""
+    with reading(path):
+        names = [line.strip() for line in path.read_text("utf-8").splitlines()]
+    pictures = [path.parent / name for name in names if name and not name.startswith("#")]
+    missing = [picture for picture in pictures if not picture.is_file()]
+    if missing or not pictures:
+        raise LabelError(
+            f"{path}: each line names a picture, but {len(missing)} of {len(pictures)} are not there "
+            f"({listed(missing, 3)}); paths are relative to {path.parent}"
+        )
+    return read_pictures(pictures, classes)
+
+
+def read_folder(folder: Path, split: str | None, classes: Classes) -> LabelledSet:
+    """A folder with ``images`` and ``labels``, or of pictures with their texts. LabelError."""
+    images = next((folder / name for name in PICTURE_FOLDERS if (folder / name).is_dir()), folder)
+    if split is not None:
+        images = images / split
+    if not images.is_dir():
+        raise LabelError(f"{images}: there is no such folder; name one with --split, or leave that out")
+    splits = sorted(path.name for path in images.iterdir() if path.is_dir())
+    if images != folder and split is None and len(splits) > 1:
+        raise LabelError(f"{images} holds several sets: name one with --split ({listed(splits)})")
+    return read_pictures(pictures_below(images), classes)
+
+
+def read_pictures(pictures: Sequence[Path], classes: Classes) -> LabelledSet:
+    """A picture without a text has no objects: YOLO's datasets mean that. LabelError for a line that is no object."""
+    labelled, missing = [], 0
+    for picture in pictures:
+        text = label_file(picture)
+        missing += text is None
+        truths = () if text is None else _truths(text, classes)
+        labelled.append(LabelledPicture(picture, truths, relative=True))
+    note = f"{missing:,} of {len(labelled):,} pictures have no file of labels: taken as pictures of nothing"
+    return LabelledSet("darknet / YOLO", tuple(labelled), (note,) if missing else ())
+
+
+def label_file(picture: Path) -> Path | None:
+    """Where the objects of a picture are listed, if anywhere."""
+    parts = picture.parts
+    texts = [picture.with_suffix(".txt")]
+    for index in reversed([i for i, part in enumerate(parts[:-1]) if part in PICTURE_FOLDERS]):
+        texts.append(Path(*parts[:index], "labels", *parts[index + 1 :]).with_suffix(".txt"))
+    return next((text for text in texts if text.name not in NO_LABELS and text.is_file()), None)
+
+
+def _truths(path: Path, classes: Classes) -> tuple[Truth, ...]:
+    with reading(path):
+        lines = path.read_text("utf-8").splitlines()
+    return tuple(_truth(line, classes, f"{path}:{i}") for i, line in enumerate(lines, 1) if line.strip())
+
+
+def _truth(line: str, classes: Classes, place: str) -> Truth:
+    try:
+        index, x, y, width, height = (float(word) for word in line.split())
+    except ValueError as error:
+        raise LabelError(
+            f"{place}: a line is five numbers, the class and the box as centre x, y, width and height in fractions of "
+            f"the picture, not {shown(line.strip())}"
+        ) from error
+    box = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+    if not (index.is_integer() and width > 0 and height > 0 and -_OUTSIDE <= min(box) <= max(box) <= 1 + _OUTSIDE):
+        raise LabelError(
+            f"{place}: a class is a whole number and a box lies in the picture, in fractions 0…1 of its sides, "
+            f"not {shown(line.strip())}; divide pixels by the picture's width and height"
+        )
+    return Truth(class_label(classes.labels, int(index), classes.count, place), box)

@@ -1,0 +1,64 @@
+"""Which layout a folder has, and what it says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from boards.errors import LabelError
+from host.vision.detection import label_of
+from systolic.evaluation.layouts import coco, darknet, voc
+from systolic.evaluation.layouts.classes import read_class_folders
+from systolic.evaluation.layouts.darknet import Classes
+from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet, known_labels, pictures_below
+from systolic.pictures import ENDINGS
+
+
+def read_labelled(data: Path, classes: Classes, split: str | None = None, classifier: bool = False) -> LabelledSet:
+    """A folder in one of the layouts, a list of pictures (.txt) or annotations of COCO (.json).
+
+    classes: of the network. split: the part of a set that has several. classifier: whether a folder of folders holds a
+    class each. Pictures alone are a set without labels. LabelError says what is wrong with a file, PictureError that
+    there is no picture.
+    """
+    labelled = _read(data, classes, split, classifier)
+    if not labelled.pictures:
+        raise LabelError(f"{data} holds no picture ({', '.join(ENDINGS)}); name a folder with pictures")
+    if classifier or not labelled.is_labelled:
+        return labelled
+    names = tuple(label_of(classes.labels, index) for index in range(classes.count))
+    pictures, note = known_labels(labelled.pictures, names)
+    return replace(labelled, pictures=pictures, notes=(*labelled.notes, note) if note else labelled.notes)
+
+
+def _read(data: Path, classes: Classes, split: str | None, classifier: bool) -> LabelledSet:
+    if data.suffix == ".json" and data.is_file():
+        return coco.read_file(data)
+    if data.is_file():
+        return darknet.read_list(data, classes)
+    if not data.is_dir():
+        raise LabelError(f"{data}: there is no such folder; --data names one with pictures and their labels")
+    if classifier:
+        return read_class_folders(data if split is None else data / split, classes)
+    if (data / voc.ANNOTATIONS).is_dir():
+        return voc.read_voc(data, split)
+    if coco.annotation_files(data):
+        return coco.read_coco(data, split)
+    pictures = pictures_below(data)
+    if any(darknet.label_file(picture) for picture in pictures):
+        return darknet.read_folder(data, split, classes)
+    if any(picture.with_suffix(".xml").is_file() for picture in pictures):
+        return _one_class(voc.read_beside(data), classes)
+    return LabelledSet("pictures without labels", tuple(map(LabelledPicture, pictures)))
+
+
+def _one_class(labelled: LabelledSet, classes: Classes) -> LabelledSet:
+    """The contest asks where the object is: a network of one class calls it what it likes."""
+    if classes.count != 1:
+        return labelled
+    label = label_of(classes.labels, 0)
+    pictures = tuple(
+        replace(picture, truths=tuple(replace(truth, label=label) for truth in picture.truths or ()))
+        for picture in labelled.pictures
+    )
+    return replace(labelled, pictures=pictures)

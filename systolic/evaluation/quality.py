@@ -1,0 +1,128 @@
+"""How right boxes or classes are, against labels; and how alike two sets of them, without."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from systolic.evaluation.agreement import agreement, together
+from systolic.evaluation.frames import Seen
+from systolic.evaluation.layouts.labelled import LabelledPicture
+from systolic.evaluation.precision import Precision, average_precisions, boxes_of, overlaps
+
+Metrics = dict[str, float]
+
+
+class Quality(Protocol):
+    """Of one form of a network."""
+
+    @property
+    def metrics(self) -> Metrics:
+        """By name, each the better the greater, 0…1; NaN where nothing can be said."""
+
+    @property
+    def by_class(self) -> dict[str, dict[str, Any]]:
+        """The same of each class, and how much there is of it."""
+
+
+@dataclass(frozen=True)
+class DetectionQuality:
+    """mean_iou: of a network that sees one object the overlap of its box, 0 where there is none; of others that of the
+    right boxes."""
+
+    precision: Precision
+    mean_iou: float
+
+    @property
+    def metrics(self) -> Metrics:
+        """Means over the classes; precision and recall of all boxes together."""
+        whole = self.precision
+        return {
+            "map50": whole.map50,
+            "map50_95": whole.map50_95,
+            "precision": whole.precision,
+            "recall": whole.recall,
+            "mean_iou": self.mean_iou,
+        }
+
+    @property
+    def by_class(self) -> dict[str, dict[str, Any]]:
+        """truths, ap50, ap50_95, precision, recall, mean_iou."""
+        return {label: asdict(each) for label, each in self.precision.by_class.items()}
+
+
+@dataclass(frozen=True)
+class ClassificationQuality:
+    """top1, top5: the share of pictures whose class is the most probable one, or among the five."""
+
+    top1: float
+    top5: float
+    by_class: dict[str, dict[str, Any]]
+
+    @property
+    def metrics(self) -> Metrics:
+        """Both shares."""
+        return {"top1": self.top1, "top5": self.top5}
+
+
+def detection_quality(
+    seen: Sequence[Seen], pictures: Sequence[LabelledPicture], threshold: float, one_object: bool
+) -> DetectionQuality:
+    """pictures: in pixels. threshold: least probability that precision and recall count."""
+    truths = [picture.truths or () for picture in pictures]
+    precision = average_precisions([each.detections for each in seen], truths, threshold)
+    shares = [_one_object(each, picture) for each, picture in zip(seen, pictures, strict=True) if picture.truths]
+    return DetectionQuality(precision, _mean(shares) if one_object else precision.mean_iou)
+
+
+def _one_object(seen: Seen, picture: LabelledPicture) -> float:
+    """The contest's: the most probable box with the first object, whatever its class."""
+    if not seen.detections:
+        return 0.0
+    return float(overlaps(boxes_of(seen.detections[:1]), boxes_of((picture.truths or ())[:1]))[0, 0])
+
+
+def classification_quality(seen: Sequence[Seen], pictures: Sequence[LabelledPicture]) -> ClassificationQuality:
+    """Of pictures with a category each."""
+    ranks = [_rank(each, picture) for each, picture in zip(seen, pictures, strict=True)]
+    categories = [str(picture.category) for picture in pictures]
+    by_class = {}
+    for label in sorted(set(categories)):
+        ours = [rank for rank, category in zip(ranks, categories, strict=True) if category == label]
+        by_class[label] = {"pictures": len(ours), "top1": _share(ours, 1), "top5": _share(ours, 5)}
+    return ClassificationQuality(_share(ranks, 1), _share(ranks, 5), by_class)
+
+
+def _rank(seen: Seen, picture: LabelledPicture) -> int:
+    """From 1."""
+    labels = [score.label for score in seen.scores]
+    return labels.index(picture.category) + 1 if picture.category in labels else len(labels) + 1
+
+
+def _share(ranks: Sequence[int], top: int) -> float:
+    return _mean([float(rank <= top) for rank in ranks])
+
+
+def agreement_values(reference: Sequence[Seen], others: Sequence[Seen], threshold: float) -> dict[str, Any]:
+    """{matched, missed, added, mean_iou} of boxes above the threshold; of classes pictures that have the same one."""
+    if any(each.scores for each in reference):
+        same = sum(a.scores[0].index == b.scores[0].index for a, b in zip(reference, others, strict=True))
+        return {"matched": same, "missed": len(reference) - same, "added": 0, "mean_iou": None}
+    pairs = zip(reference, others, strict=True)
+    whole = together(agreement(a.above(threshold), b.above(threshold)) for a, b in pairs)
+    return {**asdict(whole), "mean_iou": rounded(whole.mean_iou)}
+
+
+def rounded(value: Any) -> Any:
+    """Six digits of a number, None of what is none."""
+    if isinstance(value, float):
+        return round(value, 6) if math.isfinite(value) else None
+    return value
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else float("nan")

@@ -1,0 +1,189 @@
+"""What an evaluation says: as JSON, as text, and where the integers hurt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from cnn.quantized import QConvolution, QDense
+from systolic.evaluation.frames import Frame, Seen, Subject
+from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet
+from systolic.evaluation.quality import (
+    Quality,
+    agreement_values,
+    classification_quality,
+    detection_quality,
+    rounded,
+)
+from systolic.fidelity import rounded as ratio_rounded
+from systolic.fidelity import warning_of
+from systolic.report.tables import Cell, printable, table
+
+HURTS = 0.02
+"""Of a metric, from 0 to 1: what integers may lose of it without a warning."""
+
+TITLES = {
+    "map50": "mAP@0.5",
+    "map50_95": "mAP@0.5:0.95",
+    "precision": "precision",
+    "recall": "recall",
+    "mean_iou": "mean IoU",
+    "top1": "top-1",
+    "top5": "top-5",
+}
+"""Metrics as they are told, in per cent."""
+
+
+@dataclass(frozen=True)
+class Executed:
+    """By the design on the first pictures. mismatches: integers that differ from the golden model. label: what ran."""
+
+    seen: tuple[Seen, ...]
+    mismatches: int
+    label: str
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """labelled: boxes in pixels. threshold: least probability of boxes that are shown. ratios_db: SQNR by output."""
+
+    subject: Subject
+    labelled: LabelledSet
+    frames: tuple[Frame, ...]
+    threshold: float
+    ratios_db: dict[str, float]
+    executed: Executed | None
+
+    @cached_property
+    def floats(self) -> Quality | None:
+        """Of the float network. None without labels."""
+        return self._quality([frame.floats for frame in self.frames])
+
+    @cached_property
+    def integers(self) -> Quality | None:
+        """Of the golden model. None without labels."""
+        return self._quality([frame.integers for frame in self.frames])
+
+    @property
+    def bits(self) -> dict[str, int]:
+        """Of weights, by layer."""
+        nodes = self.subject.quantised.nodes
+        return {node.name: node.op.weight_type.bits for node in nodes if isinstance(node.op, (QConvolution, QDense))}
+
+    @cached_property
+    def agreement(self) -> dict[str, Any]:
+        """Of integers with floats."""
+        floats, integers = ([getattr(frame, form) for frame in self.frames] for form in ("floats", "integers"))
+        return agreement_values(floats, integers, self.threshold)
+
+    def _quality(self, seen: Sequence[Seen]) -> Quality | None:
+        if not self.labelled.is_labelled:
+            return None
+        pictures: Sequence[LabelledPicture] = self.labelled.pictures[: len(seen)]
+        if self.subject.is_classifier:
+            return classification_quality(seen, pictures)
+        return detection_quality(seen, pictures, self.threshold, self.subject.sees_one_object)
+
+    def values(self) -> dict[str, Any]:
+        """{network, layout, pictures, labelled, bits, float, integer, agreement, head_sqnr_db, notes, executed}."""
+        bits = self.bits
+        values: dict[str, Any] = {
+            "network": self.subject.network.name,
+            "layout": self.labelled.layout,
+            "pictures": len(self.frames),
+            "labelled": self.labelled.is_labelled,
+            "bits": max(bits.values(), default=8),
+            "bits_by_layer": bits,
+            "float": _quality_values(self.floats),
+            "integer": _quality_values(self.integers),
+            "agreement": self.agreement,
+            "head_sqnr_db": {name: ratio_rounded(ratio) for name, ratio in self.ratios_db.items()},
+            "threshold": self.threshold,
+            "notes": list(self.labelled.notes),
+        }
+        if self.executed is not None:
+            values["executed"] = self._executed_values(self.executed)
+        return values
+
+    def _executed_values(self, executed: Executed) -> dict[str, Any]:
+        golden = [frame.integers for frame in self.frames[: len(executed.seen)]]
+        return {
+            "label": executed.label,
+            "pictures": len(executed.seen),
+            "mismatches": executed.mismatches,
+            "agreement": agreement_values(golden, executed.seen, self.threshold),
+            "quality": _quality_values(self._quality(executed.seen)),
+        }
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences: what was left out, and where integers hurt."""
+        sentences = list(self.labelled.notes)
+        lost = [f"{TITLES[name]} {loss:.1f} points" for name, loss in self.losses.items() if loss > 100 * HURTS]
+        if lost:
+            sentences.append(
+                f"the integers lose {', '.join(lost)} of the float network; take more --bits, or --calibrate with "
+                "pictures of this kind"
+            )
+        ratios = {name: ratio_rounded(ratio) for name, ratio in self.ratios_db.items()}
+        return [*sentences, *filter(None, [warning_of(ratios)])]
+
+    @property
+    def losses(self) -> dict[str, float]:
+        """By metric, points of a hundred that the floats have more than the integers."""
+        if self.floats is None or self.integers is None:
+            return {}
+        ours = self.integers.metrics
+        return {name: 100 * (value - ours[name]) for name, value in self.floats.metrics.items()}
+
+    def text(self) -> str:
+        """Tables for a terminal."""
+        agreed = self.agreement
+        ratios = ", ".join(f"{name} {ratio:.1f} dB" for name, ratio in self.ratios_db.items())
+        kind = "the same class" if self.subject.is_classifier else "boxes matched"
+        overlap = f", mean IoU {agreed['mean_iou']:.3f}" if agreed["mean_iou"] is not None else ""
+        parts = [
+            f"{self.subject.network.name}: {len(self.frames):,} pictures ({self.labelled.layout})",
+            *self._tables(),
+        ]
+        parts.append(
+            f"integers beside floats: {agreed['matched']:,} {kind}, {agreed['missed']:,} missed, {agreed['added']:,} "
+            f"added{overlap}; SQNR at the heads: {ratios}"
+        )
+        if self.executed is not None:
+            verdict = "every bit equal" if self.executed.mismatches == 0 else "THE DESIGN IS NOT RIGHT"
+            parts.append(
+                f"executed on {len(self.executed.seen):,} pictures ({self.executed.label}): "
+                f"{self.executed.mismatches:,} integers differ from the golden model: {verdict}"
+            )
+        return "\n\n".join(parts)
+
+    def _tables(self) -> list[str]:
+        if self.floats is None or self.integers is None:
+            return ["no labels: floats and integers are compared with each other"]
+        ours = self.integers.metrics
+        rows: list[list[Cell]] = [
+            [TITLES[name], 100 * value, 100 * ours[name], 100 * (ours[name] - value)]
+            for name, value in self.floats.metrics.items()
+            if value == value
+        ]
+        main = "ap50" if "map50" in ours else "top1"
+        count = "truths" if "map50" in ours else "pictures"
+        classes: list[list[Cell]] = [
+            [printable(label), exact[count], 100 * exact[main], 100 * self.integers.by_class[label][main]]
+            for label, exact in self.floats.by_class.items()
+        ]
+        title = "AP@0.5" if main == "ap50" else "top-1"
+        return [
+            table(("%", "float", "integers", "difference"), rows),
+            table(("class", count, f"{title} float", f"{title} integers"), classes),
+        ]
+
+
+def _quality_values(quality: Quality | None) -> dict[str, Any] | None:
+    if quality is None:
+        return None
+    by_class = {label: {key: rounded(value) for key, value in each.items()} for label, each in quality.by_class.items()}
+    return {**{name: rounded(value) for name, value in quality.metrics.items()}, "by_class": by_class}

@@ -1,0 +1,163 @@
+"""``systolic evaluate`` on pictures that the project draws, with a trained network, a classifier and a design."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cnn.training.objects import LABELS
+from cnn.training.scenes import draw_scene
+from tests.systolic.command_line import call, refused
+
+WIDTH, HEIGHT = 200, 160
+
+CLASSIFIER = """[net]\nwidth=16\nheight=12\nchannels=3
+[convolutional]\nfilters=8\nsize=3\npad=1\nstride=1\nactivation=leaky\nbatch_normalize=1
+[avgpool]
+[convolutional]\nfilters=3\nsize=1\nactivation=linear
+[softmax]
+"""
+
+
+def draw(folder: Path, count: int) -> Path:
+    """Scenes of the objects that ``shapes`` was trained to see, in YOLO's layout."""
+    (folder / "images").mkdir(parents=True)
+    (folder / "labels").mkdir()
+    for number in range(count):
+        scene = draw_scene(7_000_000 + number, WIDTH, HEIGHT)
+        Image.fromarray(scene.picture).save(folder / f"images/{number}.png")
+        lines = [
+            f"{int(label)} {(x0 + x1) / 2 / WIDTH} {(y0 + y1) / 2 / HEIGHT} {(x1 - x0) / WIDTH} {(y1 - y0) / HEIGHT}\n"
+            for label, x0, y0, x1, y1 in scene.truths
+        ]
+        (folder / f"labels/{number}.txt").write_text("".join(lines))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten, so that processes are started where several are wished for. To be read only."""
+    return draw(tmp_path_factory.mktemp("scenes"), 10)
+
+
+def test_floats_and_integers_are_right_and_agree(scenes: Path, tmp_path: Path) -> None:
+    worst = tmp_path / "worst.png"
+    arguments = ("evaluate", "shapes", "--data", scenes, "--worst", worst)
+    done = call(*arguments, "--json", "-", "--workers", "1")
+    assert done.code == 0
+    values = done.json
+    assert (values["pictures"], values["bits"], values["layout"]) == (10, 8, "darknet / YOLO")
+    for form in ("float", "integer"):
+        assert values[form]["map50"] > 0.9
+        assert 0.4 < values[form]["map50_95"] < values[form]["map50"]
+        assert values[form]["recall"] > 0.9
+        assert set(values[form]["by_class"]) <= set(LABELS)
+    agreed = values["agreement"]
+    assert agreed["matched"] > 15
+    assert agreed["missed"] + agreed["added"] <= 2
+    assert 0.9 < agreed["mean_iou"] < 1
+    assert all(25 < ratio < 50 for ratio in values["head_sqnr_db"].values())
+    assert Image.open(worst).width > 3 * 480
+    assert call(*arguments, "--json", "-", "--workers", "2").json == values
+
+
+def test_fewer_bits_lose_more_and_that_is_told(scenes: Path) -> None:
+    done = call("evaluate", "shapes", "--data", scenes, "--bits", "4", "--workers", "1")
+    assert done.code == 0
+    assert "mAP@0.5" in done.out
+    assert "boxes matched" in done.out
+    assert "the integers lose" in done.error
+    assert "points of the float network; take more --bits" in done.error
+
+
+def test_without_labels_floats_and_integers_are_compared(scenes: Path) -> None:
+    done = call("evaluate", "shapes", "--data", scenes / "images", "--pictures", "3", "--json", "-", "--workers", "1")
+    assert done.json["labelled"]  # labels lie beside the folder of pictures
+    samples = Path(__file__).resolve().parents[3] / "cnn/models/shapes/samples"
+    done = call("evaluate", "shapes", "--data", samples, "--json", "-", "--pictures", "2")
+    values = done.json
+    assert (values["pictures"], values["labelled"], values["float"], values["integer"]) == (2, False, None, None)
+    assert values["agreement"]["matched"] >= 4
+    assert values["agreement"]["missed"] <= 1
+    text = call("evaluate", "shapes", "--data", samples, "--pictures", "2").out
+    assert "no labels: floats and integers are compared with each other" in text
+
+
+def test_a_design_is_evaluated_and_executed(tiny_design: Path, scenes: Path) -> None:
+    pictures = scenes / "images"
+    done = call("evaluate", tiny_design, "--data", pictures.parent, "--executed", "2", "--pictures", "3", "--json", "-")
+    assert done.code == 2  # six classes are labelled, and it has three without their names
+    assert "for this network" in done.error
+    lone = scenes.parent / "lone"
+    lone.mkdir(exist_ok=True)
+    for number in range(3):
+        (lone / f"{number}.png").write_bytes((pictures / f"{number}.png").read_bytes())
+    done = call("evaluate", tiny_design, "--data", lone, "--executed", "2", "--threshold", "0.05", "--json", "-")
+    executed = done.json["executed"]
+    assert (executed["pictures"], executed["mismatches"]) == (2, 0)
+    assert executed["agreement"]["matched"] > 0
+    assert (executed["agreement"]["missed"], executed["agreement"]["added"]) == (0, 0)
+    assert executed["agreement"]["mean_iou"] == pytest.approx(1)
+    assert "2 pictures" in call("evaluate", tiny_design, "--data", lone, "--executed", "2").out
+
+
+def test_a_classifier_has_shares_of_classes(tmp_path: Path) -> None:
+    (tmp_path / "net.cfg").write_text(CLASSIFIER)
+    random = np.random.default_rng(3)
+    for number in range(3):
+        folder = tmp_path / "data" / str(number)
+        folder.mkdir(parents=True)
+        for picture in range(2):
+            Image.fromarray(random.integers(0, 256, (20, 20, 3), np.uint8)).save(folder / f"{picture}.png")
+    arguments = ("evaluate", tmp_path / "net.cfg", "--seed", "1", "--data", tmp_path / "data")
+    values = call(*arguments, "--json", "-").json
+    assert values["layout"] == "classification folders"
+    assert values["float"]["top5"] == values["integer"]["top5"] == 1
+    assert 0 < values["float"]["top1"] < 1
+    assert values["agreement"]["matched"] + values["agreement"]["missed"] == 6
+    assert set(values["float"]["by_class"]) == {"class 0", "class 1", "class 2"}
+    assert "top-1" in call(*arguments, "--worst", tmp_path / "worst.png").out
+    assert (tmp_path / "worst.png").is_file()
+
+
+def test_one_object_is_measured_by_the_overlap_of_its_box(tmp_path: Path) -> None:
+    """The contest's form: integers of the network's own, and an XML file beside each picture."""
+    for number in range(2):
+        Image.fromarray(np.full((64, 128, 3), 90 * number, np.uint8)).save(tmp_path / f"{number}.jpg")
+        box = "<xmin>8</xmin><ymin>8</ymin><xmax>60</xmax><ymax>50</ymax>"
+        text = f"<annotation><object><name>boat</name><bndbox>{box}</bndbox></object></annotation>"
+        (tmp_path / f"{number}.xml").write_text(text)
+    values = call("evaluate", "ultranet", "--seed", "1", "--size", "64x32", "--data", tmp_path, "--json", "-").json
+    assert (values["layout"], values["bits"]) == ("DAC-SDC", 8)
+    assert values["bits_by_layer"]["conv4"] == 4
+    assert 0 <= values["integer"]["mean_iou"] <= 1
+    assert values["integer"]["mean_iou"] is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("shapes", "--data", "nowhere"), "nowhere: there is no such folder"),
+        (("shapes", "--data", ".", "--threshold", "2"), "--threshold is 0…1, not 2"),
+        (("shapes", "--data", ".", "--workers", "0"), "--workers is a whole number, 1 or more, not 0"),
+        (("shapes", "--data", ".", "--executed", "1"), "--executed runs a generated design, and shapes is none"),
+        (("shapes", "--data", ".", "--worst", "x.y"), r"\.y is no picture's"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    arguments: tuple[str, ...], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused(call("evaluate", *arguments), sentence)
+
+
+def test_what_a_design_decided_is_not_asked_again(tiny_design: Path, scenes: Path) -> None:
+    refused(call("evaluate", tiny_design, "--data", scenes, "--bits", "4"), "--bits is decided there|--bits")
+
+
+def test_a_broken_picture_is_named(scenes: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken.png").write_bytes((scenes / "images/0.png").read_bytes()[:500])
+    refused(call("evaluate", "shapes", "--data", tmp_path), r"broken\.png")

@@ -1,0 +1,221 @@
+"""Datasets as they lie on disk: the same objects, whatever the layout; and what is wrong with a file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from boards.errors import LabelError
+from systolic.evaluation.layouts.darknet import Classes
+from systolic.evaluation.layouts.labelled import LabelledSet, Truth
+from systolic.evaluation.layouts.read import read_labelled
+
+CLASSES = Classes(("cat", "dog"), 2)
+WIDTH, HEIGHT = 40, 20
+OBJECTS = {"a": [Truth("dog", (10, 5, 30, 15)), Truth("cat", (0, 0, 4, 8))], "b": []}
+
+XML = """<annotation><filename>a.jpg</filename>
+<object><name>dog</name><difficult>0</difficult>
+<bndbox><xmin>11</xmin><ymin>6</ymin><xmax>30</xmax><ymax>15</ymax></bndbox></object>
+<object><name>cat</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>4</xmax><ymax>8</ymax></bndbox></object>
+</annotation>"""
+NOTHING = "<annotation></annotation>"
+
+
+def picture(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.zeros((HEIGHT, WIDTH, 3), np.uint8)).save(path)
+
+
+def text(path: Path, content: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    return path
+
+
+LINES = "1 0.5 0.5 0.5 0.5\n0 0.05 0.2 0.1 0.4\n"
+
+
+def yolo(folder: Path) -> Path:
+    for name in OBJECTS:
+        picture(folder / f"images/{name}.png")
+    text(folder / "labels/a.txt", LINES)
+    text(folder / "labels/b.txt", "")
+    return folder
+
+
+def yolo_split(folder: Path) -> Path:
+    for name in OBJECTS:
+        picture(folder / f"images/val/{name}.png")
+    text(folder / "labels/val/a.txt", LINES)
+    return folder
+
+
+def darknet_list(folder: Path) -> Path:
+    for name in OBJECTS:
+        picture(folder / f"VOC/JPEGImages/{name}.jpg")
+    text(folder / "VOC/labels/a.txt", LINES)
+    return text(folder / "valid.txt", "VOC/JPEGImages/a.jpg\nVOC/JPEGImages/b.jpg\n")
+
+
+def beside(folder: Path) -> Path:
+    for name in OBJECTS:
+        picture(folder / f"{name}.jpg")
+    text(folder / "a.txt", LINES)
+    text(folder / "classes.txt", "cat\ndog\n")
+    return folder
+
+
+def voc(folder: Path) -> Path:
+    for name in OBJECTS:
+        picture(folder / f"JPEGImages/{name}.jpg")
+        text(folder / f"Annotations/{name}.xml", XML if name == "a" else NOTHING)
+    text(folder / "ImageSets/Main/test.txt", "a\nb\n")
+    return folder
+
+
+def coco(folder: Path) -> Path:
+    for name in OBJECTS:
+        picture(folder / f"val2017/{name}.jpg")
+    content = {
+        "images": [{"id": 7, "file_name": "a.jpg"}, {"id": 9, "file_name": "b.jpg"}],
+        "categories": [{"id": 3, "name": "cat"}, {"id": 18, "name": "dog"}],
+        "annotations": [
+            {"id": 1, "image_id": 7, "category_id": 18, "bbox": [10, 5, 20, 10], "iscrowd": 0},
+            {"id": 2, "image_id": 7, "category_id": 3, "bbox": [0, 0, 4, 8]},
+        ],
+    }
+    text(folder / "annotations/instances_val2017.json", json.dumps(content))
+    return folder
+
+
+def contest(folder: Path) -> Path:
+    shifted = XML.replace("<xmin>11", "<xmin>10").replace("<ymin>6", "<ymin>5").replace("min>1<", "min>0<")
+    for name in OBJECTS:
+        picture(folder / f"boat1/{name}.jpg")
+        text(folder / f"boat1/{name}.xml", shifted if name == "a" else NOTHING)
+    return folder
+
+
+def objects(labelled: LabelledSet) -> dict[str, list[Truth]]:
+    """By picture, in pixels."""
+    pixels = [each.in_pixels(WIDTH, HEIGHT) for each in labelled.pictures]
+    return {each.path.stem: list(each.truths or ()) for each in pixels}
+
+
+@pytest.mark.parametrize("write", [yolo, yolo_split, darknet_list, beside, voc, coco, contest])
+def test_every_layout_tells_the_same_objects(write: Callable[[Path], Path], tmp_path: Path) -> None:
+    labelled = read_labelled(write(tmp_path), CLASSES)
+    assert labelled.is_labelled
+    seen = objects(labelled)
+    assert list(seen) == ["a", "b"]
+    assert [truth.label for truth in seen["a"]] == ["dog", "cat"]
+    for truth, expected in zip(seen["a"], OBJECTS["a"], strict=True):
+        assert truth.box == pytest.approx(expected.box)
+    assert seen["b"] == []
+
+
+@pytest.mark.parametrize(("write", "split"), [(voc, "test"), (coco, "val2017"), (yolo_split, "val")])
+def test_a_split_is_named(write: Callable[[Path], Path], split: str, tmp_path: Path) -> None:
+    assert list(objects(read_labelled(write(tmp_path), CLASSES, split))) == ["a", "b"]
+    with pytest.raises(LabelError, match=r"--split|annotations|no such folder"):
+        read_labelled(tmp_path, CLASSES, "train")
+
+
+def test_several_sets_are_asked_for(tmp_path: Path) -> None:
+    yolo_split(tmp_path)
+    picture(tmp_path / "images/train/c.png")
+    with pytest.raises(LabelError, match=r"several sets: name one with --split \(train, val\)"):
+        read_labelled(tmp_path, CLASSES)
+    assert list(objects(read_labelled(tmp_path, CLASSES, "train"))) == ["c"]
+
+
+def test_the_contest_calls_its_object_what_it_likes_where_there_is_one_class(tmp_path: Path) -> None:
+    labelled = read_labelled(contest(tmp_path), Classes(("thing",), 1))
+    assert {truth.label for truth in objects(labelled)["a"]} == {"thing"}
+
+
+def test_pictures_alone_have_no_labels(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    labelled = read_labelled(tmp_path, CLASSES)
+    assert not labelled.is_labelled
+    assert not read_labelled(tmp_path, CLASSES, classifier=True).is_labelled
+
+
+def test_a_picture_without_a_file_is_one_of_nothing_and_that_is_told(tmp_path: Path) -> None:
+    assert "1 of 2 pictures have no file of labels" in read_labelled(beside(tmp_path), CLASSES).notes[0]
+
+
+def test_folders_are_classes_by_name_or_number(tmp_path: Path) -> None:
+    picture(tmp_path / "val/cat/x.png")
+    picture(tmp_path / "val/1/y.png")
+    labelled = read_labelled(tmp_path, CLASSES, "val", classifier=True)
+    assert {each.path.stem: each.category for each in labelled.pictures} == {"x": "cat", "y": "dog"}
+    picture(tmp_path / "val/horse/z.png")
+    with pytest.raises(LabelError, match=r"horse: a folder is named as one of the network's classes .* cat, dog"):
+        read_labelled(tmp_path, CLASSES, "val", classifier=True)
+
+
+def test_difficult_and_crowds_are_told(tmp_path: Path) -> None:
+    voc(tmp_path)
+    text(tmp_path / "Annotations/a.xml", XML.replace("difficult>0", "difficult>1"))
+    assert [truth.counts for truth in objects(read_labelled(tmp_path, CLASSES))["a"]] == [False, True]
+    path = coco(tmp_path / "coco") / "annotations/instances_val2017.json"
+    path.write_text(path.read_text().replace('"iscrowd": 0', '"iscrowd": 1'))
+    assert [truth.crowd for truth in objects(read_labelled(path, CLASSES))["a"]] == [True, False]
+
+
+def test_objects_of_other_classes_are_left_out_and_that_is_told(tmp_path: Path) -> None:
+    labelled = read_labelled(voc(tmp_path), Classes(("cat",), 1))
+    assert [truth.label for truth in objects(labelled)["a"]] == ["cat"]
+    assert "1 of 2 objects are of classes that the network does not have (dog): left out" in labelled.notes
+    with pytest.raises(LabelError, match=r"the pictures have cat, dog and the network horse; give --names"):
+        read_labelled(tmp_path, Classes(("horse",), 1))
+
+
+BROKEN = {
+    "words": (beside, "a.txt", "1 0.5 0.5 0.5\n", r"a\.txt:1: a line is five numbers, .* not '1 0\.5 0\.5 0\.5'"),
+    "a class": (beside, "a.txt", LINES + "2 .5 .5 .1 .1\n", r"a\.txt:3: a class is 0…1 for this network, not 2"),
+    "pixels": (beside, "a.txt", "1 20 10 8 8\n", r"a\.txt:1: .* divide pixels by the picture's width and height"),
+    "no number": (beside, "a.txt", "1 nan .5 .1 .1\n", r"a\.txt:1: a class is a whole number and a box lies"),
+    "no XML": (voc, "Annotations/a.xml", XML[:100], r"a\.xml: the file is no XML .* was it cut off"),
+    "no box": (voc, "Annotations/a.xml", XML.replace("xmin>11", "xmin>e"), r"a\.xml, object 1: bndbox has xmin"),
+    "no area": (voc, "Annotations/a.xml", XML.replace("xmin>11", "xmin>99"), r"object 1: .* box with an area"),
+    "no JSON": (coco, "annotations/instances_val2017.json", "{", r"val2017\.json: the file is no JSON"),
+    "no images": (coco, "annotations/instances_val2017.json", '{"categories": []}', r"'images' is missing"),
+    "a list": (darknet_list, "valid.txt", "x.jpg\n", r"valid\.txt: each line names a picture, but 1 of 1 are not"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_file_is_refused_with_its_place(case: str, tmp_path: Path) -> None:
+    write, name, content, sentence = BROKEN[case]
+    data = write(tmp_path)
+    text(tmp_path / name, content)
+    with pytest.raises(LabelError) as refusal:
+        read_labelled(data, CLASSES)
+    assert re.search(sentence, str(refusal.value)), refusal.value
+
+
+@pytest.mark.parametrize(("write", "name"), [(voc, "JPEGImages/a.jpg"), (coco, "val2017/a.jpg")])
+def test_a_picture_that_is_missing_is_named(write: Callable[[Path], Path], name: str, tmp_path: Path) -> None:
+    (write(tmp_path) / name).unlink()
+    with pytest.raises(LabelError, match=r"a\.jpg"):
+        read_labelled(tmp_path, CLASSES)
+
+
+def test_a_missing_folder_and_an_empty_one_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(LabelError, match="no such folder; --data names one with pictures"):
+        read_labelled(tmp_path / "x", CLASSES)
+    with pytest.raises(LabelError, match="holds no picture"):
+        read_labelled(tmp_path, CLASSES)
+    contest(tmp_path)
+    (tmp_path / "boat1/b.xml").unlink()
+    with pytest.raises(LabelError, match=r"1 of 2 have none, as .*b\.jpg; add b\.xml"):
+        read_labelled(tmp_path, CLASSES)
