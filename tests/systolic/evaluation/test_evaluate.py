@@ -131,7 +131,7 @@ def test_one_object_is_measured_by_the_overlap_of_its_box(tmp_path: Path) -> Non
         text = f"<annotation><object><name>boat</name><bndbox>{box}</bndbox></object></annotation>"
         (tmp_path / f"{number}.xml").write_text(text)
     values = call("evaluate", "ultranet", "--seed", "1", "--size", "64x32", "--data", tmp_path, "--json", "-").json
-    assert (values["layout"], values["bits"]) == ("DAC-SDC", 8)
+    assert (values["layout"], values["bits"]) == ("DAC-SDC", 4)
     assert values["bits_by_layer"]["conv4"] == 4
     assert 0 <= values["integer"]["mean_iou"] <= 1
     assert values["integer"]["mean_iou"] is not None
