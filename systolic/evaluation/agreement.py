@@ -29,10 +29,10 @@ class Agreement:
         return self.missed + self.added
 
 
-def agreement(reference: Sequence[Detection], others: Sequence[Detection]) -> Agreement:
+def agreement(reference: Sequence[Detection], candidates: Sequence[Detection]) -> Agreement:
     """Boxes of one picture, matched greedily by class, the pair that overlaps most first."""
-    shares = overlaps(boxes_of(reference), boxes_of(others))
-    alike = np.array([[a.label == b.label for b in others] for a in reference], bool).reshape(shares.shape)
+    shares = overlaps(boxes_of(reference), boxes_of(candidates))
+    alike = np.array([[a.label == b.label for b in candidates] for a in reference], bool).reshape(shares.shape)
     shares = np.where(alike, shares, 0.0)
     pairs: list[float] = []
     while shares.size and shares.max() >= SAME:
@@ -40,7 +40,7 @@ def agreement(reference: Sequence[Detection], others: Sequence[Detection]) -> Ag
         pairs.append(float(shares[row, column]))
         shares[row, :] = shares[:, column] = 0.0
     mean = float(np.mean(pairs)) if pairs else float("nan")
-    return Agreement(len(pairs), len(reference) - len(pairs), len(others) - len(pairs), mean)
+    return Agreement(len(pairs), len(reference) - len(pairs), len(candidates) - len(pairs), mean)
 
 
 def together(agreements: Iterable[Agreement]) -> Agreement:

@@ -28,14 +28,14 @@ Progress = Callable[[str], None]
 class Wishes:
     """What to evaluate on, and how.
 
-    split: the part of a set that has several. most: pictures, evenly spread over the set; all where it is None.
+    split: the part of a set that has several. limit: pictures, evenly spread over the set; all where it is None.
     threshold: least probability of boxes that are shown. workers: processes. executed: pictures that the design runs
     too.
     """
 
     data: Path
     split: str | None = None
-    most: int | None = None
+    limit: int | None = None
     threshold: float = 0.24
     workers: int = 1
     executed: int = 0
@@ -67,11 +67,11 @@ def read_pictures(subject: Subject, wishes: Wishes) -> LabelledSet:
     """The set that is named, or as many of its pictures as are wished for."""
     classes = Classes(subject.network.labels, subject.classes)
     labelled = read_labelled(wishes.data, classes, wishes.split, subject.is_classifier)
-    if wishes.most is None or wishes.most >= len(labelled.pictures):
+    if wishes.limit is None or wishes.limit >= len(labelled.pictures):
         return labelled
-    if wishes.most < 1:
-        raise LabelError(f"--pictures counts pictures, 1 or more, not {wishes.most}")
-    places = np.linspace(0, len(labelled.pictures) - 1, wishes.most).round().astype(int)
+    if wishes.limit < 1:
+        raise LabelError(f"--pictures counts pictures, 1 or more, not {wishes.limit}")
+    places = np.linspace(0, len(labelled.pictures) - 1, wishes.limit).round().astype(int)
     return replace(labelled, pictures=tuple(labelled.pictures[place] for place in places))
 
 
@@ -91,16 +91,16 @@ def _execute(
     if not pictures:
         return None
     options = Options(threshold=LEAST_PROBABILITY, overlap=subject.overlap)
-    manifest, seen, mismatches = design.manifest, [], 0
+    manifest, answers, mismatches = design.manifest, [], 0
     nodes = [manifest.layers[index].node for index in manifest.output_layers]
     with detector_of(design.path, options, tell=tell) as detector:
         for result in detector.stream([picture.path for picture in pictures]):
             tell(f"executing, picture {result.index + 1} of {len(pictures)}, {(result.index + 1) / len(pictures):.0%}")
-            seen.append(Seen(result.detections, result.scores))
+            answers.append(Seen(result.detections, result.scores))
             frame = load_frame(pictures[result.index].path)
             golden = run_integer(design.network, network_input(frame, manifest.input.shape, manifest.fit)[0])
             mismatches += sum(
                 int(np.count_nonzero(output != golden[node]))
                 for node, output in zip(nodes, result.outputs, strict=True)
             )
-        return Executed(tuple(seen), mismatches, detector.label)
+        return Executed(tuple(answers), mismatches, detector.label)

@@ -99,15 +99,15 @@ def compute(subject: Subject, path: Path) -> Frame:
     frame = load_frame(path)
     pixels, placement = network_input(frame, (shape.channels, shape.height, shape.width), subject.fit)
     exact = run_float(subject.network, pixels.astype(np.float32) / np.float32(255))
-    near = golden_outputs(subject, pixels)
-    ratios = [_energies(exact[node], near[node]) for node in subject.outputs]
+    approximate = golden_outputs(subject, pixels)
+    ratios = [_energies(exact[node], approximate[node]) for node in subject.outputs]
     height, width = to_draw_on(frame).shape[:2]
-    values = {node: exact[node] for node in near}
+    values = {node: exact[node] for node in approximate}
     return Frame(
         width,
         height,
         see(subject, values, placement),
-        see(subject, near, placement),
+        see(subject, approximate, placement),
         tuple(signal for signal, _ in ratios),
         tuple(noise for _, noise in ratios),
     )
@@ -136,6 +136,6 @@ def see(subject: Subject, values: Mapping[int, FloatArray], placement: Placement
     return Seen(tuple(detection.clipped(*size) for detection in boxes))
 
 
-def _energies(exact: FloatArray, near: FloatArray) -> tuple[float, float]:
+def _energies(exact: FloatArray, approximate: FloatArray) -> tuple[float, float]:
     doubles = exact.astype(np.float64)
-    return float(np.sum(doubles**2)), float(np.sum((doubles - near) ** 2))
+    return float(np.sum(doubles**2)), float(np.sum((doubles - approximate) ** 2))

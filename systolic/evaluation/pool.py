@@ -60,12 +60,12 @@ def _compute(path: Path) -> Frame:
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Of BLAS, in processes that are started meanwhile."""
-    before = {name: os.environ.get(name) for name in _THREADS}
+    values = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in values.items():
             if value is None:
                 os.environ.pop(name, None)
             else:

@@ -67,6 +67,12 @@ class _Matches:
     ignored: Flags
     overlap: Doubles
 
+    def shown(self, threshold: float) -> tuple[int, int, list[float]]:
+        """Of boxes above the threshold: how many are right, how many count, and the overlaps of the right ones."""
+        likely = self.probabilities > threshold
+        right = self.right[0] & likely
+        return int(right.sum()), int(np.sum(likely & ~self.ignored[0])), self.overlap[right].tolist()
+
 
 def average_precisions(
     detections: Sequence[Sequence[Detection]], truths: Sequence[Sequence[Truth]], threshold: float
@@ -76,21 +82,21 @@ def average_precisions(
     foreign = sorted({box.label for picture in detections for box in picture} - set(labels))
     matches = {label: _matches(label, detections, truths) for label in labels + foreign}
     by_class = {label: _class_precision([matches[label]], threshold) for label in labels if matches[label].truths}
-    whole = _class_precision(list(matches.values()), threshold)
+    overall = _class_precision(list(matches.values()), threshold)
     return Precision(
         _mean([p.ap50 for p in by_class.values()]),
         _mean([p.ap50_95 for p in by_class.values()]),
-        whole.precision,
-        whole.recall,
-        whole.mean_iou,
+        overall.precision,
+        overall.recall,
+        overall.mean_iou,
         by_class,
     )
 
 
-def overlaps(boxes: Doubles, others: Doubles) -> Doubles:
-    """Intersection over union [n, m] of boxes [n, 4] and others [m, 4], all x0, y0, x1, y1."""
-    shared = _shared(boxes, others)
-    union = _areas(boxes)[:, None] + _areas(others)[None] - shared
+def overlaps(boxes: Doubles, references: Doubles) -> Doubles:
+    """Intersection over union [n, m] of boxes [n, 4] and references [m, 4], all x0, y0, x1, y1."""
+    shared = _shared(boxes, references)
+    union = _areas(boxes)[:, None] + _areas(references)[None] - shared
     return np.asarray(shared / np.where(union > 0, union, 1))
 
 
@@ -99,9 +105,9 @@ def boxes_of(boxes: Sequence[Detection] | Sequence[Truth]) -> Doubles:
     return np.array([box.box for box in boxes], np.float64).reshape(-1, 4)
 
 
-def _shared(boxes: Doubles, others: Doubles) -> Doubles:
-    corner = np.maximum(boxes[:, None, :2], others[None, :, :2])
-    sides = np.minimum(boxes[:, None, 2:], others[None, :, 2:]) - corner
+def _shared(boxes: Doubles, references: Doubles) -> Doubles:
+    corner = np.maximum(boxes[:, None, :2], references[None, :, :2])
+    sides = np.minimum(boxes[:, None, 2:], references[None, :, 2:]) - corner
     return np.asarray(np.prod(np.maximum(sides, 0), axis=2))
 
 
@@ -133,8 +139,8 @@ def _match(boxes: Sequence[Detection], truths: Sequence[Truth]) -> _Matches:
     right, ignored, overlap = np.zeros(shape, bool), np.zeros(shape, bool), np.zeros(len(boxes))
     if boxes and truths:
         shares = _shares(boxes, truths)
-        for level, least in enumerate(OVERLAPS):
-            for box, truth in enumerate(_greedy(shares, truths, float(least))):
+        for level, share in enumerate(OVERLAPS):
+            for box, truth in enumerate(_greedy(shares, truths, float(share))):
                 if truth is not None:
                     right[level, box], ignored[level, box] = truths[truth].counts, not truths[truth].counts
                     overlap[box] = shares[box, truth] if level == 0 else overlap[box]
@@ -150,43 +156,41 @@ def _shares(boxes: Sequence[Detection], truths: Sequence[Truth]) -> Doubles:
     return np.where(crowd, _shared(ours, theirs) / np.where(areas > 0, areas, 1), overlaps(ours, theirs))
 
 
-def _greedy(shares: Doubles, truths: Sequence[Truth], least: float) -> list[int | None]:
+def _greedy(shares: Doubles, truths: Sequence[Truth], share: float) -> list[int | None]:
     """By box the truth that it takes: one that counts where there is any, which is then gone; others stay."""
-    taken = np.zeros(len(truths), bool)
+    gone = np.zeros(len(truths), bool)
     counted = sum(truth.counts for truth in truths)
     choices: list[int | None] = []
     for row in shares:
-        choice = _best(np.where(taken, -1, row)[:counted], least, 0)
-        choice = _best(row[counted:], least, counted) if choice is None else choice
+        choice = _best(np.where(gone, -1, row)[:counted], share, 0)
+        choice = _best(row[counted:], share, counted) if choice is None else choice
         if choice is not None and choice < counted:
-            taken[choice] = True
+            gone[choice] = True
         choices.append(choice)
     return choices
 
 
-def _best(row: Doubles, least: float, first: int) -> int | None:
+def _best(row: Doubles, share: float, first: int) -> int | None:
     """The last of the greatest, as pycocotools takes it."""
-    if row.size == 0 or row.max() < min(least, 1 - 1e-10):
+    if row.size == 0 or row.max() < min(share, 1 - 1e-10):
         return None
     return first + int(row.size - 1 - np.argmax(row[::-1]))
 
 
 def _class_precision(matches: Sequence[_Matches], threshold: float) -> ClassPrecision:
+    """Of one class; of several, all that is not ranked."""
     truths = sum(part.truths for part in matches)
-    shown = [part.probabilities > threshold for part in matches]
-    right = sum(int(np.sum(part.right[0] & likely)) for part, likely in zip(matches, shown, strict=True))
-    wrong = sum(
-        int(np.sum(~part.right[0] & ~part.ignored[0] & likely)) for part, likely in zip(matches, shown, strict=True)
-    )
-    shares = [part.overlap[part.right[0] & likely] for part, likely in zip(matches, shown, strict=True)]
+    shown = [part.shown(threshold) for part in matches]
+    right, counted = sum(each[0] for each in shown), sum(each[1] for each in shown)
+    shares = [share for each in shown for share in each[2]]
     levels = [_average(part, level) for part in matches for level in range(len(OVERLAPS))]
     return ClassPrecision(
         truths,
         levels[0] if levels else _NOTHING,
         _mean(levels),
-        right / (right + wrong) if right + wrong else _NOTHING,
+        right / counted if counted else _NOTHING,
         right / truths if truths else _NOTHING,
-        _mean([float(share) for part in shares for share in part]),
+        _mean(shares),
     )
 
 

@@ -40,12 +40,12 @@ class DetectionQuality:
     @property
     def metrics(self) -> Metrics:
         """Means over the classes; precision and recall of all boxes together."""
-        whole = self.precision
+        overall = self.precision
         return {
-            "map50": whole.map50,
-            "map50_95": whole.map50_95,
-            "precision": whole.precision,
-            "recall": whole.recall,
+            "map50": overall.map50,
+            "map50_95": overall.map50_95,
+            "precision": overall.precision,
+            "recall": overall.recall,
             "mean_iou": self.mean_iou,
         }
 
@@ -70,25 +70,25 @@ class ClassificationQuality:
 
 
 def detection_quality(
-    seen: Sequence[Seen], pictures: Sequence[LabelledPicture], threshold: float, one_object: bool
+    answers: Sequence[Seen], pictures: Sequence[LabelledPicture], threshold: float, one_object: bool
 ) -> DetectionQuality:
     """pictures: in pixels. threshold: least probability that precision and recall count."""
     truths = [picture.truths or () for picture in pictures]
-    precision = average_precisions([each.detections for each in seen], truths, threshold)
-    shares = [_one_object(each, picture) for each, picture in zip(seen, pictures, strict=True) if picture.truths]
+    precision = average_precisions([each.detections for each in answers], truths, threshold)
+    shares = [_one_object(each, picture) for each, picture in zip(answers, pictures, strict=True) if picture.truths]
     return DetectionQuality(precision, _mean(shares) if one_object else precision.mean_iou)
 
 
-def _one_object(seen: Seen, picture: LabelledPicture) -> float:
+def _one_object(answers: Seen, picture: LabelledPicture) -> float:
     """The contest's: the most probable box with the first object, whatever its class."""
-    if not seen.detections:
+    if not answers.detections:
         return 0.0
-    return float(overlaps(boxes_of(seen.detections[:1]), boxes_of((picture.truths or ())[:1]))[0, 0])
+    return float(overlaps(boxes_of(answers.detections[:1]), boxes_of((picture.truths or ())[:1]))[0, 0])
 
 
-def classification_quality(seen: Sequence[Seen], pictures: Sequence[LabelledPicture]) -> ClassificationQuality:
+def classification_quality(answers: Sequence[Seen], pictures: Sequence[LabelledPicture]) -> ClassificationQuality:
     """Of pictures with a category each."""
-    ranks = [_rank(each, picture) for each, picture in zip(seen, pictures, strict=True)]
+    ranks = [_rank(each, picture) for each, picture in zip(answers, pictures, strict=True)]
     categories = [str(picture.category) for picture in pictures]
     by_class = {}
     for label in sorted(set(categories)):
@@ -97,9 +97,9 @@ def classification_quality(seen: Sequence[Seen], pictures: Sequence[LabelledPict
     return ClassificationQuality(_share(ranks, 1), _share(ranks, 5), by_class)
 
 
-def _rank(seen: Seen, picture: LabelledPicture) -> int:
+def _rank(answers: Seen, picture: LabelledPicture) -> int:
     """From 1."""
-    labels = [score.label for score in seen.scores]
+    labels = [score.label for score in answers.scores]
     return labels.index(picture.category) + 1 if picture.category in labels else len(labels) + 1
 
 
@@ -107,14 +107,14 @@ def _share(ranks: Sequence[int], top: int) -> float:
     return _mean([float(rank <= top) for rank in ranks])
 
 
-def agreement_values(reference: Sequence[Seen], others: Sequence[Seen], threshold: float) -> dict[str, Any]:
+def agreement_values(reference: Sequence[Seen], candidates: Sequence[Seen], threshold: float) -> dict[str, Any]:
     """{matched, missed, added, mean_iou} of boxes above the threshold; of classes pictures that have the same one."""
     if any(each.scores for each in reference):
-        same = sum(a.scores[0].index == b.scores[0].index for a, b in zip(reference, others, strict=True))
-        return {"matched": same, "missed": len(reference) - same, "added": 0, "mean_iou": None}
-    pairs = zip(reference, others, strict=True)
-    whole = together(agreement(a.above(threshold), b.above(threshold)) for a, b in pairs)
-    return {**asdict(whole), "mean_iou": rounded(whole.mean_iou)}
+        equal = sum(a.scores[0].index == b.scores[0].index for a, b in zip(reference, candidates, strict=True))
+        return {"matched": equal, "missed": len(reference) - equal, "added": 0, "mean_iou": None}
+    pairs = zip(reference, candidates, strict=True)
+    overall = together(agreement(a.above(threshold), b.above(threshold)) for a, b in pairs)
+    return {**asdict(overall), "mean_iou": rounded(overall.mean_iou)}
 
 
 def rounded(value: Any) -> Any:

@@ -40,7 +40,7 @@ TITLES = {
 class Executed:
     """By the design on the first pictures. mismatches: integers that differ from the golden model. label: what ran."""
 
-    seen: tuple[Seen, ...]
+    answers: tuple[Seen, ...]
     mismatches: int
     label: str
 
@@ -78,13 +78,13 @@ class Evaluation:
         floats, integers = ([getattr(frame, form) for frame in self.frames] for form in ("floats", "integers"))
         return agreement_values(floats, integers, self.threshold)
 
-    def _quality(self, seen: Sequence[Seen]) -> Quality | None:
+    def _quality(self, answers: Sequence[Seen]) -> Quality | None:
         if not self.labelled.is_labelled:
             return None
-        pictures: Sequence[LabelledPicture] = self.labelled.pictures[: len(seen)]
+        pictures: Sequence[LabelledPicture] = self.labelled.pictures[: len(answers)]
         if self.subject.is_classifier:
-            return classification_quality(seen, pictures)
-        return detection_quality(seen, pictures, self.threshold, self.subject.sees_one_object)
+            return classification_quality(answers, pictures)
+        return detection_quality(answers, pictures, self.threshold, self.subject.sees_one_object)
 
     def values(self) -> dict[str, Any]:
         """{network, layout, pictures, labelled, bits, float, integer, agreement, head_sqnr_db, notes, executed}."""
@@ -108,13 +108,13 @@ class Evaluation:
         return values
 
     def _executed_values(self, executed: Executed) -> dict[str, Any]:
-        golden = [frame.integers for frame in self.frames[: len(executed.seen)]]
+        golden = [frame.integers for frame in self.frames[: len(executed.answers)]]
         return {
             "label": executed.label,
-            "pictures": len(executed.seen),
+            "pictures": len(executed.answers),
             "mismatches": executed.mismatches,
-            "agreement": agreement_values(golden, executed.seen, self.threshold),
-            "quality": _quality_values(self._quality(executed.seen)),
+            "agreement": agreement_values(golden, executed.answers, self.threshold),
+            "quality": _quality_values(self._quality(executed.answers)),
         }
 
     @property
@@ -155,7 +155,7 @@ class Evaluation:
         if self.executed is not None:
             verdict = "every bit equal" if self.executed.mismatches == 0 else "THE DESIGN IS NOT RIGHT"
             parts.append(
-                f"executed on {len(self.executed.seen):,} pictures ({self.executed.label}): "
+                f"executed on {len(self.executed.answers):,} pictures ({self.executed.label}): "
                 f"{self.executed.mismatches:,} integers differ from the golden model: {verdict}"
             )
         return "\n\n".join(parts)

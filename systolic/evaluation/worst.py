@@ -48,8 +48,8 @@ def _difference(evaluation: Evaluation, place: int) -> tuple[float, float]:
     """The greater, the worse: boxes that one of them alone has, then how far the others are apart."""
     frame = evaluation.frames[place]
     if frame.floats.scores:
-        exact, near = frame.floats.scores[0], frame.integers.scores[0]
-        return float(exact.index != near.index), abs(exact.probability - near.probability)
+        exact, approximate = frame.floats.scores[0], frame.integers.scores[0]
+        return float(exact.index != approximate.index), abs(exact.probability - approximate.probability)
     agreed = agreement(*(form.above(evaluation.threshold) for form in (frame.floats, frame.integers)))
     return float(agreed.differing), 1 - agreed.mean_iou if agreed.matched else 0.0
 

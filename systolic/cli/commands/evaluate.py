@@ -89,10 +89,10 @@ def _check(options: argparse.Namespace) -> None:
         share = getattr(options, name)
         if not 0 <= share <= 1:
             raise LabelError(f"--{name} is 0…1, not {share:g}")
-    for name, least in (("workers", 1), ("executed", 0), ("pictures", 1)):
+    for name, lowest in (("workers", 1), ("executed", 0), ("pictures", 1)):
         value = getattr(options, name)
-        if value is not None and value < least:
-            raise LabelError(f"--{name} is a whole number, {least} or more, not {value}")
+        if value is not None and value < lowest:
+            raise LabelError(f"--{name} is a whole number, {lowest} or more, not {value}")
     if options.worst is not None:
         check_picture(options.worst)
 
@@ -101,9 +101,9 @@ def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, 
     """A generated design's network, or one that is quantised now."""
     folder = Path(options.network)
     if is_design(folder):
-        given = [f"--{name}" for name in OF_A_NETWORK if getattr(options, name)]
-        if given:
-            raise GenerateError(f"{folder} is generated, and {named(given)} decided there; leave out {given[0]}")
+        flags = [f"--{name}" for name in OF_A_NETWORK if getattr(options, name)]
+        if flags:
+            raise GenerateError(f"{folder} is generated, and {named(flags)} decided there; leave out {flags[0]}")
         design = open_design(folder)
         network = replace(reload(folder), labels=tuple(design.manifest.labels))
         return Subject(network, design.network, design.manifest.fit, options.overlap), design

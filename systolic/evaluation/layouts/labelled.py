@@ -58,6 +58,12 @@ class LabelledPicture:
         )
         return replace(self, truths=truths, relative=False)
 
+    def of_labels(self, labels: Sequence[str]) -> LabelledPicture:
+        """The same without objects of other labels."""
+        if self.truths is None:
+            return self
+        return replace(self, truths=tuple(truth for truth in self.truths if truth.label in labels))
+
 
 @dataclass(frozen=True)
 class LabelledSet:
@@ -85,28 +91,22 @@ def class_label(labels: Sequence[str], index: int, classes: int, place: str) -> 
     return label_of(labels, index)
 
 
-def known_labels(pictures: Sequence[LabelledPicture], known: Sequence[str]) -> tuple[tuple[LabelledPicture, ...], str]:
+def known_labels(pictures: Sequence[LabelledPicture], labels: Sequence[str]) -> tuple[tuple[LabelledPicture, ...], str]:
     """The pictures without the objects that the network has no class for, and a sentence on those.
 
     LabelError where it has none for any of them.
     """
-    foreign = sorted({truth.label for picture in pictures for truth in picture.truths or ()} - set(known))
+    foreign = sorted({truth.label for picture in pictures for truth in picture.truths or ()} - set(labels))
     if not foreign:
         return tuple(pictures), ""
-    total = sum(len(picture.truths or ()) for picture in pictures)
-    left = [
-        replace(picture, truths=tuple(truth for truth in picture.truths if truth.label in known))
-        if picture.truths is not None
-        else picture
-        for picture in pictures
-    ]
-    remaining = sum(len(picture.truths or ()) for picture in left)
+    shorter = tuple(picture.of_labels(labels) for picture in pictures)
+    total, remaining = (sum(len(picture.truths or ()) for picture in each) for each in (pictures, shorter))
     if not remaining:
         raise LabelError(
             f"the network must know one of the labels, but the pictures have {listed(foreign)} and the network "
-            f"{listed(known)}; give --names FILE with the names of its classes"
+            f"{listed(labels)}; give --names FILE with the names of its classes"
         )
-    return tuple(left), (
+    return shorter, (
         f"{total - remaining:,} of {total:,} objects are of classes that the network does not have "
         f"({listed(foreign)}): left out"
     )

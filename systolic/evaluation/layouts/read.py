@@ -38,6 +38,10 @@ def _read(data: Path, classes: Classes, split: str | None, classifier: bool) -> 
         return darknet.read_list(data, classes)
     if not data.is_dir():
         raise LabelError(f"{data}: there is no such folder; --data names one with pictures and their labels")
+    return _read_folder(data, classes, split, classifier)
+
+
+def _read_folder(data: Path, classes: Classes, split: str | None, classifier: bool) -> LabelledSet:
     if classifier:
         return read_class_folders(data if split is None else data / split, classes)
     if (data / voc.ANNOTATIONS).is_dir():

@@ -35,8 +35,8 @@ def _split(folder: Path, split: str | None) -> list[str]:
         return sorted(path.stem for path in (folder / ANNOTATIONS).glob("*.xml"))
     path = folder / "ImageSets" / "Main" / f"{split}.txt"
     if not path.is_file():
-        there = listed(sorted(other.stem for other in path.parent.glob("*.txt"))) or "none"
-        raise LabelError(f"{path}: there is no such file; --split is one of {there}")
+        names = listed(sorted(sibling.stem for sibling in path.parent.glob("*.txt"))) or "none"
+        raise LabelError(f"{path}: there is no such file; --split is one of {names}")
     with reading(path):
         return [line.split()[0] for line in path.read_text("utf-8").splitlines() if line.strip()]
 
