@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from scheduler.systolic.model.clock import lowest_clock
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.search.search import search, search_clocks
 from scheduler.systolic.search.space import Goal, Request, Space, pin, space_of
+from scheduler.systolic.search.workers import Workers
 from tests.scheduler.quantised import Builder, tiny_yolo
 
 ZCU104 = load("zcu104")
@@ -72,7 +74,14 @@ def test_the_search_over_clocks_finds_what_searching_each_finds(
     monkeypatch.setattr("scheduler.systolic.search.search.ddr_timing", timing)
     clocks = [mhz for mhz in made if mhz >= made[-1] / 5]
     times = [search(drawn, on, timing(on, mhz), request=Request(space=space)).key[0] / mhz for mhz in clocks]
-    found = search_clocks(drawn, on, request=Request(space=space))
+    told: list[str] = []
+    found = search_clocks(drawn, on, Request(space=space), Workers(tell=told.append))
+    parts = list(dict.fromkeys(words.split("searching, ")[0] for words in told))
+    assert parts[0] == ""
+    assert all(re.fullmatch(r"at [\d.]+ MHz: |of the fastest the cheapest: ", part) for part in parts[1:])
+    for part in parts:  # a part's percentages never go back, and each part says which it is
+        shares = [int(re.findall(r" (\d+)%", words)[0]) for words in told if words.startswith(f"{part}searching")]
+        assert shares == sorted(shares)
     assert found.key[0] / found.ddr.clock_mhz == min(times)
     assert (found.ddr.clock_mhz < clocks[-1]) == lower
 

@@ -100,8 +100,7 @@ def _cheapest_near(problem: _Problem, fastest: SearchResult, workers: Workers) -
     budget = int(cycles * (1 + goal.tolerance))
     rate = fastest.ddr.clock_mhz * 1e6 / (budget + 0.5)  # half a cycle, so that no rounding takes one away
     near = replace(problem, goal=Goal("resources", rate))
-    second_workers = replace(workers, tell=lambda words: workers.tell(f"of the fastest the cheapest: {words}"))
-    cheapest, second = _solve(near, fastest.ddr, (size, cycles, moved), second_workers)
+    cheapest, second = _solve(near, fastest.ddr, (size, cycles, moved), workers.of_part("of the fastest the cheapest"))
     proof = replace(fastest.proof, arrays=fastest.proof.arrays + second.arrays, tolerance=goal.tolerance)
     if cheapest is None:
         return replace(fastest, proof=proof)
@@ -142,7 +141,7 @@ def search_clocks(
         same_time = math.ceil(best.key[0] * ddr.clock_mhz / best.ddr.clock_mhz)  # as many cycles of this clock
         if array_cycles >= same_time:
             break
-        candidate, proof = _solve(problem, ddr, (same_time,), workers)
+        candidate, proof = _solve(problem, ddr, (same_time,), workers.of_part(f"at {ddr.clock_mhz:.4g} MHz"))
         proof = best.proof + proof
         if candidate is not None:
             best = problem.result(candidate, ddr, proof)

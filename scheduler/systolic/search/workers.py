@@ -34,6 +34,10 @@ class Workers:
     executor: Executor | None = None
     tell: Callable[[str], None] = _silent
 
+    def of_part(self, part: str) -> Workers:
+        """The same, and what is told is told of a part of the work: each begins with no geometry priced."""
+        return replace(self, tell=lambda words: self.tell(f"{part}: {words}"))
+
 
 ALONE = Workers()
 """This process, silently."""
