@@ -217,6 +217,10 @@ class Network:
     nodes: tuple[Node, ...]
     labels: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        shape = self.input_shape
+        return f"<{self.name}: {len(self.nodes)} nodes, {shape.width} × {shape.height} pixels of {shape.channels} channels>"
+
     @property
     def input_shape(self) -> Shape:
         """Of the picture."""

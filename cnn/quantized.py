@@ -202,6 +202,10 @@ class QuantizedNetwork:
     nodes: tuple[QNode, ...]
     labels: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        shape = self.input_shape
+        return f"<quantised {self.name}: {len(self.nodes)} nodes, {shape.width} × {shape.height} pixels of {shape.channels} channels>"
+
     @property
     def input_shape(self) -> Shape:
         """Of the picture."""

@@ -61,6 +61,9 @@ class Model:
         """What can be looked at before anything is calibrated."""
         return self.quantized or self.network
 
+    def __repr__(self) -> str:
+        return repr(self.known)
+
     def _repr_html_(self) -> str:
         shape, labels = self.network.input_shape, ", ".join(self.network.labels)
         return (

@@ -100,6 +100,8 @@ class FrameResult:
         """A table for a terminal."""
         return f"{table(HEAD, self.rows())}\n\n{self.verdict()}"
 
+    __repr__ = text
+
 
 HEAD = ("layer", "values", "mismatches", "SQNR dB", "")
 
@@ -152,6 +154,8 @@ class SimulationResult:
             return self.frames[0].text()
         count = len(self.frames)
         return "\n\n".join(f"frame {number} of {count}\n{frame.text()}" for number, frame in enumerate(self.frames, 1))
+
+    __repr__ = text
 
     def _repr_html_(self) -> str:
         return "".join(f"<p>{escape(frame.verdict())}</p>{html_table(HEAD, frame.rows())}" for frame in self.frames)

@@ -65,6 +65,8 @@ class Run:
         ]
         return table(("label", "probability", "x0", "y0", "x1", "y1"), rows) if rows else "no object found"
 
+    __repr__ = text
+
     def _repr_png_(self) -> bytes:
         data = BytesIO()
         self.draw().save(data, "PNG")

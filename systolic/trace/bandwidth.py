@@ -61,6 +61,8 @@ class Bandwidth:
             f"{1 / max(1, len(self.cycles)):.1%} of the time, of {self.sustained_gbps:.2f} that the memory sustains"
         )
 
+    __repr__ = text
+
     def figure(self, title: str = "") -> Figure:
         """Reads below, writes on top of them, and what the memory sustains as a line."""
         from systolic.report.figures import Picture

@@ -213,6 +213,8 @@ class VendorReport:
         """For a terminal."""
         return text(self.comparison)
 
+    __repr__ = text
+
     def page(self) -> str:
         """One self-contained HTML file."""
         return html(self.comparison)

@@ -82,6 +82,18 @@ def test_what_is_written_is_opened(design: systolic.GeneratedDesign, tmp_path: P
 
 
 @both
+def test_at_a_prompt_values_show_what_they_tell(design: systolic.GeneratedDesign, tiny: systolic.Model) -> None:
+    """No dump of weights, pixels and schedules, which have millions of characters."""
+    trace = design.trace(PICTURE)
+    told = (design.simulate(PICTURE), design.run(PICTURE), trace.report(), trace.fifos(), design.mapping)
+    assert [repr(value) for value in told] == [value.text() for value in told]
+    model_line = "<tiny: 5 nodes, 36 × 28 pixels of 3 channels>"
+    assert (repr(tiny), repr(tiny.network)) == (model_line, model_line)
+    assert repr(design.mapping.network).startswith(f"<quantised {design.mapping.network.name}: ")
+    assert repr(trace) == f"<trace of {design.opened.manifest.network} on {design.opened.manifest.board}>"
+
+
+@both
 def test_a_report_is_text_and_a_page(design: systolic.GeneratedDesign, tmp_path: Path) -> None:
     report = design.report()
     assert design.mapping.network.name in str(report)
@@ -137,6 +149,7 @@ def test_schedules_are_compared_and_drawn(tiny: systolic.Model) -> None:
     rows = systolic.compare(tiny, ["pynq-z2"], ["4x8x8", "64x64x64"]).rows
     assert [row.mapping is not None for row in rows] == [True, False]
     front = systolic.pareto_front(tiny, "zcu104", 300, rows=4, lanes=16)
+    assert repr(front) == front.text()
     assert front.points
     assert "<svg" in front._repr_html_()
 

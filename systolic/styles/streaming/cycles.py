@@ -28,6 +28,9 @@ class StreamingTrace:
         """Executes frames of ``picture``, uint8 [channels, height, width]."""
         return StreamingTrace(design, trace_design(design, picture, tell))
 
+    def __repr__(self) -> str:
+        return f"<trace of {self.design.manifest.network} on {self.design.manifest.board}>"
+
     def report(
         self,
         clock_mhz: float | None = None,
@@ -73,6 +76,8 @@ class StreamingFifos:
     def text(self) -> str:
         """A table for a terminal."""
         return table(HEAD, self._rows())
+
+    __repr__ = text
 
     def _rows(self) -> list[list[Cell]]:
         return [[name, self.declared[name], depth] for name, depth in self.least.depths.items()]

@@ -154,6 +154,8 @@ class StreamingComparison:
 
         return comparison_text(self)
 
+    __repr__ = text
+
     def page(self) -> str:
         """One self-contained HTML file."""
         from systolic.styles.streaming.report import comparison_page

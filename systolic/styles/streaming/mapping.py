@@ -165,6 +165,8 @@ class StreamingMapping:
 
         return mapping_text(self)
 
+    __repr__ = text
+
     def page(self) -> str:
         """One self-contained HTML file."""
         from systolic.styles.streaming.report import mapping_page

@@ -134,6 +134,8 @@ class StreamingReport:
             f"{self.frames} frames; modelled: closed formulas)"
         )
 
+    __repr__ = text
+
     def timeline(self, layer: str | None = None) -> Figure:
         """A lane a process over the traced frames; SimulationError for a layer alone."""
         check_timeline(layer)

@@ -27,6 +27,9 @@ class SystolicTrace:
         """Executes one batch of ``picture``, uint8 [channels, height, width]."""
         return SystolicTrace(design, trace_design(design, picture, tell))
 
+    def __repr__(self) -> str:
+        return f"<trace of {self.design.manifest.network} on {self.design.manifest.board}>"
+
     def report(
         self,
         clock_mhz: float | None = None,
@@ -65,6 +68,8 @@ class SystolicFifos:
         declared = self.advice.declared
         rows: list[list[Cell]] = [[name, declared[name], least] for name, least in self.advice.depths.items()]
         return table(("stream", "declared depth", "least that loses nothing"), rows)
+
+    __repr__ = text
 
     def _repr_html_(self) -> str:
         return self.advice._repr_html_()

@@ -142,6 +142,8 @@ class SystolicComparison:
 
         return comparison_text(self)
 
+    __repr__ = text
+
     def page(self, front: Sequence[SystolicMapping] = ()) -> str:
         """One self-contained HTML file. front: see ``pareto_front``."""
         from systolic.styles.systolic.report import comparison_page
@@ -241,6 +243,8 @@ class ParetoFront:
         from systolic.styles.systolic.report import front_text
 
         return front_text(self.points)
+
+    __repr__ = text
 
     def page(self) -> str:
         """One self-contained HTML file."""

@@ -184,6 +184,8 @@ class SystolicMapping:
 
         return mapping_text(self)
 
+    __repr__ = text
+
     def page(self, front: Sequence[SystolicMapping] = ()) -> str:
         """One self-contained HTML file. front: see ``exploration.pareto_front``."""
         from systolic.styles.systolic.report import mapping_page

@@ -140,6 +140,8 @@ class SystolicReport:
             "made for)"
         )
 
+    __repr__ = text
+
     def _waits(self) -> list[list[Cell]]:
         """A line a process, over all passes."""
         totals: dict[str, list[int]] = {}
