@@ -219,7 +219,8 @@ class Network:
 
     def __repr__(self) -> str:
         shape = self.input_shape
-        return f"<{self.name}: {len(self.nodes)} nodes, {shape.width} × {shape.height} pixels of {shape.channels} channels>"
+        size = f"{shape.width} × {shape.height} pixels of {shape.channels} channels"
+        return f"<{self.name}: {len(self.nodes)} nodes, {size}>"
 
     @property
     def input_shape(self) -> Shape:

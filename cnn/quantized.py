@@ -204,7 +204,8 @@ class QuantizedNetwork:
 
     def __repr__(self) -> str:
         shape = self.input_shape
-        return f"<quantised {self.name}: {len(self.nodes)} nodes, {shape.width} × {shape.height} pixels of {shape.channels} channels>"
+        size = f"{shape.width} × {shape.height} pixels of {shape.channels} channels"
+        return f"<quantised {self.name}: {len(self.nodes)} nodes, {size}>"
 
     @property
     def input_shape(self) -> Shape:
