@@ -136,7 +136,7 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
     begin(kernel_columns, pass.kernel_groups);
     begin(kernel_rows, pass.kernel_height);
     int x = 0, group = 0;
-    bool first_place = true;
+    bool first_place = true, last_place = !compares(pass) | (kernel_columns.last & kernel_rows.last);
     bool more = true, repeats = false;  // repeats: the column has left, and leaves again
     sums_t kept_row;
     SYSTOLIC_ENTER;
@@ -146,12 +146,10 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
 #pragma HLS DEPENDENCE variable = kept type = inter false
         const bool odd = (x & 1) != 0, arrived = x == last_arrival, first_group = (group == 0) & !repeats;
         // A window is complete: without a pool at every column; with stride 1 from the second column on; with stride 2
-        // at every second column, and at the last one of an odd width.
-        // A window of places is complete with its last one.
-        const bool last_place = !compares(pass) | (kernel_columns.last & kernel_rows.last);
+        // at every second column, and at the last one of an odd width; one of places with its last one.
         const bool complete = (plain & last_place) | (lagging & (x != 0)) | (halving & (odd | arrived));
         const bool last_group = !complete | (group == tile.last_group), again = last_group & upscales(pass) & !repeats;
-        const bool ends = last_group & last_place & !again & (x == last_column);
+        const bool leaves = last_group & last_place & !again, ends = leaves & (x == last_column);
         if (first_group) {
             const int position = pass.positions > 1 && odd ? POSITIONS - 1 : 0;
             const bool arrives = !lagging || x != last_column;
@@ -183,13 +181,13 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
             out.last = ends && tile.last;
             groups.write(out);
         }
-        const bool ends_kernel_row = kernel_columns.last;
         group = last_group ? 0 : group + 1;
         if (last_group) repeats = again;
-        if (last_group && last_place && !again) x = ends ? 0 : x + 1;
+        if (leaves) x = ends ? 0 : x + 1;
         if (last_group) first_place = last_place;
+        count_down(kernel_rows, last_group & kernel_columns.last);
         count_down(kernel_columns, last_group);
-        count_down(kernel_rows, last_group && ends_kernel_row);
+        last_place = !compares(pass) | (kernel_columns.last & kernel_rows.last);
         if (ends) {
             more = !tile.last;
             tile = next;
