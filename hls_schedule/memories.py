@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -82,17 +82,11 @@ def _bits(module: Module, reference: str) -> int:
     if tag in ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_member"):
         return _bits(module, record.get("baseType", ""))
     if tag == "DW_TAG_array_type":
-        counts = [int(element.get("count", "0")) for element in _elements(module, record)]
+        counts = [int(element.get("count", "0")) for element in module.elements(record)]
         return prod(counts) * _bits(module, record.get("baseType", ""))
     if tag in ("DW_TAG_structure_type", "DW_TAG_class_type"):
-        members = [element for element in _elements(module, record) if element.get("tag") == "DW_TAG_member"]
+        members = [element for element in module.elements(record) if element.get("tag") == "DW_TAG_member"]
         return sum(_bits(module, member.get("baseType", "")) for member in members)
     if kind == "DIBasicType":
         return 1 if record.get("name") == "bool" else int(record.get("size", "0"))
     return 0
-
-
-def _elements(module: Module, record: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
-    reference = record.get("elements", "")
-    listed = module.records.get(int(reference[1:]), ("", "")) if reference.startswith("!") else ("", "")
-    return (module.record(int(number)) for number in re.findall(r"!(\d+)", listed[1]))

@@ -16,6 +16,7 @@ from hls_schedule.ports import PLAIN, Binding
 from hls_schedule.predict import Knowledge
 from hls_schedule.reading.ir import Loop
 from hls_schedule.reading.llvm_text import Location, Locations, Module
+from hls_schedule.reading.members import Constants, parted
 
 Place = tuple[str, int]
 """File and line at which a function begins."""
@@ -134,11 +135,17 @@ class Directives:
 
     def _names(self, pragma: Pragma, function: str, value: str) -> bool:
         """Whether a pragma is about a value of compiled code."""
+        root, member = parted(value)
+        if member:
+            return pragma.value("variable") == member and self._constants.encloses(root, pragma.file, pragma.line)
         name, names = (pragma.value("variable"), self.function_of(pragma)), self.names_of(function, value)
         return name in names or ((name[0], EVERYWHERE) in names and name not in self._local)
 
     def source_name(self, function: str, value: str) -> str:
         """What the sources call a value, in the function that has it longest; ``value`` itself where they do not."""
+        root, member = parted(value)
+        if member:
+            return f"{self.source_name(function, root)}.{member}"
         names = sorted({name for name, _ in self.names_of(function, value)} - {"this", ""}, key=lambda name: -len(name))
         return names[0] if names else value.strip("%@")
 
@@ -181,6 +188,10 @@ class Directives:
     @cached_property
     def _locations(self) -> Locations:
         return Locations(self.module)
+
+    @cached_property
+    def _constants(self) -> Constants:
+        return Constants(self.module)
 
     @cached_property
     def _functions(self) -> frozenset[Place]:

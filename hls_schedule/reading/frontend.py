@@ -24,7 +24,7 @@ from becoming registers."""
 
 INCLUDE = Path(__file__).with_name("include")
 COMMON = ("-target", "x86_64-linux-gnu", "-std=c++17", "-w", "-fno-exceptions", "-fno-sanitize=all")
-OPTIMISED = ("-O2", "-S", "-emit-llvm", "-g", "-fno-vectorize", "-fno-slp-vectorize")
+OPTIMISED = ("-O2", "-S", "-emit-llvm", "-g", "-fno-builtin-memset", "-fno-vectorize", "-fno-slp-vectorize")
 TUNING = (
     "unroll-threshold=1000000", "unroll-full-max-count=4096", "inline-threshold=1000000", "unroll-runtime=0",
     "unroll-allow-partial=0", "unroll-allow-peeling=0", "indvars-widen-indvars=0", "enable-load-pre=0",

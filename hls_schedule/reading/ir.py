@@ -28,6 +28,7 @@ from hls_schedule.reading.llvm_text import (
     parse,
     split,
 )
+from hls_schedule.reading.members import Constants, member_memory
 from hls_schedule.reading.operations import Operator, operator_of, touched
 
 FEWEST = 4
@@ -133,7 +134,7 @@ class _Reader:
 
     def __init__(self, module: Module, function: Function, registers: frozenset[tuple[str, str]]) -> None:
         self.module, self.function, self.registers = module, function, registers
-        self.types, self.locations = Types(module.types), Locations(module)
+        self.types, self.locations, self.constants = Types(module.types), Locations(module), Constants(module)
         self.caller: tuple[_Reader, Instruction] | None = None
         self.others: dict[str, _Reader] = {}
         self.allocas = {
@@ -287,13 +288,16 @@ class _Body:
 
     def _access(self, pointer: str, store: bool, size: int, stream: bool) -> Access:
         address = self.reader.addresses.pointer(pointer)
-        memory = self.reader.memory(address.root)
+        memory, offset = self.reader.memory(address.root), address.offset
         register = not stream and self._in_registers(address, memory)
-        name = f"{memory.name}+{address.offset.constant}" if stream else memory.name
+        member = None if stream else self.reader.constants.member(address.root, offset.constant)
+        if member is not None:
+            memory = Memory(member_memory(memory.name, member.name), member.kind, memory.interface)
+            offset = offset.plus(Linear((), -member.start))
+        name = f"{memory.name}+{offset.constant}" if stream else memory.name
         if name not in self.memories:
-            kind = memory.kind
-            self.memories[name] = Memory(name, kind, memory.interface)
-        return Access(name, store, address.offset, size, register, stream)
+            self.memories[name] = Memory(name, memory.kind, memory.interface)
+        return Access(name, store, offset, size, register, stream)
 
     def _in_registers(self, address: Address, memory: Memory) -> bool:
         if address.root in self.reader.allocas:

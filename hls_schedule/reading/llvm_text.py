@@ -100,6 +100,12 @@ class Module:
             self._fields[number] = {"kind": kind, **values} if kind else {}
         return self._fields[number]
 
+    def elements(self, record: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
+        """Records that a record lists as its elements: members of a struct, dimensions of an array."""
+        reference = record.get("elements", "")
+        listed = self.records.get(int(reference[1:]), ("", "")) if reference.startswith("!") else ("", "")
+        return (self.record(int(number)) for number in re.findall(r"!(\d+)", listed[1]))
+
     @cached_property
     def _fields(self) -> dict[int, Mapping[str, str]]:
         return {}

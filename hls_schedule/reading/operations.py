@@ -76,12 +76,17 @@ def touched(instruction: Instruction, types: Types) -> Iterator[tuple[str, bool,
     """(address, whether it is written, bytes, whether it is a stream) of every access of an instruction."""
     if instruction.opcode == "load":
         pieces = split(_FLAGS.sub("", instruction.text))
-        yield pieces[1], False, types.size(pieces[0]), False
+        yield pieces[1], False, _bytes(pieces[0], types), False
     elif instruction.opcode == "store":
         pieces = split(_FLAGS.sub("", instruction.text))
-        yield pieces[1], True, types.size(pieces[0].partition(" ")[0] if " " in pieces[0] else pieces[0]), False
+        yield pieces[1], True, _bytes(pieces[0].partition(" ")[0] if " " in pieces[0] else pieces[0], types), False
     elif instruction.opcode == "call" and "//" not in instruction.text and "llvm.lifetime" not in instruction.text:
         yield from _passed(instruction.text, types)
+
+
+def _bytes(kind: str, types: Types) -> int:
+    """That an access of a type is to: the three of an i24, though four lie between two of them."""
+    return min(types.size(kind), -(-bits_of(kind) // 8)) if kind.startswith("i") else types.size(kind)
 
 
 def _passed(text: str, types: Types) -> Iterator[tuple[str, bool, int, bool]]:

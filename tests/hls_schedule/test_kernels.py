@@ -137,3 +137,54 @@ def test_a_request_of_a_burst_takes_seven_cycles_to_read_and_one_to_write(
     loop = checked(tmp_path, "#include <hls_burst_maxi.h>\n" + body)
     assert loop.derived_ii == 1
     assert depth - 2 <= loop.derived_depth <= depth
+
+
+LEVELS = """struct levels_t {{
+    int threshold[2][4][20];
+    bool flip[2][4];
+    int count(int pe, int fold, int x) const {{
+#pragma HLS INLINE
+{pragmas}
+        int count = 0;
+        for (int l = 0; l < 20; ++l) count += (flip[pe][fold] ? -x : x) >= threshold[pe][fold][l] ? 1 : 0;
+        return count;
+    }}
+}};
+static const levels_t LEVELS = {{{{{levels}}}, {{{{true}}}}}};
+"""
+MEMBER = "#pragma HLS ARRAY_PARTITION variable = {} complete dim = {}"
+
+
+@pytest.mark.parametrize(
+    ("pragmas", "interval", "reason"),
+    [
+        ((("threshold", 1), ("threshold", 3), ("flip", 1)), 1, ""),
+        ((("threshold", 1), ("flip", 1)), 2, "ports of LEVELS.threshold"),
+        ((), 3, "ports of LEVELS.threshold"),
+    ],
+    ids=["taken apart", "one dimension only", "whole"],
+)
+def test_members_of_a_constant_struct_have_pragmas_of_their_own(
+    tmp_path: Path, pragmas: tuple[tuple[str, int], ...], interval: int, reason: str
+) -> None:
+    """40 levels are read in an iteration, 20 of them of each of two PEs; a memory that is only read has 16 copies."""
+    levels = ", ".join(str(number * number % 97) for number in range(160))
+    struct = LEVELS.format(pragmas="\n".join(MEMBER.format(*each) for each in pragmas), levels=levels)
+    lines = "const int x = in.read();\nout.write(LEVELS.count(0, i & 3, x) + LEVELS.count(1, i & 3, x));"
+    loop = checked(tmp_path, struct + kernel(lines))
+    assert loop.derived_ii == interval
+    assert loop.reason.startswith(reason)
+
+
+def test_a_word_of_three_bytes_is_one_word(tmp_path: Path) -> None:
+    struct = "struct rgb_t { ap_int<8> lane[3]; };\n"
+    before = """static rgb_t words[64];
+#pragma HLS AGGREGATE variable = words compact = bit
+#pragma HLS BIND_STORAGE variable = words type = ram_s2p impl = bram"""
+    lines = """#pragma HLS DEPENDENCE variable = words type = inter false
+rgb_t value = in.read();
+words[i & 63] = value;
+out.write(words[(i + 32) & 63]);"""
+    streams = "hls::stream<rgb_t> &in, hls::stream<rgb_t> &out, int n"
+    loop = checked(tmp_path, struct + kernel(lines, streams, before))
+    assert (loop.derived_ii, loop.reason) == (1, "")

@@ -61,7 +61,7 @@ void unpack_beats(int frames, hls::stream<beat_t<BEAT>> &in, hls::stream<word<T,
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        const bool comes = box.hungry;
+        const bool comes = box.hungry();
         if (comes) {
             const beat_t<BEAT> beat = in.read();
             word<uint8_t, BEAT> bytes;
@@ -100,7 +100,7 @@ void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        const bool comes = coming.open, last = done.step.last, leaves = last || (comes && box.enough);
+        const bool comes = coming.open, last = done.step.last, leaves = last || (comes && box.enough());
         if (comes) {
             const word<T, LANES> value = in.read();
             word<uint8_t, LANES * VALUE> bytes;

@@ -8,7 +8,7 @@
 //       cycles         = TILES · BEATS once, then those of stream_weights
 //   fetch_weights    external: read from DDR again for each group; the beats of a group are asked for before those of the
 //                    group before it are read, in a loop of their own
-//       cycles a frame = GROUPS · (TILES · BEATS + FETCH_DEPTH), as long as DDR gives a beat a cycle
+//       cycles a frame = GROUPS · (TILES · BEATS + fetch_depth(TILES · BEATS)), as long as DDR gives a beat a cycle
 //
 // In DDR a tile is a whole number of beats, BEATS, of BYTES bytes. Weight pe · SIMD + simd takes the next 1, 2, 4, 8 or
 // 16 bits, the fewest that hold it, from the least significant bit on (scheduler/streaming/weights.py writes the
@@ -26,7 +26,11 @@
 #include "ram.h"
 #include "word.h"
 
-constexpr int WEIGHTS_DEPTH = 4, FETCH_DEPTH = 4;
+constexpr int WEIGHTS_DEPTH = 4;
+
+// Stages of a loop that reads so many beats. A loop of one is no loop to a tool: its beat is read in the iteration of the
+// loop around it, behind the request.
+constexpr int fetch_depth(int beats) { return beats == 1 ? 9 : 4; }
 
 template <int BYTES>
 using memory_beat_t = word<uint8_t, BYTES>;
@@ -147,7 +151,7 @@ void fetch_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * S
         if (done.before(frames)) image.read_request(base, PASS);
         SYSTOLIC_ENTER;
         for (int i = 0; i < PASS; ++i) {
-            SYSTOLIC_PIPELINE(1, FETCH_DEPTH);
+            SYSTOLIC_PIPELINE(1, fetch_depth(PASS));
             tile.put(beat.value, image.read());
             if (beat.last) out.write(tile.weights());
             beat.next();
@@ -170,7 +174,7 @@ void load_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SI
     image.read_request(base, TILES * tile_type::BEATS);
     SYSTOLIC_ENTER;
     for (int i = 0; i < TILES * tile_type::BEATS; ++i) {
-        SYSTOLIC_PIPELINE(1, FETCH_DEPTH);
+        SYSTOLIC_PIPELINE(1, fetch_depth(TILES * tile_type::BEATS));
         tile.put(beat.value, image.read());
         if (beat.last) weights[index.value] = tile.weights();
         if (beat.next()) index.next();

@@ -53,9 +53,9 @@ void convert_each(int frames, hls::stream<word<T, LANES_IN>> &in, hls::stream<wo
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WIDTH_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        const bool comes = coming.open && (GROWS || box.hungry || !needed.open), stays = comes && needed.open;
+        const bool comes = coming.open && (GROWS || box.hungry() || !needed.open), stays = comes && needed.open;
         const bool ended = !coming.open || (comes && coming.count.last);
-        const bool leaves = leaving.open && (!GROWS || (stays && box.enough) || ended);
+        const bool leaves = leaving.open && (!GROWS || (stays && box.enough()) || ended);
         if (comes) {
             const word<T, LANES_IN> value = in.read();
             if (stays) box.put(value);

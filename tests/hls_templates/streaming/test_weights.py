@@ -77,6 +77,7 @@ MEMORY = (
     from_memory(15, (3, 4, 4, 8), BIPOLAR, 4, "fetch"),
     from_memory(16, (3, 4, 2, 3), signed(12), 4, "fetch"),
     from_memory(17, (3, 4, 2, 3), unsigned(6), 4, "fetch"),
+    from_memory(18, (3, 1, 2, 4), signed(8), 8, "fetch"),  # a beat a group
     from_memory(20, (4, 6, 2, 8), signed(4), 4, "load"),
     from_memory(21, (5, 3, 2, 4), signed(8), 8, "load"),
 )

@@ -411,3 +411,46 @@ void stream_wide_block(int frames, hls::stream<word<narrow_t<8>::carrier, 288>> 
     static const narrow_t<8>::carrier weights[4][96][72] = {{{1}}};
     stream_weights<30, 96, 4, 72, narrow_t<8>, RAM_BRAM>(frames, out, weights);
 }
+// One width divides the other, or has no divisor with it; words of three bytes; few words a pixel, few folds, few beats.
+typedef hls::stream<word<ap_int<4>, 1>> singles;
+typedef hls::stream<word<ap_int<4>, 3>> triples;
+typedef hls::stream<word<ap_int<4>, 7>> sevens;
+void convert_1_3_block(int frames, singles &in, triples &out) { convert_width<1, 3, 2700>(frames, in, out); }
+void convert_3_1_block(int frames, triples &in, singles &out) { convert_width<3, 1, 900>(frames, in, out); }
+void convert_1_7_block(int frames, singles &in, sevens &out) { convert_width<1, 7, 2800>(frames, in, out); }
+void convert_7_1_block(int frames, sevens &in, singles &out) { convert_width<7, 1, 900>(frames, in, out); }
+void convert_3_7_block(int frames, triples &in, sevens &out) { convert_width<3, 7, 2800>(frames, in, out); }
+void convert_7_3_block(int frames, sevens &in, triples &out) { convert_width<7, 3, 900>(frames, in, out); }
+void drop_3_1_block(int frames, triples &in, singles &out) { convert_channels<3, 1, 6, 4, 900>(frames, in, out); }
+void window_rgb_block(int frames, triples &in, triples &out) {
+    window_default<3, 3, 6, 10, 3, 3, 1, 1, 1, 1, 1, 1, false, RAM_LUTRAM>(frames, in, out);
+}
+void down_sample_whole_block(int frames, pairs &in, pairs &out) { down_sample<2, 2, 10, 10, 2>(frames, in, out); }
+void down_sample3_whole_block(int frames, pairs &in, pairs &out) { down_sample<2, 2, 12, 15, 3>(frames, in, out); }
+static const requantise_t<4, false, 3, 2> R3 = {{{1}}, {{1}}, {{1}}, {{1}}};
+static const requantise_t<4, false, 2, 1> R2 = {{{1}}, {{1}}, {{1}}, {{1}}};
+void mvu_resident_rgb_block(int frames, hls::stream<word<uint_t<4>::carrier, 1>> &in,
+                            hls::stream<word<narrow_t<4>::carrier, 3>> &weights,
+                            hls::stream<word<integer<4, false>, 3>> &out) {
+    matrix_vector_resident<15, 594, 6, 1, 3, 1, narrow_t<4>, uint_t<4>, 17, DSP48E2>(frames, in, weights, out, R3);
+}
+void mvu_resident_fold_block(int frames, hls::stream<word<uint_t<8>::carrier, 2>> &in,
+                             hls::stream<word<narrow_t<2>::carrier, 4>> &weights,
+                             hls::stream<word<integer<4, false>, 2>> &out) {
+    matrix_vector_resident<48, 18, 2, 2, 2, 1, narrow_t<2>, uint_t<8>, 13, DSP48E2>(frames, in, weights, out, R2);
+}
+void fetch_beat_block(int frames, hls::stream<word<int_t<4>::carrier, 32>> &out,
+                      hls::burst_maxi<memory_beat_t<16>> image) {
+    fetch_weights<30, 1, 8, 4, int_t<4>, 16>(frames, out, image, 0);
+}
+// More constants than a memory has copies.
+static const requantise_t<4, false, 24, 2> R24 = {{{1}, {2}}, {{3}, {4}}, {{5}, {6}}, {{7}, {8}}};
+static const thresholds_t<5, false, 0, 31, 20, 1, 24> T31 = {{{{1, 2, 3}, {4, 5, 6}}}, {{true}}};
+void activate_24_block(int frames, hls::stream<word<int_t<20>::carrier, 24>> &in,
+                       hls::stream<word<integer<4, false>, 24>> &out) {
+    activate<60, 48, 24, 1, int_t<20>>(frames, in, out, R24);
+}
+void activate_31_levels_block(int frames, hls::stream<word<int_t<20>::carrier, 2>> &in,
+                              hls::stream<word<integer<5, false>, 2>> &out) {
+    activate<60, 24, 1, 2, int_t<20>>(frames, in, out, T31);
+}

@@ -1,0 +1,95 @@
+"""Members of constant structs, as the debug information has them: each is an array of its own, with pragmas of its own.
+
+The type that LLVM gives such a constant does not help: a compiler splits its arrays where the rest of them is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+
+from hls_schedule.reading.llvm_text import Locations, Module
+
+_RENAMED = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type")
+_STRUCTS = ("DW_TAG_structure_type", "DW_TAG_class_type")
+_BETWEEN = "#"
+
+
+@dataclass(frozen=True)
+class Member:
+    """start: its first byte in the struct. kind: its LLVM type, with integers for what is stored in as many bits."""
+
+    name: str
+    start: int
+    kind: str
+
+
+def member_memory(root: str, member: str) -> str:
+    """The name of a member's memory."""
+    return root + _BETWEEN + member
+
+
+def parted(memory: str) -> tuple[str, str]:
+    """The constant and the member of a memory's name; "" for a memory that is no member."""
+    root, _, member = memory.partition(_BETWEEN)
+    return root, member
+
+
+class Constants:
+    """The constants of a module."""
+
+    def __init__(self, module: Module) -> None:
+        self._module, self._locations = module, Locations(module)
+        self._known: dict[str, tuple[Member, ...]] = {}
+
+    def member(self, root: str, byte: int) -> Member | None:
+        """The one that a byte of a constant lies in; None where it is no struct of several, with arrays among them."""
+        if root not in self._known:
+            self._known[root] = self._members(root)
+        return max(
+            (each for each in self._known[root] if each.start <= byte), key=lambda each: each.start, default=None
+        )
+
+    def encloses(self, root: str, file: str, line: int) -> bool:
+        """Whether a line stands in the struct of a constant: no other struct of the file begins between."""
+        begins = (place for place in self._begins if place[0] == file and place[1] <= line)
+        return max(begins, default=None) == self._place(self._struct(root))
+
+    @cached_property
+    def _begins(self) -> frozenset[tuple[str, int]]:
+        records = self._module.records_of("DICompositeType")
+        return frozenset(self._place(record) for record in records if record.get("tag") in _STRUCTS)
+
+    def _place(self, record: Mapping[str, str]) -> tuple[str, int]:
+        return PurePath(self._locations.file(record.get("file", ""))).name, int(record.get("line", "0"))
+
+    def _members(self, root: str) -> tuple[Member, ...]:
+        members = tuple(
+            Member(record["name"], int(record.get("offset", "0")) // 8, self._kind(record.get("baseType", "")))
+            for record in self._module.elements(self._struct(root))
+            if record.get("tag") == "DW_TAG_member" and "Static" not in record.get("flags", "") and "name" in record
+        )
+        return members if len(members) > 1 and any(member.kind.startswith("[") for member in members) else ()
+
+    def _struct(self, root: str) -> Mapping[str, str]:
+        for number in sorted(self._module.variables_of("", root)) if root.startswith("@") else ():
+            record = self._named(self._module.record(number).get("type", ""))
+            if record.get("tag") in _STRUCTS:
+                return record
+        return {}
+
+    def _named(self, reference: str) -> Mapping[str, str]:
+        """The type behind its other names."""
+        record = self._module.record(int(reference[1:]) if reference.startswith("!") else 0)
+        return self._named(record.get("baseType", "")) if record.get("tag") in _RENAMED else record
+
+    def _kind(self, reference: str) -> str:
+        record = self._named(reference)
+        if record.get("tag") != "DW_TAG_array_type":
+            return f"i{record.get('size', '64')}"
+        kind = self._kind(record.get("baseType", ""))
+        for dimension in reversed(tuple(self._module.elements(record))):
+            kind = f"[{dimension.get('count', '1')} x {kind}]"
+        return kind
