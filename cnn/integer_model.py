@@ -52,13 +52,13 @@ def run_integer(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> li
     _check_picture(network, picture)
     outputs: list[Integers | None] = []
     for node in network.nodes:
-        outputs.append(None if on_host(node.op) else _run_node(node, network, outputs, picture))
+        outputs.append(None if on_host(node.op) else run_node(node, network, outputs, picture))
     return outputs
 
 
 def dequantise(array: Integers, type: TensorType) -> FloatArray:
-    """integer × scale as float32, in the shape of ``array``."""
-    return np.asarray(array * np.float64(type.scale), dtype=np.float32)
+    """(integer − zero point) × scale as float32, in the shape of ``array``."""
+    return np.asarray((array.astype(np.int64) - type.zero_point) * np.float64(type.scale), dtype=np.float32)
 
 
 def requantise(accumulators: npt.NDArray[np.int64], requantiser: Requantising, datatype: DataType) -> Integers:
@@ -139,7 +139,8 @@ def _check_picture(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) ->
         )
 
 
-def _run_node(node: QNode, network: QuantizedNetwork, outputs: list[Integers | None], picture: Integers) -> Integers:
+def run_node(node: QNode, network: QuantizedNetwork, outputs: list[Integers | None], picture: Integers) -> Integers:
+    """The node's integers, of those that the nodes before it gave; the picture is node 0's."""
     inputs = [output for i in node.inputs if (output := outputs[i]) is not None]
     types = [network.nodes[i].type.datatype for i in node.inputs]
     op, out = node.op, node.type.datatype
@@ -219,7 +220,7 @@ def convolve(array: Integers, datatype: DataType, op: QConvolution, shape: Shape
     taps = window[0] * window[1]
     weights = op.weights.reshape(op.groups, filters // op.groups, channels, taps)
     parts = _parts(weights, magnitude(datatype))
-    padded = _pad(array, op.padding, parts[0][1].dtype, 0)
+    padded = _pad(array, op.padding, parts[0][1].dtype, op.around)
     result = np.empty((filters, shape.height, shape.width), out.carrier)
     for first, last in _row_blocks(shape, array.shape[0] * taps * padded.itemsize):
         block = Shape(filters, last - first, shape.width)

@@ -1,6 +1,7 @@
 """The integer network, which the golden models, the scheduler and the generator share.
 
-The value of a tensor's element is integer × scale; the zero point is 0. Every operation that computes carries its own
+The value of a tensor's element is (integer − zero point) × scale; the zero point is 0 but where a file brings its own
+quantisation. Every operation that computes carries its own
 requantiser, so that the arithmetic contract stands in one place (docs/explanation/quantisation.md):
 
     Requantiser     y = saturate(((acc + bias) · m + 2^(s − 1)) >> s)
@@ -25,10 +26,11 @@ IntArray = npt.NDArray[np.signedinteger]
 
 @dataclass(frozen=True)
 class TensorType:
-    """value = integer × scale."""
+    """value = (integer − zero_point) × scale."""
 
     datatype: DataType
     scale: float
+    zero_point: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +118,10 @@ class QInput:
 
 @dataclass(frozen=True, eq=False)
 class QConvolution:
-    """weights int [filters, channels / groups, kernel height, kernel width], narrow (−127…127 at 8 bits)."""
+    """weights int [filters, channels / groups, kernel height, kernel width], narrow (−127…127 at 8 bits).
+
+    around: the integer that padding has, the zero point of the input.
+    """
 
     weights: IntArray
     weight_type: DataType
@@ -124,6 +129,7 @@ class QConvolution:
     stride: int
     padding: Padding
     groups: int
+    around: int = 0
 
 
 @dataclass(frozen=True, eq=False)

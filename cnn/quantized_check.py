@@ -26,6 +26,7 @@ from cnn.quantized import (
     QuantizedNetwork,
     Requantiser,
     Requantising,
+    TensorType,
     Thresholds,
     on_host,
 )
@@ -75,6 +76,8 @@ def _inputs(network: QuantizedNetwork, index: int) -> tuple[QNode, ...]:
 def _check_type(node: QNode) -> None:
     scale = node.type.scale
     require(math.isfinite(scale) and scale > 0, node, f"a scale is finite and above 0, not {scale}")
+    low, high, zero = node.type.datatype.low, node.type.datatype.high, node.type.zero_point
+    require(zero == 0 or low <= zero <= high, node, f"a zero point is {low}…{high}, not {zero}")
     sides = (node.shape.channels, node.shape.height, node.shape.width)
     require(min(sides) >= 1, node, f"a shape is at least 1×1×1, not {node.shape}")
     require(node.shape.values <= MAP_LIMIT, node, f"a tensor has at most {MAP_LIMIT} values, not {node.shape}")
@@ -98,8 +101,8 @@ def _check_computing(node: QNode, inputs: tuple[QNode, ...]) -> None:
     _check_requantiser(node, op.requantiser)
     if isinstance(op, (QConvolution, QDense)):
         _check_weights(node, op)
-    if isinstance(op, QConvolution) and inputs[0].type.datatype == BIPOLAR:
-        require(not any(sides_of(op.padding)), node, "padding puts in zeros, which BIPOLAR inputs cannot be")
+    if isinstance(op, QConvolution):
+        _check_padding(node, op, inputs[0].type)
     if isinstance(op, QAdd):
         fits = len(op.multipliers) == len(inputs) and all(1 <= m <= 1 << 14 for m in op.multipliers)
         require(fits, node, f"an add needs one multiplier of 1…16384 an input, not {op.multipliers}")
@@ -112,6 +115,12 @@ def _check_computing(node: QNode, inputs: tuple[QNode, ...]) -> None:
         f"acc + bias must fit {ACCUMULATOR_BITS} bits, but Σ|w|·max|a| + |bias| = {bound} needs {bits}; "
         "use fewer bits for weights or activations, or fewer inputs to this layer",
     )
+
+
+def _check_padding(node: QNode, op: QConvolution, source: TensorType) -> None:
+    padded, around = any(sides_of(op.padding)), source.zero_point
+    require(op.around == around, node, f"padding has the zero point of its input, {around}, not {op.around}")
+    require(not padded or source.datatype != BIPOLAR, node, "padding puts in zeros, which BIPOLAR inputs cannot be")
 
 
 def _check_weights(node: QNode, op: QConvolution | QDense) -> None:

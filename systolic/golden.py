@@ -116,7 +116,7 @@ def _layer(index: int, node: QNode, network: QuantizedNetwork) -> GoldenLayer:
 def _values(op: QOp) -> dict[str, int]:
     if isinstance(op, QConvolution):
         height, width = op.weights.shape[2:]
-        window = {"height": height, "width": width, "stride": op.stride, "groups": op.groups}
+        window = {"height": height, "width": width, "stride": op.stride, "groups": op.groups, "around": op.around}
         return {**window, **_sides(op.padding), **_counts(op)}
     if isinstance(op, MaxPool):
         return {"height": op.size, "width": op.size, "stride": op.stride, **_sides(op.padding)}

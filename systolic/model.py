@@ -177,10 +177,13 @@ def _load_exported(
 
 
 def _load_onnx(path: Path, names: Path | None, size: tuple[int, int] | None, cuts: tuple[str, ...]) -> Model:
-    network, data = read_onnx(path, size, cuts)
+    read = read_onnx(path, size, cuts)
+    network, quantized = read.network, read.quantized
     if names is not None:
-        network = replace(network, labels=read_names(names, network))
-    return Model(network, "plain", {ONNX_FILE: data})
+        labels = read_names(names, network)
+        network = replace(network, labels=labels)
+        quantized = quantized and replace(quantized, labels=labels)
+    return Model(network, "plain", {ONNX_FILE: read.data}, quantized)
 
 
 def _beside(cfg: Path, ending: str) -> Path | None:
@@ -216,7 +219,7 @@ def reload(folder: Path) -> Network:
     if trained_integers(folder):
         return read_exported(folder / "model" / "network.json", folder / "model" / "network.npz").network
     if (folder / ONNX_FILE).is_file():
-        return read_onnx(folder / ONNX_FILE)[0]
+        return read_onnx(folder / ONNX_FILE).network
     return read_darknet(folder / "model" / "network.cfg", folder / "model" / "network.weights")
 
 

@@ -16,6 +16,13 @@ from cnn.onnx.layers import Layers, Map, bare_convolution
 GATES = {"logistic": "silu", "hard_sigmoid": "hard_swish", "tanh_softplus": "mish"}
 """f → what x · f(x) is called."""
 
+_TABLES = {
+    "relu": Activate("clip", (0.0, np.inf)),
+    "relu6": Activate("clip", (0.0, 6.0)),
+    "leaky": Activate("leaky_relu", (LEAKY_SLOPE,)),
+}
+"""Of integers: a table for each, as a convolution would need weights that the file has not."""
+
 NEVER_BELOW_0 = ("relu", "relu6", "logistic", "hard_sigmoid", "softplus")
 
 
@@ -40,6 +47,10 @@ def _fused(layers: Layers, operation: Operation, name: str) -> Layers:
     node = layers.nodes[source.node]
     if layers.alone(operation) and isinstance(node.op, (Convolution, Dense, Add)) and node.op.activation == "linear":
         return layers.changed(operation, source, replace(node.op, activation=name))
+    if layers.type_of(source.node) is not None:
+        return layers.grown(operation, "cut", _TABLES[name], node.shape, source.node).with_values(
+            operation, Map(len(layers.nodes), source.shape)
+        )
     pointwise = replace(bare_convolution(None, node.shape.channels), activation=name)
     return layers.grown(operation, "conv", pointwise, layers.shape_of(source), source.node)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from cnn.limits import MAX_CHANNELS, MAX_LAYERS, MAX_MAP
 from cnn.network import Convolution, FloatArray, Node, Op, Padding, Shape
 from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.quantisation.tensor_types import PASSES_ON
+from cnn.quantized import TensorType
 
 NO_PADDING = Padding()
 
@@ -36,7 +38,11 @@ Value: TypeAlias = Map | Unknown | Array
 @dataclass(frozen=True, eq=False)
 class Layers:
     """nodes: in topological order. constants: of the file. values: what operations gave so far. readers: operations
-    that read a tensor. opset: the version of the operators."""
+    that read a tensor. opset: the version of the operators.
+
+    Of a file that is quantised already: types, of the outputs of nodes, and scales, the float of each filter's weight
+    of 1, by the tensor that holds the weights and by the node that has them.
+    """
 
     label: str
     nodes: tuple[Node, ...]
@@ -44,6 +50,9 @@ class Layers:
     values: Mapping[str, Value]
     readers: Mapping[str, int]
     opset: int
+    types: Mapping[int, TensorType] = field(default_factory=dict)
+    tensor_scales: Mapping[str, FloatArray] = field(default_factory=dict)
+    scales: Mapping[int, FloatArray] = field(default_factory=dict)
 
     def map(self, operation: Operation, position: int = 0) -> Map:
         """The operation's input as a map with no padding left to do; RefusedError where it is none."""
@@ -87,8 +96,11 @@ class Layers:
         return self.values[name] if name in self.values else self.constants.get(name)
 
     def alone(self, operation: Operation, position: int = 0) -> bool:
-        """Whether nothing else reads that input, so that the layer before may take the operation in."""
-        return self.readers[operation.inputs[position]] == 1
+        """Whether nothing else reads that input, so that the layer before may take the operation in. What is quantised
+        already stays as it is."""
+        value = self.optional(operation, position)
+        fixed = isinstance(value, Map) and value.node in self.types
+        return not fixed and self.readers[operation.inputs[position]] == 1
 
     def grown(self, operation: Operation, stem: str, op: Op, shape: Shape, *inputs: int) -> Layers:
         """One more node, whose output is the operation's."""
@@ -97,8 +109,25 @@ class Layers:
             f"there are at most {MAX_LAYERS - 1} layers, of {MAX_CHANNELS:,} channels and {MAX_MAP:,} values: {shape}",
         )
         node = Node(self._name(stem), op, inputs, shape, f"{self.label}: {operation}")
-        larger = replace(self, nodes=(*self.nodes, node))
+        larger = replace(self, nodes=(*self.nodes, node), scales=self._with_scale(operation))
         return larger.with_values(operation, Map(len(self.nodes), (1, shape.channels, shape.height, shape.width)))
+
+    def _with_scale(self, operation: Operation) -> Mapping[int, FloatArray]:
+        """The new node's weights are the operation's second input."""
+        scale = self.tensor_scales.get(operation.inputs[1]) if len(operation.inputs) > 1 else None
+        return self.scales if scale is None else {**self.scales, len(self.nodes): scale}
+
+    def type_of(self, index: int) -> TensorType | None:
+        """The type of a node's output: its own, or what it passes on; None where it has none, or several."""
+        node = self.nodes[index]
+        if index in self.types or not isinstance(node.op, PASSES_ON):
+            return self.types.get(index)
+        types = {self.type_of(i) for i in node.inputs}
+        return types.pop() if len(types) == 1 else None
+
+    def typed(self, node: int, datatype: TensorType) -> Layers:
+        """The node's output is quantised so."""
+        return replace(self, types={**self.types, node: datatype})
 
     def _name(self, stem: str) -> str:
         """The next free name: conv1, conv2 …"""
@@ -111,10 +140,30 @@ class Layers:
         nodes[source.node] = replace(node, op=op, name=self._name(stem) if stem else node.name)
         return replace(self, nodes=tuple(nodes)).with_values(operation, source)
 
+    def pruned(self, outputs: Sequence[str]) -> Layers:
+        """Without the nodes that no output needs; the values that such nodes gave are unknown."""
+        needed = {0, *(value.node for name in outputs if isinstance(value := self.value(name), Map))}
+        for index in range(len(self.nodes) - 1, 0, -1):
+            if index in needed:
+                needed.update(self.nodes[index].inputs)
+        places = {old: new for new, old in enumerate(sorted(needed))}
+        nodes = [replace(self.nodes[i], inputs=tuple(places[j] for j in self.nodes[i].inputs)) for i in places]
+        values = {name: _moved(value, places) for name, value in self.values.items()}
+        types = {places[i]: self.types[i] for i in places.keys() & self.types.keys()}
+        scales = {places[i]: self.scales[i] for i in places.keys() & self.scales.keys()}
+        return replace(self, nodes=tuple(nodes), values=values, types=types, scales=scales)
+
     def with_values(self, operation: Operation, *values: Value) -> Layers:
         """The operation's outputs are these."""
         named = {name: value for name, value in zip(operation.outputs, values, strict=False) if name}
         return replace(self, values={**self.values, **named})
+
+
+def _moved(value: Value, places: Mapping[int, int]) -> Value:
+    """The value where nodes have other places, those that have none are gone."""
+    if not isinstance(value, Map):
+        return value
+    return replace(value, node=places[value.node]) if value.node in places else Unknown()
 
 
 def bare_convolution(source: FloatArray | None, channels: int) -> Convolution:

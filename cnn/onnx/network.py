@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +16,47 @@ from cnn.onnx.file import graph_of, open_model
 from cnn.onnx.graph import Graph, Operation, RefusedError
 from cnn.onnx.layers import NO_PADDING, Layers, Map, Unknown
 from cnn.onnx.operators import BUILDERS, Builder
+from cnn.onnx.quantised.integers import Marked, integer_network
+from cnn.quantized import QuantizedNetwork
+
+MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
 MOST_ENDS = 12
 """Tensors that a sentence names to cut at."""
 
 
-def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, ...] = ()) -> tuple[Network, bytes]:
-    """The float network of an ONNX file, and the bytes of a file that gives it again by itself.
+@dataclass(frozen=True, eq=False)
+class OnnxNetwork:
+    """data: the bytes of a file that gives the network again by itself. tensors: the node whose output a tensor of the
+    file is. quantized: the integers of a file that holds such; ``network`` is then its float form, with the same
+    indices."""
+
+    network: Network
+    data: bytes
+    tensors: Mapping[str, int]
+    quantized: QuantizedNetwork | None = None
+
+
+def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, ...] = ()) -> OnnxNetwork:
+    """The network of an ONNX file.
 
     size: (width, height) of the input instead of the file's. cuts: tensors at which the network ends. Raises
     NetworkError: what no layer does, each operation by its name, and where to cut so that the rest maps.
     """
     try:
         model = open_model(path, size, cuts)
-        network = network_of(model, path.name, identifier(path.stem))
+        return read_model(model, path.name, identifier(path.stem))
     except UnicodeDecodeError as error:  # protobuf decodes a name when it is read
         raise NetworkError(f"{path.name} has a name that is no text in UTF-8: {cut(error)}") from error
-    return network, model.SerializeToString(deterministic=True)
 
 
 def network_of(model: Any, label: str, name: str) -> Network:
     """The float network of a protocol buffer that stands alone. NetworkError as ``read_onnx``."""
+    return read_model(model, label, name).network
+
+
+def read_model(model: Any, label: str, name: str) -> OnnxNetwork:
+    """What a protocol buffer that stands alone holds. Errors as those of ``read_onnx``."""
     graph = graph_of(model, label)
     layers, refusals = _walked(graph, label)
     if refusals:
@@ -43,9 +64,12 @@ def network_of(model: Any, label: str, name: str) -> Network:
         raise NetworkError(
             f"{label}: {len(refusals)} of {count} operators are no layer here: {why}{_advice(graph, layers)}"
         )
+    layers = layers.pruned(graph.outputs)
     network = Network(name, _bounded(layers.nodes, label))
     _check_outputs(graph, layers, network, label)
-    return network
+    quantized = integer_network(network, Marked(layers.types, layers.scales)) if layers.types else None
+    tensors = {name: value.node for name, value in layers.values.items() if isinstance(value, Map)}
+    return OnnxNetwork(network, model.SerializeToString(deterministic=True), tensors, quantized)
 
 
 def _grouped(refusals: Sequence[tuple[Operation, str]]) -> list[str]:
@@ -82,10 +106,20 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
         raise RefusedError(f"it reads {listed(missing)} before anything gives it")
     if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
+    if operation.kind in ("QuantizeLinear", "DequantizeLinear"):
+        return BUILDERS[operation.kind](layers, operation)
     constants = constants_of(layers, operation)
     if constants is not None:
-        return layers.with_values(operation, *constants)
+        return _scaled(layers, operation).with_values(operation, *constants)
     return _builder(operation)(layers, operation)
+
+
+def _scaled(layers: Layers, operation: Operation) -> Layers:
+    """What only moves values of a constant leaves them the scale that they have."""
+    scale = layers.tensor_scales.get(operation.inputs[0]) if operation.inputs else None
+    if scale is None or operation.kind not in MOVES:
+        return layers
+    return replace(layers, tensor_scales={**layers.tensor_scales, operation.outputs[0]: scale})
 
 
 def _behind(layers: Layers, operation: Operation) -> Layers:

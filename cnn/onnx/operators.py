@@ -22,8 +22,9 @@ from cnn.network import (
 )
 from cnn.onnx import shapes
 from cnn.onnx.activations import ACTIVATIONS, activation, gated
-from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map, bare_convolution
+from cnn.onnx.quantised.linear import dequantise, quantise
 from cnn.onnx.windows import slid
 
 LAST_AXIS_OPSET = 13
@@ -114,6 +115,10 @@ def affine(layers: Layers, operation: Operation, source: Map, gain: FloatArray, 
         pointwise = replace(bare_convolution(gain, channels), bias=offset)
         return layers.grown(operation, "conv", pointwise, shape, source.node)
     norm = op.batch_norm
+    if norm is None and source.node in layers.scales:  # its weights are whole numbers of a scale, and stay so
+        unit = np.ones(channels, np.float32)
+        norm = BatchNorm(unit, np.zeros(channels, np.float32) - op.bias, unit, 0.0)
+        op = replace(op, batch_norm=norm, bias=np.zeros(channels, np.float32))
     if norm is None:
         weights = op.weights * gain.reshape(-1, *(1,) * (op.weights.ndim - 1))
     else:
@@ -245,15 +250,6 @@ def _broadcast(values: FloatArray, count: int) -> FloatArray:
     return np.array(np.broadcast_to(flat, (count,)))
 
 
-def _refused(sentence: str) -> Builder:
-    def refuse(layers: Layers, operation: Operation) -> Layers:
-        raise RefusedError(sentence)
-
-    return refuse
-
-
-_QUANTISED = _refused("the file is quantised already: export the float network, which is quantised here")
-
 BUILDERS: dict[str, Builder] = {
     **dict.fromkeys(ACTIVATIONS, activation),
     "Add": arithmetic,
@@ -262,6 +258,7 @@ BUILDERS: dict[str, Builder] = {
     "Cast": shapes.renamed,
     "Concat": shapes.concat,
     "Conv": convolution,
+    "DequantizeLinear": dequantise,
     "Div": arithmetic,
     "Dropout": shapes.renamed,
     "Flatten": shapes.viewed,
@@ -273,9 +270,7 @@ BUILDERS: dict[str, Builder] = {
     "MaxPool": max_pool,
     "Mul": arithmetic,
     "Pad": shapes.padded,
-    "QLinearConv": _QUANTISED,
-    "QuantizeLinear": _QUANTISED,
-    "DequantizeLinear": _QUANTISED,
+    "QuantizeLinear": quantise,
     "ReduceMean": mean,
     "Reshape": shapes.viewed,
     "Resize": shapes.resize,

@@ -161,20 +161,21 @@ def _quantise_op(node: Node, network: Network, inputs: tuple[TensorType, ...], o
     if isinstance(op, Add):
         return _quantise_add(op.activation, inputs, output, node, DataType(bits, True))
     if isinstance(op, Activate):
-        return QActivate(_table(op, inputs[0], output, node))
+        return QActivate(table_of(op, inputs[0], output, node))
     return op
 
 
-def _table(op: Activate, source: TensorType, output: TensorType, node: Node) -> Table:
-    """y = round(f(x · input scale) / output scale), saturated, for every value x of the input."""
+def table_of(op: Activate, source: TensorType, output: TensorType, node: Node) -> Table:
+    """y = round(f(x · input scale) / output scale), saturated, for every value x of the input, zero points taken off
+    and put on. QuantiseError where the input has too many bits."""
     read, out = source.datatype, output.datatype
     if read.bits > TABLE_BITS:
         raise QuantiseError(
             f"{node.name!r} ({node.source}): {op.function} is a table of at most {1 << TABLE_BITS} values, but its "
             f"input has {read.bits} bits; take 8 or fewer for activations"
         )
-    x = np.arange(read.low, read.high + 1) * np.float64(source.scale)
-    y = np.floor(FUNCTIONS[op.function].values(x, *op.parameters) / output.scale + 0.5)
+    x = (np.arange(read.low, read.high + 1) - source.zero_point) * np.float64(source.scale)
+    y = np.floor(FUNCTIONS[op.function].values(x, *op.parameters) / output.scale + 0.5) + output.zero_point
     return Table(np.clip(y, out.low, out.high).astype(np.int64))
 
 
@@ -182,12 +183,12 @@ def _quantise_add(
     activation: str, inputs: tuple[TensorType, ...], output: TensorType, node: Node, weight_type: DataType
 ) -> QAdd:
     greatest = max(t.scale for t in inputs)
-    multipliers, unit = _add_multipliers([t.scale / greatest for t in inputs], min(weight_type.high, ADD_LIMIT))
+    multipliers, unit = add_multipliers([t.scale / greatest for t in inputs], min(weight_type.high, ADD_LIMIT))
     ratio = greatest / unit / output.scale
     return QAdd(multipliers, _plain_requantiser(ratio, node.shape.channels, activation, node))
 
 
-def _add_multipliers(ratios: Sequence[float], limit: int) -> tuple[tuple[int, ...], int]:
+def add_multipliers(ratios: Sequence[float], limit: int) -> tuple[tuple[int, ...], int]:
     """Integers in the ratios of the scales, of which the greatest is 1, and the integer of that: of those up to
     ``limit`` the least that come nearest. They are as narrow as weights, and as exact or more, so that an addition can
     be computed where convolutions are."""
@@ -202,7 +203,7 @@ def _quantise_weighted(
     op: Convolution | Dense, source: TensorType, output: TensorType, weight_type: DataType, node: Node
 ) -> QConvolution | QDense:
     weights, bias, ratio = _integers(op, source, output, weight_type, node)
-    requantiser = _requantiser(ratio, bias, op.activation, node)
+    requantiser = requantiser_for(ratio, bias, op.activation, node)
     if isinstance(op, Dense):
         return QDense(weights, weight_type, requantiser)
     return QConvolution(weights, weight_type, requantiser, op.stride, op.padding, op.groups)
@@ -255,10 +256,10 @@ def _weight_scales(
 
 
 def _plain_requantiser(ratio: float, channels: int, activation: str, node: Node) -> Requantiser:
-    return _requantiser(np.full(channels, ratio), np.zeros(channels, np.int64), activation, node)
+    return requantiser_for(np.full(channels, ratio), np.zeros(channels, np.int64), activation, node)
 
 
-def _requantiser(ratio: Doubles, bias: Longs, activation: str, node: Node) -> Requantiser:
+def requantiser_for(ratio: Doubles, bias: Longs, activation: str, node: Node) -> Requantiser:
     """m / 2^s ≈ ratio, with the greatest m that 16 bits hold and 1 ≤ s ≤ 47."""
     shift = _shifts(ratio, node)
     multiplier = np.maximum(np.rint(np.ldexp(ratio, shift)), 1).astype(np.int64)

@@ -97,6 +97,7 @@ def _node_header(node: QNode) -> dict[str, Any]:
         "shape": [node.shape.channels, node.shape.height, node.shape.width],
         "datatype": node.type.datatype.name,
         "scale": node.type.scale,
+        **({"zero_point": node.type.zero_point} if node.type.zero_point else {}),
         "source": node.source,
     }
 

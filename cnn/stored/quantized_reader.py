@@ -53,7 +53,7 @@ HEADER = "network.json"
 HEADER_LIMIT = 1 << 24
 NODE_LIMIT = 4096
 TEXT_LIMIT = 1000
-LATER_OPTIONS = ("bias", "order", "scale_xy")
+LATER_OPTIONS = ("around", "bias", "order", "scale_xy")
 """Options that older files lack; where they have their default they are not written."""
 
 Array = npt.NDArray[Any]
@@ -155,7 +155,7 @@ def _read_node(index: int, table: Any, members: Mapping[str, bytes]) -> QNode:
         _read_op(index, table, members),
         _integers(_get(table, "inputs", list), "inputs"),
         shape,
-        TensorType(datatype, float(_get(table, "scale", float))),
+        TensorType(datatype, float(_get(table, "scale", float)), _get({"zero_point": 0, **table}, "zero_point", int)),
         _text(_get(table, "source", str)),
     )
 
@@ -253,7 +253,10 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "scale": lambda options: float(_get(options, "scale", float)),
     "scale_xy": _scale_xy,
     "softmax": _option("softmax", bool),
-    **{name: _option(name, int) for name in ("stride", "groups", "size", "first", "channels", "classes", "coords")},
+    **{
+        name: _option(name, int)
+        for name in ("stride", "groups", "around", "size", "first", "channels", "classes", "coords")
+    },
 }
 
 

@@ -270,8 +270,8 @@ inline void load_words(const pass_t &pass, const load_constants_t &constants, co
     }
 }
 
-// What the array takes in a step: for each of its rows the word, or the STEP_PIXELS pixels, at ``feed``, and zeros, or
-// the least values, where they are padding. ``row``: padded row of the tile's first input row.
+// What the array takes in a step: for each of its rows the word, or the STEP_PIXELS pixels, at ``feed``, and where they
+// are padding what that holds. ``row``: padded row of the tile's first input row.
 inline activations_t gather(const pass_t &pass, const load_constants_t &constants, const feed_cursor_t &feed, int row,
                             row_buffer_t rows) {
 #pragma HLS INLINE
@@ -300,7 +300,7 @@ inline activations_t gather(const pass_t &pass, const load_constants_t &constant
     }
 
     // A place beyond the map adds nothing to a sum, and is not the largest of a window.
-    const value_t padding = compares(pass) ? value_t(-(1 << (VALUE_BITS - 1))) : value_t(0);
+    const value_t padding = compares(pass) ? value_t(-(1 << (VALUE_BITS - 1))) : value_t(pass.around);
     activations_t out;
     for (int m = 0; m < ROWS; ++m) {
 #pragma HLS UNROLL

@@ -66,7 +66,8 @@
     X(out_buffer)    /* as in_buffer; never the same one */                                                 \
     X(out_turn)      /* in_turn of the pass that reads the output map */                                    \
     X(chunks)        /* chunks of columns that the Saver arranges in this pass (save.h) */                  \
-    X(low) X(high)   /* saturation */
+    X(limits)        /* saturation: the greatest value in the upper 16 bits, the least in the lower ones */ \
+    X(around)        /* what padding of a map holds */
 // clang-format on
 
 #define SYSTOLIC_DECLARE(field) int32_t field;

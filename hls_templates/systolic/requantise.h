@@ -103,6 +103,7 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
             }
         }
     }
+    const result_t low = result_t(pass.limits & 0xffff), high = result_t(pass.limits >> 16);
     bool more = true;
     SYSTOLIC_ENTER;
     while (more) {
@@ -115,7 +116,7 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
             const channel_t by = channel_of(channel[in.channel][n]);
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
-                const result_t value = requantise_value(in.row[r].column[n], by, pass.low, pass.high);
+                const result_t value = requantise_value(in.row[r].column[n], by, low, high);
                 out.value[r][n] = looks_up ? table[r][n][uint8_t(value) & (TABLE_WORDS - 1)] : value;
             }
         }

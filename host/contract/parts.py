@@ -30,13 +30,14 @@ MOST_BEATS = 256
 
 @dataclass(frozen=True, kw_only=True)
 class TensorMap:
-    """Integers [channels, height, width]; tensor value = integer × scale."""
+    """Integers [channels, height, width]; tensor value = (integer − zero_point) × scale."""
 
     channels: int
     height: int
     width: int
     datatype: str
     scale: float
+    zero_point: Annotated[int, Range(-(1 << 15), (1 << 15) - 1)] = field(default=0, metadata=OPTIONAL)
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -113,8 +113,8 @@ def _ranges(array: SystolicArray) -> Mapping[str, tuple[int, int]]:
         "upscale": (1, array.upscale),
         "out_turn": (0, array.rows - 1),
         "value_words": (1, RESULT_BITS // array.bits),
-        "low": (-(1 << 15), 0),
-        "high": (0, (1 << 15) - 1),
+        "limits": (0, (1 << 31) - 1),
+        "around": (-(1 << (array.bits - 1)), (1 << (array.bits - 1)) - 1),
     }
 
 
@@ -193,6 +193,8 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     yield "advance", (p.advance == usual) | rows_in_turn, usual
     unpooled = (p.pool_size == 1) & (p.pool_stride == 1)
     yield "upscale", (p.upscale == 1) | (unpooled & (p.out_buffer == 0)), "1 for a pool, or on chip"
+    least = p.limits & 0xFFFF
+    yield "limits", (least == 0) | (least >= 1 << 15), "of a least value of 0 or less"
     yield "stride", (p.in_buffer == 0) | (p.stride == 1), "1 where a map buffer is read"
     yield "last_slot", whole_slots, f"whole slots within row_depth = {array.row_depth}"
     yield "save_width", kept <= array.kept_depth, f"of sums that fit kept_depth = {array.kept_depth}"

@@ -49,7 +49,7 @@ PASS_FIELDS = (
         "out_row_pitch",
         "out_block_pitch",
     ),
-    *("out_blocks", "value_words", "out_buffer", "out_turn", "chunks", "low", "high"),
+    *("out_blocks", "value_words", "out_buffer", "out_turn", "chunks", "limits", "around"),
 )
 """Words of a pass by number; hls_templates/systolic/pass.h says what they mean. What follows them is not read."""
 

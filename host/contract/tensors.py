@@ -35,5 +35,5 @@ def fill_pixels(picture: Pixels, rows: Pixels, pixel_bytes: int) -> None:
 
 
 def to_floats(region: TensorMap, integers: Integers) -> npt.NDArray[np.float32]:
-    """integer × scale, rounded once to float32."""
-    return np.asarray(integers.astype(np.float64) * region.scale, np.float32)
+    """(integer − zero point) × scale, rounded once to float32."""
+    return np.asarray((integers.astype(np.float64) - region.zero_point) * region.scale, np.float32)

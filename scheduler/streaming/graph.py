@@ -34,13 +34,14 @@ class Sink:
 
 @dataclass(frozen=True)
 class Window:
-    """Sliding-window unit (SWU, im2col), with the zeros of the padding put in at the borders."""
+    """Sliding-window unit (SWU, im2col), with the padding put in at the borders: pixels of ``around``."""
 
     kernel: tuple[int, int]
     stride: int
     padding: Padding
     depthwise: bool = False
     dilation: int = 1
+    around: int = 0
 
 
 @dataclass(frozen=True, eq=False)

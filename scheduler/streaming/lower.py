@@ -206,7 +206,7 @@ class _Lowering:
             out = Shape(read.shape.channels, node.shape.height, node.shape.width)
             name, sample = f"{node.name}_sample", g.DownSample(op.stride)
             return self._add(name, sample, (port,), (replace(read, shape=out),), None, node.source)
-        window = g.Window(kernel, op.stride, op.padding, _depthwise(op))
+        window = g.Window(kernel, op.stride, op.padding, _depthwise(op), around=op.around)
         out = Shape(read.shape.channels * kernel[0] * kernel[1], node.shape.height, node.shape.width)
         return self._add(f"{node.name}_window", window, (port,), (replace(read, shape=out),), None, node.source)
 

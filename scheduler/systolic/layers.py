@@ -73,6 +73,7 @@ class Layer:
     table: what each value becomes behind the requantiser; looked_up: the node whose values these are.
     window: side of a max pool's window, whose places are compared; 1 where they are multiplied and added up.
     diagonal: each filter reads the channel of its own number, though it has weights for all.
+    around: what padding holds.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Layer:
     diagonal: bool = False
     table: Table | None = None
     looked_up: int | None = None
+    around: int = 0
 
     @property
     def column_stride(self) -> int:
@@ -279,7 +281,8 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
     if isinstance(op, QAdd):
         return _sum(network, strips, plain, op)
     if isinstance(op, QConvolution):
-        layer = replace(plain, weights=op.weights, stride=op.stride, padding=op.padding, depthwise=op.groups > 1)
+        layer = replace(plain, weights=op.weights, stride=op.stride, padding=op.padding, around=op.around)
+        layer = replace(layer, depthwise=op.groups > 1)
         return _on_own_channels(layer) if op.groups > 1 else layer
     if isinstance(op, QDense):
         weights = op.weights.reshape(-1, shape.channels, shape.height, shape.width)

@@ -56,8 +56,8 @@ def read_network(path: Path, manifest: Manifest) -> QuantizedNetwork:
             raise SimulationError(f"{name} is node {node}, {NETWORK} has {len(network.nodes)} nodes; generate it again")
         source = network.nodes[node]
         shape, form = source.shape, source.type
-        expected = (*tensor.shape, tensor.datatype, tensor.scale)
-        actual = (shape.channels, shape.height, shape.width, form.datatype.name, form.scale)
+        expected = (*tensor.shape, tensor.datatype, tensor.scale, tensor.zero_point)
+        actual = (shape.channels, shape.height, shape.width, form.datatype.name, form.scale, form.zero_point)
         if actual != expected:
             raise SimulationError(f"{name} is {expected} in the manifest, {actual} in {NETWORK}; generate it again")
     return network

@@ -68,7 +68,7 @@ row_feeds=720 weight_feeds=360 array_steps=4320
 weights_base=0 first_step=0 resident=1 tile_beats=24 tile_uses=12 tile_loads=2 load_beats=48
 requantiser_base=0 channels=16
 pool_size=2 pool_stride=2 upscale=1 save_width=30 out_base=780 out_row_pitch=60 out_block_pitch=30 out_blocks=2
-value_words=1 out_buffer=0 out_turn=0 chunks=48 low=-128 high=127
+value_words=1 out_buffer=0 out_turn=0 chunks=48 limits=8388480 around=0
 
 pass 1
 in_base=780 in_row_pitch=60 in_block_pitch=30 burst_words=18 bursts=2 row_words=36 block_words=18 in_blocks=2
@@ -82,7 +82,7 @@ weights_base=48 first_step=12 resident=1 tile_beats=120 tile_uses=6 tile_loads=3
 requantiser_base=16
 channels=24
 pool_size=1 pool_stride=1 upscale=1 save_width=8 out_base=0 out_row_pitch=45 out_block_pitch=15 out_blocks=3
-value_words=1 out_buffer=0 out_turn=0 chunks=6 low=-128 high=127
+value_words=1 out_buffer=0 out_turn=0 chunks=6 limits=8388480 around=0
 
 pass 2
 in_base=795 in_row_pitch=60 in_block_pitch=30 burst_words=15 bursts=2 row_words=30 block_words=15 in_blocks=2
@@ -96,7 +96,7 @@ weights_base=48 first_step=102 resident=1 tile_beats=120 tile_uses=6 tile_loads=
 requantiser_base=16
 channels=24
 pool_size=1 pool_stride=1 upscale=1 save_width=7 out_base=8 out_row_pitch=45 out_block_pitch=15 out_blocks=3
-value_words=1 out_buffer=0 out_turn=0 chunks=6 low=-128 high=127
+value_words=1 out_buffer=0 out_turn=0 chunks=6 limits=8388480 around=0
 
 pass 3
 in_base=0 in_row_pitch=45 in_block_pitch=15 burst_words=45 bursts=1 row_words=45 block_words=15 in_blocks=3
@@ -110,7 +110,7 @@ weights_base=408 first_step=192 resident=1 tile_beats=36 tile_uses=6 tile_loads=
 requantiser_base=40
 channels=24
 pool_size=1 pool_stride=1 upscale=1 save_width=15 out_base=315 out_row_pitch=45 out_block_pitch=15 out_blocks=3
-value_words=1 out_buffer=0 out_turn=0 chunks=12 low=-128 high=127
+value_words=1 out_buffer=0 out_turn=0 chunks=12 limits=8388480 around=0
 
 pass 4
 in_base=315 in_row_pitch=45 in_block_pitch=15 burst_words=45 bursts=1 row_words=45 block_words=15 in_blocks=3
@@ -124,7 +124,7 @@ weights_base=516 first_step=219 resident=1 tile_beats=12 tile_uses=4 tile_loads=
 requantiser_base=64
 channels=16
 pool_size=1 pool_stride=1 upscale=1 save_width=15 out_base=630 out_row_pitch=60 out_block_pitch=30 out_blocks=2
-value_words=2 out_buffer=0 out_turn=0 chunks=8 low=-32768 high=32767
+value_words=2 out_buffer=0 out_turn=0 chunks=8 limits=2147450880 around=0
 """
 """0  6 tiles of 5 rows, 2 of 8 filters. A row of 60 pixels is 30 words, a kernel row 2 steps of 2 pixels. Two slots
    of 5 rows hold a tile's 7 rows, a third one the next tile's. 360 = 60 columns · 6 steps. 24 = 6 steps · 8 / 2 ports.
@@ -146,7 +146,7 @@ row_feeds=45 weight_feeds=135 array_steps=270
 weights_base=0 first_step=0 resident=0 tile_beats=36 tile_uses=2 tile_loads=2 load_beats=72
 requantiser_base=0 channels=32
 pool_size=1 pool_stride=1 upscale=1 save_width=10 out_base=0 out_row_pitch=30 out_block_pitch=10 out_blocks=3
-value_words=1 out_buffer=1 out_turn=2 chunks=12 low=-8 high=7
+value_words=1 out_buffer=1 out_turn=2 chunks=12 limits=524280 around=0
 
 pass 1
 in_base=0 in_row_pitch=30 in_block_pitch=10 burst_words=7 bursts=3 row_words=21 block_words=7 in_blocks=3
@@ -160,7 +160,7 @@ weights_base=72 first_step=18 resident=0 tile_beats=324 tile_uses=3 tile_loads=3
 requantiser_base=32
 channels=16
 pool_size=1 pool_stride=1 upscale=1 save_width=6 out_base=560 out_row_pitch=20 out_block_pitch=10 out_blocks=2
-value_words=1 out_buffer=0 out_turn=0 chunks=3 low=-8 high=7
+value_words=1 out_buffer=0 out_turn=0 chunks=3 limits=524280 around=0
 
 pass 2
 in_base=5 in_row_pitch=30 in_block_pitch=10 burst_words=5 bursts=3 row_words=15 block_words=5 in_blocks=3
@@ -174,7 +174,7 @@ weights_base=72 first_step=261 resident=0 tile_beats=324 tile_uses=3 tile_loads=
 requantiser_base=32
 channels=16
 pool_size=1 pool_stride=1 upscale=1 save_width=4 out_base=566 out_row_pitch=20 out_block_pitch=10 out_blocks=2
-value_words=1 out_buffer=0 out_turn=0 chunks=3 low=-8 high=7
+value_words=1 out_buffer=0 out_turn=0 chunks=3 limits=524280 around=0
 
 pass 3
 in_base=560 in_row_pitch=20 in_block_pitch=10 burst_words=20 bursts=1 row_words=20 block_words=10 in_blocks=2
@@ -188,7 +188,7 @@ weights_base=396 first_step=504 resident=0 tile_beats=8 tile_uses=3 tile_loads=3
 requantiser_base=48
 channels=16
 pool_size=1 pool_stride=1 upscale=1 save_width=10 out_base=0 out_row_pitch=10 out_block_pitch=10 out_blocks=1
-value_words=1 out_buffer=0 out_turn=0 chunks=6 low=-8 high=7
+value_words=1 out_buffer=0 out_turn=0 chunks=6 limits=524280 around=0
 """
 """0  All 20 rows stay in 4 slots of 6. 45 = 10 / 2 pairs of columns · 9 steps; 36 = 9 · 16 / (2 ports · 2 words).
 1  In map buffer 1. 8 rows above are a lap of 6 and a turn of 2. 81 = 9 · 3 · 3 blocks. 14 rows by 4 ports: 4 each.
@@ -208,7 +208,7 @@ row_feeds=24 weight_feeds=48 array_steps=48
 weights_base=0 first_step=0 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12
 requantiser_base=0 channels=8
 pool_size=2 pool_stride=2 upscale=1 save_width=2 out_base=36 out_row_pitch=2 out_block_pitch=2 out_blocks=1
-value_words=1 out_buffer=0 out_turn=0 chunks=2 low=-128 high=127
+value_words=1 out_buffer=0 out_turn=0 chunks=2 limits=8388480 around=0
 
 pass 1
 in_base=12 in_row_pitch=2 in_block_pitch=2 burst_words=2 bursts=1 row_words=2 block_words=2 in_blocks=1
@@ -221,7 +221,7 @@ row_feeds=24 weight_feeds=48 array_steps=48
 weights_base=0 first_step=6 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12
 requantiser_base=0 channels=8
 pool_size=2 pool_stride=2 upscale=1 save_width=2 out_base=42 out_row_pitch=2 out_block_pitch=2 out_blocks=1
-value_words=1 out_buffer=0 out_turn=0 chunks=2 low=-128 high=127
+value_words=1 out_buffer=0 out_turn=0 chunks=2 limits=8388480 around=0
 
 pass 2
 in_base=24 in_row_pitch=2 in_block_pitch=2 burst_words=2 bursts=1 row_words=2 block_words=2 in_blocks=1
@@ -234,7 +234,7 @@ row_feeds=24 weight_feeds=48 array_steps=48
 weights_base=0 first_step=12 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12
 requantiser_base=0 channels=8
 pool_size=2 pool_stride=2 upscale=1 save_width=2 out_base=48 out_row_pitch=2 out_block_pitch=2 out_blocks=1
-value_words=1 out_buffer=0 out_turn=0 chunks=2 low=-128 high=127
+value_words=1 out_buffer=0 out_turn=0 chunks=2 limits=8388480 around=0
 
 pass 3
 in_base=36 in_row_pitch=2 in_block_pitch=2 burst_words=2 bursts=1 row_words=2 block_words=2 in_blocks=1
@@ -247,7 +247,7 @@ row_feeds=2 weight_feeds=2 array_steps=6
 weights_base=12 first_step=18 resident=0 tile_beats=2 tile_uses=3 tile_loads=3 load_beats=6
 requantiser_base=8 channels=8
 pool_size=1 pool_stride=1 upscale=1 save_width=2 out_base=0 out_row_pitch=2 out_block_pitch=2 out_blocks=1 value_words=1
-out_buffer=0 out_turn=0 chunks=3 low=-128 high=127
+out_buffer=0 out_turn=0 chunks=3 limits=8388480 around=0
 
 pass 4
 in_base=0 in_row_pitch=6 in_block_pitch=2 burst_words=6 bursts=1 row_words=6 block_words=2 in_blocks=3
@@ -260,7 +260,7 @@ row_feeds=6 weight_feeds=6 array_steps=6
 weights_base=14 first_step=21 resident=0 tile_beats=12 tile_uses=1 tile_loads=1 load_beats=12
 requantiser_base=16 channels=8
 pool_size=1 pool_stride=1 upscale=1 save_width=1 out_base=18 out_row_pitch=1 out_block_pitch=1 out_blocks=1
-value_words=1 out_buffer=0 out_turn=0 chunks=1 low=-128 high=127
+value_words=1 out_buffer=0 out_turn=0 chunks=1 limits=8388480 around=0
 """
 """0  and 1, 2: a frame each, 12 words of pixels and 6 of results apart.
 3  9 rows of 3 frames. Results go where the pictures were.

@@ -226,5 +226,5 @@ def test_images_are_little_endian_words(tmp_path: Path) -> None:
     made = design_of(networks()["pools"], ODD)
     words = np.frombuffer(made.files["data/program.bin"], "<u4").reshape(-1, PASS_WORDS)
     assert words[0, PASS_FIELDS.index("in_height")] == 23
-    assert words[0, PASS_FIELDS.index("low")] == 2**32 - 128
-    assert words[-1, PASS_FIELDS.index("high")] == 32767
+    assert words[0, PASS_FIELDS.index("limits")] == (127 << 16) + 2**16 - 128
+    assert words[-1, PASS_FIELDS.index("limits")] == (32767 << 16) + 2**15

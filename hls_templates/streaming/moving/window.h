@@ -128,7 +128,7 @@ struct window_walk {
 };
 
 template <int SIMD, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE, int TOP, int LEFT,
-          int BOTTOM, int RIGHT, int DILATION, bool DEPTHWISE, int RAM = RAM_AUTO, class T>
+          int BOTTOM, int RIGHT, int DILATION, bool DEPTHWISE, int RAM = RAM_AUTO, int AROUND = 0, class T>
 void window_default(int frames, hls::stream<word<T, SIMD>> &in, hls::stream<word<T, SIMD>> &out) {
 #pragma HLS INLINE
     constexpr int HIGH = (KERNEL_H - 1) * DILATION, WIDE = (KERNEL_W - 1) * DILATION, G = CHANNELS / SIMD;
@@ -137,13 +137,13 @@ void window_default(int frames, hls::stream<word<T, SIMD>> &in, hls::stream<word
                   "no window lies in the padding alone");
     constexpr int OUT_HEIGHT = positions_of(HEIGHT, TOP, BOTTOM, KERNEL_H, DILATION, STRIDE);
     constexpr int OUT_WIDTH = positions_of(WIDTH, LEFT, RIGHT, KERNEL_W, DILATION, STRIDE);
-    walk_map<RAM>(frames, in, out,
-                  window_walk<G, HEIGHT, WIDTH, KERNEL_H, KERNEL_W, STRIDE, TOP, LEFT, OUT_HEIGHT, OUT_WIDTH, DILATION,
-                              DEPTHWISE>());
+    walk_map<RAM, AROUND>(frames, in, out,
+                          window_walk<G, HEIGHT, WIDTH, KERNEL_H, KERNEL_W, STRIDE, TOP, LEFT, OUT_HEIGHT, OUT_WIDTH,
+                                      DILATION, DEPTHWISE>());
 }
 
 template <int PIXELS, int SIMD, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE, int TOP,
-          int LEFT, int BOTTOM, int RIGHT, int DILATION, int RAM = RAM_AUTO, class T>
+          int LEFT, int BOTTOM, int RIGHT, int DILATION, int RAM = RAM_AUTO, int AROUND = 0, class T>
 void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD>> &in,
                      hls::stream<word<T, pixels_out(PIXELS, STRIDE) * KERNEL_H * KERNEL_W * SIMD>> &out) {
 #pragma HLS INLINE
@@ -209,7 +209,7 @@ void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD>> &in,
                         for (int s = 0; s < SIMD; ++s) {
 #pragma HLS UNROLL
                             const T value = seen[ky][plan::age_of(m, kx)].lane[plan::pixel_of(m, kx) * SIMD + s];
-                            window.lane[((m * KERNEL_H + ky) * KERNEL_W + kx) * SIMD + s] = inside ? value : T(0);
+                            window.lane[((m * KERNEL_H + ky) * KERNEL_W + kx) * SIMD + s] = inside ? value : T(AROUND);
                         }
                     }
                 }

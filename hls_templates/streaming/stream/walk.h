@@ -97,7 +97,8 @@ struct pace_t {
     }
 };
 
-template <int RAM, class WALK, class T, int LANES>
+// AROUND: what leaves where the walk is outside of the map.
+template <int RAM, int AROUND = 0, class WALK, class T, int LANES>
 void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out, WALK walk) {
 #pragma HLS INLINE
     constexpr int SLOTS = walk_slots(WALK::CAPACITY);
@@ -138,7 +139,7 @@ void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, L
             word<T, LANES> value = buffer[read_address];
             for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
-                if (!inside) value.lane[l] = 0;
+                if (!inside) value.lane[l] = AROUND;
             }
             out.write(value);
         }

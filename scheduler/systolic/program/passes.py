@@ -80,8 +80,8 @@ PASS_FIELDS = (
     "out_buffer",
     "out_turn",
     "chunks",
-    "low",
-    "high",
+    "limits",
+    "around",
 )
 """Order of the fields; a test compares it with hls_templates/systolic/pass.h."""
 
@@ -195,6 +195,7 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
         "first_moves": ceil_div(first_strides, array.rows) * slot,
         "pixel_input": int(layer.reads_pixels),
         "pad_left": layer.padding.left - (tile.first * layer.column_stride - first),
+        "around": layer.around,
     }
 
 
@@ -215,6 +216,5 @@ def _output_fields(one_pass: Pass) -> dict[str, int]:
         "out_buffer": region.buffer,
         "out_turn": region.turn,
         "chunks": scheduled.row_tiles * scheduled.channel_tiles * ceil_div(width, scheduled.array.chunk),
-        "low": datatype.low,
-        "high": datatype.high,
+        "limits": (datatype.high << 16) + (datatype.low & 0xFFFF),
     }

@@ -48,7 +48,7 @@ def check_against_runtime(model: Any, picture: Any) -> Network:
 
 def test_a_trained_detector_comes_back_node_by_node(tmp_path: Path) -> None:
     network = zoo.load("shapes")
-    back, _ = read_onnx(saved(written(network), tmp_path))
+    back = read_onnx(saved(written(network), tmp_path)).network
     picture = pixels(*_sides(network))
     heads = sum(isinstance(node.op, Detection) for node in network.nodes)
     assert [node.shape for node in back.nodes] == [node.shape for node in network.nodes[: len(network.nodes) - heads]]
@@ -285,7 +285,7 @@ def test_every_operator_that_is_not_taken_is_told_with_what_would_do(tmp_path: P
         "Erf '/Erf_6': this operator is none of those that become layers (docs/reference/onnx.md); 3 operators map "
         "by themselves: --cut conv2, and the host does the rest"
     )
-    network, _ = read_onnx(tmp_path / "net.onnx", cuts=("conv2",))
+    network = read_onnx(tmp_path / "net.onnx", cuts=("conv2",)).network
     assert [node.name for node in network.nodes] == ["input", "conv1", "conv2"]
     with pytest.raises(
         NetworkError, match=r"can be cut at a tensor that an operation of it gives, and none gives conv9"
@@ -308,7 +308,8 @@ def test_sides_that_are_left_open_are_asked_for(tmp_path: Path) -> None:
         NetworkError, match=r"the input 'picture' leaves its height and width open: give --size WIDTHxHEIGHT"
     ):
         read_onnx(path)
-    network, data = read_onnx(path, (20, 12))
+    read = read_onnx(path, (20, 12))
+    network, data = read.network, read.data
     assert (network.input_shape.width, network.input_shape.height) == (20, 12)
     assert network_of(parsed(data, "net.onnx"), "net.onnx", "net").nodes[-1].shape == network.nodes[-1].shape
 
@@ -320,7 +321,8 @@ def test_data_beside_the_file_is_brought_inside_and_no_other(tmp_path: Path) -> 
     place = tmp_path / "folder"
     place.mkdir()
     onnx.save(model, place / "net.onnx", save_as_external_data=True, location="net.data", size_threshold=0)
-    network, data = read_onnx(place / "net.onnx")
+    read = read_onnx(place / "net.onnx")
+    network, data = read.network, read.data
     picture = pixels(3, 32, 32)
     np.testing.assert_array_equal(run_float(network, picture)[-1], run_float(expected, picture)[-1])
     assert network_of(parsed(data, "net.onnx"), "net.onnx", "net").nodes[-1].shape == expected.nodes[-1].shape

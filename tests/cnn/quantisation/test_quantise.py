@@ -15,7 +15,7 @@ from cnn.integer_model import convolve, run_integer
 from cnn.network import Add, Concat, Convolution, Dense, MaxPool, Network, Padding, Shape, Softmax, Upsample
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantisation.calibration import Ranges, calibrate
-from cnn.quantisation.quantise import _requantiser, quantise
+from cnn.quantisation.quantise import quantise, requantiser_for
 from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, QNode, QuantizedNetwork, Requantiser, TensorType
 from cnn.quantized_check import check_quantized
 from tests.cnn import networks
@@ -318,14 +318,14 @@ def test_accumulator_bits_of_pools_and_adds() -> None:
 )
 def test_a_ratio_as_the_greatest_multiplier_of_16_bits(ratio: float, multiplier: int, shift: int) -> None:
     node = networks.tiny_yolo().nodes[1]
-    by = _requantiser(np.array([ratio]), np.zeros(1, np.int64), "relu", node)
+    by = requantiser_for(np.array([ratio]), np.zeros(1, np.int64), "relu", node)
     assert (by.multiplier.tolist(), by.shift.tolist(), by.negative.tolist()) == ([multiplier], [shift], [0])
 
 
 def test_a_ratio_that_16_bits_cannot_multiply() -> None:
     node = networks.tiny_yolo().nodes[1]
     with pytest.raises(QuantiseError, match=r"must be below 2\^15 in every channel of 'conv1'.*but is 32767\.9"):
-        _requantiser(np.array([1.0, 32767.9]), np.zeros(2, np.int64), "relu", node)
+        requantiser_for(np.array([1.0, 32767.9]), np.zeros(2, np.int64), "relu", node)
 
 
 # ---------------------------------------------------------------- refusals

@@ -240,7 +240,9 @@ def manifest(
 
 def _shape(network: QuantizedNetwork, index: int) -> dict[str, Any]:
     node = network.nodes[index]
-    return {**_sides(node.shape), "datatype": node.type.datatype.name, "scale": node.type.scale}
+    form = node.type
+    scaled = {"datatype": form.datatype.name, "scale": form.scale, "zero_point": form.zero_point}
+    return {**_sides(node.shape), **scaled}
 
 
 def _sides(shape: Shape) -> dict[str, int]:

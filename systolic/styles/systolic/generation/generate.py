@@ -267,6 +267,7 @@ def manifest_region(schedule: SystolicSchedule, program: Program, node: int) -> 
         **asdict(described.shape),
         "datatype": described.type.datatype.name,
         "scale": described.type.scale,
+        "zero_point": described.type.zero_point,
         "value_bytes": np.dtype(described.type.datatype.carrier).itemsize,
         **({"map_buffer": region.buffer, "turn": region.turn} if region.buffer else {}),
         **({"pitch": region.pitch * array.word_bytes} if region.pitch > region.row_words else {}),

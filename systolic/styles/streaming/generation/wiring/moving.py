@@ -89,11 +89,12 @@ def window(net: Netlist, site: Site) -> None:
     assert isinstance(op, g.Window)
     around = (op.padding.top, op.padding.left, op.padding.bottom, op.padding.right)
     sizes = (fold.simd, *net.map_in(site), *op.kernel, op.stride, *around, op.dilation)
+    held = (op.around,) * bool(op.around)
     if fold.style == "parallel":
-        call = Call("window_parallel", "window.h", (fold.m, *sizes, RAM[fold.ram]))
+        call = Call("window_parallel", "window.h", (fold.m, *sizes, RAM[fold.ram], *held))
         pace = f"all taps of {fold.simd} channels a cycle, {fold.m} position(s)"
     else:
-        call = Call("window_default", "window.h", (*sizes, op.depthwise, RAM[fold.ram]))
+        call = Call("window_default", "window.h", (*sizes, op.depthwise, RAM[fold.ram], *held))
         pace = f"{fold.simd} channels of a tap a cycle"
     reason = f"{op.kernel[0]}×{op.kernel[1]} window, stride {op.stride}: {pace}"
     net.add(site.block.name, call, site.ends, reason)

@@ -200,8 +200,9 @@ integer requantise(integer sum, const numbers_t &numbers, integer channel, const
 
 // -------------------------------------------------------------------------------------------- layers that compute
 
-map_t pad_with_zeros(const map_t &in, padding_t padding) {
+map_t padded_with(integer around, const map_t &in, padding_t padding) {
     map_t out(in.channels, padding.top + in.height + padding.bottom, padding.left + in.width + padding.right);
+    std::fill(out.values.begin(), out.values.end(), around);
     for (integer c = 0; c < in.channels; ++c)
         for (integer y = 0; y < in.height; ++y)
             for (integer x = 0; x < in.width; ++x) out.at(c, y + padding.top, x + padding.left) = in.at(c, y, x);
@@ -215,9 +216,9 @@ map_t slid(const map_t &in, integer channels, window_t window, padding_t padding
 
 // Weights [filters][channels / groups][kernel height][kernel width]. A row of outputs at a time: the innermost loop
 // adds one weight's share to all of them.
-map_t convolution(const map_t &in, const numbers_t &numbers, window_t window, padding_t padding, integer groups,
-                  const type_t &type) {
-    const map_t padded = pad_with_zeros(in, padding);
+map_t convolution(const map_t &in, const numbers_t &numbers, window_t window, padding_t padding, integer around,
+                  integer groups, const type_t &type) {
+    const map_t padded = padded_with(around, in, padding);
     const integer filters = numbers.channels, channels = in.channels / groups;
     map_t out = slid(in, filters, window, padding);
     std::vector<integer> sums(static_cast<std::size_t>(out.width));
@@ -394,11 +395,11 @@ void run(const std::string &parameter_file, const std::string &picture, const st
     std::vector<map_t> m(4);
     m[0] = read_picture(picture, 3, 16, 32);
     report("input", m[0], UINT8, folder);
-    m[1] = convolution(m[0], parameters.next("first", 8, 216, 1, form_t::multiply_shift, 0), window_t{3, 3, 1}, padding_t{1, 1, 1, 1}, 1, UINT4);
+    m[1] = convolution(m[0], parameters.next("first", 8, 216, 1, form_t::multiply_shift, 0), window_t{3, 3, 1}, padding_t{1, 1, 1, 1}, 0, 1, UINT4);
     report("first", m[1], UINT4, folder);
     m[2] = max_pool(m[1], window_t{2, 2, 2}, padding_t{0, 0, 0, 0});
     report("half", m[2], UINT4, folder);
-    m[3] = convolution(m[2], parameters.next("sums", 36, 288, 1, form_t::requantiser, 0), window_t{1, 1, 1}, padding_t{0, 0, 0, 0}, 1, INT16);
+    m[3] = convolution(m[2], parameters.next("sums", 36, 288, 1, form_t::requantiser, 0), window_t{1, 1, 1}, padding_t{0, 0, 0, 0}, 0, 1, INT16);
     report("sums", m[3], INT16, folder);
 }
 

@@ -1,0 +1,185 @@
+"""A float network and the types of its tensors → the quantised network with the integers of the file.
+
+With zero points z, weights w, x and y integers of input and output, and scales s, one filter is
+
+    y = round(r · (Σ w · (x − z_x) + b)) + z_y,    r = s_x · s_w / s_y
+
+so that −z_x · Σ w, b and z_y / r make one bias. z_y / r and a bias that is no whole number are rounded there; r is
+m/2^s. Both together leave y within one step of the formula, and equal where r · (…) is not near a half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import NetworkError, QuantiseError, faults
+from cnn.accumulator import accumulator_bound
+from cnn.datatype import INT16, DataType
+from cnn.network import Activate, Add, AveragePool, Convolution, Dense, FloatArray, Input, Network, Node
+from cnn.quantisation.quantise import add_multipliers, requantiser_for, table_of
+from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL
+from cnn.quantized import (
+    IntArray,
+    QActivate,
+    QAdd,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    QInput,
+    QNode,
+    QOp,
+    QuantizedNetwork,
+    Requantiser,
+    TensorType,
+    identity,
+)
+from cnn.quantized_check import check_quantized
+
+Doubles = npt.NDArray[np.float64]
+ADD_LIMIT = 127
+"""Of the multipliers of an addition, which are weights on the accelerator."""
+
+WHOLE = 1e-2
+"""How far a float may be from a whole number of steps, which it was written as."""
+
+
+@dataclass(frozen=True, eq=False)
+class Marked:
+    """types: of nodes' outputs, where a file gives one. scales: of weights, the float of the integer 1, one or one a
+    filter, by node."""
+
+    types: Mapping[int, TensorType]
+    scales: Mapping[int, FloatArray]
+
+
+def integer_network(network: Network, marked: Marked) -> QuantizedNetwork:
+    """The network with the same indices. NetworkError names every layer that the file leaves as floats, QuantiseError
+    what the arithmetic contract does not hold."""
+    types: list[TensorType] = []
+    nodes: list[QNode] = []
+    floats = []
+    for index, node in enumerate(network.nodes):
+        try:
+            op, type_ = _quantised(node, [types[i] for i in node.inputs], marked, index, network)
+        except QuantiseError as error:
+            floats.append(f"{node.name!r} ({node.source}): {error}")
+            op, type_ = QInput(), types[node.inputs[0]] if node.inputs else PIXEL
+        types.append(type_)
+        nodes.append(QNode(node.name, op, node.inputs, node.shape, type_, node.source))
+    if floats:
+        raise NetworkError(f"{network.name} is quantised in part: {faults(floats)}")
+    return check_quantized(QuantizedNetwork(network.name, tuple(nodes), network.labels))
+
+
+def _quantised(
+    node: Node, inputs: list[TensorType], marked: Marked, index: int, network: Network
+) -> tuple[QOp, TensorType]:
+    op, type_ = node.op, marked.types.get(index)
+    if isinstance(op, Input):
+        return QInput(), PIXEL
+    if isinstance(op, HOST):
+        return op, inputs[0]
+    if isinstance(op, PASSES_ON):
+        if len(set(inputs)) > 1:
+            raise QuantiseError("it joins maps of several scales, and has none of its own")
+        return op, inputs[0]
+    if isinstance(op, (Convolution, Dense)):
+        return _weighted(op, inputs[0], type_, _scales(op, marked, index), node)
+    if type_ is None:
+        raise QuantiseError("no QuantizeLinear is behind it")
+    if isinstance(op, AveragePool):
+        shape = network.nodes[node.inputs[0]].shape
+        count = shape.height * shape.width
+        ratio = np.full(shape.channels, inputs[0].scale / (count * type_.scale))
+        offset = np.full(shape.channels, -float(inputs[0].zero_point * count))
+        return QAveragePool(_shifted(ratio, offset, type_, "linear", node)), type_
+    if isinstance(op, Add):
+        return _sum(op, inputs, type_, node), type_
+    assert isinstance(op, Activate)
+    return QActivate(table_of(op, inputs[0], type_, node)), type_
+
+
+def _sum(op: Add, inputs: list[TensorType], type_: TensorType, node: Node) -> QAdd:
+    greatest = max(source.scale for source in inputs)
+    multipliers, unit = add_multipliers([source.scale / greatest for source in inputs], ADD_LIMIT)
+    zero = sum(m * source.zero_point for m, source in zip(multipliers, inputs, strict=True))
+    channels = node.shape.channels
+    ratio = np.full(channels, greatest / unit / type_.scale)
+    return QAdd(multipliers, _shifted(ratio, np.full(channels, -float(zero)), type_, op.activation, node))
+
+
+def _shifted(ratio: Doubles, offset: Doubles, type_: TensorType, activation: str, node: Node) -> Requantiser:
+    """y = round(ratio · (acc + offset)) + zero point, cut off where the activation is."""
+    if type_.zero_point and activation not in ("linear", "relu", "relu6"):
+        raise QuantiseError(f"its {activation} has the zero point {type_.zero_point}: quantise its input too")
+    # With a zero point the integers end where a relu does: cnn.onnx.quantised.linear saw to it.
+    end = "linear" if type_.zero_point else activation
+    bias = np.rint(offset + type_.zero_point / ratio).astype(np.int64)
+    return requantiser_for(ratio, bias, end, node)
+
+
+def _scales(op: Convolution | Dense, marked: Marked, index: int) -> Doubles:
+    """The scale of each filter; QuantiseError where its weights are no whole numbers of it."""
+    rows = op.weights.reshape(len(op.weights), -1).astype(np.float64)
+    scale = marked.scales.get(index)
+    if scale is not None and scale.size in (1, len(rows)):
+        return np.array(np.broadcast_to(scale.astype(np.float64), (len(rows),)))
+    # A single weight is exact in any number of bits; a filter of several needs the file's scale.
+    if max(np.count_nonzero(rows, axis=1)) <= 1:
+        greatest = np.abs(rows).max(axis=1)
+        return np.where(greatest > 0, greatest, 1.0) / 127
+    raise QuantiseError("its weights are floats: no DequantizeLinear gives them")
+
+
+def _weighted(
+    op: Convolution | Dense, source: TensorType, type_: TensorType | None, scale: Doubles, node: Node
+) -> tuple[QConvolution | QDense, TensorType]:
+    """A convolution or matrix, its batch norm and bias and both zero points in the requantiser."""
+    weights = _whole(op.weights, scale)
+    gain, offset = _affine(op)
+    weights = np.where((gain < 0).reshape(-1, *(1,) * (weights.ndim - 1)), -weights, weights)
+    unit = source.scale * scale * np.abs(gain)  # the float of a sum's 1
+    unit = np.where(unit > 0, unit, source.scale)
+    totals = weights.reshape(len(weights), -1).sum(axis=1)
+    shift = offset / unit - float(source.zero_point) * totals
+    weight_type = _narrow(weights)
+    carried = weights.astype(weight_type.carrier)
+    if type_ is None:
+        type_ = _leaving(carried, weight_type, source, unit, shift)
+    by = _shifted(unit / type_.scale, shift, type_, op.activation, node)
+    if isinstance(op, Dense):
+        return QDense(carried, weight_type, by), type_
+    return QConvolution(carried, weight_type, by, op.stride, op.padding, op.groups, source.zero_point), type_
+
+
+def _leaving(weights: IntArray, weight_type: DataType, source: TensorType, unit: Doubles, shift: Doubles) -> TensorType:
+    """Of sums that leave as floats: INT16 that no sum exceeds."""
+    plain = QDense(weights.reshape(len(weights), -1), weight_type, identity(len(weights)))
+    bound = accumulator_bound(plain, source.datatype) + np.abs(shift)
+    return TensorType(INT16, float((bound * unit).max()) / INT16.high)
+
+
+def _whole(weights: FloatArray, scale: Doubles) -> IntArray:
+    steps = weights / scale.reshape(-1, *(1,) * (weights.ndim - 1))
+    integers = np.rint(steps)
+    if np.abs(steps - integers).max() > WHOLE:
+        raise QuantiseError("its weights are no whole numbers of their scale: something changed them after that")
+    return integers.astype(np.int64)
+
+
+def _narrow(weights: IntArray) -> DataType:
+    """INT8, or what holds the greatest and its negative."""
+    return DataType(max(8, int(np.abs(weights).max()).bit_length() + 1), True)
+
+
+def _affine(op: Convolution | Dense) -> tuple[Doubles, Doubles]:
+    """What the layer does to its sums: gain and offset of each filter."""
+    norm = op.batch_norm
+    if norm is None:
+        return np.ones(len(op.weights)), op.bias.astype(np.float64)
+    gain = norm.scale.astype(np.float64) / np.sqrt(norm.variance.astype(np.float64) + norm.epsilon)
+    return gain, op.bias.astype(np.float64) - norm.mean.astype(np.float64) * gain

@@ -1,0 +1,192 @@
+"""QuantizeLinear and DequantizeLinear: the type of a layer's output, or constants and the scale that they have.
+
+Unsigned integers of b bits become signed ones, less by 2^(b − 1), with their zero point: that changes no value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cnn.datatype import DataType
+from cnn.network import Activate, Add, AveragePool, Concat, Convolution, Dense, FloatArray, Input, Op
+from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.onnx.layers import Layers, Map, bare_convolution
+from cnn.quantisation.tensor_types import PIXEL
+from cnn.quantized import TensorType
+
+SAME = Activate("clip", (-np.inf, np.inf))
+"""Changes no value, but its output has a type of its own."""
+
+_OWN_TYPE = (Convolution, Dense, AveragePool, Add, Activate)
+_BITS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (2, 4, 8, 16, 32)}
+_CUTS = {"relu": (0.0, np.inf), "relu6": (0.0, 6.0)}
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """value = (integer − zero) · scale, with zero and scale of shapes that broadcast to the values'. datatype: as the
+    file has it."""
+
+    scale: FloatArray
+    zero: Array
+    datatype: DataType
+
+    def type(self) -> TensorType:
+        """Of a map, in signed integers; RefusedError where it has a scale for each channel."""
+        require(self.scale.size == 1 == self.zero.size, f"a map has one scale, not {self.scale.size} of them")
+        offset = 0 if self.datatype.signed else 1 << (self.datatype.bits - 1)
+        datatype, zero = DataType(self.datatype.bits, True), int(self.zero.ravel()[0]) - offset
+        return TensorType(datatype, float(self.scale.ravel()[0]), zero)
+
+
+def grid_of(layers: Layers, operation: Operation) -> Grid:
+    """The operation's second and third input. RefusedError where they give no grid."""
+    scale = np.asarray(layers.constant(operation, 1), np.float32)
+    zero = _zero(layers, operation, scale)
+    require(bool(np.isfinite(scale).all() and (scale > 0).all()), "a scale is finite and above 0")
+    require(scale.ndim <= 1 and zero.shape in (scale.shape, (), (1,)), "there is one scale, or one for each channel")
+    require(not operation.integer("block_size", 0), "a scale is that of a whole channel: block_size 0")
+    bits = _BITS.get(zero.dtype.name)
+    if bits is None:
+        raise RefusedError(f"values are quantised to integers of 2 to 32 bits, not to {zero.dtype.name}")
+    return Grid(scale, zero.astype(np.int64), DataType(bits, not zero.dtype.name.startswith("u")))
+
+
+def _zero(layers: Layers, operation: Operation, scale: FloatArray) -> Array:
+    if layers.optional(operation, 2) is not None:
+        return layers.constant(operation, 2)
+    value = layers.optional(operation, 0)
+    if operation.kind == "DequantizeLinear" and isinstance(value, np.ndarray):
+        return np.zeros(scale.shape, value.dtype)
+    type_ = layers.type_of(value.node) if operation.kind == "DequantizeLinear" and isinstance(value, Map) else None
+    signed = type_ is not None and type_.zero_point == 0
+    return np.zeros(scale.shape, np.int8 if signed else np.uint8)
+
+
+def quantise(layers: Layers, operation: Operation) -> Layers:
+    """QuantizeLinear of a map: its layer's type. A layer of its own where that layer cannot have it."""
+    grid = grid_of(layers, operation)
+    if isinstance(layers.optional(operation, 0), np.ndarray):
+        values = layers.constant(operation, 0)
+        column = _column(layers, operation, values, grid)
+        integers = np.rint(values / column.scale) + column.zero
+        limited = np.clip(integers, grid.datatype.low, grid.datatype.high).astype(grid.datatype.carrier)
+        return layers.with_values(operation, limited)
+    return typed(layers, operation, grid.type())
+
+
+def typed(layers: Layers, operation: Operation, target: TensorType) -> Layers:
+    """The operation's first input, quantised so, is its output."""
+    source = layers.padded(operation)
+    op = layers.nodes[source.node].op
+    type_ = layers.type_of(source.node)
+    if isinstance(op, Input) and type_ is None and same_as_pixels(target):
+        return layers.typed(source.node, PIXEL).with_values(operation, source)
+    if type_ == target or (type_ == PIXEL and same_as_pixels(target)):
+        return layers.with_values(operation, source)
+    if type_ is None and isinstance(op, _OWN_TYPE):
+        require(layers.alone(operation), "what is quantised here is read elsewhere as floats")
+        return _settled(layers, operation, source, target)
+    if type_ is None and isinstance(op, Concat) and layers.alone(operation):
+        return _rejoined(layers, operation, source, target)
+    return _grown(layers, operation, source, target)
+
+
+def _settled(layers: Layers, operation: Operation, source: Map, target: TensorType) -> Layers:
+    """The layer's own sums are quantised; what its activation cuts off is, where no integer ends, cut off behind."""
+    node = layers.nodes[source.node]
+    activation = getattr(node.op, "activation", "linear")
+    cut = _CUTS.get(activation)
+    if (
+        activation == "linear"
+        and target.zero_point == target.datatype.low
+        and isinstance(node.op, (Convolution, Dense, Add))
+    ):
+        # Integers that end at 0 cut off as a relu does, which exporters leave out then; the float form needs it.
+        layers = layers.changed(operation, source, replace(node.op, activation="relu"))
+    if cut is None or _ends_there(target, cut):
+        return layers.typed(source.node, target).with_values(operation, source)
+    assert isinstance(node.op, (Convolution, Dense, Add))
+    plain = layers.changed(operation, source, replace(node.op, activation="linear")).typed(source.node, target)
+    return _grown(plain, operation, source, target, Activate("clip", cut))
+
+
+def _ends_there(target: TensorType, cut: tuple[float, float]) -> bool:
+    """Whether a requantiser cuts off there: at its least and greatest integers, or below 0."""
+    high = target.zero_point + cut[1] / target.scale + 0.5
+    return target.zero_point in (0, target.datatype.low) and high >= target.datatype.high
+
+
+def _grown(layers: Layers, operation: Operation, source: Map, target: TensorType, op: Op = SAME) -> Layers:
+    """A layer more. The picture is brought to its type by a 1×1 convolution, as no table is looked up by it."""
+    node, index = layers.nodes[source.node], len(layers.nodes)
+    if isinstance(node.op, Input):
+        op = bare_convolution(None, node.shape.channels)
+    larger = layers.grown(
+        operation, "conv" if isinstance(node.op, Input) else "requantise", op, node.shape, source.node
+    )
+    return larger.typed(index, target).with_values(operation, replace(source, node=index))
+
+
+def _rejoined(layers: Layers, operation: Operation, source: Map, target: TensorType) -> Layers:
+    """A concat of maps that are each brought to its type."""
+    node, inputs = layers.nodes[source.node], []
+    for index in node.inputs:
+        if layers.type_of(index) != target:
+            shape = layers.nodes[index].shape
+            part = Map(index, (1, shape.channels, shape.height, shape.width))
+            layers = _grown(layers, operation, part, target)
+            index = len(layers.nodes) - 1
+        inputs.append(index)
+    larger = layers.grown(operation, "route", Concat(), node.shape, *inputs)
+    return larger.with_values(operation, replace(source, node=len(layers.nodes)))
+
+
+def same_as_pixels(type_: TensorType) -> bool:
+    """Whether it gives every pixel 0…255 an integer of its own, in their order."""
+    levels = np.arange(256) / 255 / type_.scale
+    fits = type_.datatype.bits == 8 and type_.zero_point == type_.datatype.low
+    return fits and bool((np.rint(levels) == np.arange(256)).all())
+
+
+def dequantise(layers: Layers, operation: Operation) -> Layers:
+    """DequantizeLinear: of a constant its floats, of a map nothing, as its layer has that type already."""
+    if isinstance(layers.optional(operation, 0), np.ndarray):
+        return _constant(layers, operation)
+    source, target = layers.padded(operation), grid_of(layers, operation).type()
+    type_ = layers.type_of(source.node)
+    if type_ is None and isinstance(layers.nodes[source.node].op, Input) and same_as_pixels(target):
+        return layers.typed(source.node, PIXEL).with_values(operation, source)
+    agrees = type_ == target or (type_ == PIXEL and same_as_pixels(target))
+    require(agrees, f"it reads integers of {_told(type_)} as such of {_told(target)}")
+    return layers.with_values(operation, source)
+
+
+def _told(type_: TensorType | None) -> str:
+    if type_ is None:
+        return "no scale"
+    return f"the scale {type_.scale:g} and the zero point {type_.zero_point}"
+
+
+def _constant(layers: Layers, operation: Operation) -> Layers:
+    values, grid = layers.constant(operation, 0), grid_of(layers, operation)
+    column = _column(layers, operation, values, grid)
+    floats = ((values.astype(np.int64) - column.zero) * column.scale.astype(np.float64)).astype(np.float32)
+    named = layers.with_values(operation, floats)
+    scales = {**layers.tensor_scales, operation.outputs[0]: grid.scale.reshape(-1)}
+    return replace(named, tensor_scales=scales)
+
+
+def _column(layers: Layers, operation: Operation, values: Array, grid: Grid) -> Grid:
+    """The grid in a shape that broadcasts along the operation's axis."""
+    if grid.scale.size == 1:
+        return replace(grid, scale=grid.scale.reshape(()), zero=grid.zero.reshape(()))
+    axis = operation.integer("axis", 1)
+    axis = axis + values.ndim if axis < 0 else axis
+    fits = 0 <= axis < values.ndim and values.shape[axis] == grid.scale.size
+    require(fits, f"{grid.scale.size} scales are not as many as the values on axis {axis} of {values.shape}")
+    shape = tuple(-1 if i == axis else 1 for i in range(values.ndim))
+    zero = np.broadcast_to(grid.zero, grid.scale.shape)
+    return replace(grid, scale=grid.scale.reshape(shape), zero=zero.reshape(shape))

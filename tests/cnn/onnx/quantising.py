@@ -1,0 +1,86 @@
+"""Files that onnxruntime quantises itself, and what it makes of them, tensor by tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Form:
+    """How onnxruntime is to quantise."""
+
+    format: str = "QDQ"
+    per_channel: bool = False
+    symmetric: bool = False
+    activations: str = "QInt8"
+    weights: str = "QInt8"
+
+    def __str__(self) -> str:
+        return "-".join(
+            [
+                self.format,
+                "per-channel" if self.per_channel else "per-tensor",
+                "symmetric" if self.symmetric else "asymmetric",
+                self.activations,
+                self.weights,
+            ]
+        )
+
+
+class Pictures(CalibrationDataReader):  # type: ignore[misc]
+    """Pictures 0…1, of which the first are black and white."""
+
+    def __init__(self, shape: Sequence[int], count: int = 6) -> None:
+        random = np.random.default_rng(5)
+        pictures = [np.full(shape, value, np.float32) for value in (0, 1)]
+        pictures += [(random.integers(0, 256, shape) / 255).astype(np.float32) for _ in range(count)]
+        self.left = iter(pictures)
+
+    def get_next(self) -> dict[str, Array] | None:
+        """The next one, None behind the last."""
+        picture = next(self.left, None)
+        return None if picture is None else {"picture": picture}
+
+
+def quantised(model: Any, folder: Path, form: Form, shape: Sequence[int]) -> Path:
+    """The file of a float model, whose input is named "picture", quantised by onnxruntime."""
+    source, target = folder / "float.onnx", folder / f"{form}.onnx"
+    onnx.save(model, source)
+    quantize_static(
+        source,
+        target,
+        Pictures(shape),
+        quant_format=QuantFormat[form.format],
+        per_channel=form.per_channel,
+        activation_type=QuantType[form.activations],
+        weight_type=QuantType[form.weights],
+        extra_options={"ActivationSymmetric": form.symmetric},
+    )
+    return target
+
+
+def run_file(path: Path, picture: Array, tensors: Sequence[str] = ()) -> dict[str, Array]:
+    """What onnxruntime gives for a picture uint8 [channels, height, width]: the outputs, and further tensors by name.
+
+    Nothing is fused, so that every operator is computed as its page says.
+    """
+    model = onnx.load(path)
+    kept = {value.name for value in model.graph.output}
+    model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in tensors if name not in kept)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    feed = {"picture": (picture[None] / np.float32(255)).astype(np.float32)}
+    return dict(zip(names, session.run(None, feed), strict=True))

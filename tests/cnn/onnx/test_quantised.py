@@ -1,0 +1,92 @@
+"""ONNX files that hold integers: every tensor against onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from cnn.integer_model import run_node
+from cnn.onnx.network import OnnxNetwork, read_onnx
+from tests.cnn.onnx.quantising import Form, quantised, run_file
+from tests.cnn.onnx.writer import Writer
+
+Array = np.ndarray[Any, Any]
+SHAPE = (1, 3, 12, 16)
+
+
+def convolved(writer: Writer, source: str, sides: Sequence[int], stride: int = 1, groups: int = 1) -> str:
+    """sides: filters, channels of a group, kernel."""
+    random = np.random.default_rng(len(writer.nodes))
+    filters, channels, kernel = sides
+    weights = random.normal(0, (2 / (channels * kernel**2)) ** 0.5, (filters, channels, kernel, kernel))
+    arrays = [writer.constant(weights), writer.constant(random.normal(0, 0.1, filters))]
+    pads, strides = [kernel // 2] * 4, [stride] * 2
+    return writer.put("Conv", [source, *arrays], kernel_shape=[kernel] * 2, strides=strides, pads=pads, group=groups)
+
+
+def residual() -> Any:
+    """A classifier of two residual blocks, the second with a stride, a depthwise convolution and a concat."""
+    writer = Writer()
+    first = writer.put("Relu", [convolved(writer, "picture", (8, 3, 3))])
+    inner = writer.put("Relu", [convolved(writer, first, (8, 8, 3))])
+    last = writer.put("Relu", [writer.put("Add", [convolved(writer, inner, (8, 8, 3)), first])])
+    inner = writer.put("Relu", [convolved(writer, last, (8, 1, 3), 2, 8)])
+    beside = convolved(writer, last, (16, 8, 1), 2)
+    last = writer.put("Add", [convolved(writer, inner, (16, 8, 3)), beside])
+    last = writer.put("Concat", [last, writer.put("Sigmoid", [beside])], axis=1)
+    last = writer.put("MaxPool", [last], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    last = writer.put("Flatten", [writer.put("GlobalAveragePool", [last])])
+    random = np.random.default_rng(9)
+    arrays = [writer.constant(random.normal(0, 0.3, (10, 32))), writer.constant(random.normal(0, 0.1, 10))]
+    return writer.model([writer.put("Gemm", [last, *arrays], transB=1)], SHAPE)
+
+
+FORMS = (
+    Form(),
+    Form(symmetric=True),
+    Form(per_channel=True),
+    Form(activations="QUInt8"),
+    Form(activations="QUInt8", weights="QUInt8"),
+)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_every_tensor_is_within_a_step_of_onnxruntime(form: Form, tmp_path: Path) -> None:
+    path = quantised(residual(), tmp_path, form, SHAPE)
+    read = read_onnx(path)
+    assert read.quantized is not None
+    picture = np.random.default_rng(3).integers(0, 256, SHAPE[1:], np.uint8)
+    steps = differences(path, read, picture)
+    assert len(steps) >= 12
+    assert max(steps.values()) <= 1, steps
+
+
+def differences(path: Path, read: OnnxNetwork, picture: Array) -> dict[str, int]:
+    """By tensor that the file quantises: the greatest difference in steps from onnxruntime, where the layer reads what
+    onnxruntime has there, so that no difference goes on."""
+    network = read.quantized
+    assert network is not None
+    names = {node.output[0]: node for node in onnx.load(path).graph.node if node.op_type == "QuantizeLinear"}
+    given = run_file(path, picture, tuple(names))
+    theirs: dict[int, Array] = {0: picture.astype(np.int64)}
+    for name, index in read.tensors.items():
+        if name in names and index:
+            node = network.nodes[index]
+            integers = given[name].astype(np.int64) - (128 if given[name].dtype == np.uint8 else 0)
+            theirs[index] = integers.reshape(node.shape.channels, node.shape.height, node.shape.width)
+    steps = {}
+    values: list[Array] = []
+    for index, node in enumerate(network.nodes):
+        carried: list[Array | None] = [
+            np.asarray(value, node.type.datatype.carrier) for node, value in zip(network.nodes, values, strict=False)
+        ]
+        ours = np.asarray(run_node(node, network, carried, picture), np.int64)
+        if index in theirs:
+            steps[node.name] = int(np.abs(ours - theirs[index]).max())
+        values.append(theirs.get(index, ours))
+    return steps
