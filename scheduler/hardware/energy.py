@@ -157,10 +157,11 @@ class Energy:
         }
 
     def __str__(self) -> str:
-        parts = ", ".join(f"{kind.upper()} {value / 1e3:,.2f}" for kind, value in self.kinds.items())
+        unit, size = ("mJ", 1e3) if self.total >= 1e3 else ("µJ", 1)
+        parts = ", ".join(f"{kind.upper()} {value / size:,.2f}" for kind, value in self.kinds.items())
         return (
-            f"energy: {self.total / 1e3:,.2f} mJ a frame ({parts}), an estimate between {self.least / 1e3:,.2f} and "
-            f"{self.most / 1e3:,.2f} on assumptions; dynamic alone"
+            f"energy: {self.total / size:,.2f} {unit} a frame ({parts}), an estimate between {self.least / size:,.2f} "
+            f"and {self.most / size:,.2f} on assumptions; dynamic alone"
         )
 
 

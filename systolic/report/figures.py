@@ -44,6 +44,13 @@ def blank(title: str, height: float = HEIGHT) -> tuple[Figure, Axes]:
     return figure, axes
 
 
+def legend_below(axes: Axes, columns: int) -> None:
+    """Under the picture, where no bar is; as many entries side by side as there are columns."""
+    figure = axes.get_figure()
+    assert isinstance(figure, Figure)
+    figure.legend(loc="outside lower center", fontsize=7, frameon=False, ncols=columns)
+
+
 def svg(figure: Figure) -> str:
     """The picture as an <svg> element that a page holds as it is; its text stays text, and its label is read aloud."""
     import matplotlib

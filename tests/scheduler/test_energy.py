@@ -107,6 +107,14 @@ def test_activities_add_and_multiply_kind_by_kind() -> None:
     assert Activity() == Activity(0, 0, 0, 0, 0)
 
 
+def test_energy_of_a_small_network_is_told_in_microjoules() -> None:
+    """In millijoules it would be 0.00, and so would its bounds."""
+    joules = Energy({"dsp": 2.5, "ddr": 0.75}, 1.234, 16.0)
+    assert str(joules) == (
+        "energy: 3.25 µJ a frame (DSP 2.50, DDR 0.75), an estimate between 1.23 and 16.00 on assumptions; dynamic alone"
+    )
+
+
 def test_energy_is_told_in_millijoules_and_listed_in_microjoules() -> None:
     joules = Energy({"dsp": 1234.56789, "ddr": 10.00049}, 345.67891, 9876.54321)
     assert str(joules) == (

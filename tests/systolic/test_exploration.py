@@ -250,6 +250,19 @@ def test_every_picture_is_an_svg(name: str, explored: SystolicMapping) -> None:
     assert text.rstrip().endswith("</svg>")
 
 
+@pytest.mark.parametrize("name", ["cycles", "buffers"])
+def test_no_legend_lies_on_a_bar(name: str) -> None:
+    """Also where the first bar is as long as the axes: legends of their own choice of place lay on it."""
+    network = Builder(3, 32, 32).conv(64, 3).conv(64, 3).conv(8, 1).network()
+    figure = DRAWINGS[name](price(first_fit(network, Array(4, 8, 8)), ZCU104, ddr_timing(ZCU104, 300)))
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    names = [legend.get_window_extent() for legend in (axes.get_legend(), *figure.legends) if legend]
+    assert len(names) == 1
+    assert [bar for bar in axes.patches if names[0].overlaps(bar.get_window_extent())] == []
+    assert not names[0].overlaps(axes.bbox)
+
+
 def test_a_point_a_layer_stays_below_the_roof(explored: SystolicMapping) -> None:
     (axes,) = figures.roofline(explored).axes
     roof = np.asarray(axes.lines[0].get_ydata())

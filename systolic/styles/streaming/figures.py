@@ -13,7 +13,7 @@ from scheduler.streaming.area.budget import available
 from scheduler.streaming.area.total import usage_by_block
 from scheduler.streaming.area.usage import StreamingUsage
 from scheduler.streaming.model.cycles import block_cycles as cycles_of
-from systolic.report.figures import COLOURS, blank
+from systolic.report.figures import COLOURS, blank, legend_below
 
 if TYPE_CHECKING:
     from systolic.styles.streaming.mapping import StreamingMapping
@@ -50,7 +50,7 @@ def _bound(axes: Axes, cycles: int) -> None:
     axes.axvline(cycles, color="#333333", lw=1, ls="--", label=f"a frame every {cycles:,} cycles")
     axes.set_xlabel("cycles", fontsize=8)
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    _legend(axes, 1)
+    legend_below(axes, 1)
 
 
 def resources(mapping: StreamingMapping) -> Figure:
@@ -83,7 +83,7 @@ def _stack(axes: Axes, names: Sequence[str], usages: Sequence[StreamingUsage], b
             left = [a + b for a, b in zip(left, values, strict=True)]
     axes.set_xlabel(f"% of {board.title}, one resource after the other", fontsize=8)
     axes.invert_yaxis()
-    _legend(axes, len(RESOURCES))
+    legend_below(axes, len(RESOURCES))
 
 
 def cycles_by_search(mappings: Sequence[tuple[str, StreamingMapping]]) -> Figure:
@@ -101,16 +101,9 @@ def cycles_by_search(mappings: Sequence[tuple[str, StreamingMapping]]) -> Figure
     axes.set_xlabel("cycles", fontsize=8)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.invert_yaxis()
-    _legend(axes, len(mappings))
+    legend_below(axes, len(mappings))
     return figure
 
 
 def _height(bars: int) -> float:
     return max(1.9, 1.0 + 0.22 * bars)
-
-
-def _legend(axes: Axes, columns: int) -> None:
-    """Under the picture, where no bar is."""
-    figure = axes.get_figure()
-    assert isinstance(figure, Figure)
-    figure.legend(loc="outside lower center", fontsize=7, frameon=False, ncols=columns)

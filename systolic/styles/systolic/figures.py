@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 from scheduler.systolic.model.cycles import PARTS
-from systolic.report.figures import COLOURS, WIDTH, Picture, blank
+from systolic.report.figures import COLOURS, WIDTH, Picture, blank, legend_below
 
 if TYPE_CHECKING:
     from systolic.styles.systolic.mapping import SystolicMapping
@@ -74,7 +74,7 @@ def cycles(mapping: SystolicMapping) -> Figure:
     layers = mapping.cost.layers
     batch = mapping.schedule.batch
     whole = f", {batch} frames" if batch > 1 else ""
-    figure, axes = blank(f"Cycles a layer{whole} (modelled)", max(2.0, 0.6 + 0.3 * len(layers)))
+    figure, axes = blank(f"Cycles a layer{whole} (modelled)", max(2.0, 0.9 + 0.3 * len(layers)))
     names = [layer.shape.name for layer in layers]
     left = [0] * len(layers)
     for part in sorted(PARTS, key=lambda p: p != "compute"):
@@ -84,14 +84,14 @@ def cycles(mapping: SystolicMapping) -> Figure:
             left = [a + b for a, b in zip(left, values, strict=True)]
     axes.invert_yaxis()
     axes.set_xlabel("cycles")
-    axes.legend(fontsize=7, frameon=False)
+    legend_below(axes, len(PARTS))
     return figure
 
 
 def buffers(mapping: SystolicMapping) -> Figure:
     """How much of the row, weight, kept-sum and map buffers each layer uses."""
     array, layers = mapping.schedule.array, mapping.cost.layers
-    figure, axes = blank("Buffer occupancy (share of the depth)", max(2.2, 0.6 + 0.42 * len(layers)))
+    figure, axes = blank("Buffer occupancy (share of the depth)", max(2.2, 0.9 + 0.42 * len(layers)))
     shades = [("row_depth", COLOURS["rows"]), ("weight_depth", COLOURS["weights"]), ("kept_depth", COLOURS["saver"])]
     shades += [("map_depth", COLOURS["ddr"])] if array.map_depth else []
     for offset, (name, colour) in enumerate(shades):
@@ -101,7 +101,7 @@ def buffers(mapping: SystolicMapping) -> Figure:
     axes.set_yticks(range(len(layers)), [layer.shape.name for layer in layers])
     axes.invert_yaxis()
     axes.set(xlabel="% used", xlim=(0, 105))
-    axes.legend(fontsize=7, frameon=False)
+    legend_below(axes, len(shades))
     return figure
 
 

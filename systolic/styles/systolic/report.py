@@ -171,7 +171,7 @@ COMPARISON_HEAD = (
     "BRAM36",
     "URAM",
     "LUT",
-    "mJ a frame",
+    "µJ a frame",
     "DDR MB a frame",
     "bound by, or source",
 )
@@ -216,7 +216,7 @@ def _candidate_row(row: Candidate) -> list[Cell]:
         mapping.usage.bram36,
         mapping.usage.uram,
         mapping.usage.lut,
-        mapping.energy.total / 1e3,
+        mapping.energy.total,
         mapping.cost.bytes_per_frame / 1e6,
         f"{worst.shape.name}: {worst.bound_by}",
     ]
