@@ -21,6 +21,8 @@ from cnn.exported.topology_file import read_topology
 from cnn.network import LEAKY_SLOPE, BatchNorm, Convolution, Dense, FloatArray, Network, Node
 
 MODELS = Path(__file__).parent / "models"
+LABELS_OF = dict.fromkeys(("yolov3-tiny", "yolov4-tiny", "yolo-fastest"), "tiny-yolov2-coco")
+"""Networks that name the classes of another one."""
 LARGEST_SEED = (1 << 64) - 1
 _HALF = 127  # weights are sums of two whole numbers −127…127: a triangle, nearly normal
 
@@ -46,6 +48,12 @@ def folder(name: str) -> Path:
     return MODELS / name
 
 
+def labels_file(name: str) -> Path | None:
+    """The names of a built-in network's classes, where it has a file of them."""
+    source = LABELS_OF.get(name, name)
+    return _beside(folder(source), source, "names")
+
+
 def load(name: str, seed: int | None = None) -> Network:
     """A built-in network with its trained numbers, or with random ones from ``seed``, 0…2^64 − 1.
 
@@ -55,7 +63,7 @@ def load(name: str, seed: int | None = None) -> Network:
     place = folder(name)
     if topology_file(name).suffix == ".json":
         return load_exported(name, seed).network
-    weights, labels = (_beside(place, name, ending) for ending in ("weights", "names"))
+    weights, labels = _beside(place, name, "weights"), labels_file(name)
     if seed is not None:
         return read_darknet(place / f"{name}.cfg", None, labels, weight_source=seeded(seed))
     if weights is None:

@@ -129,7 +129,7 @@ def load_model(
     if cfg.suffix == ".json":
         return _load_exported(cfg, weights, names, seed, size)
     if not given:
-        names = names or _beside(cfg, ".names")
+        names = names or zoo.labels_file(name)
         weights = weights or (_beside(cfg, ".weights") if seed is None else None)
     source = None if seed is None else zoo.seeded(seed)
     with _sized(cfg, size) as sized:

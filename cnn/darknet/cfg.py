@@ -32,7 +32,10 @@ ALIASES = {
 READ: dict[str, frozenset[str]] = {
     "net": frozenset({"width", "height", "channels", "letter_box"}),
     "convolutional": frozenset(
-        {"batch_normalize", "filters", "size", "stride", "pad", "padding", "groups", "activation"}
+        {
+            *("batch_normalize", "filters", "size", "size_x", "size_y", "stride", "pad", "padding", "groups"),
+            "activation",
+        }
     ),
     "maxpool": frozenset({"size", "stride", "padding"}),
     "avgpool": frozenset(),

@@ -90,23 +90,25 @@ def _batch_norm(section: Section, filters: int) -> BatchNorm | None:
     return BatchNorm(zeros, zeros, zeros, DARKNET_EPSILON)
 
 
-def _slid(section: Section, shape: Shape, size: int, stride: int, padding: tuple[int, int]) -> tuple[Shape, Padding]:
+def _slid(
+    section: Section, shape: Shape, window: tuple[int, int], stride: int, padding: tuple[int, int, int]
+) -> tuple[Shape, Padding]:
     """The output's height and width, and the padding without what no window reads.
 
-    padding: of the upper and left sides, and of the lower and right ones.
+    window: rows and columns. padding: above, to the left, and below or to the right of that beside.
     """
-    first, last = padding
-    sides = [shape.height + first + last, shape.width + first + last]
+    (rows, columns), (top, left, more) = window, padding
+    sides = [shape.height + 2 * top + more, shape.width + 2 * left + more]
     require(
-        min(sides) >= size,
+        sides[0] >= rows and sides[1] >= columns,
         section.source_of("size"),
-        f"the {size}×{size} window of [{section.kind}] is larger than its padded input of "
+        f"the {rows}×{columns} window of [{section.kind}] is larger than its padded input of "
         f"{sides[0]}×{sides[1]}; make the picture larger or the network shallower",
     )
-    height, width = ((side - size) // stride + 1 for side in sides)
-    bottom = max(0, (height - 1) * stride + size - first - shape.height)
-    right = max(0, (width - 1) * stride + size - first - shape.width)
-    return Shape(shape.channels, height, width), Padding(first, first, bottom, right)
+    height, width = ((side - size) // stride + 1 for side, size in zip(sides, window, strict=True))
+    bottom = max(0, (height - 1) * stride + rows - top - shape.height)
+    right = max(0, (width - 1) * stride + columns - left - shape.width)
+    return Shape(shape.channels, height, width), Padding(top, left, bottom, right)
 
 
 def _convolution(layers: Layers, section: Section) -> Layers:
@@ -115,10 +117,11 @@ def _convolution(layers: Layers, section: Section) -> Layers:
     stride = section.integer("stride", 1, 1, MAX_SIDE)
     pad = section.integer("pad", 0, 0, 1)
     padding = section.integer("padding", 0, 0, MAX_KERNEL)
-    pad = size // 2 if pad else padding
+    window = (section.integer("size_y", size, 1, MAX_KERNEL), section.integer("size_x", size, 1, MAX_KERNEL))
+    top, left = (side // 2 if pad else padding for side in window)
     groups = _groups(section, layers.shape.channels, filters)
-    shape, sides = _slid(section, layers.shape, size, stride, (pad, pad))
-    weights = _zeros(filters, layers.shape.channels // groups, size, size)
+    shape, sides = _slid(section, layers.shape, window, stride, (top, left, 0))
+    weights = _zeros(filters, layers.shape.channels // groups, *window)
     activation = section.choice("activation", "logistic", CHOICES)
     norm = _batch_norm(section, filters)
     op = Convolution(weights, _zeros(filters), norm, stride, sides, groups, _fused(activation))
@@ -144,7 +147,7 @@ def _max_pool(layers: Layers, section: Section) -> Layers:
     size = section.integer("size", stride, 1, MAX_KERNEL)
     padding = section.integer("padding", size - 1, 0, 2 * MAX_KERNEL)
     first = padding // 2  # darknet's offset −padding / 2, cut towards zero
-    shape, sides = _slid(section, layers.shape, size, stride, (first, padding - first))
+    shape, sides = _slid(section, layers.shape, (size, size), stride, (first, first, padding - 2 * first))
     widest = max(sides.top, sides.bottom, sides.right)
     require(
         widest < size,

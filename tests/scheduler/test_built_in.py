@@ -1,0 +1,70 @@
+"""Every built-in network of a cfg, small where its layers allow: quantised, mapped, generated and executed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cnn import zoo
+from cnn.darknet.files import parameter_count, read_topology
+from cnn.network import macs
+from cnn.quantized import QuantizedNetwork
+from scheduler.systolic.array import Array
+from systolic.model import Calibration, load_model, quantise_model
+from tests.scheduler.conftest import Run
+from tests.schedules import first_fit
+
+ARRAYS = {
+    "8 bits": Array(
+        4, 16, 16, row_depth=1024, weight_depth=1024, kept_depth=1024, chunk=8, channel_tiles=128, upscale=2, windows=1
+    )
+}
+PUBLISHED = {
+    "ds-cnn": ("12×1×1", 3.19, 0.0245),
+    "mobilenet-v1": ("1000×1×1", 569, 4.25),
+    "mobilenet-v2": ("1000×1×1", 301, 3.54),
+    "resnet8": ("10×1×1", 12.5, 0.079),
+    "skynet": ("12×20×40", 464, 0.45),
+    "squeezenet": ("1000×1×1", 349, 1.24),
+    "yolo-fastest": ("255×20×20", 125, 0.35),
+    "yolov3-tiny": ("255×26×26", 2782, 8.86),
+    "yolov4-tiny": ("255×26×26", 3454, 6.06),
+}
+"""Shape of the last layer, millions of multiply-accumulates a frame, and of parameters."""
+
+SIZES = {
+    "mobilenet-v1": (32, 32),
+    "mobilenet-v2": (32, 32),
+    "squeezenet": (48, 48),
+    "yolo-fastest": (64, 64),
+    "yolov3-tiny": (64, 64),
+    "yolov4-tiny": (64, 64),
+}
+SYSTOLIC = (*SIZES, "ds-cnn", "resnet8")
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_definition_is_as_large_as_the_published_network(name: str) -> None:
+    shape, millions, parameters = PUBLISHED[name]
+    network = read_topology(zoo.topology_file(name))
+    assert str(network.nodes[-1].shape) == shape
+    assert sum(map(macs, network.nodes)) / 1e6 == pytest.approx(millions, rel=0.01)
+    assert sum(map(parameter_count, network.nodes)) / 1e6 == pytest.approx(parameters, rel=0.03)
+
+
+def quantised(name: str, size: tuple[int, int] | None) -> QuantizedNetwork:
+    model = load_model(name, seed=1, size=size)
+    shape = model.network.input_shape
+    noise = np.random.default_rng(2).integers(0, 256, (shape.height, shape.width, shape.channels), np.uint8)
+    return quantise_model(model, Calibration((noise,), "max"))
+
+
+@pytest.mark.parametrize("name", SYSTOLIC)
+def test_built_in_networks_are_executed_by_the_array(name: str, run: Run) -> None:
+    assert run("8 bits", first_fit(quantised(name, SIZES.get(name)), ARRAYS["8 bits"]), 3) == 0
+
+
+@pytest.mark.parametrize("name", zoo.LABELS_OF)
+def test_networks_of_one_data_set_share_its_labels(name: str) -> None:
+    labels = zoo.load(name, 1).labels
+    assert (len(labels), labels[0]) == (80, "person")
