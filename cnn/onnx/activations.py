@@ -82,14 +82,14 @@ def _leaky(_: Layers, operation: Operation) -> Activate:
 def _prelu(layers: Layers, operation: Operation) -> Activate:
     slopes = layers.constant(operation, 1)
     require(slopes.size == 1, f"one slope for all channels is needed, not {slopes.size}")
-    return Activate("leaky_relu", (float(slopes.ravel()[0]),))
+    return Activate("leaky_relu", (layers.scalar(operation, 1),))
 
 
 def _clip(layers: Layers, operation: Operation) -> Activate:
     low, high = (_bound(layers, operation, key, i) for key, i in (("min", 1), ("max", 2)))
     if low == 0 and high in (6, np.inf):
         return Activate("relu6" if high == 6 else "relu")
-    require(low <= high, f"values are cut off at a range, not at {low}…{high}")
+    require(low <= high and low < np.inf and high > -np.inf, f"values are cut off at a range, not at {low}…{high}")
     return Activate("clip", (low, high))
 
 
@@ -98,7 +98,7 @@ def _bound(layers: Layers, operation: Operation, key: str, position: int) -> flo
         return operation.number(key, 0.0)
     if layers.optional(operation, position) is None:
         return -np.inf if key == "min" else np.inf
-    return float(layers.constant(operation, position).ravel()[0])
+    return layers.scalar(operation, position)
 
 
 def _swish(_: Layers, operation: Operation) -> Activate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from boards.errors import cut
 from cnn.onnx.file import load_onnx
 from cnn.onnx.graph import Array, Operation, RefusedError, require
-from cnn.onnx.layers import Layers, Map
+from cnn.onnx.layers import NUMBERS, Layers, Map
 
 MOST_VALUES = 1 << 16
 """Of what is worked out: axes, shapes, factors of channels. Weights are initialisers."""
@@ -22,7 +23,7 @@ WORKED_OUT = frozenset(
         "Unsqueeze",
     }
 )
-"""Operators whose result is never larger than their inputs, broadcast, together."""
+"""Operators whose result is never larger than their inputs, broadcast, together; but Gather's."""
 
 _NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
 
@@ -58,11 +59,9 @@ def _given(operation: Operation) -> Array:
 
 def _worked_out(operation: Operation, values: Sequence[Any], arrays: Sequence[Array]) -> tuple[Array, ...]:
     require(operation.kind in WORKED_OUT, "it is not worked out from constants; onnxsim or qonnx simplify a file")
-    try:
-        size = int(np.prod(np.broadcast_shapes(*(array.shape for array in arrays)), dtype=np.float64))
-    except ValueError:  # shapes that no operator broadcasts
-        size = 0
-    size = max(size, sum(array.size for array in arrays))
+    kinds = {array.dtype.kind for array in arrays} | {_cast_kind(operation)}
+    require(kinds <= NUMBERS, "numbers alone are worked out")
+    size = _size(operation, arrays)
     transforms = operation.kind in ("Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Cast")
     require(size <= MOST_VALUES or transforms, f"it would work out {size:,} values, and at most {MOST_VALUES:,} are")
     onnx = load_onnx()
@@ -76,3 +75,24 @@ def _worked_out(operation: Operation, values: Sequence[Any], arrays: Sequence[Ar
     except Exception as error:  # whatever numpy raises of shapes and types that do not fit
         raise RefusedError(f"it cannot be worked out from its constants: {cut(error)}") from error
     return tuple(np.asarray(result) for result in results)
+
+
+def _size(operation: Operation, arrays: Sequence[Array]) -> int:
+    """Values that the result has at most."""
+    if operation.kind == "Gather":  # each index takes all that stands behind it
+        return math.prod(array.size for array in arrays)
+    try:
+        size = math.prod(np.broadcast_shapes(*(array.shape for array in arrays)))
+    except ValueError:  # shapes that no operator broadcasts
+        size = 0
+    return max(size, sum(array.size for array in arrays))
+
+
+def _cast_kind(operation: Operation) -> str:
+    """What a Cast gives, as numpy's kinds are called; of other operators "f"."""
+    if operation.kind != "Cast":
+        return "f"
+    try:
+        return str(load_onnx().helper.tensor_dtype_to_np_dtype(operation.integer("to", 0)).kind)
+    except KeyError as error:
+        raise RefusedError(f"it casts to a type that is none: {error}") from error

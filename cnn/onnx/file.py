@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 
-from boards.errors import NetworkError, cut, listed
+from boards.errors import LONGEST_VALUE, NetworkError, cut, listed, shown
+from cnn.darknet.cfg import file_label
 from cnn.limits import MAX_CHANNELS, MAX_SIDE, MAX_WEIGHTS
 from cnn.onnx.graph import Array, Graph, Operation
 
@@ -24,6 +26,9 @@ MOST_OPERATIONS = 1 << 13
 
 MOST_EDGES = 1 << 16
 """Of a graph: the inputs and outputs of all its operations, and its initialisers."""
+
+MOST_SHARED = 1 << 26
+"""Bytes of data beside a file that several of its tensors may have, besides the data that each has for itself."""
 
 FIRST_OPSET = 7
 
@@ -47,14 +52,14 @@ def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[s
 
     NetworkError where it is no ONNX file, too large, points outside its folder, or has no tensor of that name.
     """
-    onnx, model = load_onnx(), parsed(_bytes(path), path.name)
-    for tensor in model.graph.initializer:
-        _bring_inside(onnx, tensor, path)
+    onnx, label = load_onnx(), file_label(path)
+    model = parsed(_bytes(path), label)
+    _bring_inside(onnx, model, path)
     if size is not None:
-        for dimension, side in zip(_input(model, path.name).type.tensor_type.shape.dim[2:4], size[::-1], strict=False):
+        for dimension, side in zip(_input(model, label).type.tensor_type.shape.dim[2:4], size[::-1], strict=False):
             dimension.dim_value = side
     if cuts:
-        _cut(onnx, model, cuts, path.name)
+        _cut(onnx, model, cuts, label)
     return model
 
 
@@ -112,29 +117,55 @@ def _bytes(path: Path) -> bytes:
         raise NetworkError(f"the network file {path} cannot be read: {error.strerror or error}") from error
 
 
-def _bring_inside(onnx: Any, tensor: Any, path: Path) -> None:
-    """External data becomes a part of the tensor."""
-    if tensor.data_location != onnx.TensorProto.EXTERNAL:
-        return
+@dataclass(frozen=True)
+class _Place:
+    """Where data of a tensor lies: so many bytes of a file from ``start`` on."""
+
+    tensor: Any
+    file: Path
+    start: int
+    count: int
+
+
+def _bring_inside(onnx: Any, model: Any, path: Path) -> None:
+    """External data becomes a part of its tensors."""
+    outside = [tensor for tensor in model.graph.initializer if tensor.data_location == onnx.TensorProto.EXTERNAL]
+    places = [_place(onnx, tensor, path) for tensor in outside]
+    most = sum(file.stat().st_size for file in {place.file for place in places}) + MOST_SHARED
+    if sum(place.count for place in places) > min(most, LARGEST_FILE):
+        raise NetworkError(
+            f"{file_label(path)}: its tensors must have at most {min(most, LARGEST_FILE):,} bytes of the data beside "
+            f"it, not {sum(place.count for place in places):,}"
+        )
+    for place in places:
+        with place.file.open("rb") as data:
+            data.seek(place.start)
+            place.tensor.raw_data = data.read(place.count)
+        place.tensor.data_location = onnx.TensorProto.DEFAULT
+        del place.tensor.external_data[:]
+
+
+def _place(onnx: Any, tensor: Any, path: Path) -> _Place:
+    """Of external data; NetworkError where it lies elsewhere than beside the file, or ends too early."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = PurePosixPath(entries.get("location", ""))
-    file = path.parent / location
-    subject = f"{path.name}: the data of {cut(tensor.name)!r}"
-    if location.is_absolute() or ".." in location.parts or not file.resolve().is_relative_to(path.parent.resolve()):
-        raise NetworkError(f"{subject} must lie beside the file, not in {cut(str(location))!r}")
+    subject, shortened = f"{file_label(path)}: the data of {shown(tensor.name)}", shown(str(location))
     count = _bytes_of(onnx, tensor, subject)
     digits = entries.get("offset", "0")
-    start = int(digits) if digits.isdigit() and len(digits) < 16 else -1
+    start = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1
     try:
-        with file.open("rb") as data:
-            if start < 0 or start + count > file.stat().st_size:
-                raise NetworkError(f"{subject} are {count:,} bytes from {cut(digits)} on, but {location} ends before")
-            data.seek(start)
-            tensor.raw_data = data.read(count)
-    except OSError as error:
-        raise NetworkError(f"{subject} cannot be read from {location}: {error.strerror or error}") from error
-    tensor.data_location = onnx.TensorProto.DEFAULT
-    del tensor.external_data[:]
+        file = (path.parent / location).resolve()
+        inside = not location.is_absolute() and ".." not in location.parts
+        if not (inside and file.is_relative_to(path.parent.resolve())):
+            raise NetworkError(f"{subject} must lie beside the file, not in {shortened}")
+        if not file.is_file():
+            raise NetworkError(f"{subject} must lie in a file, and {shortened} is none")
+        if start < 0 or start + count > file.stat().st_size:
+            raise NetworkError(f"{subject} are {count:,} bytes from {shown(digits)} on, but {shortened} ends before")
+        with file.open("rb"):
+            return _Place(tensor, file, start, count)
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a NUL in a name
+        raise NetworkError(f"{subject} cannot be read from {shortened}: {cut(error)}") from error
 
 
 def _bytes_of(onnx: Any, tensor: Any, subject: str) -> int:
@@ -189,7 +220,7 @@ def _input(model: Any, label: str) -> Any:
 def _shape(source: Any, label: str) -> tuple[int, int, int, int]:
     """Batch 1, channels, height, width."""
     sides = [int(side.dim_value) if side.HasField("dim_value") else 0 for side in source.type.tensor_type.shape.dim]
-    subject = f"{label}: the input {cut(source.name)!r}"
+    subject = f"{label}: the input {shown(source.name)}"
     if len(sides) != 4:
         raise NetworkError(f"{subject} must be pictures, batch × channels × height × width, not {len(sides)} sides")
     batch, channels, height, width = sides
@@ -206,7 +237,7 @@ def _shape(source: Any, label: str) -> tuple[int, int, int, int]:
 
 
 def _constants(tensors: Iterable[Any], label: str) -> Mapping[str, Array]:
-    return {tensor.name: array_of(tensor, f"{label}: the values of {cut(tensor.name)!r}") for tensor in tensors}
+    return {tensor.name: array_of(tensor, f"{label}: the values of {shown(tensor.name)}") for tensor in tensors}
 
 
 def array_of(tensor: Any, subject: str) -> Array:
@@ -226,15 +257,21 @@ def array_of(tensor: Any, subject: str) -> Array:
 
 def _operation(node: Any) -> Operation:
     domain = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."
+    kind = f"{domain}{node.op_type}"
+    if not (kind.replace(".", "_").isidentifier() and len(kind) <= LONGEST_VALUE):
+        kind = shown(kind)
     attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
-    return Operation(node.name, f"{domain}{node.op_type}", tuple(node.input), tuple(node.output), attributes)
+    return Operation(node.name, kind, tuple(node.input), tuple(node.output), attributes)
 
 
 def _value(attribute: Any) -> Any:
     onnx = load_onnx()
     if attribute.type == onnx.AttributeProto.TENSOR:
-        return array_of(attribute.t, f"the values of an attribute {cut(attribute.name)!r}")
-    value = onnx.helper.get_attribute_value(attribute)
+        return array_of(attribute.t, f"the values of an attribute {shown(attribute.name)}")
+    try:
+        value = onnx.helper.get_attribute_value(attribute)
+    except ValueError:  # of a function's parameter, which no function gives
+        return None
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return value if isinstance(value, (int, float)) else tuple(value) if isinstance(value, (list, tuple)) else None

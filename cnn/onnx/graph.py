@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import NetworkError, cut, shown
+from boards.errors import NetworkError, shown
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -42,7 +42,7 @@ class Operation:
     attributes: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return f"{self.kind} {cut(self.name or self.outputs[0])!r}"
+        return f"{self.kind} {shown(self.name or self.outputs[0])}"
 
     def integer(self, key: str, default: int) -> int:
         """The attribute ``key``."""

@@ -9,12 +9,19 @@ from typing import TypeAlias
 import numpy as np
 
 from cnn.limits import MAX_CHANNELS, MAX_LAYERS, MAX_MAP
-from cnn.network import Convolution, FloatArray, Node, Op, Padding, Shape
+from cnn.network import Activate, Convolution, Dense, FloatArray, Node, Op, Padding, Shape
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.quantisation.tensor_types import PASSES_ON
 from cnn.quantized import TensorType
 
 NO_PADDING = Padding()
+
+NUMBERS = frozenset("biufV")
+"""numpy's kinds of them; V are the types that numpy has not itself, bfloat16 and integers of 4 bits."""
+
+MOST_WORKED_OUT, EACH_WORKED_OUT = 1 << 27, 5
+"""Bytes of arrays that are worked out when a file is read; and how often its constants besides: once as floats of their
+integers, and once moved."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,8 @@ Value: TypeAlias = Map | Unknown | Array
 @dataclass(frozen=True, eq=False)
 class Layers:
     """nodes: in topological order. constants: of the file. values: what operations gave so far. readers: operations
-    that read a tensor. opset: the version of the operators.
+    that read a tensor. opset: the version of the operators. left: bytes of arrays that may still be worked
+    out.
 
     Of a file that is quantised already: types, of the outputs of nodes, and scales, the float of each filter's weight
     of 1, by the tensor that holds the weights and by the node that has them.
@@ -50,6 +58,7 @@ class Layers:
     values: Mapping[str, Value]
     readers: Mapping[str, int]
     opset: int
+    left: int = MOST_WORKED_OUT
     types: Mapping[int, TensorType] = field(default_factory=dict)
     tensor_scales: Mapping[str, FloatArray] = field(default_factory=dict)
     scales: Mapping[int, FloatArray] = field(default_factory=dict)
@@ -84,7 +93,14 @@ class Layers:
         value = self.optional(operation, position)
         if not isinstance(value, np.ndarray):
             raise RefusedError(f"input {position} must be a constant")
+        require(value.dtype.kind in NUMBERS, f"input {position} must hold numbers, not {value.dtype}")
         return value
+
+    def scalar(self, operation: Operation, position: int) -> float:
+        """The operation's input, one number; RefusedError where it is anything else."""
+        value = self.constant(operation, position)
+        require(value.size == 1, f"input {position} must be one number, not {value.size:,}")
+        return float(value.ravel()[0])
 
     def optional(self, operation: Operation, position: int) -> Value | None:
         """The operation's input, None where it is left out."""
@@ -104,10 +120,8 @@ class Layers:
 
     def grown(self, operation: Operation, stem: str, op: Op, shape: Shape, *inputs: int) -> Layers:
         """One more node, whose output is the operation's."""
-        require(
-            shape.channels <= MAX_CHANNELS and shape.values <= MAX_MAP and len(self.nodes) < MAX_LAYERS,
-            f"there are at most {MAX_LAYERS - 1} layers, of {MAX_CHANNELS:,} channels and {MAX_MAP:,} values: {shape}",
-        )
+        self.check_room(shape)
+        _check_numbers(op)
         node = Node(self._name(stem), op, inputs, shape, f"{self.label}: {operation}")
         larger = replace(self, nodes=(*self.nodes, node), scales=self._with_scale(operation))
         return larger.with_values(operation, Map(len(self.nodes), (1, shape.channels, shape.height, shape.width)))
@@ -129,12 +143,26 @@ class Layers:
         """The node's output is quantised so."""
         return replace(self, types={**self.types, node: datatype})
 
+    def check_room(self, shape: Shape) -> None:
+        """RefusedError where there may be no further layer, or none of this shape."""
+        require(
+            1 <= shape.channels <= MAX_CHANNELS and 1 <= shape.values <= MAX_MAP and len(self.nodes) < MAX_LAYERS,
+            f"there are at most {MAX_LAYERS - 1} layers, of 1…{MAX_CHANNELS:,} channels and 1…{MAX_MAP:,} values: "
+            f"{shape}",
+        )
+
+    def worked_out(self, size: int) -> Layers:
+        """With so many bytes less left; RefusedError where a file of this size has no need of them."""
+        require(size <= self.left, f"it would work out {size:,} bytes, where {self.left:,} are left for such a file")
+        return replace(self, left=self.left - size)
+
     def _name(self, stem: str) -> str:
         """The next free name: conv1, conv2 …"""
         return f"{stem}{1 + sum(node.name.rstrip('0123456789') == stem for node in self.nodes)}"
 
     def changed(self, operation: Operation, source: Map, op: Op, stem: str = "") -> Layers:
         """The layer before does the operation too. stem: of its name, where it has another one then."""
+        _check_numbers(op)
         nodes = list(self.nodes)
         node = nodes[source.node]
         nodes[source.node] = replace(node, op=op, name=self._name(stem) if stem else node.name)
@@ -155,7 +183,8 @@ class Layers:
 
     def with_values(self, operation: Operation, *values: Value) -> Layers:
         """The operation's outputs are these."""
-        named = {name: value for name, value in zip(operation.outputs, values, strict=False) if name}
+        pairs = zip(operation.outputs, values, strict=False)
+        named = {name: value for name, value in pairs if name and self.readers[name]}
         return replace(self, values={**self.values, **named})
 
 
@@ -164,6 +193,18 @@ def _moved(value: Value, places: Mapping[int, int]) -> Value:
     if not isinstance(value, Map):
         return value
     return replace(value, node=places[value.node]) if value.node in places else Unknown()
+
+
+def _check_numbers(op: Op) -> None:
+    """RefusedError where a number of the layer is none that float32 has."""
+    numbers: list[Array] = []
+    if isinstance(op, (Convolution, Dense)):
+        norm = op.batch_norm
+        numbers = [op.weights, op.bias, *((norm.scale, norm.mean, norm.variance) if norm else ())]
+    elif isinstance(op, Activate) and op.function != "clip":
+        numbers = [np.array(op.parameters)]
+    finite = all(np.isfinite(values).all() for values in numbers)
+    require(finite, "the numbers of its layer would not all be finite")
 
 
 def bare_convolution(source: FloatArray | None, channels: int) -> Convolution:

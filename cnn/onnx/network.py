@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from boards.errors import NetworkError, cut, faults, listed
+import numpy as np
+
+from boards.errors import LONGEST_VALUE, NetworkError, cut, faults, listed, shown
+from cnn.darknet.cfg import file_label
 from cnn.darknet.files import identifier
 from cnn.limits import MAX_MAPS, MAX_WEIGHTS
 from cnn.network import Convolution, Dense, Input, Network, Node, Shape
 from cnn.onnx.constants import WORKED_OUT, constants_of
 from cnn.onnx.file import graph_of, open_model
 from cnn.onnx.graph import Graph, Operation, RefusedError
-from cnn.onnx.layers import NO_PADDING, Layers, Map, Unknown
+from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown
 from cnn.onnx.operators import BUILDERS, Builder
 from cnn.onnx.quantised.integers import Marked, integer_network
 from cnn.quantized import QuantizedNetwork
@@ -45,9 +48,9 @@ def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, 
     """
     try:
         model = open_model(path, size, cuts)
-        return read_model(model, path.name, identifier(path.stem))
+        return read_model(model, file_label(path), identifier(path.stem))
     except UnicodeDecodeError as error:  # protobuf decodes a name when it is read
-        raise NetworkError(f"{path.name} has a name that is no text in UTF-8: {cut(error)}") from error
+        raise NetworkError(f"{file_label(path)} has a name that is no text in UTF-8: {cut(error)}") from error
 
 
 def network_of(model: Any, label: str, name: str) -> Network:
@@ -86,13 +89,15 @@ def _grouped(refusals: Sequence[tuple[Operation, str]]) -> list[str]:
 def _walked(graph: Graph, label: str) -> tuple[Layers, list[tuple[Operation, str]]]:
     """As much of the graph as becomes layers, and each operation that does not, with the reason."""
     _, channels, height, width = graph.shape
-    source = Node("input", Input(), (), Shape(channels, height, width), f"{label}: input {graph.input!r}")
+    source = Node("input", Input(), (), Shape(channels, height, width), f"{label}: input {shown(graph.input)}")
     values = {graph.input: Map(0, graph.shape)}
-    layers = Layers(label, (source,), graph.constants, values, graph.readers, graph.opset)
+    left = EACH_WORKED_OUT * sum(array.nbytes for array in graph.constants.values()) + MOST_WORKED_OUT
+    layers = Layers(label, (source,), graph.constants, values, graph.readers, graph.opset, left)
     refusals = []
     for operation in graph.operations:
         try:
-            layers = _taken(layers, operation)
+            with np.errstate(all="ignore"):  # what is not finite is refused
+                layers = _taken(layers, operation)
         except RefusedError as error:
             refusals.append((operation, str(error)))
             layers = layers.with_values(operation, *(Unknown() for _ in operation.outputs))
@@ -110,7 +115,8 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
         return BUILDERS[operation.kind](layers, operation)
     constants = constants_of(layers, operation)
     if constants is not None:
-        return _scaled(layers, operation).with_values(operation, *constants)
+        made = sum(array.nbytes for array in constants if array.base is None)
+        return _scaled(layers, operation).worked_out(made).with_values(operation, *constants)
     return _builder(operation)(layers, operation)
 
 
@@ -139,12 +145,19 @@ def _advice(graph: Graph, layers: Layers) -> str:
     """Where the largest part that maps ends."""
     maps = {name for name, value in layers.values.items() if isinstance(value, Map) and value.padding == NO_PADDING}
     mapped = [operation for operation in graph.operations if maps.issuperset(filter(None, operation.outputs))]
+    cuts = " ".join(_ends(graph, mapped, maps)[:MOST_ENDS])
+    return f"; {len(mapped)} operators map by themselves: --cut {cuts}, and the host does the rest" if cuts else ""
+
+
+def _ends(graph: Graph, mapped: Sequence[Operation], maps: set[str]) -> list[str]:
+    """Tensors behind which none of these operations is."""
     read = {graph.input, *(name for operation in mapped for name in operation.inputs)}
-    ends = [name for operation in mapped for name in operation.outputs if name in maps - read]
-    if not ends:
-        return ""
-    cuts = " ".join(ends[:MOST_ENDS])
-    return f"; {len(mapped)} operators map by themselves: --cut {cuts}, and the host does the rest"
+    return [name for operation in mapped for name in operation.outputs if name in maps - read and _is_short(name)]
+
+
+def _is_short(name: str) -> bool:
+    """Whether it can be given on a command line as it is told."""
+    return len(name) <= LONGEST_VALUE and name.isprintable()
 
 
 def _bounded(nodes: tuple[Node, ...], label: str) -> tuple[Node, ...]:
@@ -165,10 +178,10 @@ def _check_outputs(graph: Graph, layers: Layers, network: Network, label: str) -
         value = layers.value(name)
         if not isinstance(value, Map) or value.padding != NO_PADDING:
             raise NetworkError(
-                f"{label}: the output {name!r} must be what a layer gives; cut the network: --cut TENSOR"
+                f"{label}: the output {shown(name)} must be what a layer gives; cut the network: --cut TENSOR"
             )
         if value.node not in ends:
             raise NetworkError(
-                f"{label}: the output {name!r} is read inside the network too, and no layer does both; "
+                f"{label}: the output {shown(name)} is read inside the network too, and no layer does both; "
                 "leave it out, or cut the network there"
             )

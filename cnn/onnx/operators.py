@@ -96,8 +96,11 @@ def batch_norm(layers: Layers, operation: Operation) -> Layers:
     scale, bias, mean, variance = (_floats(layers.constant(operation, position)) for position in range(1, 5))
     epsilon = operation.number("epsilon", 1e-5)
     require(float(variance.min(initial=0)) >= 0 and epsilon > 0, "variances and epsilon must not be below 0")
-    gain = _floats(scale / np.sqrt(variance.astype(np.float64) + epsilon))
     source = layers.map(operation)
+    channels = layers.nodes[source.node].shape.channels
+    fits = {numbers.shape for numbers in (scale, bias, mean, variance)} == {(channels,)}
+    require(fits, f"scale, bias, mean and variance must be {channels} numbers each, one for each channel")
+    gain = _floats(scale / np.sqrt(variance.astype(np.float64) + epsilon))
     op = _open(layers, operation, source)
     if op is not None and op.batch_norm is None and op.bias.shape == mean.shape:
         norm = BatchNorm(scale, mean - op.bias, variance, epsilon)
@@ -120,6 +123,7 @@ def affine(layers: Layers, operation: Operation, source: Map, gain: FloatArray, 
         norm = BatchNorm(unit, np.zeros(channels, np.float32) - op.bias, unit, 0.0)
         op = replace(op, batch_norm=norm, bias=np.zeros(channels, np.float32))
     if norm is None:
+        layers = layers.worked_out(op.weights.nbytes)
         weights = op.weights * gain.reshape(-1, *(1,) * (op.weights.ndim - 1))
     else:
         weights, norm = op.weights, replace(norm, scale=norm.scale * gain)
@@ -200,11 +204,14 @@ def global_max(layers: Layers, operation: Operation) -> Layers:
 def average_pool(layers: Layers, operation: Operation) -> Layers:
     """AveragePool over the whole map, or of windows of one value, which changes nothing."""
     source, shape = layers.picture(operation)
-    window = operation.integers("kernel_shape", ())
-    if {*window, *operation.integers("strides", (1, 1))} == {1}:
+    window, padded = operation.integers("kernel_shape", ()), any(operation.integers("pads", (0,)))
+    if window == (1, 1) == operation.integers("strides", (1, 1)) and not padded:
         return layers.with_values(operation, source)
-    whole_map = window == (shape.height, shape.width) and not any(operation.integers("pads", (0,)))
-    require(whole_map, f"an average is taken over the whole map, {shape.height}×{shape.width}, not over {window}")
+    padded = padded or operation.text("auto_pad", "NOTSET").startswith("SAME")
+    require(
+        window == (shape.height, shape.width) and not padded,
+        f"an average is taken over the whole map, {shape.height}×{shape.width}, without padding, not over {window}",
+    )
     return _averaged(layers, operation, source, True)
 
 

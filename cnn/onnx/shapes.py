@@ -123,7 +123,7 @@ def split(layers: Layers, operation: Operation) -> Layers:
     parts = integers(layers, operation, "split", 1)
     if parts is None:
         count = operation.integer("num_outputs", len(operation.outputs))
-        require(count > 0, "num_outputs must be above 0")
+        require(1 <= count <= shape.channels, f"num_outputs must be 1…{shape.channels:,}, not {count:,}")
         each = -(-shape.channels // count)
         parts = tuple(min(each, shape.channels - i * each) for i in range(count))
     require(
@@ -143,11 +143,12 @@ def padded(layers: Layers, operation: Operation) -> Layers:
     layers.shape_of(source)
     require(operation.text("mode", "constant") == "constant", "padding is with zeros, mode constant")
     value = layers.optional(operation, 2)
-    number = operation.number("value", 0.0) if value is None else float(layers.constant(operation, 2).ravel()[0])
+    number = operation.number("value", 0.0) if value is None else layers.scalar(operation, 2)
     require(number == 0, f"padding is with zeros, not with {number:g}")
     pads = integers(layers, operation, "pads", 1) or ()
     named = (0, 1, 2, 3) if layers.optional(operation, 3) is None else whole_numbers(layers.constant(operation, 3))
     axes = [_position(axis, 4) for axis in named]
+    require(len(set(axes)) == len(axes), f"each axis is padded once, not {named}")
     require(len(pads) == 2 * len(axes), f"there must be {2 * len(axes)} pads, not {len(pads)}")
     sides = {axis: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
     require(not any(sides.get(0, ()) + sides.get(1, ())), "rows and columns alone are padded, not channels")
@@ -175,13 +176,14 @@ def resize(layers: Layers, operation: Operation) -> Layers:
     source, shape = layers.picture(operation)
     require(operation.text("mode", "nearest") == "nearest", "pixels are repeated (mode nearest), not interpolated")
     factor = _factor(layers, operation, source)
+    larger = Shape(shape.channels, shape.height * factor, shape.width * factor)
+    layers.check_room(larger)
     for side in (shape.height, shape.width):
         pixels = _nearest(operation, side, factor)
         require(
             bool((pixels == np.arange(side * factor) // factor).all()),
             "coordinate_transformation_mode and nearest_mode do not give each pixel the same number of times",
         )
-    larger = Shape(shape.channels, shape.height * factor, shape.width * factor)
     return layers.grown(operation, "upsample", Upsample(factor), larger, source.node)
 
 
@@ -196,7 +198,7 @@ def _factor(layers: Layers, operation: Operation, source: Map) -> int:
         factors = [float(scale) for scale in layers.constant(operation, position).ravel()]
     require(len(factors) == 4 and "axes" not in operation.attributes, "there must be a factor for each of four sides")
     require(
-        factors[:2] == [1, 1] and factors[2] == factors[3] and factors[2] == int(factors[2]) >= 1,
+        factors[:2] == [1, 1] and factors[2] == factors[3] >= 1 and float(factors[2]).is_integer(),
         f"height and width grow by one whole factor, batch and channels by 1, not by {factors}",
     )
     return int(factors[2])

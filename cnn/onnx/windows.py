@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cnn.limits import MAX_SIDE
 from cnn.network import Padding, Shape
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
@@ -15,6 +16,7 @@ def slid(layers: Layers, operation: Operation, source: Map, window: Sequence[int
     shape = layers.shape_of(replace(source, padding=NO_PADDING))
     strides = operation.integers("strides", (1, 1))
     require(len(strides) == 2 and strides[0] == strides[1] >= 1, f"strides must be equal, not {strides}")
+    require(strides[0] <= MAX_SIDE, f"a stride is at most {MAX_SIDE:,}, not {strides[0]:,}")
     sides = (shape.height, shape.width)
     front, back = _pads(operation, sides, window, strides[0])
     around = joined(source.padding, Padding(front[0], front[1], back[0], back[1]))

@@ -71,6 +71,8 @@ def quantise(layers: Layers, operation: Operation) -> Layers:
     if isinstance(layers.optional(operation, 0), np.ndarray):
         values = layers.constant(operation, 0)
         column = _column(layers, operation, values, grid)
+        require(bool(np.isfinite(values).all()), "its numbers are not all finite")
+        layers = layers.worked_out(values.size * np.dtype(grid.datatype.carrier).itemsize)
         integers = np.rint(values / column.scale) + column.zero
         limited = np.clip(integers, grid.datatype.low, grid.datatype.high).astype(grid.datatype.carrier)
         return layers.with_values(operation, limited)
@@ -173,8 +175,10 @@ def _told(type_: TensorType | None) -> str:
 def _constant(layers: Layers, operation: Operation) -> Layers:
     values, grid = layers.constant(operation, 0), grid_of(layers, operation)
     column = _column(layers, operation, values, grid)
-    floats = ((values.astype(np.int64) - column.zero) * column.scale.astype(np.float64)).astype(np.float32)
-    named = layers.with_values(operation, floats)
+    # Of 16 bits and less the product of float32 numbers is the float that is nearest to the exact one.
+    exact = np.float64 if grid.datatype.bits > 16 else np.float32
+    floats = (values.astype(exact) - column.zero.astype(exact)) * column.scale.astype(exact)
+    named = layers.worked_out(4 * floats.size).with_values(operation, floats.astype(np.float32, copy=False))
     scales = {**layers.tensor_scales, operation.outputs[0]: grid.scale.reshape(-1)}
     return replace(named, tensor_scales=scales)
 
