@@ -20,6 +20,10 @@ from hls_schedule.reading.ir import Loop, read_loops, read_module
 from hls_schedule.reading.layout import Types
 from hls_schedule.reading.llvm_text import Module
 
+MOST_OPERATIONS, MOST_PRODUCTS = 10_000, 1_024
+"""Of a pipeline whose schedule takes no hours and whose enable, which stops all of it, reaches no whole array. A
+judgement: no tool states such a number."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -35,7 +39,8 @@ class CheckedLoop:
     """A pipelined loop: what its code declares and what follows from it. process: the function of its region.
 
     path: of the longest loop-carried value, whose operators take ``path_ns`` behind each other; ``budget_ns``: what a
-    clock cycle leaves for them. reason: what bounds the interval, "" where nothing does.
+    clock cycle leaves for them. reason: what bounds the interval, "" where nothing does. operations, products,
+    streams: of an iteration, all behind one enable: operators, those of them that multiply, FIFOs that can stop it.
     """
 
     process: str
@@ -49,6 +54,9 @@ class CheckedLoop:
     path: tuple[Step, ...]
     reason: str
     period_ns: float
+    operations: int
+    products: int
+    streams: int
 
     @property
     def holds(self) -> bool:
@@ -59,6 +67,11 @@ class CheckedLoop:
     def deeper(self) -> bool:
         """Whether an iteration takes more stages than declared."""
         return self.derived_depth > self.declared_depth > 0
+
+    @property
+    def broad(self) -> bool:
+        """Whether so much stands behind one enable that it should be several processes."""
+        return self.operations > MOST_OPERATIONS or self.products > MOST_PRODUCTS
 
 
 @dataclass(frozen=True)
@@ -124,6 +137,9 @@ def _checked(loop: Loop, predicted: Prediction, directives: Directives) -> Check
         path=_steps(loop, slowest.path, predicted.delays) if slowest else (),
         reason=_reason(predicted, directives),
         period_ns=round(predicted.period_ns, 3),
+        operations=sum(bool(operation.operator) for operation in loop.operations),
+        products=sum(operation.operator == "mul" for operation in loop.operations),
+        streams=len({access.memory for o in loop.operations for access in o.accesses if access.stream}),
     )
 
 

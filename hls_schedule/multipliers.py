@@ -32,7 +32,8 @@ _TYPED = re.compile(r"(?:(?:nuw|nsw) )*(i\d+) ")
 class BuiltMultiplier:
     """``count`` multipliers of signed factors, the wider first. source: file and line of the product.
 
-    primitive: "dsp" or "fabric" where a BIND_OP says so, else "auto".
+    primitive: "dsp" or "fabric" where a BIND_OP says so, else "auto". chained: whether its sums stay in their order, as
+    a cascade of DSPs adds them (EXPRESSION_BALANCE off); a tool may make a tree of others, with adders of its own.
     """
 
     process: str
@@ -40,12 +41,13 @@ class BuiltMultiplier:
     wide_bits: int
     narrow_bits: int
     primitive: str
+    chained: bool
     count: int
 
 
 def built_multipliers(module: Module, directives: Directives) -> tuple[BuiltMultiplier, ...]:
     """Every product of two values that change, by its process and place. One with a constant of few digits is none."""
-    counted: Counter[tuple[str, str, int, int, str]] = Counter()
+    counted: Counter[tuple[str, str, int, int, str, bool]] = Counter()
     products = _Products(module, directives)
     for function in module.functions.values():
         times = products.instances(function.name)
@@ -71,9 +73,9 @@ class _Products:
         allocations = (pragma for pragma in self.directives.pragmas if pragma.kind == "ALLOCATION")
         return {p.value("instances"): p.number("limit", 1) for p in allocations if p.has("function")}
 
-    def keys(self, function: Function) -> Iterator[tuple[str, str, int, int, str]]:
-        """Process, source, bits of both factors and primitive of each multiplier, those of calls beyond a limit left
-        out."""
+    def keys(self, function: Function) -> Iterator[tuple[str, str, int, int, str, bool]]:
+        """Process, source, bits of both factors, primitive and chaining of each multiplier, those of calls beyond a
+        limit left out."""
         ranges, primitives = Ranges(function.definitions), self._bound(function)
         for block in function.blocks.values():
             for position, instruction in enumerate(block):
@@ -88,7 +90,8 @@ class _Products:
                 narrow, broad = sorted(ranges.factor_bits(factor, matched[1]) for factor in factors)
                 source = f"{PurePath(location.file).name}:{location.line}" if location else ""
                 primitive = primitives.get(instruction.name, "auto")
-                yield self.directives.process_of(location), source, broad, narrow, primitive
+                chained = location is not None and not self.directives.in_order.isdisjoint(location.functions)
+                yield self.directives.process_of(location), source, broad, narrow, primitive, chained
 
     def instances(self, name: str) -> int:
         """How often a function that is not inlined is built: once for each call, in each instance of its caller."""

@@ -67,6 +67,11 @@ class Directives:
         return frozenset(self.function_of(pragma) for pragma in self.pragmas if pragma.kind == "DATAFLOW")
 
     @cached_property
+    def in_order(self) -> frozenset[Place]:
+        """Functions whose sums stay as they are written: EXPRESSION_BALANCE off."""
+        return frozenset(self.function_of(p) for p in self.pragmas if p.kind == "EXPRESSION_BALANCE" and p.has("off"))
+
+    @cached_property
     def registers(self) -> frozenset[tuple[str, str]]:
         """(function, value) of arrays along which everything, or a whole dimension, is partitioned, and of those that
         are part of a single struct, of which the compiler may have left no more."""

@@ -42,7 +42,9 @@ class DesignCheck:
 
     def values(self) -> dict[str, Any]:
         """As one JSON object."""
-        loops = [{**asdict(loop), "holds": loop.holds, "remedy": _remedy(loop)} for loop in self.loops]
+        loops = [
+            {**asdict(loop), "holds": loop.holds, "remedy": _remedy(loop), "broad": loop.broad} for loop in self.loops
+        ]
         return {
             "clock_mhz": self.clock_mhz,
             "holds": self.holds,
@@ -69,6 +71,7 @@ class DesignCheck:
             [
                 table(head, rows),
                 *map(_broken, broken),
+                *(_broad(loop) for loop in self.loops if loop.broad),
                 self._memory_table(),
                 self._dsp_table(),
                 f"{self._verdict()}; {self.clock_sentence()}.",
@@ -131,7 +134,8 @@ def check_design(
     loops = sources.check(clock, tell=progress)
     board, estimates = board_room.load(design.manifest.board), style_of(design).estimates(design)
     memories = memory_rows(sources.memories(), folder / "src", board.family, estimates)
-    dsps = dsp_rows(sources.multipliers(), estimates.dsps, design.manifest.estimate.dsp, board.dsp.kind)
+    total = design.manifest.estimate.dsp
+    dsps = dsp_rows(sources.multipliers(), estimates.dsps, total, board.dsp.kind, estimates.cascaded)
     return DesignCheck(clock, _highest_clock(loops, clock), loops, memories, dsps, part_speed(board))
 
 
@@ -152,6 +156,13 @@ def _broken(loop: CheckedLoop) -> str:
     if not loop.reason.startswith("ports"):
         lines += [f"  {step.ns:5.2f} ns  {step.source}  {' '.join(step.operators)}" for step in loop.path]
     return "\n".join(lines)
+
+
+def _broad(loop: CheckedLoop) -> str:
+    return (
+        f"{loop.process}, {loop.source}: {loop.operations:,} operations and {loop.products:,} products stand behind one"
+        f" enable, which {loop.streams} FIFOs can stop: make its parts processes of their own"
+    )
 
 
 def _remedy(loop: CheckedLoop) -> str:

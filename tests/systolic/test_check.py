@@ -220,6 +220,71 @@ def test_products_that_share_no_dsp_are_found(design: Path, tmp_path: Path) -> N
     assert rows["pe_row"].note == rows[ALL].note == "more than estimated"
 
 
+def test_sums_that_a_tool_may_make_a_tree_of_are_found_with_their_line(design: Path, tmp_path: Path) -> None:
+    sources = tmp_path / "src"
+    shutil.copytree(design / "src", sources)
+    text, off = (sources / "pe_array.h").read_text("utf-8"), "#pragma HLS EXPRESSION_BALANCE off\n"
+    assert off in text
+    (sources / "pe_array.h").write_text(text.replace(off, "", 1), "utf-8")  # of pe_row, not of last_pe_row
+    opened = open_design(design)
+    estimates = style_of(opened).estimates(opened)
+    built = read_sources(sources / "top.cpp").multipliers()
+    rows = dsp_rows(built, estimates.dsps, opened.manifest.estimate.dsp, "DSP48E1", estimates.cascaded)
+    (broken,) = (row for row in rows if not row.holds)
+    packed = (sources / "packed.h").read_text("utf-8").splitlines()
+    line = next(number for number, words in enumerate(packed, 1) if "chain += chain_t(weight) * value;" in words)
+    assert (broken.process, broken.balanced) == ("pe_row", (f"packed.h:{line}",))
+    assert broken.note == f"sums at packed.h:{line} may become trees: EXPRESSION_BALANCE off is missing"
+
+
+WHOLE_ARRAY = """
+inline void pe_rows(pass_t pass, hls::stream<words_t> activations[ROWS], hls::stream<weights_t> &weights,
+                    hls::stream<positions_t> sums[ROWS]) {
+#pragma HLS EXPRESSION_BALANCE off
+    sum_t accumulator[ROWS][POSITIONS][COLUMNS];
+#pragma HLS ARRAY_PARTITION variable = accumulator complete dim = 0
+    int step = 0;
+    for (int i = 0; i < pass.array_steps; ++i) {
+        SYSTOLIC_PIPELINE(1, 16);
+        const weights_t weight = weights.read();
+        int next = step;
+        for (int m = 0; m < ROWS; ++m) {
+#pragma HLS UNROLL
+            next = step;
+            row_step(activations[m].read(), weight, takes_nibbles(pass), pass.steps - 1, next, accumulator[m], sums[m]);
+        }
+        step = next;
+    }
+}
+"""
+
+
+def test_an_array_behind_one_enable_is_found_with_its_line(
+    design: Path, report: DesignCheck, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources, rows = tmp_path / "src", GEOMETRIES["narrow"].rows
+    shutil.copytree(design / "src", sources)
+    header, top = sources / "pe_array.h", sources / "top.cpp"
+    text, calls = header.read_text("utf-8"), top.read_text("utf-8")
+    end = text.rindex("#endif")
+    header.write_text(text[:end] + WHOLE_ARRAY + text[end:], "utf-8")
+    calls = re.sub(r"    pe_row\(.*\);\n", "", calls)
+    top.write_text(
+        re.sub(r"    last_pe_row\(.*\);", "    pe_rows(pass, activations, weights[0], sums);", calls), "utf-8"
+    )
+    whole = next(loop for loop in read_sources(top).check(MHZ) if loop.process == "pe_rows")
+    row = next(loop for loop in report.loops if loop.process == "last_pe_row")
+    assert (whole.products, whole.streams) == (rows * row.products, 2 * rows + 1)
+    assert whole.operations > (rows - 1) * row.operations
+    monkeypatch.setattr("hls_schedule.check.MOST_PRODUCTS", row.products)
+    assert (whole.broad, row.broad) == (True, False)
+    line = text[:end].count("\n") + WHOLE_ARRAY[: WHOLE_ARRAY.index("SYSTOLIC_PIPELINE")].count("\n") + 1
+    assert whole.source == f"pe_array.h:{line}"
+    spoken = replace(report, loops=(*report.loops, whole)).text()
+    assert f"pe_rows, pe_array.h:{line}: {whole.operations:,} operations and {whole.products:,} products" in spoken
+    assert "last_pe_row, " not in spoken
+
+
 def traced_cycles(design: OpenedDesign) -> int:
     """Of a start on a black picture."""
     picture = np.zeros(design.manifest.input.shape, np.uint8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from tree_sitter import Node
 
@@ -12,8 +13,8 @@ from hls_templates.lint.checks.access import Accesses
 from hls_templates.lint.findings import Fault, fault
 from hls_templates.lint.syntax.constants import is_constant
 from hls_templates.lint.syntax.declarations import variables
-from hls_templates.lint.syntax.nodes import block_of, is_assert, owner_of, text_of, walk
-from hls_templates.lint.syntax.pragmas import pragmas
+from hls_templates.lint.syntax.nodes import block_of, is_assert, is_pragma, owner_of, text_of, walk
+from hls_templates.lint.syntax.pragmas import pragmas, read_pragma
 from hls_templates.lint.syntax.program import Function, Program
 from hls_templates.lint.syntax.scopes import arguments, called, candidates, visible
 
@@ -71,6 +72,7 @@ def check(program: Program, accesses: Accesses) -> Iterator[Fault]:
             yield from _loop(program, loop, function)
         if kind == "function":
             yield from _call_sites(program, function)
+            yield from _stable_structs(program, block, function)
         for variant in _variants(block):
             yield from channels.check(channels.Region(pragma, block, function, tuple(variant)), accesses)
 
@@ -221,6 +223,18 @@ def _call_sites(program: Program, function: Function) -> Iterator[Fault]:
                 first = sites.setdefault(instance, node)
                 if first != node:
                     yield fault(node, "dataflow-call-sites", actual=instance, state=state, first=first)
+
+
+def _stable_structs(program: Program, block: Node, function: Function) -> Iterator[Fault]:
+    """A struct by value is as many scalars as it has members, and each a FIFO to every process that takes it."""
+    nodes = [node for node in walk(block) if is_pragma(node) or node.type == "call_expression"]
+    directives = [read_pragma(node) for node in nodes if is_pragma(node)]
+    stable = {directive.get("variable") for directive in directives if directive.name == "STABLE"}
+    for parameter in function.params:
+        if parameter.kind == "value" and parameter.type in program.fields and parameter.name not in stable:
+            takers = (node for node in nodes if parameter.name in map(text_of, arguments(node)))
+            for call in islice(takers, 1):
+                yield fault(call, "stable-struct", actual=parameter.name, type=parameter.type, process=called(call))
 
 
 def _state(program: Program, function: Function, visited: set[int]) -> Iterator[str]:

@@ -176,4 +176,16 @@ RULES = (
         f"static void run({_STREAMS}) {{\n#pragma HLS DATAFLOW\n    copy(source, sink);\n}}\n"
         f"void top({_STREAMS}, int count) {{\n    if (count > 1) run(source, sink);\n    else run(source, sink);\n}}\n",
     ),
+    Rule(
+        "4.16",
+        "stable-struct",
+        "a struct that a region hands to its processes by value, without STABLE",
+        "a struct by value of a DATAFLOW region must be STABLE, but {actual} of {type}, which {process} takes, is not:"
+        " each of its members would be a FIFO to each process; add «STABLE variable={actual}»",
+        "UG1399, pragma HLS stable: scalars that do not change while the region runs need no synchronisation",
+        "struct pass_t {\n    int rows, columns;\n};\n"
+        "static void copy(pass_t pass, hls::stream<int> &in, hls::stream<int> &out) {\n"
+        "    out.write(in.read() + pass.rows);\n}\n"
+        + _region("", f"pass_t pass, {_STREAMS}", "copy(pass, source, sink);"),
+    ),
 )

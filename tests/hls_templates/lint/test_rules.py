@@ -254,6 +254,17 @@ PLANTS = (
         "    if (words > 9) {\n    " + LAST + "    } else {\n    " + LAST + "    }\n",
         "run, which keeps frames, is called at top.cpp:",
     ),
+    Plant(
+        "stable-struct",
+        "static void run(const word_t *source, word_t *sink, int words) {\n    SYSTOLIC_DATAFLOW(0);\n"
+        '    hls::stream<word_t> rows("rows");\n    links_t links;\n    SYSTOLIC_STREAM(rows, 16);\n' + REGION,
+        "static void bring(word_t bounds, const word_t *maps, int words, hls::stream<word_t> &to) {\n"
+        "    if (bounds.lane[0]) load(maps, words, to);\n}\n"
+        "static void run(const word_t *source, word_t *sink, int words, word_t bounds) {\n    SYSTOLIC_DATAFLOW(0);\n"
+        '    hls::stream<word_t> rows("rows");\n    links_t links;\n    SYSTOLIC_STREAM(rows, 16);\n'
+        "    bring(bounds, source, words, rows);\n",
+        "must be STABLE, but bounds of word_t, which bring takes, is not",
+    ),
     # 5
     Plant("dynamic-memory", LAST, LAST + "    int *p = new int;\n", "but new allocates"),
     Plant("dynamic-memory", LAST, LAST + "    free(sink);\n", "but free allocates or frees"),

@@ -16,4 +16,5 @@ def estimates(design: SystolicDesign) -> Estimates:
     row = array.mac_dsps // array.rows
     in_dsps = array.mac_dsps + products == design.manifest.estimate.dsp
     dsps = {"pe_row": row * (array.rows - 1), "last_pe_row": row, "requantise": products if in_dsps else 0}
-    return Estimates({process: count for process, count in dsps.items() if count})
+    rows = frozenset({"pe_row", "last_pe_row"})
+    return Estimates({process: count for process, count in dsps.items() if count}, cascaded=rows)
