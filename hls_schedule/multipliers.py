@@ -90,7 +90,7 @@ class _Products:
                 narrow, broad = sorted(ranges.factor_bits(factor, matched[1]) for factor in factors)
                 source = f"{PurePath(location.file).name}:{location.line}" if location else ""
                 primitive = primitives.get(instruction.name, "auto")
-                chained = location is not None and not self.directives.in_order.isdisjoint(location.functions)
+                chained = self.directives.keeps_order(location)
                 yield self.directives.process_of(location), source, broad, narrow, primitive, chained
 
     def instances(self, name: str) -> int:

@@ -67,11 +67,6 @@ class Directives:
         return frozenset(self.function_of(pragma) for pragma in self.pragmas if pragma.kind == "DATAFLOW")
 
     @cached_property
-    def in_order(self) -> frozenset[Place]:
-        """Functions whose sums stay as they are written: EXPRESSION_BALANCE off."""
-        return frozenset(self.function_of(p) for p in self.pragmas if p.kind == "EXPRESSION_BALANCE" and p.has("off"))
-
-    @cached_property
     def registers(self) -> frozenset[tuple[str, str]]:
         """(function, value) of arrays along which everything, or a whole dimension, is partitioned, and of those that
         are part of a single struct, of which the compiler may have left no more."""
@@ -109,6 +104,14 @@ class Directives:
             if outer in self.dataflow:
                 return scope
         return location.scopes[-1]
+
+    def keeps_order(self, location: Location | None) -> bool:
+        """Whether sums of a place stay as they are written: EXPRESSION_BALANCE off in a function around it."""
+        return location is not None and not self._in_order.isdisjoint(location.functions)
+
+    @cached_property
+    def _in_order(self) -> frozenset[Place]:
+        return frozenset(self.function_of(p) for p in self.pragmas if p.kind == "EXPRESSION_BALANCE" and p.has("off"))
 
     def binding_pragma(self, function: str, value: str) -> Pragma | None:
         """The pragma that binds an array to a memory; None without one."""
