@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from tree_sitter import Node
@@ -227,14 +227,18 @@ def _call_sites(program: Program, function: Function) -> Iterator[Fault]:
 
 def _stable_structs(program: Program, block: Node, function: Function) -> Iterator[Fault]:
     """A struct by value is as many scalars as it has members, and each a FIFO to every process that takes it."""
-    nodes = [node for node in walk(block) if is_pragma(node) or node.type == "call_expression"]
-    directives = [read_pragma(node) for node in nodes if is_pragma(node)]
+    directives = (read_pragma(node) for node in walk(block) if is_pragma(node))
     stable = {directive.get("variable") for directive in directives if directive.name == "STABLE"}
+    calls = [node for node in walk(block) if node.type == "call_expression"]
     for parameter in function.params:
         if parameter.kind == "value" and parameter.type in program.fields and parameter.name not in stable:
-            takers = (node for node in nodes if parameter.name in map(text_of, arguments(node)))
-            for call in islice(takers, 1):
+            for call in islice(_takers(calls, parameter.name), 1):
                 yield fault(call, "stable-struct", actual=parameter.name, type=parameter.type, process=called(call))
+
+
+def _takers(calls: Iterable[Node], name: str) -> Iterator[Node]:
+    """The calls that a variable is handed to."""
+    return (call for call in calls if name in map(text_of, arguments(call)))
 
 
 def _state(program: Program, function: Function, visited: set[int]) -> Iterator[str]:
