@@ -12,6 +12,7 @@ from cnn.network import ACTIVATIONS as FUSED
 from cnn.network import LEAKY_SLOPE, Activate, Add, Convolution, Dense
 from cnn.onnx.graph import Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
+from cnn.onnx.quantised.mark import Mark
 
 GATES = {"logistic": "silu", "hard_sigmoid": "hard_swish", "tanh_softplus": "mish"}
 """f → what x · f(x) is called."""
@@ -67,8 +68,17 @@ def gated(layers: Layers, operation: Operation) -> Layers:
         gate, source = layers.map(operation, position), layers.map(operation, 1 - position)
         node = layers.nodes[gate.node]
         known = isinstance(node.op, Activate) and node.op.function in GATES and node.inputs == (source.node,)
-        if known and layers.alone(operation, position):
-            assert isinstance(node.op, Activate)
+        if not known:
+            continue
+        assert isinstance(node.op, Activate)
+        gate_type = layers.mark(gate.node).type
+        if gate_type is not None:
+            product = Activate(GATES[node.op.function], node.op.parameters)
+            larger = layers.grown(operation, product.function, product, node.shape, source.node)
+            index = len(layers.nodes)
+            named = larger.with_values(operation, Map(index, source.shape))
+            return named.marked(index, Mark(gate=gate_type))
+        if layers.alone(operation, position):
             function = GATES[node.op.function]
             return layers.changed(operation, gate, replace(node.op, function=function), function)
     raise RefusedError("two maps are multiplied only as x · f(x), where f is Sigmoid, HardSigmoid or Tanh of Softplus")

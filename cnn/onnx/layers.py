@@ -11,6 +11,7 @@ import numpy as np
 from cnn.limits import MAX_CHANNELS, MAX_LAYERS, MAX_MAP
 from cnn.network import Activate, Convolution, Dense, FloatArray, Node, Op, Padding, Shape
 from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.quantisation.tensor_types import PASSES_ON
 from cnn.quantized import TensorType
 
@@ -48,8 +49,8 @@ class Layers:
     that read a tensor. opset: the version of the operators. left: bytes of arrays that may still be worked
     out.
 
-    Of a file that is quantised already: types, of the outputs of nodes, and scales, the float of each filter's weight
-    of 1, by the tensor that holds the weights and by the node that has them.
+    Of a file that is quantised already: marks, what it says of nodes, and scales, the float of a 1 by the constant that
+    holds the weights.
     """
 
     label: str
@@ -59,9 +60,8 @@ class Layers:
     readers: Mapping[str, int]
     opset: int
     left: int = MOST_WORKED_OUT
-    types: Mapping[int, TensorType] = field(default_factory=dict)
-    tensor_scales: Mapping[str, FloatArray] = field(default_factory=dict)
-    scales: Mapping[int, FloatArray] = field(default_factory=dict)
+    marks: Mapping[int, Mark] = field(default_factory=dict)
+    scales: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def map(self, operation: Operation, position: int = 0) -> Map:
         """The operation's input as a map with no padding left to do; RefusedError where it is none."""
@@ -115,7 +115,7 @@ class Layers:
         """Whether nothing else reads that input, so that the layer before may take the operation in. What is quantised
         already stays as it is."""
         value = self.optional(operation, position)
-        fixed = isinstance(value, Map) and value.node in self.types
+        fixed = isinstance(value, Map) and self.mark(value.node).type is not None
         return not fixed and self.readers[operation.inputs[position]] == 1
 
     def grown(self, operation: Operation, stem: str, op: Op, shape: Shape, *inputs: int) -> Layers:
@@ -123,25 +123,33 @@ class Layers:
         self.check_room(shape)
         _check_numbers(op)
         node = Node(self._name(stem), op, inputs, shape, f"{self.label}: {operation}")
-        larger = replace(self, nodes=(*self.nodes, node), scales=self._with_scale(operation))
+        larger = replace(self, nodes=(*self.nodes, node), marks=self._with_scale(operation))
         return larger.with_values(operation, Map(len(self.nodes), (1, shape.channels, shape.height, shape.width)))
 
-    def _with_scale(self, operation: Operation) -> Mapping[int, FloatArray]:
+    def _with_scale(self, operation: Operation) -> Mapping[int, Mark]:
         """The new node's weights are the operation's second input."""
-        scale = self.tensor_scales.get(operation.inputs[1]) if len(operation.inputs) > 1 else None
-        return self.scales if scale is None else {**self.scales, len(self.nodes): scale}
+        scale = self.scales.get(operation.inputs[1]) if len(operation.inputs) > 1 else None
+        return self.marks if scale is None else {**self.marks, len(self.nodes): Mark(scale=scale)}
+
+    def mark(self, index: int) -> Mark:
+        """What the file says of a node."""
+        return self.marks.get(index, NO_MARK)
 
     def type_of(self, index: int) -> TensorType | None:
         """The type of a node's output: its own, or what it passes on; None where it has none, or several."""
         node = self.nodes[index]
-        if index in self.types or not isinstance(node.op, PASSES_ON):
-            return self.types.get(index)
+        if self.mark(index).type or not isinstance(node.op, PASSES_ON):
+            return self.mark(index).type
         types = {self.type_of(i) for i in node.inputs}
         return types.pop() if len(types) == 1 else None
 
     def typed(self, node: int, datatype: TensorType) -> Layers:
         """The node's output is quantised so."""
-        return replace(self, types={**self.types, node: datatype})
+        return self.marked(node, replace(self.mark(node), type=datatype))
+
+    def marked(self, node: int, mark: Mark) -> Layers:
+        """The file says that of the node."""
+        return replace(self, marks={**self.marks, node: mark})
 
     def check_room(self, shape: Shape) -> None:
         """RefusedError where there may be no further layer, or none of this shape."""
@@ -177,9 +185,8 @@ class Layers:
         places = {old: new for new, old in enumerate(sorted(needed))}
         nodes = [replace(self.nodes[i], inputs=tuple(places[j] for j in self.nodes[i].inputs)) for i in places]
         values = {name: _moved(value, places) for name, value in self.values.items()}
-        types = {places[i]: self.types[i] for i in places.keys() & self.types.keys()}
-        scales = {places[i]: self.scales[i] for i in places.keys() & self.scales.keys()}
-        return replace(self, nodes=tuple(nodes), values=values, types=types, scales=scales)
+        marks = {places[i]: mark for i, mark in self.marks.items() if i in places}
+        return replace(self, nodes=tuple(nodes), values=values, marks=marks)
 
     def with_values(self, operation: Operation, *values: Value) -> Layers:
         """The operation's outputs are these."""

@@ -18,9 +18,15 @@ from cnn.onnx.constants import WORKED_OUT, constants_of
 from cnn.onnx.file import graph_of, open_model
 from cnn.onnx.graph import Graph, Operation, RefusedError
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown
-from cnn.onnx.operators import BUILDERS, Builder
-from cnn.onnx.quantised.integers import Marked, integer_network
+from cnn.onnx.operators import BUILDERS as FLOATS
+from cnn.onnx.operators import Builder
+from cnn.onnx.quantised.integers import integer_network
+from cnn.onnx.quantised.operators import INTEGERS
+from cnn.onnx.quantised.qonnx import QONNX
 from cnn.quantized import QuantizedNetwork
+
+BUILDERS: dict[str, Builder] = {**FLOATS, **INTEGERS, **QONNX}
+"""What becomes layers, by kind."""
 
 MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
@@ -70,7 +76,7 @@ def read_model(model: Any, label: str, name: str) -> OnnxNetwork:
     layers = layers.pruned(graph.outputs)
     network = Network(name, _bounded(layers.nodes, label))
     _check_outputs(graph, layers, network, label)
-    quantized = integer_network(network, Marked(layers.types, layers.scales)) if layers.types else None
+    quantized = integer_network(network, layers.marks) if _quantised(layers) else None
     tensors = {name: value.node for name, value in layers.values.items() if isinstance(value, Map)}
     return OnnxNetwork(network, model.SerializeToString(deterministic=True), tensors, quantized)
 
@@ -111,7 +117,7 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
         raise RefusedError(f"it reads {listed(missing)} before anything gives it")
     if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
-    if operation.kind in ("QuantizeLinear", "DequantizeLinear"):
+    if operation.kind in ("QuantizeLinear", "DequantizeLinear", *QONNX):
         return BUILDERS[operation.kind](layers, operation)
     constants = constants_of(layers, operation)
     if constants is not None:
@@ -120,12 +126,16 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
     return _builder(operation)(layers, operation)
 
 
+def _quantised(layers: Layers) -> bool:
+    return any(mark.type for mark in layers.marks.values())
+
+
 def _scaled(layers: Layers, operation: Operation) -> Layers:
     """What only moves values of a constant leaves them the scale that they have."""
-    scale = layers.tensor_scales.get(operation.inputs[0]) if operation.inputs else None
+    scale = layers.scales.get(operation.inputs[0]) if operation.inputs else None
     if scale is None or operation.kind not in MOVES:
         return layers
-    return replace(layers, tensor_scales={**layers.tensor_scales, operation.outputs[0]: scale})
+    return replace(layers, scales={**layers.scales, operation.outputs[0]: scale})
 
 
 def _behind(layers: Layers, operation: Operation) -> Layers:

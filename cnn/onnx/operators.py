@@ -118,7 +118,9 @@ def affine(layers: Layers, operation: Operation, source: Map, gain: FloatArray, 
         pointwise = replace(bare_convolution(gain, channels), bias=offset)
         return layers.grown(operation, "conv", pointwise, shape, source.node)
     norm = op.batch_norm
-    if norm is None and source.node in layers.scales:  # its weights are whole numbers of a scale, and stay so
+    if (
+        norm is None and layers.mark(source.node).scale is not None
+    ):  # its weights are whole numbers of a scale, and stay so
         unit = np.ones(channels, np.float32)
         norm = BatchNorm(unit, np.zeros(channels, np.float32) - op.bias, unit, 0.0)
         op = replace(op, batch_norm=norm, bias=np.zeros(channels, np.float32))

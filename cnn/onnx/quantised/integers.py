@@ -11,15 +11,17 @@ m/2^s. Both together leave y within one step of the formula, and equal where r Â
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from boards.errors import NetworkError, QuantiseError, faults
 from cnn.accumulator import accumulator_bound
-from cnn.datatype import INT16, DataType
+from cnn.activations import FUNCTIONS
+from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
 from cnn.network import Activate, Add, AveragePool, Convolution, Dense, FloatArray, Input, Network, Node
+from cnn.onnx.activations import GATES
+from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.quantisation.quantise import add_multipliers, requantiser_for, table_of
 from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL
 from cnn.quantized import (
@@ -34,10 +36,13 @@ from cnn.quantized import (
     QOp,
     QuantizedNetwork,
     Requantiser,
+    Requantising,
+    Table,
     TensorType,
+    Thresholds,
     identity,
 )
-from cnn.quantized_check import check_quantized
+from cnn.quantized_check import TABLE_BITS, THRESHOLD_LIMIT, check_quantized
 
 Doubles = npt.NDArray[np.float64]
 ADD_LIMIT = 127
@@ -47,16 +52,7 @@ WHOLE = 1e-2
 """How far a float may be from a whole number of steps, which it was written as."""
 
 
-@dataclass(frozen=True, eq=False)
-class Marked:
-    """types: of nodes' outputs, where a file gives one. scales: of weights, the float of the integer 1, one or one a
-    filter, by node."""
-
-    types: Mapping[int, TensorType]
-    scales: Mapping[int, FloatArray]
-
-
-def integer_network(network: Network, marked: Marked) -> QuantizedNetwork:
+def integer_network(network: Network, marks: Mapping[int, Mark]) -> QuantizedNetwork:
     """The network with the same indices. NetworkError names every layer that the file leaves as floats, QuantiseError
     what the arithmetic contract does not hold."""
     types: list[TensorType] = []
@@ -64,7 +60,7 @@ def integer_network(network: Network, marked: Marked) -> QuantizedNetwork:
     floats = []
     for index, node in enumerate(network.nodes):
         try:
-            op, type_ = _quantised(node, [types[i] for i in node.inputs], marked, index, network)
+            op, type_ = _quantised(node, [types[i] for i in node.inputs], marks.get(index, NO_MARK), network)
         except QuantiseError as error:
             floats.append(f"{node.name!r} ({node.source}): {error}")
             op, type_ = QInput(), types[node.inputs[0]] if node.inputs else PIXEL
@@ -75,10 +71,8 @@ def integer_network(network: Network, marked: Marked) -> QuantizedNetwork:
     return check_quantized(QuantizedNetwork(network.name, tuple(nodes), network.labels))
 
 
-def _quantised(
-    node: Node, inputs: list[TensorType], marked: Marked, index: int, network: Network
-) -> tuple[QOp, TensorType]:
-    op, type_ = node.op, marked.types.get(index)
+def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Network) -> tuple[QOp, TensorType]:
+    op, type_ = node.op, mark.type
     if isinstance(op, Input):
         return QInput(), PIXEL
     if isinstance(op, HOST):
@@ -88,7 +82,7 @@ def _quantised(
             raise QuantiseError("it joins maps of several scales, and has none of its own")
         return op, inputs[0]
     if isinstance(op, (Convolution, Dense)):
-        return _weighted(op, inputs[0], type_, _scales(op, marked, index), node)
+        return _weighted(op, inputs[0], mark, node)
     if type_ is None:
         raise QuantiseError("no QuantizeLinear is behind it")
     if isinstance(op, AveragePool):
@@ -100,7 +94,24 @@ def _quantised(
     if isinstance(op, Add):
         return _sum(op, inputs, type_, node), type_
     assert isinstance(op, Activate)
+    if mark.gate is not None:
+        return QActivate(_gated(op, inputs[0], mark.gate, type_)), type_
     return QActivate(table_of(op, inputs[0], type_, node)), type_
+
+
+def _gated(op: Activate, source: TensorType, gate: TensorType, output: TensorType) -> Table:
+    """x Â· f(x) where f(x) is brought to integers first."""
+    if source.datatype.bits > TABLE_BITS:
+        raise QuantiseError(f"a table's input has at most {TABLE_BITS} bits, not {source.datatype.name}")
+    (function,) = (name for name, product in GATES.items() if product == op.function)
+    x = (np.arange(source.datatype.low, source.datatype.high + 1) - source.zero_point) * source.scale
+    factor = _stepped(FUNCTIONS[function].values(x, *op.parameters), gate)
+    return Table(_stepped(x * (factor - gate.zero_point) * gate.scale, output).astype(np.int64))
+
+
+def _stepped(values: Doubles, type_: TensorType) -> Doubles:
+    integers = np.rint(values / type_.scale) + type_.zero_point
+    return np.asarray(np.clip(integers, type_.datatype.low, type_.datatype.high), np.float64)
 
 
 def _sum(op: Add, inputs: list[TensorType], type_: TensorType, node: Node) -> QAdd:
@@ -122,12 +133,13 @@ def _shifted(ratio: Doubles, offset: Doubles, type_: TensorType, activation: str
     return requantiser_for(ratio, bias, end, node)
 
 
-def _scales(op: Convolution | Dense, marked: Marked, index: int) -> Doubles:
+def _scales(op: Convolution | Dense, scale: FloatArray | None) -> Doubles:
     """The scale of each filter; QuantiseError where its weights are no whole numbers of it."""
     rows = op.weights.reshape(len(op.weights), -1).astype(np.float64)
-    scale = marked.scales.get(index)
     if scale is not None and scale.size in (1, len(rows)):
         return np.array(np.broadcast_to(scale.astype(np.float64), (len(rows),)))
+    if np.array_equal(rows, np.rint(rows)) and np.abs(rows).max() < 1 << 15:
+        return np.ones(len(rows))
     # A single weight is exact in any number of bits; a filter of several needs the file's scale.
     if max(np.count_nonzero(rows, axis=1)) <= 1:
         greatest = np.abs(rows).max(axis=1)
@@ -136,12 +148,13 @@ def _scales(op: Convolution | Dense, marked: Marked, index: int) -> Doubles:
 
 
 def _weighted(
-    op: Convolution | Dense, source: TensorType, type_: TensorType | None, scale: Doubles, node: Node
+    op: Convolution | Dense, source: TensorType, mark: Mark, node: Node
 ) -> tuple[QConvolution | QDense, TensorType]:
     """A convolution or matrix, its batch norm and bias and both zero points in the requantiser."""
+    type_, scale = mark.type, _scales(op, mark.scale)
     weights = _whole(op.weights, scale)
     gain, offset = _affine(op)
-    weights = np.where((gain < 0).reshape(-1, *(1,) * (weights.ndim - 1)), -weights, weights)
+    weights = weights * np.sign(gain).astype(np.int64).reshape(-1, *(1,) * (weights.ndim - 1))
     unit = source.scale * scale * np.abs(gain)  # the float of a sum's 1
     unit = np.where(unit > 0, unit, source.scale)
     totals = weights.reshape(len(weights), -1).sum(axis=1)
@@ -150,10 +163,27 @@ def _weighted(
     carried = weights.astype(weight_type.carrier)
     if type_ is None:
         type_ = _leaving(carried, weight_type, source, unit, shift)
+    if mark.thresholds is not None:
+        edges = (mark.thresholds - offset[:, None]) / unit[:, None] + float(source.zero_point) * totals[:, None]
+        return _layer(op, carried, weight_type, _reached(edges), source), type_
     by = _shifted(unit / type_.scale, shift, type_, op.activation, node)
+    return _layer(op, carried, weight_type, by, source), type_
+
+
+def _layer(
+    op: Convolution | Dense, weights: IntArray, weight_type: DataType, by: Requantising, source: TensorType
+) -> QConvolution | QDense:
     if isinstance(op, Dense):
-        return QDense(carried, weight_type, by), type_
-    return QConvolution(carried, weight_type, by, op.stride, op.padding, op.groups, source.zero_point), type_
+        return QDense(weights, weight_type, by)
+    return QConvolution(weights, weight_type, by, op.stride, op.padding, op.groups, source.zero_point)
+
+
+def _reached(edges: Doubles) -> Thresholds:
+    """The least sums that reach ``edges`` [filters, levels]. Floats that were written as whole numbers are such."""
+    near = np.rint(edges)
+    sums = np.where(np.abs(edges - near) <= 1e-6 * np.maximum(1, np.abs(near)), near, np.ceil(edges))
+    limited = np.clip(sums, -THRESHOLD_LIMIT, THRESHOLD_LIMIT).astype(np.int64)
+    return Thresholds(limited, np.zeros(len(edges), np.bool_))
 
 
 def _leaving(weights: IntArray, weight_type: DataType, source: TensorType, unit: Doubles, shift: Doubles) -> TensorType:
@@ -172,8 +202,11 @@ def _whole(weights: FloatArray, scale: Doubles) -> IntArray:
 
 
 def _narrow(weights: IntArray) -> DataType:
-    """INT8, or what holds the greatest and its negative."""
-    return DataType(max(8, int(np.abs(weights).max()).bit_length() + 1), True)
+    """BIPOLAR, TERNARY, or the fewest bits that hold the greatest and its negative."""
+    greatest = int(np.abs(weights).max(initial=1))
+    if greatest == 1:
+        return BIPOLAR if weights.all() else TERNARY
+    return DataType(greatest.bit_length() + 1, True)
 
 
 def _affine(op: Convolution | Dense) -> tuple[Doubles, Doubles]:

@@ -93,7 +93,7 @@ def typed(layers: Layers, operation: Operation, target: TensorType) -> Layers:
         return _settled(layers, operation, source, target)
     if type_ is None and isinstance(op, Concat) and layers.alone(operation):
         return _rejoined(layers, operation, source, target)
-    return _grown(layers, operation, source, target)
+    return grown(layers, operation, source, target)
 
 
 def _settled(layers: Layers, operation: Operation, source: Map, target: TensorType) -> Layers:
@@ -112,7 +112,7 @@ def _settled(layers: Layers, operation: Operation, source: Map, target: TensorTy
         return layers.typed(source.node, target).with_values(operation, source)
     assert isinstance(node.op, (Convolution, Dense, Add))
     plain = layers.changed(operation, source, replace(node.op, activation="linear")).typed(source.node, target)
-    return _grown(plain, operation, source, target, Activate("clip", cut))
+    return grown(plain, operation, source, target, Activate("clip", cut))
 
 
 def _ends_there(target: TensorType, cut: tuple[float, float]) -> bool:
@@ -121,8 +121,8 @@ def _ends_there(target: TensorType, cut: tuple[float, float]) -> bool:
     return target.zero_point in (0, target.datatype.low) and high >= target.datatype.high
 
 
-def _grown(layers: Layers, operation: Operation, source: Map, target: TensorType, op: Op = SAME) -> Layers:
-    """A layer more. The picture is brought to its type by a 1×1 convolution, as no table is looked up by it."""
+def grown(layers: Layers, operation: Operation, source: Map, target: TensorType, op: Op = SAME) -> Layers:
+    """A layer more, ``op``. The picture is brought to its type by a 1×1 convolution, as no table is looked up by it."""
     node, index = layers.nodes[source.node], len(layers.nodes)
     if isinstance(node.op, Input):
         op = bare_convolution(None, node.shape.channels)
@@ -139,7 +139,7 @@ def _rejoined(layers: Layers, operation: Operation, source: Map, target: TensorT
         if layers.type_of(index) != target:
             shape = layers.nodes[index].shape
             part = Map(index, (1, shape.channels, shape.height, shape.width))
-            layers = _grown(layers, operation, part, target)
+            layers = grown(layers, operation, part, target)
             index = len(layers.nodes) - 1
         inputs.append(index)
     larger = layers.grown(operation, "route", Concat(), node.shape, *inputs)
@@ -161,9 +161,23 @@ def dequantise(layers: Layers, operation: Operation) -> Layers:
     type_ = layers.type_of(source.node)
     if type_ is None and isinstance(layers.nodes[source.node].op, Input) and same_as_pixels(target):
         return layers.typed(source.node, PIXEL).with_values(operation, source)
+    if type_ is None and isinstance(layers.nodes[source.node].op, Input):
+        return _raw(layers, operation, source, target)
     agrees = type_ == target or (type_ == PIXEL and same_as_pixels(target))
     require(agrees, f"it reads integers of {_told(type_)} as such of {_told(target)}")
     return layers.with_values(operation, source)
+
+
+def _raw(layers: Layers, operation: Operation, source: Map, target: TensorType) -> Layers:
+    """A file whose input is integers: pixels as they come, which a 1×1 convolution gives their scale."""
+    shape, unsigned = layers.nodes[source.node].shape, target.zero_point - target.datatype.low
+    require(target.datatype.bits == 8, f"pixels have 8 bits, not {target.datatype.bits}")
+    gain = np.full(shape.channels, 255 * target.scale, np.float32)
+    offset = np.full(shape.channels, -unsigned * target.scale, np.float32)
+    op = replace(bare_convolution(gain, shape.channels), bias=offset)
+    larger = layers.grown(replace(operation, inputs=operation.inputs[:1]), "conv", op, shape, source.node)
+    index = len(layers.nodes)
+    return larger.typed(index, target).with_values(operation, replace(source, node=index))
 
 
 def _told(type_: TensorType | None) -> str:
@@ -179,8 +193,8 @@ def _constant(layers: Layers, operation: Operation) -> Layers:
     exact = np.float64 if grid.datatype.bits > 16 else np.float32
     floats = (values.astype(exact) - column.zero.astype(exact)) * column.scale.astype(exact)
     named = layers.worked_out(4 * floats.size).with_values(operation, floats.astype(np.float32, copy=False))
-    scales = {**layers.tensor_scales, operation.outputs[0]: grid.scale.reshape(-1)}
-    return replace(named, tensor_scales=scales)
+    scales = {**layers.scales, operation.outputs[0]: grid.scale.reshape(-1)}
+    return replace(named, scales=scales)
 
 
 def _column(layers: Layers, operation: Operation, values: Array, grid: Grid) -> Grid:

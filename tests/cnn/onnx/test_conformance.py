@@ -17,7 +17,7 @@ REFUSED = (
     "a pool's dilations must be 1",
     "a pool's window is square",
     "where the greatest was is not told",
-    "the file is quantised already",
+    "a map has one scale",
     "pixels are repeated",
     "height and width grow by one whole factor",
     "there must be a factor for each of four sides",

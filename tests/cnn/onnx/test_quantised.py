@@ -38,7 +38,8 @@ def residual() -> Any:
     inner = writer.put("Relu", [convolved(writer, last, (8, 1, 3), 2, 8)])
     beside = convolved(writer, last, (16, 8, 1), 2)
     last = writer.put("Add", [convolved(writer, inner, (16, 8, 3)), beside])
-    last = writer.put("Concat", [last, writer.put("Sigmoid", [beside])], axis=1)
+    gate = writer.put("Mul", [beside, writer.put("Sigmoid", [beside])])
+    last = writer.put("Concat", [last, gate], axis=1)
     last = writer.put("MaxPool", [last], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     last = writer.put("Flatten", [writer.put("GlobalAveragePool", [last])])
     random = np.random.default_rng(9)
@@ -52,6 +53,8 @@ FORMS = (
     Form(per_channel=True),
     Form(activations="QUInt8"),
     Form(activations="QUInt8", weights="QUInt8"),
+    Form("QOperator"),
+    Form("QOperator", per_channel=True, activations="QUInt8"),
 )
 
 
@@ -71,7 +74,7 @@ def differences(path: Path, read: OnnxNetwork, picture: Array) -> dict[str, int]
     onnxruntime has there, so that no difference goes on."""
     network = read.quantized
     assert network is not None
-    names = {node.output[0]: node for node in onnx.load(path).graph.node if node.op_type == "QuantizeLinear"}
+    names = {node.output[0]: node for node in onnx.load(path).graph.node if node.op_type.startswith("Q")}
     given = run_file(path, picture, tuple(names))
     theirs: dict[int, Array] = {0: picture.astype(np.int64)}
     for name, index in read.tensors.items():

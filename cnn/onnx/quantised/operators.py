@@ -1,0 +1,177 @@
+"""Operators on integers (QOperator: QLinearConv and its kind, ConvInteger): each is taken as the float operator between
+DequantizeLinear and QuantizeLinear that it stands for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.onnx.layers import Layers, Map
+from cnn.onnx.operators import BUILDERS as FLOATS
+from cnn.onnx.operators import Builder
+
+MICROSOFT = "com.microsoft."
+"""The domain of onnxruntime's own operators."""
+
+
+class _Steps:
+    """An operation taken apart: ``layers`` grows with every step. Tensors have the operation's name, and a number."""
+
+    def __init__(self, layers: Layers, operation: Operation) -> None:
+        self.layers, self.operation, self.count = layers, operation, 0
+
+    def name(self) -> str:
+        """Of a tensor that one step reads."""
+        self.count += 1
+        name = f"{self.operation.outputs[0]}/{self.count}"
+        self.layers = replace(self.layers, readers=Counter({**self.layers.readers, name: 1}))
+        return name
+
+    def constant(self, values: Array) -> str:
+        """A tensor of these values."""
+        name = self.name()
+        larger = self.layers.worked_out(values.nbytes)
+        self.layers = replace(larger, constants={**larger.constants, name: values})
+        return name
+
+    def put(self, kind: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
+        """A float operator; the name of what it gives."""
+        output = output or self.name()
+        step = Operation(self.operation.name or self.operation.outputs[0], kind, tuple(inputs), (output,), attributes)
+        self.layers = FLOATS[kind](self.layers, step)
+        return output
+
+    def floats(self, first: int, **attributes: Any) -> str:
+        """The operation's inputs ``first`` (integers), and behind it their scale and zero point."""
+        inputs = self.operation.inputs[first : first + 3]
+        if isinstance(self.layers.optional(self.operation, first), Map):
+            source, count = inputs[0], self.layers.readers[inputs[0]]
+            name = self.put("DequantizeLinear", inputs, **attributes)
+            # The map is read by whoever reads the integers.
+            self.layers = replace(self.layers, readers=Counter({**self.layers.readers, name: count}))
+            require(bool(source), "its input is left out")
+            return name
+        return self.put("DequantizeLinear", inputs, **attributes)
+
+    def bias(self, position: int, first: int, second: int, factor: float = 1.0) -> list[str]:
+        """The integers at that position, in the scale of the product of two others; nothing where they are left out."""
+        if self.layers.optional(self.operation, position) is None:
+            return []
+        scales = [self.layers.constant(self.operation, i + 1).astype(np.float64) for i in (first, second)]
+        integers = self.layers.constant(self.operation, position).astype(np.float64)
+        return [self.constant((integers * (scales[0] * scales[1] * factor)).astype(np.float32))]
+
+    def quantised(self, source: str, first: int) -> Layers:
+        """In the scale and zero point at that position: the operation's output."""
+        self.put("QuantizeLinear", [source, *self.operation.inputs[first : first + 2]], self.operation.outputs[0])
+        return self.layers
+
+
+def convolution(layers: Layers, operation: Operation) -> Layers:
+    """QLinearConv."""
+    steps = _Steps(layers, operation)
+    inputs = [steps.floats(0), steps.floats(3, axis=0)]
+    result = steps.put("Conv", [*inputs, *steps.bias(8, 0, 3)], **operation.attributes)
+    return steps.quantised(result, 6)
+
+
+def matrix(layers: Layers, operation: Operation) -> Layers:
+    """QLinearMatMul."""
+    steps = _Steps(layers, operation)
+    return steps.quantised(steps.put("MatMul", [steps.floats(0), steps.floats(3, axis=1)]), 6)
+
+
+def gemm(layers: Layers, operation: Operation) -> Layers:
+    """QGemm."""
+    steps = _Steps(layers, operation)
+    axis = 0 if operation.integer("transB", 0) else 1
+    inputs = [steps.floats(0), steps.floats(3, axis=axis)]
+    bias = steps.bias(6, 0, 3, operation.number("alpha", 1.0))
+    return steps.quantised(steps.put("Gemm", [*inputs, *bias], **operation.attributes), 7)
+
+
+def joined(kind: str) -> Builder:
+    """QLinearAdd, QLinearMul."""
+
+    def build(layers: Layers, operation: Operation) -> Layers:
+        steps = _Steps(layers, operation)
+        return steps.quantised(steps.put(kind, [steps.floats(0), steps.floats(3)]), 6)
+
+    return build
+
+
+def concat(layers: Layers, operation: Operation) -> Layers:
+    """QLinearConcat: its own scale first."""
+    steps = _Steps(layers, operation)
+    parts = [steps.floats(first) for first in range(2, len(operation.inputs), 3)]
+    return steps.quantised(steps.put("Concat", parts, **operation.attributes), 0)
+
+
+def plain(kind: str) -> Builder:
+    """An operator of one map: pools and activations."""
+
+    def build(layers: Layers, operation: Operation) -> Layers:
+        require(not operation.integer("channels_last", 0), "channels come before height and width: channels_last 0")
+        steps = _Steps(layers, operation)
+        attributes = {key: value for key, value in operation.attributes.items() if key != "channels_last"}
+        return steps.quantised(steps.put(kind, [steps.floats(0)], **attributes), 3)
+
+    return build
+
+
+def sums(kind: str) -> Builder:
+    """ConvInteger, MatMulInteger: the sums themselves, as floats that count their steps."""
+
+    def build(layers: Layers, operation: Operation) -> Layers:
+        source = layers.map(operation)
+        read = layers.type_of(source.node)
+        if read is None:
+            raise RefusedError("what it reads has no scale: a QuantizeLinear has to be before it")
+        steps = _Steps(layers, operation)
+        zero = int(_integer(layers, operation, 2).ravel()[0])
+        offset = 128 if _unsigned(layers, operation, 2) else 0
+        pixels = source.node == 0
+        require(pixels or zero - offset == read.zero_point, f"its zero point must be that of its input, not {zero}")
+        weights = layers.constant(operation, 1).astype(np.int64) - _integer(layers, operation, 3)
+        scale = np.float32(1 / read.scale)
+        name = steps.constant((weights * np.float64(scale)).astype(np.float32))
+        steps.layers = replace(steps.layers, scales={**steps.layers.scales, name: np.array([scale], np.float32)})
+        steps.put(kind, [operation.inputs[0], name], operation.outputs[0], **operation.attributes)
+        return steps.layers
+
+    return build
+
+
+def _integer(layers: Layers, operation: Operation, position: int) -> Array:
+    if layers.optional(operation, position) is None:
+        return np.zeros(1, np.int64)
+    zero = layers.constant(operation, position).astype(np.int64)
+    require(zero.size == 1, "there is one zero point")
+    return zero.reshape(1)
+
+
+def _unsigned(layers: Layers, operation: Operation, position: int) -> bool:
+    value = layers.optional(operation, position)
+    return not isinstance(value, np.ndarray) or value.dtype.kind == "u"
+
+
+INTEGERS: dict[str, Callable[[Layers, Operation], Layers]] = {
+    "QLinearConv": convolution,
+    "QLinearMatMul": matrix,
+    "ConvInteger": sums("Conv"),
+    "MatMulInteger": sums("MatMul"),
+    f"{MICROSOFT}QGemm": gemm,
+    f"{MICROSOFT}QLinearAdd": joined("Add"),
+    f"{MICROSOFT}QLinearMul": joined("Mul"),
+    f"{MICROSOFT}QLinearConcat": concat,
+    f"{MICROSOFT}QLinearAveragePool": plain("AveragePool"),
+    f"{MICROSOFT}QLinearGlobalAveragePool": plain("GlobalAveragePool"),
+    f"{MICROSOFT}QLinearLeakyRelu": plain("LeakyRelu"),
+    f"{MICROSOFT}QLinearSigmoid": plain("Sigmoid"),
+}
+"""By kind, with the domain before the name where it is not ONNX's own."""

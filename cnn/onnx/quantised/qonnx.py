@@ -1,0 +1,134 @@
+"""QONNX and FINN-ONNX: Quant and BipolarQuant, QuantizeLinear and DequantizeLinear in one, and MultiThreshold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from boards.errors import QuantiseError
+from cnn.datatype import BIPOLAR, DataType
+from cnn.network import Activate, AveragePool, Convolution, Dense, Input
+from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.onnx.layers import Layers, Map
+from cnn.onnx.quantised.linear import grown, typed
+from cnn.quantized import TensorType
+
+DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
+WIDEST = 16
+"""Bits of a map; weights may have more."""
+
+_ROUNDED = {"ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil, "ROUND_TO_ZERO": np.trunc}
+
+
+def quant(layers: Layers, operation: Operation) -> Layers:
+    """Quant (IntQuant): inputs scale, zero point and bits, which are constants."""
+    scale = np.asarray(layers.constant(operation, 1), np.float32)
+    zero = np.asarray(layers.constant(operation, 2), np.float64)
+    bits = _bits(layers, operation)
+    signed, narrow = bool(operation.integer("signed", 1)), bool(operation.integer("narrow", 0))
+    require(bool(np.isfinite(scale).all() and (scale > 0).all()), "a scale is finite and above 0")
+    require(bool((zero == np.rint(zero)).all()), "a zero point is a whole number")
+    mode = operation.text("rounding_mode", "ROUND").upper()
+    if mode == "HALF_EVEN":
+        mode = "ROUND"
+    if mode not in _ROUNDED:
+        raise RefusedError(f"rounding_mode is {', '.join(_ROUNDED)}, not {mode!r}")
+    if isinstance(layers.optional(operation, 0), np.ndarray):
+        low, high = _ends(bits, signed, narrow)
+        values = layers.constant(operation, 0).astype(np.float64)
+        integers = np.clip(_ROUNDED[mode](values / scale + zero), low, high)
+        return _constant(layers, operation, ((integers - zero) * scale).astype(np.float32), scale)
+    require(mode == "ROUND", f"a map is rounded to the nearest integer, rounding_mode ROUND, not {mode}")
+    require(scale.size == zero.size == 1, f"a map has one scale, not {scale.size} of them")
+    require(2 <= bits + (not signed) <= WIDEST, f"a map has 2 to {WIDEST} bits, signed, not {bits}")
+    return _map(layers, operation, _Values(bits, signed, narrow, float(scale.ravel()[0]), int(zero.ravel()[0])))
+
+
+class _Values:
+    """What the values of a map may be."""
+
+    def __init__(self, bits: int, signed: bool, narrow: bool, scale: float, zero: int) -> None:
+        # Unsigned integers are signed ones of as many bits, less by half of them; a single bit has two.
+        self.offset = 0 if signed else 1 << (max(bits, 2) - 1)
+        self.type = TensorType(DataType(max(bits, 2), True), scale, zero - self.offset)
+        low, high = _ends(bits, signed, narrow)
+        self.cut = (float((low - zero) * scale), float((high - zero) * scale))
+        self.ends = (low - self.offset, high - self.offset) == (self.type.datatype.low, self.type.datatype.high)
+
+
+def _map(layers: Layers, operation: Operation, values: _Values) -> Layers:
+    low, high = values.type.datatype.low, values.type.datatype.high
+    if not low <= values.type.zero_point <= high:
+        raise RefusedError(f"its zero point must be one of its integers, not {values.type.zero_point}")
+    larger = typed(layers, operation, values.type)
+    if values.ends:
+        return larger
+    source = larger.value(operation.outputs[0])
+    assert isinstance(source, Map)
+    return grown(larger, operation, source, values.type, Activate("clip", values.cut))
+
+
+def _bits(layers: Layers, operation: Operation) -> int:
+    bits = np.asarray(layers.constant(operation, 3), np.float64)
+    require(bits.size == 1 and 1 <= float(bits.ravel()[0]) <= 32, "there is one number of bits, 1 to 32")
+    require(float(bits.ravel()[0]).is_integer(), "bits are a whole number")
+    return int(bits.ravel()[0])
+
+
+def _ends(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
+    if signed:
+        return -(1 << (bits - 1)) + narrow, (1 << (bits - 1)) - 1
+    return 0, (1 << bits) - 1 - narrow
+
+
+def _constant(layers: Layers, operation: Operation, values: Array, scale: Array) -> Layers:
+    named = layers.worked_out(4 * values.size).with_values(operation, values)
+    return replace(named, scales={**layers.scales, operation.outputs[0]: scale.reshape(-1)})
+
+
+def bipolar(layers: Layers, operation: Operation) -> Layers:
+    """BipolarQuant: −scale below 0, else +scale."""
+    scale = np.asarray(layers.constant(operation, 1), np.float32)
+    require(bool(np.isfinite(scale).all() and (scale > 0).all()), "a scale is finite and above 0")
+    if isinstance(layers.optional(operation, 0), np.ndarray):
+        signs = np.where(layers.constant(operation, 0) < 0, np.float32(-1), np.float32(1))
+        return _constant(layers, operation, (signs * scale).astype(np.float32), scale)
+    require(scale.size == 1, f"a map has one scale, not {scale.size} of them")
+    return _thresholded(layers, operation, TensorType(BIPOLAR, float(scale.ravel()[0])), np.zeros((1, 1)))
+
+
+def multi_threshold(layers: Layers, operation: Operation) -> Layers:
+    """MultiThreshold behind a convolution or matrix: out_bias + out_scale · (how many thresholds the value reaches)."""
+    try:
+        datatype = DataType.parse(operation.text("out_dtype", "UINT8"))
+    except QuantiseError as error:
+        raise RefusedError(str(error)) from error
+    thresholds = np.asarray(layers.constant(operation, 1), np.float64)
+    require(operation.text("data_layout", "NCHW") in ("", "NCHW", "NC"), "channels come first: data_layout NCHW")
+    require(thresholds.ndim == 2 and datatype.bits <= 8, "there are thresholds [channels, levels], and at most 8 bits")
+    levels = thresholds.shape[1]
+    require(levels == datatype.levels, f"{datatype.name} has {datatype.levels} thresholds, not {levels}")
+    require(bool((np.diff(thresholds, axis=1) >= 0).all()), "thresholds ascend in every channel")
+    scale, bias = operation.number("out_scale", 1.0) / datatype.step, operation.number("out_bias", 0.0)
+    require(bool(np.isfinite([scale, bias]).all()) and scale > 0, "out_scale is above 0")
+    zero = datatype.low - bias / scale
+    require(abs(zero - round(zero)) < 1e-6, f"out_bias must be a whole number of out_scale, not {bias:g} of {scale:g}")
+    return _thresholded(layers, operation, TensorType(datatype, scale, round(zero)), thresholds)
+
+
+def _thresholded(layers: Layers, operation: Operation, target: TensorType, thresholds: Array) -> Layers:
+    source = layers.map(operation)
+    op = layers.nodes[source.node].op
+    fits = isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation)
+    sentence = "a convolution or matrix has to be before it, which nothing else reads"
+    require(fits, sentence if not isinstance(op, (Input, AveragePool)) else f"{sentence}, not {type(op).__name__}")
+    channels = layers.nodes[source.node].shape.channels
+    require(len(thresholds) in (1, channels), f"there are thresholds for {channels} channels, not {len(thresholds)}")
+    mark = replace(layers.mark(source.node), type=target, thresholds=thresholds)
+    return layers.marked(source.node, mark).with_values(operation, source)
+
+
+_KINDS = {"Quant": quant, "IntQuant": quant, "BipolarQuant": bipolar, "MultiThreshold": multi_threshold}
+QONNX = {f"{domain}.{kind}": build for domain in DOMAINS for kind, build in _KINDS.items()}
+"""By kind, with the domain before the name."""
