@@ -100,7 +100,7 @@ def machines() -> tuple[Machine, ...]:
 
 @dataclass(frozen=True)
 class Error:
-    """Cycles of a layer, traced and modelled. case: network, board, array, format."""
+    """Cycles of a layer's passes, traced and modelled, without being fetched. case: network, board, array, format."""
 
     case: str
     layer: str
@@ -125,7 +125,7 @@ def compare(
     modelled = cost(schedule, ddr_timing(board, board.nearest_clock(mhz).mhz)).layers
     case = f"{name}, {board.name}, {schedule.array}, int{schedule.array.bits}"
     errors = [
-        Error(case, layer.name, layer.cycles, model.running)
+        Error(case, layer.name, layer.cycles - layer.program, model.running)
         for model, layer in zip(modelled, report.layers, strict=True)
     ]
     return errors, report

@@ -165,7 +165,7 @@ class SystolicManifest(Manifest):
     """Everything that is known of a design of the systolic style.
 
     maps_bytes: of the arena of all maps. word_bytes, weight_word_bytes: of a word of maps and of weights in DDR.
-    program_cycles: of a start, modelled: fetching its passes, which is no layer's.
+    program_cycles: of a start, modelled: fetching its passes, which modelled_cycles of a layer are without.
     """
 
     style = "systolic"

@@ -70,8 +70,11 @@ def test_the_schedule_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
     source, traced_host_ms = host_milliseconds(folder)
     assert source == "traced"
     assert traced_host_ms == pytest.approx(traced_ms, rel=1e-6)
-    modelled = [layer.modelled_cycles for layer in manifest.layers]
-    assert [layer["modelled_cycles"] for layer in traced["layers"]] == modelled
+    cycles = [layer["cycles"] for layer in scheduled["layers"]]
+    assert sum(cycles) == scheduled["cycles"]
+    assert [layer["modelled_cycles"] for layer in generated["layers"]] == cycles
+    assert [layer["modelled_cycles"] for layer in traced["layers"]] == cycles
+    assert sum(layer["cycles"] for layer in traced["layers"]) == traced["cycles_per_frame"]
     assert f"{scheduled['cycles']:,} cycles a frame, {scheduled['frames_per_second']:.1f} frames/s" in page.read_text()
     assert f"{scheduled['cycles']:,}" in (folder / "README.md").read_text()
     slower = json_of("simulate", folder, "--picture", PICTURE, "--cycles", "--ddr-gbps", 0.2)

@@ -112,7 +112,7 @@ class LayerCost:
 
     @property
     def running(self) -> int:
-        """Cycles of the passes themselves, as the trace has them: fetching the program is no layer's there."""
+        """Cycles of the passes themselves, without those in which they are fetched."""
         return self.total - int(self.cycles.program)
 
     @property

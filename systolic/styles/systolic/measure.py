@@ -20,7 +20,7 @@ from systolic.styles.systolic.simulate import SystolicDesign, fill_batch
 from systolic.trace.report import LayerTime, process_values
 from systolic.trace.solver import Memory, Trace
 from systolic.trace.timeline import draw
-from systolic.trace.timing import RegionTiming, Timing
+from systolic.trace.timing import Timing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,10 +32,12 @@ WAITS_HEAD = ("process", "computes", "waits for input", "for space", "for DDR", 
 @dataclass(frozen=True)
 class SystolicLayerTime(LayerTime):
     """bound_by: what the model says adds most to the layer's cycles, in the words of the schedule. busiest: the process
-    that worked, or waited for the DDR, longest in the layer's longest pass."""
+    that worked, or waited for the DDR, longest in the layer's longest pass. program: of its cycles those in which its
+    passes are fetched, so that layers add up to the frame, as the schedule's do."""
 
     bound_by: str
     busiest: str
+    program: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +89,7 @@ class SystolicReport:
 
     def values(self) -> dict[str, Any]:
         """{network, batch, clock_mhz, cycles_per_frame, frames_per_second, dsp, dsp_efficiency, memory, layers: [{name,
-        cycles, macs, efficiency, bound_by, busiest, modelled_cycles}], processes: [{pass, name, busy, …}]}"""
+        cycles, macs, efficiency, bound_by, busiest, program, modelled_cycles}], processes: [{pass, name, busy, …}]}"""
         return {
             "network": self.network,
             "batch": self.batch,
@@ -206,8 +208,7 @@ def measure(
     """Solves the trace: no execution. clock_mhz, depths: other than the design's own."""
     clock = design.manifest.clock_mhz if clock_mhz is None else clock_mhz
     timing = trace.solve(memory, clock, depths, timeline=True)
-    regions = {region.label: region for region in timing.regions if not region.top}
-    layers = tuple(_layer(design, layer, regions) for layer in design.manifest.layers)
+    layers = tuple(_layer(design, layer, timing) for layer in design.manifest.layers)
     array = Array(**vars(design.manifest.array))
     return SystolicReport(
         network=design.manifest.network,
@@ -221,14 +222,30 @@ def measure(
     )
 
 
-def _layer(design: SystolicDesign, layer: SystolicLayer, regions: dict[int, RegionTiming]) -> SystolicLayerTime:
+def _layer(design: SystolicDesign, layer: SystolicLayer, timing: Timing) -> SystolicLayerTime:
+    regions = {region.label: region for region in timing.regions if not region.top}
+    passes = range(layer.first_pass, layer.last_pass + 1)
     try:
-        own = [regions[index] for index in range(layer.first_pass, layer.last_pass + 1)]
+        own = [regions[index] for index in passes]
     except KeyError as error:
         raise SimulationError(f"pass {error} of {layer.name} was not traced; generate the design again") from error
     peak = Array(**vars(design.manifest.array)).macs_per_cycle
-    cycles = sum(region.total for region in own)
+    program = _share(timing.cycles - sum(region.total for region in regions.values()), passes, len(regions))
+    cycles = program + sum(region.total for region in own)
     longest = max(own, key=lambda region: region.total)
-    efficiency = layer.macs / (peak * cycles)
-    modelled = layer.modelled_cycles
-    return SystolicLayerTime(layer.name, cycles, layer.macs, efficiency, modelled, layer.bound_by, longest.bound_by)
+    modelled = layer.modelled_cycles + _share(design.manifest.program_cycles, passes, design.manifest.passes)
+    return SystolicLayerTime(
+        name=layer.name,
+        cycles=cycles,
+        macs=layer.macs,
+        efficiency=layer.macs / (peak * cycles),
+        modelled_cycles=modelled,
+        bound_by=layer.bound_by,
+        busiest=longest.bound_by,
+        program=program,
+    )
+
+
+def _share(fetching: int, passes: range, of_all: int) -> int:
+    """Of the cycles in which all passes are fetched those of some of them, evenly: all shares are the whole."""
+    return fetching * passes.stop // of_all - fetching * passes.start // of_all
