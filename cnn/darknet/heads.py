@@ -8,6 +8,7 @@ from cnn.limits import MAX_CHANNELS
 from cnn.network import MOST_SCALE, Activate, Detection, Softmax
 
 COORDS = 4
+MOST_ANCHOR = 1_000_000
 
 
 def softmax(layers: Layers, section: Section) -> Layers:
@@ -66,8 +67,12 @@ def _anchors(section: Section) -> tuple[tuple[float, float], ...]:
         section.source_of("anchors"),
         f"num={count} anchors of [{section.kind}] are {2 * count} numbers, width and height of each, not {len(values)}",
     )
-    smallest = min(values)
-    require(smallest > 0, section.source_of("anchors"), f"the sides of an anchor are above 0, not {smallest:g}")
+    wrong = [value for value in values if not 0 < value < MOST_ANCHOR]
+    require(
+        not wrong,
+        section.source_of("anchors"),
+        f"the sides of an anchor are above 0 and below {MOST_ANCHOR:,}, not {wrong[0]:g}" if wrong else "",
+    )
     return tuple(zip(values[0::2], values[1::2], strict=True))
 
 

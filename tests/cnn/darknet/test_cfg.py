@@ -75,7 +75,7 @@ def test_remarks_spaces_and_carriage_returns_are_no_matter(tmp_path: Path) -> No
             "net.cfg:8: [region] with 1 anchors and 7 classes reads 12 channels, but the layer before it gives 4; set its filters=12",
         ),
         (NET + "[region]\nanchors=1,nan\n", "net.cfg:7: anchors of [region] must be finite numbers"),
-        (NET + "[region]\nanchors=1,-2\n", "net.cfg:7: the sides of an anchor are above 0, not -2"),
+        (NET + "[region]\nanchors=1,-2\n", "net.cfg:7: the sides of an anchor are above 0 and below 1,000,000, not -2"),
         (NET + "[yolo]\nanchors=1,2\nmask=1\n", "net.cfg:8: mask of [yolo] picks anchors 0…0, not 1"),
         ("[net]\nwidth=9000\nheight=1\nchannels=1\n[avg]\n", "net.cfg:2: [net] needs width = 1…8192, not '9000'"),
         (

@@ -108,12 +108,28 @@ def test_a_head_of_new_coords_takes_in_the_logistic_layer_before_it(tmp_path: Pa
         ("new_coords=1", "net.cfg:10: new_coords=1 of [yolo] reads a layer of activation=logistic right before it"),
         ("scale_x_y=0", "net.cfg:10: scale_x_y of [yolo] is above 0 and at most 10, not 0"),
         ("scale_x_y=nan", "net.cfg:10: scale_x_y of [yolo] must be finite numbers, not 'nan'"),
+        ("scale_x_y=wide", "net.cfg:10: scale_x_y of [yolo] must be numbers, not 'wide'"),
         ("scale_x_y=1,2", "net.cfg:10: scale_x_y of [yolo] is one number, not 2"),
     ],
 )
 def test_what_a_head_does_not_read_is_said(options: str, sentence: str, tmp_path: Path) -> None:
     text = f"[conv]\nfilters=7\nactivation=linear\n[yolo]\n{options}\nanchors=1,2\nclasses=2\n"
     assert refusal(tmp_path, NET + text) == sentence
+
+
+@pytest.mark.parametrize("head", ["region", "yolo"])
+@pytest.mark.parametrize("side", [0, -1, 1e6, 1e300])
+def test_an_anchor_that_no_host_takes_is_refused(head: str, side: float, tmp_path: Path) -> None:
+    text = f"[conv]\nfilters=7\nactivation=linear\n[{head}]\nanchors=1,{side:g}\nclasses=2\n"
+    sentence = f"net.cfg:10: the sides of an anchor are above 0 and below 1,000,000, not {side:g}"
+    assert refusal(tmp_path, NET + text) == sentence
+
+
+def test_a_batch_norm_has_darknets_epsilon(tmp_path: Path) -> None:
+    op = topology(tmp_path, NET + NORMED).nodes[1].op
+    assert isinstance(op, Convolution)
+    assert op.batch_norm is not None
+    assert op.batch_norm.epsilon == 1e-6
 
 
 def test_yolo_keeps_the_anchors_of_its_mask(tmp_path: Path) -> None:

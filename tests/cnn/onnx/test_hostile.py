@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from boards.errors import NetworkError
+from cnn.onnx.file import LARGEST_FILE
 from cnn.onnx.network import read_onnx
 from tests.cnn.onnx.writer import Writer
 
@@ -123,7 +124,7 @@ NAN, INFINITE = float("nan"), float("inf")
         (_with("Split", axis=1, num_outputs=1 << 62), "num_outputs must be 1…4, not 4,611,686,018,427,387,904"),
         (_with("Split", axis=1, num_outputs=5), "num_outputs must be 1…4, not 5"),
         (_gathered, "it would work out 300,000,000 values, and at most 65,536 are"),
-        (_negated, "it would work out 240,000 bytes, where "),
+        (_negated, "it would work out 240,000 bytes, where 59,888 are left for such a file"),
         (_scaled_often, "it would work out 3,981,312 bytes, where "),
         (_cast(TensorProto.STRING), "numbers alone are worked out"),
         (_cast(99), "it casts to a type that is none: 99"),
@@ -173,6 +174,14 @@ def test_shorter_floats_are_numbers(tmp_path: Path) -> None:
     tensor = helper.make_tensor("short", TensorProto.BFLOAT16, [1], [0.5])
     network = _read(tmp_path, writer.model([_times(tensor)(writer, _convolved(writer))], (1, 3, SIZE, SIZE)))
     assert (network.nodes[1].op.weights == 0.5).all()
+
+
+def test_a_file_is_not_read_where_it_is_too_large(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    with path.open("wb") as file:
+        file.truncate(LARGEST_FILE + 2)
+    with pytest.raises(NetworkError, match=r"net.onnx must have at most 1,140,850,688 bytes, not 1,140,850,690"):
+        read_onnx(path)
 
 
 # --- names -------------------------------------------------------------------------------------------------------

@@ -82,11 +82,13 @@ def _of_two(kind: str, **attributes: Any) -> tuple[int, Graph]:
     return 17, graph
 
 
-def _split(sizes: Sequence[int] | None, outputs: int, opset: int = 17, **attributes: Any) -> tuple[int, Graph]:
+def _split(
+    sizes: Sequence[int] | None, outputs: int, opset: int = 17, channels: int = 5, **attributes: Any
+) -> tuple[int, Graph]:
     """The parts, each through a convolution of its own channels, added up; the last part is not read."""
 
     def graph(writer: Writer) -> str:
-        source = convolved(writer, "picture", 3, 5)
+        source = convolved(writer, "picture", 3, channels)
         first = writer.put(
             "Split", [source, *([] if sizes is None else _arrays(writer, [list(sizes)]))], outputs, **attributes
         )
@@ -95,7 +97,26 @@ def _split(sizes: Sequence[int] | None, outputs: int, opset: int = 17, **attribu
     return opset, graph
 
 
+def _as_it_is(writer: Writer) -> str:
+    """Reshaped to what its own Shape says, all of it."""
+    source = convolved(writer, "picture", 3, 4)
+    return writer.put("Reshape", [source, writer.put("Shape", [source])])
+
+
+def _two_matrices(writer: Writer) -> str:
+    source = writer.put("Flatten", [writer.put("GlobalAveragePool", [convolved(writer, "picture", 3, 4)])])
+    for sides in ((4, 6), (6, 5)):
+        source = writer.put("MatMul", [source, writer.constant(RANDOM.normal(size=sides))])
+    return source
+
+
 MEANT: dict[str, tuple[int, Graph]] = {
+    "Shape, all of it": (17, _as_it_is),
+    "MatMul behind MatMul": (17, _two_matrices),
+    "Split, parts of two": _split(None, 4, opset=18, channels=8, axis=1, num_outputs=4),
+    "Resize, one pixel of PyTorch": of_values(
+        "Resize", None, np.array([1, 1, 1, 1]), coordinate_transformation_mode="pytorch_half_pixel"
+    ),
     "Flatten": behind("Flatten"),
     "Flatten 0": behind("Flatten", axis=0),
     "Flatten -3": behind("Flatten", axis=-3),
