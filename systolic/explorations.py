@@ -39,7 +39,7 @@ def schedule(
     where nothing fits.
     """
     wishes = SystolicOptions(**options)
-    shapes = shapes_of(network, bits, refusals.check_layers)
+    shapes = shapes_of(network, bits, refusals.check_mappable)
     return systolic.explore(shapes, board_of(board), clock_mhz, wishes, executor)
 
 
@@ -73,7 +73,7 @@ def compare(
     arrays: "13x16x16"; none searches the geometry. clocks_mhz: None for the one that gives the most frames a second.
     What does not fit is a row that says why. options: fields of ``SystolicOptions``; ``ddr_gbps`` may be several.
     """
-    networks = {count: shapes_of(network, count, refusals.check_layers) for count in bits}
+    networks = {count: shapes_of(network, count, refusals.check_mappable) for count in bits}
     gbps = options.pop("ddr_gbps", None)
     alternatives = Alternatives(
         tuple(map(board_of, boards)),
@@ -113,7 +113,7 @@ def pareto_front(
     """
     wishes = options or SystolicOptions()
     wishes = replace(wishes, batch=batch, pins={**wishes.pins, **pins})
-    return systolic.front(shapes_of(network, check=refusals.check_layers), board_of(board), clock_mhz, wishes)
+    return systolic.front(shapes_of(network, check=refusals.check_mappable), board_of(board), clock_mhz, wishes)
 
 
 def shapes_of(

@@ -38,14 +38,27 @@ def fidelity(
 
     Raises QuantiseError where the two are not the same network.
     """
-    _check_same(network, quantized)
+    floats_of = origins(network, quantized)
     integers = run_integer(quantized, picture)
     floats = run_float(network, picture.astype(np.float32) / np.float32(255))
     return tuple(
-        _layer(node, exact, array)
-        for node, exact, array in zip(quantized.nodes, floats, integers, strict=True)
+        _layer(node, floats[origin], array)
+        for node, origin, array in zip(quantized.nodes, floats_of, integers, strict=True)
         if array is not None
     )
+
+
+def origins(network: Network, quantized: QuantizedNetwork) -> tuple[int, ...]:
+    """Of each quantised node the float node whose values it has: the one of its name, or, of a copy that a mapping has
+    put between, the one that it copies. QuantiseError where the two are not the same network."""
+    index_of = {node.name: index for index, node in enumerate(network.nodes)}
+    _check_same(network, quantized)
+    if len(network.nodes) == len(quantized.nodes):
+        return tuple(range(len(network.nodes)))
+    nodes: list[int] = []
+    for node in quantized.nodes:
+        nodes.append(index_of[node.name] if node.name in index_of else nodes[node.inputs[0]])
+    return tuple(nodes)
 
 
 def heads(network: QuantizedNetwork) -> tuple[int, ...]:
@@ -64,8 +77,7 @@ def heads_sqnr_db(
 
     inf where a head is exact, −inf where it is all zeros. QuantiseError where the two are not the same network.
     """
-    _check_same(network, quantized)
-    outputs = heads(quantized)
+    floats_of, outputs = origins(network, quantized), heads(quantized)
     exact: dict[int, list[FloatArray]] = {i: [] for i in outputs}
     dequantised: dict[int, list[FloatArray]] = {i: [] for i in outputs}
     for picture in pictures:
@@ -74,7 +86,7 @@ def heads_sqnr_db(
         for i in outputs:
             array = integers[i]
             assert array is not None
-            exact[i].append(floats[i])
+            exact[i].append(floats[floats_of[i]])
             dequantised[i].append(dequantise(array, quantized.nodes[i].type))
     return {quantized.nodes[i].name: sqnr_db(np.stack(exact[i]), np.stack(dequantised[i])) for i in outputs}
 
@@ -114,7 +126,8 @@ def _layer(node: QNode, exact: FloatArray, integers: Integers) -> LayerFidelity:
 
 def _check_same(network: Network, quantized: QuantizedNetwork) -> None:
     ours = [(node.name, node.shape) for node in network.nodes]
-    theirs = [(node.name, node.shape) for node in quantized.nodes]
+    names = {node.name for node in network.nodes}
+    theirs = [(node.name, node.shape) for node in quantized.nodes if node.name in names or not node.inputs]
     if ours != theirs:
         raise QuantiseError(
             f"fidelity compares a network with its own quantised form, but {network.name!r} and "

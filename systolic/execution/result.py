@@ -11,7 +11,7 @@ import numpy as np
 
 from cnn.float_model import run_float
 from cnn.integer_model import Integers, dequantise, run_integer
-from cnn.quantisation.fidelity import heads, sqnr_db
+from cnn.quantisation.fidelity import heads, origins, sqnr_db
 from host.vision.picture import Pixels
 from systolic.execution.build import Variant
 from systolic.execution.simulation import LayerResult, Simulation
@@ -198,11 +198,13 @@ def _warning(design: OpenedDesign, noise_db: Sequence[float | None]) -> str:
 
 def noise_of(design: OpenedDesign, picture: Pixels, simulation: Simulation) -> tuple[float | None, ...]:
     """SQNR in dB by layer. picture: uint8 [channels, height, width]."""
-    floats = run_float(reload(design.path), picture.astype(np.float32) / np.float32(255))
+    network = reload(design.path)
+    origin = origins(network, design.network)
+    floats = run_float(network, picture.astype(np.float32) / np.float32(255))
     ratios = []
     for layer, output in zip(design.manifest.layers, simulation.outputs, strict=True):
         node = design.network.nodes[layer.node]
-        ratios.append(rounded(sqnr_db(floats[layer.node], dequantise(output, node.type))))
+        ratios.append(rounded(sqnr_db(floats[origin[layer.node]], dequantise(output, node.type))))
     return tuple(ratios)
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from boards.errors import ScheduleError
+from cnn.integer_model import run_integer
 from cnn.network import Detection
 from cnn.quantized import QNode, QuantizedNetwork
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
+from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import lane_places, spans_of
 from scheduler.systolic.on_chip import handovers, hindrances
@@ -141,6 +144,27 @@ REFUSED = {
 }
 
 
+CONTRADICTIONS = [name for name, (_, sentence) in REFUSED.items() if "place" in sentence or "side by side" in sentence]
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_copies_give_every_join_a_place(name: str) -> None:
+    """And no bit is another: what the network had, it has."""
+    network = REFUSED[name][0].network()
+    copied = with_copies(network)
+    assert len(copied.nodes) > len(network.nodes)
+    assert not strips_of(copied).refused
+    picture = np.random.default_rng(5).integers(0, 256, (3, 8, 8), np.uint8)
+    values = dict(zip((node.name for node in copied.nodes), run_integer(copied, picture), strict=True))
+    for node, expected in zip(network.nodes, run_integer(network, picture), strict=True):
+        np.testing.assert_array_equal(values[node.name], expected)
+
+
+def test_a_network_whose_joins_have_places_is_not_changed() -> None:
+    network = neck().network()
+    assert with_copies(network) is network
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_has_no_place_is_said(name: str) -> None:
     build, sentence = REFUSED[name]
@@ -155,6 +179,9 @@ def test_a_joined_map_that_the_host_reads_too_is_refused() -> None:
     nodes = (*build.nodes, QNode("yolo", head, (2,), build.nodes[2].shape, build.nodes[2].type, "test:9"))
     with pytest.raises(ScheduleError, match="conv2: a map that lies beside others is read by the host too"):
         lower(QuantizedNetwork("heads", nodes))
+    copied = with_copies(QuantizedNetwork("heads", nodes))
+    assert [layer.name for layer in lower(copied)] == ["conv1", "conv2", "conv4", "conv2_copy"]
+    assert copied.nodes[-1].inputs == (len(copied.nodes) - 2,)
 
 
 def test_an_array_without_an_upsample_is_asked_for_one() -> None:

@@ -34,6 +34,7 @@ from cnn.quantized import (
     on_host,
 )
 from scheduler.computes import check_computes
+from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import nodes_of, resolve
 
@@ -55,6 +56,11 @@ MAX_STRIDE = 4
 
 UPSCALE = 2
 """Of an upsample: each value is written so many times in a row, and so many rows of it."""
+
+
+def check_mappable(network: Network | QuantizedNetwork) -> None:
+    """The same, of what it is with the copies of maps that its joins need (copies.py)."""
+    check_layers(with_copies(network))
 
 
 def check_layers(network: Network | QuantizedNetwork) -> None:

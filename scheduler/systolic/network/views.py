@@ -68,12 +68,22 @@ def spans_of(network: Network | QuantizedNetwork, index: int) -> tuple[Span, ...
         joined: list[Span] = []
         start = 0
         for source in node.inputs:
-            joined += [replace(span, start=start + span.start) for span in spans_of(network, source)]
+            for span in spans_of(network, source):
+                _append(joined, replace(span, start=start + span.start))
             start += network.nodes[source].shape.channels
         return tuple(joined)
     if isinstance(node.op, Slice):
         return _sliced(spans_of(network, node.inputs[0]), node.op.first, node.op.channels)
     return (Span(index, node.shape.channels, 0, node.shape.channels),)
+
+
+def _append(spans: list[Span], span: Span) -> None:
+    """``span`` behind the others; slices of a map that follow each other are one."""
+    last = spans[-1] if spans else None
+    if last and last.node == span.node and last.end == span.first:
+        spans[-1] = replace(last, end=span.end)
+    else:
+        spans.append(span)
 
 
 def _sliced(spans: tuple[Span, ...], first: int, channels: int) -> tuple[Span, ...]:

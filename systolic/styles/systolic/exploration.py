@@ -18,6 +18,7 @@ from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.layers import check_batch
 from scheduler.systolic.model.clock import lowest_clock
+from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.schedule_file import from_json, saved_ddr
 from scheduler.systolic.search import pareto
@@ -50,7 +51,7 @@ def explore(
     rate and for a saved schedule. Raises BoardError for a clock that the board does not make, ScheduleError for an
     unknown objective, an impossible pin, a saved schedule that breaks a rule, and where nothing fits.
     """
-    options = options or SystolicOptions()
+    options, network = options or SystolicOptions(), with_copies(network)
     if options.schedule is not None:
         schedule, saved = _saved(network, options)
         return price(schedule, board, _ddr(board, clock_mhz, options.ddr_rate(board, saved)), budget=options.budget)
@@ -216,7 +217,7 @@ def pareto_front(
 
     batch: frames that share the weights' passage; ``space`` is one of the same batch.
     """
-    schedules = pareto.pareto_front(network, room(board, budget), ddr, Request(space=space, batch=batch))
+    schedules = pareto.pareto_front(with_copies(network), room(board, budget), ddr, Request(space=space, batch=batch))
     return tuple(price(schedule, board, ddr, budget=budget) for schedule in schedules)
 
 
@@ -277,7 +278,7 @@ def front(
     clock_mhz: the board's highest where it is None. Raises BoardError for a clock that the board does not make, and
     ScheduleError where nothing fits.
     """
-    options = options or SystolicOptions()
+    options, network = options or SystolicOptions(), with_copies(network)
     ddr, allowed = _ddr(board, clock_mhz, options.ddr_rate(board)), room(board, options.budget)
     space = pin(space_of(network, allowed, batch=options.frames), **options.pinned)
     schedules = pareto.pareto_front(network, allowed, ddr, Request(space=space, batch=options.frames), tell)

@@ -12,7 +12,7 @@ from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
 from host.vision.picture import Pixels
-from scheduler.systolic.network.refusals import check_layers
+from scheduler.systolic.network.refusals import check_mappable
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.model import DesignInputs
@@ -43,7 +43,7 @@ class SystolicStyle:
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
         """ScheduleError lists the layers that have no mapping."""
-        check_layers(network)
+        check_mappable(network)
 
     def map(
         self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: SystolicOptions, tell: Progress

@@ -9,7 +9,7 @@ from pathlib import Path
 from boards import board as board_room
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
-from scheduler.systolic.network.refusals import check_layers
+from scheduler.systolic.network.refusals import check_mappable
 from systolic.cli.arguments import (
     CLOCK_HELP,
     Parsers,
@@ -91,7 +91,7 @@ def read_shapes(
     options: argparse.Namespace,
     bits: int | None,
     status: StatusLine,
-    check: Callable[[Network | QuantizedNetwork], None] = check_layers,
+    check: Callable[[Network | QuantizedNetwork], None] = check_mappable,
 ) -> QuantizedNetwork:
     """The network of a command of which shapes alone decide. check: raises where it cannot be mapped."""
     status.tell("reading the network")
