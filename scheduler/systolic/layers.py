@@ -14,6 +14,9 @@ concat, slice                            no layer: maps that lie side by side (n
 add                                      a convolution on its own channels, as many rows high as maps are added: their
                                          rows, read in turn, are one map
 depthwise convolution                    a convolution on its own channels
+groups of 2, 4, 8 … channels             the same, each channel tile with the weights of its groups
+other groups                             a convolution on all channels, with weights of 0 between groups
+space to depth, in the order of blocks   a convolution with one weight of 1 in each filter, and the stride of the blocks
 a layer that sees no neighbouring rows   one layer on the maps of all frames of a batch, one under the other
 connected, in a batch                    the same, each frame one row: a 1×W convolution of H times the channels
 any other layer                          one layer, executed frame by frame of a batch
@@ -22,11 +25,12 @@ any other layer                          one layer, executed frame by frame of a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from boards.errors import ScheduleError
-from cnn.network import Concat, MaxPool, Padding, Shape, Slice, Upsample
+from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
     IntArray,
     QActivate,
@@ -58,9 +62,9 @@ MAX_BATCH = 64
 class Layer:
     """What the array executes: one convolution with a fused pool, as ``lower`` makes it of one or two nodes.
 
-    weights: int [filters, channels, kernel height, kernel width]; with ``depthwise`` [filters, 1, …]: every
-    filter reads the channel of its own number. ``input`` and ``output`` are node indices: the map that is
-    read, and the node whose map leaves (the pool, where one is fused).
+    weights: int [filters, channels, kernel height, kernel width]; with ``depthwise`` [filters, channels of a group,
+    …], a power of two of them: every filter reads the group of its own number. ``input`` and ``output`` are node
+    indices: the map that is read, and the node whose map leaves (the pool, where one is fused).
     ``out`` is the shape before the pool (already cut to what the pool reads), ``saved`` the one after.
     stacked: frames of a batch whose maps are one map with so many times the rows, in ``out`` and ``saved`` too.
     joined: rows of the input, all of a frame, that are read as one: as they lie in DDR, its blocks are those of row
@@ -72,8 +76,9 @@ class Layer:
     upscale: how often each value is written in a row, and how many rows of it.
     table: what each value becomes behind the requantiser; looked_up: the node whose values these are.
     window: side of a max pool's window, whose places are compared; 1 where they are multiplied and added up.
-    diagonal: each filter reads the channel of its own number, though it has weights for all.
     around: what padding holds.
+    groups: of a layer that is not depthwise, parts of the channels of which each filter reads one, though it has
+    weights for all.
     """
 
     name: str
@@ -97,7 +102,7 @@ class Layer:
     summed: int = 1
     upscale: int = 1
     window: int = 1
-    diagonal: bool = False
+    groups: int = 1
     table: Table | None = None
     looked_up: int | None = None
     around: int = 0
@@ -132,8 +137,7 @@ class Layer:
     @property
     def macs(self) -> int:
         """Multiply-accumulates that the network asks for in all frames (the pool's identity counts as none)."""
-        weights = self.weights.size // (len(self.weights) if self.diagonal else 1)
-        return int(weights) * self.out.height * self.out.width * self.repeats
+        return int(self.weights.size) // self.groups * self.out.height * self.out.width * self.repeats
 
 
 def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Layer, ...]:
@@ -268,6 +272,8 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
         spans=spans,
         beside=len(strips.of(spans[0].node)) > 1,
     )
+    if isinstance(op, Reorg):
+        return replace(plain, **_blocks_apart(shape.channels, op.stride))
     if isinstance(op, QActivate):
         return _on_own_channels(replace(plain, table=op.table, looked_up=source))
     if isinstance(op, MaxPool) and not fusible(op, shape, node.shape):
@@ -281,9 +287,7 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
     if isinstance(op, QAdd):
         return _sum(network, strips, plain, op)
     if isinstance(op, QConvolution):
-        layer = replace(plain, weights=op.weights, stride=op.stride, padding=op.padding, around=op.around)
-        layer = replace(layer, depthwise=op.groups > 1)
-        return _on_own_channels(layer) if op.groups > 1 else layer
+        return _convolution(replace(plain, stride=op.stride, padding=op.padding, around=op.around), op)
     if isinstance(op, QDense):
         weights = op.weights.reshape(-1, shape.channels, shape.height, shape.width)
         return replace(plain, weights=weights, depthwise=False)
@@ -293,12 +297,40 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
 def _on_own_channels(layer: Layer) -> Layer:
     """A depthwise layer, whose channel tiles read blocks of the same numbers; where the channels lie elsewhere, the
     convolution on all channels that does the same."""
-    if aligned(layer.spans):
+    if aligned(layer.spans) and not layer.reads_pixels:
         return layer
-    channels = len(layer.weights)
-    weights = np.zeros((channels, channels, *layer.weights.shape[2:]), layer.weights.dtype)
-    weights[np.arange(channels), np.arange(channels)] = layer.weights[:, 0]
-    return replace(layer, weights=weights, depthwise=False, diagonal=True)
+    groups = len(layer.weights) // layer.weights.shape[1]
+    return replace(layer, weights=on_all_channels(layer.weights, groups), depthwise=False, groups=groups)
+
+
+def on_all_channels(weights: IntArray, groups: int) -> IntArray:
+    """Weights [filters, channels of a group, …] of ``groups`` as [filters, channels, …], 0 between groups."""
+    filters, channels = weights.shape[:2]
+    spread = np.zeros((filters, groups * channels, *weights.shape[2:]), weights.dtype)
+    for group, part in enumerate(np.split(np.arange(filters), groups)):
+        spread[part, group * channels : (group + 1) * channels] = weights[part]
+    return spread
+
+
+def _convolution(plain: Layer, op: QConvolution) -> Layer:
+    """``plain`` with the weights of a convolution. A channel tile finds groups of so many filters as channels, a power
+    of two, in the channel blocks of its own number."""
+    filters, channels = op.weights.shape[:2]
+    if op.groups == 1:
+        return replace(plain, weights=op.weights, depthwise=False)
+    if filters == op.groups * channels and channels & (channels - 1) == 0:
+        return _on_own_channels(replace(plain, weights=op.weights))
+    return replace(plain, weights=on_all_channels(op.weights, op.groups), depthwise=False, groups=op.groups)
+
+
+def _blocks_apart(channels: int, stride: int) -> dict[str, Any]:
+    """Space to depth as a convolution: filter (row · stride + column) · channels + c has a 1 at that place of c."""
+    places = stride * stride
+    weights = np.zeros((places, channels, channels, places), np.int8)
+    weights[np.arange(places), :, :, np.arange(places)] = np.eye(channels, dtype=np.int8)
+    weights = weights.reshape(places * channels, channels, stride, stride)
+    requantiser = identity(places * channels)
+    return {"weights": weights, "requantiser": requantiser, "stride": stride, "depthwise": False, "groups": channels}
 
 
 def _sum(network: QuantizedNetwork, strips: Strips, plain: Layer, op: QAdd) -> Layer:

@@ -100,7 +100,7 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         saved_width=layer.saved.width,
         pool_size=layer.pool_size,
         pool_stride=layer.pool_stride,
-        depthwise=layer.depthwise,
+        depthwise=on_own_blocks(layer, array),
         pixels=array.word_pixels if layer.reads_pixels else 1,
         value_words=1 if result.bits <= array.bits else array.result_words,
         steps=_steps(layer, array),
@@ -144,11 +144,17 @@ def read_blocks(layer: Layer, array: Array) -> int:
     return layer.joined * sum(span.blocks(array.lanes) for span in layer.spans) // layer.summed
 
 
+def on_own_blocks(layer: Layer, array: Array) -> bool:
+    """Whether a channel tile reads the channel blocks of its own number alone: the groups of a depthwise layer end
+    where channel tiles do."""
+    return layer.depthwise and array.columns % layer.weights.shape[1] == 0
+
+
 def step_blocks(layer: Layer, array: Array) -> int:
-    """Of these, the words that a channel tile computes with: its own channels' where the layer is depthwise."""
+    """Of these, the words that a channel tile computes with: its own channels' where it finds whole groups in them."""
     if layer.reads_pixels:
         return 1
-    return array.tile_blocks if layer.depthwise else read_blocks(layer, array)
+    return array.tile_blocks if on_own_blocks(layer, array) else read_blocks(layer, array)
 
 
 def with_maps_on_chip(shapes: Sequence[LayerShape], on_chip: Sequence[bool]) -> tuple[LayerShape, ...]:

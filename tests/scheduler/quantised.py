@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from cnn.datatype import UINT8, DataType
-from cnn.network import Concat, MaxPool, Padding, Shape, Slice, Upsample
+from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
     IntArray,
     QActivate,
@@ -51,12 +51,13 @@ class Builder:
         padding: Padding | None = None,
         depthwise: bool = False,
         wide: bool = False,
+        groups: int = 1,
     ) -> Builder:
         """``wide``: the result leaves as INT16, as the last layer may."""
         height, width = (kernel, kernel) if isinstance(kernel, int) else kernel
         pad = padding or Padding(height // 2, width // 2, height // 2, width // 2)
         before = self.shape
-        channels, groups = (1, before.channels) if depthwise else (before.channels, 1)
+        channels, groups = (1, before.channels) if depthwise else (before.channels // groups, groups)
         filters = before.channels if depthwise else filters
         weights = self._weights((filters, channels, height, width))
         rows = (before.height + pad.top + pad.bottom - height) // stride + 1
@@ -113,6 +114,12 @@ class Builder:
     def part(self, first: int, channels: int) -> Builder:
         """A slice of the channels."""
         return self._add(f"slice{len(self.nodes)}", Slice(first, channels), replace(self.shape, channels=channels))
+
+    def reorg(self, stride: int = 2) -> Builder:
+        """Space to depth, in the order of blocks."""
+        before = self.shape
+        shape = Shape(before.channels * stride**2, before.height // stride, before.width // stride)
+        return self._add(f"reorg{len(self.nodes)}", Reorg(stride, "block"), shape)
 
     def upsample(self, stride: int = 2) -> Builder:
         shape = Shape(self.shape.channels, stride * self.shape.height, stride * self.shape.width)

@@ -88,7 +88,23 @@ def scattered(bits: int = 8) -> QuantizedNetwork:
     return with_copies(build.network())
 
 
-NETWORKS = {"scattered": scattered, "pooled": pooled, "neck": neck, "residual": residual, "curved": curved}
+def grouped(bits: int = 8) -> QuantizedNetwork:
+    """Groups of the picture's channels, of 4, of 8 and of 16 (more than some arrays have columns), of 3, with fewer
+    filters than channels, of a slice in the middle of a block; space to depth of a map and of a concat."""
+    build = Builder(3, 12, 8, seed=12, bits=bits).conv(6, 3, groups=3).conv(24, 3).conv(24, 3, groups=6, stride=2)
+    build.conv(32, 1).conv(32, 3, groups=4).conv(32, 3, groups=2).conv(24, 1).conv(24, 3, groups=8)
+    build.conv(16, 1, groups=8).part(3, 8).conv(8, 3, groups=2).reorg().concat(9, 11).reorg().concat(12, 14)
+    return build.conv(9, 1).conv(5, 3, wide=True).network()
+
+
+NETWORKS = {
+    "grouped": grouped,
+    "scattered": scattered,
+    "pooled": pooled,
+    "neck": neck,
+    "residual": residual,
+    "curved": curved,
+}
 
 
 @pytest.mark.parametrize("network", NETWORKS)

@@ -9,11 +9,10 @@ import pytest
 
 from boards.errors import ScheduleError
 from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Upsample
-from cnn.quantized import QConvolution, QNode, QuantizedNetwork
+from cnn.quantized import QNode
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.views import resolve
-from tests.kinds import as_kind
 from tests.scheduler.quantised import Builder
 from tests.schedules import first_fit
 
@@ -93,7 +92,7 @@ def test_all_unsupported_layers_are_listed_with_their_lines() -> None:
         lower(build.network())
     assert str(raised.value) == (
         "the systolic back-end cannot map 3 layer(s) of drawn yet:\n"
-        "  net.cfg:2: extra2: reorg has no mapping\n"
+        "  net.cfg:2: extra2: reorg in darknet's order, which takes a row from several columns\n"
         "  net.cfg:3: extra3: upsample by 3 (by 2)\n"
         "  net.cfg:4: extra4: concat of a map with itself: a map has one place\n"
         "the streaming style has concat, reorg, upsample: systolic fold NET, systolic generate NET --style streaming"
@@ -130,20 +129,19 @@ def test_an_array_without_windows_refuses_a_layer_that_is_one() -> None:
         first_fit(network, replace(array, windows=0))
 
 
-def test_groups_between_one_and_all_are_not_mapped() -> None:
-    build = Builder(3, 8, 8).conv(8, 3).conv(8, 1)
-    op = as_kind(QConvolution, build.nodes[2].op)
-    grouped = QConvolution(op.weights[:, :4], op.weight_type, op.requantiser, 1, Padding(), 2)
-    build.nodes[2] = QNode("conv2", grouped, (1,), build.shape, build.nodes[2].type, "net.cfg:9")
-    with pytest.raises(ScheduleError, match=r"net.cfg:9: conv2: groups=2 \(1, or as many as filters and channels\)"):
-        lower(build.network())
+@pytest.mark.parametrize(
+    ("filters", "groups", "depthwise"), [(8, 2, True), (8, 4, True), (12, 4, False), (4, 4, False), (24, 8, False)]
+)
+def test_groups_are_read_by_themselves_where_tiles_end_with_them(filters: int, groups: int, depthwise: bool) -> None:
+    """Groups of as many filters as channels, a power of two; all others have weights of 0 between groups."""
+    layer = lower(Builder(3, 8, 8).conv(8, 3).conv(filters, 3, groups=groups).network())[1]
+    assert layer.depthwise == depthwise
+    assert layer.macs == filters * (8 // groups) * 9 * 64
+    assert layer.weights.shape[1] == (8 // groups if depthwise else 8)
 
 
-def test_a_picture_has_at_most_four_channels() -> None:
-    with pytest.raises(ScheduleError, match=r"an input of 5 channels \(at most 4\)"):
-        lower(Builder(5, 8, 8).conv(8, 3).network())
-
-
-def test_the_picture_is_not_pooled() -> None:
-    with pytest.raises(ScheduleError, match="the first layer has to be a convolution or connected"):
-        lower(QuantizedNetwork("p", tuple(Builder(3, 8, 8).pool().nodes)))
+def test_the_pictures_channels_are_groups_of_one_tile() -> None:
+    """A pixel is one block, so that no channel tile has blocks of its own."""
+    layer = lower(Builder(3, 8, 8).conv(0, 3, depthwise=True).network())[0]
+    assert not layer.depthwise
+    assert layer.weights.shape == (3, 3, 3, 3)

@@ -176,7 +176,7 @@ def test_every_layer_without_a_mapping_is_listed_with_its_line() -> None:
     assert sentence(made.network("odd one")) == (
         "the systolic back-end cannot map 2 layer(s) of odd one yet:\n"
         "  net.cfg:30: route3: concat that no layer of the array reads\n"
-        "  net.cfg:40: reorg4: reorg has no mapping\n"
+        "  net.cfg:40: reorg4: reorg in darknet's order, which takes a row from several columns\n"
         "the streaming style has concat, reorg: systolic fold NET, systolic generate NET --style streaming"
     )
 

@@ -110,13 +110,13 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
 
 def _refuse_shape(node: Node | QNode) -> str | None:
     """Why the array cannot map a node that reads what it can read, and whose activation it has."""
-    if isinstance(node.op, CONVOLUTIONS):
-        return _refuse_groups(node.op)
+    if isinstance(node.op, Reorg):
+        return None if node.op.order == "block" else "reorg in darknet's order, which takes a row from several columns"
     if isinstance(node.op, Upsample):
         return _refuse_upsample(node.op)
     if isinstance(node.op, ADDS) and len(node.inputs) > MAX_STRIDE:
         return f"add of {len(node.inputs)} maps (at most {MAX_STRIDE}: as many rows as the stride)"
-    mapped = (Concat, Slice, MaxPool, *CONNECTED, *AVERAGES, *ADDS, *ACTIVATIONS)
+    mapped = (Concat, Slice, MaxPool, *CONVOLUTIONS, *CONNECTED, *AVERAGES, *ADDS, *ACTIVATIONS)
     return None if isinstance(node.op, mapped) else f"{_kind(node.op)} has no mapping"
 
 
@@ -128,11 +128,6 @@ def _refuse_upsample(op: Upsample) -> str | None:
 
 def _kind(op: object) -> str:
     return type(op).__name__.removeprefix("Q").lower()
-
-
-def _refuse_groups(op: Convolution | QConvolution) -> str | None:
-    depthwise = op.weights.shape[1] == 1 and op.weights.shape[0] == op.groups
-    return None if op.groups == 1 or depthwise else f"groups={op.groups} (1, or as many as filters and channels)"
 
 
 def fusible(op: MaxPool, source: Shape, pooled: Shape) -> bool:

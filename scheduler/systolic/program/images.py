@@ -11,9 +11,10 @@ from cnn.datatype import DataType
 from cnn.quantized import QuantizedNetwork, Table
 from scheduler.systolic.array import PIXEL_BYTES, TABLE_VALUES, Array
 from scheduler.systolic.formats import pack_values
-from scheduler.systolic.layers import Layer
+from scheduler.systolic.layers import Layer, on_all_channels
 from scheduler.systolic.network.views import lane_places
 from scheduler.systolic.schedule import ScheduledLayer
+from scheduler.systolic.shape import on_own_blocks
 
 Bytes = npt.NDArray[np.int8]
 Weights = npt.NDArray[np.signedinteger]
@@ -23,7 +24,7 @@ def weight_image(layer: Layer, array: Array) -> Bytes:
     """[channel tiles · steps · columns, bytes of a word]: the flat values of a step are [lane][column]."""
     if layer.reads_pixels:
         steps = _pixel_steps(layer, array)
-    elif layer.depthwise:
+    elif on_own_blocks(layer, array):
         steps = _depthwise_steps(layer, array)
     else:
         steps = _channel_steps(layer, array)
@@ -38,9 +39,11 @@ def _pad_axis(array: Weights, axis: int, multiple: int) -> Weights:
 
 def _at_lanes(layer: Layer, array: Array) -> Weights:
     """[filters, lanes of all blocks, kernel height, kernel width]: the weights of a channel at its lane, 0 between."""
+    filters, channels = layer.weights.shape[:2]
+    every = on_all_channels(layer.weights, filters // channels) if layer.depthwise else layer.weights
     blocks = sum(span.blocks(array.lanes) for span in layer.spans)
-    weights = np.zeros((len(layer.weights), blocks * array.lanes, *layer.weights.shape[2:]), layer.weights.dtype)
-    weights[:, lane_places(layer.spans, array.lanes)] = layer.weights
+    weights = np.zeros((filters, blocks * array.lanes, *every.shape[2:]), every.dtype)
+    weights[:, lane_places(layer.spans, array.lanes)] = every
     return weights
 
 
@@ -67,13 +70,14 @@ def _pixel_steps(layer: Layer, array: Array) -> Weights:
 
 
 def _depthwise_steps(layer: Layer, array: Array) -> Weights:
-    """[tile, ky, kx, block, lane, column], non-zero only where block · lanes + lane = column."""
+    """[tile, ky, kx, block, lane, column], non-zero only where block · lanes + lane is in the column's group."""
     weights = _pad_axis(layer.weights, 0, array.columns)
-    height, width = weights.shape[2:]
-    tiles = weights.reshape(-1, array.columns, height, width).transpose(0, 2, 3, 1)
+    channels, height, width = weights.shape[1:]
+    tiles = weights.reshape(-1, array.columns, channels, height, width).transpose(0, 3, 4, 2, 1)
     out = np.zeros((*tiles.shape[:3], array.columns, array.columns), tiles.dtype)
     column = np.arange(array.columns)
-    out[..., column, column] = tiles
+    for channel in range(channels):
+        out[..., column // channels * channels + channel, column] = tiles[..., channel, :]
     return out
 
 

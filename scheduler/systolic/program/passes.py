@@ -118,7 +118,7 @@ def pass_fields(one_pass: Pass) -> dict[str, int]:
         "stride": layer.stride,
         "advance": shape.positions if layer.stride == 1 else layer.column_stride,
         "pad_top": layer.padding.top,
-        "depthwise": int(layer.depthwise),
+        "depthwise": int(shape.depthwise),
         "tile_blocks": tile_blocks,
         "steps": shape.steps,
         "out_height": layer.out.height,
