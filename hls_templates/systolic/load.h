@@ -299,8 +299,6 @@ inline activations_t gather(const pass_t &pass, const load_constants_t &constant
         high[bank] = (address & 1) != 0 ? even : odd;
     }
 
-    // A place beyond the map adds nothing to a sum, and is not the largest of a window.
-    const value_t padding = compares(pass) ? value_t(-(1 << (VALUE_BITS - 1))) : value_t(pass.around);
     activations_t out;
     for (int m = 0; m < ROWS; ++m) {
 #pragma HLS UNROLL
@@ -317,7 +315,7 @@ inline activations_t gather(const pass_t &pass, const load_constants_t &constant
                 const lanes_t values = lanes_of(p == 0 ? low[bank] : high[bank]);
                 for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
-                    out.row[m].position[p].lane[l] = inside ? values.lane[l] : padding;
+                    out.row[m].position[p].lane[l] = inside ? values.lane[l] : value_t(pass.around);
                 }
             }
         }

@@ -195,7 +195,7 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
         "first_moves": ceil_div(first_strides, array.rows) * slot,
         "pixel_input": int(layer.reads_pixels),
         "pad_left": layer.padding.left - (tile.first * layer.column_stride - first),
-        "around": layer.around,
+        "around": layer.around if layer.window == 1 else -(1 << (array.bits - 1)),
     }
 
 
