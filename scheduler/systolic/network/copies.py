@@ -22,7 +22,7 @@ from cnn.quantized import QAdd, QConvolution, QNode, QuantizedNetwork, identity,
 from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import nodes_of, resolve
 
-AnyNetwork = TypeVar("AnyNetwork", Network, QuantizedNetwork)
+AnyNetwork = TypeVar("AnyNetwork", bound=Network | QuantizedNetwork)
 
 
 def with_copies(network: AnyNetwork) -> AnyNetwork:
@@ -72,7 +72,8 @@ def _copied(network: AnyNetwork, reader: int, places: Sequence[int]) -> AnyNetwo
     """With a copy of these inputs of node ``reader`` before it."""
     nodes: Sequence[Any] = nodes_of(network)
     taken = {node.name for node in nodes}
-    inputs, copies = list(nodes[reader].inputs), []
+    inputs: list[int] = list(nodes[reader].inputs)
+    copies: list[Any] = []
     for place in places:
         source = nodes[inputs[place]]
         name = next(n for n in (f"{source.name}_copy{i or ''}" for i in range(len(nodes))) if n not in taken)
@@ -85,11 +86,10 @@ def _copied(network: AnyNetwork, reader: int, places: Sequence[int]) -> AnyNetwo
     def moved(node: Any) -> Any:
         return replace(node, inputs=tuple(i if i < reader else i + len(copies) for i in node.inputs))
 
+    joined = replace(nodes[reader], inputs=tuple(inputs))
     behind = [moved(node) for node in nodes[reader + 1 :]]
-    return cast(
-        AnyNetwork,
-        replace(network, nodes=(*nodes[:reader], *copies, replace(nodes[reader], inputs=tuple(inputs)), *behind)),
-    )
+    with_all: Any = replace(cast(Any, network), nodes=(*nodes[:reader], *copies, joined, *behind))
+    return cast(AnyNetwork, with_all)
 
 
 def _copy_of(source: Node | QNode) -> Convolution | QConvolution:
