@@ -204,17 +204,27 @@ def global_max(layers: Layers, operation: Operation) -> Layers:
 
 
 def average_pool(layers: Layers, operation: Operation) -> Layers:
-    """AveragePool over the whole map, or of windows of one value, which changes nothing."""
+    """AveragePool: over the whole map; of windows of one value, which changes nothing; of other windows a convolution
+    of every channel by itself, all of whose weights are 1 / places."""
     source, shape = layers.picture(operation)
     window, padded = operation.integers("kernel_shape", ()), any(operation.integers("pads", (0,)))
     if window == (1, 1) == operation.integers("strides", (1, 1)) and not padded:
         return layers.with_values(operation, source)
     padded = padded or operation.text("auto_pad", "NOTSET").startswith("SAME")
+    if window == (shape.height, shape.width) and not padded:
+        return _averaged(layers, operation, source, True)
+    require(set(operation.integers("dilations", (1,))) == {1}, "a pool's dilations must be 1")
+    require(len(window) == 2 and 1 <= min(window) <= max(window) <= MAX_KERNEL, f"a pool has a window, not {window}")
     require(
-        window == (shape.height, shape.width) and not padded,
-        f"an average is taken over the whole map, {shape.height}×{shape.width}, without padding, not over {window}",
+        bool(operation.integer("count_include_pad", 0)) or not padded,
+        "an average with padding counts it (count_include_pad 1), so that it is one factor everywhere",
     )
-    return _averaged(layers, operation, source, True)
+    require(not operation.integer("ceil_mode", 0), "an average's windows lie within the padded map (ceil_mode 0)")
+    averaged, padding, stride = slid(layers, operation, source, window)
+    weights = np.full((shape.channels, 1, *window), 1 / (window[0] * window[1]), np.float32)
+    bias = np.zeros(shape.channels, np.float32)
+    op = Convolution(weights, bias, None, stride, padding, shape.channels, "linear")
+    return layers.grown(operation, "average", op, averaged, source.node)
 
 
 def global_average(layers: Layers, operation: Operation) -> Layers:

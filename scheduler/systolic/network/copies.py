@@ -71,23 +71,23 @@ def _is_placed(network: Network | QuantizedNetwork, name: str) -> bool:
 def _copied(network: AnyNetwork, reader: int, places: Sequence[int]) -> AnyNetwork:
     """With a copy of these inputs of node ``reader`` before it."""
     nodes: Sequence[Any] = nodes_of(network)
-    taken = {node.name for node in nodes}
+    names = {node.name for node in nodes}
     inputs: list[int] = list(nodes[reader].inputs)
     copies: list[Any] = []
     for place in places:
         source = nodes[inputs[place]]
-        name = next(n for n in (f"{source.name}_copy{i or ''}" for i in range(len(nodes))) if n not in taken)
-        taken.add(name)
+        name = next(n for n in (f"{source.name}_copy{i or ''}" for i in range(len(nodes))) if n not in names)
+        names.add(name)
         copies.append(
             replace(source, name=name, op=_copy_of(source), inputs=(inputs[place],), source=nodes[reader].source)
         )
         inputs[place] = reader + len(copies) - 1
 
-    def moved(node: Any) -> Any:
+    def renumbered(node: Any) -> Any:
         return replace(node, inputs=tuple(i if i < reader else i + len(copies) for i in node.inputs))
 
     joined = replace(nodes[reader], inputs=tuple(inputs))
-    behind = [moved(node) for node in nodes[reader + 1 :]]
+    behind = [renumbered(node) for node in nodes[reader + 1 :]]
     with_all: Any = replace(cast(Any, network), nodes=(*nodes[:reader], *copies, joined, *behind))
     return cast(AnyNetwork, with_all)
 
@@ -95,8 +95,8 @@ def _copied(network: AnyNetwork, reader: int, places: Sequence[int]) -> AnyNetwo
 def _copy_of(source: Node | QNode) -> Convolution | QConvolution:
     """A convolution of one place on every channel by itself, whose weight is 1."""
     channels = source.shape.channels
-    ones = np.ones((channels, 1, 1, 1))
+    unit = np.ones((channels, 1, 1, 1))
     if isinstance(source, QNode):
-        return QConvolution(ones.astype(np.int8), DataType(2, True), identity(channels), 1, Padding(), channels)
-    weights = ones.astype(np.float32)
+        return QConvolution(unit.astype(np.int8), DataType(2, True), identity(channels), 1, Padding(), channels)
+    weights = unit.astype(np.float32)
     return Convolution(weights, np.zeros(channels, np.float32), None, 1, Padding(), channels, "linear")

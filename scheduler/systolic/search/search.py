@@ -96,16 +96,18 @@ def _cheapest_near(problem: _Problem, fastest: SearchResult, workers: Workers) -
     goal = problem.request.goal
     if goal.objective in AT_A_RATE or not goal.tolerance:
         return fastest
-    cycles, size, moved = fastest.key
+    cycles, size, transferred = fastest.key
     budget = int(cycles * (1 + goal.tolerance))
     rate = fastest.ddr.clock_mhz * 1e6 / (budget + 0.5)  # half a cycle, so that no rounding takes one away
     near = replace(problem, goal=Goal("resources", rate))
-    cheapest, second = _solve(near, fastest.ddr, (size, cycles, moved), workers.of_part("of the fastest the cheapest"))
+    cheapest, second = _solve(
+        near, fastest.ddr, (size, cycles, transferred), workers.of_part("of the fastest the cheapest")
+    )
     proof = replace(fastest.proof, arrays=fastest.proof.arrays + second.arrays, tolerance=goal.tolerance)
     if cheapest is None:
         return replace(fastest, proof=proof)
-    size, cycles, moved = cheapest.key
-    return replace(problem.result(cheapest, fastest.ddr, proof), key=(cycles, size, moved))
+    size, cycles, transferred = cheapest.key
+    return replace(problem.result(cheapest, fastest.ddr, proof), key=(cycles, size, transferred))
 
 
 def _search(problem: _Problem, ddr: DdrTiming, workers: Workers) -> SearchResult:
