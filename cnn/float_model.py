@@ -106,7 +106,7 @@ def _move(node: Node, inputs: list[FloatArray]) -> FloatArray:
         larger: FloatArray = first.repeat(op.stride, axis=1).repeat(op.stride, axis=2) * np.float32(op.scale)
         return larger
     if isinstance(op, Detection):
-        return first
+        return first if len(inputs) == 1 else np.concatenate(inputs)
     raise NetworkError(f"{node.source}: {type(op).__name__} of {node.name!r} has no float reference")
 
 

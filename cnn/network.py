@@ -22,8 +22,12 @@ UNIT = "unit"
 """y = x cut off to 0…1. Networks that were quantised by training have it; no cfg does."""
 SYMMETRIC = "symmetric"
 """y = x cut off to −1…1."""
+HEADS = ("region", "yolo", "scaled-yolo", "one-object", "anchor-free", "ssd", "segmentation")
+"""Kinds of a ``Detection``."""
 MOST_SCALE = 10.0
 """Of a head's scale_xy."""
+MOST_BINS = 64
+"""Of an anchor-free head."""
 SIGN = "sign"
 """y = −1 where x < 0, else +1."""
 
@@ -164,12 +168,13 @@ class Softmax:
 
 @dataclass(frozen=True)
 class Detection:
-    """A YOLO head; ``kind`` is "region" (YOLOv2), "yolo" (YOLOv3, v4), "scaled-yolo" (Scaled-YOLOv4, YOLOv5: sizes are
-    squares of sigmoids) or "one-object" (all anchors averaged, one box).
+    """A head, which the host decodes; ``kind`` is "region" (YOLOv2), "yolo" (YOLOv3, v4), "scaled-yolo" (Scaled-YOLOv4,
+    YOLOv5: sizes are squares of sigmoids), "one-object" (all anchors averaged, one box), "anchor-free" (YOLOv8),
+    "ssd" or "segmentation" (a class for each position). It reads one map, or several of one size along the channels.
 
     anchors: (width, height) pairs, in grid cells for region, else in pixels of the network's input.
     bias: what the host adds to each channel before it decodes, or nothing. scale_xy: how far a centre reaches beyond
-    its cell, 1 to its edges.
+    its cell, 1 to its edges. bins: of an anchor-free head, places that the distance to a side is spread over.
     """
 
     kind: str
@@ -179,6 +184,17 @@ class Detection:
     coords: int = 4
     bias: tuple[float, ...] = ()
     scale_xy: float = 1.0
+    bins: int = 1
+
+    @property
+    def channels(self) -> int:
+        """Of all maps that it reads."""
+        if self.kind == "segmentation":
+            return self.classes
+        if self.kind == "anchor-free":
+            return self.coords * self.bins + self.classes
+        beside = self.softmax if self.kind == "ssd" else 1  # no object, or the objectness
+        return len(self.anchors) * (self.coords + beside + self.classes)
 
 
 Op: TypeAlias = (

@@ -200,8 +200,8 @@ class QNode:
 class QuantizedNetwork:
     """``nodes`` have the indices of the float network that it came from.
 
-    From the first Softmax or Detection on, nodes run on the host in float: their ``type`` is that of their input, and
-    they hold no integers of their own.
+    From the first Softmax or Detection on, nodes run on the host in float: their ``type`` is that of their first input,
+    and they hold no integers of their own.
     """
 
     name: str

@@ -12,7 +12,7 @@ import numpy as np
 from boards.errors import QuantiseError
 from cnn.accumulator import accumulator_bound
 from cnn.datatype import BIPOLAR, DataType
-from cnn.network import Concat
+from cnn.network import Concat, Detection
 from cnn.quantized import (
     IntArray,
     MultiplyShift,
@@ -65,7 +65,7 @@ def _inputs(network: QuantizedNetwork, index: int) -> tuple[QNode, ...]:
     require(all(0 <= i < index for i in node.inputs), node, f"inputs must come before it, not {node.inputs}")
     require(isinstance(node.op, QInput) == (index == 0), node, "only node 0 is the input picture")
     inputs = tuple(network.nodes[i] for i in node.inputs)
-    count = "no" if index == 0 else "one or more" if isinstance(node.op, (Concat, QAdd)) else "one"
+    count = "no" if index == 0 else "one or more" if isinstance(node.op, (Concat, QAdd, Detection)) else "one"
     right = {"no": not inputs, "one or more": len(inputs) >= 1, "one": len(inputs) == 1}[count]
     require(right, node, f"{type(node.op).__name__} has {count} input(s), not {len(inputs)}")
     if not on_host(node.op):
@@ -90,7 +90,7 @@ def _check_shape(node: QNode, inputs: tuple[QNode, ...]) -> None:
 
 
 def _check_passing(node: QNode, inputs: tuple[QNode, ...]) -> None:
-    for source in inputs:
+    for source in inputs[:1] if on_host(node.op) else inputs:  # the host knows of each map what it is worth
         fits = source.type == node.type
         require(fits, node, f"it passes {source.name!r} on as {source.type}, but its own type is {node.type}")
 

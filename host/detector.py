@@ -24,8 +24,10 @@ from host.gate import Gate
 from host.options import Options
 from host.pipeline import Channel, Flow, Stage
 from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
-from host.vision.detection import Detection, Score, classify, detect
+from host.vision.detection import classify, detect
 from host.vision.frame import Result, Span, Timing
+from host.vision.heads.head import SEGMENTATION, FloatArray, Head
+from host.vision.heads.segmentation import segment
 from host.vision.measured import Measured, measure
 from host.vision.placement import Placement
 
@@ -184,17 +186,11 @@ class Detector:
         return to_draw_on(frame), pixels, placement
 
     def decode(self, outputs: tuple[Integers, ...], image: Pixels, placement: Placement) -> Result:
-        """Boxes in pixels of the picture, none where the network has no detection head; a classifier's classes."""
-        detections = decode_outputs(self.manifest, outputs, image, placement, self.options)
-        labels, scores = self.manifest.labels, self._scores(outputs)
-        return Result(image, placement, outputs, detections, Timing(()), labels, scores=scores)
-
-    def _scores(self, outputs: tuple[Integers, ...]) -> tuple[Score, ...]:
-        """The most probable classes; none where the network is no classifier."""
-        if not self.manifest.is_classifier:
-            return ()
-        values = to_floats(self.manifest.layers[self.manifest.output_layers[0]].output, outputs[0])
-        return classify(values, self.manifest.labels)
+        """Boxes in pixels of the picture, a class for each pixel, a classifier's classes, or the values themselves: as
+        the network ends."""
+        manifest = self.manifest
+        answer = decode_outputs(manifest, outputs, image, placement, self.options)
+        return replace(answer, outputs=outputs, labels=manifest.labels)
 
     # --- its life
 
@@ -246,19 +242,37 @@ class Detector:
 
 def decode_outputs(
     manifest: Manifest, outputs: Sequence[Integers], image: Pixels, placement: Placement, options: Options
-) -> tuple[Detection, ...]:
-    """The maps that the host reads → boxes in pixels of the picture uint8 [h, w, 3], clipped to its edges.
+) -> Result:
+    """What the maps that the host reads say of the picture uint8 [h, w, 3]; boxes are clipped to its edges.
 
-    outputs: in the order of the manifest's ``output_layers``. None where the network has no detection head.
+    outputs: in the order of the manifest's ``output_layers``.
     """
+    indices, labels = manifest.output_layers, manifest.labels
+    layers = [manifest.layers[index] for index in indices]
+    values = {
+        index: to_floats(layer.output, output) for index, layer, output in zip(indices, layers, outputs, strict=True)
+    }
+    result = Result(image, placement, tuple(outputs), (), Timing(()))
+    if manifest.is_classifier:
+        return replace(result, scores=classify(values[indices[0]], labels))
     if not manifest.heads:
-        return ()
-    place = {layer: index for index, layer in enumerate(manifest.output_layers)}
-    values = [to_floats(manifest.layers[head.layer].output, outputs[place[head.layer]]) for head in manifest.heads]
-    heads = [head.head for head in manifest.heads]
-    detections = detect(values, heads, placement, manifest.labels, options.threshold, options.overlap)
-    height, width = image.shape[:2]
-    return tuple(detection.clipped(width, height) for detection in detections)
+        return replace(result, tensors={manifest.layers[index].name: array for index, array in values.items()})
+    read = [(np.concatenate([values[layer] for layer in head.layers]), head.head) for head in manifest.heads]
+    return _with_heads(result, read, labels, options)
+
+
+def _with_heads(
+    result: Result, read: Sequence[tuple[FloatArray, Head]], labels: Sequence[str], options: Options
+) -> Result:
+    """The result with what each head sees in the values that it reads."""
+    placement = result.placement
+    masks = [segment(array, head, placement, labels) for array, head in read if head.kind == SEGMENTATION]
+    boxed = [pair for pair in read if pair[1].kind != SEGMENTATION]
+    arrays, heads = [array for array, _ in boxed], [head for _, head in boxed]
+    detections = detect(arrays, heads, placement, labels, options.threshold, options.overlap)
+    height, width = result.picture.shape[:2]
+    clipped = tuple(detection.clipped(width, height) for detection in detections)
+    return replace(result, detections=clipped, segmentation=masks[0] if masks else None)
 
 
 class _Clock:

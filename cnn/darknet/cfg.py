@@ -46,7 +46,7 @@ READ: dict[str, frozenset[str]] = {
     "shortcut": frozenset({"from", "activation"}),
     "dropout": frozenset(),
     "cost": frozenset(),
-    "softmax": frozenset({"groups"}),
+    "softmax": frozenset({"groups", "spatial"}),
     "region": frozenset({"anchors", "classes", "coords", "num", "softmax"}),
     "yolo": frozenset({"anchors", "classes", "num", "mask", "new_coords", "scale_x_y"}),
 }
@@ -66,7 +66,7 @@ NEUTRAL: dict[str, dict[str, float]] = {
     "maxpool": {"antialiasing": 0, "maxpool_depth": 0},
     "connected": {"dontload": 0, "dontloadscales": 0, "flipped": 0},
     "reorg": {"reverse": 0, "flatten": 0, "extra": 0},
-    "softmax": {"temperature": 1, "spatial": 0},
+    "softmax": {"temperature": 1},
     "region": {"background": 0},
 }
 

@@ -12,8 +12,13 @@ MOST_ANCHOR = 1_000_000
 
 
 def softmax(layers: Layers, section: Section) -> Layers:
-    """One more [softmax]; NetworkError where its groups do not divide the values that it reads."""
+    """One more [softmax], with ``spatial`` over the channels of each position: a segmentation. NetworkError where its
+    groups do not divide the values that it reads."""
     groups = section.integer("groups", 1, 1, MAX_CHANNELS)
+    if section.integer("spatial", 0, 0, 1):
+        require(groups == 1, section.source_of("groups"), "spatial=1 of [softmax] has one group, all channels")
+        op = Detection("segmentation", (), layers.shape.channels, True)
+        return layers.grown(section, "segmentation", op, layers.shape)
     values = layers.shape.values
     require(values % groups == 0, section.source_of("groups"), f"groups={groups} must divide the {values} values")
     return layers.grown(section, "softmax", Softmax(groups), layers.shape)
@@ -85,12 +90,11 @@ def _detection(
     scale: float = 1.0,
 ) -> Layers:
     classes = section.integer("classes", 20, 1, MAX_CHANNELS)
-    channels = len(anchors) * (COORDS + 1 + classes)
-    require(
-        layers.shape.channels == channels,
-        section.source_of("classes"),
-        f"[{section.kind}] with {len(anchors)} anchors and {classes} classes reads {channels} channels, "
-        f"but the layer before it gives {layers.shape.channels}; set its filters={channels}",
-    )
     op = Detection(kind, anchors, classes, softmax, COORDS, (), scale)
+    require(
+        layers.shape.channels == op.channels,
+        section.source_of("classes"),
+        f"[{section.kind}] with {len(anchors)} anchors and {classes} classes reads {op.channels} channels, "
+        f"but the layer before it gives {layers.shape.channels}; set its filters={op.channels}",
+    )
     return layers.grown(section, section.kind, op, layers.shape)

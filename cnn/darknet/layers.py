@@ -97,18 +97,18 @@ def _slid(
 
     window: rows and columns. padding: above, to the left, and below or to the right of that beside.
     """
-    (rows, columns), (top, left, more) = window, padding
-    sides = [shape.height + 2 * top + more, shape.width + 2 * left + more]
+    (rows, columns), (top, side, extra) = window, padding
+    sides = [shape.height + 2 * top + extra, shape.width + 2 * side + extra]
     require(
         sides[0] >= rows and sides[1] >= columns,
         section.source_of("size"),
         f"the {rows}×{columns} window of [{section.kind}] is larger than its padded input of "
         f"{sides[0]}×{sides[1]}; make the picture larger or the network shallower",
     )
-    height, width = ((side - size) // stride + 1 for side, size in zip(sides, window, strict=True))
+    height, width = ((length - size) // stride + 1 for length, size in zip(sides, window, strict=True))
     bottom = max(0, (height - 1) * stride + rows - top - shape.height)
-    right = max(0, (width - 1) * stride + columns - left - shape.width)
-    return Shape(shape.channels, height, width), Padding(top, left, bottom, right)
+    right = max(0, (width - 1) * stride + columns - side - shape.width)
+    return Shape(shape.channels, height, width), Padding(top, side, bottom, right)
 
 
 def _convolution(layers: Layers, section: Section) -> Layers:
@@ -118,9 +118,9 @@ def _convolution(layers: Layers, section: Section) -> Layers:
     pad = section.integer("pad", 0, 0, 1)
     padding = section.integer("padding", 0, 0, MAX_KERNEL)
     window = (section.integer("size_y", size, 1, MAX_KERNEL), section.integer("size_x", size, 1, MAX_KERNEL))
-    top, left = (side // 2 if pad else padding for side in window)
+    upper, outer = (side // 2 if pad else padding for side in window)
     groups = _groups(section, layers.shape.channels, filters)
-    shape, sides = _slid(section, layers.shape, window, stride, (top, left, 0))
+    shape, sides = _slid(section, layers.shape, window, stride, (upper, outer, 0))
     weights = _zeros(filters, layers.shape.channels // groups, *window)
     activation = section.choice("activation", "logistic", CHOICES)
     norm = _batch_norm(section, filters)

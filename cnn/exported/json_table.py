@@ -19,6 +19,7 @@ _JSON_NAMES: dict[type[Any], str] = {
     float: "a number",
     list: "a list",
     dict: "an object",
+    bool: "true or false",
 }
 
 

@@ -17,6 +17,7 @@ from cnn.network import Convolution, Dense, Input, Network, Node, Shape
 from cnn.onnx.constants import WORKED_OUT, constants_of
 from cnn.onnx.file import graph_of, open_model
 from cnn.onnx.graph import Graph, Operation, RefusedError
+from cnn.onnx.heads import METADATA, NamedHead, parse_heads, read_heads, recognised, with_heads, written_heads
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown
 from cnn.onnx.operators import BUILDERS as FLOATS
 from cnn.onnx.operators import Builder
@@ -30,6 +31,7 @@ BUILDERS: dict[str, Builder] = {**FLOATS, **INTEGERS, **QONNX}
 
 MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
+HEADS_ENDING = ".json"
 MOST_ENDS = 12
 """Tensors that a sentence names to cut at."""
 
@@ -49,14 +51,41 @@ class OnnxNetwork:
 def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, ...] = ()) -> OnnxNetwork:
     """The network of an ONNX file.
 
-    size: (width, height) of the input instead of the file's. cuts: tensors at which the network ends. Raises
+    size: (width, height) of the input instead of the file's. cuts: tensors at which the network ends, and .json files
+    of heads, which say what reads them; without any, heads of a known layout are cut off by themselves. Raises
     NetworkError: what no layer does, each operation by its name, and where to cut so that the rest maps.
     """
     try:
-        model = open_model(path, size, cuts)
-        return read_model(model, file_label(path), identifier(path.stem))
+        heads = tuple(head for name in cuts if name.endswith(HEADS_ENDING) for head in read_heads(Path(name)))
+        tensors = [name for name in cuts if not name.endswith(HEADS_ENDING)]
+        model = open_model(path, size, (*(name for head in heads for name in head.tensors), *tensors))
+        if not cuts:
+            model, heads = _own_heads(model, path, size)
+        read = read_model(model, file_label(path), identifier(path.stem), heads)
     except UnicodeDecodeError as error:  # protobuf decodes a name when it is read
         raise NetworkError(f"{file_label(path)} has a name that is no text in UTF-8: {cut(error)}") from error
+    return replace(read, data=_with_metadata(model, heads))
+
+
+def _own_heads(model: Any, path: Path, size: tuple[int, int] | None) -> tuple[Any, tuple[NamedHead, ...]]:
+    """The file's protocol buffer and the heads that it names in its metadata; else those of a layout that is known, and
+    the file cut there."""
+    named = [entry.value for entry in model.metadata_props if entry.key == METADATA]
+    if named:
+        return model, parse_heads(named[0], f"{file_label(path)}: {METADATA}")
+    heads = recognised(graph_of(model, file_label(path)))
+    if not heads:
+        return model, ()
+    return open_model(path, size, tuple(name for head in heads for name in head.tensors)), heads
+
+
+def _with_metadata(model: Any, heads: Sequence[NamedHead]) -> bytes:
+    """The bytes of the file with its heads."""
+    for place in reversed([i for i, entry in enumerate(model.metadata_props) if entry.key == METADATA]):
+        del model.metadata_props[place]
+    if heads:
+        model.metadata_props.add(key=METADATA, value=written_heads(heads))
+    return bytes(model.SerializeToString(deterministic=True))
 
 
 def network_of(model: Any, label: str, name: str) -> Network:
@@ -64,8 +93,8 @@ def network_of(model: Any, label: str, name: str) -> Network:
     return read_model(model, label, name).network
 
 
-def read_model(model: Any, label: str, name: str) -> OnnxNetwork:
-    """What a protocol buffer that stands alone holds. Errors as those of ``read_onnx``."""
+def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = ()) -> OnnxNetwork:
+    """What a protocol buffer that stands alone holds. heads: what the host reads. Errors as those of ``read_onnx``."""
     graph = graph_of(model, label)
     layers, refusals = _walked(graph, label)
     if refusals:
@@ -76,6 +105,7 @@ def read_model(model: Any, label: str, name: str) -> OnnxNetwork:
     layers = layers.pruned(graph.outputs)
     network = Network(name, _bounded(layers.nodes, label))
     _check_outputs(graph, layers, network, label)
+    network = replace(network, nodes=with_heads(layers, heads))
     quantized = integer_network(network, layers.marks) if _quantised(layers) else None
     tensors = {name: value.node for name, value in layers.values.items() if isinstance(value, Map)}
     return OnnxNetwork(network, model.SerializeToString(deterministic=True), tensors, quantized)

@@ -39,7 +39,7 @@ HEADROOM = 2.0  # the last layer may reach twice what calibration saw; INT16 has
 
 
 def tensor_types(network: Network, ranges: Ranges, activation_bits: int | Sequence[int] = 8) -> tuple[TensorType, ...]:
-    """One type a node. A host node (Softmax, Detection) has that of its input.
+    """One type a node. A host node (Softmax, Detection) has that of its first input.
 
     activation_bits: of all, or one number a node; a group has the fewest bits that one of its members may have.
     Raises QuantiseError where a concat joins the picture with a layer, or relu6 with a greater range.
@@ -65,7 +65,7 @@ def _groups(nodes: tuple[Node, ...]) -> list[int]:
 
     for i, node in enumerate(nodes):
         if isinstance(node.op, PASSES_ON + HOST):
-            for j in node.inputs:
+            for j in node.inputs if isinstance(node.op, PASSES_ON) else node.inputs[:1]:
                 low, high = sorted((find(i), find(j)))
                 parent[high] = low
     return [find(i) for i in range(len(nodes))]

@@ -17,6 +17,8 @@ import numpy.typing as npt
 from boards.errors import LONGEST_FAULT, cut, shown
 from cnn.datatype import DataType
 from cnn.network import (
+    HEADS,
+    MOST_BINS,
     MOST_SCALE,
     Concat,
     Detection,
@@ -53,7 +55,7 @@ HEADER = "network.json"
 HEADER_LIMIT = 1 << 24
 NODE_LIMIT = 4096
 TEXT_LIMIT = 1000
-LATER_OPTIONS = ("around", "bias", "order", "scale_xy")
+LATER_OPTIONS = ("around", "bias", "order", "scale_xy", "bins")
 """Options that older files lack; where they have their default they are not written."""
 
 Array = npt.NDArray[Any]
@@ -226,8 +228,8 @@ def _anchors(options: Any) -> tuple[tuple[float, float], ...]:
 
 def _kind(options: Any) -> str:
     kind: str = _get(options, "kind", str)
-    if kind not in ("region", "yolo", "scaled-yolo", "one-object"):
-        raise UnusableError(f"a detection is 'region', 'yolo', 'scaled-yolo' or 'one-object', not {shown(kind)}")
+    if kind not in HEADS:
+        raise UnusableError(f"a detection is one of {', '.join(HEADS)}, not {shown(kind)}")
     return kind
 
 
@@ -236,6 +238,13 @@ def _scale_xy(options: Any) -> float:
     if not 0 < scale <= MOST_SCALE:
         raise UnusableError(f"scale_xy is above 0 and at most {MOST_SCALE:g}, not {scale}")
     return scale
+
+
+def _bins(options: Any) -> int:
+    bins: int = _get(options, "bins", int)
+    if not 1 <= bins <= MOST_BINS:
+        raise UnusableError(f"bins are 1…{MOST_BINS}, not {bins}")
+    return bins
 
 
 def _option(name: str, kind: type[Any]) -> Callable[[Any], Any]:
@@ -252,6 +261,7 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "multipliers": lambda options: _integers(_get(options, "multipliers", list), "multipliers"),
     "scale": lambda options: float(_get(options, "scale", float)),
     "scale_xy": _scale_xy,
+    "bins": _bins,
     "softmax": _option("softmax", bool),
     **{
         name: _option(name, int)

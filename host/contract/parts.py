@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 from boards.errors import HostError, cut, shown
 from host.contract.codec import OPTIONAL, Count, OneOf, Range, read_bounded
-from host.vision.detection import Head
+from host.vision.heads.head import Head
 from host.vision.picture import FITS
 
 MANIFEST = "manifest.json"
@@ -20,6 +20,8 @@ LARGEST_BUFFER = 1 << 31  # bytes; more than any of the boards gives to contiguo
 LARGEST_SIDE = 1 << 16
 MOST_LAYERS = 4096
 MOST_PASSES = 1 << 20
+MOST_JOINED = 8
+"""Maps that one head reads."""
 MOST_FRAMES = 64
 """Of a batch."""
 LONGEST_SENTENCE = 300
@@ -83,21 +85,26 @@ class Ddr:
 
 @dataclass(frozen=True)
 class NetworkHead:
-    """A detection head reads the output of the layer with index ``layer``."""
+    """A head reads the outputs of the layers with these indices, one after the other along the channels."""
 
-    layer: int
+    layers: tuple[int, ...]
     head: Head
 
     @staticmethod
     def from_values(values: Mapping[str, Any], place: str) -> NetworkHead:
         """One object holds both. HostError where it is not usable."""
         layer = values.get("layer")
-        require(type(layer) is int and 0 <= layer < MOST_LAYERS, f"{place}.layer is the index of a layer", layer)
-        return NetworkHead(int(layer or 0), Head.from_json(values))
+        layers = values.get("layers", [layer])
+        several = isinstance(layers, list) and 1 <= len(layers) <= MOST_JOINED
+        require(several, f"{place}.layers are 1…{MOST_JOINED} indices of layers", layers)
+        for index in layers:
+            require(type(index) is int and 0 <= index < MOST_LAYERS, f"{place}.layer is the index of a layer", index)
+        return NetworkHead(tuple(layers), Head.from_json(values))
 
     def to_values(self) -> dict[str, Any]:
         """What ``from_values`` reads."""
-        return {"layer": self.layer, **self.head.to_json()}
+        place = {"layer": self.layers[0]} if len(self.layers) == 1 else {"layers": list(self.layers)}
+        return {**place, **self.head.to_json()}
 
 
 @dataclass(frozen=True)
@@ -174,11 +181,14 @@ class Manifest:
         require(0 < self.clock_mhz < 2000, "clock_mhz is 0…2000", self.clock_mhz)
         require(1 <= len(self.layers) <= MOST_LAYERS, f"there are 1…{MOST_LAYERS} layers", len(self.layers))
         for network_head in self.heads:
-            index, head = network_head.layer, network_head.head
-            require(index in self.output_layers, "a head reads one of the outputs", index)
-            require(index < len(self.layers), "a head reads one of the layers", index)
-            channels = self.layers[index].output.channels
+            for index in network_head.layers:
+                require(index in self.output_layers, "a head reads one of the outputs", index)
+                require(index < len(self.layers), "a head reads one of the layers", index)
+            outputs = [self.layers[index].output for index in network_head.layers]
+            channels, head = sum(output.channels for output in outputs), network_head.head
             require(head.channels == channels, f"a head of {channels} channels", head.channels)
+            sizes = {output.shape[1:] for output in outputs}
+            require(len(sizes) == 1, "a head reads maps of one height and width", sorted(sizes))
 
 
 def read_image(folder: Path, image: Image) -> bytes:

@@ -9,6 +9,7 @@ from typing import Annotated
 from host.contract.codec import OPTIONAL, Count, OneOf, Range
 from host.contract.parts import (
     LARGEST_BUFFER,
+    MOST_LAYERS,
     Image,
     Layer,
     Manifest,
@@ -165,7 +166,8 @@ class SystolicManifest(Manifest):
     """Everything that is known of a design of the systolic style.
 
     maps_bytes: of the arena of all maps. word_bytes, weight_word_bytes: of a word of maps and of weights in DDR.
-    program_cycles: of a start, modelled: fetching its passes, which modelled_cycles of a layer are without.
+    program_cycles: of a start, modelled: fetching its passes, which modelled_cycles of a layer are without. outputs:
+    layers whose maps the host reads without a head, where they are not the last one alone.
     """
 
     style = "systolic"
@@ -180,6 +182,7 @@ class SystolicManifest(Manifest):
     pass_words: Annotated[int, Range(1, 1024)]
     pass_fields: PassFields
     program_cycles: Annotated[int, Range(0, 1 << 48)] = field(default=0, metadata=OPTIONAL)
+    outputs: tuple[Annotated[int, Range(0, MOST_LAYERS - 1)], ...] = field(default=(), metadata=OPTIONAL)
     check: SystolicCheck
 
     @property
@@ -207,8 +210,9 @@ class SystolicManifest(Manifest):
 
     @property
     def output_layers(self) -> tuple[int, ...]:
-        """Those of the heads, or the last one."""
-        return tuple(dict.fromkeys(head.layer for head in self.heads)) or (len(self.layers) - 1,)
+        """Those of the heads, then those that no head reads; the last one where neither is told."""
+        read = (layer for head in self.heads for layer in head.layers)
+        return tuple(dict.fromkeys((*read, *self.outputs))) or (len(self.layers) - 1,)
 
     def layer_of_pass(self, index: int) -> SystolicLayer | None:
         """The layer whose pass ``index`` is, counted within one start."""
@@ -216,6 +220,8 @@ class SystolicManifest(Manifest):
 
     def validate(self) -> None:
         """HostError where the values do not agree with each other."""
+        for index in self.outputs:
+            require(index < len(self.layers), "outputs are layers", index)
         super().validate()
         weights = self.images.weights
         require(self.array.weight_ports == len(weights), "each weight port has an image", len(weights))

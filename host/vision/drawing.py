@@ -6,17 +6,19 @@ import colorsys
 import io
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
 from boards.errors import HostError
 from host.arguments import check_pixels
 from host.vision.detection import Detection, Score
+from host.vision.heads.segmentation import Segmentation
 from host.vision.picture import Pixels
 from host.whole_file import check_whole, write_whole
 
@@ -24,6 +26,10 @@ Colour = tuple[int, int, int]
 Size = tuple[int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
+ARRAYS = ".npz"
+"""The ending of a file of tensors, which is written instead of a drawing."""
+MOST_CAPTIONS = 12
+"""Classes that are named in the corner."""
 _LONGEST_LABEL = 40  # characters
 _NO_CHARACTER = "\U0010ffff"  # never assigned: drawn as the font's box for what it lacks
 _NEAREST = 0  # as Pillow before 9.1 has it too
@@ -32,15 +38,23 @@ _SHADES = ((0.85, 0.95), (0.55, 1.0), (0.9, 0.7))  # saturation and value
 
 
 def draw(
-    picture: Pixels, detections: Sequence[Detection], labels: Sequence[str] = (), scores: Sequence[Score] = ()
+    picture: Pixels,
+    detections: Sequence[Detection],
+    labels: Sequence[str] = (),
+    scores: Sequence[Score] = (),
+    segmentation: Segmentation | None = None,
 ) -> Pixels:
     """A copy of the picture, uint8 [height, width, 3], with the detections drawn in, and the scores in its corner.
 
-    Boxes are clipped to the picture; labels lie above all boxes and the most probable on top. A class has
-    one colour in every picture (``labels``: see ``class_colour``). Any label can be drawn: line breaks become
-    spaces, what the font lacks becomes a question mark.
+    Of a segmentation every pixel takes half the colour of its class, and the classes stand in the corner. Boxes are
+    clipped to the picture; labels lie above all boxes and the most probable on top. A class has one colour in every
+    picture (``labels``: see ``class_colour``). Any label can be drawn: line breaks become spaces, what the font lacks
+    becomes a question mark.
     """
     check_pixels(picture)
+    if segmentation is not None:
+        picture = _coloured(picture, segmentation, labels)
+        scores = [*scores, *(Score(part.label, part.share, part.index) for part in segmentation.segments)]
     image = Image.fromarray(picture)
     canvas = ImageDraw.Draw(image)
     shorter = min(image.size)
@@ -57,9 +71,16 @@ def draw(
         above = partial(_tag_position, _on_picture(detection, image.size), image.size)
         _draw_label(canvas, caption(detection), above, class_colour(detection.label, labels), style)
     row = 0
-    for score in scores:
+    for score in scores[:MOST_CAPTIONS]:
         row = _draw_label(canvas, caption(score), partial(_below, row), class_colour(score.label, labels), style)
     return np.array(image)
+
+
+def _coloured(picture: Pixels, segmentation: Segmentation, labels: Sequence[str]) -> Pixels:
+    colours = np.zeros((max(part.index for part in segmentation.segments) + 1, 3), np.uint8)
+    for part in segmentation.segments:
+        colours[part.index] = class_colour(part.label, labels)
+    return np.asarray(picture // 2 + colours[segmentation.classes] // 2, np.uint8)
 
 
 def class_colour(label: str, labels: Sequence[str] = ()) -> Colour:
@@ -186,10 +207,19 @@ def save_picture(image: Image.Image, path: Path) -> None:
         write_whole(path, _encoded(image, path))
 
 
-def check_picture(path: Path) -> None:
-    """HostError where ``save_picture`` would refuse: worth asking before long work."""
+def save_arrays(arrays: Mapping[str, npt.NDArray[np.float32]], path: Path) -> None:
+    """As .npz, by name, whole or not at all. HostError where it cannot be written."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **dict(arrays))  # type: ignore[arg-type]  # a name may be that of an option
     with _refusal(path):
-        _encoded(Image.new("RGB", (1, 1)), path)
+        write_whole(path, buffer.getvalue())
+
+
+def check_picture(path: Path) -> None:
+    """HostError where ``save_picture`` or ``save_arrays`` would refuse: worth asking before long work."""
+    with _refusal(path):
+        if path.suffix != ARRAYS:
+            _encoded(Image.new("RGB", (1, 1)), path)
         check_whole(path)
 
 

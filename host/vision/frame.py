@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from boards.errors import HostError
 from host import arguments
 from host.vision.detection import Detection, Score
-from host.vision.drawing import draw, save_picture
+from host.vision.drawing import ARRAYS, draw, save_arrays, save_picture
+from host.vision.heads.segmentation import Segmentation
 from host.vision.picture import Pixels
 from host.vision.placement import Placement
 
@@ -62,7 +65,8 @@ class Result:
     """picture uint8 [height, width, 3]; detections in its pixels, clipped to its edges.
 
     outputs: the integers [channels, height, width] of every map that the host reads, heads first to last. scores: of a
-    classifier, the most probable classes.
+    classifier, the most probable classes. segmentation: a class for each pixel, of a network that tells one. tensors:
+    of a network without a head, the values float32 [channels, height, width] of each map by its layer's name.
     """
 
     picture: Pixels
@@ -73,18 +77,34 @@ class Result:
     labels: tuple[str, ...] = ()
     index: int = 0
     scores: tuple[Score, ...] = ()
+    segmentation: Segmentation | None = None
+    tensors: Mapping[str, npt.NDArray[np.float32]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         height, width = self.picture.shape[:2]
-        answers: tuple[Detection | Score, ...] = (*self.detections, *self.scores)
-        labels = ", ".join(f"{each.label} {each.probability:.0%}" for each in answers[:_NAMED])
-        more_of_them = f" and {len(answers) - _NAMED} more" if len(answers) > _NAMED else ""
-        return f"Result(frame {self.index}, {width} × {height}: {labels or 'nothing'}{more_of_them})"
+        labels = self.summary(_NAMED)
+        return f"Result(frame {self.index}, {width} × {height}: {labels or 'nothing'})"
+
+    def summary(self, limit: int | None = None) -> str:
+        """Labels with their probabilities or shares, or the names of tensors, in a line: ``limit`` of them, or all."""
+        answers = [(detection.label, detection.probability) for detection in self.detections]
+        answers += [(score.label, score.probability) for score in self.scores]
+        answers += [(part.label, part.share) for part in (self.segmentation.segments if self.segmentation else ())]
+        texts = [f"{label} {share:.0%}" for label, share in answers]
+        texts = texts or [f"{name} {'×'.join(map(str, array.shape))}" for name, array in self.tensors.items()]
+        more_of_them = f" and {len(texts) - limit} more" if limit is not None and len(texts) > limit else ""
+        return ", ".join(texts[:limit]) + more_of_them
 
     def draw(self) -> Image.Image:
-        """The picture with its boxes, or its classes; a notebook shows it."""
-        return Image.fromarray(draw(self.picture, self.detections, self.labels, self.scores))
+        """The picture with its boxes, its classes, or its pixels in the colours of theirs; a notebook shows it."""
+        return Image.fromarray(draw(self.picture, self.detections, self.labels, self.scores, self.segmentation))
 
     def save(self, path: Path | str) -> None:
-        """By the file's ending; HostError where it cannot be written."""
-        save_picture(self.draw(), arguments.path("the file", path))
+        """The drawing by the file's ending, or the tensors as .npz; HostError where it cannot be written."""
+        path = arguments.path("the file", path)
+        if path.suffix != ARRAYS:
+            save_picture(self.draw(), path)
+        elif self.tensors:
+            save_arrays(self.tensors, path)
+        else:
+            raise HostError(f"{path} would hold tensors, and this network has a head that is decoded; choose FILE.png")

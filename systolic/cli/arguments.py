@@ -87,7 +87,11 @@ def calibration_from(options: argparse.Namespace) -> Calibration:
 def add_cut(parser: argparse.ArgumentParser) -> None:
     """``--cut``, once."""
     parser.add_argument(
-        "--cut", nargs="+", default=[], metavar="TENSOR", help="end an .onnx file here; the host does what is behind"
+        "--cut",
+        nargs="+",
+        default=[],
+        metavar="TENSOR",
+        help="end an .onnx file at these tensors, or at those of a file of heads, .json; the host does what is behind",
     )
 
 

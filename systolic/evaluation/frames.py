@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,8 @@ from cnn.network import FloatArray, Network
 from cnn.quantisation.fidelity import heads
 from cnn.quantized import QuantizedNetwork
 from host.vision.channels import load_frame, network_input, to_draw_on
-from host.vision.detection import Detection, Head, Score, classify, detect
+from host.vision.detection import Detection, Score, classify, detect
+from host.vision.heads.head import SEGMENTATION, Head
 from host.vision.placement import Placement
 from systolic.manifest import head_of
 
@@ -38,10 +39,11 @@ class Subject:
     overlap: float
 
     @cached_property
-    def heads(self) -> tuple[tuple[int, Head], ...]:
-        """Each detection head with the node that it reads."""
+    def heads(self) -> tuple[tuple[tuple[int, ...], Head], ...]:
+        """Each head that gives boxes, with the nodes that it reads."""
         nodes = self.network.nodes
-        return tuple((node.inputs[0], head_of(node.op)) for node in nodes if isinstance(node.op, DetectionHead))
+        read = ((node.inputs, head_of(node.op)) for node in nodes if isinstance(node.op, DetectionHead))
+        return tuple((sources, head) for sources, head in read if head.kind != SEGMENTATION)
 
     @cached_property
     def outputs(self) -> tuple[int, ...]:
@@ -116,7 +118,7 @@ def compute(subject: Subject, path: Path) -> Frame:
 def golden_outputs(subject: Subject, pixels: npt.NDArray[np.uint8]) -> dict[int, FloatArray]:
     """By node, what the host reads of the golden model, as floats."""
     integers = run_integer(subject.quantised, pixels)
-    read = {*subject.outputs, *(node for node, _ in subject.heads)}
+    read = {*subject.outputs, *(node for sources, _ in subject.heads for node in sources)}
     return {
         node: dequantise(array, subject.quantised.nodes[node].type)
         for node in read
@@ -129,7 +131,7 @@ def see(subject: Subject, values: Mapping[int, FloatArray], placement: Placement
     labels = subject.network.labels
     if subject.is_classifier:
         return Seen(scores=classify(values[subject.outputs[0]], labels))
-    outputs: Sequence[FloatArray] = [values[node] for node, _ in subject.heads]
+    outputs = [np.concatenate([values[node] for node in sources]) for sources, _ in subject.heads]
     kinds = [head for _, head in subject.heads]
     boxes = detect(outputs, kinds, placement, labels, LEAST_PROBABILITY, subject.overlap)
     size = placement.picture_width, placement.picture_height

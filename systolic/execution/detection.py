@@ -10,9 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from boards.errors import HostError
 from host import Options, open_detector
-from host.contract.manifest import read_manifest
 from host.detector import Detector
 from systolic.execution.build import Variant, build
 
@@ -23,15 +21,9 @@ def detector_of(
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     tell: Callable[[str], None] = lambda _: None,
 ) -> Detector:
-    """A detector on a generated folder, compiled first; to be closed. HostError where the network has no head
-    and is no classifier.
+    """A detector on a generated folder, compiled first; to be closed.
 
     variant: another than the native library is executed on a simulated board, or by itself, and never on a board.
     """
-    manifest = read_manifest(folder)
-    if not (manifest.heads or manifest.is_classifier):
-        raise HostError(
-            f"{manifest.network} has no head to decode and is no classifier; systolic simulate shows its layers"
-        )
     library = build(folder, variant, tell)
     return open_detector(folder, options if variant == Variant() else replace(options, library=library))

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from boards.errors import HostError
 from host import Options
@@ -19,21 +20,23 @@ from host.vision.measured import Measured
 from host.vision.video import VIDEOS, Video, check_video, record
 from host.whole_file import check_whole, write_whole
 from systolic.execution.detection import detector_of
+from systolic.execution.run import seen_values
 from systolic.pictures import pictures_in
 from systolic.styles.style import CycleReport
 
 
 @dataclass(frozen=True)
 class FrameBoxes:
-    """The boxes of one frame, or the classes. source: its file; number: of the frame in a video, from 0, None of a
-    picture."""
+    """What was seen on one frame. source: its file; number: of the frame in a video, from 0, None of a picture.
+    seen: the answer as ``seen_values`` has it; the picture itself is not held."""
 
     source: Path
     number: int | None
     width: int
     height: int
     detections: tuple[Detection, ...]
-    scores: tuple[Score, ...] = ()
+    scores: tuple[Score, ...]
+    seen: Mapping[str, Any]
 
     @property
     def name(self) -> str:
@@ -101,7 +104,7 @@ def _stream_video(
 
 def _boxes(result: Result, source: Path, number: int | None) -> FrameBoxes:
     height, width = result.picture.shape[:2]
-    return FrameBoxes(source, number, width, height, result.detections, result.scores)
+    return FrameBoxes(source, number, width, height, result.detections, result.scores, seen_values(result))
 
 
 def _check_folder(output: Path, source: Path) -> None:

@@ -15,7 +15,7 @@ from cnn.integer_model import run_integer
 from host import Options
 from host.vision.channels import load_frame, network_input
 from host.vision.detection import OVERLAP, THRESHOLD, Detection, Score
-from host.vision.drawing import draw, save_picture
+from host.vision.frame import Result
 from host.vision.picture import Pixels
 from host.vision.placement import Placement
 from systolic.execution.build import Variant
@@ -24,17 +24,30 @@ from systolic.execution.simulation import Simulation, compared
 from systolic.report.tables import Cell, table
 from systolic.styles.style import OpenedDesign
 
+HEADLESS = "no head to decode: these are the values of the last layers; -o FILE.npz writes them, by these names"
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """picture: uint8 [height, width, 3]. detections: in its pixels, clipped to its edges. labels: of the classes.
-    simulation: of the layers whose maps the host reads. scores: of a classifier, the most probable classes."""
+    """simulation: of the layers whose maps the host reads. result: as the host decoded it, whatever head there is."""
 
-    picture: Pixels
-    detections: tuple[Detection, ...]
+    result: Result
     simulation: Simulation
-    labels: tuple[str, ...] = ()
-    scores: tuple[Score, ...] = ()
+
+    @property
+    def picture(self) -> Pixels:
+        """uint8 [height, width, 3]."""
+        return self.result.picture
+
+    @property
+    def detections(self) -> tuple[Detection, ...]:
+        """In pixels of the picture, clipped to its edges."""
+        return self.result.detections
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        """Of a classifier, the most probable classes."""
+        return self.result.scores
 
     @property
     def mismatches(self) -> int:
@@ -42,24 +55,30 @@ class Run:
         return self.simulation.mismatches
 
     def draw(self) -> Image.Image:
-        """The picture with its boxes, or its classes; a notebook shows it."""
-        return Image.fromarray(draw(self.picture, self.detections, self.labels, self.scores))
+        """The picture with its answer drawn in; a notebook shows it."""
+        return self.result.draw()
 
     def save(self, path: Path | str) -> None:
-        """By the file's ending. HostError where it cannot be written."""
-        save_picture(self.draw(), Path(path))
+        """By the file's ending, .npz for the values of a network without a head. HostError where it cannot be
+        written."""
+        self.result.save(path)
 
     def values(self) -> dict[str, Any]:
-        """{width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}, of a classifier
-        classes: [{label, probability}] instead of detections."""
+        """{width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}; instead of detections
+        what ``seen_values`` says of another network."""
         height, width = self.picture.shape[:2]
-        answer = seen_values(self.detections, self.scores)
-        return {"width": width, "height": height, **answer, "mismatches": self.mismatches}
+        return {"width": width, "height": height, **seen_values(self.result), "mismatches": self.mismatches}
 
     def text(self) -> str:
         """A table for a terminal."""
         if self.scores:
             return table(("class", "probability"), [[score.label, score.probability] for score in self.scores])
+        if self.result.segmentation is not None:
+            parts = self.result.segmentation.segments
+            return table(("class", "share of the picture"), [[part.label, part.share] for part in parts])
+        if self.result.tensors:
+            told = [list(entry.values()) for entry in _tensor_values(self.result)]
+            return f"{table(('tensor', 'sides', 'least', 'greatest'), told)}\n\n{HEADLESS}"
         rows: list[list[Cell]] = [
             [answer.label, answer.probability, *(round(edge) for edge in answer.box)] for answer in self.detections
         ]
@@ -76,16 +95,32 @@ class Run:
         from base64 import b64encode
 
         picture = b64encode(self._repr_png_()).decode()
-        answers: tuple[Detection | Score, ...] = (*self.detections, *self.scores)
-        names = ", ".join(f"{escape(answer.label)} {answer.probability:.1%}" for answer in answers)
-        return f'<img src="data:image/png;base64,{picture}"><p>{names or "no object found"}</p>'
+        return f'<img src="data:image/png;base64,{picture}"><p>{escape(self.result.summary() or "no object found")}</p>'
 
 
-def seen_values(detections: tuple[Detection, ...], scores: tuple[Score, ...]) -> dict[str, Any]:
-    """{detections} or, of a classifier, {classes}: a JSON object each."""
-    if not scores:
-        return {"detections": detection_values(detections)}
-    return {"classes": [{"label": score.label, "probability": round(score.probability, 4)} for score in scores]}
+def seen_values(result: Result) -> dict[str, Any]:
+    """{detections}; of a classifier {classes: [{label, probability}]}, of a segmentation {segments: [{label, share}]},
+    of a network without a head {tensors: [{name, sides, least, greatest}]}."""
+    if result.scores:
+        return {"classes": [{"label": each.label, "probability": round(each.probability, 4)} for each in result.scores]}
+    if result.segmentation is not None:
+        parts = result.segmentation.segments
+        return {"segments": [{"label": part.label, "share": round(part.share, 4)} for part in parts]}
+    if result.tensors:
+        return {"tensors": _tensor_values(result)}
+    return {"detections": detection_values(result.detections)}
+
+
+def _tensor_values(result: Result) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "sides": "×".join(map(str, array.shape)),
+            "least": round(float(array.min()), 4),
+            "greatest": round(float(array.max()), 4),
+        }
+        for name, array in result.tensors.items()
+    ]
 
 
 def detection_values(detections: tuple[Detection, ...]) -> list[dict[str, Any]]:
@@ -116,7 +151,7 @@ def run(
     """One picture, a file or uint8 [height, width, 3], through the host's own code, and what the host reads compared
     with the golden model.
 
-    HostError where the network has no head and is no classifier, PictureError for a file that is no picture.
+    PictureError for a file that is no picture.
     """
     manifest, built = design.manifest, variant or Variant()
     frame = load_frame(picture) if isinstance(picture, Path) else picture
@@ -127,4 +162,4 @@ def run(
     golden = run_integer(design.network, fit_picture(design, frame)[0])
     layers = [manifest.layers[index] for index in manifest.output_layers]
     simulation = compared(golden, layers, result.outputs, built)
-    return Run(result.picture, result.detections, simulation, tuple(manifest.labels), result.scores)
+    return Run(result, simulation)

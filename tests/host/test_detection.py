@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from boards.errors import HostError
-from host.vision.detection import Detection, Head, decode_one_object, decode_region, decode_yolo, detect, suppress
+from host.vision.detection import Detection, detect, suppress
+from host.vision.heads.anchored import decode_one_object, decode_region, decode_yolo
+from host.vision.heads.head import Head
 from host.vision.picture import load_picture, resize
 from host.vision.placement import Placement
 
@@ -208,7 +210,11 @@ def test_a_head_goes_through_json() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "sentence"),
     [
-        ("kind", "ssd", "a head is of kind 'region', 'yolo', 'scaled-yolo', 'one-object', not 'ssd'"),
+        (
+            "kind",
+            "sdd",
+            "a head is of kind 'region', 'yolo', .*, 'anchor-free', 'ssd', 'segmentation', not 'sdd'",
+        ),
         ("scale_xy", 0, r"scale_xy of a head is above 0 and at most 10, not 0\.0"),
         ("scale_xy", float("nan"), "scale_xy of a head is above 0 and at most 10, not nan"),
         ("coords", 5, "a head has 4 coordinates a box, not 5"),
@@ -278,7 +284,10 @@ def test_the_bias_of_a_head_is_added_to_its_channels(kind: str) -> None:
 def test_a_bias_has_a_number_for_each_channel() -> None:
     with pytest.raises(HostError, match="the bias of a head is 6 finite numbers or none"):
         Head("one-object", ((20.0, 20.0),), 1, bias=(1.0, 2.0))
-    with pytest.raises(HostError, match="kind 'region', 'yolo', 'scaled-yolo', 'one-object', not 'two'"):
+    with pytest.raises(
+        HostError,
+        match="kind 'region', 'yolo', 'scaled-yolo', 'one-object', 'anchor-free', 'ssd', 'segmentation', not 'two'",
+    ):
         Head("two", ((20.0, 20.0),), 1)
 
 

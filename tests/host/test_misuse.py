@@ -19,8 +19,9 @@ from host.designs import find_design
 from host.opened import open_executed
 from host.options import Options
 from host.simulated.faults import Fault
-from host.vision.detection import Head, detect
+from host.vision.detection import detect
 from host.vision.drawing import draw
+from host.vision.heads.head import Head
 from host.vision.picture import FITS, load_picture
 from host.vision.placement import Placement
 from tests.host.hardware import Open, faulty

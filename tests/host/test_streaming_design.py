@@ -16,7 +16,8 @@ import pytest
 from boards.errors import HostError, SimulationError
 from cnn.integer_model import run_integer
 from host.contract.tensors import to_floats
-from host.vision.detection import Head, detect
+from host.vision.detection import detect
+from host.vision.heads.head import Head
 from host.vision.placement import Placement
 from systolic.designs import design as design_of
 from systolic.execution.build import build

@@ -36,6 +36,7 @@ SIZES = {
     "mobilenet-v1": (32, 32),
     "mobilenet-v2": (32, 32),
     "squeezenet": (48, 48),
+    "unet-small": (32, 32),
     "yolo-fastest": (64, 64),
     "yolov3-tiny": (64, 64),
     "yolov4-tiny": (64, 64),

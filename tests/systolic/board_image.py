@@ -35,7 +35,7 @@ def decoded(folder: Path) -> list[list[object]]:
     pixels, placement = resize(picture, manifest.input.height, manifest.input.width)
     assert (pixels.transpose(1, 2, 0) == picture).all()
     maps = list(golden_maps(manifest, folder))
-    values = [to_floats(manifest.layers[one.layer].output, maps[one.layer]) for one in manifest.heads]
+    values = [to_floats(manifest.layers[one.layers[0]].output, maps[one.layers[0]]) for one in manifest.heads]
     heads = [one.head for one in manifest.heads]
     found = detect(values, heads, placement, manifest.labels, 0.01, 0.5)
     return [[one.label, round(one.probability, 9), *(round(float(side), 6) for side in one.box)] for one in found]

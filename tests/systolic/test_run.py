@@ -130,11 +130,29 @@ def test_a_picture_that_is_none_and_one_that_is_cut_off(tiny: SystolicDesign, ph
 def test_a_network_without_a_head(tmp_path: Path, photograph: Path) -> None:
     network = start(3, 8, 8).convolution(8).network("headless")
     write(design_of(network, Array(4, 8, 8)), tmp_path / "design")
-    with pytest.raises(HostError) as caught:
-        run(open_design(tmp_path / "design"), photograph)
-    assert (
-        str(caught.value) == "headless has no head to decode and is no classifier; systolic simulate shows its layers"
-    )
+    found = run(open_design(tmp_path / "design"), photograph)
+    (integers,) = found.result.outputs
+    assert list(found.result.tensors) == ["conv1"]
+    scale = network.nodes[1].type.scale
+    np.testing.assert_allclose(found.result.tensors["conv1"], integers * np.float32(scale), rtol=1e-6)
+    assert "no head to decode: these are the values of the last layers" in found.text()
+    assert repr(found.result).endswith("conv1 8×8×8)")
+    assert found.values()["tensors"][0] == {
+        "name": "conv1",
+        "sides": "8×8×8",
+        "least": round(float(found.result.tensors["conv1"].min()), 4),
+        "greatest": round(float(found.result.tensors["conv1"].max()), 4),
+    }
+    found.save(tmp_path / "maps.npz")
+    with np.load(tmp_path / "maps.npz") as maps:
+        np.testing.assert_array_equal(maps["conv1"], found.result.tensors["conv1"])
+
+
+def test_only_a_network_without_a_head_has_tensors_to_write(
+    tiny: SystolicDesign, photograph: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(HostError, match="would hold tensors, and this network has a head that is decoded; choose FILE"):
+        run(tiny, photograph).save(tmp_path / "maps.npz")
 
 
 def test_the_annotated_picture_shows_its_boxes(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:

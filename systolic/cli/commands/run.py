@@ -13,7 +13,7 @@ from systolic.cli.arguments import Parsers, add_json, command
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.execution.frames import FrameBoxes, is_many, run_frames
-from systolic.execution.run import Run, seen_values
+from systolic.execution.run import Run
 from systolic.execution.run import run as run_picture
 from systolic.report.tables import Cell, table
 from systolic.styles.registry import open_design
@@ -50,10 +50,10 @@ def add(parsers: Parsers) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}, of a
-    classifier classes: [{label, probability}] instead of detections; for a
-    folder or a video {frames: [the same without mismatches, of a video with its number "frame"], frames_per_second,
-    seconds_by_stage, bound_by, label}."""
+    """JSON: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}; instead of
+    detections of a classifier classes: [{label, probability}], of a segmentation segments: [{label, share}], of a
+    network without a head tensors: [{name, sides, least, greatest}]; for a folder or a video {frames: [the same
+    without mismatches, of a video with its number "frame"], frames_per_second, seconds_by_stage, bound_by, label}."""
     for name in ("threshold", "overlap"):
         share = getattr(options, name)
         if not 0 <= share <= 1:
@@ -109,5 +109,4 @@ def _run_frames(options: argparse.Namespace) -> int:
 
 def _frame_values(frame: FrameBoxes) -> dict[str, object]:
     number = {} if frame.number is None else {"frame": frame.number}
-    answer = seen_values(frame.detections, frame.scores)
-    return {"picture": str(frame.source), **number, "width": frame.width, "height": frame.height, **answer}
+    return {"picture": str(frame.source), **number, "width": frame.width, "height": frame.height, **frame.seen}

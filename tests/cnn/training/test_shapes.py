@@ -22,7 +22,8 @@ from cnn.quantized import QuantizedNetwork
 from cnn.training.precision import Precision, mean_average_precision, wholly_right
 from cnn.training.samples import SAMPLES, truth
 from cnn.training.scenes import Scene, letterboxed
-from host.vision.detection import Head, detect
+from host.vision.detection import detect
+from host.vision.heads.head import Head
 from host.vision.picture import letterbox, load_picture
 from tests.kinds import as_kind
 

@@ -44,7 +44,7 @@ from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
 from scheduler.systolic.schedule import SystolicSchedule
 from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
-from systolic.manifest import heads
+from systolic.manifest import heads, outputs
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.vector import make_vector
 from systolic.styles.systolic.mapping import SystolicMapping
@@ -203,6 +203,7 @@ def manifest(
     """
     schedule = mapping.schedule
     network, array = schedule.network, schedule.array
+    layer_of = {scheduled.layer.output: i for i, scheduled in enumerate(schedule.layers)}
     return SystolicManifest(
         network=network.name,
         labels=tuple(network.labels),
@@ -222,7 +223,8 @@ def manifest(
             row_bytes=program.maps[0].row_words * array.word_bytes,
         ),
         layers=tuple(_layer(schedule, program, index, layer) for index, layer in enumerate(mapping.cost.layers)),
-        heads=heads(network, {scheduled.layer.output: i for i, scheduled in enumerate(schedule.layers)}),
+        heads=heads(network, layer_of),
+        outputs=outputs(network, layer_of),
         array=SystolicArray(**asdict(array)),
         word_bytes=array.word_bytes,
         weight_word_bytes=array.word_bytes * array.weight_words,

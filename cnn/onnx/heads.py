@@ -1,0 +1,192 @@
+"""Which heads read the tensors at which an ONNX network ends: told by a file beside it, or known by their layout.
+
+A file of heads is JSON: {"heads": [{"kind", "tensors", "classes", …}]}. A file that stands alone keeps them in its
+metadata, so that it gives the same network again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boards.errors import LONGEST_FAULT, NetworkError, cut, listed, shown
+from cnn.darknet.cfg import file_label, read_text
+from cnn.exported.json_table import JsonTable, is_number
+from cnn.limits import MAX_CHANNELS
+from cnn.network import HEADS, MOST_BINS, MOST_SCALE, Detection, Node, Shape
+from cnn.onnx.graph import Graph, Operation
+from cnn.onnx.layers import NO_PADDING, Layers, Map
+
+METADATA = "systolic.heads"
+TEXT_LIMIT = 1 << 20
+MOST_HEADS = 64
+MOST_TENSORS = 8
+"""Of a head."""
+WITHOUT_ANCHORS = ("anchor-free", "segmentation")
+
+
+@dataclass(frozen=True)
+class NamedHead:
+    """A head and the tensors that it reads, one after the other along the channels. classes: 0 where they are what the
+    channels leave."""
+
+    kind: str
+    tensors: tuple[str, ...]
+    classes: int = 0
+    anchors: tuple[tuple[float, float], ...] = ()
+    softmax: bool = False
+    scale_xy: float = 1.0
+    bins: int = 1
+
+
+def read_heads(path: Path) -> tuple[NamedHead, ...]:
+    """The heads in a JSON file; NetworkError names file, head and key."""
+    return parse_heads(read_text(path, TEXT_LIMIT, "file of heads"), file_label(path))
+
+
+def parse_heads(text: str, file: str) -> tuple[NamedHead, ...]:
+    """As ``read_heads``, from the text itself; ``file`` is what errors call it."""
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NetworkError(f"{file} must be JSON text: {cut(error, LONGEST_FAULT)}") from error
+    table = JsonTable(values, file)
+    entries = table.get("heads", list)
+    table.finish()
+    if not 1 <= len(entries) <= MOST_HEADS:
+        raise NetworkError(f"{file}: 'heads' must be 1…{MOST_HEADS} of them, not {len(entries)}")
+    return tuple(_head(JsonTable(entry, f"{file}: head {number}")) for number, entry in enumerate(entries, 1))
+
+
+def _head(table: JsonTable) -> NamedHead:
+    kind = table.choice("kind", HEADS, None)
+    tensors = table.get("tensors", list)
+    if not (1 <= len(tensors) <= MOST_TENSORS and all(isinstance(name, str) and name for name in tensors)):
+        raise NetworkError(f"{table.source}: 'tensors' must be 1…{MOST_TENSORS} names, not {shown(tensors)}")
+    head = NamedHead(
+        kind,
+        tuple(tensors),
+        table.integer("classes", 0, MAX_CHANNELS, 0),
+        _anchors(table, kind),
+        table.get("softmax", bool, False),
+        table.number("scale_xy", 1e-3, MOST_SCALE, 1.0),
+        table.integer("bins", 1, MOST_BINS, 1),
+    )
+    table.finish()
+    return head
+
+
+def _anchors(table: JsonTable, kind: str) -> tuple[tuple[float, float], ...]:
+    anchors = table.get("anchors", list, [])
+    fits = all(
+        isinstance(pair, list) and len(pair) == 2 and all(is_number(side) and 0 < side < 1e6 for side in pair)
+        for pair in anchors
+    )
+    if not fits or len(anchors) > MAX_CHANNELS:
+        raise NetworkError(f"{table.source}: 'anchors' must be pairs of numbers above 0, not {shown(anchors)}")
+    if bool(anchors) == (kind in WITHOUT_ANCHORS):
+        needed = "no 'anchors'" if anchors else "'anchors', a width and a height each"
+        raise NetworkError(f"{table.source}: a head of kind {kind} needs {needed}")
+    return tuple((float(width), float(height)) for width, height in anchors)
+
+
+def written_heads(heads: Sequence[NamedHead]) -> str:
+    """What ``parse_heads`` reads."""
+    return json.dumps({"heads": [asdict(head) for head in heads]})
+
+
+# --- nodes -----------------------------------------------------------------------------------------------------------
+
+
+def with_heads(layers: Layers, heads: Sequence[NamedHead]) -> tuple[Node, ...]:
+    """The network's nodes and a ``Detection`` for each head; NetworkError where its maps are not what it reads."""
+    nodes = layers.nodes
+    for number, head in enumerate(heads, 1):
+        nodes = (*nodes, _node(layers, head, f"{layers.label}: head {number}", f"{head.kind}{number}"))
+    return nodes
+
+
+def _node(layers: Layers, head: NamedHead, source: str, name: str) -> Node:
+    maps = _maps(layers, head, source)
+    shapes = [layers.nodes[node].shape for node in maps]
+    channels = sum(shape.channels for shape in shapes)
+    classes = head.classes or _classes(head, channels)
+    op = Detection(head.kind, head.anchors, classes, head.softmax, 4, (), head.scale_xy, head.bins)
+    if classes < 1 or channels != op.channels:
+        raise NetworkError(
+            f"{source}: {listed(head.tensors)} have {channels} channels, and a head of kind {head.kind}, "
+            f"{len(head.anchors)} anchors, {classes} classes and {head.bins} bins reads {op.channels}"
+        )
+    shape = Shape(channels, shapes[0].height, shapes[0].width)
+    return Node(name.replace("-", "_"), op, maps, shape, source)
+
+
+def _maps(layers: Layers, head: NamedHead, source: str) -> tuple[int, ...]:
+    """The nodes whose maps the head reads."""
+    values = [layers.value(tensor) for tensor in head.tensors]
+    maps = tuple(value.node for value in values if isinstance(value, Map) and value.padding == NO_PADDING)
+    sizes = {(layers.nodes[node].shape.height, layers.nodes[node].shape.width) for node in maps}
+    if len(maps) < len(values) or len(sizes) > 1:
+        raise NetworkError(f"{source} reads maps of one height and width, and {listed(head.tensors)} are none")
+    return maps
+
+
+def _classes(head: NamedHead, channels: int) -> int:
+    """What the channels leave for classes."""
+    empty = Detection(head.kind, head.anchors, 0, head.softmax, 4, (), head.scale_xy, head.bins)
+    return (channels - empty.channels) // max(1, len(head.anchors))
+
+
+# --- known layouts ---------------------------------------------------------------------------------------------------
+
+
+def recognised(graph: Graph) -> tuple[NamedHead, ...]:
+    """The heads of an ultralytics export (YOLOv8, YOLOv11 and their kin), () where the layout is another.
+
+    Its mark is the convolution with the weights 0, 1, 2 … that takes the mean of a distribution. What it reads is
+    followed back, through views of one input, to the concat of all sizes; of each size a box map and a class map are
+    joined there.
+    """
+    producers = {name: operation for operation in graph.operations for name in operation.outputs}
+    for operation in graph.operations:
+        bins = _expectation(operation, graph.constants)
+        if bins:
+            joined = _followed(operation.inputs[0], producers)
+            heads = [_of_size(name, producers, bins) for name in joined.inputs] if joined else []
+            return tuple(head for head in heads if head) if heads and all(heads) else ()
+    return ()
+
+
+_VIEWS = ("Softmax", "Transpose", "Reshape", "Split", "Slice")
+
+
+def _expectation(operation: Operation, constants: Mapping[str, Any]) -> int:
+    """Bins of the distribution whose mean the operation takes, 0 where it is another one."""
+    weights = constants.get(operation.inputs[1]) if operation.kind == "Conv" and len(operation.inputs) > 1 else None
+    if weights is None or weights.ndim != 4 or not 2 <= weights.size <= MOST_BINS:
+        return 0
+    counted = weights.shape[1] == weights.size and np.array_equal(weights.ravel(), np.arange(weights.size))
+    return int(weights.size) if counted else 0
+
+
+def _followed(name: str, producers: Mapping[str, Operation]) -> Operation | None:
+    """The concat behind views of one input."""
+    for _ in range(8):
+        operation = producers.get(name)
+        if operation is None or operation.kind not in _VIEWS:
+            return operation if operation is not None and operation.kind == "Concat" else None
+        name = operation.inputs[0]
+    return None
+
+
+def _of_size(name: str, producers: Mapping[str, Operation], bins: int) -> NamedHead | None:
+    """Of one size the box map and the class map that are joined."""
+    joined = _followed(name, producers)
+    if joined is None or len(joined.inputs) != 2 or joined.integer("axis", 0) != 1:
+        return None
+    return NamedHead("anchor-free", joined.inputs, bins=bins)

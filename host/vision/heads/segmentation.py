@@ -1,0 +1,63 @@
+"""A class for each pixel of the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from host.vision.heads.head import FloatArray, Head, checked
+from host.vision.placement import Placement
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A class and the share of the picture that it has, 0…1. index: of the class."""
+
+    label: str
+    share: float
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class Segmentation:
+    """classes: of each pixel of the picture the number of its class, uint16 [height, width]. segments: of the classes
+    that are there, the largest first."""
+
+    classes: npt.NDArray[np.uint16]
+    segments: tuple[Segment, ...]
+
+
+def segment(output: FloatArray, head: Head, placement: Placement, labels: Sequence[str]) -> Segmentation:
+    """The greatest channel of the position that a pixel lies on; of equal ones the first. HostError where the output
+    does not fit."""
+    greatest = checked(output, head).argmax(axis=0)
+    rows, columns = (
+        _positions(greatest.shape[axis], *spans)
+        for axis, spans in enumerate(
+            (
+                (placement.input_height, placement.top, placement.height, placement.picture_height),
+                (placement.input_width, placement.left, placement.width, placement.picture_width),
+            )
+        )
+    )
+    classes = greatest[rows[:, None], columns].astype(np.uint16)
+    numbers, counts = np.unique(classes, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    segments = [(int(numbers[place]), float(counts[place] / classes.size)) for place in order]
+    return Segmentation(
+        classes,
+        tuple(
+            Segment(labels[index] if index < len(labels) else f"class {index}", share, index)
+            for index, share in segments
+        ),
+    )
+
+
+def _positions(count: int, side: int, first: int, length: int, pixels: int) -> npt.NDArray[np.intp]:
+    """Of each of ``pixels`` the place among ``count`` of a map: the picture fills ``length`` from ``first`` on of the
+    ``side`` of the network's input."""
+    middle = first + (np.arange(pixels) + 0.5) * length / pixels
+    return np.clip((middle * count / side).astype(np.intp), 0, count - 1)

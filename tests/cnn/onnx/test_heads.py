@@ -1,0 +1,144 @@
+"""Heads of ONNX files: known by their layout, or told by a file beside the network."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from boards.errors import NetworkError
+from cnn.float_model import run_float
+from cnn.network import Detection, Network
+from cnn.onnx.heads import METADATA
+from cnn.onnx.network import read_onnx
+from host.vision.detection import decode
+from host.vision.heads.head import Head
+from host.vision.placement import Placement
+from tests.cnn.onnx.writer import Writer
+from tests.cnn.onnx.yolov8 import Detector, Form
+
+SMALL = Form(channels=4, repeats=1, side=64, classes=3)
+
+
+def heads(network: Network) -> list[Detection]:
+    return [node.op for node in network.nodes if isinstance(node.op, Detection)]
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("exported") / "yolov8.onnx"
+    onnx.save(Detector(SMALL).model(), path)
+    return path
+
+
+def test_the_head_of_an_ultralytics_export_is_known(exported: Path, tmp_path: Path) -> None:
+    read = read_onnx(exported)
+    network, data = read.network, read.data
+    assert [(head.kind, head.classes, head.bins) for head in heads(network)] == [("anchor-free", 3, 16)] * 3
+    assert [str(node.shape) for node in network.nodes[-3:]] == ["67×8×8", "67×4×4", "67×2×2"]
+    # The file that a design keeps gives the same network again.
+    (tmp_path / "again.onnx").write_bytes(data)
+    again = read_onnx(tmp_path / "again.onnx")
+    assert again.data == data
+    assert heads(again.network) == heads(network)
+
+
+def test_boxes_are_those_of_the_exported_decoding(exported: Path) -> None:
+    network = read_onnx(exported).network
+    picture = np.random.default_rng(1).random((3, 64, 64), np.float32)
+    (answer,) = onnxruntime.InferenceSession(str(exported)).run(None, {"picture": picture[None]})
+    sides, classes = answer[0, :4], answer[0, 4:]
+    outputs, placement, first = run_float(network, picture), Placement(64, 64, 64, 64, 0, 0, 64, 64), 0
+    for node, output in zip(network.nodes[-3:], outputs[-3:], strict=True):
+        head = heads(network)[0]
+        count = node.shape.height * node.shape.width
+        candidates = decode(output, Head(head.kind, (), head.classes, bins=head.bins), placement, 0.0)
+        y, x = np.divmod(np.arange(count), node.shape.width)
+        left, top, right, bottom = sides[:, first : first + count]
+        width, height = node.shape.width, node.shape.height
+        expected = [(x + 0.5 - left) / width, (y + 0.5 - top) / height, (x + 0.5 + right) / width]
+        expected.append((y + 0.5 + bottom) / height)
+        np.testing.assert_allclose(candidates.boxes.T, expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(candidates.probabilities.T, classes[:, first : first + count], atol=1e-5)
+        first += count
+
+
+def test_other_weights_are_no_mark_of_a_known_layout(exported: Path, tmp_path: Path) -> None:
+    model = onnx.load(exported)
+    mark = next(array for array in model.graph.initializer if list(array.dims) == [1, 16, 1, 1])
+    mark.raw_data = (np.arange(16, dtype=np.float32) + 1).tobytes()
+    onnx.save(model, tmp_path / "other.onnx")
+    with pytest.raises(NetworkError, match="operators are no layer here"):
+        read_onnx(tmp_path / "other.onnx")
+
+
+@pytest.fixture
+def two_maps(tmp_path: Path) -> Path:
+    """Tensors "conv0" and "conv1" of 12 and 6 channels."""
+    writer = Writer()
+    for filters in (12, 6):
+        weights = writer.constant(np.ones((filters, 3, 1, 1)))
+        writer.put("Conv", ["picture", weights], kernel_shape=[1, 1])
+    onnx.save(writer.model(["conv0", "conv1"], (1, 3, 8, 8)), tmp_path / "two.onnx")
+    return tmp_path / "two.onnx"
+
+
+def read_with(network: Path, *entries: object) -> Network:
+    path = network.with_name("heads.json")
+    path.write_text(json.dumps({"heads": entries}))
+    return read_onnx(network, cuts=(str(path),)).network
+
+
+SCALED = {"kind": "scaled-yolo", "tensors": ["conv0"], "classes": 1, "anchors": [[10, 13], [33, 23]], "scale_xy": 2}
+SSD = {"kind": "ssd", "tensors": ["conv0", "conv1"], "anchors": [[9, 9], [5, 5], [3, 3]], "softmax": True}
+
+
+def test_a_file_says_which_head_reads_which_tensors(two_maps: Path) -> None:
+    network = read_with(two_maps, SCALED, {"kind": "segmentation", "tensors": ["conv1"]})
+    scaled, segmentation = heads(network)
+    assert (scaled.anchors, scaled.scale_xy) == (((10.0, 13.0), (33.0, 23.0)), 2.0)
+    assert (segmentation.kind, segmentation.classes) == ("segmentation", 6)
+    (ssd,) = heads(read_with(two_maps, SSD))
+    assert (ssd.classes, ssd.channels) == (1, 18)
+    outputs = run_float(read_with(two_maps, SSD), np.ones((3, 8, 8), np.float32))
+    assert outputs[-1].shape == (18, 8, 8)
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ({**SCALED, "kind": "yolo5"}, "head 1: 'kind' must be region.*did you mean 'yolo'"),
+        ({**SCALED, "anchor": 1}, "head 1: 'anchor' is no key of it; did you mean 'anchors'"),
+        ({**SCALED, "anchors": [[10, -13]]}, "'anchors' must be pairs of numbers above 0"),
+        ({**SCALED, "anchors": []}, "a head of kind scaled-yolo needs 'anchors', a width and a height each"),
+        ({**SCALED, "classes": 2}, "conv0 have 12 channels, and a head of kind scaled-yolo, 2 anchors, 2 classes"),
+        ({**SCALED, "tensors": []}, "'tensors' must be 1…8 names"),
+        ({**SCALED, "tensors": ["conv9"]}, "none gives conv9"),
+        ({"kind": "segmentation", "tensors": ["conv1"], "anchors": [[1, 1]]}, "kind segmentation needs no 'anchors'"),
+        ({"kind": "anchor-free", "tensors": ["conv1"], "bins": 16}, "conv1 have 6 channels, and a head of kind"),
+        ({**SCALED, "softmax": 1}, "'softmax' must be"),
+        (7, "head 1 must be a JSON object, not 7"),
+    ],
+)
+def test_files_of_heads_that_are_refused(entry: object, sentence: str, two_maps: Path) -> None:
+    with pytest.raises(NetworkError, match=sentence):
+        read_with(two_maps, entry)
+
+
+@pytest.mark.parametrize("text", ["", "[1]", '{"heads": []}', '{"head": [1]}', '{"heads": {}}'])
+def test_texts_that_are_no_heads(text: str, two_maps: Path) -> None:
+    two_maps.with_name("heads.json").write_text(text)
+    with pytest.raises(NetworkError, match=r"heads\.json"):
+        read_onnx(two_maps, cuts=(str(two_maps.with_name("heads.json")),))
+
+
+def test_heads_in_the_metadata_are_not_trusted_either(two_maps: Path) -> None:
+    model = onnx.load(two_maps)
+    model.metadata_props.add(key=METADATA, value='{"heads": [{"kind": "yolo"}]}')
+    onnx.save(model, two_maps)
+    with pytest.raises(NetworkError, match=r"systolic\.heads: head 1: 'tensors' is missing"):
+        read_onnx(two_maps)

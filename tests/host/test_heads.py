@@ -1,0 +1,140 @@
+"""Heads without an objectness, and segmentation: against the formulas written out, value by value."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from boards.errors import HostError
+from host.contract.parts import NetworkHead
+from host.vision.detection import detect
+from host.vision.drawing import class_colour, draw
+from host.vision.heads.anchor_free import decode_anchor_free
+from host.vision.heads.head import Head
+from host.vision.heads.segmentation import segment
+from host.vision.heads.ssd import decode_ssd
+from host.vision.placement import Placement
+
+WHOLE = Placement(320, 160, 320, 160, 0, 0, 320, 160)
+
+
+def sigmoid(value: float) -> float:
+    return 1 / (1 + math.exp(-value))
+
+
+@pytest.mark.parametrize("bins", [1, 16])
+def test_an_anchor_free_head_tells_how_far_the_sides_are(bins: int) -> None:
+    head = Head("anchor-free", (), 3, bins=bins)
+    output = np.random.default_rng(bins).normal(0, 2, (4 * bins + 3, 5, 10)).astype(np.float32)
+    candidates = decode_anchor_free(output, head, 0.5)
+    expected, probabilities = [], []
+    for row in range(5):
+        for column in range(10):
+            classes = [sigmoid(float(value)) for value in output[4 * bins :, row, column]]
+            if max(classes) <= 0.5:
+                continue
+            sides = []
+            for side in range(4):
+                values = [math.exp(v) for v in output[side * bins : (side + 1) * bins, row, column].tolist()]
+                mean = sum(i * value for i, value in enumerate(values)) / sum(values)
+                sides.append(mean if bins > 1 else float(output[side, row, column]))
+            x, y = column + 0.5, row + 0.5
+            expected.append([(x - sides[0]) / 10, (y - sides[1]) / 5, (x + sides[2]) / 10, (y + sides[3]) / 5])
+            probabilities.append(classes)
+    np.testing.assert_allclose(candidates.boxes, expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(candidates.probabilities, probabilities, rtol=1e-6)
+
+
+@pytest.mark.parametrize("softmax", [True, False])
+def test_an_ssd_head_moves_its_prior_boxes(softmax: bool) -> None:
+    head = Head("ssd", ((30.0, 60.0), (90.0, 40.0)), 2, softmax=softmax)
+    each = 2 + softmax
+    output = np.random.default_rng(3).normal(0, 1.5, (8 + 2 * each, 3, 4)).astype(np.float32)
+    candidates = decode_ssd(output, head, 160, 320, 0.4)
+    expected = {}
+    for anchor, (width, height) in enumerate(head.anchors):
+        for row in range(3):
+            for column in range(4):
+                scores = output[8 + anchor * each : 8 + (anchor + 1) * each, row, column].tolist()
+                powers = [math.exp(score) for score in scores]
+                classes = [p / sum(powers) for p in powers][1:] if softmax else [sigmoid(s) for s in scores]
+                x, y, w, h = output[4 * anchor : 4 * anchor + 4, row, column].tolist()
+                middle = (column + 0.5) / 4 + 0.1 * x * width / 320, (row + 0.5) / 3 + 0.1 * y * height / 160
+                half = width / 320 * math.exp(0.2 * w) / 2, height / 160 * math.exp(0.2 * h) / 2
+                if max(classes) > 0.4:
+                    box = (middle[0] - half[0], middle[1] - half[1], middle[0] + half[0], middle[1] + half[1])
+                    expected[anchor, row, column] = (box, classes)
+    np.testing.assert_allclose(candidates.boxes, [box for box, _ in expected.values()], rtol=1e-5)
+    np.testing.assert_allclose(candidates.probabilities, [classes for _, classes in expected.values()], rtol=1e-5)
+
+
+def test_boxes_of_a_head_without_objectness_are_told_in_pixels() -> None:
+    output = np.full((6, 4, 8), -9, np.float32)
+    output[4:, 1, 2] = (2, -9)  # a cell is 40 × 40 pixels; the box reaches half a cell around its middle
+    output[:4, 1, 2] = 0.5
+    (detection,) = detect([output], [Head("anchor-free", (), 2)], WHOLE, ("a", "b"), 0.5)
+    assert detection.box == pytest.approx((80, 40, 120, 80))
+    assert detection.label == "a"
+    assert detection.probability == pytest.approx(sigmoid(2))
+
+
+def test_each_pixel_has_the_class_of_its_place() -> None:
+    output = np.zeros((3, 2, 4), np.float32)
+    output[1, :, :2], output[2, 1, 3] = 5, 7
+    segmentation = segment(output, Head("segmentation", (), 3), WHOLE, ("sky", "road"))
+    assert segmentation.classes.shape == (160, 320)
+    expected = np.repeat(np.repeat([[1, 1, 0, 0], [1, 1, 0, 2]], 80, axis=0), 80, axis=1)
+    np.testing.assert_array_equal(segmentation.classes, expected)
+    parts = [(part.label, part.index, part.share) for part in segmentation.segments]
+    assert parts == [("road", 1, 0.5), ("sky", 0, 0.375), ("class 2", 2, 0.125)]
+
+
+def test_a_letterboxed_picture_takes_its_own_part_of_the_map() -> None:
+    output = np.stack([np.zeros((4, 4), np.float32), np.eye(4, dtype=np.float32)])
+    placement = Placement(4, 2, 8, 8, 0, 2, 8, 4)  # 4 × 2 pixels fill rows 2…5 of 8 × 8
+    segmentation = segment(output, Head("segmentation", (), 2), placement, ())
+    np.testing.assert_array_equal(segmentation.classes, [[0, 1, 0, 0], [0, 0, 1, 0]])
+
+
+def test_a_segmentation_is_drawn_in_the_colours_of_its_classes() -> None:
+    picture = np.full((160, 320, 3), 100, np.uint8)
+    output = np.zeros((2, 1, 2), np.float32)
+    output[1, 0, 1] = 1
+    segmentation = segment(output, Head("segmentation", (), 2), WHOLE, ("sky", "road"))
+    drawn = draw(picture, (), ("sky", "road"), (), segmentation)
+    for column, label in ((140, "sky"), (300, "road")):
+        expected = [50 + part // 2 for part in class_colour(label, ("sky", "road"))]
+        assert drawn[150, column].tolist() == expected
+    assert (drawn[:10, :20] != drawn[150, 140]).any()  # the classes' names stand in the corner
+
+
+HEAD = {"kind": "anchor-free", "anchors": [], "classes": 3, "coords": 4, "softmax": False}
+
+
+def test_a_head_of_several_maps_is_written_and_read() -> None:
+    head = NetworkHead((4, 7), Head("anchor-free", (), 80, softmax=False, bins=16))
+    values = head.to_values()
+    assert (values["layers"], values["bins"]) == ([4, 7], 16)
+    assert NetworkHead.from_values(values, "heads[0]") == head
+    alone = NetworkHead((4,), Head("segmentation", (), 3))
+    assert alone.to_values()["layer"] == 4
+    assert NetworkHead.from_values(alone.to_values(), "heads[0]") == alone
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"layers": []}, "heads\\[0\\].layers are 1…8 indices of layers, not \\[\\]"),
+        ({"layers": [0, "a"]}, "heads\\[0\\].layer is the index of a layer, not 'a'"),
+        ({"layers": [0, 5000]}, "heads\\[0\\].layer is the index of a layer, not 5000"),
+        ({"layer": 1, "bins": 0}, "bins of a head are 1…64, not 0"),
+        ({"layer": 1, "anchors": [[1, 2]]}, "a head of kind anchor-free has no anchors"),
+        ({"layer": 1, "kind": "ssd"}, "the anchors of a head are pairs of positive numbers"),
+        ({"layer": 1, "kind": "free"}, "a head is of kind 'region'.*'segmentation', not 'free'"),
+    ],
+)
+def test_heads_that_are_none(change: dict[str, object], sentence: str) -> None:
+    with pytest.raises(HostError, match=sentence):
+        NetworkHead.from_values({**HEAD, **change}, "heads[0]")

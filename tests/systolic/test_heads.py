@@ -1,0 +1,71 @@
+"""Networks of every kind of end, from a file to what ``systolic run`` says and draws."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from PIL import Image
+
+from scheduler.systolic.array import Array
+from scheduler.systolic.schedule_file import to_json
+from systolic.cli.main import main
+from systolic.designs import design
+from systolic.model import Calibration, Model, load_model, quantise_model, sample_pictures
+from tests.cnn.onnx.writer import Writer
+from tests.schedules import first_fit
+
+ARRAY = Array(
+    4, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, upscale=2, table_depth=256, windows=1
+)
+PICTURE = sample_pictures()[0]
+
+
+def written_design(model: Model, folder: Path) -> Path:
+    """On ARRAY, without a search."""
+    calibration = Calibration((PICTURE,), "max")
+    schedule = to_json(first_fit(quantise_model(model, calibration), ARRAY))
+    design(model, calibrate=calibration, schedule=schedule).write(folder)
+    return folder
+
+
+def told(folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, list[dict[str, object]]]:
+    """What the command says of PICTURE, all bits right."""
+    capsys.readouterr()
+    assert main(["run", str(folder), str(PICTURE), "--json", "-", *more]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["mismatches"] == 0
+    return dict(values)
+
+
+def test_a_segmentation_names_its_classes_and_colours_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = written_design(load_model("unet-small", seed=1, size=(32, 32)), tmp_path / "design")
+    values = told(folder, capsys, "-o", str(tmp_path / "drawn.png"))
+    shares = [float(str(entry["share"])) for entry in values["segments"]]
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(1, abs=1e-3)
+    drawn, picture = (np.asarray(Image.open(path).convert("RGB")) for path in (tmp_path / "drawn.png", PICTURE))
+    assert drawn.shape == picture.shape
+    assert (drawn != picture).any(axis=2).mean() > 0.9
+    assert main(["run", str(folder), str(PICTURE)]) == 0
+    assert "share of the picture" in capsys.readouterr().out
+
+
+def test_a_network_without_a_head_gives_every_map_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    writer, random = Writer(), np.random.default_rng(1)
+    for filters in (5, 7):
+        writer.put("Conv", ["picture", writer.constant(random.normal(size=(filters, 3, 3, 3)))], kernel_shape=[3, 3])
+    onnx.save(writer.model(["conv0", "conv1"], (1, 3, 12, 16)), tmp_path / "two.onnx")
+    folder = written_design(load_model(tmp_path / "two.onnx"), tmp_path / "design")
+    values = told(folder, capsys, "-o", str(tmp_path / "maps.npz"))
+    assert [(entry["name"], entry["sides"]) for entry in values["tensors"]] == [
+        ("conv1", "5×10×14"),
+        ("conv2", "7×10×14"),
+    ]
+    with np.load(tmp_path / "maps.npz") as maps:
+        assert maps["conv2"].shape == (7, 10, 14)
+    assert main(["run", str(folder), str(PICTURE)]) == 0
+    assert "no head to decode" in capsys.readouterr().out
