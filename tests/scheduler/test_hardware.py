@@ -141,6 +141,9 @@ def test_a_memory_of_no_speed_is_refused() -> None:
     assert DdrRate(10_000, 0.5).sustained_gbps == 5000
     with pytest.raises(ScheduleError, match=r"above 0 and at most 10000, not 10000\.1"):
         DdrRate(10_000.1)
+    for none in (0, -0.5):
+        with pytest.raises(ScheduleError, match=f"above 0 and at most 10000, not {none}"):
+            DdrRate(none)
     with pytest.raises(ScheduleError, match=r"--ddr-gbps is the DDR's peak in 10⁹ bytes a second, above 0 .* not -1"):
         ddr_rate(load("zcu104"), -1)
     with pytest.raises(ScheduleError, match="a clock is a positive number of MHz, not 0"):

@@ -18,6 +18,7 @@ from scheduler.hardware.primitives import (
     bram36,
     constant_luts,
     distributed_luts,
+    product_dsps,
     product_luts,
     shift_luts,
     uram,
@@ -129,3 +130,24 @@ def test_a_shift_register_is_32_words_a_lut() -> None:
 def test_luts_of_a_product(bits: tuple[int, int], luts: int) -> None:
     """(min − 1)(max + 1): the carry chains that add the rows of partial products; one bit selects."""
     assert product_luts(*bits) == luts
+
+
+@pytest.mark.parametrize(
+    ("bits", "dsp", "dsps"),
+    [
+        ((25, 18), "DSP48E1", 1),
+        ((18, 25), "DSP48E1", 1),
+        ((26, 18), "DSP48E1", 2),
+        ((27, 18), "DSP48E2", 1),
+        ((19, 19), "DSP48E2", 2),
+        ((28, 18), "DSP48E2", 2),
+        ((27, 35), "DSP48E2", 2),
+        ((27, 36), "DSP48E2", 3),
+        ((53, 18), "DSP48E2", 2),
+        ((54, 18), "DSP48E2", 3),
+        ((53, 35), "DSP48E2", 4),
+    ],
+)
+def test_dsps_of_a_product(bits: tuple[int, int], dsp: str, dsps: int) -> None:
+    """Signed pieces fill a port; those below the uppermost have no sign, and a bit less."""
+    assert product_dsps(*bits, dsp) == product_dsps(*bits[::-1], dsp) == dsps
