@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import warnings
 from pathlib import Path
 from typing import Any
 
-from boards.errors import NetworkError, cut, shown
+from boards.errors import LONGEST_FAULT, NetworkError, cut, shown
+from cnn.darknet.files import identifier
 from cnn.onnx.file import load_onnx
 
 OPSET = 18
+LONGEST_NAME = 60
+"""Characters of a class's name that its file is called by."""
 INSTALL = "pip install 'systolic-cnn[torch]' brings it"
 
 
@@ -21,8 +25,8 @@ def is_module(value: object) -> bool:
 
 
 def write_exported(module: Any, example: Any, folder: Path) -> Path:
-    """The module as a file in ``folder``, called by the module's class. It is exported as for inference, and left in
-    the mode that it was in.
+    """The module as a file in ``folder``, called by the module's class. It is exported as for inference, and it and its
+    parts are left in the modes that they were in.
 
     example: an input float [1, channels, height, width]. NetworkError where it is none, where a package is missing, or
     where PyTorch cannot export the module.
@@ -40,7 +44,10 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
         raise NetworkError(
             f"a PyTorch module is exported by {error.name}, which is not installed; {INSTALL}"
         ) from error
-    path, was_training = folder / f"{type(module).__name__}.onnx", module.training
+    if not isinstance(example, torch.Tensor):
+        raise NetworkError(f"the example of a PyTorch module's input must be a tensor, not {shown(type(example))}")
+    label = cut(identifier(type(module).__name__), LONGEST_NAME)
+    path, modes = folder / f"{label}.onnx", [(part, part.training) for part in module.modules()]
     module.eval()
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # it tells of its steps
@@ -49,7 +56,16 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
                 module, (example,), path, dynamo=True, opset_version=OPSET, external_data=False, verbose=False
             )
     except Exception as error:  # whatever the module and the exporter raise
-        raise NetworkError(f"PyTorch cannot export {type(module).__name__}: {cut(error)}") from error
+        raise NetworkError(f"PyTorch cannot export {label}: {_told(error)}") from error
     finally:
-        module.train(was_training)
+        for part, training in modes:
+            part.training = training
     return path
+
+
+def _told(error: BaseException) -> str:
+    """What the exporter found at last, on one line and without the terminal's colours."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    text = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split())
+    return f"{type(error).__name__}: " + cut("".join(filter(str.isprintable, text)), LONGEST_FAULT)

@@ -11,7 +11,7 @@ import pytest
 import systolic
 from boards.errors import NetworkError
 from cnn.float_model import run_float
-from cnn.onnx.pytorch import is_module
+from cnn.onnx.pytorch import is_module, write_exported
 
 
 @pytest.fixture
@@ -67,6 +67,40 @@ def test_what_stands_against_an_export_is_said(module: Any, torch: Any) -> None:
         systolic.load(module, example, seed=1)
     with pytest.raises(NetworkError, match=r"needs an example of its input, a tensor \[1, channels, .*\], not None"):
         systolic.load(module)
+
+
+@pytest.mark.parametrize("name", ["../../escaped", "/{folder}/escaped", "N" * 5000, "a b<script>"])
+def test_no_name_of_a_class_leads_out_of_the_folder(name: str, torch: Any, tmp_path: Path) -> None:
+    kind = type(name.format(folder=tmp_path), (torch.nn.Sequential,), {})
+    inside = tmp_path / "a" / "b"
+    inside.mkdir(parents=True)
+    path = write_exported(kind(torch.nn.Conv2d(3, 4, 3)), torch.zeros(1, 3, 8, 8), inside)
+    assert [file.name for file in tmp_path.rglob("*.onnx")] == [path.name]
+    assert path.parent == inside
+
+
+def test_parts_keep_the_modes_that_they_have(torch: Any, tmp_path: Path) -> None:
+    """A batch norm that training leaves alone is in the mode of inference within a module that trains."""
+    module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4))
+    module.train()
+    module[1].eval()
+    write_exported(module, torch.zeros(1, 3, 8, 8), tmp_path)
+    assert [part.training for part in module.modules()] == [True, True, False]
+
+
+def test_a_module_that_fails_says_why_on_one_short_line(torch: Any, tmp_path: Path) -> None:
+    class Failing(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            raise ValueError("\x1b[31mthe reason\n" + "is long " * 1000)
+
+    with pytest.raises(NetworkError) as caught:
+        write_exported(Failing(), torch.zeros(1, 3, 8, 8), tmp_path)
+    said = str(caught.value)
+    assert said.startswith("PyTorch cannot export Failing: ValueError: the reason is long is long")
+    assert len(said) < 400
+    assert said.isprintable()
+    with pytest.raises(NetworkError, match="the example of a PyTorch module's input must be a tensor, not "):
+        write_exported(Failing(), np.zeros((1, 3, 8, 8), np.float32), tmp_path)
 
 
 def test_a_path_is_no_module() -> None:
