@@ -202,6 +202,13 @@ def test_the_install_page_has_every_extra_and_every_package_that_others_may_hide
     }
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_environment_is_made_in_a_folder_of_the_project(page: Path) -> None:
+    """It would be written into a package: commands are typed in the project's folder."""
+    made = re.findall(r"python3 -m venv ([\w./-]+)", page.read_text("utf-8"))
+    assert [folder for folder in made if (ROOT / folder).exists() and folder != ".venv"] == []
+
+
 def test_what_is_generated_into_a_page_leaves_no_mark() -> None:
     for page in PAGES:
         assert "<!-- generated" not in pages.on_page_markdown(page.read_text("utf-8")), name_of(page)
