@@ -34,7 +34,9 @@ def add(parsers: Parsers) -> None:
         metavar="DIR",
         help="a generated design: driven by pynq where that is installed, else executed, which needs g++ alone",
     )
-    parser.add_argument("picture", type=Path, metavar="P", help="the picture, a folder of them, a video file, or an array, .npy")
+    parser.add_argument(
+        "picture", type=Path, metavar="P", help="the picture, a folder of them, a video file, or an array, .npy"
+    )
     parser.add_argument(
         "-o",
         "--output",
