@@ -71,6 +71,7 @@ def _hard_mish(x: Floats) -> Floats:
 
 FUNCTIONS: Mapping[str, Function] = {
     "abs": Function(np.abs),
+    "affine": Function(lambda x, gain, offset: gain * x + offset, (1.0, 0.0)),
     "celu": Function(_celu, (1.0,)),
     "clip": Function(np.clip, (0.0, 1.0)),
     "elu": Function(_elu, (1.0,)),

@@ -44,6 +44,7 @@ READ: dict[str, frozenset[str]] = {
     "reorg": frozenset({"stride"}),
     "upsample": frozenset({"stride", "scale"}),
     "shortcut": frozenset({"from", "activation"}),
+    "crop": frozenset({"crop_width", "crop_height", "noadjust"}),
     "dropout": frozenset(),
     "cost": frozenset(),
     "softmax": frozenset({"groups", "spatial"}),
@@ -85,9 +86,10 @@ TRAINING: dict[str, frozenset[str]] = {
         max_batches max_chart_loss max_crop max_epochs min_crop min_ratio max_ratio mixup momentum mosaic notruth
         optimized_memory policy power random resize_step saturation scale scales seen seq_scales
         sequential_subdivisions sgdr_cycle sgdr_mult step steps subdivisions time_steps track try_fix_nan
-        use_cuda_graph workspace_size_limit_mb zero"""
+        contrastive contrastive_color contrastive_jit_flip unsupervised use_cuda_graph workspace_size_limit_mb zero"""
     ),
     "convolutional": frozenset({"dot", "angle", "assisted_excitation"}),
+    "crop": _words("flip angle saturation exposure shift"),
     "dropout": frozenset({"probability", "dropblock", "dropblock_size_abs", "dropblock_size_rel"}),
     "cost": frozenset({"type", "scale", "ratio"}),
     "softmax": frozenset({"noloss"}),
@@ -263,7 +265,25 @@ def _add_option(sections: list[Section], bare: str, source: str) -> None:
     section.options.setdefault(key, Option(value, source))  # darknet takes the first
 
 
+_NO_LAYERS = {
+    **dict.fromkeys(("rnn", "lstm", "gru", "crnn", "conv_lstm"), "keeps a state from one picture to the next"),
+    **dict.fromkeys(("sam", "scale_channels"), "multiplies two maps"),
+    "local": "has weights of its own at each position",
+    "detection": "is the head of YOLOv1, which the host would decode",
+    "Gaussian_yolo": "is a head with a variance a side, which the host would decode",
+    "batchnorm": "is a batch norm without a layer before it",
+    "reorg3d": "mixes the channels of its blocks in another order than [reorg]",
+    "normalization": "divides by a sum over neighbouring channels",
+    "deconvolutional": "is a transposed convolution",
+}
+"""Sections of darknet that no layer here does, and why."""
+
+
 def _faults(section: Section) -> list[str]:
+    if section.kind in _NO_LAYERS:
+        return [f"{section.source}: [{section.kind}] {_NO_LAYERS[section.kind]}, and no layer here does"]
+    if section.kind == "net" and "inputs" in section.options:
+        return [f"{section.source_of('inputs')}: a network reads a picture of width, height and channels, not inputs=N"]
     if section.kind not in READ:
         return [f"{section.source}: unknown section [{cut(section.kind)}]{_close(section.kind, READ)}"]
     return [fault for key in section.options if (fault := _option_fault(section, key))]

@@ -15,6 +15,7 @@ from boards.errors import listed
 from cnn.darknet import heads
 from cnn.darknet.cfg import Section
 from cnn.darknet.graph import DARKNET_FUNCTIONS, Layers, bounded, require
+from cnn.darknet.moves import crop, unequal_sum
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS
 from cnn.network import (
     ACTIVATIONS,
@@ -233,13 +234,9 @@ def _shortcut(layers: Layers, section: Section) -> Layers:
     values = section.integers("from")
     require(len(values) == 1, section.source_of("from"), f"[shortcut] adds one layer, not {len(values)}")
     index = _layer_index(layers, section, "from", values[0])
-    summand = layers.nodes[index].shape
-    require(
-        summand == layers.shape,
-        section.source_of("from"),
-        f"[shortcut] adds maps of one shape, not {layers.shape} and {summand}",
-    )
     activation = section.choice("activation", "linear", CHOICES)
+    if layers.nodes[index].shape != layers.shape:
+        return unequal_sum(layers, section, index, activation)
     added = layers.grown(section, "add", Add(_fused(activation)), layers.shape, layers.last, index)
     return added.activated(section, activation)
 
@@ -257,6 +254,7 @@ _BUILDERS: dict[str, Callable[[Layers, Section], Layers]] = {
     "reorg": _reorg,
     "upsample": _upsample,
     "shortcut": _shortcut,
+    "crop": crop,
     "dropout": _nothing,
     "cost": _nothing,
     "softmax": heads.softmax,

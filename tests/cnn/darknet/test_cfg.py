@@ -35,7 +35,12 @@ def test_remarks_spaces_and_carriage_returns_are_no_matter(tmp_path: Path) -> No
             "net.cfg:7: unknown option 'filter' in [convolutional], did you mean filters?",
         ),
         (NET + "[convolution]\n", "net.cfg:6: unknown section [convolution], did you mean convolutional?"),
-        (NET + "[lstm]\n", "net.cfg:6: unknown section [lstm]; known are avgpool, "),
+        (NET + "[lstn]\n", "net.cfg:6: unknown section [lstn]; known are avgpool, "),
+        (NET + "[lstm]\n", "net.cfg:6: [lstm] keeps a state from one picture to the next, and no layer here does"),
+        (NET + "[local]\n", "net.cfg:6: [local] has weights of its own at each position, and no layer here does"),
+        (NET + "inputs=7\n", "net.cfg:6: a network reads a picture of width, height and channels, not inputs=N"),
+        (NET + CONV + "[crop]\n", "net.cfg:12: [crop] is taken as the first layer alone"),
+        (NET + "[crop]\ncrop_width=17\ncrop_height=12\n", "net.cfg:7: [crop] needs crop_width = 1…16, not '17'"),
         (NET + "[reorg]\nreverse=1\n", "net.cfg:7: reverse=1 in [reorg] is not supported, only reverse=0"),
         (NET + CONV + "xnor=1\n", "net.cfg:12: xnor=1 in [convolutional] is not supported, only xnor=0"),
         (NET + "[conv]\nactivation=lhtan\n", "net.cfg:7: activation of [convolutional] must be one of linear, leaky, "),
@@ -58,8 +63,8 @@ def test_remarks_spaces_and_carriage_returns_are_no_matter(tmp_path: Path) -> No
         (NET + CONV + "[route]\nlayers=-2\n", "net.cfg:13: layers of [route] names layer -2"),
         (NET + CONV + "[route]\n", "net.cfg:12: [route] needs the option 'layers'"),
         (
-            NET + CONV + POOL + "[shortcut]\nfrom=-2\n",
-            "net.cfg:16: [shortcut] adds maps of one shape, not 8×6×8 and 8×12×16",
+            NET + CONV + POOL + "[convolutional]\npadding=1\n[shortcut]\nfrom=-3\n",
+            "net.cfg:18: [shortcut] adds a map to one of its height and width, or of a whole part of them, not 8×12×16 to 1",
         ),
         (NET + "[reorg]\nstride=5\n", "net.cfg:7: stride=5 of [reorg] must divide height and width"),
         (
@@ -95,7 +100,7 @@ def test_a_refusal_names_the_line(tmp_path: Path, text: str, sentence: str) -> N
 
 def test_all_unknown_names_come_at_once(tmp_path: Path) -> None:
     sentence = refusal(tmp_path, NET + "[lstm]\n[conv]\nfliters=3\n[gru]\n")
-    assert "net.cfg:6: unknown section [lstm]" in sentence
+    assert "net.cfg:6: [lstm] keeps a state" in sentence
     assert "net.cfg:8: unknown option 'fliters'" in sentence
     assert "net.cfg:9: unknown section [gru]" in sentence
 

@@ -1,0 +1,68 @@
+"""Sections that are several nodes here: a [shortcut] of maps of different shapes, and [crop]."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cnn.darknet.cfg import Section
+from cnn.darknet.graph import DARKNET_FUNCTIONS, Layers, require
+from cnn.network import ACTIVATIONS, LEAKY_SLOPE, Activate, Add, Concat, MaxPool, Op, Padding, Shape, Slice
+
+_PLAIN = {"leaky": ("leaky_relu", (LEAKY_SLOPE,)), "relu": ("leaky_relu", (0.0,)), "relu6": ("clip", (0.0, 6.0))}
+"""What a layer does to its own sums, as a function of a map."""
+
+
+def unequal_sum(layers: Layers, section: Section, index: int, activation: str) -> Layers:
+    """As darknet's shortcut_cpu: of a larger map every stride-th pixel of every stride-th row is added, and only the
+    channels that both have; the others pass. NetworkError where one height and width is no multiple of the other."""
+    count = len(layers.layers)
+    out, summand = layers.shape, layers.nodes[index].shape
+    stride = summand.height // out.height
+    require(
+        stride >= 1 and (summand.height, summand.width) == (stride * out.height, stride * out.width),
+        section.source_of("from"),
+        f"[shortcut] adds a map to one of its height and width, or of a whole part of them, not {summand} to {out}",
+    )
+    channels = min(out.channels, summand.channels)
+    if stride > 1:
+        sampled = MaxPool(1, stride, Padding())
+        layers, index = _grown(layers, section, "pool", sampled, replace(out, channels=summand.channels), index)
+    if summand.channels > channels:
+        layers, index = _grown(layers, section, "slice", Slice(0, channels), replace(out, channels=channels), index)
+    base, last = layers.layers[count - 1], layers.layers[count - 1]
+    if out.channels > channels:
+        shared, rest = replace(out, channels=channels), replace(out, channels=out.channels - channels)
+        layers, base = _grown(layers, section, "slice", Slice(0, channels), shared, last)
+        layers, passed = _grown(layers, section, "slice", Slice(channels, rest.channels), rest, last)
+        layers, added = _grown(layers, section, "add", Add("linear"), shared, base, index)
+        layers, end = _grown(layers, section, "route", Concat(), out, added, passed)
+        if activation in _PLAIN:
+            function, parameters = _PLAIN[activation]
+            layers, end = _grown(layers, section, function, Activate(function, parameters), out, end)
+    else:
+        fused = activation if activation in ACTIVATIONS else "linear"
+        layers, end = _grown(layers, section, "add", Add(fused), out, base, index)
+    if activation in DARKNET_FUNCTIONS:
+        layers = replace(layers, layers=(*layers.layers[:count], end)).activated(section, activation)
+        end = layers.last
+    return replace(layers, layers=(*layers.layers[:count], end))
+
+
+def crop(layers: Layers, section: Section) -> Layers:
+    """A [crop] at the beginning: pictures are brought to its size at once. Without noadjust pixels become −1…1.
+    NetworkError behind another layer, or where it is larger than the picture."""
+    sentence = "[crop] is taken as the first layer alone, where the host brings the picture to its size"
+    require(not layers.layers, section.source, sentence)
+    picture = layers.nodes[0].shape
+    width, height = (section.integer(f"crop_{key}", None, 1, getattr(picture, key)) for key in ("width", "height"))
+    cropped = replace(layers.nodes[0], shape=Shape(picture.channels, height, width))
+    layers = replace(layers, nodes=(cropped,))
+    if section.integer("noadjust", 0, 0, 1):
+        return layers.alias(0)
+    return layers.grown(section, "affine", Activate("affine", (2.0, -1.0)), cropped.shape)
+
+
+def _grown(layers: Layers, section: Section, stem: str, op: Op, shape: Shape, *inputs: int) -> tuple[Layers, int]:
+    """One more node, and its index."""
+    larger = layers.grown(section, stem, op, shape, *inputs)
+    return larger, larger.last

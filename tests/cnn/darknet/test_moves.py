@@ -1,0 +1,70 @@
+"""Shortcuts of different shapes, against darknet's loops written out, and cropped pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cnn import zoo
+from cnn.darknet.files import read_darknet
+from cnn.float_model import run_float
+from cnn.network import FloatArray
+from tests.cnn.darknet.cfgs import topology
+
+NET = "[net]\nwidth=16\nheight=8\nchannels=3\n"
+
+
+def convolution(filters: int, stride: int = 1) -> str:
+    return f"[convolutional]\nfilters={filters}\nsize=3\npad=1\nstride={stride}\nactivation=linear\n"
+
+
+def shortcut(out: FloatArray, add: FloatArray) -> FloatArray:
+    """shortcut_cpu of darknet's src/blas.c for one picture."""
+    result, stride = out.copy(), add.shape[1] // out.shape[1]
+    for channel in range(min(len(out), len(add))):
+        for row in range(out.shape[1]):
+            for column in range(out.shape[2]):
+                result[channel, row, column] += add[channel, row * stride, column * stride]
+    return result
+
+
+ACTIVATIONS = {
+    "linear": lambda x: x,
+    "leaky": lambda x: np.where(x < 0, 0.1 * x, x),
+    "relu": lambda x: np.maximum(x, 0),
+    "relu6": lambda x: np.clip(x, 0, 6),
+    "tanh": np.tanh,
+}
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize(("first", "second", "stride"), [(4, 7, 1), (7, 4, 1), (4, 7, 2), (7, 4, 2), (5, 5, 2)])
+def test_what_both_maps_have_is_added(first: int, second: int, stride: int, activation: str, tmp_path: Path) -> None:
+    text = NET + convolution(first) + convolution(second, stride) + f"[shortcut]\nfrom=-2\nactivation={activation}\n"
+    (tmp_path / "net.cfg").write_text(text + convolution(3))
+    network = read_darknet(tmp_path / "net.cfg", None, weight_source=zoo.seeded(1))
+    outputs = run_float(network, np.random.default_rng(2).random((3, 8, 16), np.float32))
+    maps = {node.name: output for node, output in zip(network.nodes, outputs, strict=True)}
+    expected = ACTIVATIONS[activation](shortcut(maps["conv2"], maps["conv1"]))
+    last = network.nodes[-1]
+    np.testing.assert_allclose(outputs[last.inputs[0]], expected, rtol=1e-6, atol=1e-6)
+
+
+def test_a_route_behind_it_counts_one_layer(tmp_path: Path) -> None:
+    text = NET + convolution(4) + convolution(7, 2) + "[shortcut]\nfrom=-2\nactivation=leaky\n[route]\nlayers=2\n"
+    network = topology(tmp_path, text + convolution(3) + "[route]\nlayers=1,3\n")
+    names = [network.nodes[i].name for i in network.nodes[-1].inputs]
+    assert names == ["conv2", "conv3"] or names == ["conv2", "leaky_relu1"]
+
+
+def test_a_crop_is_the_size_of_the_picture(tmp_path: Path) -> None:
+    text = NET + "[crop]\ncrop_width=12\ncrop_height=6\nflip=1\n{}" + convolution(2) + "[route]\nlayers=0\n"
+    (tmp_path / "net.cfg").write_text(text.format(""))
+    network = read_darknet(tmp_path / "net.cfg", None, weight_source=zoo.seeded(1))
+    assert str(network.input_shape) == "3×6×12"
+    picture = np.random.default_rng(2).random((3, 6, 12), np.float32)
+    np.testing.assert_allclose(run_float(network, picture)[1], 2 * picture - 1, atol=1e-6)
+    plain = topology(tmp_path, text.format("noadjust=1\n"))
+    assert [node.name for node in plain.nodes] == ["input", "conv1"]
