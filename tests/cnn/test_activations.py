@@ -30,6 +30,7 @@ def _sigmoid(x: float) -> float:
 
 BY_MATH: dict[str, Callable[[float], float]] = {
     "abs": abs,
+    "affine": lambda x: x,
     "celu": lambda x: max(0, x) + min(0, math.expm1(x)),
     "clip": lambda x: min(max(x, 0), 1),
     "elu": lambda x: x if x >= 0 else math.expm1(x),

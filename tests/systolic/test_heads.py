@@ -11,11 +11,13 @@ import pytest
 from PIL import Image
 
 from scheduler.systolic.array import Array
+from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.schedule_file import to_json
 from systolic.cli.main import main
 from systolic.designs import design
 from systolic.model import Calibration, Model, load_model, quantise_model, sample_pictures
 from tests.cnn.onnx.writer import Writer
+from tests.cnn.onnx.yolov8 import Detector, Form
 from tests.schedules import first_fit
 
 ARRAY = Array(
@@ -27,7 +29,7 @@ PICTURE = sample_pictures()[0]
 def written_design(model: Model, folder: Path) -> Path:
     """On ARRAY, without a search."""
     calibration = Calibration((PICTURE,), "max")
-    schedule = to_json(first_fit(quantise_model(model, calibration), ARRAY))
+    schedule = to_json(first_fit(with_copies(quantise_model(model, calibration)), ARRAY))
     design(model, calibrate=calibration, schedule=schedule).write(folder)
     return folder
 
@@ -69,3 +71,15 @@ def test_a_network_without_a_head_gives_every_map_by_name(tmp_path: Path, capsys
         assert maps["conv2"].shape == (7, 10, 14)
     assert main(["run", str(folder), str(PICTURE)]) == 0
     assert "no head to decode" in capsys.readouterr().out
+
+
+def test_an_ultralytics_export_is_mapped_as_it_is_and_finds_boxes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    onnx.save(Detector(Form(channels=8, repeats=2, side=64, classes=3)).model(), tmp_path / "yolov8.onnx")
+    folder = written_design(load_model(tmp_path / "yolov8.onnx"), tmp_path / "design")
+    assert main(["simulate", str(folder), "--picture", str(PICTURE), "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["mismatches"] == 0
+    boxes = told(folder, capsys, "--threshold", "0.3")["detections"]
+    assert boxes
+    assert {box["label"] for box in boxes} <= {"class 0", "class 1", "class 2"}

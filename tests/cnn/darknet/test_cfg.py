@@ -102,7 +102,7 @@ def test_all_unknown_names_come_at_once(tmp_path: Path) -> None:
     sentence = refusal(tmp_path, NET + "[lstm]\n[conv]\nfliters=3\n[gru]\n")
     assert "net.cfg:6: [lstm] keeps a state" in sentence
     assert "net.cfg:8: unknown option 'fliters'" in sentence
-    assert "net.cfg:9: unknown section [gru]" in sentence
+    assert "net.cfg:9: [gru] keeps a state" in sentence
 
 
 @pytest.mark.parametrize(

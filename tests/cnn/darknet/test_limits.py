@@ -120,7 +120,6 @@ def test_what_is_left_out_is_what_darknet_takes(section: str, defaults: str, tmp
         *(("connected", key, "0") for key in ("dontload", "dontloadscales", "flipped")),
         *(("reorg", key, "0") for key in ("reverse", "flatten", "extra")),
         ("softmax", "temperature", "1"),
-        ("softmax", "spatial", "0"),
         ("region", "background", "0"),
     ],
 )

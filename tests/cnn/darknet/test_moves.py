@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,10 +29,10 @@ def shortcut(out: FloatArray, add: FloatArray) -> FloatArray:
         for row in range(out.shape[1]):
             for column in range(out.shape[2]):
                 result[channel, row, column] += add[channel, row * stride, column * stride]
-    return result
+    return np.asarray(result, np.float32)
 
 
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Callable[[FloatArray], Any]] = {
     "linear": lambda x: x,
     "leaky": lambda x: np.where(x < 0, 0.1 * x, x),
     "relu": lambda x: np.maximum(x, 0),
