@@ -7,7 +7,7 @@ into a few parts that each keep the float32 bound, and the parts are added in fl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -52,7 +52,7 @@ def run_integer(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> li
     _check_picture(network, picture)
     outputs: list[Integers | None] = []
     for node in network.nodes:
-        outputs.append(None if on_host(node.op) else run_node(node, network, outputs, picture))
+        outputs.append(None if on_host(node.op) else run_node(node, network.nodes, outputs, picture))
     return outputs
 
 
@@ -139,10 +139,10 @@ def _check_picture(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) ->
         )
 
 
-def run_node(node: QNode, network: QuantizedNetwork, outputs: list[Integers | None], picture: Integers) -> Integers:
-    """The node's integers, of those that the nodes before it gave; the picture is node 0's."""
+def run_node(node: QNode, nodes: Sequence[QNode], outputs: Sequence[Integers | None], picture: Integers) -> Integers:
+    """One node's integers. nodes, outputs: at least those before it. picture: uint8 [channels, height, width]."""
     inputs = [output for i in node.inputs if (output := outputs[i]) is not None]
-    types = [network.nodes[i].type.datatype for i in node.inputs]
+    types = [nodes[i].type.datatype for i in node.inputs]
     op, out = node.op, node.type.datatype
     if isinstance(op, QInput):
         return np.array(picture)

@@ -28,7 +28,7 @@ from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantized import QuantizedNetwork
 from cnn.stored.npz import write_arrays
-from host.vision.channels import load_frame, network_input
+from host.vision.channels import checked_frame, load_frame, network_input
 from host.vision.picture import Pixels
 
 Progress = Callable[[str], None]
@@ -36,6 +36,9 @@ Progress = Callable[[str], None]
 
 WIDE_BITS = 12
 """What the least squared error is asked at for 16 bits: activations have 8 to 16 of them (quantisation/widths.py)."""
+
+VIEWS, MOST_VIEWS, VIEW_VALUES = 4, 48, 1 << 26
+"""Of a picture that weights are fitted to; of all; and values of all layers that are held for them."""
 
 ONNX_FILE = "model/network.onnx"
 
@@ -78,13 +81,15 @@ class Calibration:
     percentile or mse.
 
     fit: one of FITS; the model's own where it is None. bits: of weights and activations, 4, 8 or 16; 8 where it is
-    None, and then a model may bring integers of its own.
+    None, and then a model may bring integers of its own. reconstruct: fit the weights to the first pictures and parts
+    of them, layer by layer, instead of rounding each to the nearest.
     """
 
     pictures: tuple[Path | Pixels, ...]
     method: str = "mse"
     fit: str | None = None
     bits: int | None = None
+    reconstruct: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,4 +289,24 @@ def quantise_model(model: Model, calibration: Calibration, tell: Progress = lamb
         bits=min(bits, WIDE_BITS),
         progress=lambda count: tell(f"calibrating, picture {count} of {total}, {count / total:.0%}"),
     )
-    return quantise_format(network, ranges, bits)
+    views: tuple[Pixels, ...] = ()
+    if calibration.reconstruct:
+        views = tuple(views_of(network, calibration.pictures, calibration.fit or model.fit))
+        tell(f"fitting the weights to {len(views)} views of pictures")
+    return quantise_format(network, ranges, bits, views)
+
+
+def views_of(network: Network, pictures: Sequence[Path | Pixels], fit: str) -> Iterator[Pixels]:
+    """Pictures at the network's input size, and parts of them, every other one mirrored: uint8 [channels, height,
+    width]. A few pictures show deep layers too few values to fit weights to. As many as memory allows."""
+    values = sum(node.shape.values for node in network.nodes)
+    count = min(MOST_VIEWS, max(VIEWS, VIEW_VALUES // values))
+    random = np.random.default_rng(0)
+    for picture in pictures[: max(1, count // VIEWS)]:
+        frame = checked_frame(load_frame(picture) if isinstance(picture, Path) else picture)
+        yield _network_input(network, frame, fit)
+        for number in range(1, VIEWS):
+            height, width = (max(1, int(side * random.uniform(0.5, 1))) for side in frame.shape[:2])
+            y, x = (int(random.integers(0, room + 1)) for room in (frame.shape[0] - height, frame.shape[1] - width))
+            part = frame[y : y + height, x : x + width, :]
+            yield _network_input(network, np.ascontiguousarray(part[:, ::-1] if number % 2 else part), fit)

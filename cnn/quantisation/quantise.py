@@ -7,7 +7,7 @@ after    QConvolution, integer weights per output channel, bias, m, m_neg and s 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,8 @@ from cnn.network import (
 )
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantisation.calibration import Ranges
+from cnn.quantisation.reconstruction import Reconstruction
+from cnn.quantisation.rounding import Filters, Grid, Rounding, round_to_nearest
 from cnn.quantisation.tensor_types import HOST, tensor_types
 from cnn.quantisation.widths import shared_bits
 from cnn.quantized import (
@@ -60,7 +62,9 @@ Doubles = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
 
-def quantise_format(network: Network, ranges: Ranges, bits: int) -> QuantizedNetwork:
+def quantise_format(
+    network: Network, ranges: Ranges, bits: int, pictures: Sequence[npt.NDArray[np.uint8]] = ()
+) -> QuantizedNetwork:
     """``quantise`` for an accelerator whose lanes hold ``bits``: 4, 8 or 16.
 
     With 16, sums must stay within 32 bits: activations get the bits that cnn.quantisation.widths works out, and each
@@ -72,17 +76,24 @@ def quantise_format(network: Network, ranges: Ranges, bits: int) -> QuantizedNet
     if bits == 16:
         _check_ranges(network, ranges)
         activation_bits = shared_bits(fold_batch_norms(network), ranges)
-    return quantise(network, ranges, bits=bits, activation_bits=activation_bits)
+    return quantise(network, ranges, bits=bits, activation_bits=activation_bits, pictures=pictures)
 
 
 def quantise(
-    network: Network, ranges: Ranges, *, bits: int = 8, activation_bits: int | Sequence[int] = 8
+    network: Network,
+    ranges: Ranges,
+    *,
+    bits: int = 8,
+    activation_bits: int | Sequence[int] = 8,
+    pictures: Sequence[npt.NDArray[np.uint8]] = (),
 ) -> QuantizedNetwork:
     """The integer network with the same indices.
 
     bits: of the weights, 2…16, per-output-channel scale, symmetric and narrow.
     activation_bits: 2…16, one for all nodes or one a node, per-tensor scale. The picture is UINT8 with scale 1/255
     whatever they are, and the last layer that computes leaves as INT16.
+    pictures: uint8 [channels, height, width]; where any come, weights are fitted to them
+    (cnn.quantisation.reconstruction), else each is rounded to the nearest integer.
     Raises QuantiseError: one sentence names all layers that cannot be quantised, each with its source.
     """
     _check_bits(bits, activation_bits)
@@ -90,8 +101,13 @@ def quantise(
     _check_supported(network)
     folded = fold_batch_norms(network)
     types = tensor_types(folded, ranges, activation_bits)
-    nodes = tuple(_quantise_node(i, folded, types, bits) for i in range(len(folded.nodes)))
-    return check_quantized(QuantizedNetwork(network.name, nodes, network.labels))
+    fitting = Reconstruction(folded, pictures) if pictures else None
+    nodes = []
+    for index in range(len(folded.nodes)):
+        nodes.append(_quantise_node(index, folded, types, bits, fitting))
+        if fitting is not None:
+            fitting.append(nodes[-1])
+    return check_quantized(QuantizedNetwork(network.name, tuple(nodes), network.labels))
 
 
 def _check_bits(bits: int, activation_bits: int | Sequence[int]) -> None:
@@ -141,25 +157,35 @@ def _unsupported_activation(activation: str) -> str:
     return ""
 
 
-def _quantise_node(index: int, network: Network, types: tuple[TensorType, ...], bits: int) -> QNode:
+def _quantise_node(
+    index: int, network: Network, types: tuple[TensorType, ...], bits: int, fitting: Reconstruction | None
+) -> QNode:
     node = network.nodes[index]
     inputs = tuple(types[i] for i in node.inputs)
-    op = _quantise_op(node, network, inputs, types[index], bits)
+    rounding = partial(fitting.round, index) if fitting and isinstance(node.op, Convolution) else round_to_nearest
+    op = _quantise_op(node, network, inputs, types[index], DataType(bits, True), rounding)
     return QNode(node.name, op, node.inputs, node.shape, types[index], node.source)
 
 
-def _quantise_op(node: Node, network: Network, inputs: tuple[TensorType, ...], output: TensorType, bits: int) -> QOp:
+def _quantise_op(
+    node: Node,
+    network: Network,
+    inputs: tuple[TensorType, ...],
+    output: TensorType,
+    weight_type: DataType,
+    rounding: Rounding,
+) -> QOp:
     op = node.op
     if isinstance(op, Input):
         return QInput()
     if isinstance(op, (Convolution, Dense)):
-        return _quantise_weighted(op, inputs[0], output, DataType(bits, True), node)
+        return _quantise_weighted(node, op, (inputs[0], output), weight_type, rounding)
     if isinstance(op, AveragePool):
         shape = network.nodes[node.inputs[0]].shape
         ratio = inputs[0].scale / (shape.height * shape.width * output.scale)
         return QAveragePool(_plain_requantiser(ratio, shape.channels, "linear", node))
     if isinstance(op, Add):
-        return _quantise_add(op.activation, inputs, output, node, DataType(bits, True))
+        return _quantise_add(op.activation, inputs, output, node, weight_type)
     if isinstance(op, Activate):
         return QActivate(table_of(op, inputs[0], output, node))
     return op
@@ -200,38 +226,37 @@ def add_multipliers(ratios: Sequence[float], limit: int) -> tuple[tuple[int, ...
 
 
 def _quantise_weighted(
-    op: Convolution | Dense, source: TensorType, output: TensorType, weight_type: DataType, node: Node
+    node: Node,
+    op: Convolution | Dense,
+    types: tuple[TensorType, TensorType],
+    weight_type: DataType,
+    rounding: Rounding,
 ) -> QConvolution | QDense:
-    weights, bias, ratio = _integers(op, source, output, weight_type, node)
+    """types: of the input and of the output."""
+    weights, bias, ratio = _integers(node, op, types, weight_type, rounding)
     requantiser = requantiser_for(ratio, bias, op.activation, node)
     if isinstance(op, Dense):
         return QDense(weights, weight_type, requantiser)
     return QConvolution(weights, weight_type, requantiser, op.stride, op.padding, op.groups)
 
 
-@dataclass(frozen=True, eq=False)
-class _Filters:
-    """Float weights as rows [filters, weights of a filter] and the bias, in float64."""
-
-    rows: Doubles
-    bias: Doubles
-
-
 def _integers(
-    op: Convolution | Dense, source: TensorType, output: TensorType, weight_type: DataType, node: Node
+    node: Node,
+    op: Convolution | Dense,
+    types: tuple[TensorType, TensorType],
+    weight_type: DataType,
+    rounding: Rounding,
 ) -> tuple[IntArray, Longs, Doubles]:
     """Integer weights, bias at accumulator scale, and accumulator scale / output scale per channel."""
-    filters = _Filters(op.weights.reshape(op.weights.shape[0], -1).astype(np.float64), op.bias.astype(np.float64))
-    scale = _weight_scales(filters, source, output, weight_type, node)
-    weights = np.clip(np.rint(filters.rows / scale[:, None]), -weight_type.high, weight_type.high)
-    bias = np.rint(filters.bias / (source.scale * scale)).astype(np.int64)
-    integers = weights.astype(weight_type.carrier).reshape(op.weights.shape)
-    return integers, bias, source.scale * scale / output.scale
+    source, output = types
+    filters = Filters(op.weights.reshape(op.weights.shape[0], -1).astype(np.float64), op.bias.astype(np.float64))
+    rounded = rounding(filters, _grid(filters, source, output, weight_type, node))
+    bias = np.rint(rounded.bias / (source.scale * rounded.scale)).astype(np.int64)
+    integers = rounded.rows.astype(weight_type.carrier).reshape(op.weights.shape)
+    return integers, bias, source.scale * rounded.scale / output.scale
 
 
-def _weight_scales(
-    filters: _Filters, source: TensorType, output: TensorType, weight_type: DataType, node: Node
-) -> Doubles:
+def _grid(filters: Filters, source: TensorType, output: TensorType, weight_type: DataType, node: Node) -> Grid:
     """Per channel the least scale whose integers are narrow and whose acc + bias fits int32.
 
     With A = max|a|, K weights, each rounded by at most ½:
@@ -252,7 +277,7 @@ def _weight_scales(
     fits = (size.sum(axis=1) * greatest + np.abs(filters.bias) / source.scale) / room
     scale = np.maximum(narrow, fits)
     # A channel of zeros may have any scale: this one has the ratio 1.
-    return np.asarray(np.where(scale > 0, scale, output.scale / source.scale), dtype=np.float64)
+    return Grid(np.where(scale > 0, scale, output.scale / source.scale), fits, weight_type.high)
 
 
 def _plain_requantiser(ratio: float, channels: int, activation: str, node: Node) -> Requantiser:

@@ -75,13 +75,18 @@ def add_quantising(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fit", choices=tuple(FITS), help="how pictures are brought to size (default: as the network was trained)"
     )
+    parser.add_argument(
+        "--reconstruct",
+        action="store_true",
+        help="fit the weights to the calibration pictures, layer by layer, instead of rounding each: for 4 bits",
+    )
     add_bits(parser)
 
 
 def calibration_from(options: argparse.Namespace) -> Calibration:
     """What ``add_quantising`` asked for. PictureError for a folder without pictures."""
     pictures = picture_files(options.calibrate) or sample_pictures()
-    return Calibration(pictures, options.method, options.fit, options.bits)
+    return Calibration(pictures, options.method, options.fit, options.bits, options.reconstruct)
 
 
 def add_cut(parser: argparse.ArgumentParser) -> None:

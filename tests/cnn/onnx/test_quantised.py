@@ -88,7 +88,7 @@ def differences(path: Path, read: OnnxNetwork, picture: Array) -> dict[str, int]
         carried: list[Array | None] = [
             np.asarray(value, node.type.datatype.carrier) for node, value in zip(network.nodes, values, strict=False)
         ]
-        ours = np.asarray(run_node(node, network, carried, picture), np.int64)
+        ours = np.asarray(run_node(node, network.nodes, carried, picture), np.int64)
         if index in theirs:
             steps[node.name] = int(np.abs(ours - theirs[index]).max())
         values.append(theirs.get(index, ours))

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from cnn.quantisation.quantise import quantise
 from tests.cnn import networks
 
 
-def measured(network: Network, **options: int) -> dict[str, LayerFidelity]:
+def measured(network: Network, **options: Any) -> dict[str, LayerFidelity]:
     pictures = networks.pictures(network.input_shape, 8)
     q = quantise(network, calibrate(network, pictures), **options)
     report = fidelity(network, q, networks.picture(network.input_shape, 3))

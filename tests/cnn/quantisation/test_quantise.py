@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -402,7 +403,7 @@ def test_ranges_of_another_network_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("options", "what"), [({"bits": 1}, "weights"), ({"activation_bits": 17}, "activations")])
-def test_bits_are_2_to_16(options: dict[str, int], what: str) -> None:
+def test_bits_are_2_to_16(options: dict[str, Any], what: str) -> None:
     network = networks.tiny_yolo()
     with pytest.raises(QuantiseError, match=f"{what} have 2…16 bits"):
         quantise(network, flat(network), **options)

@@ -1,0 +1,172 @@
+"""Integer weights that make up for what quantisation loses, layer by layer: post-training reconstruction.
+
+Rounding each weight to the nearest integer minimises the error of the weights. What counts is the error of the layer's
+sums on real inputs, and those inputs have errors too, of all layers before. So each layer gets the weights Ŵ that
+minimise
+
+    Σ over samples |W·x + b − Ŵ·x̂ − b̂|²  +  ridge · |Ŵ − W|²
+
+with x of the float network and x̂ of the integer network as far as it is quantised: first in closed form (ridge
+regression), then weight by weight, where each one's rounding error is made up for by those that are not rounded yet
+(GPTQ, arXiv:2210.17323, which is optimal brain quantisation in a fixed order). The bias takes the mean error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.float_model import run_float
+from cnn.integer_model import Integers, dequantise, run_node
+from cnn.network import Convolution, FloatArray, Network
+from cnn.quantisation.rounding import Doubles, Filters, Grid, RoundedFilters
+from cnn.quantized import QNode, on_host
+
+RIDGE = 1.0
+"""Of the mean energy of an input. The less, the nearer to the calibration pictures, and the farther from others."""
+
+DAMPING = 0.01
+"""Of the same, so that matrices can be inverted."""
+
+MOST_SAMPLES = 6144
+"""Positions of a layer that its weights are fitted to, over all pictures."""
+
+MOST_INPUTS = 1152
+"""Weights of a filter that are solved together; of more the channels are cut into parts, one after the other."""
+
+SHARES = np.arange(0.4, 1.0, 0.025)
+"""Of the scale that holds the greatest weight: those tried besides. Smaller ones clip it and round the rest finer."""
+
+_COLUMNS = 64  # weights of each filter that are rounded before the others are told
+
+
+class Reconstruction:
+    """What the float network and the integer network, as far as it is there, compute on the calibration pictures."""
+
+    def __init__(self, network: Network, pictures: Sequence[npt.NDArray[np.uint8]]) -> None:
+        """network: without batch norms. pictures: uint8 [channels, height, width] of the network's input."""
+        self._network, self._pictures = network, pictures
+        self._floats = [run_float(network, picture.astype(np.float32) / np.float32(255)) for picture in pictures]
+        self._integers: list[list[Integers | None]] = [[] for _ in pictures]
+        self._nodes: list[QNode] = []
+
+    def append(self, node: QNode) -> None:
+        """The next node of the integer network."""
+        self._nodes.append(node)
+        for picture, outputs in zip(self._pictures, self._integers, strict=True):
+            outputs.append(None if on_host(node.op) else run_node(node, self._nodes, outputs, picture))
+
+    def round(self, index: int, filters: Filters, grid: Grid) -> RoundedFilters:
+        """Of a convolution, the node ``index``, whose inputs were appended."""
+        op = self._network.nodes[index].op
+        assert isinstance(op, Convolution)
+        exact, approximate = self._samples(index, op)
+        groups = np.array_split(np.arange(len(filters.rows)), op.groups)
+        parts = [
+            _round_group(
+                Filters(filters.rows[ours], filters.bias[ours]),
+                Grid(grid.scale[ours], grid.floor[ours], grid.high),
+                exact[group],
+                approximate[group],
+            )
+            for group, ours in enumerate(groups)
+        ]
+        rows, scale, bias = (np.concatenate([getattr(part, name) for part in parts]) for name in _FIELDS)
+        return RoundedFilters(rows, scale, bias)
+
+    def _samples(self, index: int, op: Convolution) -> tuple[Doubles, Doubles]:
+        """Float and integer inputs of the layer's filters, [groups, weights of a filter, samples]."""
+        node = self._network.nodes[index]
+        source, shape = node.inputs[0], node.shape
+        count = min(shape.height * shape.width, -(-MOST_SAMPLES // len(self._pictures)))
+        exact, approximate = [], []
+        for number, (floats, integers) in enumerate(zip(self._floats, self._integers, strict=True)):
+            random = np.random.default_rng((index, number))
+            places = np.divmod(np.sort(random.choice(shape.height * shape.width, count, replace=False)), shape.width)
+            array = integers[source]
+            assert array is not None
+            exact.append(_gathered(floats[source], op, places))
+            approximate.append(_gathered(dequantise(array, self._nodes[source].type), op, places))
+        return _joined(exact, op), _joined(approximate, op)
+
+
+_FIELDS = ("rows", "scale", "bias")
+
+
+def _joined(samples: Sequence[FloatArray], op: Convolution) -> Doubles:
+    """[channels · taps, samples] of every picture → [groups, weights of a filter, samples of all]."""
+    every = np.concatenate(samples, axis=1)
+    return every.reshape(op.groups, -1, every.shape[1]).astype(np.float64)
+
+
+def _gathered(array: FloatArray, op: Convolution, places: tuple[npt.NDArray[np.intp], ...]) -> FloatArray:
+    """What the filters see at some output positions (rows, columns): [channels · taps, positions]."""
+    padding, (height, width) = op.padding, op.weights.shape[2:]
+    padded = np.pad(array, ((0, 0), (padding.top, padding.bottom), (padding.left, padding.right)))
+    rows, columns = (place * op.stride for place in places)
+    taps = [padded[:, rows + y, columns + x] for y in range(height) for x in range(width)]
+    return np.stack(taps, axis=1).reshape(-1, len(places[0]))
+
+
+def _round_group(filters: Filters, grid: Grid, exact: Doubles, approximate: Doubles) -> RoundedFilters:
+    """Of filters that read the same inputs [weights of a filter, samples]."""
+    target = filters.rows @ exact + filters.bias[:, None]
+    mean = approximate.mean(axis=1)
+    centred = approximate - mean[:, None]
+    residual = target - target.mean(axis=1, keepdims=True) - filters.rows @ centred
+    scale = _scales(filters.rows, np.mean(centred**2, axis=1), grid)
+    rows = np.empty_like(filters.rows)
+    for part in _parts(len(mean)):
+        values = _fit(filters.rows[:, part], residual, centred[part])
+        rows[:, part] = _rounded(values, centred[part], scale, grid)
+        residual -= (rows[:, part] * scale[:, None] - filters.rows[:, part]) @ centred[part]
+    return RoundedFilters(rows, scale, target.mean(axis=1) - (rows * scale[:, None]) @ mean)
+
+
+def _parts(inputs: int) -> Iterator[slice]:
+    count = -(-inputs // MOST_INPUTS)
+    edges = [inputs * part // count for part in range(count + 1)]
+    return (slice(first, last) for first, last in pairwise(edges))
+
+
+def _fit(rows: Doubles, residual: Doubles, inputs: Doubles) -> Doubles:
+    """Rows whose products with the inputs also take up the residual [filters, samples], as far as the ridge lets
+    them."""
+    energy = _damped(inputs, RIDGE)
+    return np.asarray(rows + np.linalg.solve(energy, inputs @ residual.T / inputs.shape[1]).T)
+
+
+def _damped(inputs: Doubles, share: float) -> Doubles:
+    """Mean products of the inputs [inputs, inputs], with a share of their mean square on the diagonal."""
+    energy = inputs @ inputs.T / inputs.shape[1]
+    energy[np.diag_indices_from(energy)] += share * np.mean(np.diag(energy)) + 1e-12
+    return np.asarray(energy)
+
+
+def _rounded(rows: Doubles, inputs: Doubles, scale: Doubles, grid: Grid) -> Doubles:
+    """Whole numbers; each column's rounding error is spread over the columns behind it."""
+    spread = np.linalg.cholesky(np.linalg.inv(_damped(inputs, DAMPING))).T
+    rows, integers = rows.copy(), np.empty_like(rows)
+    for first in range(0, rows.shape[1], _COLUMNS):
+        last = min(first + _COLUMNS, rows.shape[1])
+        errors = np.empty((len(rows), last - first))
+        for column in range(first, last):
+            integers[:, [column]] = grid.round(rows[:, [column]], scale)
+            error = (rows[:, column] - integers[:, column] * scale) / spread[column, column]
+            rows[:, column + 1 : last] -= np.outer(error, spread[column, column + 1 : last])
+            errors[:, column - first] = error
+        rows[:, last:] -= errors @ spread[first:last, last:]
+    return integers
+
+
+def _scales(rows: Doubles, energy: Doubles, grid: Grid) -> Doubles:
+    """By filter the scale with the least squared error of products, of the grid's and its SHARES."""
+    best, lowest = grid.scale, np.full(len(rows), np.inf)
+    for share in (1.0, *SHARES):
+        scale = np.maximum(share * grid.scale, grid.floor)
+        error = (rows - grid.round(rows, scale) * scale[:, None]) ** 2 @ energy
+        best, lowest = np.where(error < lowest, scale, best), np.minimum(error, lowest)
+    return np.asarray(best)
