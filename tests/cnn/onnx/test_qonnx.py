@@ -106,7 +106,7 @@ def test_every_tensor_is_that_of_qonnx(make: Any) -> None:
     values: list[Array | None] = [picture]
     steps = {}
     for index, node in enumerate(read.quantized.nodes[1:], 1):
-        ours = run_node(node, read.quantized, values, picture)
+        ours = run_node(node, read.quantized.nodes, values, picture)
         for name in (name for name in quants if read.tensors.get(name) == index):
             exact = np.rint(theirs[name].reshape(ours.shape) / node.type.scale) + node.type.zero_point
             steps[name] = int(np.abs(ours.astype(np.int64) - exact).max())
