@@ -16,6 +16,7 @@ from systolic.cli.commands import (
     check,
     demo,
     evaluate,
+    export,
     generate,
     package,
     run,
@@ -29,7 +30,22 @@ from systolic.cli.stopping import Stopped, stopped_by_signals
 LONGEST_SENTENCE = 2900
 """Characters of what is refused: a path may have thousands."""
 
-COMMANDS = (demo, boards, generate, check, simulate, run, evaluate, schedule, compare, pareto, fold, package, vendor)
+COMMANDS = (
+    demo,
+    boards,
+    generate,
+    check,
+    simulate,
+    run,
+    evaluate,
+    schedule,
+    compare,
+    pareto,
+    fold,
+    export,
+    package,
+    vendor,
+)
 """In the order of ``--help``."""
 
 

@@ -34,8 +34,13 @@ def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> N
 
 def write_text(path: Path, text: str) -> None:
     """Whole or not at all. GenerateError where the file cannot be written."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """As ``write_text``."""
     with _refusal(path):
-        write_whole(path, text.encode())
+        write_whole(path, data)
 
 
 @contextmanager

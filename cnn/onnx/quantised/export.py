@@ -1,0 +1,312 @@
+"""A quantised network as QONNX or FINN-ONNX: Conv, MatMul and pools on floats that are multiples of a scale.
+
+qonnx    Quant behind each layer, and weights whose scale holds the requantiser: hls4ml reads it, and what is read here
+         again is the same network; executed in floats, a value may be a step off where it is near a half
+finn     MultiThreshold behind each layer of at most 8 bits: executed, every integer is equal
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import NetworkError, QuantiseError
+from cnn.datatype import BIPOLAR, TERNARY, DataType
+from cnn.network import LEAKY_SLOPE, Concat, Detection, MaxPool, Padding, Reorg, Slice, Softmax, Upsample
+from cnn.onnx.file import load_onnx
+from cnn.quantisation.thresholds import thresholds_of
+from cnn.quantized import (
+    IntArray,
+    MultiplyShift,
+    QActivate,
+    QAdd,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    QInput,
+    QNode,
+    QuantizedNetwork,
+    Requantising,
+    TensorType,
+    Thresholds,
+)
+from cnn.quantized_check import THRESHOLD_BITS
+
+DIALECTS = ("qonnx", "finn")
+DOMAIN = "qonnx.custom_op.general"
+OPSET, IR = 13, 8
+
+Doubles = npt.NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class _Writer:
+    """The graph while it grows. names: of the tensor that each node gives, in floats."""
+
+    network: QuantizedNetwork
+    dialect: str
+    nodes: list[Any] = field(default_factory=list)
+    arrays: list[Any] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+    def constant(self, values: Any, kind: npt.DTypeLike = np.float32) -> str:
+        """An initialiser."""
+        name = f"constant{len(self.arrays)}"
+        self.arrays.append(load_onnx().numpy_helper.from_array(np.array(values, kind), name))
+        return name
+
+    def put(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
+        """An operation; its output."""
+        name = f"{kind.lower()}{len(self.nodes)}"
+        made = load_onnx().helper.make_node(kind, list(inputs), [name], name=f"{kind}_{name}", **attributes)
+        self.nodes.append(made)
+        return name
+
+    def quant(self, source: str, type_: TensorType, scale: Any = None, narrow: bool = False) -> str:
+        """Quant, or BipolarQuant."""
+        size = self.constant(type_.scale if scale is None else scale)
+        if type_.datatype == BIPOLAR:
+            return self.put("BipolarQuant", [source, size], domain=DOMAIN)
+        bits = self.constant(type_.datatype.bits)
+        inputs, signed = [source, size, self.constant(type_.zero_point), bits], int(type_.datatype.signed)
+        return self.put("Quant", inputs, domain=DOMAIN, signed=signed, narrow=int(narrow), rounding_mode="ROUND")
+
+
+def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
+    """The file's bytes; its input "picture" is batch 1 × channels × height × width, 0…1, its outputs are floats.
+
+    dialect: one of DIALECTS. NetworkError names a layer that has no form there. A detection head is left out: what it
+    reads is an output.
+    """
+    if dialect not in DIALECTS:
+        raise NetworkError(f"a network is exported as {' or '.join(DIALECTS)}, not {dialect!r}")
+    onnx, writer = load_onnx(), _Writer(network, dialect)
+    for node in network.nodes:
+        try:
+            writer.names.append(_written(writer, node))
+        except QuantiseError as error:
+            raise NetworkError(f"{node.name!r} ({node.source}) cannot be exported as {dialect}: {error}") from error
+    shape, read = network.input_shape, {i for node in network.nodes for i in node.inputs}
+    ends = dict.fromkeys(writer.names[i] for i in range(len(network.nodes)) if i not in read)
+    picture = (1, shape.channels, shape.height, shape.width)
+    graph = onnx.helper.make_graph(
+        writer.nodes,
+        network.name,
+        [onnx.helper.make_tensor_value_info("picture", onnx.TensorProto.FLOAT, picture)],
+        [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in ends],
+        writer.arrays,
+    )
+    opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(DOMAIN, 1)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="systolic")
+    data: bytes = model.SerializeToString(deterministic=True)
+    return data
+
+
+def _written(writer: _Writer, node: QNode) -> str:
+    """The operations of a layer; the name of the tensor that they give."""
+    inputs = [writer.names[i] for i in node.inputs]
+    if isinstance(node.op, QInput):
+        return writer.quant("picture", node.type)
+    return _WRITERS[type(node.op)](writer, node, inputs)
+
+
+def _weighted(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+    op, source = node.op, writer.network.nodes[node.inputs[0]].type
+    assert isinstance(op, (QConvolution, QDense))
+    weights, by = op.weights.astype(np.int64), op.requantiser
+    if isinstance(by, Thresholds) or (writer.dialect == "finn" and node.type.datatype.bits <= THRESHOLD_BITS):
+        steps = thresholds_of(by, node.type.datatype)
+        weights = np.where(_column(steps.flip, weights), -weights, weights)
+        sums = _sums(writer, node, inputs[0], weights, 1.0)
+        edges = steps.thresholds - 0.5 - source.zero_point * _totals(weights)[:, None]
+        return _shaped(writer, node, _counted(writer, sums, edges * source.scale, node.type))
+    gain, offset, activation = _affine(by)
+    weights = weights * np.where(gain < 0, -1, 1).reshape(-1, *(1,) * (weights.ndim - 1))
+    scale = np.where(gain == 0, 1.0, np.abs(gain)) * node.type.scale / source.scale
+    # acc · gain = (real sum / source scale + zero point · Σ w) · gain, in steps of the output
+    bias = (offset + source.zero_point * _totals(weights) * np.abs(gain) - node.type.zero_point) * node.type.scale
+    sums = _sums(writer, node, inputs[0], weights, scale, bias)
+    return _shaped(writer, node, writer.quant(_activated(writer, sums, activation), node.type))
+
+
+def _sums(writer: _Writer, node: QNode, source: str, weights: IntArray, scale: Any, bias: Doubles | None = None) -> str:
+    """Conv or MatMul of weights that are whole numbers of ``scale``, one or one a filter, and a bias."""
+    op, flat = node.op, isinstance(node.op, QDense)
+    assert isinstance(op, (QConvolution, QDense))
+    sizes = np.broadcast_to(np.asarray(scale, np.float64), (len(weights),)) if np.size(scale) > 1 else np.array(scale)
+    column = sizes.reshape(-1, *(1,) * (weights.ndim - 1)) if sizes.size > 1 else sizes
+    values, size = weights * column, column
+    if flat:
+        values, size = values.T, size.T
+    datatype = _least(weights, op.weight_type)
+    kernel = writer.quant(writer.constant(values), TensorType(datatype, 1.0), size, narrow=True)
+    if flat:
+        sums = writer.put("MatMul", [writer.put("Flatten", [source]), kernel])
+        return sums if bias is None else writer.put("Add", [sums, writer.constant(bias)])
+    assert isinstance(op, QConvolution)
+    window, stride = list(weights.shape[2:]), [op.stride] * 2
+    inputs = [source, kernel, *([] if bias is None else [writer.constant(bias)])]
+    return writer.put("Conv", inputs, kernel_shape=window, strides=stride, pads=_pads(op.padding), group=op.groups)
+
+
+def _least(weights: IntArray, datatype: DataType) -> DataType:
+    """The datatype; where a weight of 0 came into BIPOLAR ones, TERNARY."""
+    return TERNARY if datatype == BIPOLAR and not weights.all() else datatype
+
+
+def _affine(by: Requantising) -> tuple[Doubles, Doubles, str]:
+    """y = round(gain · acc + offset), and the activation."""
+    assert not isinstance(by, Thresholds)
+    gain: Doubles = np.ldexp(by.multiplier.astype(np.float64), -by.shift.astype(np.int32))
+    if isinstance(by, MultiplyShift):
+        return gain, np.ldexp(by.bias.astype(np.float64), -by.shift.astype(np.int32)), ""
+    offset: Doubles = by.bias * gain
+    if np.array_equal(by.negative, by.multiplier):
+        return gain, offset, ""
+    if not by.negative.any():
+        return gain, offset, "Relu"
+    if np.abs(by.negative - LEAKY_SLOPE * by.multiplier).max() <= 1:
+        return gain, offset, "LeakyRelu"
+    raise QuantiseError("it multiplies below 0 by another number, which is no activation of ONNX")
+
+
+def _activated(writer: _Writer, source: str, activation: str) -> str:
+    if not activation:
+        return source
+    return writer.put(activation, [source], **({"alpha": LEAKY_SLOPE} if activation == "LeakyRelu" else {}))
+
+
+def _counted(writer: _Writer, source: str, edges: npt.NDArray[np.floating[Any]], type_: TensorType) -> str:
+    """MultiThreshold; a half below each whole number, so that no rounding of a sum matters."""
+    datatype = type_.datatype
+    bias = float((datatype.low - type_.zero_point) * type_.scale)
+    return writer.put(
+        "MultiThreshold",
+        [source, writer.constant(edges)],
+        domain=DOMAIN,
+        out_dtype=datatype.name,
+        out_scale=float(type_.scale * datatype.step),
+        out_bias=bias,
+    )
+
+
+def _requantised(writer: _Writer, node: QNode, source: str, per_sum: float, zero: int) -> str:
+    """Behind an average or a sum of maps. per_sum: the float of a sum's 1; zero: the sum where the float is 0."""
+    op = node.op
+    assert isinstance(op, (QAveragePool, QAdd))
+    by = op.requantiser
+    if isinstance(by, Thresholds) or (writer.dialect == "finn" and node.type.datatype.bits <= THRESHOLD_BITS):
+        steps = thresholds_of(by, node.type.datatype)
+        if steps.flip.any():
+            raise QuantiseError("its output falls where the sum rises")
+        return _counted(writer, source, (steps.thresholds - 0.5 - zero) * per_sum, node.type)
+    return writer.quant(_activated(writer, source, _affine(by)[2]), node.type)
+
+
+def _average(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+    source = writer.network.nodes[node.inputs[0]]
+    count = source.shape.height * source.shape.width
+    mean = writer.put("GlobalAveragePool", inputs)
+    return _requantised(writer, node, mean, source.type.scale / count, count * source.type.zero_point)
+
+
+def _add(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+    op, types = node.op, [writer.network.nodes[i].type for i in node.inputs]
+    assert isinstance(op, QAdd)
+    if writer.dialect == "finn":  # by the multipliers themselves
+        factors = [writer.constant(m / type_.scale) for m, type_ in zip(op.multipliers, types, strict=True)]
+        inputs = [writer.put("Mul", pair) for pair in zip(inputs, factors, strict=True)]
+    total = inputs[0]
+    for name in inputs[1:]:
+        total = writer.put("Add", [total, name])
+    zero = sum(m * type_.zero_point for m, type_ in zip(op.multipliers, types, strict=True))
+    return _requantised(writer, node, total, 1.0, zero)
+
+
+def _looked_up(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+    """A table: the integer of each value, and what stands there."""
+    op, read = node.op, writer.network.nodes[node.inputs[0]].type
+    assert isinstance(op, QActivate)
+    steps = writer.put("Div", [inputs[0], writer.constant(read.scale)])
+    # A half more, since the cast to integers cuts off.
+    places = writer.put("Add", [steps, writer.constant(read.zero_point - read.datatype.low + 0.5)])
+    cast = writer.put("Cast", [places], to=load_onnx().TensorProto.INT64)
+    values = (op.table.values - node.type.zero_point) * node.type.scale
+    return writer.put("Gather", [writer.constant(values), cast])
+
+
+def _pool(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+    op = node.op
+    assert isinstance(op, MaxPool)
+    sides = {"kernel_shape": [op.size] * 2, "strides": [op.stride] * 2}
+    return writer.put("MaxPool", inputs, pads=_pads(op.padding), **sides)
+
+
+def _slice(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+    op = node.op
+    assert isinstance(op, Slice)
+    ends = ([op.first], [op.first + op.channels], [1])
+    return writer.put("Slice", [inputs[0], *(writer.constant(values, np.int64) for values in ends)])
+
+
+def _reorg(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+    op = node.op
+    assert isinstance(op, Reorg)
+    if op.order != "block":
+        raise QuantiseError("darknet's order of a reorg has no operator")
+    return writer.put("SpaceToDepth", inputs, blocksize=op.stride)
+
+
+def _upsample(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+    op = node.op
+    assert isinstance(op, Upsample)
+    scales = writer.constant([1, 1, op.stride, op.stride])
+    mode = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return writer.put("Resize", [inputs[0], "", scales], mode="nearest", **mode)
+
+
+def _softmax(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+    assert isinstance(node.op, Softmax)
+    if node.op.groups > 1 or node.shape.height * node.shape.width > 1:
+        raise QuantiseError("its softmax is over parts of the channels, or over several positions")
+    return writer.put("Softmax", inputs, axis=1)
+
+
+def _shaped(writer: _Writer, node: QNode, name: str) -> str:
+    """A matrix leaves a row, which is a map of one position for what reads it."""
+    if not isinstance(node.op, QDense):
+        return name
+    return writer.put("Reshape", [name, writer.constant([1, node.shape.channels, 1, 1], np.int64)])
+
+
+def _column(values: npt.NDArray[Any], like: IntArray) -> npt.NDArray[Any]:
+    return values.reshape(-1, *(1,) * (like.ndim - 1))
+
+
+def _totals(weights: IntArray) -> IntArray:
+    totals: IntArray = weights.reshape(len(weights), -1).sum(axis=1)
+    return totals
+
+
+def _pads(padding: Padding) -> list[int]:
+    return [padding.top, padding.left, padding.bottom, padding.right]
+
+
+_WRITERS: dict[type[Any], Callable[[_Writer, QNode, Sequence[str]], str]] = {
+    QConvolution: _weighted,
+    QDense: _weighted,
+    QAveragePool: _average,
+    QAdd: _add,
+    QActivate: _looked_up,
+    MaxPool: _pool,
+    Concat: lambda writer, node, inputs: writer.put("Concat", inputs, axis=1),
+    Slice: _slice,
+    Reorg: _reorg,
+    Upsample: _upsample,
+    Softmax: _softmax,
+    Detection: lambda writer, node, inputs: inputs[0],
+}

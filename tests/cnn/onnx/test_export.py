@@ -1,0 +1,99 @@
+"""Networks that were quantised here, as QONNX and FINN-ONNX: executed by qonnx, and read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import NetworkError
+from cnn import zoo
+from cnn.datatype import UINT8
+from cnn.integer_model import run_integer
+from cnn.network import Reorg, Shape
+from cnn.onnx.file import parsed
+from cnn.onnx.network import read_model, read_onnx
+from cnn.onnx.quantised.export import to_onnx
+from cnn.quantized import QInput, QNode, QuantizedNetwork, TensorType, Thresholds
+from cnn.stored.quantized_file import to_npz
+from systolic.cli.main import main
+from tests.cnn.onnx.quantising import Form, quantised
+from tests.cnn.onnx.test_quantised import SHAPE, residual
+
+Array = np.ndarray[Any, Any]
+
+
+def executed(data: bytes, picture: Array) -> list[Array]:
+    """The outputs by qonnx."""
+    wrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx executes its own operators")
+    from qonnx.core.onnx_exec import execute_onnx
+    from qonnx.transformation.infer_shapes import InferShapes
+
+    model = wrapper.ModelWrapper(parsed(data, "exported.onnx")).transform(InferShapes())
+    feed = {"picture": (picture[None] / np.float32(255)).astype(np.float32)}
+    return list(execute_onnx(model, feed).values())
+
+
+@pytest.fixture(scope="module")
+def asymmetric(tmp_path_factory: pytest.TempPathFactory) -> QuantizedNetwork:
+    network = read_onnx(quantised(residual(), tmp_path_factory.mktemp("onnx"), Form(), SHAPE)).quantized
+    assert network is not None
+    return network
+
+
+def steps_off(network: QuantizedNetwork, dialect: str) -> int:
+    """The greatest difference of the last layer's integers from those of qonnx."""
+    shape = network.input_shape
+    picture = np.random.default_rng(8).integers(0, 256, (shape.channels, shape.height, shape.width), np.uint8)
+    last = network.nodes[-1]
+    (floats,) = executed(to_onnx(network, dialect), picture)
+    theirs = np.rint(floats.reshape(-1) / last.type.scale) + last.type.zero_point
+    ours = run_integer(network, picture)[-1]
+    assert ours is not None
+    return int(np.abs(theirs - ours.reshape(-1)).max())
+
+
+def test_every_integer_is_equal_as_finn_onnx(asymmetric: QuantizedNetwork) -> None:
+    assert steps_off(asymmetric, "finn") == 0
+
+
+def test_bipolar_networks_are_equal_in_both_forms() -> None:
+    network = zoo.load_exported("cnv-w1a1", 3).quantized
+    body = QuantizedNetwork(network.name, network.nodes[:8])
+    assert any(isinstance(getattr(node.op, "requantiser", None), Thresholds) for node in body.nodes)
+    assert steps_off(body, "finn") == steps_off(body, "qonnx") == 0
+
+
+def test_what_is_written_as_qonnx_is_read_as_the_same_network(asymmetric: QuantizedNetwork) -> None:
+    plain = [i for i, node in enumerate(asymmetric.nodes) if type(node.op).__name__ == "QActivate"]
+    body = QuantizedNetwork("net", asymmetric.nodes[: plain[0]])
+    again = read_model(parsed(to_onnx(body), "net.onnx"), "net.onnx", "net").quantized
+    assert again is not None
+    assert len(again.nodes) == len(body.nodes)
+    picture = np.random.default_rng(8).integers(0, 256, SHAPE[1:], np.uint8)
+    for node, ours, theirs in zip(body.nodes, run_integer(body, picture), run_integer(again, picture), strict=True):
+        assert ours is not None
+        assert theirs is not None
+        assert np.array_equal(ours, theirs), node.name
+    assert to_npz(again)
+
+
+def test_an_order_without_operator_is_refused() -> None:
+    pixels = TensorType(UINT8, 1 / 255)
+    nodes = (
+        QNode("input", QInput(), (), Shape(4, 4, 4), pixels, "net:1"),
+        QNode("reorg", Reorg(2), (0,), Shape(16, 2, 2), pixels, "net:2"),
+    )
+    with pytest.raises(NetworkError, match=r"'reorg' \(net:2\) cannot be exported as qonnx: darknet's order"):
+        to_onnx(QuantizedNetwork("net", nodes))
+    with pytest.raises(NetworkError, match="exported as qonnx or finn, not 'caffe'"):
+        to_onnx(QuantizedNetwork("net", nodes), "caffe")
+
+
+def test_the_command_writes_what_is_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "shapes.onnx"
+    assert main(["export", "ultranet", "--seed", "1", "--size", "32x32", "-o", str(file), "--dialect", "finn"]) == 0
+    assert f"written to {file} as finn" in capsys.readouterr().out
+    assert read_onnx(file).quantized is not None
