@@ -11,7 +11,7 @@ from typing import Any
 from boards.errors import NetworkError, listed, shown
 from cnn.exported.json_table import JsonTable, is_number
 from cnn.exported.topology import Kernel, LayerOp
-from cnn.network import AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Shape, Upsample
+from cnn.network import MOST_SCALE, AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Shape, Upsample
 
 SIDE_LIMIT = 1 << 16
 WEIGHT_LIMIT = 1 << 26
@@ -42,6 +42,18 @@ def _convolution(table: JsonTable, shapes: list[Shape], number: int) -> tuple[La
     return kernel, _slid(table, source, kernel.filters, (kernel.size, kernel.stride, pad))
 
 
+def _dense(table: JsonTable, shapes: list[Shape], number: int) -> tuple[LayerOp, Shape]:
+    """A convolution whose window is the whole map."""
+    source = shapes[0]
+    if source.height != source.width or source.height > 255:
+        raise NetworkError(f"{table.source}: a dense reads a square map of at most 255 rows, not {source}")
+    outputs, bits = table.integer("outputs", 1, SIDE_LIMIT), table.integer("weight_bits", 1, 8)
+    kernel = Kernel(number, source.channels, outputs, source.height, 1, Padding(), 1, bits, *_activation(table))
+    if outputs * source.values > WEIGHT_LIMIT:
+        raise NetworkError(f"{table.source}: a dense has at most {WEIGHT_LIMIT} weights, not {outputs * source.values}")
+    return kernel, Shape(outputs, 1, 1)
+
+
 def _activation(table: JsonTable) -> tuple[int | None, str]:
     """output_bits and activation of a Kernel."""
     if not table.has("output_bits"):
@@ -52,8 +64,9 @@ def _activation(table: JsonTable) -> tuple[int | None, str]:
 
 def _max_pool(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
     size = table.integer("size", 1, 255)
-    pool = MaxPool(size, table.integer("stride", 1, 255, size), Padding())
-    return pool, _slid(table, shapes[0], shapes[0].channels, (size, pool.stride, 0))
+    pad = table.integer("padding", 0, size - 1, 0)
+    pool = MaxPool(size, table.integer("stride", 1, 255, size), Padding(pad, pad, pad, pad))
+    return pool, _slid(table, shapes[0], shapes[0].channels, (size, pool.stride, pad))
 
 
 def _average_pool(_: JsonTable, shapes: list[Shape], __: int) -> tuple[LayerOp, Shape]:
@@ -94,15 +107,33 @@ def _concat(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Sha
 
 
 def _one_object(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
+    return _head(table, shapes[0], "one-object")
+
+
+def _region(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
+    return _head(table, shapes[0], "region", softmax=table.get("softmax", bool, False))
+
+
+def _yolo(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
+    return _head(table, shapes[0], "yolo", scale_xy=table.number("scale_xy", 1e-3, MOST_SCALE, 1.0))
+
+
+def _head(
+    table: JsonTable, source: Shape, kind: str, *, softmax: bool = False, scale_xy: float = 1.0
+) -> tuple[LayerOp, Shape]:
     classes = table.integer("classes", 1, 10_000, 1)
     anchors = tuple(_anchor(table, pair) for pair in table.get("anchors", list))
-    channels = len(anchors) * (5 + classes)
-    if not anchors or shapes[0].channels != channels:
+    head = Detection(kind, anchors, classes, softmax, scale_xy=scale_xy)
+    if not anchors or source.channels != head.channels:
         raise NetworkError(
-            f"{table.source}: {len(anchors)} anchors × (5 + {classes} classes) read {channels} channels, "
-            f"but {shapes[0].channels} come; check 'anchors' and the filters of the last convolution"
+            f"{table.source}: {len(anchors)} anchors × (5 + {classes} classes) read {head.channels} channels, "
+            f"but {source.channels} come; check 'anchors' and the filters of the last convolution"
         )
-    return Detection("one-object", anchors, classes, False), shapes[0]
+    return head, source
+
+
+def _segmentation(_: JsonTable, shapes: list[Shape], __: int) -> tuple[LayerOp, Shape]:
+    return Detection("segmentation", (), shapes[0].channels, True), shapes[0]
 
 
 def _anchor(table: JsonTable, pair: Any) -> tuple[float, float]:
@@ -122,5 +153,9 @@ KINDS: dict[str, LayerKind] = {
     "reorg": _reorg,
     "upsample": _upsample,
     "concat": _concat,
+    "dense": _dense,
     "one_object": _one_object,
+    "region": _region,
+    "yolo": _yolo,
+    "segmentation": _segmentation,
 }

@@ -19,6 +19,8 @@ from cnn.network import Detection, Shape
 FORMAT = "systolic exported network 1"
 TEXT_LIMIT = 1 << 20
 LAYER_LIMIT = 1000
+MOST_CHANNELS = 64
+"""Of a picture."""
 MAP_LIMIT = 1 << 28
 """Values of one map."""
 FITS = ("plain", "letterbox", "smooth")
@@ -60,7 +62,10 @@ def parse_topology(text: str, file: str) -> Topology:
 def _input(table: JsonTable) -> tuple[Shape, str]:
     """Shape of the picture, and the order of its channels in training."""
     picture = JsonTable(table.get("input", dict), f"{table.source}: input")
-    sides = (picture.integer("channels", 1, 4, 3), *(picture.integer(key, 1, 8192) for key in ("height", "width")))
+    sides = (
+        picture.integer("channels", 1, MOST_CHANNELS, 3),
+        *(picture.integer(key, 1, 8192) for key in ("height", "width")),
+    )
     order = picture.choice("order", ("RGB", "BGR"), "RGB")
     picture.finish()
     return Shape(*sides), order

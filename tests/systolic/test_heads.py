@@ -10,18 +10,31 @@ import onnx
 import pytest
 from PIL import Image
 
+from cnn import zoo
+from cnn.darknet.files import read_darknet
+from host import open_detector
 from scheduler.systolic.array import Array
 from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.schedule_file import to_json
 from systolic.cli.main import main
 from systolic.designs import design
 from systolic.model import Calibration, Model, load_model, quantise_model, sample_pictures
-from tests.cnn.onnx.writer import Writer
+from tests.cnn.onnx.writer import Writer, written
 from tests.cnn.onnx.yolov8 import Detector, Form
 from tests.schedules import first_fit
 
 ARRAY = Array(
-    4, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, upscale=2, table_depth=256, windows=1
+    4,
+    8,
+    8,
+    row_depth=1024,
+    weight_depth=1024,
+    kept_depth=512,
+    chunk=8,
+    channel_tiles=160,
+    upscale=2,
+    table_depth=256,
+    windows=1,
 )
 PICTURE = sample_pictures()[0]
 
@@ -71,6 +84,25 @@ def test_a_network_without_a_head_gives_every_map_by_name(tmp_path: Path, capsys
         assert maps["conv2"].shape == (7, 10, 14)
     assert main(["run", str(folder), str(PICTURE)]) == 0
     assert "no head to decode" in capsys.readouterr().out
+
+
+def test_mobilenet_v2_names_classes_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cfg = zoo.topology_file("mobilenet-v2").read_text().replace("=224", "=32")
+    (tmp_path / "small.cfg").write_text(cfg)
+    network = read_darknet(tmp_path / "small.cfg", None, weight_source=zoo.seeded(1))
+    onnx.save(written(network), tmp_path / "mobilenet.onnx")
+    (tmp_path / "a.names").write_text("".join(f"kind {number}\n" for number in range(1000)))
+    model = load_model(tmp_path / "mobilenet.onnx", names=tmp_path / "a.names")
+    folder = written_design(model, tmp_path / "design")
+    assert main(["simulate", str(folder), "--picture", str(PICTURE), "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["mismatches"] == 0
+    classes = told(folder, capsys)["classes"]
+    probabilities = [float(str(entry["probability"])) for entry in classes]
+    assert len(classes) == 5
+    assert probabilities == sorted(probabilities, reverse=True)
+    with open_detector(folder) as detector:
+        result = detector.detect(PICTURE)
+    assert [entry["label"] for entry in classes] == [f"kind {score.index}" for score in result.scores]
 
 
 def test_an_ultralytics_export_is_mapped_as_it_is_and_finds_boxes(

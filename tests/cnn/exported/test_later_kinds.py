@@ -1,0 +1,91 @@
+"""Dense layers, padded pools, heads of darknet's kinds and pictures of many channels in the exported form."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from boards.errors import NetworkError
+from cnn.exported.network import Exported, make_exported
+from cnn.exported.seed import seeded_arrays
+from cnn.integer_model import run_integer
+from cnn.network import Detection, MaxPool, Padding
+from tests.cnn.exported.test_topology_file import convolution, parsed
+
+SQUARE = {"channels": 3, "height": 8, "width": 8}
+DENSE = {"type": "dense", "outputs": 6, "weight_bits": 4, "output_bits": 4}
+ANCHORS = [[1.5, 2], [3, 4]]
+
+
+def exported(*layers: dict[str, object], **others: object) -> Exported:
+    topology = parsed(*layers, **others)
+    return make_exported(topology, seeded_arrays(topology, 1))
+
+
+def test_a_dense_layer_is_a_window_of_the_whole_map() -> None:
+    picture = np.random.default_rng(1).integers(0, 256, (3, 8, 8), np.uint8)
+    pool = {"type": "max_pool", "size": 2}
+    dense = exported(convolution(5, padding=1), pool, DENSE, {**DENSE, "outputs": 4}, input=SQUARE)
+    window = exported(convolution(5, padding=1), pool, convolution(6, 4), convolution(4, 1), input=SQUARE)
+    outputs, expected = (run_integer(network.quantized, picture) for network in (dense, window))
+    assert outputs[-1] is not None
+    assert outputs[-1].shape == (4, 1, 1)
+    assert outputs[-1].any()
+    np.testing.assert_array_equal(np.asarray(outputs[-1]), np.asarray(expected[-1]))
+
+
+def test_a_padded_pool_is_as_large_as_its_map() -> None:
+    topology = parsed(convolution(4), {"type": "max_pool", "size": 3, "stride": 1, "padding": 1})
+    assert topology.layers[1].op == MaxPool(3, 1, Padding(1, 1, 1, 1))
+    assert topology.layers[1].shape == topology.layers[0].shape
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (
+            {"type": "region", "anchors": ANCHORS, "classes": 2, "softmax": True},
+            Detection("region", ((1.5, 2.0), (3.0, 4.0)), 2, True),
+        ),
+        (
+            {"type": "yolo", "anchors": ANCHORS, "classes": 2, "scale_xy": 1.05},
+            Detection("yolo", ((1.5, 2.0), (3.0, 4.0)), 2, False, scale_xy=1.05),
+        ),
+        ({"type": "segmentation"}, Detection("segmentation", (), 14, True)),
+    ],
+)
+def test_heads(head: dict[str, object], expected: Detection) -> None:
+    last = {"type": "convolution", "filters": 14, "kernel": 1, "weight_bits": 4}
+    network = exported(convolution(4), last, head)
+    op = network.quantized.nodes[-1].op
+    assert isinstance(op, Detection)
+    assert len(op.bias) == 14  # what the last convolution leaves to the host
+    assert network.topology.layers[-1].op == expected
+
+
+def test_a_picture_may_have_many_channels() -> None:
+    network = exported(convolution(4), input={"channels": 64, "height": 6, "width": 6})
+    picture = np.random.default_rng(2).integers(0, 256, (64, 6, 6), np.uint8)
+    last = run_integer(network.quantized, picture)[-1]
+    assert last is not None
+    assert last.shape == (4, 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("layer", "sentence"),
+    [
+        (DENSE, "a dense reads a square map of at most 255 rows, not 3×12×20"),
+        ({"type": "max_pool", "size": 2, "padding": 2}, "'padding' must be 0…1, not 2"),
+        ({"type": "region", "anchors": ANCHORS}, "2 anchors × \\(5 \\+ 1 classes\\) read 12 channels, but 3 come"),
+        ({"type": "yolo", "anchors": ANCHORS, "scale_xy": 11}, "'scale_xy' must be 0.001…10, not 11"),
+        ({"type": "segmentation", "classes": 3}, "'classes' is no key of it"),
+    ],
+)
+def test_what_is_no_layer(layer: dict[str, object], sentence: str) -> None:
+    with pytest.raises(NetworkError, match=sentence):
+        parsed(layer)
+
+
+def test_a_picture_of_too_many_channels() -> None:
+    with pytest.raises(NetworkError, match="'channels' must be 1…64, not 65"):
+        parsed(convolution(4), input={"channels": 65, "height": 6, "width": 6})
