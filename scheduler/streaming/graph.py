@@ -129,13 +129,6 @@ class DownSample:
 
 
 @dataclass(frozen=True)
-class LabelSelect:
-    """Of each pixel the number of its greatest channel, the least number where several are."""
-
-    labels: int
-
-
-@dataclass(frozen=True)
 class Discard:
     """A part of a split that nobody reads: its words are taken and dropped."""
 
@@ -157,7 +150,6 @@ BlockOp: TypeAlias = (
     | Reorg
     | Upsample
     | DownSample
-    | LabelSelect
 )
 
 

@@ -81,7 +81,6 @@ DIVISORS: tuple[Constraint, ...] = (
     _divides("thresholding: channels % PE", (g.Activate,), "pe", "its channels", lambda s: s.channels),
     _divides("add: channels % PE", (g.Add,), "pe", "its channels", lambda s: s.channels),
     _divides("duplicate: channels % PE", (g.Duplicate,), "pe", "its channels", lambda s: s.channels),
-    _divides("label select: labels % PE", (g.LabelSelect,), "pe", "its labels", lambda s: s.channels),
     _divides("down-sampler: channels % SIMD", (g.DownSample,), "simd", "its channels", lambda s: s.channels),
     _divides("up-sample: channels % SIMD", (g.Upsample,), "simd", "its channels", lambda s: s.channels),
     _divides("reorg: channels % SIMD", (g.Reorg,), "simd", "its channels", lambda s: s.channels),
@@ -130,7 +129,7 @@ BLOCKS: tuple[Constraint, ...] = (
     ),
     Constraint(
         "M of what moves pixels",
-        (g.Concat, g.Split, g.Reorg, g.Upsample, g.DownSample, g.GlobalPool, g.LabelSelect),
+        (g.Concat, g.Split, g.Reorg, g.Upsample, g.DownSample, g.GlobalPool),
         lambda s: s.fold.m <= 1,
         lambda s: f"it takes one pixel at a time, m = {s.fold.m} is not",
     ),

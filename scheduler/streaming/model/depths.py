@@ -25,7 +25,6 @@ DEPTH: Mapping[type[g.BlockOp], int] = {
     g.Split: 2,
     g.DownSample: 2,
     g.Discard: 1,
-    g.LabelSelect: 6,
     g.Reorg: WALK_DEPTH,
     g.Upsample: WALK_DEPTH,
 }

@@ -212,7 +212,7 @@ def _elementwise(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
 def _movers(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
     rams = ("lutram", "bram") if isinstance(op, (g.Reorg, g.Upsample)) else ("auto",)
     for simd, ram in product(_moved_lanes(place, op), rams):
-        yield g.Fold(pe=simd, ram=ram) if isinstance(op, g.LabelSelect) else g.Fold(simd=simd, ram=ram)
+        yield g.Fold(simd=simd, ram=ram)
     if isinstance(op, (g.Source, g.Sink)):
         (channels,) = _parts(place, op)
         yield from (g.Fold(simd=channels, m=m) for m in place.pixel_counts() if m > 1)

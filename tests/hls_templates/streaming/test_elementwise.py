@@ -1,4 +1,4 @@
-"""Pools, element-wise blocks and label select against plain numpy: every value, and every cycle."""
+"""Pools and element-wise blocks against plain numpy: every value, and every cycle."""
 
 from __future__ import annotations
 
@@ -188,26 +188,6 @@ def channel_wise(
     )
 
 
-def label_select(seed: int, labels: int, pe: int, k: int, value: Values) -> Case:
-    rng = np.random.default_rng(seed)
-    scores = value.draw(rng, FRAMES, labels)
-    scores[0] = value.low  # all equal: the least labels
-    best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    words = labels // pe
-    bits = max(1, (labels - 1).bit_length())
-    code = f"""run_one<word<{value.carried}, {pe}>, word<integer<{bits}, false>, {k}>>(
-        frames * {words}, in[0], frames, out, [&](auto &values, auto &results) {{
-            label_select<{labels}, {pe}, {k}, {value.cpp}, {bits}>(frames, values, results); }});"""
-    return Case(
-        f"label_select {labels}, {pe}, {k}, {value.cpp}",
-        code,
-        (value.carrier(scores).ravel(),),
-        best.ravel().astype(np.int64),
-        1 + FRAMES * words - 1 + 6,
-        ("label_select.h",),
-    )
-
-
 INT8, UINT8, UINT4, INT16 = signed(8), unsigned(8), unsigned(4), signed(16)
 
 CASES = (
@@ -227,10 +207,6 @@ CASES = (
     element_wise(40, (6, 8), (1, 1), (UINT4, UINT4), "difference_op", "requantise"),
     *(channel_wise(50 + i, (6, 8), (4, 1), (UINT8, INT8), op, "identity") for i, op in enumerate(OPERATIONS)),
     channel_wise(60, (6, 8), (2, 2), (INT8, INT16), "multiply_op", "requantise"),
-    label_select(70, 10, 1, 1, INT8),
-    label_select(71, 12, 4, 5, UINT4),
-    label_select(72, 12, 12, 3, INT16),
-    label_select(73, 4, 2, 4, BIPOLAR),
 )
 NAMES = [case.name for case in CASES]
 

@@ -100,12 +100,6 @@ PLANTS = (
         elements.element_wise(14, (4, 4), (2, 1), (INT8, INT8), "difference_op", "identity"),
     ),
     Plant(
-        "label_select.h",
-        "best[i].value >= sorted[j].value",
-        "best[i].value > sorted[j].value",
-        elements.label_select(15, 6, 2, 3, unsigned(2)),
-    ),
-    Plant(
         "weights.h",
         "value.lane[pe * SIMD + s] = weights",
         "value.lane[s * PE + pe] = weights",

@@ -8,8 +8,6 @@ from dataclasses import replace
 import pytest
 
 from boards.errors import ScheduleError
-from cnn.datatype import DataType
-from cnn.network import Shape
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.rules import CONSTRAINTS, broken, check
@@ -23,19 +21,6 @@ def conv() -> Layers:
 def split() -> Layers:
     made = Layers(3, 8, 8).conv(10, 1)
     return made.slice(0, 4, 1).slice(4, 6, 1).concat(2, 3)
-
-
-def select() -> g.StreamGraph:
-    kind = g.StreamType(Shape(10, 1, 1), DataType(8, True))
-    out = g.StreamType(Shape(1, 1, 1), DataType(8, False))
-    return g.StreamGraph(
-        "select",
-        (
-            g.Block("input", g.Source(), (), (kind,), 0, "net:1"),
-            g.Block("select", g.LabelSelect(10), (g.Port(0),), (out,), 1, "net:2"),
-            g.Block("out", g.Sink(), (g.Port(1),), (), 1, "net:2"),
-        ),
-    )
 
 
 def activate() -> g.StreamGraph:
@@ -114,12 +99,6 @@ CASES: list[Case] = [
         lambda: conv().conv(10, 3).sum(1, 2),
         {"conv1_copy": g.Fold(pe=4)},
         "conv1_copy: pe has to divide its channels (10), and 4 does not; nearest are 2 and 5",
-    ),
-    (
-        "label select: labels % PE",
-        select,
-        {"select": g.Fold(pe=4)},
-        "select: pe has to divide its labels (10), and 4 does not; nearest are 2 and 5",
     ),
     (
         "down-sampler: channels % SIMD",

@@ -153,7 +153,6 @@ def test_depths_are_those_of_the_headers() -> None:
         g.Concat: "CONCAT_DEPTH",
         g.Split: "SPLIT_DEPTH",
         g.DownSample: "DOWN_SAMPLE_DEPTH",
-        g.LabelSelect: "LABEL_DEPTH",
         g.Reorg: "WALK_DEPTH",
         g.Upsample: "WALK_DEPTH",
     }

@@ -7,7 +7,6 @@
 #include "duplicate.h"
 #include "elementwise.h"
 #include "global_pool.h"
-#include "label_select.h"
 #include "matrix_vector.h"
 #include "matrix_vector_resident.h"
 #include "max_pool.h"
@@ -149,14 +148,6 @@ void global_pool_block(int frames, hls::stream<word<uint_t<4>::carrier, 2>> &in,
 void global_pool1_block(int frames, hls::stream<word<uint_t<4>::carrier, 2>> &in,
                         hls::stream<word<integer<14, true>, 2>> &out) {
     global_pool<60, 2, 2, 1, uint_t<4>, 14>(frames, in, out, identity_t<14>());
-}
-void label_block(int frames, hls::stream<word<int_t<8>::carrier, 2>> &in,
-                 hls::stream<word<integer<7, false>, 5>> &out) {
-    label_select<100, 2, 5, int_t<8>, 7>(frames, in, out);
-}
-void label1_block(int frames, hls::stream<word<int_t<16>::carrier, 1>> &in,
-                  hls::stream<word<integer<10, false>, 1>> &out) {
-    label_select<1000, 1, 1, int_t<16>, 10>(frames, in, out);
 }
 void stream_weights_block(int frames, hls::stream<word<int_t<4>::carrier, 32>> &out) {
     static const int_t<4>::carrier weights[8][9][4] = {{{1, 2, 3}}};
