@@ -42,11 +42,13 @@ from scheduler.systolic.model.grid import (
 )
 from scheduler.systolic.model.saver import (
     ANSWERS_BEFORE,
+    ARRANGE_STAGES,
     CHUNK_BUBBLE,
     SAVER_STAGES,
     chunk_begin,
     save,
     skew_of,
+    standing_chunks,
     tail_columns,
     tile_save,
 )
@@ -331,8 +333,9 @@ def _end(grid: PassGrid, state: State) -> Times:
     not there yet of the next pass's first weights."""
     arrays, shape, ddr = grid.arrays, grid.shape, grid.ddr
     groups = ceiling(grid.saved(grid.row_tiles - 1) / arrays.save_rows)
-    last_result = latest(state.arrange_done, state.array + skew_of(arrays.rows) + SAVER_STAGES + groups - 1)
-    begin = chunk_begin(grid, state, last_result)
+    last_result = state.array + skew_of(arrays.rows) + SAVER_STAGES + groups - 1 + standing_chunks(state)
+    last_result = latest(state.arrange_done, last_result)
+    begin = chunk_begin(grid, state, last_result) + ARRANGE_STAGES - 1
     if shape.to_chip:
         return latest(begin + state.chunk_leaves, state.weights_ready) + REGION
     burst = np.minimum(tail_columns(grid) * shape.value_words, BURST_WORDS)

@@ -231,14 +231,23 @@ def _arrange_took(grid: PassGrid, tile: TileSave, flow: _Flow, begin: Times, gro
 
 def _sent(grid: PassGrid, tile: TileSave, columns: Times) -> Times:
     """Cycles in which write_rows sends a chunk. It requests some bursts, sends their words and awaits the answers to
-    those before them, each in a loop of its own (systolic/save.h)."""
+    those before them, each in a loop of its own (systolic/save.h). Where these answers are late, two rounds take a
+    latency, as a round ends with the answers to the one before."""
     shape = grid.shape
     if shape.to_chip:
         return grid.flat(0.0)
     bursts = tile.port_words / shape.value_words
     rounds = ceiling(bursts / BURSTS_TOGETHER)
     sent = columns * tile.port_words + 2 * bursts + ROUND_CYCLES * rounds + 1
-    return latest(sent, rounds * (grid.ddr.write_latency + PART_BUBBLE))
+    return sent + latest(0, rounds * (grid.ddr.write_latency + PART_BUBBLE) - sent) / 2
+
+
+def standing_chunks(end: State) -> Times:
+    """Cycles for the chunks whose results stand in the pipelines when the array ends, beside the last one: where a
+    chunk has few results they are several, and each is sent before the next one comes."""
+    chunks = np.minimum(np.floor(FROZEN_GROUPS / end.chunk_results), np.ceil(end.results / end.chunk_results) - 1)
+    cycles: Times = chunks * latest(latest(end.chunk_results, end.chunk_leaves) + CHUNK_BUBBLE, end.chunk_sent)
+    return cycles
 
 
 def chunk_begin(grid: PassGrid, after: State | _Flow, last_result: Times) -> Times:
