@@ -106,13 +106,13 @@ def tile_save(grid: PassGrid, saved_rows: int, blocks: int, last: bool) -> TileS
     groups = ceiling(saved_rows / arrays.save_rows)
     pool_cycles = groups + (shape.places * shape.pool_stride - 1)
     frozen = 0 if last else np.minimum(ceiling(FROZEN_GROUPS / groups) * grid.column_cycles, grid.feeds)
-    skew = skew_of(arrays.rows)
+    skew = skew_of(arrays.rows)  # results that stand in the pipelines pass them with those that push them out
     standing = (skew + ARRAY_STAGES) / shape.steps * shape.positions / shape.column_positions + FROZEN_GROUPS / groups
     return TileSave(
         groups,
         pool_cycles,
         ceiling(saved_rows / _leaving_rows(grid)) * blocks * shape.value_words,
-        skew + SAVER_STAGES + groups + frozen,
+        skew + ARRAY_STAGES + groups + latest(SAVER_STAGES - ARRAY_STAGES, frozen),
         np.minimum(standing, grid.columns) * pool_cycles,
     )
 
@@ -195,7 +195,7 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
     at_pool_pace = begin + latest(0, fills - HELD_GROUPS + FROZEN_GROUPS) * tile.pool_cycles / groups
     arrange_done = latest(begin + fills, pool_done + 2 * FIFO_WORDS, at_pool_pace)
     moved = flow.chunk_leaves * grid.map_bytes / grid.rate * (flow.chunk_sent > 0)
-    ports_free = latest(flow.ports_free, begin) + latest(flow.chunk_sent, moved)
+    ports_free = latest(flow.ports_free, begin + ARRANGE_STAGES) + latest(flow.chunk_sent, moved)
     released = np.where(fills > HELD_GROUPS, arrange_done, flow.arrange_done + fills) - HELD_GROUPS
     return _Flow(
         array=array,
