@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import onnx
 
 from boards.errors import NetworkError
@@ -17,6 +18,7 @@ from cnn.darknet.files import read_darknet
 from cnn.onnx.network import read_onnx
 from cnn.onnx.operators import BUILDERS
 from tests.cnn.onnx.test_network import GRAPHS, JOINS
+from tests.cnn.onnx.test_operators import MEANT, REFUSED
 from tests.cnn.onnx.writer import Writer, written
 from tests.fuzz.files import corpus
 from tests.fuzz.files.hunt import hunt
@@ -26,9 +28,15 @@ from tests.fuzz.files.target import Target
 SIDES = (0, 1, 2, 3, 5, 7, 16, 255, 256, 8192, 8193, 1 << 20, 1 << 31, 1 << 62, -1, -2, -(1 << 63))
 
 
+ENDS = (*SIDES, 2.0**40, 1e-45, 3e38, float("inf"), float("nan"))
+
+
 def seeds() -> tuple[bytes, ...]:
-    """What exporters write, a network with joins, and what was a defect once."""
-    models = []
+    """What exporters write, every form of every operator, joins, integers, and what was a defect once."""
+    models = [_quantised()]
+    for opset, graph in (*MEANT.values(), *(form for form, _ in REFUSED)):
+        writer = Writer(opset)
+        models.append(writer.model([graph(writer)], (1, 3, 11, 14)))
     for graph in GRAPHS:
         writer = Writer()
         models.append(writer.model([graph(writer)], (1, 3, 14, 18)))
@@ -37,6 +45,19 @@ def seeds() -> tuple[bytes, ...]:
         path.write_text(JOINS)
         models.append(written(read_darknet(path, None, weight_source=zoo.seeded(4))))
     return (*(model.SerializeToString() for model in models), *corpus.files("onnx"))
+
+
+def _quantised() -> Any:
+    """Integers of a picture, of weights and of what a convolution makes of them."""
+    writer = Writer()
+    source = "picture"
+    weights = [writer.constant(np.ones((4, 3, 3, 3)), np.int8), writer.constant(0.01), writer.constant(0, np.int8)]
+    for scale, zero in ((1 / 255, -128), (0.1, 3)):
+        grid = [writer.constant(scale), writer.constant(zero, np.int8)]
+        source = writer.put("DequantizeLinear", [writer.put("QuantizeLinear", [source, *grid]), *grid])
+        if zero < 0:
+            source = writer.put("Conv", [source, writer.put("DequantizeLinear", weights)])
+    return writer.model([source], (1, 3, 11, 14))
 
 
 def meaning(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
@@ -86,7 +107,7 @@ def _tensor(model: Any, random: Random) -> None:
     if not model.graph.initializer:
         return
     tensor = random.choice(model.graph.initializer)
-    change = random.randrange(5)
+    change = random.randrange(7)
     if change == 0 and tensor.dims:
         tensor.dims[random.randrange(len(tensor.dims))] = random.choice(SIDES)
     elif change == 1:
@@ -97,8 +118,24 @@ def _tensor(model: Any, random: Random) -> None:
         tensor.data_location = onnx.TensorProto.EXTERNAL
         for key, value in (("location", random.choice(("a", "..", "/etc/passwd", ""))), ("offset", "9" * 30)):
             tensor.external_data.add(key=key, value=value)
+    elif change > 4:
+        _numbers(tensor, random)
     else:
         tensor.raw_data = bytes(random.randrange(256) for _ in range(len(tensor.raw_data)))
+
+
+def _numbers(tensor: Any, random: Random) -> None:
+    """One of its numbers, or all, become one that is at an end of something."""
+    try:
+        array = onnx.numpy_helper.to_array(tensor).copy()
+    except Exception:  # of a tensor that was spoilt before
+        return
+    if array.dtype.kind not in "if" or not array.size:
+        return
+    places = slice(None) if random.random() < 0.5 else random.randrange(array.size)
+    with np.errstate(all="ignore"):
+        array.reshape(-1)[places] = np.array(random.choice(ENDS), np.float64).astype(array.dtype)
+    tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
 
 
 def _input(model: Any, random: Random) -> None:
