@@ -108,8 +108,9 @@ def _put(writer: Writer, node: Node, network: Network, inputs: list[str]) -> str
         return writer.put("SpaceToDepth", inputs, blocksize=op.stride)
     assert isinstance(op, Upsample)
     scales = writer.constant([1, 1, op.stride, op.stride])
-    return writer.put("Resize", [inputs[0], "", scales], mode="nearest", coordinate_transformation_mode="asymmetric",
-                      nearest_mode="floor")  # fmt: skip
+    region = "" if writer.opset >= 13 else writer.constant([])  # needed before, and not read
+    modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return writer.put("Resize", [inputs[0], region, scales], **modes)
 
 
 def _curved(writer: Writer, op: Activate, source: str) -> str:
