@@ -109,7 +109,7 @@ def _put(writer: Writer, node: Node, network: Network, inputs: list[str]) -> str
     assert isinstance(op, Upsample)
     scales = writer.constant([1, 1, op.stride, op.stride])
     region = "" if writer.opset >= 13 else writer.constant([])  # needed before, and not read
-    modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    modes: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return writer.put("Resize", [inputs[0], region, scales], **modes)
 
 
