@@ -25,6 +25,7 @@ from cnn.quantized import (
     Table,
     TensorType,
 )
+from cnn.quantized_check import check_quantized
 
 
 class Builder:
@@ -172,3 +173,14 @@ def tiny_yolo(size: int = 416, seed: int = 0) -> QuantizedNetwork:
         build.conv(filters, 3).pool()
     build.conv(512, 3).pool(1).conv(1024, 3).conv(1024, 3).conv(125, 1, wide=True)
     return build.network(f"tiny-yolo-{size}")
+
+
+def with_zero_points(network: QuantizedNetwork, zero: int) -> QuantizedNetwork:
+    """The same integers, but that 0 is another one: what stands around a map before a convolution is ``zero``."""
+    nodes = [network.nodes[0]]
+    for node in network.nodes[1:]:
+        op = node.op
+        if isinstance(op, QConvolution) and nodes[node.inputs[0]].type.zero_point:
+            op = replace(op, around=zero)
+        nodes.append(replace(node, op=op, type=replace(node.type, zero_point=zero)))
+    return check_quantized(replace(network, nodes=tuple(nodes)))

@@ -18,7 +18,7 @@ from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import schedule_of
 from systolic.execution.build import Variant
 from tests.scheduler.conftest import Run
-from tests.scheduler.quantised import Builder
+from tests.scheduler.quantised import Builder, with_zero_points
 from tests.schedules import first_fit, legal_tilings, staying
 
 SMALL = Array(
@@ -97,7 +97,13 @@ def grouped(bits: int = 8) -> QuantizedNetwork:
     return build.conv(9, 1).conv(5, 3, wide=True).network()
 
 
+def offset(bits: int = 8) -> QuantizedNetwork:
+    """Zero points: convolutions on all channels, of groups and depthwise whose padding is no 0."""
+    return with_zero_points(grouped(bits), 5 - (1 << (bits - 1)))
+
+
 NETWORKS = {
+    "offset": offset,
     "grouped": grouped,
     "scattered": scattered,
     "pooled": pooled,

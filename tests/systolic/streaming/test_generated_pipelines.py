@@ -36,6 +36,7 @@ from systolic.styles.streaming.simulate import open_design, pack_picture, simula
 from systolic.trace.report import board_memory
 from systolic.trace.solver import DeadlockError
 from tests.low_bit import Layers
+from tests.scheduler.quantised import with_zero_points
 from tests.systolic.streaming.small_pipelines import CLOCK, Made, bipolar, every_block, folded, make, skip, with_memory
 
 Networks = dict[str, tuple[QuantizedNetwork, int]]
@@ -87,6 +88,18 @@ def test_ternary_values_with_packed_and_plain_multipliers(tmp_path: Path) -> Non
     made = make(network, folded(network, 3000), tmp_path / "design")
     for variant in (Variant(), Variant(ap_int=True)):
         assert simulate(made.pipeline, made.picture, variant).mismatches == 0
+
+
+@pytest.mark.parametrize(("cycles", "style"), [(200, "parallel"), (20_000, "default")])
+def test_padding_holds_the_zero_point(cycles: int, style: str, tmp_path: Path) -> None:
+    drawn = Layers(3, 8, 8, "INT4", "INT4").conv(6, 3).depthwise().conv(4, 3, 2).wide().network("offset")
+    network = with_zero_points(drawn, -5)
+    made = make(network, folded(network, cycles), tmp_path / "design")
+    blocks = zip(made.folding.graph.blocks, made.folding.folds, strict=True)
+    assert style in [fold.style for block, fold in blocks if isinstance(block.op, g.Window) and block.op.around == -5]
+    result = simulate(made.pipeline, made.picture)
+    assert result.mismatches == 0
+    assert made.pipeline.manifest.outputs[0].zero_point == -5
 
 
 @pytest.mark.parametrize("form", [MultiplyShift, Requantiser])
