@@ -191,8 +191,8 @@ def _advice(graph: Graph, layers: Layers) -> str:
 
 def _ends(graph: Graph, mapped: Sequence[Operation], maps: set[str]) -> list[str]:
     """Tensors behind which none of these operations is."""
-    read = {graph.input, *(name for operation in mapped for name in operation.inputs)}
-    return [name for operation in mapped for name in operation.outputs if name in maps - read and _is_short(name)]
+    ends = maps - {graph.input, *(name for operation in mapped for name in operation.inputs)}
+    return [name for operation in mapped for name in operation.outputs if name in ends and _is_short(name)]
 
 
 def _is_short(name: str) -> bool:
