@@ -141,11 +141,12 @@ def layers_priced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_where_the_ddr_s_weights_bound_everything_little_is_priced(layers_priced: list[int]) -> None:
-    """Many geometries are nearly as good: the bounds know what the weights take, and few layers show the rest."""
+    """Many geometries are nearly as good: the bounds know what the weights take, though not the results that stand in
+    the Saver at the end of such a layer, and few layers show the rest."""
     network = Builder(3, 32, 32).conv(16, 3).pool().dense(1024).dense(1024).network()
     proof = search(network, ZCU104, LINK).proof
     assert proof.geometries > 600
-    assert proof.priced < proof.geometries / 6
+    assert proof.priced < proof.geometries / 4
     assert len(layers_priced) < 4.5 * proof.priced  # of four layers and four places of their maps
 
 
