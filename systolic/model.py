@@ -24,12 +24,13 @@ from cnn.exported.network import read_exported
 from cnn.network import FloatArray, Network
 from cnn.onnx.network import read_onnx
 from cnn.onnx.pytorch import is_module, write_exported
-from cnn.quantisation.calibration import calibrate
+from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantized import QuantizedNetwork
 from cnn.stored.npz import write_arrays
 from host.vision.channels import checked_frame, load_frame, network_input
 from host.vision.picture import Pixels
+from systolic.evaluation.mixed import PICTURES, Trial, quantise_for
 
 Progress = Callable[[str], None]
 """Told what is going on, a few words at a time."""
@@ -82,7 +83,8 @@ class Calibration:
 
     fit: one of FITS; the model's own where it is None. bits: of weights and activations, 4, 8 or 16; 8 where it is
     None, and then a model may bring integers of its own. reconstruct: fit the weights to the first pictures and parts
-    of them, layer by layer, instead of rounding each to the nearest.
+    of them, layer by layer, instead of rounding each to the nearest. mixed: 4 or 8 bits a layer instead of ``bits``,
+    those that lose least at this share of the rate that 4 bits have in the streaming style.
     """
 
     pictures: tuple[Path | Pixels, ...]
@@ -90,6 +92,7 @@ class Calibration:
     fit: str | None = None
     bits: int | None = None
     reconstruct: bool = False
+    mixed: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,27 +276,37 @@ def inputs_of(model: Model, calibration: Calibration) -> DesignInputs:
 def quantise_model(model: Model, calibration: Calibration, tell: Progress = lambda _: None) -> QuantizedNetwork:
     """The model's integers: its own, or those that calibration gives. QuantiseError for bits that are neither."""
     if model.quantized is not None:
-        if calibration.bits is not None:
-            raise QuantiseError(
-                f"{model.quantized.name} was quantised when it was trained, so that it cannot be brought to "
-                f"{calibration.bits} bits; leave out --bits"
-            )
+        _check_own(model.quantized, calibration)
         return model.quantized
     network, bits = model.network, 8 if calibration.bits is None else calibration.bits
-    inputs = calibration_inputs(network, calibration.pictures, calibration.fit or model.fit)
-    total = len(calibration.pictures)
-    ranges = calibrate(
+    fit, total = calibration.fit or model.fit, len(calibration.pictures)
+    statistics = observe(
         network,
-        inputs,
-        calibration.method,
-        bits=min(bits, WIDE_BITS),
+        calibration_inputs(network, calibration.pictures, fit),
         progress=lambda count: tell(f"calibrating, picture {count} of {total}, {count / total:.0%}"),
     )
-    views: tuple[Pixels, ...] = ()
-    if calibration.reconstruct:
-        views = tuple(views_of(network, calibration.pictures, calibration.fit or model.fit))
+    views = tuple(views_of(network, calibration.pictures, fit)) if calibration.reconstruct else ()
+    if calibration.mixed is not None:
+        measured = tuple(network_inputs(network, calibration.pictures[:PICTURES], fit))
+        return quantise_for(network, Trial(statistics, calibration.method, measured, views), calibration.mixed, tell)
+    if views:
         tell(f"fitting the weights to {len(views)} views of pictures")
+    ranges = choose_ranges(statistics, calibration.method, bits=min(bits, WIDE_BITS))
     return quantise_format(network, ranges, bits, views)
+
+
+def _check_own(quantised: QuantizedNetwork, calibration: Calibration) -> None:
+    """QuantiseError where integers are asked for of a network that has its own."""
+    if calibration.bits is not None:
+        raise QuantiseError(
+            f"{quantised.name} was quantised when it was trained, so that it cannot be brought to "
+            f"{calibration.bits} bits; leave out --bits"
+        )
+    if calibration.reconstruct or calibration.mixed is not None:
+        flag = "--reconstruct" if calibration.reconstruct else "--mixed"
+        raise QuantiseError(
+            f"{quantised.name} was quantised when it was trained, and keeps its integers; leave out {flag}"
+        )
 
 
 def views_of(network: Network, pictures: Sequence[Path | Pixels], fit: str) -> Iterator[Pixels]:

@@ -83,13 +83,13 @@ def quantise(
     network: Network,
     ranges: Ranges,
     *,
-    bits: int = 8,
+    bits: int | Sequence[int] = 8,
     activation_bits: int | Sequence[int] = 8,
     pictures: Sequence[npt.NDArray[np.uint8]] = (),
 ) -> QuantizedNetwork:
     """The integer network with the same indices.
 
-    bits: of the weights, 2…16, per-output-channel scale, symmetric and narrow.
+    bits: of the weights, 2…16, one for all nodes or one a node, per-output-channel scale, symmetric and narrow.
     activation_bits: 2…16, one for all nodes or one a node, per-tensor scale. The picture is UINT8 with scale 1/255
     whatever they are, and the last layer that computes leaves as INT16.
     pictures: uint8 [channels, height, width]; where any come, weights are fitted to them
@@ -104,17 +104,18 @@ def quantise(
     fitting = Reconstruction(folded, pictures) if pictures else None
     nodes = []
     for index in range(len(folded.nodes)):
-        nodes.append(_quantise_node(index, folded, types, bits, fitting))
+        weight_bits = bits if isinstance(bits, int) else bits[index]
+        nodes.append(_quantise_node(index, folded, types, weight_bits, fitting))
         if fitting is not None:
             fitting.append(nodes[-1])
     return check_quantized(QuantizedNetwork(network.name, tuple(nodes), network.labels))
 
 
-def _check_bits(bits: int, activation_bits: int | Sequence[int]) -> None:
-    activations = [activation_bits] if isinstance(activation_bits, int) else activation_bits
-    for values, count in (("weights", bits), *(("activations", count) for count in activations)):
-        if not 2 <= count <= 16:
-            raise QuantiseError(f"{values} have 2…16 bits, not {count}")
+def _check_bits(bits: int | Sequence[int], activation_bits: int | Sequence[int]) -> None:
+    for values, counts in (("weights", bits), ("activations", activation_bits)):
+        for count in [counts] if isinstance(counts, int) else counts:
+            if not 2 <= count <= 16:
+                raise QuantiseError(f"{values} have 2…16 bits, not {count}")
 
 
 def _check_ranges(network: Network, ranges: Ranges) -> None:

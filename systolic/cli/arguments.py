@@ -80,13 +80,21 @@ def add_quantising(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="fit the weights to the calibration pictures, layer by layer, instead of rounding each: for 4 bits",
     )
+    parser.add_argument(
+        "--mixed",
+        type=float,
+        metavar="SHARE",
+        help="4 or 8 bits a layer, those that lose least at this share of the rate of 4 bits (streaming style)",
+    )
     add_bits(parser)
 
 
 def calibration_from(options: argparse.Namespace) -> Calibration:
     """What ``add_quantising`` asked for. PictureError for a folder without pictures."""
     pictures = picture_files(options.calibrate) or sample_pictures()
-    return Calibration(pictures, options.method, options.fit, options.bits, options.reconstruct)
+    if options.mixed is not None and options.bits is not None:
+        raise GenerateError("--mixed chooses the bits of each layer: leave out --bits")
+    return Calibration(pictures, options.method, options.fit, options.bits, options.reconstruct, options.mixed)
 
 
 def add_cut(parser: argparse.ArgumentParser) -> None:

@@ -33,7 +33,7 @@ from systolic.styles.registry import open_design
 from systolic.styles.style import OpenedDesign
 
 EXAMPLE = "systolic evaluate yolo.cfg --weights yolo.weights --names voc.names --data VOC2007 --split test"
-OF_A_NETWORK = ("weights", "names", "seed", "size", "cut", "calibrate", "fit", "bits", "reconstruct")
+OF_A_NETWORK = ("weights", "names", "seed", "size", "cut", "calibrate", "fit", "bits", "reconstruct", "mixed")
 """Options that a generated design has answered."""
 
 
