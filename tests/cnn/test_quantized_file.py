@@ -140,7 +140,10 @@ def option(index: int, **values: object) -> Callable[[dict[str, Any]], None]:
         (changed(option(1, groups=3)), "do not fit 3×17×15 and 8 filters"),
         (changed(option(1, weight_type="UINT8")), "weights must be a signed UINT8 in its carrier, not int8"),
         (changed(option(2, size=0)), "size and stride of a pool are at least 1"),
-        (changed(option(6, kind="rce")), "a detection is 'region', 'yolo', 'scaled-yolo' or 'one-object', not 'rce'"),
+        (
+            changed(option(6, kind="rce")),
+            "a detection is one of region, yolo, scaled-yolo, one-object, anchor-free, ssd, segmentation, not 'rce'",
+        ),
         (changed(option(6, anchors=[[1]])), "an anchor must be a width and a height, not [1]"),
         (changed(members={"1.weights.npy": None}), "the member '1.weights.npy' is missing"),
         (changed(members={"2.weights.npy": b""}), "it has members that no node reads: ['2.weights.npy']"),
