@@ -36,8 +36,9 @@ def built_memories(module: Module, directives: Directives, loops: Sequence[Loop]
     types, built = Types(module.types), {}
     processes: dict[tuple[str, str], set[str]] = {}
     for loop in loops:
+        bindings = directives.knowledge(loop).bindings
         for name in _memories(loop):
-            binding = directives.knowledge(loop).bindings[name]
+            binding = bindings[name]
             pragma = directives.binding_pragma(loop.function, name)
             if pragma is not None and loop.memories[name].kind:
                 key = ("" if name.startswith("@") else loop.function, name)

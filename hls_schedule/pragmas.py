@@ -137,9 +137,22 @@ class Directives:
 
     def _of(self, function: str, value: str) -> Iterator[Pragma]:
         noted = self.module.notes.get((function, value), set()) | self.module.notes.get(("", value), set())
-        for number, pragma in enumerate(self.pragmas):
-            if number in noted or (pragma.value("variable") and self._names(pragma, function, value)):
+        _, member = parted(value)
+        names = {member} if member else {name for name, _ in self.names_of(function, value)}
+        numbers = {number for name in names for number in self._numbers.get(name, ())}
+        for number in sorted(noted | numbers):
+            pragma = self.pragmas[number]
+            if number in noted or self._names(pragma, function, value):
                 yield pragma
+
+    @cached_property
+    def _numbers(self) -> dict[str, list[int]]:
+        """Pragmas by the name of their variable."""
+        numbers: dict[str, list[int]] = {}
+        for number, pragma in enumerate(self.pragmas):
+            if pragma.value("variable"):
+                numbers.setdefault(pragma.value("variable"), []).append(number)
+        return numbers
 
     def _names(self, pragma: Pragma, function: str, value: str) -> bool:
         """Whether a pragma is about a value of compiled code."""
