@@ -136,7 +136,7 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
     begin(kernel_columns, pass.kernel_groups);
     begin(kernel_rows, pass.kernel_height);
     int x = 0, group = 0;
-    bool first_place = true, last_place = !compares(pass) | (kernel_columns.last & kernel_rows.last);
+    bool first_place = true, last_place = (!compares(pass)) | (kernel_columns.last & kernel_rows.last);
     bool more = true, repeats = false;  // repeats: the column has left, and leaves again
     sums_t kept_row;
     SYSTOLIC_ENTER;
@@ -187,7 +187,7 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
         if (last_group) first_place = last_place;
         count_down(kernel_rows, last_group & kernel_columns.last);
         count_down(kernel_columns, last_group);
-        last_place = !compares(pass) | (kernel_columns.last & kernel_rows.last);
+        last_place = (!compares(pass)) | (kernel_columns.last & kernel_rows.last);
         if (ends) {
             more = !tile.last;
             tile = next;

@@ -56,7 +56,9 @@ def _weight_bits(layer: Layer) -> int:
 
 
 def _map_bits(network: QuantizedNetwork, layer: Layer) -> int:
-    return BITS[0] if layer.reads_pixels else network.nodes[layer.input].type.datatype.bits
+    """Lanes are signed: values of an unsigned type take a bit more."""
+    datatype = network.nodes[layer.input].type.datatype
+    return BITS[0] if layer.reads_pixels else datatype.bits + (0 if datatype.signed else 1)
 
 
 def pack_values(values: npt.NDArray[np.signedinteger], bits: int) -> npt.NDArray[np.int8]:

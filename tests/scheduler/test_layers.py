@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from boards.errors import ScheduleError
+from cnn.datatype import DataType
 from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Upsample
-from cnn.quantized import QNode
+from cnn.quantized import QNode, TensorType
 from scheduler.systolic.array import Array
+from scheduler.systolic.formats import least_bits
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.views import resolve
 from tests.scheduler.quantised import Builder
@@ -145,3 +147,14 @@ def test_the_pictures_channels_are_groups_of_one_tile() -> None:
     layer = lower(Builder(3, 8, 8).conv(0, 3, depthwise=True).network())[0]
     assert not layer.depthwise
     assert layer.weights.shape == (3, 3, 3, 3)
+
+
+def test_unsigned_maps_take_a_bit_more_than_they_have() -> None:
+    """Lanes are signed: 0…15 in lanes of 4 bits would be −8…7."""
+    build = Builder(3, 6, 6, bits=4)
+    build.type = TensorType(DataType(4, False), 1.0)
+    network = build.conv(8, 3).conv(8, 3).network()
+    assert least_bits(network) == 8
+    array = Array(5, 16, 8, bits=4, row_depth=1024, weight_depth=512, chunk=8)
+    with pytest.raises(ScheduleError, match="conv2: an input of 5 bits; quantise it to 4 bits, or take an array of 8"):
+        first_fit(network, array)

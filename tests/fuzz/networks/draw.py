@@ -114,6 +114,7 @@ def _schedule(dice: Dice, seed: int, block: int, target: dict[str, Any]) -> dict
 def drawn_array(dice: Dice) -> tuple[Array, str]:
     """A legal array, and a board that holds it."""
     while True:
+        units = dice.chance(0.9)  # most have what any layer may need
         array = Array(
             rows=dice.whole(2, 9),
             columns=dice.pick((4, 8, 8, 16, 16, 24, 32)),
@@ -130,9 +131,9 @@ def drawn_array(dice: Dice) -> tuple[Array, str]:
             bits=dice.pick(BITS),
             weight_words=dice.pick((1, 1, 2, 4)),
             map_depth=dice.pick((0, 0, 256, 512, 1024)),
-            upscale=dice.pick((1, 2, 2, 2)),
-            table_depth=dice.pick((0, 256, 256, 256)),
-            windows=dice.pick((0, 1, 1, 1)),
+            upscale=2 if units else dice.pick((1, 2)),
+            table_depth=256 if units else dice.pick((0, 256)),
+            windows=1 if units else dice.pick((0, 1)),
         )
         positive, *relations = RULES
         if not (positive.holds(array) and all(rule.holds(array) for rule in relations)):
