@@ -18,7 +18,8 @@ DEEPEST = 200
 _TYPED = re.compile(r"(?:(?:nuw|nsw|nneg|disjoint|exact) )*(i\d+) ")
 
 _EXTENSIONS = ("sext", "zext", "trunc")
-_KEEPING = (*_EXTENSIONS, "shl", "ashr", "lshr", "and")
+_SUMS = ("add", "sub", "or")
+_KEEPING = (*_EXTENSIONS, *_SUMS, "shl", "ashr", "lshr", "and")
 """Operations that keep lower bits 0, or move them."""
 
 Interval = tuple[int, int]
@@ -31,6 +32,7 @@ class Ranges:
 
     definitions: Mapping[str, Instruction]
     _known: dict[str, Interval] = field(default_factory=dict)
+    _empty: dict[str, int] = field(default_factory=dict)
 
     def signed_bits(self, operand: str, kind: str) -> int:
         """Of the narrowest signed number that holds every value. kind: its type, ``i32``."""
@@ -45,13 +47,19 @@ class Ranges:
         """Lower bits that are always 0."""
         if operand.lstrip("-").isdigit():
             return max(0, (int(operand) & -int(operand)).bit_length() - 1)
-        definition = self.definitions.get(operand)
-        if definition is None or depth > DEEPEST or definition.opcode not in _KEEPING:
-            return 0
+        if operand not in self._empty:
+            definition = self.definitions.get(operand)
+            keeps = definition is not None and depth <= DEEPEST and definition.opcode in _KEEPING
+            self._empty[operand] = self._zeros_of(definition, depth) if definition is not None and keeps else 0
+        return self._empty[operand]
+
+    def _zeros_of(self, definition: Instruction, depth: int) -> int:
         matched = _TYPED.match(definition.text)
         if matched is None:
             return 0
         pieces = split(definition.text[matched.end() :].partition(" to ")[0])[:2]
+        if definition.opcode in _SUMS:
+            return min(self._zeros(piece, depth + 1) for piece in pieces)
         if definition.opcode == "and":
             return max(self._zeros(piece, depth + 1) for piece in pieces)
         by = int(pieces[1]) if pieces[-1].isdigit() else 0

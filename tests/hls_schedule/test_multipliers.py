@@ -109,6 +109,9 @@ entry:
   %field = zext i32 %word to i64
   %up = shl i64 %field, 37
   %lower = ashr exact i64 %up, 21
+  %other = shl i64 %wide, 56
+  %two = add i64 %up, %other
+  %fields = ashr exact i64 %two, 21
   %chosen = select i1 %which, i64 %wide, i64 1000
   %over = add i8 %byte, 1
   %half = ashr i32 %word, 20
@@ -125,6 +128,7 @@ entry:
         ("moved", "i64", 19, 8),  # as a factor without its zeros
         ("both", "i64", 20, 20),
         ("lower", "i64", 43, 27),  # the lower 27 bits, 16 places up
+        ("fields", "i64", 43, 27),  # of two fields beside each other
         ("chosen", "i64", 11, 11),
         ("over", "i8", 8, 8),  # it wraps
         ("half", "i32", 12, 12),
