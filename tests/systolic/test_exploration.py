@@ -387,4 +387,4 @@ def test_what_stays_on_chip_is_shown() -> None:
 
 
 def legend(figure: Figure) -> list[str]:
-    return [text.get_text() for text in figure.axes[0].get_legend().get_texts()]  # type: ignore[union-attr]
+    return [text.get_text() for text in figure.legends[0].get_texts()]
