@@ -1,5 +1,7 @@
 // Saver, second part: y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), with m = ``negative`` where sum + bias < 0,
-// else ``multiplier``. A layer with a function that is no multiplication (SiLU, mish …) looks each y up in a table
+// else ``multiplier``. Where a requantiser has LATE_OFFSET it is y = saturate((sum · m + offset) >> s) instead, with a
+// multiplier of 17 signed bits and an offset of 48, in which 2^(s − 1) is: batch norms as some training gives them. Only
+// engines for such networks (LATE_OFFSETS) have that. A layer with a function that is no multiplication (SiLU, mish …) looks each y up in a table
 // behind that. Process ``requantise`` first reads the constants of all output channels of the pass, and the table, then
 // turns SAVE_ROWS rows of a position into results each cycle (II 1).
 #ifndef SYSTOLIC_REQUANTISE_H
@@ -19,6 +21,10 @@ struct channel_t {
     uint16_t negative;
     uint8_t shift;
 };
+
+// Bits of ``shift`` above the number itself. LATE_OFFSET: ``bias`` is the lower part of the offset, and ``negative`` the
+// upper one; LATE_SIGN: the multiplier's uppermost bit.
+static const int SHIFT_MASK = 63, LATE_OFFSET = 64, LATE_SIGN = 128;
 
 // The same as it is stored: to the hardware one wide number, written as a whole.
 #if SYSTOLIC_PACKED
@@ -48,11 +54,17 @@ inline channel_t channel_of(const channel_word_t &word) { return word; }
 
 inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int high) {
 #pragma HLS INLINE
-    const sum_t biased = sum + sum_t(by.bias);
+    const bool late = LATE_OFFSETS > 0 && (by.shift & LATE_OFFSET) != 0;
+    const int shift = by.shift & SHIFT_MASK;
+    const sum_t biased = late ? sum : sum_t(sum + sum_t(by.bias));
+    // 17 bits: of neither kind more.
+    const int32_t early = biased < 0 ? by.negative : by.multiplier;
+    const int32_t multiplier = late ? int32_t(by.multiplier) - ((by.shift & LATE_SIGN) << 9) : early;
     product_t product;
     SYSTOLIC_PRAGMA(HLS BIND_OP variable = product op = mul impl = REQUANTISE_PRODUCT latency = 4)
-    product = product_t(biased) * product_t(biased < 0 ? by.negative : by.multiplier);
-    const product_t rounded = (product + (product_t(1) << (by.shift - 1))) >> by.shift;
+    product = product_t(biased) * product_t(multiplier);
+    const product_t offset = (product_t(int16_t(by.negative)) * (product_t(1) << 32)) | product_t(uint32_t(by.bias));
+    const product_t rounded = (product + (late ? offset : product_t(product_t(1) << (shift - 1)))) >> shift;
     return result_t(rounded < low ? product_t(low) : rounded > high ? product_t(high) : rounded);
 }
 

@@ -16,6 +16,8 @@ from host.contract.systolic import PASS_WORDS, SystolicManifest
 
 Bytes = npt.NDArray[np.uint8]
 REQUANTISER_BYTES = 16
+LATE_MARKS = 64 | 128
+"""systolic/requantise.h: bits above a shift, of requantisers that add behind their multiplication."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,8 @@ def read_systolic(folder: Path, manifest: SystolicManifest) -> SystolicUploads:
         raise HostError(
             f"{images.program.path} holds {len(program)} passes, the manifest says {manifest.passes}; copy it again"
         )
-    shift = requantisers[:, 2]
+    marks = LATE_MARKS if manifest.array.late_offsets else 0
+    shift = requantisers[:, 2] & ~np.uint32(marks)
     if not 1 <= int(shift.min()) <= int(shift.max()) <= LARGEST_SHIFT:
         raise HostError(
             f"{images.requantisers.path}: a shift is 1…{LARGEST_SHIFT}, not {shift.min()}…{shift.max()}; generate the "

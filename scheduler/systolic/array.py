@@ -72,6 +72,7 @@ class Array:
     map_depth: words in each of the ``rows`` banks of the two map buffers, 0 where no map stays on chip.
     table_depth: values of the table in which a function of a layer is looked up, 256, or 0 where no layer has one.
     upscale: how often a value is written in a row, and how many rows of it, at most: 2 where maps are upsampled.
+    late_offsets: 1 where requantisers add behind their multiplication (MultiplyShift), 0 where no layer does.
     windows: 1 where max pools of any window are passes of their own, 0 where no layer is one.
     """
 
@@ -93,6 +94,7 @@ class Array:
     upscale: int = 1
     table_depth: int = 0
     windows: int = 0
+    late_offsets: int = 0
 
     @property
     def macs_per_cycle(self) -> int:
@@ -154,7 +156,7 @@ class Array:
         return f"{self.rows}×{self.columns}×{self.lanes}"
 
 
-_OTHER = ("dsp", "map_depth", "table_depth", "windows")
+_OTHER = ("dsp", "map_depth", "table_depth", "windows", "late_offsets")
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,7 @@ RULES = (
     Rule(f"table_depth is 0 or {TABLE_VALUES}", lambda a: a.table_depth in (0, TABLE_VALUES)),
     Rule("upscale is 1 or 2", lambda a: a.upscale in (1, 2)),
     Rule("windows is 0 or 1", lambda a: a.windows in (0, 1)),
+    Rule("late_offsets is 0 or 1", lambda a: a.late_offsets in (0, 1)),
     Rule("columns is even, because two output channels share a DSP", lambda a: a.columns % 2 == 0),
     Rule(
         "columns is a multiple of lanes, so that a channel tile fills whole words of the output map",

@@ -33,6 +33,7 @@ from boards.errors import ScheduleError
 from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
     IntArray,
+    MultiplyShift,
     QActivate,
     QAdd,
     QAveragePool,
@@ -85,7 +86,7 @@ class Layer:
     input: int
     output: int
     weights: IntArray
-    requantiser: Requantiser
+    requantiser: Requantiser | MultiplyShift
     stride: int
     padding: Padding
     depthwise: bool
@@ -221,15 +222,22 @@ def _fuses(network: QuantizedNetwork, index: int, layers: list[Layer]) -> bool:
 
 
 def _takes(layer: Layer, op: QOp) -> bool:
-    """Whether the Saver can do ``op`` too. It pools sums, before they are looked up: where a table falls, the greatest
-    sum is not that of the greatest result."""
+    """Whether the Saver can do ``op`` too. It pools sums, before they are requantised and looked up: where a multiplier
+    is negative or a table falls, the greatest sum is not that of the greatest result."""
     if layer.pool_size > 1 or layer.upscale > 1:
         return False
     if layer.window > 1 and not isinstance(op, QActivate):
         return False
-    if layer.table is None or isinstance(op, Upsample):
-        return True
-    return isinstance(op, MaxPool) and bool(np.all(np.diff(layer.table.values) >= 0))
+    if isinstance(op, MaxPool):
+        return _rises(layer)
+    return layer.table is None or isinstance(op, Upsample)
+
+
+def _rises(layer: Layer) -> bool:
+    """Whether a larger sum never gives a smaller result."""
+    if layer.table is not None and bool(np.any(np.diff(layer.table.values) < 0)):
+        return False
+    return isinstance(layer.requantiser, Requantiser) or bool(np.all(layer.requantiser.multiplier >= 0))
 
 
 def _fuse(layer: Layer, index: int, node: QNode) -> Layer:
@@ -282,7 +290,7 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
     if isinstance(op, (MaxPool, Upsample)):
         return _on_own_channels(_fuse(replace(plain, out=shape), index, node))
     assert isinstance(op, (QConvolution, QDense, QAveragePool, QAdd))  # check_layers left nothing else
-    assert isinstance(op.requantiser, Requantiser)
+    assert isinstance(op.requantiser, (Requantiser, MultiplyShift))
     plain = replace(plain, requantiser=op.requantiser)
     if isinstance(op, QAdd):
         return _sum(network, strips, plain, op)

@@ -69,6 +69,11 @@ TILING_RULES = (
         lambda s, _: f"the array's table_depth is {s.array.table_depth}, the layer's {s.shape.table_depth}",
     ),
     TilingRule(
+        "the array has late offsets where a layer's requantisers add behind their multiplication",
+        lambda s, _: not s.shape.late_offsets or s.array.late_offsets == 1,
+        lambda s, _: f"the array's late_offsets is {s.array.late_offsets}",
+    ),
+    TilingRule(
         "the array has windows where a max pool is a layer of its own",
         lambda s, _: s.shape.places == 1 or s.array.windows == 1,
         lambda s, _: f"the array's windows is {s.array.windows}, the layer compares {s.shape.places} places",

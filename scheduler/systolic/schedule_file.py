@@ -28,7 +28,10 @@ from scheduler.systolic.tiling import ORDERS, Tiling, column_tiles
 
 FORMAT, VERSION = "systolic-schedule", 2
 
-LATER: Mapping[str, int] = {"bits": 8, "weight_words": 1, "map_depth": 0, "upscale": 1, "table_depth": 0, "windows": 0}
+ABSENT = ("map_depth", "table_depth", "windows", "late_offsets")
+"""Numbers of an array that may be 0: it has none."""
+
+LATER: Mapping[str, int] = {"bits": 8, "weight_words": 1, "upscale": 1, **dict.fromkeys(ABSENT, 0)}
 """What an array of a file saved before there was a choice has."""
 
 _LAYER_KEYS = {"name": str, "order": str, "tile_columns": int, "overlap": bool, "on_chip": bool}
@@ -39,7 +42,7 @@ LATER_KEYS: Mapping[str, bool] = {"on_chip": False}
 
 def _least(number: str) -> int:
     """The least that a number of an array may be."""
-    return 0 if number in ("map_depth", "table_depth", "windows") else 1
+    return 0 if number in ABSENT else 1
 
 
 SCHEMA: Mapping[str, Any] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cnn.quantized import QuantizedNetwork
+from cnn.quantized import MultiplyShift, QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import TABLE_VALUES, Array
 from scheduler.systolic.layers import Layer
@@ -23,6 +23,7 @@ class LayerShape:
     repeats: frames of a batch that are executed one after the other.
     upscale: how often each value is written in a row, and how many rows of it.
     places: of a max pool's window, that the array hands through one after the other as positions; 1 for other layers.
+    late_offsets: whether its requantisers add behind their multiplication.
     table_depth: values of the table in which results are looked up, 0 where they are not.
     from_chip, to_chip: whether the map that is read, and the one that is written, stays in a map buffer.
     """
@@ -54,6 +55,7 @@ class LayerShape:
     upscale: int = 1
     table_depth: int = 0
     places: int = 1
+    late_offsets: bool = False
     from_chip: bool = False
     to_chip: bool = False
 
@@ -110,6 +112,7 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         upscale=layer.upscale,
         table_depth=0 if layer.table is None else TABLE_VALUES,
         places=layer.places,
+        late_offsets=isinstance(layer.requantiser, MultiplyShift),
     )
 
 

@@ -13,6 +13,7 @@ from cnn.datatype import UINT8, DataType
 from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
     IntArray,
+    MultiplyShift,
     QActivate,
     QAdd,
     QAveragePool,
@@ -66,6 +67,16 @@ class Builder:
         op = QConvolution(weights, self.weight_type, self._requantiser(weights), stride, pad, groups)
         kind = TensorType(DataType(16, True), 1.0) if wide else self.type
         return self._add(f"conv{len(self.nodes)}", op, Shape(filters, rows, columns), kind)
+
+    def late(self, falling: bool = True) -> Builder:
+        """The last layer with requantisers that add behind their product; ``falling``: every third is negative."""
+        node = self.nodes[-1]
+        early = node.op.requantiser  # type: ignore[union-attr]
+        sign = np.where(np.arange(early.channels) % 3 == 1, -1 if falling else 1, 1)
+        odd = self.random.integers(-(1 << 20), 1 << 20, early.channels)
+        requantiser = MultiplyShift(sign * early.multiplier, early.bias * early.multiplier + odd, early.shift)
+        self.nodes[-1] = replace(node, op=replace(node.op, requantiser=requantiser))  # type: ignore[type-var]
+        return self
 
     def pool(self, stride: int = 2) -> Builder:
         """Size 2: with stride 2 an odd edge is padded, with stride 1 right and bottom are (darknet)."""

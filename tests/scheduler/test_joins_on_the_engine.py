@@ -33,6 +33,7 @@ SMALL = Array(
     upscale=2,
     table_depth=256,
     windows=1,
+    late_offsets=1,
 )
 ARRAYS = {
     "8 bits": SMALL,
@@ -102,8 +103,17 @@ def offset(bits: int = 8) -> QuantizedNetwork:
     return with_zero_points(grouped(bits), 5 - (1 << (bits - 1)))
 
 
+def late(bits: int = 8) -> QuantizedNetwork:
+    """Requantisers that add behind their multiplication, of the picture and of maps: rising ones before a pool that is
+    fused, falling ones before a pool that is not, of an addition and of a depthwise convolution."""
+    build = Builder(3, 9, 8, seed=13, bits=bits).conv(12, 3).late().conv(12, 3).late(falling=False).pool()
+    build.conv(14, 3).late().pool(1).conv(0, 3, depthwise=True).late().add(6, 5).late()
+    return build.conv(5, 3, wide=True).network()
+
+
 NETWORKS = {
     "offset": offset,
+    "late": late,
     "grouped": grouped,
     "scattered": scattered,
     "pooled": pooled,
@@ -125,7 +135,7 @@ def test_joins_of_a_batch_are_executed_bit_exactly(run: Run) -> None:
 
 
 def test_packed_products_give_the_same_bits(run: Run) -> None:
-    for network in (neck(4), curved(4)):
+    for network in (neck(4), curved(4), pooled(4), grouped(4), late(4)):
         assert run("4 bits", check_schedule(first_fit(network, ARRAYS["4 bits"])), 3, Variant(ap_int=True)) == 0
 
 

@@ -41,6 +41,8 @@ def fabric(array: Array) -> Fabric:
     rotation = array.packing.positions * array.rows * word * ceil_div(array.rows - 1, 3)
     windows = array.packing.positions * array.rows * word * ceil_div(array.word_pixels, 3)
     requantisers = array.save_rows * array.columns * (SUM_BITS + 2 * 48 + 64)  # bias, rounding, shift by 4:1 stages
+    # Where offsets are added behind the products: which of two biases, multipliers and addends it is.
+    requantisers = requantisers + array.late_offsets * array.save_rows * array.columns * (SUM_BITS + 17 + 48)
     # Comparators; and where windows are compared, what is kept of one: the sum that came, or the larger one.
     pools = (2 + array.windows) * array.rows * array.columns * SUM_BITS
     # What a row takes in a step, delayed for each DSP of a chain by a cycle more than for the one before.

@@ -30,7 +30,7 @@ from cnn.quantized import (
     QInput,
     QNode,
     QuantizedNetwork,
-    Requantiser,
+    Thresholds,
     on_host,
 )
 from scheduler.computes import check_computes
@@ -89,7 +89,7 @@ def _elsewhere(refused: Sequence[Node | QNode]) -> str:
 
 
 def _foreign(op: object) -> bool:
-    return isinstance(op, (QConvolution, QDense, QAveragePool, QAdd)) and not isinstance(op.requantiser, Requantiser)
+    return isinstance(op, (QConvolution, QDense, QAveragePool, QAdd)) and isinstance(op.requantiser, Thresholds)
 
 
 def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
@@ -100,7 +100,7 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
         return None
     sources = [network.nodes[resolve(network, i)] for i in node.inputs]
     if isinstance(node.op, (QConvolution, QDense, QAveragePool, QAdd)) and _foreign(node.op):
-        return f"its activation is {type(node.op.requantiser).__name__}, the Saver has a Requantiser"
+        return f"its activation is {type(node.op.requantiser).__name__}, the Saver multiplies"
     if any(isinstance(source.op, INPUTS) for source in sources) and not isinstance(
         node.op, (*CONVOLUTIONS, *CONNECTED)
     ):

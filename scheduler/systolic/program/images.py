@@ -8,7 +8,7 @@ import numpy.typing as npt
 from boards.errors import ScheduleError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
-from cnn.quantized import QuantizedNetwork, Table
+from cnn.quantized import MultiplyShift, QuantizedNetwork, Table
 from scheduler.systolic.array import PIXEL_BYTES, TABLE_VALUES, Array
 from scheduler.systolic.formats import pack_values
 from scheduler.systolic.layers import Layer, on_all_channels
@@ -95,17 +95,40 @@ def requantiser_image(scheduled: ScheduledLayer, network: QuantizedNetwork) -> n
         offset = PIXEL_OFFSETS[array.bits]
         highest = max(offset, 255 - offset)
         bias = bias + offset * layer.weights.astype(np.int64).sum(axis=(1, 2, 3))
-    _check_sums(layer, bias, highest)
+    if isinstance(requantiser, MultiplyShift):
+        early = np.zeros_like(bias)
+        late = requantiser.bias + requantiser.multiplier * (bias - requantiser.bias)
+        numbers = _late_numbers(layer, requantiser, late)
+    else:
+        early = bias
+        numbers = (bias, requantiser.multiplier | (requantiser.negative << 16), requantiser.shift)
+    _check_sums(layer, early, highest)
     image = np.zeros((scheduled.channel_tiles * array.columns, 4), np.uint32)
     image[:, 2] = 1
     count = len(bias)
-    image[:count, 0] = bias.astype(np.int32).view(np.uint32)
-    image[:count, 1] = (requantiser.multiplier | (requantiser.negative << 16)).astype(np.uint32)
-    image[:count, 2] = requantiser.shift.astype(np.uint32)
+    for place, words in enumerate(numbers):
+        image[:count, place] = (words & 0xFFFFFFFF).astype(np.uint32)
     if layer.table is None or layer.looked_up is None:
         return image
     image[0, 3] = TABLE_VALUES
     return np.concatenate([image, _table_words(layer.table, network.nodes[layer.looked_up].type.datatype)])
+
+
+LATE_OFFSET, LATE_SIGN = 64, 128
+"""systolic/requantise.h: bits of a word's shift."""
+
+
+def _late_numbers(
+    layer: Layer, requantiser: MultiplyShift, bias: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], ...]:
+    """The words of requantisers that add behind their multiplication: the offset's lower part, the multiplier and the
+    offset's upper part, the shift with its marks. ScheduleError where an offset has more than 48 bits."""
+    offset = bias + (np.int64(1) << (requantiser.shift - 1))
+    if int(np.abs(offset).max()) >= 1 << 47:
+        raise ScheduleError(f"{layer.name}: an offset of a requantiser has more than 48 bits; check the layer's bias")
+    multiplier = (requantiser.multiplier & 0xFFFF) | (((offset >> 32) & 0xFFFF) << 16)
+    marks = LATE_OFFSET + np.where(requantiser.multiplier < 0, LATE_SIGN, 0)
+    return offset, multiplier, requantiser.shift + marks
 
 
 def _table_words(table: Table, datatype: DataType) -> npt.NDArray[np.uint32]:
