@@ -6,6 +6,7 @@ Numbers are drawn, not calibrated, so that a network costs milliseconds; shifts 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -71,11 +72,12 @@ class Builder:
     def late(self, falling: bool = True) -> Builder:
         """The last layer with requantisers that add behind their product; ``falling``: every third is negative."""
         node = self.nodes[-1]
-        early = node.op.requantiser  # type: ignore[union-attr]
+        op: Any = node.op
+        early = op.requantiser
         sign = np.where(np.arange(early.channels) % 3 == 1, -1 if falling else 1, 1)
         odd = self.random.integers(-(1 << 20), 1 << 20, early.channels)
         requantiser = MultiplyShift(sign * early.multiplier, early.bias * early.multiplier + odd, early.shift)
-        self.nodes[-1] = replace(node, op=replace(node.op, requantiser=requantiser))  # type: ignore[type-var]
+        self.nodes[-1] = replace(node, op=replace(op, requantiser=requantiser))
         return self
 
     def pool(self, stride: int = 2) -> Builder:

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from boards.errors import ScheduleError
+from cnn.datatype import DataType
 from cnn.network import Padding
-from cnn.quantized import QuantizedNetwork
+from cnn.quantized import QuantizedNetwork, TensorType
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.copies import with_copies
@@ -105,8 +106,10 @@ def offset(bits: int = 8) -> QuantizedNetwork:
 
 def late(bits: int = 8) -> QuantizedNetwork:
     """Requantisers that add behind their multiplication, of the picture and of maps: rising ones before a pool that is
-    fused, falling ones before a pool that is not, of an addition and of a depthwise convolution."""
-    build = Builder(3, 9, 8, seed=13, bits=bits).conv(12, 3).late().conv(12, 3).late(falling=False).pool()
+    fused, falling ones before a pool that is not, of an addition and of a depthwise convolution; unsigned results."""
+    build = Builder(3, 9, 8, seed=13, bits=bits)
+    build.type = TensorType(DataType(bits - 1, False), 1.0)
+    build.conv(12, 3).late().conv(12, 3).late(falling=False).pool()
     build.conv(14, 3).late().pool(1).conv(0, 3, depthwise=True).late().add(6, 5).late()
     return build.conv(5, 3, wide=True).network()
 

@@ -146,7 +146,7 @@ def test_requantisers_as_words() -> None:
     a product of 0, shifted by 1."""
     network = Builder(3, 6, 6).conv(16, 1).conv(12, 3).network()
     scheduled = first_fit(network, ARRAY).layers[1]
-    by = scheduled.layer.requantiser
+    by = as_kind(Requantiser, scheduled.layer.requantiser)
     image = requantiser_image(scheduled, network).tolist()
     assert len(image) == 16
     for channel in range(12):
