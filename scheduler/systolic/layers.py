@@ -224,9 +224,7 @@ def _fuses(network: QuantizedNetwork, index: int, layers: list[Layer]) -> bool:
 def _takes(layer: Layer, op: QOp) -> bool:
     """Whether the Saver can do ``op`` too. It pools sums, before they are requantised and looked up: where a multiplier
     is negative or a table falls, the greatest sum is not that of the greatest result."""
-    if layer.pool_size > 1 or layer.upscale > 1:
-        return False
-    if layer.window > 1 and not isinstance(op, QActivate):
+    if layer.pool_size > 1 or layer.upscale > 1 or (layer.window > 1 and not isinstance(op, QActivate)):
         return False
     if isinstance(op, MaxPool):
         return _rises(layer)
@@ -285,8 +283,7 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
     if isinstance(op, QActivate):
         return _on_own_channels(replace(plain, table=op.table, looked_up=source))
     if isinstance(op, MaxPool) and not fusible(op, shape, node.shape):
-        window = replace(plain, window=op.size, stride=op.stride, padding=op.padding)
-        return _on_own_channels(window)
+        return _on_own_channels(replace(plain, window=op.size, stride=op.stride, padding=op.padding))
     if isinstance(op, (MaxPool, Upsample)):
         return _on_own_channels(_fuse(replace(plain, out=shape), index, node))
     assert isinstance(op, (QConvolution, QDense, QAveragePool, QAdd))  # check_layers left nothing else
