@@ -1,9 +1,9 @@
 // Saver, second part: y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), with m = ``negative`` where sum + bias < 0,
 // else ``multiplier``. Where a requantiser has LATE_OFFSET it is y = saturate((sum · m + offset) >> s) instead, with a
 // multiplier of 17 signed bits and an offset of 48, in which 2^(s − 1) is: batch norms as some training gives them. Only
-// engines for such networks (LATE_OFFSETS) have that. A layer with a function that is no multiplication (SiLU, mish …) looks each y up in a table
-// behind that. Process ``requantise`` first reads the constants of all output channels of the pass, and the table, then
-// turns SAVE_ROWS rows of a position into results each cycle (II 1).
+// engines for such networks (LATE_OFFSETS) have that. A layer with a function that is no multiplication (SiLU, mish …)
+// looks each y up in a table behind that. Process ``requantise`` first reads the constants of all output channels of the
+// pass, and the table, then turns SAVE_ROWS rows of a position into results each cycle (II 1).
 #ifndef SYSTOLIC_REQUANTISE_H
 #define SYSTOLIC_REQUANTISE_H
 
@@ -22,8 +22,8 @@ struct channel_t {
     uint8_t shift;
 };
 
-// Bits of ``shift`` above the number itself. LATE_OFFSET: ``bias`` is the lower part of the offset, and ``negative`` the
-// upper one; LATE_SIGN: the multiplier's uppermost bit.
+// Bits of ``shift`` above the number itself. LATE_OFFSET: ``bias`` has the lower 32 bits of the offset, ``negative`` the
+// upper 16; LATE_SIGN: the multiplier's uppermost bit.
 static const int SHIFT_MASK = 63, LATE_OFFSET = 64, LATE_SIGN = 128;
 
 // The same as it is stored: to the hardware one wide number, written as a whole.
@@ -57,14 +57,15 @@ inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int hi
     const bool late = LATE_OFFSETS > 0 && (by.shift & LATE_OFFSET) != 0;
     const int shift = by.shift & SHIFT_MASK;
     const sum_t biased = late ? sum : sum_t(sum + sum_t(by.bias));
-    // 17 bits: of neither kind more.
-    const int32_t early = biased < 0 ? by.negative : by.multiplier;
-    const int32_t multiplier = late ? int32_t(by.multiplier) - ((by.shift & LATE_SIGN) << 9) : early;
+    const uint32_t factor = late || biased >= 0 ? by.multiplier : by.negative;
+    const uint32_t sign = late && (by.shift & LATE_SIGN) != 0 ? 1 : 0;
+    const int32_t multiplier = int32_t(sign << 31 | factor << 15) >> 15;  // 17 bits, of which the DSPs have 18
     product_t product;
     SYSTOLIC_PRAGMA(HLS BIND_OP variable = product op = mul impl = REQUANTISE_PRODUCT latency = 4)
     product = product_t(biased) * product_t(multiplier);
-    const product_t offset = (product_t(int16_t(by.negative)) * (product_t(1) << 32)) | product_t(uint32_t(by.bias));
-    const product_t rounded = (product + (late ? offset : product_t(product_t(1) << (shift - 1)))) >> shift;
+    const int64_t offset = int64_t(uint64_t(by.negative) << 48 | uint64_t(uint32_t(by.bias)) << 16) >> 16;
+    const product_t half = product_t(1) << (shift - 1);
+    const product_t rounded = (product + (late ? product_t(offset) : half)) >> shift;
     return result_t(rounded < low ? product_t(low) : rounded > high ? product_t(high) : rounded);
 }
 
