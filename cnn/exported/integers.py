@@ -81,6 +81,22 @@ def integer_weights(weights: FloatArray, bits: int, source: str) -> tuple[IntArr
     return np.rint(datatype.high * (squeezed / greatest)).astype(datatype.carrier), datatype
 
 
+def kernel_weights(kernel: Kernel, values: FloatArray, source: str) -> tuple[IntArray, DataType]:
+    """The integers of a kernel's convN_w, ``values``, and their datatype: by ``integer_weights``, or as they are.
+
+    NetworkError, naming ``source``, where it should hold whole numbers of its bits and does not.
+    """
+    if not kernel.integers:
+        return integer_weights(values, kernel.weight_bits, source)
+    datatype = TERNARY if kernel.weight_bits == 2 else DataType(kernel.weight_bits, True)
+    if not (np.array_equal(values, np.rint(values)) and np.abs(values).max() <= datatype.high):
+        raise NetworkError(
+            f"{source}: conv{kernel.number}_w must hold whole numbers within ±{datatype.high}, since the network file "
+            "says 'integers'; export it again"
+        )
+    return values.astype(datatype.carrier), datatype
+
+
 def multiply_shift(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> MultiplyShift:
     """inc, bias and shift of each filter; NetworkError where one of them needs too many bits."""
     layer = step.layer

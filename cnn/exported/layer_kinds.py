@@ -20,17 +20,18 @@ WEIGHT_LIMIT = 1 << 26
 
 def _convolution(table: JsonTable, shapes: list[Shape], number: int) -> tuple[LayerOp, Shape]:
     source = shapes[0]
-    pad = table.integer("padding", 0, 255, 0)
+    pad = _padding(table, 255)
     kernel = Kernel(
         number,
         source.channels,
         table.integer("filters", 1, SIDE_LIMIT),
         table.integer("kernel", 1, 255),
         table.integer("stride", 1, 255, 1),
-        Padding(pad, pad, pad, pad),
+        pad,
         table.integer("groups", 1, SIDE_LIMIT, 1),
         table.integer("weight_bits", 1, 8),
         *_activation(table),
+        *_weights(table),
     )
     if source.channels % kernel.groups or kernel.filters % kernel.groups:
         raise NetworkError(
@@ -48,7 +49,8 @@ def _dense(table: JsonTable, shapes: list[Shape], number: int) -> tuple[LayerOp,
     if source.height != source.width or source.height > 255:
         raise NetworkError(f"{table.source}: a dense reads a square map of at most 255 rows, not {source}")
     outputs, bits = table.integer("outputs", 1, SIDE_LIMIT), table.integer("weight_bits", 1, 8)
-    kernel = Kernel(number, source.channels, outputs, source.height, 1, Padding(), 1, bits, *_activation(table))
+    form = (*_activation(table), *_weights(table))
+    kernel = Kernel(number, source.channels, outputs, source.height, 1, Padding(), 1, bits, *form)
     if outputs * source.values > WEIGHT_LIMIT:
         raise NetworkError(f"{table.source}: a dense has at most {WEIGHT_LIMIT} weights, not {outputs * source.values}")
     return kernel, Shape(outputs, 1, 1)
@@ -62,10 +64,33 @@ def _activation(table: JsonTable) -> tuple[int | None, str]:
     return table.integer("output_bits", 1, 8 if name == "unit" else 2), name
 
 
+def _weights(table: JsonTable) -> tuple[bool, float]:
+    """integers and scale of a Kernel."""
+    integers = table.get("integers", bool, False)
+    if integers and table.integer("weight_bits", 1, 8) == 1:
+        raise NetworkError(f"{table.source}: 'integers' are of 2…8 weight_bits; of one bit the sign counts anyway")
+    scale = 1.0 if table.has("output_bits") else table.number("scale", 1e-9, 1e9, 1.0)
+    return integers, scale
+
+
+def _padding(table: JsonTable, most: int) -> Padding:
+    """One number for all sides, or a list of four: above, left, below, right."""
+    if not isinstance(table.get("padding", (int, list), 0), list):
+        pad = table.integer("padding", 0, most, 0)
+        return Padding(pad, pad, pad, pad)
+    sides = table.get("padding", list)
+    if len(sides) != 4 or not all(type(side) is int and 0 <= side <= most for side in sides):
+        raise NetworkError(
+            f"{table.source}: 'padding' must be one number of 0…{most}, or four (above, left, below, right), "
+            f"not {shown(sides)}"
+        )
+    return Padding(*sides)
+
+
 def _max_pool(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
     size = table.integer("size", 1, 255)
-    pad = table.integer("padding", 0, size - 1, 0)
-    pool = MaxPool(size, table.integer("stride", 1, 255, size), Padding(pad, pad, pad, pad))
+    pad = _padding(table, size - 1)
+    pool = MaxPool(size, table.integer("stride", 1, 255, size), pad)
     return pool, _slid(table, shapes[0], shapes[0].channels, (size, pool.stride, pad))
 
 
@@ -73,10 +98,10 @@ def _average_pool(_: JsonTable, shapes: list[Shape], __: int) -> tuple[LayerOp, 
     return AveragePool(), Shape(shapes[0].channels, 1, 1)
 
 
-def _slid(table: JsonTable, source: Shape, channels: int, window: tuple[int, int, int]) -> Shape:
-    """The shape that a window leaves; window: its size, stride and padding on every side."""
+def _slid(table: JsonTable, source: Shape, channels: int, window: tuple[int, int, Padding]) -> Shape:
+    """The shape that a window leaves; window: its size, stride and padding."""
     size, stride, pad = window
-    height, width = source.height + 2 * pad - size, source.width + 2 * pad - size
+    height, width = source.height + pad.top + pad.bottom - size, source.width + pad.left + pad.right - size
     if min(height, width) < 0:
         raise NetworkError(f"{table.source}: a window of {size}×{size} is larger than its padded input {source}")
     return Shape(channels, height // stride + 1, width // stride + 1)

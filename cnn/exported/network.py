@@ -19,7 +19,7 @@ import numpy as np
 from boards.errors import NetworkError
 from cnn.accumulator import accumulator_bound
 from cnn.datatype import BIPOLAR, INT16, INT32, UINT8
-from cnn.exported.integers import NORM, Step, float_variance, integer_weights, output_type, requantising
+from cnn.exported.integers import NORM, Step, float_variance, kernel_weights, output_type, requantising
 from cnn.exported.topology import Kernel, Layer, Topology
 from cnn.exported.topology_file import read_topology
 from cnn.network import (
@@ -133,13 +133,6 @@ class _Source:
     layer: Layer
     arrays: Mapping[str, FloatArray]
 
-    @property
-    def heads_alone_read(self) -> bool:
-        """True where the layer is read, and only by detection heads."""
-        number = self.topology.layers.index(self.layer) + 1
-        readers = [layer for layer in self.topology.layers if number in layer.inputs]
-        return bool(readers) and all(isinstance(reader.op, Detection) for reader in readers)
-
 
 @dataclass(frozen=True, eq=False)
 class _Forms:
@@ -158,7 +151,7 @@ def _both_forms(source: _Source, values: TensorType) -> _Forms:
     if source.topology.order == "BGR" and 0 in layer.inputs:
         raise NetworkError(f"{layer.source}: a picture in BGR order must be read by convolutions alone")
     if isinstance(op, AveragePool):
-        return _Forms(op, QAveragePool(_mean(source.topology, layer)), values)
+        return _Forms(op, QAveragePool(mean_requantiser(source.topology, layer)), values)
     if isinstance(op, Detection):
         op = replace(op, bias=_host_bias(source))
     return _Forms(op, op, values)
@@ -166,7 +159,7 @@ def _both_forms(source: _Source, values: TensorType) -> _Forms:
 
 def _convolution_forms(source: _Source, kernel: Kernel, values: TensorType) -> _Forms:
     layer, number = source.layer, kernel.number
-    weights, weight_type = integer_weights(source.arrays[f"conv{number}_w"], kernel.weight_bits, layer.source)
+    weights, weight_type = kernel_weights(kernel, source.arrays[f"conv{number}_w"], layer.source)
     if source.topology.order == "BGR" and 0 in layer.inputs:
         weights = _rgb(weights, kernel, layer)
     plain = QConvolution(weights, weight_type, identity(kernel.filters), kernel.stride, kernel.padding, kernel.groups)
@@ -183,20 +176,34 @@ def _convolution_forms(source: _Source, kernel: Kernel, values: TensorType) -> _
 
 def _sum_forms(source: _Source, kernel: Kernel, plain: QConvolution, values: TensorType) -> _Forms:
     """A convolution whose exact sums leave, with its bias rounded to their scale."""
-    name, scale = f"conv{kernel.number}_b", values.scale / plain.weight_type.high
+    name, scale = f"conv{kernel.number}_b", sum_scale(kernel, values.scale, plain.weight_type.high)
     bias = source.arrays[name]
-    if source.heads_alone_read:
+    if heads_alone_read(source.topology, source.layer):
         bias = np.zeros_like(bias)  # the host adds it, in float
     integer = np.rint(bias.astype(np.float64) / scale)
     if np.abs(integer).max() >= 1 << 31:
         raise NetworkError(f"{source.layer.source}: {name} must be below 2^31 sums of {scale:g}")
     op = replace(plain, requantiser=replace(identity(kernel.filters), bias=integer.astype(np.int64)))
     out = INT16 if accumulator_bound(op, values.datatype) <= INT16.high else INT32
-    return _Forms(_float_form(plain, bias, None, "linear"), op, TensorType(out, scale))
+    floats = _float_form(plain, bias, None, "linear")
+    floats = replace(floats, weights=floats.weights * np.float32(kernel.scale))
+    return _Forms(floats, op, TensorType(out, scale))
 
 
-def _mean(topology: Topology, layer: Layer) -> MultiplyShift:
-    """The sum over the map divided by its positions; the multiplier has 15 bits."""
+def sum_scale(kernel: Kernel, values: float, greatest: int) -> float:
+    """What a sum that leaves is worth; values: the scale of what the kernel reads. greatest: of its integer weights."""
+    return values / greatest * kernel.scale
+
+
+def heads_alone_read(topology: Topology, layer: Layer) -> bool:
+    """True where the layer is read, and only by detection heads: the host adds its bias, in float."""
+    number = topology.layers.index(layer) + 1
+    readers = [reader for reader in topology.layers if number in reader.inputs]
+    return bool(readers) and all(isinstance(reader.op, Detection) for reader in readers)
+
+
+def mean_requantiser(topology: Topology, layer: Layer) -> MultiplyShift:
+    """Of an average pool: the sum over the map divided by its positions; the multiplier has 15 bits."""
     source = topology.shape_of(layer.inputs[0])
     positions = source.height * source.width
     shift = 14 + positions.bit_length()
@@ -217,7 +224,11 @@ def _host_bias(source: _Source) -> tuple[float, ...]:
         return ()
     feeding = replace(source, layer=source.topology.layers[index - 1])
     kernel = feeding.layer.op
-    if not isinstance(kernel, Kernel) or kernel.output_bits is not None or not feeding.heads_alone_read:
+    if (
+        not isinstance(kernel, Kernel)
+        or kernel.output_bits is not None
+        or not heads_alone_read(feeding.topology, feeding.layer)
+    ):
         return ()
     return tuple(float(value) for value in source.arrays[f"conv{kernel.number}_b"])
 

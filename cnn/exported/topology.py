@@ -13,7 +13,8 @@ class Kernel:
     """A convolution before it has weights. ``number``: the N of its arrays convN_w, bnN_gamma …
 
     output_bits: of the activation; None where the sums themselves leave. activation: "unit", 0…1 in 2^bits − 1 steps
-    (UINT), or "symmetric", −1 and +1 of one bit (BIPOLAR) or −1, 0 and +1 of two (TERNARY).
+    (UINT), or "symmetric", −1 and +1 of one bit (BIPOLAR) or −1, 0 and +1 of two (TERNARY). integers: whether convN_w
+    holds the whole numbers themselves. scale: what the sums of a kernel without output_bits are multiplied by.
     """
 
     number: int
@@ -26,6 +27,8 @@ class Kernel:
     weight_bits: int
     output_bits: int | None
     activation: str = "unit"
+    integers: bool = False
+    scale: float = 1.0
 
     @property
     def weights(self) -> tuple[int, int, int, int]:

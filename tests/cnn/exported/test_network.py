@@ -393,3 +393,20 @@ def test_arrays_of_another_network(tmp_path: Path) -> None:
         read_exported(tmp_path / "other.json", named)
     with pytest.raises(NetworkError, match=r"numbered\.npz holds 2\d array\(s\) that no layer reads, the first is"):
         read_exported(tmp_path / "other.json", numbered)
+
+
+def test_whole_numbers_are_taken_as_they_are_and_others_refused() -> None:
+    described_whole = described(
+        {"type": "convolution", "filters": 2, "kernel": 1, "weight_bits": 4, "integers": True, "scale": 0.5}
+    )
+    topology = parse_topology(json.dumps(described_whole), "net.json")
+    weights = np.array([[-7, 0, 3], [1, 2, 7]], np.float32).reshape(2, 3, 1, 1)
+    arrays = {"conv0_w": weights, "conv0_b": np.zeros(2, np.float32)}
+    exported = make_exported(topology, arrays)
+    op = as_kind(QConvolution, exported.quantized.nodes[1].op)
+    assert op.weights.tolist() == weights.tolist()
+    assert exported.quantized.nodes[1].type.scale == pytest.approx(0.5 / 7 / 255)
+    assert as_kind(Convolution, exported.network.nodes[1].op).weights == pytest.approx(weights / 7 * 0.5)
+    for wrong in (8, 0.5):
+        with pytest.raises(NetworkError, match=r"conv0_w must hold whole numbers within ±7, since the network file"):
+            make_exported(topology, {**arrays, "conv0_w": np.full_like(weights, wrong)})

@@ -1,0 +1,93 @@
+"""A topology as the text of its JSON file, which ``parse_topology`` reads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from boards.errors import NetworkError
+from cnn.exported.topology import Kernel, Layer, LayerOp, Topology
+from cnn.exported.topology_file import FORMAT
+from cnn.network import AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Upsample
+
+
+def topology_text(topology: Topology) -> str:
+    """One layer a line. NetworkError for a head that the form does not know."""
+    shape = topology.input
+    values = {
+        "format": FORMAT,
+        "name": topology.name,
+        "input": {
+            "channels": shape.channels,
+            "height": shape.height,
+            "width": shape.width,
+            "order": topology.order,
+        },
+        "fit": topology.fit,
+        "extra_bits": topology.extra_bits,
+        "batch_norm": {"epsilon": topology.epsilon, "added_to": topology.epsilon_of},
+        "requantise": topology.requantise,
+        "labels": list(topology.labels),
+    }
+    head = json.dumps(values, ensure_ascii=False, indent=2).removesuffix("\n}")
+    names = ("input", *(layer.name for layer in topology.layers))
+    lines = [json.dumps(_layer(layer, names), ensure_ascii=False) for layer in topology.layers]
+    return head + ',\n  "layers": [\n    ' + ",\n    ".join(lines) + "\n  ]\n}\n"
+
+
+def _layer(layer: Layer, names: tuple[str, ...]) -> dict[str, Any]:
+    kind, options = _options(layer.op, layer.source)
+    sources = [names[index] for index in layer.inputs]
+    return {"type": kind, "name": layer.name, "from": sources[0] if len(sources) == 1 else sources, **options}
+
+
+def _options(op: LayerOp, source: str) -> tuple[str, dict[str, Any]]:
+    if isinstance(op, Kernel):
+        return "convolution", _kernel(op)
+    if isinstance(op, MaxPool):
+        return "max_pool", {"size": op.size, "stride": op.stride, **_padding(op.padding)}
+    if isinstance(op, AveragePool):
+        return "average_pool", {}
+    if isinstance(op, Concat):
+        return "concat", {}
+    if isinstance(op, Reorg):
+        return "reorg", {"stride": op.stride, "order": op.order}
+    if isinstance(op, Upsample):
+        return "upsample", {"stride": op.stride}
+    return _head(op, source)
+
+
+def _kernel(op: Kernel) -> dict[str, Any]:
+    values: dict[str, Any] = {"filters": op.filters, "kernel": op.size, "stride": op.stride, **_padding(op.padding)}
+    values["weight_bits"] = op.weight_bits
+    if op.groups != 1:
+        values["groups"] = op.groups
+    if op.integers:
+        values["integers"] = True
+    if op.output_bits is None:
+        return values if op.scale == 1.0 else {**values, "scale": op.scale}
+    values["output_bits"] = op.output_bits
+    return values if op.activation == "unit" else {**values, "activation": op.activation}
+
+
+def _padding(padding: Padding) -> dict[str, Any]:
+    sides = [padding.top, padding.left, padding.bottom, padding.right]
+    if not any(sides):
+        return {}
+    return {"padding": sides[0] if len(set(sides)) == 1 else sides}
+
+
+def _head(op: Detection, source: str) -> tuple[str, dict[str, Any]]:
+    anchors = {"anchors": [list(anchor) for anchor in op.anchors], "classes": op.classes}
+    if op.kind == "one-object":
+        return "one_object", anchors
+    if op.kind == "region":
+        return "region", {**anchors, "softmax": op.softmax}
+    if op.kind == "yolo":
+        return "yolo", {**anchors, "scale_xy": op.scale_xy}
+    if op.kind == "segmentation":
+        return "segmentation", {}
+    raise NetworkError(
+        f"{source}: the file of a network that was quantised by training has one-object, region, yolo and segmentation "
+        f"heads, not {op.kind}; end the network before it"
+    )

@@ -1,0 +1,199 @@
+"""A float network → a topology of low bits, and its numbers as those that training begins with.
+
+Leaky ReLU, ReLU and ReLU6 become the clipped activation that few unsigned bits hold; batch norms stay apart. What that
+costs, training makes up for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from boards.errors import NetworkError
+from cnn.exported.topology import Kernel, Layer, LayerOp, Topology
+from cnn.network import (
+    UNIT,
+    AveragePool,
+    Concat,
+    Convolution,
+    Dense,
+    Detection,
+    FloatArray,
+    MaxPool,
+    Network,
+    Node,
+    Padding,
+    Reorg,
+    Softmax,
+    Upsample,
+)
+from cnn.quantisation.batch_norm import fold_batch_norms
+from cnn.training.quantised.convolution import QuantisedConvolution
+from cnn.training.quantised.network import QuantisedNetwork, moved
+from cnn.training.quantised.straight_through import least_error_steps, quantised_activations
+
+ACTIVATIONS = ("leaky", "relu", "relu6", UNIT)
+"""Of the layers that are trained."""
+
+EXTRA_BITS = 8
+EPSILON = 1e-5
+
+
+def topology_of(network: Network, bits: int, fit: str) -> Topology:
+    """The same layers with weights and activations of ``bits``, 2…8; the head leaves its sums.
+
+    fit: how pictures are brought to size. NetworkError names a layer that is not trained.
+    """
+    nodes = network.nodes
+    layers: list[Layer] = []
+    for index, node in enumerate(nodes[1:], 1):
+        if isinstance(node.op, Softmax) and index == len(nodes) - 1:
+            break  # the order of the classes is that of what it reads
+        op = _layer_op(network, index, bits, sum(isinstance(layer.op, Kernel) for layer in layers))
+        layers.append(Layer(node.name, op, node.inputs, node.shape, node.source))
+    return Topology(
+        name=network.name,
+        input=network.input_shape,
+        order="RGB",
+        extra_bits=EXTRA_BITS,
+        epsilon=EPSILON,
+        epsilon_of="variance",
+        requantise="multiply_shift",
+        fit=fit,
+        labels=network.labels,
+        layers=tuple(layers),
+    )
+
+
+def _layer_op(network: Network, index: int, bits: int, number: int) -> LayerOp:
+    node = network.nodes[index]
+    op = node.op
+    if isinstance(op, (Convolution, Dense)):
+        return _kernel(network, index, bits, number)
+    if isinstance(op, (MaxPool, AveragePool, Concat, Reorg, Detection)) or (
+        isinstance(op, Upsample) and op.scale == 1.0
+    ):
+        return op
+    raise NetworkError(
+        f"{node.source}: training in low precision knows convolutions, dense layers, pools, joins and heads, and "
+        f"{node.name!r} is {type(op).__name__}; quantise this network as it is"
+    )
+
+
+def _kernel(network: Network, index: int, bits: int, number: int) -> Kernel:
+    node = network.nodes[index]
+    op = _weighted(node)
+    leaves = _leaves(network, index)
+    allowed = ("linear",) if leaves else ACTIVATIONS
+    if op.activation not in allowed:
+        raise NetworkError(
+            f"{node.source}: to be trained in low precision {node.name!r} must be {', '.join(allowed)}, "
+            f"not {op.activation}; quantise this network as it is"
+        )
+    shape = network.nodes[node.inputs[0]].shape
+    sides = op.weights.shape[2:] if isinstance(op, Convolution) else (shape.height, shape.width)
+    if sides[0] != sides[1]:
+        raise NetworkError(
+            f"{node.source}: {node.name!r} must have a square window to be trained in low precision, not "
+            f"{sides[0]}×{sides[1]}; quantise this network as it is"
+        )
+    form = (op.stride, op.padding, op.groups) if isinstance(op, Convolution) else (1, Padding(), 1)
+    return Kernel(number, shape.channels, op.weights.shape[0], sides[0], *form, bits, None if leaves else bits)
+
+
+def _leaves(network: Network, index: int) -> bool:
+    """Whether the host alone reads the layer, or nobody."""
+    readers = [reader for reader in network.nodes if index in reader.inputs]
+    return all(isinstance(reader.op, (Detection, Softmax)) for reader in readers)
+
+
+def normalised(network: Network, topology: Topology) -> list[bool]:
+    """By kernel whether the float network has a batch norm there that stays."""
+    nodes = {node.name: node for node in network.nodes}
+    return [
+        kernel.output_bits is not None and _weighted(nodes[layer.name]).batch_norm is not None
+        for layer, kernel in topology.kernels
+    ]
+
+
+def begin(trained: QuantisedNetwork, network: Network, pictures: Tensor) -> None:
+    """Take the numbers of ``network``, and choose steps, means and variances by pictures [n, channels, height, width].
+
+    A value of the float network is one of the trained network's times what this keeps by channel.
+    """
+    folded = fold_batch_norms(network)
+    trained.train()
+    with torch.no_grad():
+        values, worth = [pictures], [torch.ones_like(pictures[:1])]
+        for index, layer in enumerate(trained.topology.layers, 1):
+            op = layer.op
+            if isinstance(op, Kernel):
+                node = (network if op.output_bits is not None else folded).nodes[index]
+                reading = worth[layer.inputs[0]].mean((0, 2, 3))
+                result = _begin_layer(trained, index, _weighted(node), (values[layer.inputs[0]], reading))
+                values.append(result[0])
+                worth.append(torch.full_like(result[0][:1], result[1]))
+            elif isinstance(op, AveragePool):
+                values.append(values[layer.inputs[0]].mean((2, 3), keepdim=True))
+                worth.append(worth[layer.inputs[0]][:, :, :1, :1])
+            else:
+                values.append(moved(op, [values[i] for i in layer.inputs]))
+                worth.append(moved(op, [worth[i] for i in layer.inputs]))
+
+
+def _weighted(node: Node) -> Convolution | Dense:
+    assert isinstance(node.op, (Convolution, Dense))
+    return node.op
+
+
+def _begin_layer(
+    trained: QuantisedNetwork, index: int, op: Convolution | Dense, reading: tuple[Tensor, Tensor]
+) -> tuple[Tensor, float]:
+    """One layer's values, and what they are worth; reading: what it reads, and what that is worth by channel."""
+    layer = trained.topology.layers[index - 1]
+    kernel = layer.op
+    assert isinstance(kernel, Kernel)
+    module = trained.convolutions[kernel.number]
+    values, worth = reading
+    factor = module.begin(_scaled(op, kernel, worth.cpu().numpy()))
+    if kernel.output_bits is None:
+        module.bias.copy_(_tensor(op.bias))
+        if not module.learns_step:
+            module.scale.fill_(factor)
+        return module(values, trained.step(layer.inputs[0]), None), 1.0
+    _begin_norm(module, op, values, factor)
+    normal = module.plain(values).clamp(min=0)
+    greatest, group = 2**kernel.output_bits - 1, trained.groups[index]
+    step = float(least_error_steps(normal.reshape(1, -1), 0, greatest))
+    if trained.method == "lsq":
+        shared = [i for i in range(1, index) if trained.groups[i] == group]
+        trained.log_steps[group] = np.log(max(step, float(trained.steps[group])) if shared else step)
+        return quantised_activations(normal, trained.steps[group], greatest), 1.0
+    module.gamma /= step * greatest
+    module.beta /= step * greatest
+    return quantised_activations(normal / (step * greatest), trained.steps[group], greatest), step * greatest
+
+
+def _scaled(op: Convolution | Dense, kernel: Kernel, worth: FloatArray) -> FloatArray:
+    """Weights that read the trained network's values as the float layer's read its own."""
+    weights = op.weights.reshape(kernel.weights)
+    by_filter = np.repeat(worth.reshape(kernel.groups, -1), kernel.filters // kernel.groups, axis=0)
+    return np.asarray(weights * by_filter[:, :, None, None], np.float32)
+
+
+def _begin_norm(module: QuantisedConvolution, op: Convolution | Dense, values: Tensor, factor: float) -> None:
+    module.beta.copy_(_tensor(op.bias))
+    if op.batch_norm is None:
+        module.gamma.fill_(factor)
+        module.mean.zero_()
+        module.var.fill_(1 - module.epsilon)
+        return
+    sums = module.real_sums(values)
+    module.gamma.copy_(_tensor(op.batch_norm.scale))
+    module.mean.copy_(sums.mean((0, 2, 3)))
+    module.var.copy_(sums.var((0, 2, 3)))
+
+
+def _tensor(values: FloatArray) -> Tensor:
+    return torch.from_numpy(np.array(values, np.float32))

@@ -1,0 +1,83 @@
+"""Rounding that gradients pass as if it were not there, and the quantisers made of it.
+
+    DoReFa  w = round(n · tanh(w) / max|tanh(w)|) / n           arXiv:1606.06160
+    LSQ     w = round(clip(w / s, −n, n)) · s, s is learned     arXiv:1902.08153
+    both    y = round(clip(y / s, 0, M)) · s; DoReFa has s = 1 / M, so that values are clipped to 0…1
+
+Weights are worked out in float64, as ``cnn.exported.integers`` does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+MOST_VALUES = 1 << 16
+"""That a step is chosen by."""
+
+
+class _Round(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor) -> Tensor:
+        return torch.round(values)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        return gradients[0]
+
+
+class _ScaleGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, share: float) -> Tensor:
+        ctx.share = share
+        return values.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0] * ctx.share, None
+
+
+def round_through(values: Tensor) -> Tensor:
+    """The nearest whole numbers, halves to even; the gradient is that of ``values``."""
+    rounded: Tensor = _Round.apply(values)
+    return rounded
+
+
+def squeezed_integers(weights: Tensor, greatest: int) -> Tensor:
+    """DoReFa's round(n · tanh(w) / max|tanh(w)|), float64, where n is ``greatest``."""
+    squeezed = torch.tanh(weights.double())
+    return round_through(greatest * (squeezed / squeezed.detach().abs().max()))
+
+
+def stepped_integers(weights: Tensor, step: Tensor, greatest: int) -> Tensor:
+    """LSQ's round(clip(w / s, −n, n)), float64, where n is ``greatest``. step: of any shape that broadcasts."""
+    return round_through((weights.double() / step.double()).clamp(-greatest, greatest))
+
+
+def learnable(step: Tensor, values: int, greatest: int) -> Tensor:
+    """``step`` with a gradient of 1 / sqrt(values · greatest), so that it learns as fast as what it quantises.
+
+    values: how many are quantised by each step.
+    """
+    scaled: Tensor = _ScaleGradient.apply(step, (values * greatest) ** -0.5)
+    return scaled
+
+
+def quantised_activations(values: Tensor, step: Tensor, greatest: int) -> Tensor:
+    """round(clip(y / s, 0, M)) · s, where M is ``greatest``."""
+    return round_through((values / step).clamp(0, greatest)) * step
+
+
+def least_error_steps(rows: Tensor, low: int, greatest: int) -> Tensor:
+    """By row of [rows, values], of 50 steps up to max|values| / greatest, that with the least squared error of integers
+    low…greatest. Of many values every so manieth decides."""
+    top = rows.abs().amax(1, keepdim=True)
+    sample = rows[:, :: max(1, rows.shape[1] // MOST_VALUES)]
+    best, lowest = torch.ones_like(top), torch.full_like(top, torch.inf)
+    for share in range(1, 51):
+        step = (top / greatest * share / 50).clamp(min=1e-12)
+        error = ((sample - torch.round(sample / step).clamp(low, greatest) * step) ** 2).sum(1, keepdim=True)
+        best, lowest = torch.where(error < lowest, step, best), torch.minimum(error, lowest)
+    return torch.where(top > 0, best, torch.full_like(best, 1.0 / greatest))[:, 0]

@@ -1,0 +1,195 @@
+"""Layers that are trained in low precision are the golden model's integers, value for value."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from boards.errors import NetworkError, QuantiseError  # noqa: E402
+from cnn import zoo  # noqa: E402
+from cnn.exported.network import make_exported, read_exported  # noqa: E402
+from cnn.exported.seed import seeded_arrays  # noqa: E402
+from cnn.exported.topology_file import parse_topology  # noqa: E402
+from cnn.integer_model import run_integer  # noqa: E402
+from cnn.network import (  # noqa: E402
+    Add,
+    AveragePool,
+    Concat,
+    Detection,
+    MaxPool,
+    Network,
+    Padding,
+    Reorg,
+    Shape,
+    Softmax,
+    Upsample,
+)
+from cnn.quantized import QuantizedNetwork  # noqa: E402
+from cnn.training.quantised.conversion import begin, normalised, topology_of  # noqa: E402
+from cnn.training.quantised.network import QuantisedNetwork  # noqa: E402
+from tests.cnn.networks import convolution, dense, network, tiny_yolo  # noqa: E402
+
+
+def joined() -> Network:
+    """Strides, groups, joins of layers with other scales, both orders of a reorg, and no batch norm in places."""
+    r = np.random.default_rng(5)
+    return network(
+        Shape(3, 16, 24),
+        ("wide", convolution(r, 3, 8, batch_norm=True), [0], Shape(8, 16, 24)),
+        ("half", convolution(r, 8, 8, stride=2, activation="relu"), [1], Shape(8, 8, 12)),
+        ("apart", convolution(r, 8, 8, groups=4, batch_norm=True, activation="relu6"), [2], Shape(8, 8, 12)),
+        ("blocks", Reorg(2, "block"), [1], Shape(32, 8, 12)),
+        ("words", Reorg(2), [1], Shape(32, 8, 12)),
+        ("small", MaxPool(2, 2, Padding()), [3], Shape(8, 4, 6)),
+        ("large", Upsample(2), [6], Shape(8, 8, 12)),
+        ("all", Concat(), [4, 5, 7], Shape(72, 8, 12)),
+        ("head", convolution(r, 72, 14, kernel=1, activation="linear"), [8], Shape(14, 8, 12)),
+        ("yolo", Detection("yolo", ((10.0, 13.0), (33.0, 23.0)), 2, False), [9], Shape(14, 8, 12)),
+    )
+
+
+def classified() -> Network:
+    """A mean over the map, and a dense layer before a softmax."""
+    r = np.random.default_rng(6)
+    return network(
+        Shape(3, 12, 12),
+        ("conv", convolution(r, 3, 8, batch_norm=True), [0], Shape(8, 12, 12)),
+        ("pool", MaxPool(2, 2, Padding()), [1], Shape(8, 6, 6)),
+        ("dense", dense(r, 288, 16, "relu"), [2], Shape(16, 1, 1)),
+        ("mean", AveragePool(), [2], Shape(8, 1, 1)),
+        ("both", Concat(), [3, 4], Shape(24, 1, 1)),
+        ("classes", dense(r, 24, 5), [5], Shape(5, 1, 1)),
+        ("softmax", Softmax(), [6], Shape(5, 1, 1)),
+    )
+
+
+def some_pictures(shape: Shape, count: int) -> np.ndarray:
+    """Patches, so that layers have something to see."""
+    random = np.random.default_rng(3)
+    coarse = random.integers(0, 256, (count, shape.channels, -(-shape.height // 4), -(-shape.width // 4)), np.uint8)
+    return coarse.repeat(4, 2).repeat(4, 3)[:, :, : shape.height, : shape.width]
+
+
+def trained(source: Network, method: str, bits: int, steps: int = 3) -> Any:
+    """A few steps towards nothing in particular: every number has moved."""
+    topology = topology_of(source, bits, "plain")
+    model = QuantisedNetwork(topology, method, normalised(source, topology))
+    pictures = torch.from_numpy(some_pictures(source.input_shape, 4)).float() / 255
+    begin(model, source, pictures)
+    optimiser = torch.optim.Adam(model.parameters(), 1e-3)
+    for _ in range(steps):
+        optimiser.zero_grad()
+        sum((output**2).mean() for output in model(pictures)).backward()
+        optimiser.step()
+    return model
+
+
+def differences(model: Any, integers: QuantizedNetwork, pictures: np.ndarray) -> list[str]:
+    """Names of layers whose whole numbers differ, and of those that are all zero."""
+    mine, wrong = model.integers(pictures), []
+    for number, picture in enumerate(pictures):
+        golden = run_integer(integers, picture)
+        for node, expected, values in zip(integers.nodes[1:], golden[1:], mine, strict=True):
+            if expected is not None and not (np.array_equal(expected, values[number]) and expected.any()):
+                wrong.append(node.name)
+    return wrong
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("method", ["lsq", "dorefa"])
+@pytest.mark.parametrize("source", [tiny_yolo, joined, classified])
+def test_every_activation_is_the_golden_integer(source: Any, method: str, bits: int) -> None:
+    model = trained(source(), method, bits)
+    exported = make_exported(*model.exported())
+    assert differences(model, exported.quantized, some_pictures(source().input_shape, 2)) == []
+
+
+@pytest.mark.parametrize("method", ["lsq", "dorefa"])
+def test_training_moves_every_parameter(method: str) -> None:
+    source = tiny_yolo()
+    before, after = trained(source, method, 4, 0), trained(source, method, 4)
+    still = [
+        name
+        for (name, first), (_, last) in zip(before.named_parameters(), after.named_parameters(), strict=True)
+        if torch.equal(first, last)
+    ]
+    assert still == []
+
+
+def test_with_eight_bits_the_trained_network_begins_as_the_float_one() -> None:
+    source = tiny_yolo(batch_norm=False)
+    model = trained(source, "lsq", 8, 0)
+    dorefa = trained(source, "dorefa", 8, 0)
+    pictures = torch.from_numpy(some_pictures(source.input_shape, 2)).float() / 255
+    with torch.no_grad():
+        first, second = model.eval()(pictures)[0], dorefa.eval()(pictures)[0]
+    assert float((first - second).abs().mean()) < 0.05 * float(first.abs().mean())
+
+
+@pytest.mark.parametrize("name", ["ultranet", "ultranet-skip", "mobilenet-w4a4"])
+def test_built_in_topologies_are_the_golden_integers(name: str) -> None:
+    topology = parse_topology(zoo.topology_file(name).read_text(), name)
+    topology = topology_at(topology, 64, 64)
+    arrays = seeded_arrays(topology, 1)
+    model = QuantisedNetwork(topology, "dorefa")
+    model.load(arrays)
+    assert {key: value.tolist() for key, value in model.exported()[1].items()} == {
+        key: value.tolist() for key, value in arrays.items()
+    }
+    exported = make_exported(topology, arrays)
+    assert differences(model, exported.quantized, some_pictures(topology.input, 1)) == []
+
+
+def topology_at(topology: Any, height: int, width: int) -> Any:
+    """The same layers at another size of picture."""
+    values = json.loads(zoo.topology_file(topology.name.replace("_", "-")).read_text())
+    values["input"] |= {"height": height, "width": width}
+    return parse_topology(json.dumps(values), topology.name)
+
+
+@pytest.mark.shared
+def test_the_trained_ultranet_is_the_golden_integers_of_all_nine_layers(shared: Path) -> None:
+    weights = shared / "data/ultranet/ultranet_4w4a.npz"
+    exported = read_exported(zoo.folder("ultranet") / "ultranet.json", weights)
+    model = QuantisedNetwork(exported.topology, "dorefa")
+    model.load(exported.arrays)
+    with np.load(shared / "data/ultranet/boat6_0_int_golden.npz") as arrays:
+        golden = dict(arrays)
+    picture = np.ascontiguousarray(golden["input"][..., ::-1].transpose(2, 0, 1))
+    names = [layer.name for layer in exported.topology.layers]
+    outputs = dict(zip(names, model.integers(picture[None]), strict=True))
+    for number in range(8):
+        np.testing.assert_array_equal(outputs[f"conv{number}"][0], golden[f"conv{number}_out"], f"conv{number}")
+    np.testing.assert_array_equal(outputs["conv8"][0], golden["conv8_acc"])
+
+
+def test_what_is_not_trained_is_refused() -> None:
+    r = np.random.default_rng(1)
+    added = network(
+        Shape(3, 8, 8),
+        ("first", convolution(r, 3, 8), [0], Shape(8, 8, 8)),
+        ("second", convolution(r, 8, 8), [1], Shape(8, 8, 8)),
+        ("sum", Add("linear"), [1, 2], Shape(8, 8, 8)),
+    )
+    with pytest.raises(NetworkError, match=r"^test:4: training in low precision knows .*, and 'sum' is Add; quantise"):
+        topology_of(added, 4, "plain")
+    linear = network(
+        Shape(3, 8, 8),
+        ("first", convolution(r, 3, 8, activation="linear"), [0], Shape(8, 8, 8)),
+        ("second", convolution(r, 8, 8, activation="linear"), [1], Shape(8, 8, 8)),
+    )
+    with pytest.raises(
+        NetworkError, match=r"^test:2: to be trained .* 'first' must be leaky, relu, relu6, unit, not linear"
+    ):
+        topology_of(linear, 4, "plain")
+    with pytest.raises(QuantiseError, match="a method of training is one of lsq, dorefa, not 'pact'"):
+        QuantisedNetwork(topology_of(tiny_yolo(), 4, "plain"), "pact")
+    binary = parse_topology(zoo.topology_file("cnv-w1a1").read_text(), "cnv.json")
+    with pytest.raises(NetworkError, match="weights of 2…8 bits and clipped activations are trained, but"):
+        QuantisedNetwork(binary, "dorefa")
