@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from hls_schedule.ports import Shape, shape_of
+from hls_schedule.ports import Ports, Shape, shape_of
 from hls_schedule.pragmas import Directives, Pragma
 from hls_schedule.reading.ir import Loop
 from hls_schedule.reading.layout import Types
@@ -19,7 +19,8 @@ _WIDTH = re.compile(r"ap_int_base<(\d+)")
 @dataclass(frozen=True)
 class BuiltMemory:
     """``partitions`` memories of ``words`` words of ``bits``. source: file and line of the pragma that binds it;
-    primitive: what it is bound to, in lower case. constant: whether it is never written. processes: that access it."""
+    primitive: what it is bound to, in lower case. constant: whether it is never written. processes: that access it.
+    copies: of each partition, one for every reader of an iteration where its type allows for many (ROM_NP)."""
 
     name: str
     source: str
@@ -29,14 +30,17 @@ class BuiltMemory:
     bits: int
     constant: bool
     processes: tuple[str, ...]
+    copies: int = 1
 
 
 def built_memories(module: Module, directives: Directives, loops: Sequence[Loop]) -> tuple[BuiltMemory, ...]:
     """Every array that a pragma binds to a memory and that a pipelined loop touches, by its place."""
     types, built = Types(module.types), {}
     processes: dict[tuple[str, str], set[str]] = {}
+    copies: dict[tuple[str, str], int] = {}
     for loop in loops:
         bindings = directives.knowledge(loop).bindings
+        ports = Ports(loop, types, bindings)
         for name in _memories(loop):
             binding = bindings[name]
             pragma = directives.binding_pragma(loop.function, name)
@@ -46,7 +50,8 @@ def built_memories(module: Module, directives: Directives, loops: Sequence[Loop]
                 shape = shape_of(loop.memories[name].kind, types, binding)
                 bits = _true_bits(module, directives, (loop.function, name), shape)
                 variable = directives.owned_name(loop.function, name)
-                built[key] = _built(variable, pragma, (shape, bits), processes[key])
+                copies[key] = max(copies.get(key, 1), ports.copies(name))
+                built[key] = _built(variable, pragma, (shape, bits), processes[key], copies[key])
     return tuple(sorted(built.values(), key=lambda memory: (memory.source, memory.processes, memory.name)))
 
 
@@ -55,12 +60,12 @@ def _memories(loop: Loop) -> set[str]:
     return {access.memory for access in accesses if not access.register and not access.stream}
 
 
-def _built(name: str, pragma: Pragma, extent: tuple[Shape, int], processes: set[str]) -> BuiltMemory:
+def _built(name: str, pragma: Pragma, extent: tuple[Shape, int], processes: set[str], copies: int) -> BuiltMemory:
     """extent: shape, and true bits of a word."""
     shape, bits = extent
     return BuiltMemory(
         name, f"{pragma.file}:{pragma.line}", pragma.value("impl").lower(), shape.partitions, shape.words, bits,
-        pragma.value("type").lower().startswith("rom"), tuple(sorted(processes)),
+        pragma.value("type").lower().startswith("rom"), tuple(sorted(processes)), copies,
     )  # fmt: skip
 
 

@@ -21,6 +21,9 @@ from hls_schedule.reading.layout import Types
 DUAL_PORT = 2
 """Accesses a cycle of a memory with two ports, for whatever they are."""
 
+COPIED = ("ram_1wnr", "rom_np")
+"""Types of BIND_STORAGE that have a copy of the memory for every read of an iteration."""
+
 COPIES = 16
 """Reads a cycle of a memory inside the design that a loop only reads: the tool copies it as often (RAM_1WnR)."""
 
@@ -172,6 +175,19 @@ class Ports:
         interval, port = max(bounds, default=(1, ""))
         return (interval, port) if interval > 1 else (1, "")
 
+    def copies(self, memory: str) -> int:
+        """Of each partition of a memory, for its readers in one iteration."""
+        if self.bindings.get(memory, PLAIN).storage not in COPIED:
+            return 1
+        reads = (access for operation in self.loop.operations for access in operation.accesses)
+        ports = {
+            self._port(access, partition)[0]
+            for access in reads
+            if access.memory == memory and not access.store
+            for partition, _ in self._words(access)
+        }
+        return max((self._together(self._by_port[port]) for port in ports), default=1)
+
     def _together(self, claims: list[Claim]) -> int:
         """Most accesses to a port in one iteration: those of blocks that exclude each other do not add up."""
         counts: dict[str, int] = {}
@@ -230,7 +246,7 @@ class Ports:
         name = access.memory + partition
         storage = self.bindings.get(access.memory, PLAIN).storage
         if storage in ("ram_s2p", "ram_1wnr", "rom_1p", "rom_np"):
-            if storage in ("ram_1wnr", "rom_np") and not access.store:
+            if storage in COPIED and not access.store:
                 return f"{name} (read)", COPIES
             return f"{name} ({'write' if access.store else 'read'})", 1
         if storage == "ram_1p":

@@ -45,7 +45,7 @@ class Constants:
         self._known: dict[str, tuple[Member, ...]] = {}
 
     def member(self, root: str, byte: int) -> Member | None:
-        """The one that a byte of a constant lies in; None where it is no struct of several, with arrays among them."""
+        """The one that a byte of a constant lies in; None where it is no struct with arrays."""
         if root not in self._known:
             self._known[root] = self._members(root)
         return max(
@@ -71,7 +71,7 @@ class Constants:
             for record in self._module.elements(self._struct(root))
             if record.get("tag") == "DW_TAG_member" and "Static" not in record.get("flags", "") and "name" in record
         )
-        return members if len(members) > 1 and any(member.kind.startswith("[") for member in members) else ()
+        return members if any(member.kind.startswith("[") for member in members) else ()
 
     def _struct(self, root: str) -> Mapping[str, str]:
         for number in sorted(self._module.variables_of("", root)) if root.startswith("@") else ():

@@ -75,14 +75,14 @@ def _estimates(estimates: Estimates, memory: BuiltMemory) -> list[int]:
 
 
 def _primitives(memory: BuiltMemory, primitive: str, family: str, halves: bool) -> int | None:
-    """Of all partitions."""
+    """Of all partitions and their copies."""
     luts = constant_luts if memory.constant else distributed_luts
     each = {
         "bram": lambda: (bram18 if halves else bram36)(memory.bits, memory.words),
         "uram": lambda: uram(memory.bits, memory.words),
         "lutram": lambda: luts(memory.bits, memory.words, family),
     }.get(primitive)
-    return memory.partitions * each() if each is not None else None
+    return memory.partitions * memory.copies * each() if each is not None else None
 
 
 def _macro(sources: Path, memory: BuiltMemory) -> str:

@@ -27,6 +27,31 @@ void NAME(hls::stream<short> &in, hls::stream<short> &out, int n) {
 }
 """
 
+TABLE = """
+struct table_t {
+    short value[2][64];
+    short operator()(int turn, int key) const {
+#pragma HLS INLINE
+#pragma HLS ARRAY_PARTITION variable = value complete dim = 1
+#pragma HLS BIND_STORAGE variable = value type = KIND impl = lutram
+        return value[turn % 2][key & 63];
+    }
+};
+static const table_t LEVELS = {{{1, 2, 3}, {4, 5, 6}}};
+void look_up(hls::stream<int> &in, hls::stream<short> &out, int n) {
+    for (int i = 0; i < n; ++i) {
+        SYSTOLIC_PIPELINE(1, 3);
+        const int key = in.read();
+        short sum = 0;
+        for (int lane = 0; lane < 6; ++lane) {
+#pragma HLS UNROLL
+            sum += LEVELS(lane, key >> lane);
+        }
+        out.write(sum);
+    }
+}
+"""
+
 
 def test_memories_of_functions_alike_are_told_apart_by_process_and_name(tmp_path: Path) -> None:
     (tmp_path / "instrument.h").write_text("")
@@ -35,3 +60,11 @@ def test_memories_of_functions_alike_are_told_apart_by_process_and_name(tmp_path
     memories = read_sources(tmp_path / "top.cpp").memories()
     built = {(memory.processes, memory.name, memory.words, memory.bits) for memory in memories}
     assert built == {(("one",), "waiting", 512, 16), (("two",), "waiting", 64, 16)}
+
+
+@pytest.mark.parametrize(("storage", "copies"), [("rom_np", 3), ("rom_1p", 1)])
+def test_a_table_is_copied_for_its_readers_where_its_type_says_so(tmp_path: Path, storage: str, copies: int) -> None:
+    (tmp_path / "instrument.h").write_text("")
+    (tmp_path / "top.cpp").write_text(HEAD + TABLE.replace("KIND", storage))
+    (memory,) = read_sources(tmp_path / "top.cpp").memories()
+    assert (memory.partitions, memory.words, memory.bits, memory.copies) == (2, 64, 16, copies)

@@ -122,19 +122,21 @@ struct thresholds_t {
     }
 };
 
-// y = value[sum − LOW]: any function of one input value, whose LEVELS values begin with LOW. Every lane looks up by
-// itself in the same read-only memory, which distributed memory serves: LEVELS / 64 LUTs a bit and lane.
-template <int BITS, bool SIGNED, int LOW, int LEVELS>
+// y = value[…][sum − LOW]: any function of one input value, whose LEVELS values begin with LOW. Every lane looks up by
+// itself in read-only distributed memory: LEVELS / 64 LUTs a bit and lane. The text has COPIES of the table, PEs taking
+// turns, so that the tool need not copy one for more lanes than it will.
+template <int BITS, bool SIGNED, int LOW, int LEVELS, int COPIES>
 struct table_t {
     typedef integer<BITS, SIGNED> output_t;
     static constexpr int LATE = 0;
-    integer<BITS, SIGNED> value[LEVELS];
+    integer<BITS, SIGNED> value[COPIES][LEVELS];
 
     template <class SUM>
-    output_t operator()(int, int, SUM sum) const {
+    output_t operator()(int, int pe, SUM sum) const {
 #pragma HLS INLINE
+#pragma HLS ARRAY_PARTITION variable = value complete dim = 1
 #pragma HLS BIND_STORAGE variable = value type = rom_np impl = lutram
-        return value[int(sum) - LOW];
+        return value[pe % COPIES][int(sum) - LOW];
     }
 };
 

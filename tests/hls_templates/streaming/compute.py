@@ -169,13 +169,16 @@ class Activation:
     cpp: str
     constants: tuple[Ints, ...]
     apply: Callable[[Ints], Ints]
+    by_channel: bool = True
+    """Whether the constants are the channels'; else they are as they lie."""
 
     def type(self, pe: int, folds: int) -> str:
         return self.cpp.replace("PE", str(pe)).replace("NF", str(folds))
 
     def flat(self, pe: int) -> Ints:
         """The constants as the blocks keep them: [PE][NF], channel nf · PE + pe."""
-        parts = [np.swapaxes(a.reshape(-1, pe, *a.shape[1:]), 0, 1).ravel() for a in self.constants]
+        folded = (np.swapaxes(a.reshape(-1, pe, *a.shape[1:]), 0, 1) if self.by_channel else a for a in self.constants)
+        parts = [a.ravel() for a in folded]
         return np.concatenate([*parts, np.zeros(1, np.int64)])
 
 
@@ -231,6 +234,16 @@ def thresholds(rng: np.random.Generator, channels: int, out: Values, largest: in
     return Activation(name, (table, flip.astype(np.int64)), apply)
 
 
+def table(rng: np.random.Generator, channels: int, largest: int) -> Activation:
+    """Two copies of a table, which differ so that it shows which one a PE reads."""
+    copies = rng.integers(-128, 128, (2, 2 * largest))
+
+    def apply(values: Ints) -> Ints:
+        return np.asarray(copies[np.arange(channels) % 2, values + largest])
+
+    return Activation(f"table_t<8, true, -{largest}, {2 * largest}, 2>", (copies,), apply, by_channel=False)
+
+
 def make_activation(rng: np.random.Generator, kind: str, channels: int, largest: int) -> Activation:
     bits = largest.bit_length() + 1
     return {
@@ -240,6 +253,7 @@ def make_activation(rng: np.random.Generator, kind: str, channels: int, largest:
         "thresholds": lambda: thresholds(rng, channels, unsigned(4), largest),
         "ternary": lambda: thresholds(rng, channels, narrow(2), largest),
         "bipolar": lambda: thresholds(rng, channels, BIPOLAR, largest),
+        "table": lambda: table(rng, channels, largest),
     }[kind]()
 
 

@@ -192,6 +192,7 @@ CASES = (
     activate(42, (6, 8), (1, 1), signed(12), "thresholds"),
     activate(43, (6, 8), (2, 2), signed(12), "bipolar"),
     activate(44, (6, 8), (2, 1), signed(30), "requantise"),
+    activate(45, (6, 8), (4, 2), signed(8), "table"),
 )
 NAMES = [case.name for case in CASES]
 

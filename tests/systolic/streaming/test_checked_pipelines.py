@@ -13,10 +13,12 @@ import pytest
 
 pytest.importorskip("ziglang", reason="the checker needs the compiler of the package ziglang")
 
+from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from systolic.checking.design import check_design
 from tests.foldings import drawn_folding
-from tests.systolic.streaming.small_pipelines import BOARD, make
+from tests.low_bit import Layers
+from tests.systolic.streaming.small_pipelines import BOARD, folded, make
 from tests.systolic.streaming.test_random_pipelines import FORMATS, STEPS, drawn_network
 
 SEEDS = [int(seed) for seed in os.environ.get("SYSTOLIC_CHECKED_SEEDS", "1,8").split(",")]
@@ -34,3 +36,19 @@ def test_every_loop_of_a_drawn_pipeline_holds(tmp_path: Path, seed: int) -> None
     assert len(loops) > 10
     failing = [loop for loop in loops if not loop.holds or loop.deeper]
     assert [(loop.process, loop.source, loop.derived_ii, loop.derived_depth, loop.reason) for loop in failing] == []
+
+
+def test_a_table_of_32_lanes_is_as_many_memories_as_were_estimated(tmp_path: Path) -> None:
+    network = Layers(1, 8, 16, "INT8", "INT8").conv(16, 1).curve().conv(1, 1).wide().network("curve")
+    folding = folded(network, 96)
+    lanes = next(
+        fold.pe * fold.m
+        for fold, block in zip(folding.folds, folding.graph.blocks, strict=True)
+        if isinstance(block.op, g.Activate)
+    )
+    assert lanes == 32  # twice as many as a tool is expected to copy a memory for
+    make(network, folding, tmp_path / "design")
+    check = check_design(tmp_path / "design", MHZ)
+    assert [loop.derived_ii for loop in check.loops if loop.source.startswith("activate.h")] == [1]
+    (table,) = (memory for memory in check.memories if memory.name.endswith("_activation.value"))
+    assert (table.unit, table.estimated, table.derived) == ("LUT", 256 // 64 * 8 * lanes, 256 // 64 * 8 * lanes)

@@ -41,5 +41,8 @@ def _memories(block: str, fold: g.Fold, part: str, usage: StreamingUsage) -> dic
     counts = {"bram": usage.bram18, "uram": usage.uram, "lutram": usage.lut}
     kind, count = next(((kind, count) for kind, count in counts.items() if count), ("", 0))
     process = f"{block}_process" if part != "weights" or fold.memory == "embedded" else f"stream_{block}_process"
-    names = (f"{block}_weights",) if part == "weights" and fold.memory != "external" else ()
+    names = {
+        "weights": (f"{block}_weights",) if fold.memory != "external" else (),
+        "table": (f"{block}_activation.value",),
+    }.get(part, ())
     return {(process, name): (kind, count) for name in (*names, *VARIABLES.get(part, ())) if kind}

@@ -14,6 +14,10 @@ void fill(requantise_t<BITS, SIGNED, PE, NF, NARROW> &by, values_t &from) {
     fill(by.negative, from);
     fill(by.shift, from);
 }
+template <int BITS, bool SIGNED, int LOW, int LEVELS, int COPIES>
+void fill(table_t<BITS, SIGNED, LOW, LEVELS, COPIES> &by, values_t &from) {
+    fill(by.value, from);
+}
 template <int BITS, bool SIGNED, int PE, int NF, bool NARROW>
 void fill(multiply_shift_t<BITS, SIGNED, PE, NF, NARROW> &by, values_t &from) {
     fill(by.multiplier, from);

@@ -275,6 +275,7 @@ static const requantise_t<4, false, 12, 1> R12 = {{{1}, {2}}, {{3}, {4}}, {{5}, 
 static const multiply_shift_t<8, true, 4, 3> M4 = {{{1}}, {{1}}, {{1}}};
 static const thresholds_t<4, false, 0, 15, 20, 4, 3> T15 = {{{{1, 2, 3}}}, {{true}}};
 static const thresholds_t<6, false, 0, 63, 20, 4, 3> T63 = {{{{1, 2, 3}}}, {{true}}};
+static const table_t<8, true, -128, 256, 3> L24 = {{{1, 2}, {1, 2}, {1, 2}}};
 static const thresholds_t<8, false, 0, 255, 20, 4, 3> T255 = {{{{1, 2, 3}}}, {{true}}};
 void mvu_pixels_block(int frames, hls::stream<word<uint_t<4>::carrier, 4>> &in,
                       hls::stream<word<integer<4, false>, 24>> &out) {
@@ -375,6 +376,10 @@ void activate_p2_block(int frames, hls::stream<word<int_t<20>::carrier, 8>> &in,
 void activate_levels_block(int frames, hls::stream<word<int_t<20>::carrier, 8>> &in,
                            hls::stream<word<integer<6, false>, 8>> &out) {
     activate<60, 12, 4, 2, int_t<20>>(frames, in, out, T63);
+}
+void activate_table_block(int frames, hls::stream<word<int_t<8>::carrier, 48>> &in,
+                          hls::stream<word<integer<8, true>, 48>> &out) {
+    activate<60, 48, 24, 2, int_t<8>>(frames, in, out, L24);
 }
 void global_pool_p8_block(int frames, hls::stream<word<uint_t<8>::carrier, 32>> &in,
                           hls::stream<word<integer<8, true>, 4>> &out) {

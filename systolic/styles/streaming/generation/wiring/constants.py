@@ -11,11 +11,15 @@ from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.quantized import IntArray, MultiplyShift, Requantiser, Requantising, Table, Thresholds
 from hls_templates.streaming.sources import Constant
+from scheduler.hardware.arithmetic import ceil_div
 
 Integers = npt.NDArray[np.integer]
 
 NEVER = (1 << 31) - 1
 """A threshold that no sum of 32 bits passes."""
+
+LANES_A_TABLE = 16
+"""Lanes that read one table in the text: what ``hls_schedule`` expects a tool to copy a memory for."""
 
 
 def value_type(datatype: DataType) -> str:
@@ -52,10 +56,13 @@ class Activation:
         return Constant(name, self.type, self.fields, (), reason)
 
 
-def lookup(table: Table, source: DataType, out: DataType) -> Activation:
-    """The functor of a table that a value of ``source`` is looked up in."""
-    signed = "true" if out.signed else "false"
-    return Activation(f"table_t<{out.bits}, {signed}, {source.low}, {table.values.size}>", (table.values,))
+def lookup(table: Table, types: tuple[DataType, DataType], pe: int, pixels: int) -> Activation:
+    """The functor of a table for ``pe`` PEs of ``pixels`` pixels. types: of the values that are looked up, and that
+    leave."""
+    source, out = types
+    copies = ceil_div(pe, max(1, LANES_A_TABLE // pixels))
+    parameters = f"{out.bits}, {'true' if out.signed else 'false'}, {source.low}, {table.values.size}, {copies}"
+    return Activation(f"table_t<{parameters}>", (np.tile(table.values, (copies, 1)),))
 
 
 def activation(requantising: Requantising | None, out: DataType, pe: int, channels: int) -> Activation:

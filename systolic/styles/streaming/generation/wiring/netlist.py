@@ -125,7 +125,7 @@ class Netlist:
         name = f"{site.block.name}_activation"
         out = site.block.outputs[0].datatype
         if isinstance(requantising, Table):
-            functor = c.lookup(requantising, self.datatype_in(site), out)
+            functor = c.lookup(requantising, (self.datatype_in(site), out), site.fold.pe, site.fold.m)
         else:
             functor = c.activation(requantising, out, site.fold.pe, channels)
         self.constants.append(functor.constant(name, f"{site.block.name}: what a sum becomes"))
