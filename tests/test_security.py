@@ -17,6 +17,7 @@ from host.contract.simulation_library import LARGEST_SOURCE
 from host.simulated.pace import LARGEST_TRACE
 from host.vision.picture import LARGEST_PICTURE
 from scheduler import hand_edited
+from systolic.evaluation.layouts import coco, labelled
 from systolic.vendor.reading.text import LARGEST_REPORT
 from tests.fuzz.files.judge import LONGEST_SENTENCE, MOST_BYTES, MOST_SECONDS
 
@@ -36,6 +37,8 @@ def test_the_limits_are_those_of_the_code() -> None:
         "`network.npz`": f"{quantized_file.FILE_LIMIT:,} bytes",
         "an image of a design": f"{LARGEST_BUFFER:,} bytes",
         "a source of a design": f"{LARGEST_SOURCE:,} bytes",
+        "labels of one picture": f"{labelled.LARGEST_LABELS:,} bytes",
+        "COCO's annotations, or a list of pictures": f"{labelled.LARGEST_SET:,} bytes",
         "a report of Vitis HLS or Vivado": f"{LARGEST_REPORT:,} bytes",
         "a picture": f"{LARGEST_PICTURE:,} pixels",
         "an `.onnx` file": f"{onnx_file.LARGEST_FILE:,} bytes",
@@ -44,5 +47,6 @@ def test_the_limits_are_those_of_the_code() -> None:
         "an error": f"{LONGEST_SENTENCE:,} characters",
     }
     assert topology_file.MAP_LIMIT == MAP_LIMIT
+    assert f"{coco.MOST_VALUES:,} numbers and {coco.MOST_OBJECTS:,} lists" in TEXT
     assert f"at most {MOST_BYTES >> 20} MB more" in TEXT
     assert f"and {MOST_SECONDS:.0f} seconds" in TEXT

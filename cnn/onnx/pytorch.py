@@ -48,14 +48,14 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
         raise NetworkError(f"the example of a PyTorch module's input must be a tensor, not {shown(type(example))}")
     label = cut(identifier(type(module).__name__), LONGEST_NAME)
     path, modes = folder / f"{label}.onnx", [(part, part.training) for part in module.modules()]
-    module.eval()
     try:
+        module.eval()
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # it tells of its steps
             warnings.simplefilter("ignore")
             torch.onnx.export(
                 module, (example,), path, dynamo=True, opset_version=OPSET, external_data=False, verbose=False
             )
-    except Exception as error:  # whatever the module and the exporter raise
+    except (Exception, SystemExit) as error:  # whatever the module and the exporter raise; Ctrl-C is the user's
         raise NetworkError(f"PyTorch cannot export {label}: {_told(error)}") from error
     finally:
         for part, training in modes:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import sources
+from tests.fuzz import heads, labels, sources
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.files import designs, mappings, networks, onnx_models, pictures
 from tests.fuzz.files.hunt import hunt
@@ -20,6 +20,7 @@ CASES = {
     networks.NPZ: 1000,
     networks.QUANTIZED: 1000,
     onnx_models.ONNX: 1500,
+    onnx_models.QUANTISED: 1000,
     mappings.BOARD: 300,
     mappings.HWH: 1000,
     mappings.SCHEDULE: 1000,
@@ -28,6 +29,8 @@ CASES = {
     designs.MANIFESTS: 1500,
     designs.PROGRAM: 100,
     sources.CYCLES: 1000,
+    heads.HEADS: 600,
+    labels.LABELS: 300,
     sources.LINT: 60,
     designs.SYSTOLIC: 60,
     designs.STREAMING: 60,

@@ -138,3 +138,9 @@ def test_a_head_of_several_maps_is_written_and_read() -> None:
 def test_heads_that_are_none(change: dict[str, object], sentence: str) -> None:
     with pytest.raises(HostError, match=sentence):
         NetworkHead.from_values({**HEAD, **change}, "heads[0]")
+
+
+def test_a_description_that_is_too_long_is_told_in_short() -> None:
+    with pytest.raises(HostError, match="the description of a head is not usable: could not convert") as refusal:
+        Head.from_json({"kind": "yolo", "anchors": [["a" * 5000, 1]], "classes": 1, "coords": 4, "softmax": False})
+    assert len(str(refusal.value)) < 400

@@ -48,6 +48,9 @@ Doubles = npt.NDArray[np.float64]
 ADD_LIMIT = 127
 """Of the multipliers of an addition, which are weights on the accelerator."""
 
+LARGEST = 1 << 48
+"""Of integers that are looked at more closely: what is beyond fits no sum."""
+
 WHOLE = 1e-2
 """How far a float may be from a whole number of steps, which it was written as."""
 
@@ -60,7 +63,8 @@ def integer_network(network: Network, marks: Mapping[int, Mark]) -> QuantizedNet
     floats = []
     for index, node in enumerate(network.nodes):
         try:
-            op, type_ = _quantised(node, [types[i] for i in node.inputs], marks.get(index, NO_MARK), network)
+            with np.errstate(all="ignore"):  # what is not finite is refused, or beyond every sum
+                op, type_ = _quantised(node, [types[i] for i in node.inputs], marks.get(index, NO_MARK), network)
         except QuantiseError as error:
             floats.append(f"{node.name!r} ({node.source}): {error}")
             op, type_ = QInput(), types[node.inputs[0]] if node.inputs else PIXEL
@@ -129,8 +133,10 @@ def _shifted(ratio: Doubles, offset: Doubles, type_: TensorType, activation: str
         raise QuantiseError(f"its {activation} has the zero point {type_.zero_point}: quantise its input too")
     # With a zero point the integers end where a relu does: cnn.onnx.quantised.linear saw to it.
     end = "linear" if type_.zero_point else activation
-    bias = np.rint(offset + type_.zero_point / ratio).astype(np.int64)
-    return requantiser_for(ratio, bias, end, node)
+    bias = np.rint(offset + type_.zero_point / ratio)
+    if not (np.abs(bias) < LARGEST).all():
+        raise QuantiseError(f"its bias or zero point is beyond any sum, {np.abs(bias).max():g} of its steps")
+    return requantiser_for(ratio, bias.astype(np.int64), end, node)
 
 
 def _scales(op: Convolution | Dense, scale: FloatArray | None) -> Doubles:
@@ -198,6 +204,8 @@ def _whole(weights: FloatArray, scale: Doubles) -> IntArray:
     integers = np.rint(steps)
     if np.abs(steps - integers).max() > WHOLE:
         raise QuantiseError("its weights are no whole numbers of their scale: something changed them after that")
+    if not np.abs(integers).max() < LARGEST:
+        raise QuantiseError(f"its weights are up to {np.abs(integers).max():g} of their scale, beyond any integers")
     return integers.astype(np.int64)
 
 

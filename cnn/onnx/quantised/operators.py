@@ -62,8 +62,10 @@ class _Steps:
         """The integers at that position, in the scale of the product of two others; nothing where they are left out."""
         if self.layers.optional(self.operation, position) is None:
             return []
-        scales = [self.layers.constant(self.operation, i + 1).astype(np.float64) for i in (first, second)]
-        integers = self.layers.constant(self.operation, position).astype(np.float64)
+        places = (position, first + 1, second + 1)
+        integers, *scales = (self.layers.constant(self.operation, i).astype(np.float64).ravel() for i in places)
+        fits = all(scale.size in (1, integers.size) for scale in scales)
+        require(fits, f"its bias has a number for each scale, not {integers.size} for {max(s.size for s in scales)}")
         return [self.constant((integers * (scales[0] * scales[1] * factor)).astype(np.float32))]
 
     def quantised(self, source: str, first: int) -> Layers:

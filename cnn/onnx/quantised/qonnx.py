@@ -28,7 +28,7 @@ def quant(layers: Layers, operation: Operation) -> Layers:
     bits = _bits(layers, operation)
     signed, narrow = bool(operation.integer("signed", 1)), bool(operation.integer("narrow", 0))
     require(bool(np.isfinite(scale).all() and (scale > 0).all()), "a scale is finite and above 0")
-    require(bool((zero == np.rint(zero)).all()), "a zero point is a whole number")
+    require(bool((np.isfinite(zero) & (zero == np.rint(zero))).all()), "a zero point is a whole number")
     mode = operation.text("rounding_mode", "ROUND").upper()
     if mode == "HALF_EVEN":
         mode = "ROUND"
@@ -36,7 +36,7 @@ def quant(layers: Layers, operation: Operation) -> Layers:
         raise RefusedError(f"rounding_mode is {', '.join(_ROUNDED)}, not {mode!r}")
     if isinstance(layers.optional(operation, 0), np.ndarray):
         low, high = _ends(bits, signed, narrow)
-        values = layers.constant(operation, 0).astype(np.float64)
+        values = _numbers(layers, operation, scale, zero)
         integers = np.clip(_ROUNDED[mode](values / scale + zero), low, high)
         return _constant(layers, operation, ((integers - zero) * scale).astype(np.float32), scale)
     require(mode == "ROUND", f"a map is rounded to the nearest integer, rounding_mode ROUND, not {mode}")
@@ -82,6 +82,18 @@ def _ends(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
     return 0, (1 << bits) - 1 - narrow
 
 
+def _numbers(layers: Layers, operation: Operation, *grid: Array) -> Array:
+    """The operation's first input, which has a number for each of the grid's, and more."""
+    values = layers.constant(operation, 0).astype(np.float64)
+    for array in grid:
+        sides = array.shape[::-1]
+        fits = array.ndim <= values.ndim and all(
+            side in (1, whole) for side, whole in zip(sides, values.shape[::-1], strict=False)
+        )
+        require(fits, f"scales and zero points {array.shape} do not go with values {values.shape}")
+    return values
+
+
 def _constant(layers: Layers, operation: Operation, values: Array, scale: Array) -> Layers:
     named = layers.worked_out(4 * values.size).with_values(operation, values)
     return replace(named, scales={**layers.scales, operation.outputs[0]: scale.reshape(-1)})
@@ -92,7 +104,7 @@ def bipolar(layers: Layers, operation: Operation) -> Layers:
     scale = np.asarray(layers.constant(operation, 1), np.float32)
     require(bool(np.isfinite(scale).all() and (scale > 0).all()), "a scale is finite and above 0")
     if isinstance(layers.optional(operation, 0), np.ndarray):
-        signs = np.where(layers.constant(operation, 0) < 0, np.float32(-1), np.float32(1))
+        signs = np.where(_numbers(layers, operation, scale) < 0, np.float32(-1), np.float32(1))
         return _constant(layers, operation, (signs * scale).astype(np.float32), scale)
     require(scale.size == 1, f"a map has one scale, not {scale.size} of them")
     return _thresholded(layers, operation, TensorType(BIPOLAR, float(scale.ravel()[0])), np.zeros((1, 1)))
@@ -109,11 +121,15 @@ def multi_threshold(layers: Layers, operation: Operation) -> Layers:
     require(thresholds.ndim == 2 and datatype.bits <= 8, "there are thresholds [channels, levels], and at most 8 bits")
     levels = thresholds.shape[1]
     require(levels == datatype.levels, f"{datatype.name} has {datatype.levels} thresholds, not {levels}")
-    require(bool((np.diff(thresholds, axis=1) >= 0).all()), "thresholds ascend in every channel")
+    ascending = bool((np.diff(thresholds, axis=1) >= 0).all()) and not np.isnan(thresholds).any()
+    require(ascending, "thresholds ascend in every channel")
     scale, bias = operation.number("out_scale", 1.0) / datatype.step, operation.number("out_bias", 0.0)
     require(bool(np.isfinite([scale, bias]).all()) and scale > 0, "out_scale is above 0")
     zero = datatype.low - bias / scale
-    require(abs(zero - round(zero)) < 1e-6, f"out_bias must be a whole number of out_scale, not {bias:g} of {scale:g}")
+    require(
+        abs(zero) < 1 << 16 and abs(zero - round(zero)) < 1e-6,
+        f"out_bias must be a whole number of out_scale, not {bias:g} of {scale:g}",
+    )
     return _thresholded(layers, operation, TensorType(datatype, scale, round(zero)), thresholds)
 
 

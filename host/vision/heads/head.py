@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import HostError, listed, shown
+from boards.errors import LONGEST_FAULT, HostError, cut, listed, shown
 
 FloatArray = npt.NDArray[np.float32]
 DoubleArray = npt.NDArray[np.float64]
@@ -96,7 +96,7 @@ class Head:
         except KeyError as error:
             raise HostError(f"the description of a head lacks {error}") from error
         except (TypeError, ValueError, OverflowError) as error:
-            raise HostError(f"the description of a head is not usable: {error}") from error
+            raise HostError(f"the description of a head is not usable: {cut(error, LONGEST_FAULT)}") from error
 
     def to_json(self) -> dict[str, Any]:
         """What ``from_json`` reads."""

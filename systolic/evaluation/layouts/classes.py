@@ -14,6 +14,8 @@ def read_class_folders(folder: Path, classes: Classes) -> LabelledSet:
 
     LabelError for a class that the network does not have.
     """
+    if not folder.is_dir():
+        raise LabelError(f"{folder}: there is no such folder; --split names one of {folder.parent}, or is left out")
     folders = sorted(path for path in folder.iterdir() if path.is_dir() and pictures_below(path))
     if not folders:
         return LabelledSet("pictures without labels", tuple(map(LabelledPicture, pictures_below(folder))))

@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 import json
+import mmap
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from boards.errors import LabelError, cut, listed, shown
-from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet, Truth, reading
+from systolic.evaluation.layouts.labelled import (
+    LARGEST_SET,
+    LabelledPicture,
+    LabelledSet,
+    Truth,
+    is_box,
+    is_file,
+    reading,
+)
+
+MOST_VALUES, MOST_OBJECTS = 1 << 26, 1 << 23
+"""Of a file, outlines of objects included: numbers, and lists with what has keys. Of each Python makes more bytes than
+it has in the file."""
+
+_KEYS = frozenset(
+    {"annotations", "bbox", "categories", "category_id", "file_name", "id", "image_id", "images", "iscrowd", "name"}
+)
 
 
 def annotation_files(folder: Path) -> tuple[Path, ...]:
     """JSON files that may be COCO's: of ``annotations``, else those of the folder itself that have such a key."""
-    beside = (path for path in sorted(folder.glob("*.json")) if b'"annotations"' in path.read_bytes())
-    return tuple(sorted((folder / "annotations").glob("*.json")) or beside)
+    named = sorted((folder / "annotations").glob("*.json"))
+    return tuple(named or (path for path in sorted(folder.glob("*.json")) if _has_annotations(path)))
+
+
+def _has_annotations(path: Path) -> bool:
+    """LabelError where the file is larger than any that is read."""
+    if not is_file(path):
+        return False
+    with reading(path, LARGEST_SET), path.open("rb") as file:
+        if not path.stat().st_size:
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return data.find(b'"annotations"') >= 0
 
 
 def read_coco(folder: Path, split: str | None) -> LabelledSet:
@@ -31,10 +59,12 @@ def read_coco(folder: Path, split: str | None) -> LabelledSet:
 
 def read_file(path: Path) -> LabelledSet:
     """One file of annotations; its pictures lie beside it, in the folder above, or in one of either. LabelError."""
-    with reading(path):
+    with reading(path, LARGEST_SET):
         text = path.read_text("utf-8")
+    if text.count(",") > MOST_VALUES or text.count("[") + text.count("{") > MOST_OBJECTS:
+        raise LabelError(f"{path}: a file has at most {MOST_OBJECTS:,} lists and {MOST_VALUES:,} numbers; split it")
     try:
-        content = json.loads(text)
+        content = json.loads(text, object_pairs_hook=_wanted)
         labels = {category["id"]: str(category["name"]) for category in content["categories"]}
         names = {image["id"]: str(image["file_name"]) for image in content["images"]}
         truths: dict[Any, list[Truth]] = {key: [] for key in names}
@@ -52,13 +82,21 @@ def read_file(path: Path) -> LabelledSet:
     return LabelledSet("COCO", tuple(pictures))
 
 
+def _wanted(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of the file without its outline and what else is not read."""
+    return {key: value for key, value in pairs if key in _KEYS}
+
+
 def _truth(annotation: Mapping[str, Any], labels: Mapping[Any, str], place: str) -> Truth:
     try:
         x, y, width, height = (float(value) for value in annotation["bbox"])
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise LabelError(f"{place}: a bbox is four numbers, not {shown(annotation.get('bbox'))}") from error
+    box = (x, y, x + width, y + height)
+    if not is_box(box):
+        raise LabelError(f"{place}: a bbox is four numbers of pixels, not {shown(annotation.get('bbox'))}")
     crowd = bool(annotation.get("iscrowd", 0))
-    return Truth(labels[annotation["category_id"]], (x, y, x + width, y + height), crowd=crowd)
+    return Truth(labels[annotation["category_id"]], box, crowd=crowd)
 
 
 def _folders(path: Path) -> list[Path]:
@@ -70,8 +108,10 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _picture(name: str, folders: Iterable[Path], path: Path) -> Path:
-    places = [folder / name for folder in folders]
-    picture = next((place for place in places if place.is_file()), None)
+    named = PurePosixPath(name)
+    if named.is_absolute() or ".." in named.parts:
+        raise LabelError(f"{path} names the picture {cut(name)}, which must lie in the folder of the set")
+    picture = next((place for folder in folders if is_file(place := folder / name)), None)
     if picture is None:
         raise LabelError(f"{path} names the picture {cut(name)}, which is in none of {listed(map(str, folders), 6)}")
     return picture

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from boards.errors import LabelError, listed, shown
 from systolic.evaluation.layouts.labelled import (
+    LARGEST_SET,
     LabelledPicture,
     LabelledSet,
     Truth,
     class_label,
+    is_file,
     pictures_below,
     reading,
 )
@@ -22,6 +24,9 @@ from systolic.evaluation.layouts.labelled import (
 PICTURE_FOLDERS = ("images", "JPEGImages")
 NO_LABELS = ("classes.txt", "README.txt", "train.txt", "valid.txt", "val.txt", "test.txt")
 """Text files that lie beside pictures and hold no boxes."""
+
+MOST_PICTURES = 1 << 21
+"""Of a list."""
 
 _OUTSIDE = 0.01  # what rounding leaves a box beyond the edge
 
@@ -36,10 +41,13 @@ class Classes:
 
 def read_list(path: Path, classes: Classes) -> LabelledSet:
     """Darknet's list of pictures, a path a line, taken from the list's folder where it is relative. LabelError."""
-    with reading(path):
-        names = [line.strip() for line in path.read_text("utf-8").splitlines()]
+    with reading(path, LARGEST_SET):
+        text = path.read_text("utf-8")
+    if text.count("\n") > MOST_PICTURES:
+        raise LabelError(f"{path}: a list has at most {MOST_PICTURES:,} lines; split it")
+    names = [line.strip() for line in text.split("\n")]
     pictures = [path.parent / name for name in names if name and not name.startswith("#")]
-    missing = [picture for picture in pictures if not picture.is_file()]
+    missing = [picture for picture in pictures if not is_file(picture)]
     if missing or not pictures:
         raise LabelError(
             f"{path}: each line names a picture, but {len(missing)} of {len(pictures)} are not there "
@@ -79,7 +87,7 @@ def label_file(picture: Path) -> Path | None:
     texts = [picture.with_suffix(".txt")]
     for index in reversed([i for i, part in enumerate(parts[:-1]) if part in PICTURE_FOLDERS]):
         texts.append(Path(*parts[:index], "labels", *parts[index + 1 :]).with_suffix(".txt"))
-    return next((text for text in texts if text.name not in NO_LABELS and text.is_file()), None)
+    return next((text for text in texts if text.name not in NO_LABELS and is_file(text)), None)
 
 
 def _truths(path: Path, classes: Classes) -> tuple[Truth, ...]:

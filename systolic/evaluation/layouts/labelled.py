@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boards.errors import LabelError, listed
+from boards.errors import LabelError, cut, listed
 from host.vision.detection import label_of
 from systolic.pictures import ENDINGS
 
 Box = tuple[float, float, float, float]
 
-LARGEST_LABELS = 1 << 30
-"""Bytes of a file of labels."""
+LARGEST_LABELS = 1 << 23
+"""Bytes of the labels of one picture: some hundred thousand objects."""
+
+LARGEST_SET = 1 << 29
+"""Bytes of a file about all pictures of a set; COCO's largest one has 448 MiB."""
+
+FARTHEST = 1e9
+"""Pixels from a picture's corner to that of a box; areas are still finite then."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +88,33 @@ class LabelledSet:
 
 
 def pictures_below(folder: Path) -> tuple[Path, ...]:
-    """All pictures of a folder and of those in it, in the order of their paths."""
-    return tuple(sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS and path.is_file()))
+    """All pictures of a folder and of those in it, in the order of their paths. LabelError for a folder that cannot be
+    read. A folder may hold others deeper than Python can call itself; links to folders are not followed."""
+    pictures, folders = [], [folder]
+    while folders:
+        place = folders.pop()
+        try:
+            with os.scandir(place) as entries:
+                listing = list(entries)
+        except OSError as error:
+            raise LabelError(f"{cut(place)}: the folder cannot be read: {error.strerror or error}") from error
+        folders += [place / entry.name for entry in listing if entry.is_dir(follow_symlinks=False)]
+        paths = [place / entry.name for entry in listing if Path(entry.name).suffix.lower() in ENDINGS]
+        pictures += [path for path in paths if is_file(path)]
+    return tuple(sorted(pictures))
+
+
+def is_file(path: Path) -> bool:
+    """Whether it is one; a name that no file system takes is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def is_box(box: Box) -> bool:
+    """Whether its corners are numbers that areas can be reckoned with."""
+    return all(abs(edge) <= FARTHEST for edge in box)
 
 
 def class_label(labels: Sequence[str], index: int, classes: int, place: str) -> str:
@@ -113,15 +146,19 @@ def known_labels(pictures: Sequence[LabelledPicture], labels: Sequence[str]) -> 
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """LabelError where the file of labels cannot be opened, is too large or is no text."""
+def reading(path: Path, largest: int = LARGEST_LABELS) -> Iterator[None]:
+    """LabelError where the file of labels cannot be opened, has more than ``largest`` bytes, is none or is no text. A
+    pipe would be waited for, a device has no end."""
     try:
-        if path.stat().st_size > LARGEST_LABELS:
-            raise LabelError(f"{path}: a file of labels has at most {LARGEST_LABELS:,} bytes; split it")
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise LabelError(f"{path}: labels are in a file, not in a folder or a device")
+        if status.st_size > largest:
+            raise LabelError(f"{path}: such a file has at most {largest:,} bytes, not {status.st_size:,}; split it")
         yield
     except FileNotFoundError as error:
         raise LabelError(f"{path}: there is no such file, and labels or pictures are named there") from error
     except UnicodeDecodeError as error:
         raise LabelError(f"{path}: labels are text in UTF-8, and this file is not; save it as UTF-8") from error
     except OSError as error:
-        raise LabelError(f"{path} cannot be read: {error.strerror}") from error
+        raise LabelError(f"{cut(path)} cannot be read: {error.strerror or error}") from error

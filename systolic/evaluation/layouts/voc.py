@@ -9,7 +9,15 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from boards.errors import LabelError, cut, listed, shown
-from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet, Truth, pictures_below, reading
+from systolic.evaluation.layouts.labelled import (
+    LARGEST_SET,
+    LabelledPicture,
+    LabelledSet,
+    Truth,
+    is_box,
+    pictures_below,
+    reading,
+)
 
 ANNOTATIONS, PICTURES = "Annotations", "JPEGImages"
 _EDGES = ("xmin", "ymin", "xmax", "ymax")
@@ -17,15 +25,18 @@ _EDGES = ("xmin", "ymin", "xmax", "ymax")
 
 def read_voc(folder: Path, split: str | None) -> LabelledSet:
     """A folder with ``Annotations`` and ``JPEGImages``; split: of ``ImageSets/Main``, else all. LabelError."""
-    names = _split(folder, split)
+    names, place = _split(folder, split), folder / PICTURES
+    by_name = (
+        {path.stem: path for path in reversed(pictures_below(place)) if path.parent == place} if place.is_dir() else {}
+    )
     pictures = []
     for name in names:
-        picture = folder / PICTURES / f"{name}.jpg"
-        if not picture.is_file():
-            picture = next((folder / PICTURES).glob(f"{name}.*"), picture)
-        if not picture.is_file():
-            raise LabelError(f"{picture}: there is no such picture, and {ANNOTATIONS}/{name}.xml describes it")
-        pictures.append(LabelledPicture(picture, read_xml(folder / ANNOTATIONS / f"{name}.xml", first_pixel=1)))
+        if name not in by_name:  # then the name is no path either
+            raise LabelError(
+                f"{place / cut(name)}.jpg: there is no such picture, and {ANNOTATIONS}/{cut(name)}.xml describes it"
+            )
+        truths = read_xml(folder / ANNOTATIONS / f"{name}.xml", first_pixel=1)
+        pictures.append(LabelledPicture(by_name[name], truths))
     return LabelledSet("PASCAL VOC", tuple(pictures))
 
 
@@ -37,7 +48,7 @@ def _split(folder: Path, split: str | None) -> list[str]:
     if not path.is_file():
         names = listed(sorted(sibling.stem for sibling in path.parent.glob("*.txt"))) or "none"
         raise LabelError(f"{path}: there is no such file; --split is one of {names}")
-    with reading(path):
+    with reading(path, LARGEST_SET):
         return [line.split()[0] for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
@@ -59,8 +70,8 @@ def read_xml(path: Path, first_pixel: int) -> tuple[Truth, ...]:
     with reading(path):
         try:
             root = ElementTree.fromstring(path.read_bytes())
-        except ElementTree.ParseError as error:
-            raise LabelError(f"{path}: the file is no XML ({error}); was it cut off?") from error
+        except (ElementTree.ParseError, ValueError, LookupError) as error:  # the last two of its encoding
+            raise LabelError(f"{path}: the file is no XML ({cut(error)}); was it cut off?") from error
     return tuple(
         _truth(element, first_pixel, f"{path}, object {number}")
         for number, element in enumerate(root.iter("object"), 1)
@@ -75,6 +86,6 @@ def _truth(element: ElementTree.Element, first_pixel: int, place: str) -> Truth:
         raise LabelError(f"{place}: bndbox has {', '.join(_EDGES)} as numbers, not {shown(texts)}") from error
     label = (element.findtext("name") or "").strip()
     box = (x0 - first_pixel, y0 - first_pixel, x1, y1)
-    if not label or not (box[0] < box[2] and box[1] < box[3]):
+    if not label or not (is_box(box) and box[0] < box[2] and box[1] < box[3]):
         raise LabelError(f"{place}: an object has a name and a box with an area, not {shown((label, *texts))}")
     return Truth(label, box, difficult=(element.findtext("difficult") or "0").strip() == "1")

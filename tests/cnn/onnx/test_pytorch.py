@@ -103,6 +103,21 @@ def test_a_module_that_fails_says_why_on_one_short_line(torch: Any, tmp_path: Pa
         write_exported(Failing(), np.zeros((1, 3, 8, 8), np.float32), tmp_path)
 
 
+def test_a_module_that_ends_the_program_does_not_end_it(torch: Any, tmp_path: Path) -> None:
+    class Leaving(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            raise SystemExit(0)
+
+    class Stopped(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            raise KeyboardInterrupt
+
+    with pytest.raises(NetworkError, match="PyTorch cannot export Leaving: SystemExit: 0"):
+        write_exported(Leaving(), torch.zeros(1, 3, 8, 8), tmp_path)
+    with pytest.raises(KeyboardInterrupt):  # that of a user at the terminal
+        write_exported(Stopped(), torch.zeros(1, 3, 8, 8), tmp_path)
+
+
 def test_a_path_is_no_module() -> None:
     assert not is_module("net.onnx")
     assert not is_module(Path("net.onnx"))

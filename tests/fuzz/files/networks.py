@@ -151,15 +151,17 @@ NPZ = Target("npz", npz_seeds, (archive(_member), archive(_member), *BYTES), rea
 
 def quantized_seeds() -> tuple[bytes, ...]:
     """Integers of the small exported network, in both forms of requantising, and what was a defect once."""
-    texts = [json.loads(_small_exported()) | {"requantise": form} for form in ("multiply_shift", "thresholds")]
-    return (*(_quantized(json.dumps(text)) for text in texts), *corpus.files("quantized"))
+    networks = map(small_integers, ("multiply_shift", "thresholds"))
+    return (*map(to_npz, networks), *corpus.files("quantized"))
 
 
-def _quantized(text: str) -> bytes:
+def small_integers(requantise: str) -> QuantizedNetwork:
+    """Of the small exported network, in this form of requantising."""
+    text = json.dumps(json.loads(_small_exported()) | {"requantise": requantise})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "small.json"
         path.write_text(text, "utf-8")
-        return to_npz(zoo.load_exported_file(path, None, 1).quantized)
+        return zoo.load_exported_file(path, None, 1).quantized
 
 
 def read_quantized(path: Path) -> None:

@@ -12,17 +12,21 @@ from typing import Any
 import numpy as np
 import onnx
 
-from boards.errors import NetworkError
+from boards.errors import NetworkError, SystolicError
 from cnn import zoo
 from cnn.darknet.files import read_darknet
-from cnn.onnx.network import read_onnx
-from cnn.onnx.operators import BUILDERS
+from cnn.onnx.network import BUILDERS, read_onnx
+from cnn.onnx.quantised.export import DIALECTS, to_onnx
+from cnn.onnx.quantised.qonnx import DOMAINS
 from tests.cnn.onnx.test_network import GRAPHS, JOINS
 from tests.cnn.onnx.test_operators import MEANT, REFUSED
+from tests.cnn.onnx.test_qonnx import few_bits, of_one_bit, streamlined
+from tests.cnn.onnx.test_quantised_operators import INTEGERS
 from tests.cnn.onnx.writer import Writer, written
 from tests.fuzz.files import corpus
 from tests.fuzz.files.hunt import hunt
 from tests.fuzz.files.mutators import BYTES
+from tests.fuzz.files.networks import LOWERED, each, small_integers
 from tests.fuzz.files.target import Target
 
 SIDES = (0, 1, 2, 3, 5, 7, 16, 255, 256, 8192, 8193, 1 << 20, 1 << 31, 1 << 62, -1, -2, -(1 << 63))
@@ -45,6 +49,22 @@ def seeds() -> tuple[bytes, ...]:
         path.write_text(JOINS)
         models.append(written(read_darknet(path, None, weight_source=zoo.seeded(4))))
     return (*(model.SerializeToString() for model in models), *corpus.files("onnx"))
+
+
+WORDS = (
+    *("", "ROUND", "FLOOR", "half_even", "x", "NCHW", "NHWC", "UINT2", "INT8", "UINT40", "BIPOLAR", "TERNARY", "INT-1"),
+    *("UINT" + "9" * 5000, "n" * 5000, "\x00"),
+)
+
+
+def quantised_seeds() -> tuple[bytes, ...]:
+    """QuantizeLinear, the operators on integers, Quant, MultiThreshold, both dialects that are written here, and what
+    was a defect once."""
+    models = [_quantised(), few_bits(), of_one_bit(), streamlined(), *(make() for make in INTEGERS.values())]
+    written_here = [
+        to_onnx(small_integers(form), dialect) for form in ("multiply_shift", "thresholds") for dialect in DIALECTS
+    ]
+    return (*(model.SerializeToString() for model in models), *written_here, *corpus.files("onnx-quantised"))
 
 
 def _quantised() -> Any:
@@ -77,7 +97,10 @@ def meaning(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
 
 
 def _kind(model: Any, random: Random) -> None:
-    random.choice(model.graph.node).op_type = random.choice([*BUILDERS, "Gather", "Shape", "Constant", "If", "Loop"])
+    node = random.choice(model.graph.node)
+    kind = random.choice([*BUILDERS, "Gather", "Shape", "Constant", "If", "Loop", f"{random.choice(DOMAINS)}.Trunc"])
+    domain, _, node.op_type = kind.rpartition(".")
+    node.domain = domain
 
 
 def _edge(model: Any, random: Random) -> None:
@@ -99,6 +122,8 @@ def _attribute(model: Any, random: Random) -> None:
             attribute.ints.append(random.choice(SIDES))
     elif random.random() < 0.2:
         attribute.type = random.randrange(15)
+    if attribute.s:
+        attribute.s = random.choice(WORDS).encode()
     attribute.i = random.choice(SIDES)
     attribute.f = random.choice((0.0, -1.0, float("nan"), float("inf"), 3e38, 1e-45))
 
@@ -165,6 +190,23 @@ def _read(path: Path) -> None:
         read_onnx(path, cuts=(advice.split(",")[0].split()[0],))
 
 
+def _read_quantised(path: Path) -> None:
+    """With what each style computes of its integers, and in the dialects that are written."""
+    read = read_onnx(path)
+    quantized = read.quantized
+    if quantized is None:
+        return
+    for dialect in DIALECTS:
+        try:
+            to_onnx(quantized, dialect)
+        except SystolicError:
+            continue
+    each(lambda style: LOWERED[style](quantized))
+
+
 ONNX = Target("onnx", seeds, (*[meaning] * 8 * len(BYTES), *BYTES), _read, "network.onnx")
 """Few files whose bytes were changed are protocol buffers at all: most cases change what one says."""
-onnx_file = partial(hunt, ONNX)
+QUANTISED = Target(
+    "onnx-quantised", quantised_seeds, (*[meaning] * 8 * len(BYTES), *BYTES), _read_quantised, "network.onnx"
+)
+onnx_file, onnx_quantised = partial(hunt, ONNX), partial(hunt, QUANTISED)
